@@ -1,0 +1,202 @@
+#include "src/base/fields.hpp"
+
+#include <algorithm>
+
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::yaml {
+namespace {
+
+std::string describe(const Node& node) {
+  switch (node.kind) {
+    case Kind::null:
+      return "nothing";
+    case Kind::list:
+      return "a list";
+    case Kind::map:
+      return "a map";
+    case Kind::scalar:
+      break;
+  }
+  constexpr std::size_t longest = 60;
+  return "'" + (node.scalar.size() > longest ? node.scalar.substr(0, longest) + "..." : node.scalar) + "'";
+}
+
+tl::unexpected<Error> wrong(const Node& node, std::string_view name, std::string_view expected) {
+  return error_at(node, fmt::format("{} must be {}, not {}", name, expected, describe(node)));
+}
+
+// Gives an Error of a conversion the node's place and the key's name.
+Error located(Error error, const Node& node, std::string_view name) {
+  error.what = fmt::format("{}: {}", name, error.what);
+  error.where = node.source;
+  return error;
+}
+
+}  // namespace
+
+Result<std::string> as_text(const Node& node, std::string_view name) {
+  if (node.kind != Kind::scalar) return wrong(node, name, "text");
+  return node.scalar;
+}
+
+Result<std::int64_t> as_integer(const Node& node, std::string_view name, std::int64_t low,
+                                std::int64_t high) {
+  if (node.kind != Kind::scalar) return wrong(node, name, "a whole number");
+  auto value = parse_integer(node.scalar, low, high);
+  if (!value) return fail(located(value.error(), node, name));
+  return value;
+}
+
+Result<double> as_number(const Node& node, std::string_view name, double low, double high) {
+  if (node.kind != Kind::scalar) return wrong(node, name, "a number");
+  auto value = parse_number(node.scalar);
+  if (!value) return fail(located(value.error(), node, name));
+  if (*value < low || *value > high)
+    return error_at(
+        node, fmt::format("{}: {} is out of range: {} to {} are possible", name, node.scalar, low, high));
+  return value;
+}
+
+Result<bool> as_truth(const Node& node, std::string_view name) {
+  if (node.kind == Kind::scalar && node.scalar == "true") return true;
+  if (node.kind == Kind::scalar && node.scalar == "false") return false;
+  return wrong(node, name, "true or false");
+}
+
+Result<Seconds> as_duration(const Node& node, std::string_view name) {
+  if (node.kind != Kind::scalar) return wrong(node, name, "a duration such as 10min");
+  auto value = parse_duration(node.scalar);
+  if (!value) return fail(located(value.error(), node, name));
+  return value;
+}
+
+Result<std::uint64_t> as_size(const Node& node, std::string_view name) {
+  if (node.kind != Kind::scalar) return wrong(node, name, "a size such as 8MiB");
+  auto value = parse_size(node.scalar);
+  if (!value) return fail(located(value.error(), node, name));
+  return value;
+}
+
+Result<std::vector<std::string>> as_text_list(const Node& node, std::string_view name) {
+  if (node.kind == Kind::null) return std::vector<std::string>{};
+  if (node.kind == Kind::scalar) return std::vector<std::string>{node.scalar};
+  if (node.kind != Kind::list) return wrong(node, name, "a list");
+  std::vector<std::string> out;
+  for (const Node& item : node.items)
+    out.push_back(TRY(as_text(item, fmt::format("{}[{}]", name, out.size()))));
+  return out;
+}
+
+Result<std::map<std::string, std::string>> as_text_map(const Node& node, std::string_view name) {
+  std::map<std::string, std::string> out;
+  if (node.kind == Kind::null) return out;
+  if (node.kind != Kind::map) return wrong(node, name, "a map");
+  for (const auto& [key, value] : node.entries)
+    out[key] = TRY(as_text(value, fmt::format("{}.{}", name, key)));
+  return out;
+}
+
+Result<std::size_t> as_choice(const Node& node, std::string_view name, std::span<const std::string> choices) {
+  const std::string value = TRY(as_text(node, name));
+  const auto found = std::find(choices.begin(), choices.end(), value);
+  if (found == choices.end())
+    return error_at(node, fmt::format("{}: '{}' is not known", name, value), did_you_mean(value, choices));
+  return static_cast<std::size_t>(found - choices.begin());
+}
+
+Result<Fields> Fields::of(const Node& node, std::string name) {
+  if (node.kind != Kind::map && node.kind != Kind::null)
+    return wrong(node, name.empty() ? "the file" : name, "a map of keys");
+  return Fields(&node, std::move(name));
+}
+
+std::string Fields::path(std::string_view key) const {
+  return name_.empty() ? std::string(key) : fmt::format("{}.{}", name_, key);
+}
+
+const Node* Fields::find(std::string_view key) {
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  const Node* found = node_->find(key);
+  return found != nullptr && found->kind == Kind::null ? nullptr : found;
+}
+
+Result<const Node*> Fields::require(std::string_view key) {
+  const Node* found = find(key);
+  if (found == nullptr) return error_at(*node_, fmt::format("'{}' is missing", path(key)));
+  return found;
+}
+
+Result<std::string> Fields::text(std::string_view key) {
+  return as_text(*TRY(require(key)), path(key));
+}
+
+Result<std::string> Fields::text_or(std::string_view key, std::string fallback) {
+  const Node* found = find(key);
+  return found == nullptr ? Result<std::string>(std::move(fallback)) : as_text(*found, path(key));
+}
+
+Result<std::int64_t> Fields::integer_or(std::string_view key, std::int64_t fallback, std::int64_t low,
+                                        std::int64_t high) {
+  const Node* found = find(key);
+  return found == nullptr ? Result<std::int64_t>(fallback) : as_integer(*found, path(key), low, high);
+}
+
+Result<double> Fields::number_or(std::string_view key, double fallback, double low, double high) {
+  const Node* found = find(key);
+  return found == nullptr ? Result<double>(fallback) : as_number(*found, path(key), low, high);
+}
+
+Result<bool> Fields::truth_or(std::string_view key, bool fallback) {
+  const Node* found = find(key);
+  return found == nullptr ? Result<bool>(fallback) : as_truth(*found, path(key));
+}
+
+Result<Seconds> Fields::duration_or(std::string_view key, Seconds fallback) {
+  const Node* found = find(key);
+  return found == nullptr ? Result<Seconds>(fallback) : as_duration(*found, path(key));
+}
+
+Result<std::uint64_t> Fields::size_or(std::string_view key, std::uint64_t fallback) {
+  const Node* found = find(key);
+  return found == nullptr ? Result<std::uint64_t>(fallback) : as_size(*found, path(key));
+}
+
+Result<std::vector<std::string>> Fields::text_list(std::string_view key) {
+  const Node* found = find(key);
+  return found == nullptr ? Result<std::vector<std::string>>(std::vector<std::string>{})
+                          : as_text_list(*found, path(key));
+}
+
+Result<std::map<std::string, std::string>> Fields::text_map(std::string_view key) {
+  const Node* found = find(key);
+  if (found == nullptr) return std::map<std::string, std::string>{};
+  return as_text_map(*found, path(key));
+}
+
+Result<std::size_t> Fields::choice_or(std::string_view key, std::size_t fallback,
+                                      std::span<const std::string> choices) {
+  const Node* found = find(key);
+  return found == nullptr ? Result<std::size_t>(fallback) : as_choice(*found, path(key), choices);
+}
+
+Result<void> Fields::finish() const {
+  std::vector<Error> unknown;
+  for (std::size_t i = 0; i < node_->entries.size(); ++i) {
+    const std::string& key = node_->entries[i].first;
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    unknown.push_back(Error{.kind = ErrorKind::input,
+                            .what = name_.empty() ? fmt::format("unknown key '{}'", key)
+                                                  : fmt::format("unknown key '{}' in '{}'", key, name_),
+                            .where = node_->key_sources[i],
+                            .hint = did_you_mean(key, known_)});
+  }
+  if (unknown.empty()) return {};
+  Error first = std::move(unknown.front());
+  for (std::size_t i = 1; i < unknown.size(); ++i)
+    first.also.push_back(fmt::format("{}: {}; {}", unknown[i].where, unknown[i].what, unknown[i].hint));
+  return fail(std::move(first));
+}
+
+}  // namespace dlrun::yaml

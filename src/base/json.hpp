@@ -1,0 +1,43 @@
+// JSON in and out: nlohmann/json behind Results. Headers of other files include this one only where they
+// must; most need json_fwd alone, since the full header costs seconds a translation unit.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/result.hpp"
+
+namespace dlrun {
+
+using Json =
+    nlohmann::ordered_json;  // keys keep the order in which they were written: files are read by people
+
+// Parses one JSON text; `where` names the source in the error, which gives line and column.
+Result<Json> parse_json(std::string_view text, std::string_view where);
+
+// Compact form that never throws: bytes that are not UTF-8 become U+FFFD.
+std::string to_text(const Json& value);
+// Indented by two, with a closing newline: for files and people.
+std::string to_pretty_text(const Json& value);
+
+// Field access for values we read back ourselves: an Error names the field that is missing or of another
+// type.
+template <class T>
+Result<T> field(const Json& object, std::string_view name, std::string_view where) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  if (!object.is_object() || found == object.end())
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("field '{}' is missing", name),
+                      .where = std::string(where)});
+  try {
+    return found->template get<T>();
+  } catch (const nlohmann::json::exception&) {
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("field '{}' has the wrong type: {}", name, to_text(*found)),
+                      .where = std::string(where)});
+  }
+}
+
+}  // namespace dlrun

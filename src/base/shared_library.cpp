@@ -1,0 +1,26 @@
+#include "src/base/shared_library.hpp"
+
+#include <dlfcn.h>
+
+namespace dlrun {
+
+// Never dlclose: MPI and CUDA libraries leave threads and exit handlers behind that would run unmapped code.
+SharedLibrary::SharedLibrary(void* handle) : handle_(handle, [](void*) {}) {}
+
+Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& name) {
+  void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* reason = ::dlerror();
+    return fail(ErrorKind::unavailable, "cannot load {}",
+                reason == nullptr ? name.string() : std::string(reason));
+  }
+  return SharedLibrary(handle);
+}
+
+Result<void*> SharedLibrary::address_of(const char* name) const {
+  void* address = ::dlsym(handle_.get(), name);
+  if (address == nullptr) return fail(ErrorKind::unavailable, "the library has no symbol {}", name);
+  return address;
+}
+
+}  // namespace dlrun

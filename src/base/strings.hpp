@@ -1,0 +1,21 @@
+// Small text helpers, and the nearest valid name for a mistyped one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlrun {
+
+std::string_view trim(std::string_view text);
+std::vector<std::string> split(std::string_view text, char separator);  // keeps empty fields
+std::string join(std::span<const std::string> parts, std::string_view separator);
+
+// The candidate with the smallest edit distance (Damerau: a swap counts one), or empty where none is near
+// enough to be what the writer meant: at most a third of the letters may differ.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+// "did you mean 'batch'?" or, where nothing is near, "valid names: a, b, c".
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace dlrun

@@ -1,0 +1,39 @@
+// Strong<Tag, Rep>: a number or name that cannot be passed where another one is meant (a rank is not a local
+// rank). Ordered, hashable and printable; it has no arithmetic, which would be meaningless for most of them.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace dlrun {
+
+template <class Tag, class Rep>
+class Strong {
+ public:
+  using Representation = Rep;
+  constexpr Strong() = default;
+  constexpr explicit Strong(Rep value) : value_(std::move(value)) {}
+  constexpr const Rep& get() const { return value_; }
+  friend auto operator<=>(const Strong&, const Strong&) = default;
+
+ private:
+  Rep value_{};
+};
+
+}  // namespace dlrun
+
+template <class Tag, class Rep>
+struct fmt::formatter<dlrun::Strong<Tag, Rep>> : fmt::formatter<Rep> {
+  template <class Context>
+  auto format(const dlrun::Strong<Tag, Rep>& value, Context& context) const {
+    return fmt::formatter<Rep>::format(value.get(), context);
+  }
+};
+
+template <class Tag, class Rep>
+struct std::hash<dlrun::Strong<Tag, Rep>> {
+  std::size_t operator()(const dlrun::Strong<Tag, Rep>& value) const { return std::hash<Rep>{}(value.get()); }
+};

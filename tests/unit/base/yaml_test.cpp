@@ -1,0 +1,66 @@
+#include "src/base/yaml.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dlrun;
+
+namespace {
+std::string error_of(std::string_view text) {
+  const auto parsed = yaml::parse(text, "job.yaml");
+  REQUIRE_FALSE(parsed.has_value());
+  return parsed.error().text();
+}
+}  // namespace
+
+TEST_CASE("a tree knows where each node stands") {
+  const auto root = yaml::parse("name: flowers\nresources:\n  nodes: 2\n", "job.yaml");
+  REQUIRE(root.has_value());
+  CHECK(root->find("resources")->find("nodes")->scalar == "2");
+  CHECK(root->find("resources")->find("nodes")->source == "job.yaml:3:10");
+  CHECK(root->key_sources[1] == "job.yaml:2:1");
+}
+
+TEST_CASE("a key that stands twice is an error that names both places") {
+  CHECK(error_of("a: 1\nb: 2\na: 3\n") ==
+        "job.yaml:3:1: key 'a' stands here again; it was first given at job.yaml:1:1");
+}
+
+TEST_CASE("what a job file cannot mean is refused with its place") {
+  CHECK(error_of("a: &x 1\nb: *x\n").starts_with("job.yaml:1:4: anchors"));
+  CHECK(error_of("a: !secret 1\n").starts_with("job.yaml:1:4: tags"));
+  CHECK(error_of("a: 1\n---\nb: 2\n").find("second YAML document") != std::string::npos);
+  CHECK(error_of("a: [1, 2\n").starts_with("job.yaml:2:1: not valid YAML"));
+  CHECK(error_of("a: \x01\n").find("control character 0x01") != std::string::npos);
+  CHECK(error_of(std::string(100000, '[')).find("nested deeper") != std::string::npos);
+  CHECK(error_of(std::string(100000, '-')).size() > 0);
+  CHECK(error_of("? [a]\n: b\n").find("a key must be plain text") != std::string::npos);
+}
+
+TEST_CASE("later layers win leaf by leaf and keep their source") {
+  auto low = yaml::parse("train: {epochs: 12, batch: 64}\n", "site.yaml");
+  auto high = yaml::parse("train: {epochs: 3}\n", "job.yaml");
+  auto merged = yaml::overlay(*low, *high);
+  REQUIRE(yaml::set_path(merged, "train.batch", "32", "--set train.batch").has_value());
+  CHECK(merged.find("train")->find("epochs")->source == "job.yaml:1:17");
+  CHECK(merged.find("train")->find("batch")->scalar == "32");
+  CHECK(merged.find("train")->find("batch")->source == "--set train.batch");
+}
+
+TEST_CASE("--set refuses a path through a value") {
+  auto root = yaml::parse("train: 5\n", "job.yaml");
+  const auto set = yaml::set_path(*root, "train.epochs", "1", "--set train.epochs");
+  REQUIRE_FALSE(set.has_value());
+  CHECK(set.error().text() ==
+        "--set train.epochs: cannot set 'train.epochs': 'train' is not a map but stands at job.yaml:1:8");
+  CHECK_FALSE(yaml::set_path(*root, "a..b", "1", "--set").has_value());
+}
+
+TEST_CASE("a tree survives the way through JSON with its sources") {
+  const auto root = yaml::parse("a: {b: [1, 'two', 3.5, true, 1.10]}\nc: ~\n", "job.yaml");
+  const Json json = yaml::to_json_with_sources(*root);
+  CHECK(to_text(json["value"]) == R"({"a":{"b":[1,"two",3.5,true,"1.10"]},"c":null})");
+  const auto back = yaml::from_json_with_sources(*parse_json(to_text(json), "t"));
+  REQUIRE(back.has_value());
+  CHECK(back->find("a")->find("b")->items[1].source == "job.yaml:1:12");
+  CHECK(yaml::to_json(*back) == yaml::to_json(*root));
+}
