@@ -1,0 +1,47 @@
+// Communicator: the collectives that training needs, over whatever connects the ranks. Backends: none (one
+// rank) and MPI through a plug-in chosen at start. All calls are made by all ranks in the same order. It
+// never changes the world: a dead peer ends the job (the launcher names it).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "src/base/environment.hpp"
+#include "src/base/result.hpp"
+
+namespace dlrun::runtime {
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string description() const = 0;  // "Open MPI 4.1.4", "one rank"
+
+  // Sums `data` over the ranks, in place. start: may return before it is done, `data` must lie still until
+  // wait_all().
+  virtual Result<void> allreduce_start(std::span<float> data) = 0;
+  virtual Result<void> wait_all() = 0;
+  Result<void> allreduce(std::span<float> data) {
+    TRY(allreduce_start(data));
+    return wait_all();
+  }
+  virtual Result<void> allreduce(std::span<double> data) = 0;
+  virtual Result<void> broadcast(std::span<std::byte> data, int root) = 0;
+  // `mine` of every rank, in rank order, into `all` (size() * mine.size() bytes).
+  virtual Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  virtual Result<void> barrier() = 0;
+  // Ends the whole job with this code; does not return.
+  [[noreturn]] virtual void abort(int code) = 0;
+  // The orderly end: after it, no call is made. All ranks call it.
+  virtual Result<void> finish() = 0;
+};
+
+// Chooses the backend from the environment: DLRUN_COMM=none|openmpi|mpich where it is set, else Open MPI
+// under PMIx, MPICH under PMI-1, else one rank. An Error where the world that comes up is not the world that
+// DLRUN_SIZE promised.
+Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,104 @@
+// Engine: a model compiled for one batch size, precision and device: every shape, buffer and the order in
+// which gradients become final are known before step 1. Parameters, gradients and optimizer state are one
+// arena each; a bucket is a slice of the gradient arena, so that an allreduce copies nothing. What an Engine
+// does not do: choose data, talk to other ranks, decide when to stop (runtime/train does).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/result.hpp"
+
+namespace dlrun::runtime {
+
+enum class Precision { f32, bf16 };
+
+// A named tensor of the model's state in its plain, framework-neutral layout (convolution weights OIHW, fully
+// connected OUT x IN), as checkpoints and tests see it. Names are PyTorch's: "conv1.weight",
+// "bn1.running_mean".
+struct TensorInfo {
+  enum class Role { parameter, statistic, momentum };  // statistic: batch norm's running mean and variance
+  std::string name;
+  std::vector<std::int64_t> shape;
+  Role role = Role::parameter;
+  std::size_t elements() const;
+};
+
+// A slice of the gradient arena, final after a known point of backward. Buckets are numbered in the order
+// they come.
+struct Bucket {
+  std::size_t offset = 0;  // floats
+  std::size_t length = 0;  // floats
+};
+
+struct SgdStep {
+  float learning_rate = 0;
+  float momentum = 0;
+  float weight_decay = 0;
+  float gradient_scale = 1;  // 1 / ranks after a summing allreduce
+};
+
+struct BatchResult {
+  double loss_sum = 0;       // summed over the rows that count
+  std::int64_t correct = 0;  // rows whose highest score is the label
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual std::int64_t batch() const = 0;
+  // Rows to fill before a call: float[batch][channels][height][width] and labels 0..classes-1, -1 for a row
+  // that must not count (a short last batch in evaluation).
+  virtual std::span<float> input() = 0;
+  virtual std::span<std::int32_t> labels() = 0;
+
+  // Forward and backward of one batch in training mode; `on_bucket(i)` is called as soon as bucket i is
+  // final. `step` and the seed given at compile time alone decide dropout, so a resumed run repeats the same
+  // bits. The gradient is of the mean loss over the batch.
+  virtual BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) = 0;
+  // v = momentum v + (scale g + decay w); w = w - lr v, over the whole arena.
+  virtual void apply(const SgdStep& sgd) = 0;
+  // Forward in evaluation mode.
+  virtual BatchResult evaluate_batch() = 0;
+
+  virtual std::span<float> gradients() = 0;  // the arena; behind the last gradient lie spare_slots() floats
+  virtual std::span<const Bucket> buckets() const = 0;
+  // Floats at the arena's end that belong to the last bucket and travel with it: loss, correct, stop votes.
+  // train_batch leaves them alone.
+  virtual std::span<float> spare_slots() = 0;
+
+  // Named state, in plain layout. Sizes must match; an Error names the tensor that does not.
+  virtual const std::vector<TensorInfo>& tensors() const = 0;
+  virtual Result<void> read_tensor(std::size_t index, std::span<float> out) const = 0;
+  virtual Result<void> write_tensor(std::size_t index, std::span<const float> values) = 0;
+
+  // A hash of everything ranks must agree on: operators, shapes, arena layout, precision.
+  virtual std::uint64_t plan_hash() const = 0;
+  // Bytes of all arenas together.
+  virtual std::size_t memory_bytes() const = 0;
+};
+
+struct EngineOptions {
+  std::int64_t batch = 64;
+  Precision precision = Precision::f32;
+  std::uint64_t seed = 1;               // initial weights and dropout; equal on all ranks
+  int rank = 0;                         // only decorrelates dropout between ranks
+  std::size_t bucket_bytes = 8u << 20;  // a bucket is closed once it holds that much
+};
+
+struct InputShape {
+  std::int64_t channels = 1, height = 28, width = 28, classes = 10;
+};
+
+// Builds the named model ("mnist-cnn", "resnet18-cifar") for the CPU. An Error for an unknown name (with the
+// nearest one) or a shape that the model cannot take.
+Result<std::unique_ptr<Engine>> make_cpu_engine(const std::string& model, const InputShape& input,
+                                                const EngineOptions& options);
+std::vector<std::string> model_names();
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,36 @@
+// Allocation: the nodes we may use, as one scheduler (or this machine) tells it. Hosts keep the scheduler's
+// order and spelling. What is not known is nothing, never 0 or -1; `evidence` says what won and why.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.hpp"
+#include "src/base/json.hpp"
+#include "src/base/result.hpp"
+#include "src/base/types.hpp"
+
+namespace dlrun {
+
+struct AllocatedNode {
+  HostName host;
+  int slots = 1;  // ranks that the scheduler would start here
+  std::optional<int> cpus;
+  std::optional<std::vector<std::string>> gpus;  // names as the node knows them: index, UUID or MIG id
+};
+
+struct Allocation {
+  std::string scheduler;  // "slurm", "pbs", ..., "local"
+  std::optional<std::string> job_id;
+  std::optional<int> array_index;
+  std::vector<AllocatedNode> nodes;
+  std::optional<Instant> end_time;  // nothing: no limit
+  std::vector<std::string> evidence;
+};
+
+// The form that tools rely on: schema dlrun.allocation/1.
+Json to_json(const Allocation& allocation);
+Result<Allocation> allocation_from_json(const Json& json, std::string_view where);
+
+}  // namespace dlrun

@@ -1,0 +1,93 @@
+// JobSpec: what the user asked for, checked and typed, with every default filled in. It says nothing about
+// machines. read_job_spec() is strict: unknown keys, wrong types and bad units are errors with
+// file:line:column and the nearest valid name.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.hpp"
+#include "src/base/json.hpp"
+#include "src/base/types.hpp"
+#include "src/base/yaml.hpp"
+#include "src/plan/plan.hpp"
+
+namespace dlrun::plan {
+
+struct Resources {
+  std::optional<int> nodes;  // nothing: all of the allocation
+  std::optional<int> gpus_per_node;
+  std::optional<int> tasks_per_node;  // nothing: the GPUs a node, else 1
+  std::optional<int> cpus_per_task;
+  std::optional<Seconds> walltime;
+  std::string queue, account;
+  std::vector<std::string> extra;  // further directives for the scheduler, verbatim
+};
+
+enum class Placement { shared, dedicated };
+
+struct RoleSpec {
+  std::string name;
+  std::optional<int> count;     // over the whole job
+  std::optional<int> per_node;  // or a node
+  std::optional<int> gpus;      // a task; 0 hides them
+  Placement placement = Placement::shared;
+};
+
+struct Container {
+  std::string image, engine;
+  std::vector<std::string> mounts;
+};
+
+struct JobEnvironment {
+  std::vector<std::string> modules;
+  std::string activate;            // "conda:NAME", "venv:PATH"
+  std::vector<std::string> setup;  // shell lines
+  EnvironmentChanges set;
+  std::optional<Container> container;
+};
+
+struct LaunchSpec {
+  std::string via = "auto";
+  int fan_out = 32;
+  Seconds start_timeout{120};
+  Seconds grace{10};
+  std::string mpi = "auto";  // auto, pmix, pmi1, engine, none
+  bool bind = true;
+};
+
+struct CheckpointSpec {
+  std::string dir;    // empty: no checkpoints; absolute once read
+  std::string every;  // "10min", "200steps", "1epoch": checked, kept as text for the runtime
+  int keep = 3;
+  std::vector<std::string> request;  // control, file, signal:TERM
+  std::string lead = "auto";
+};
+
+struct ChainSpec {
+  std::optional<int> max_links;
+  int retries = 0;
+};
+
+struct JobSpec {
+  std::string name;
+  std::string framework;
+  Resources resources;
+  std::vector<RoleSpec> roles;
+  Argv command;
+  JobEnvironment environment;
+  LaunchSpec launch;
+  CheckpointSpec checkpoint;
+  ChainSpec chain;
+  yaml::Node train;                      // framework: builtin only; the runtime checks it
+  std::filesystem::path base_directory;  // of the job file: what relative paths in it are relative to
+};
+
+// `root` is the merged tree; `base` is the folder of the job file.
+Result<JobSpec> read_job_spec(const yaml::Node& root, const std::filesystem::path& base);
+Json to_json(const JobSpec& spec);
+
+}  // namespace dlrun::plan

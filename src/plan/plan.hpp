@@ -1,0 +1,105 @@
+// Plan: everything decided, nothing computed later. Hosts, ranks, roles, GPUs, CPUs, environment and argv of
+// every rank are here; scripts, launchers, agents and records only read it. A plan has a JSON form that can
+// be kept, compared and fed back; an agent gets the slice of its node.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.hpp"
+#include "src/base/json.hpp"
+#include "src/base/result.hpp"
+#include "src/base/types.hpp"
+
+namespace dlrun::plan {
+
+using EnvironmentChanges = std::map<std::string, std::string>;
+
+enum class ProcessModel { per_rank, per_node, per_job };
+// pmix: Open MPI and what speaks PMIx; pmi1: MPICH, Intel MPI; engine: the site's launcher starts an agent a
+// rank.
+enum class MpiProtocol { none, pmix, pmi1, engine };
+
+// This rank's part of its node's processors: the agent divides what the node lets us use into `of` equal runs
+// of cores and binds the rank to run number `share`. Nothing where binding is off.
+struct CpuShare {
+  int share = 0;
+  int of = 1;
+  friend bool operator==(const CpuShare&, const CpuShare&) = default;
+};
+
+struct RankPlan {
+  Rank rank;
+  std::string role;    // "worker", "ps", ...; frameworks without roles have one, "worker"
+  int task_index = 0;  // position in the role's list, as ClusterSpec demands
+  NodeIndex node;
+  LocalRank local_rank;
+  std::optional<std::vector<std::string>> gpus;  // nothing: not our business; empty: hidden
+  std::optional<CpuShare> cpus;
+  EnvironmentChanges environment;  // over the plan's common one
+  Argv argv;
+};
+
+struct NodePlan {
+  NodeIndex index;
+  HostName host;
+};
+
+// Shell lines run once a node before its ranks, in this order; their environment is what the ranks start
+// from.
+struct Prelude {
+  std::vector<std::string> modules;  // module load ...
+  std::string activate;              // shell line, empty for none
+  std::vector<std::string> setup;    // the user's own lines
+  bool empty() const { return modules.empty() && activate.empty() && setup.empty(); }
+};
+
+struct Limits {
+  Seconds start_timeout{120};
+  Seconds grace{10};  // between TERM and KILL
+};
+
+struct Plan {
+  std::string name;
+  std::string job_id;  // unique a run: names the PMI namespace and the run directory
+  int attempt = 1;
+  std::string framework;
+  ProcessModel process = ProcessModel::per_rank;
+  MpiProtocol mpi = MpiProtocol::none;
+  std::string working_directory;
+  std::string run_directory;
+  Prelude prelude;
+  EnvironmentChanges environment;  // common to all ranks
+  Limits limits;
+  std::map<std::string, std::string>
+      files;                 // name under the run directory -> content (a host file, the train section)
+  std::vector<Argv> checks;  // commands that must succeed before any rank starts
+  std::vector<NodePlan> nodes;
+  std::vector<RankPlan> ranks;  // by rank
+
+  int world_size() const { return static_cast<int>(ranks.size()); }
+};
+
+// What one agent needs: the plan with only its own ranks in `ranks`, plus the shape of the whole.
+struct NodeSlice {
+  Plan plan;  // `nodes` is whole; `ranks` are this node's
+  NodeIndex node;
+  std::vector<int>
+      ranks_per_node;  // by node; ranks are dense and contiguous a node unless `node_of_rank` says more
+  std::vector<int> node_of_rank;  // by rank
+  int world_size() const { return static_cast<int>(node_of_rank.size()); }
+};
+
+NodeSlice slice_of(const Plan& plan, NodeIndex node);
+
+Json to_json(const Plan& plan);
+Result<Plan> plan_from_json(const Json& json);
+Json to_json(const NodeSlice& slice);
+Result<NodeSlice> slice_from_json(const Json& json);
+
+std::string_view to_text(MpiProtocol protocol);
+std::string_view to_text(ProcessModel model);
+
+}  // namespace dlrun::plan
