@@ -327,7 +327,7 @@ Json to_json(const Node& node) {
   if (node.scalar == "false") return false;
   // A number becomes a JSON number only if it reads back as written: "1.10" and "007" are text (versions,
   // host names).
-  if (const Json parsed = Json::parse(node.scalar, nullptr, false);
+  if (Json parsed = Json::parse(node.scalar, nullptr, false);
       parsed.is_number() && parsed.dump() == node.scalar)
     return parsed;
   return node.scalar;
