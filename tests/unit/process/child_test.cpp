@@ -1,0 +1,61 @@
+#include "src/process/child.hpp"
+
+#include <doctest/doctest.h>
+
+#include "src/process/command.hpp"
+
+using namespace dlrun;
+
+namespace {
+CommandOutput run(const Argv& argv, const std::string& folder = {}) {
+  auto output =
+      run_command({.argv = argv, .environment = Environment::of_this_process(), .working_directory = folder});
+  REQUIRE_MESSAGE(output.has_value(), (output ? "" : output.error().text()));
+  return std::move(*output);
+}
+}  // namespace
+
+TEST_CASE("a command's output and end are captured, both pipes full at once") {
+  const auto output = run({"bash", "-c", "head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2; exit 3"});
+  CHECK(output.out.size() == 300000);
+  CHECK(output.err.size() == 300000);
+  CHECK(output.status.text() == "exit code 3");
+  CHECK(run({"bash", "-c", "kill -9 $$"}).status.text() == "killed by SIGKILL (9)");
+  CHECK(run({"bash", "-c", "kill -9 $$"}).status.code() == 137);
+}
+
+TEST_CASE("arguments and environment arrive byte for byte") {
+  auto env = Environment::of_this_process();
+  env.set("ODD", "a b\n$c'\"");
+  const auto output = run_command(
+      {.argv = {"bash", "-c", "printf '%s|' \"$@\" \"$ODD\"", "x", "it's", "", "-n"}, .environment = env});
+  CHECK(output->out == "it's||-n|a b\n$c'\"|");
+}
+
+TEST_CASE("a child is a session leader, has default signals, and its own folder") {
+  const auto output = run(
+      {"bash", "-c", "ps -o sid= -p $$ | tr -d ' '; echo $$; pwd; grep SigBlk /proc/self/status"}, "/usr");
+  const std::string text = output.out;
+  const std::string sid = text.substr(0, text.find('\n'));
+  CHECK(text == sid + "\n" + sid + "\n/usr\nSigBlk:\t0000000000000000\n");
+}
+
+TEST_CASE("a program that cannot run is an error that names it") {
+  const auto env = Environment::of_this_process();
+  const auto start = [&](const std::string& name, const std::string& folder = "") {
+    return run_command({.argv = {name}, .environment = env, .working_directory = folder}).error().text();
+  };
+  CHECK(start("no-such-program").starts_with("program 'no-such-program' is not found\n  hint: PATH is "));
+  CHECK(start("./no-such") == "./no-such does not exist\n  hint: looked for ./no-such");
+  CHECK(start("/etc/passwd") == "/etc/passwd is not executable\n  hint: chmod +x /etc/passwd");
+  CHECK(start("true", "/no/such/folder") ==
+        "cannot start /usr/bin/true: /no/such/folder: No such file or directory");
+}
+
+TEST_CASE("a command that outlives its limit is ended with its whole session") {
+  const auto output = run_command({.argv = {"bash", "-c", "sleep 1000 & sleep 1000"},
+                                   .environment = Environment::of_this_process(),
+                                   .limit = Seconds(0.2)});
+  REQUIRE_FALSE(output.has_value());
+  CHECK(output.error().what == "bash -c 'sleep 1000 & sleep 1000' did not end within 200ms");
+}

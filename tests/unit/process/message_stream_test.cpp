@@ -1,0 +1,66 @@
+#include "src/process/message_stream.hpp"
+
+#include <random>
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+using namespace dlrun;
+
+TEST_CASE("messages survive any cutting of the stream") {
+  const std::string bytes =
+      encode({{{"type", "output"}, {"rank", 3}}, std::string("a\0b\n", 4)}) + encode({{{"type", "bye"}}});
+  MessageDecoder decoder;
+  std::vector<Message> got;
+  for (const char byte : bytes) {
+    decoder.add({&byte, 1});
+    while (auto message = decoder.next().value()) got.push_back(std::move(*message));
+  }
+  REQUIRE(got.size() == 2);
+  CHECK(got[0].header["rank"] == 3);
+  CHECK(got[0].body == std::string("a\0b\n", 4));
+  CHECK(got[1].type() == "bye");
+  CHECK(decoder.empty());
+}
+
+TEST_CASE("foreign bytes are refused with the likely reason, before anything is allocated") {
+  MessageDecoder decoder;
+  decoder.add("Welcome to cluster c1!\n");
+  CHECK(decoder.next().error().text().find("shell's start file") != std::string::npos);
+}
+
+TEST_CASE("random bytes never crash the decoder") {
+  std::mt19937 random(1);
+  const std::string good = encode({{{"type", "output"}, {"rank", 3}}, "text"});
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = good + good;
+    for (int flips = static_cast<int>(random() % 4); flips >= 0; --flips)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    bytes.resize(random() % (bytes.size() + 1));
+    MessageDecoder decoder;
+    decoder.add(bytes);
+    for (int i = 0; i < 4; ++i) {
+      const auto message = decoder.next();
+      if (!message || !*message) break;
+    }
+  }
+}
+
+TEST_CASE("a stream delivers what was queued beyond the socket's buffer, then the end") {
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  EventLoop loop;
+  std::size_t received = 0;
+  std::string end = "open";
+  MessageStream reader(loop, UniqueFd(fds[0]), UniqueFd(),
+                       {.message = [&](const Message& message) { received += message.body.size(); },
+                        .closed = [&](const std::string& reason) { end = reason, loop.stop(); },
+                        .drained = {}});
+  MessageStream writer(loop, UniqueFd(fds[1]), UniqueFd(),
+                       {.message = {}, .closed = {}, .drained = [&] { writer.close(); }});
+  for (int i = 0; i < 100; ++i) writer.send({{{"type", "output"}}, std::string(100000, 'x')});
+  CHECK(writer.queued() > 0);
+  REQUIRE(loop.run().has_value());
+  CHECK(received == 10000000);
+  CHECK(end.empty());
+}
