@@ -32,6 +32,18 @@ Result<StoredFile> open_batch(const std::filesystem::path& path) {
   return file;
 }
 
+struct Files {
+  std::vector<StoredFile> train, test;
+};
+
+Result<Files> open_all(const std::filesystem::path& folder) {
+  Files out;
+  for (int i = 1; i <= 5; ++i)
+    out.train.push_back(TRY(open_batch(folder / fmt::format("data_batch_{}.bin", i))));
+  out.test.push_back(TRY(open_batch(folder / "test_batch.bin")));
+  return out;
+}
+
 Result<void> take_labels(Dataset& out, const StoredFile& file, std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto label = std::to_integer<std::uint8_t>(out.bytes.data()[(first + i) * record]);
@@ -70,11 +82,14 @@ InputShape cifar10_shape() {
   return InputShape{.channels = 3, .height = 32, .width = 32, .classes = classes};
 }
 
+Result<InputShape> probe_cifar10(const std::filesystem::path& folder) {
+  TRY(open_all(folder));
+  return cifar10_shape();
+}
+
 Result<DataParts> load_cifar10(const std::filesystem::path& folder) {
-  std::vector<StoredFile> train, test;
-  for (int i = 1; i <= 5; ++i) train.push_back(TRY(open_batch(folder / fmt::format("data_batch_{}.bin", i))));
-  test.push_back(TRY(open_batch(folder / "test_batch.bin")));
-  return DataParts{.train = TRY(read_files(train)), .test = TRY(read_files(test))};
+  const Files files = TRY(open_all(folder));
+  return DataParts{.train = TRY(read_files(files.train)), .test = TRY(read_files(files.test))};
 }
 
 }  // namespace dlrun::runtime

@@ -8,6 +8,7 @@
 namespace dlrun::runtime {
 
 InputShape cifar10_shape();
+Result<InputShape> probe_cifar10(const std::filesystem::path& folder);
 Result<DataParts> load_cifar10(const std::filesystem::path& folder);
 
 }  // namespace dlrun::runtime

@@ -24,7 +24,7 @@ Result<InputShape> probe_data(const DataSpec& spec) {
     case DataFormat::idx:
       return probe_idx(spec.directory, spec.classes);
     case DataFormat::cifar10:
-      return cifar10_shape();
+      return probe_cifar10(spec.directory);
     case DataFormat::synthetic:
       return spec.synthetic_shape;
   }

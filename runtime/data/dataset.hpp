@@ -47,7 +47,8 @@ struct DataSpec {
   std::uint64_t seed = 1;  // of synthetic data
 };
 
-// What the samples will look like, from the headers alone: cheap, so that a model can be built meanwhile.
+// What the samples will look like. Opens every file and checks headers and lengths, which is cheap, so that a
+// model can be built while the rest is read.
 Result<InputShape> probe_data(const DataSpec& spec);
 // Both parts, checked from the first byte to the last.
 Result<DataParts> load_data(const DataSpec& spec);

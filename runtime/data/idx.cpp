@@ -77,14 +77,17 @@ Result<void> check_length(const StoredFile& file, const Header& header, std::uin
              shorter ? "fetch it again: it was cut off" : "");
 }
 
+// Before any memory is asked for: what the header says must be possible for a file of this size.
+Result<void> check_possible(const StoredFile& file, const Header& header, std::uint32_t magic) {
+  if (!file.compressed())
+    return check_length(file, header, magic, StreamLength{.bytes = file.stored_bytes()});
+  if (header.expected() <= file.longest()) return {};
+  return bad(file,
+             fmt::format("the IDX header says {}, {} bytes in all: {} compressed bytes cannot hold that",
+                         sizes(header, magic), header.expected(), file.stored_bytes()));
+}
+
 Result<HugeBuffer> read_body(const StoredFile& file, const Header& header, std::uint32_t magic) {
-  // Before any memory is asked for: what the header says must be possible for a file of this size.
-  if (header.expected() > file.longest() && !file.compressed())
-    TRY(check_length(file, header, magic, StreamLength{.bytes = file.stored_bytes()}));
-  if (header.expected() > file.longest())
-    return bad(file,
-               fmt::format("the IDX header says {}, {} bytes in all: {} compressed bytes cannot hold that",
-                           sizes(header, magic), header.expected(), file.stored_bytes()));
   HugeBuffer body = TRY(HugeBuffer::make(header.expected()));
   TRY(check_length(file, header, magic, TRY(file.read(body.bytes()))));
   return body;
@@ -108,17 +111,48 @@ Result<StoredFile> find_file(const std::filesystem::path& folder, std::string_vi
                     .hint = "data.dir of the job file must be the folder of the four IDX files"});
 }
 
-Result<std::vector<std::uint8_t>> read_labels(const StoredFile& file, std::uint64_t images,
-                                              const std::string& images_name, std::int64_t classes) {
-  const Header header = TRY(read_header(file, labels_magic));
-  const HugeBuffer body = TRY(read_body(file, header, labels_magic));
-  if (header.count != images)
-    return bad(file, fmt::format("has {} labels, but {} has {} images", header.count, images_name, images));
+// The two files of a part, their headers read and compared.
+struct Part {
+  StoredFile images, labels;
+  Header image_header, label_header;
+};
+
+Result<Part> open_part(const std::filesystem::path& folder, std::string_view part) {
+  Part out{.images = TRY(find_file(folder, part, "images-idx3")),
+           .labels = TRY(find_file(folder, part, "labels-idx1")),
+           .image_header = {},
+           .label_header = {}};
+  out.image_header = TRY(read_header(out.images, images_magic));
+  out.label_header = TRY(read_header(out.labels, labels_magic));
+  if (out.image_header.count != out.label_header.count)
+    return bad(out.labels, fmt::format("has {} labels, but {} has {} images", out.label_header.count,
+                                       out.images.name(), out.image_header.count));
+  TRY(check_possible(out.images, out.image_header, images_magic));
+  TRY(check_possible(out.labels, out.label_header, labels_magic));
+  return out;
+}
+
+struct Parts {
+  Part train, test;
+};
+
+Result<Parts> open_parts(const std::filesystem::path& folder) {
+  Parts out{.train = TRY(open_part(folder, "train")), .test = TRY(open_part(folder, "t10k"))};
+  const Header &train = out.train.image_header, &test = out.test.image_header;
+  if (train.height != test.height || train.width != test.width)
+    return bad(out.test.images, fmt::format("has images of {} x {}, but {} has {} x {}", test.height,
+                                            test.width, out.train.images.name(), train.height, train.width));
+  return out;
+}
+
+Result<std::vector<std::uint8_t>> read_labels(const Part& part, std::int64_t classes) {
+  const Header& header = part.label_header;
+  const HugeBuffer body = TRY(read_body(part.labels, header, labels_magic));
   std::vector<std::uint8_t> labels(header.count);
   for (std::uint64_t i = 0; i < header.count; ++i) {
     labels[i] = std::to_integer<std::uint8_t>(body.data()[header.length + i]);
     if (labels[i] >= classes)
-      return bad(file,
+      return bad(part.labels,
                  fmt::format("label {} at offset {} is out of range: 0 to {} are possible", labels[i],
                              header.length + i, classes - 1),
                  "data.classes of the job file says how many classes there are");
@@ -126,17 +160,19 @@ Result<std::vector<std::uint8_t>> read_labels(const StoredFile& file, std::uint6
   return labels;
 }
 
-Result<Dataset> read_part(const std::filesystem::path& folder, std::string_view part, std::int64_t classes) {
-  const StoredFile images = TRY(find_file(folder, part, "images-idx3"));
-  const StoredFile labels = TRY(find_file(folder, part, "labels-idx1"));
-  const Header header = TRY(read_header(images, images_magic));
+InputShape shape_of(const Header& header, std::int64_t classes) {
+  return InputShape{.channels = 1,
+                    .height = static_cast<std::int64_t>(header.height),
+                    .width = static_cast<std::int64_t>(header.width),
+                    .classes = classes};
+}
+
+Result<Dataset> read_part(const Part& part, std::int64_t classes) {
+  const Header& header = part.image_header;
   Dataset out;
-  out.labels = TRY(read_labels(labels, header.count, images.name(), classes));
-  out.bytes = TRY(read_body(images, header, images_magic));
-  out.shape = InputShape{.channels = 1,
-                         .height = static_cast<std::int64_t>(header.height),
-                         .width = static_cast<std::int64_t>(header.width),
-                         .classes = classes};
+  out.labels = TRY(read_labels(part, classes));
+  out.bytes = TRY(read_body(part.images, header, images_magic));
+  out.shape = shape_of(header, classes);
   out.count = header.count;
   out.first = header.length;
   out.stride = header.height * header.width;
@@ -146,23 +182,14 @@ Result<Dataset> read_part(const std::filesystem::path& folder, std::string_view 
 }  // namespace
 
 Result<InputShape> probe_idx(const std::filesystem::path& folder, std::int64_t classes) {
-  const Header header = TRY(read_header(TRY(find_file(folder, "train", "images-idx3")), images_magic));
-  return InputShape{.channels = 1,
-                    .height = static_cast<std::int64_t>(header.height),
-                    .width = static_cast<std::int64_t>(header.width),
-                    .classes = classes};
+  return shape_of(TRY(open_parts(folder)).train.image_header, classes);
 }
 
 Result<DataParts> load_idx(const std::filesystem::path& folder, std::int64_t classes) {
+  const Parts parts = TRY(open_parts(folder));
   DataParts out;
-  out.test = TRY(read_part(folder, "t10k", classes));
-  out.train = TRY(read_part(folder, "train", classes));
-  if (out.test.shape.height != out.train.shape.height || out.test.shape.width != out.train.shape.width)
-    return fail(
-        Error{.kind = ErrorKind::input,
-              .what = fmt::format("test images are {} x {}, training images {} x {}", out.test.shape.height,
-                                  out.test.shape.width, out.train.shape.height, out.train.shape.width),
-              .where = folder.string()});
+  out.test = TRY(read_part(parts.test, classes));
+  out.train = TRY(read_part(parts.train, classes));
   return out;
 }
 
