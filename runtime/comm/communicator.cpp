@@ -1,0 +1,51 @@
+#include "runtime/comm/communicator.hpp"
+
+#include "runtime/comm/choice.hpp"
+#include "runtime/comm/mpi_communicator.hpp"
+#include "runtime/comm/one_rank.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+Result<std::unique_ptr<Communicator>> one_rank(const Environment& environment) {
+  const std::string promised = environment.get("DLRUN_SIZE", "1");
+  if (promised == "1") return make_one_rank_communicator();
+  return fail(
+      Error{.kind = ErrorKind::unavailable,
+            .what = fmt::format("DLRUN_SIZE promises {} ranks, but nothing here connects them: neither "
+                                "PMIx (PMIX_NAMESPACE) nor PMI-1 (PMI_FD) is offered",
+                                promised),
+            .where = fmt::format("rank {}", environment.get("DLRUN_RANK", "unknown")),
+            .hint = "start the job with --mpi pmix or --mpi pmi1"});
+}
+
+}  // namespace
+
+Result<Backend> choose_backend(const Environment& environment) {
+  const std::string asked = environment.get("DLRUN_COMM");
+  if (asked == "none") return Backend::one_rank;
+  if (asked == "openmpi") return Backend::openmpi;
+  if (asked == "mpich") return Backend::mpich;
+  if (!asked.empty())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("DLRUN_COMM is '{}'", asked),
+                      .hint = "valid values: none, openmpi, mpich"});
+  if (environment.find("PMIX_NAMESPACE")) return Backend::openmpi;
+  if (environment.find("PMI_FD")) return Backend::mpich;
+  return Backend::one_rank;
+}
+
+Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment) {
+  switch (TRY(choose_backend(environment))) {
+    case Backend::openmpi:
+      return make_mpi_communicator(MpiFlavour::openmpi, environment);
+    case Backend::mpich:
+      return make_mpi_communicator(MpiFlavour::mpich, environment);
+    case Backend::one_rank:
+      break;
+  }
+  return one_rank(environment);
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,45 @@
+#include "runtime/comm/pmi_farewell.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <string>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "src/base/file.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+// The launcher answers every request with one line; it may close instead, which is a farewell too.
+Result<std::string> read_line(int fd) {
+  std::string line;
+  char c = 0;
+  while (line.size() < 1024) {
+    const ssize_t got = ::read(fd, &c, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ErrorKind::lost, "the launcher does not answer: {}", system_reason(errno));
+    if (got == 0 || c == '\n') break;
+    line.push_back(c);
+  }
+  return line;
+}
+
+}  // namespace
+
+Result<void> pmi_farewell(std::string_view pmi_fd) {
+  int fd = -1;
+  const auto [end, error] = std::from_chars(pmi_fd.data(), pmi_fd.data() + pmi_fd.size(), fd);
+  if (error != std::errc{} || end != pmi_fd.data() + pmi_fd.size() || fd < 0)
+    return fail(ErrorKind::internal, "PMI_FD is '{}', which is no descriptor number", pmi_fd);
+  constexpr std::string_view request = "cmd=finalize\n";
+  if (::send(fd, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
+    return fail(ErrorKind::lost, "the launcher does not listen: {}", system_reason(errno));
+  const std::string answer = TRY(read_line(fd));
+  if (answer.empty() || answer.starts_with("cmd=finalize_ack")) return {};
+  return fail(ErrorKind::lost, "the launcher answers '{}' to the PMI request finalize", answer);
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,133 @@
+#include "runtime/comm/shared_memory.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include <sched.h>
+
+namespace dlrun::runtime {
+
+namespace {
+
+// Per piece: large enough that two meetings of the ranks cost little, small enough that the slots of a few
+// ranks stay in their caches. Measured nearly flat from 128 kB to 1 MB.
+constexpr std::size_t piece_floats = 64 * 1024;
+constexpr std::size_t block_floats = 1024;  // a few of these fit the first cache
+constexpr std::size_t line_floats = 16;     // a cache line
+constexpr int spins_before_yield = 2000;
+
+struct Share {
+  std::size_t begin;
+  std::size_t end;
+  std::size_t length() const { return end - begin; }
+};
+
+// The part of a piece that `rank` adds up: whole cache lines.
+Share share_of(std::size_t length, int rank, int ranks) {
+  const std::size_t lines = (length + line_floats - 1) / line_floats;
+  const auto border = [&](int r) {
+    return std::min(length,
+                    lines * static_cast<std::size_t>(r) / static_cast<std::size_t>(ranks) * line_floats);
+  };
+  return {border(rank), border(rank + 1)};
+}
+
+void copy(float* to, const float* from, Share share) {
+  std::memcpy(to + share.begin, from + share.begin, share.length() * sizeof(float));
+}
+
+void add(float* to, const float* a, const float* __restrict b, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = a[i] + b[i];
+}
+
+void await(const std::atomic<std::uint64_t>& flag, std::uint64_t turn) {
+  for (int spins = 0; flag.load(std::memory_order_acquire) < turn; ++spins) {
+    if (spins < spins_before_yield) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+}  // namespace
+
+// One rank's flags, alone in their cache line.
+struct SharedMemorySum::Flags {
+  alignas(64) std::atomic<std::uint64_t> staged;
+  alignas(64) std::atomic<std::uint64_t> summed;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "flags are shared between processes");
+
+std::size_t SharedMemorySum::bytes(int ranks) {
+  return static_cast<std::size_t>(ranks) * (sizeof(Flags) + 2 * piece_floats * sizeof(float)) + 64;
+}
+
+SharedMemorySum::SharedMemorySum(void* memory, int rank, int ranks) : rank_(rank), ranks_(ranks) {
+  const auto address = (reinterpret_cast<std::uintptr_t>(memory) + 63) / 64 * 64;
+  flags_ = reinterpret_cast<Flags*>(address);  // zeroed memory is a valid state of them
+  slots_ = reinterpret_cast<float*>(flags_ + ranks);
+}
+
+// Two slots a rank, used in turn: whoever has seen all ranks stage piece n knows that all have read their
+// results of piece n - 1, so the slots of n - 1 are free again for n + 1.
+std::span<float> SharedMemorySum::slot(int rank) const {
+  const std::size_t index = (turn_ % 2) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(rank);
+  return {slots_ + index * piece_floats, piece_floats};
+}
+
+void SharedMemorySum::post_staged() {
+  flags_[rank_].staged.store(turn_, std::memory_order_release);
+}
+
+void SharedMemorySum::post_summed() {
+  flags_[rank_].summed.store(turn_, std::memory_order_release);
+}
+
+void SharedMemorySum::await_staged() {
+  for (int r = 0; r < ranks_; ++r) await(flags_[r].staged, turn_);
+}
+
+void SharedMemorySum::await_summed() {
+  for (int r = 0; r < ranks_; ++r) await(flags_[r].summed, turn_);
+}
+
+// In the order of the ranks, a block at a time so that each array is read from memory once.
+void SharedMemorySum::sum_share(std::span<float> data, std::size_t begin, std::size_t end) {
+  const auto term = [&](int r) { return r == rank_ ? data.data() : slot(r).data(); };
+  float* result = slot(rank_).data();
+  for (std::size_t at = begin; at < end; at += block_floats) {
+    const std::size_t length = std::min(block_floats, end - at);
+    add(result + at, term(0) + at, term(1) + at, length);
+    for (int r = 2; r < ranks_; ++r) add(result + at, result + at, term(r) + at, length);
+    std::memcpy(data.data() + at, result + at, length * sizeof(float));
+  }
+}
+
+void SharedMemorySum::sum_piece(std::span<float> data) {
+  ++turn_;
+  const Share own = share_of(data.size(), rank_, ranks_);
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank_) copy(slot(rank_).data(), data.data(), share_of(data.size(), r, ranks_));
+  post_staged();
+  await_staged();
+  sum_share(data, own.begin, own.end);
+  post_summed();
+  await_summed();
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank_) copy(data.data(), slot(r).data(), share_of(data.size(), r, ranks_));
+}
+
+void SharedMemorySum::sum(std::span<float> data) {
+  while (!data.empty()) {
+    const std::size_t length = std::min(data.size(), piece_floats);
+    sum_piece(data.first(length));
+    data = data.subspan(length);
+  }
+}
+
+}  // namespace dlrun::runtime

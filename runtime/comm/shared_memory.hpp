@@ -1,0 +1,39 @@
+// SharedMemorySum: the sum of equal float arrays over the ranks of one node, through memory that all of them
+// see. Each rank adds its own share of a piece, in the order of the ranks, so the same world gives the same
+// bits. It needs no system call where ranks have a core each. It does not notice a dead rank: the launcher
+// does.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace dlrun::runtime {
+
+class SharedMemorySum {
+ public:
+  // Bytes of zeroed common memory that `ranks` ranks need.
+  static std::size_t bytes(int ranks);
+
+  SharedMemorySum(void* memory, int rank, int ranks);
+
+  // Called by all ranks with arrays of one length; in place.
+  void sum(std::span<float> data);
+
+ private:
+  struct Flags;
+  void sum_piece(std::span<float> data);
+  void sum_share(std::span<float> data, std::size_t begin, std::size_t end);
+  std::span<float> slot(int rank) const;  // of the half that this piece uses
+  void post_staged();
+  void post_summed();
+  void await_staged();
+  void await_summed();
+
+  Flags* flags_;
+  float* slots_;
+  int rank_;
+  int ranks_;
+  std::size_t turn_ = 0;  // pieces so far: the value that the flags take
+};
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,55 @@
+// Which backend an environment asks for.
+#include "runtime/comm/choice.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/comm/communicator.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+Environment with(const std::vector<std::string>& entries) {
+  return Environment::from_entries(entries);
+}
+
+}  // namespace
+
+TEST_CASE("an empty environment is one rank") {
+  CHECK(choose_backend(with({})) == Backend::one_rank);
+}
+
+TEST_CASE("PMIx means Open MPI, PMI-1 means MPICH") {
+  CHECK(choose_backend(with({"PMIX_NAMESPACE=job"})) == Backend::openmpi);
+  CHECK(choose_backend(with({"PMI_FD=5"})) == Backend::mpich);
+}
+
+TEST_CASE("DLRUN_COMM decides over what the launcher offers") {
+  CHECK(choose_backend(with({"DLRUN_COMM=mpich", "PMIX_NAMESPACE=job"})) == Backend::mpich);
+  CHECK(choose_backend(with({"DLRUN_COMM=openmpi", "PMI_FD=5"})) == Backend::openmpi);
+  CHECK(choose_backend(with({"DLRUN_COMM=none", "PMI_FD=5"})) == Backend::one_rank);
+}
+
+TEST_CASE("an unknown DLRUN_COMM is an error that names the valid ones") {
+  const auto choice = choose_backend(with({"DLRUN_COMM=gloo"}));
+  REQUIRE(!choice);
+  CHECK(choice.error().text() == "DLRUN_COMM is 'gloo'\n  hint: valid values: none, openmpi, mpich");
+}
+
+TEST_CASE("a rank that should be one of two and finds nothing to connect it stops") {
+  const auto world = make_communicator(with({"DLRUN_SIZE=2", "DLRUN_RANK=1"}));
+  REQUIRE(!world);
+  CHECK(world.error().kind == ErrorKind::unavailable);
+  CHECK(world.error().text() ==
+        "rank 1: DLRUN_SIZE promises 2 ranks, but nothing here connects them: neither PMIx (PMIX_NAMESPACE) "
+        "nor "
+        "PMI-1 (PMI_FD) is offered\n  hint: start the job with --mpi pmix or --mpi pmi1");
+}
+
+TEST_CASE("an unknown DLRUN_ALLREDUCE is refused before any MPI is loaded") {
+  const auto world = make_communicator(with({"DLRUN_COMM=mpich", "DLRUN_ALLREDUCE=ring"}));
+  REQUIRE(!world);
+  CHECK(world.error().kind == ErrorKind::usage);
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,66 @@
+// A rank takes leave of a PMI-1 launcher on its own.
+#include "runtime/comm/pmi_farewell.hpp"
+
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+#include "src/base/unique_fd.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+struct Launcher {
+  UniqueFd rank_side;
+  UniqueFd launcher_side;
+
+  Launcher() {
+    int ends[2] = {-1, -1};
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    rank_side.reset(ends[0]);
+    launcher_side.reset(ends[1]);
+  }
+  void answer(const std::string& text) const {
+    CHECK(write(launcher_side.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  std::string heard() const {
+    char text[256] = {};
+    const ssize_t got = recv(launcher_side.get(), text, sizeof text, MSG_DONTWAIT);
+    return {text, got > 0 ? static_cast<std::size_t>(got) : 0};
+  }
+  Result<void> farewell() const { return pmi_farewell(std::to_string(rank_side.get())); }
+};
+
+}  // namespace
+
+TEST_CASE("it says finalize and waits for the answer") {
+  const Launcher launcher;
+  launcher.answer("cmd=finalize_ack rc=0\n");
+  CHECK(launcher.farewell());
+  CHECK(launcher.heard() == "cmd=finalize\n");
+}
+
+TEST_CASE("a launcher that closes is taken leave of") {
+  Launcher launcher;
+  shutdown(launcher.launcher_side.get(), SHUT_WR);
+  CHECK(launcher.farewell());
+}
+
+TEST_CASE("another answer is an error that shows it") {
+  const Launcher launcher;
+  launcher.answer("cmd=what\n");
+  const auto result = launcher.farewell();
+  REQUIRE(!result);
+  CHECK(result.error().what == "the launcher answers 'cmd=what' to the PMI request finalize");
+}
+
+TEST_CASE("PMI_FD that is no number is an error") {
+  CHECK(!pmi_farewell(""));
+  CHECK(!pmi_farewell("5x"));
+  CHECK(!pmi_farewell("-1"));
+}
+
+}  // namespace dlrun::runtime

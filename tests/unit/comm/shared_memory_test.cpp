@@ -1,0 +1,77 @@
+// The sum through shared memory, with threads in the place of ranks: every rank has the sum in rank order,
+// bit for bit, whatever the length.
+#include "runtime/comm/shared_memory.hpp"
+
+#include <functional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace dlrun::runtime {
+
+namespace {
+
+using Arrays = std::vector<std::vector<float>>;  // by rank
+
+Arrays random_arrays(int ranks, std::size_t length) {
+  std::mt19937 random(static_cast<unsigned>(ranks) + static_cast<unsigned>(length));
+  std::normal_distribution<float> normal(0, 1000);
+  Arrays arrays(static_cast<std::size_t>(ranks), std::vector<float>(length));
+  for (auto& array : arrays)
+    for (float& x : array) x = normal(random);
+  return arrays;
+}
+
+std::vector<float> sum_in_rank_order(const Arrays& arrays) {
+  std::vector<float> sum = arrays[0];
+  for (std::size_t r = 1; r < arrays.size(); ++r)
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += arrays[r][i];
+  return sum;
+}
+
+void on_all_ranks(int ranks, const std::function<void(SharedMemorySum&, int rank)>& body) {
+  std::vector<char> memory(SharedMemorySum::bytes(ranks), 0);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      SharedMemorySum sum(memory.data(), rank, ranks);
+      body(sum, rank);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+TEST_CASE("all ranks have the sum in rank order") {
+  for (const int ranks : {2, 3, 5}) {
+    for (const std::size_t length : {0U, 1U, 15U, 16U, 17U, 1000U, 64U * 1024U, 64U * 1024U + 1U, 300'001U}) {
+      CAPTURE(ranks);
+      CAPTURE(length);
+      Arrays arrays = random_arrays(ranks, length);
+      const std::vector<float> expected = sum_in_rank_order(arrays);
+      on_all_ranks(ranks,
+                   [&](SharedMemorySum& sum, int rank) { sum.sum(arrays[static_cast<std::size_t>(rank)]); });
+      for (const auto& array : arrays) CHECK(array == expected);
+    }
+  }
+}
+
+TEST_CASE("many sums in a row do not disturb each other") {
+  constexpr int ranks = 3;
+  constexpr int rounds = 500;
+  std::vector<int> wrong(ranks, 0);
+  on_all_ranks(ranks, [&](SharedMemorySum& sum, int rank) {
+    std::vector<float> data(100);
+    for (int round = 0; round < rounds; ++round) {
+      std::fill(data.begin(), data.end(), static_cast<float>(round + rank));
+      sum.sum(data);
+      for (const float x : data)
+        if (x != static_cast<float>(3 * round + 3)) ++wrong[static_cast<std::size_t>(rank)];
+    }
+  });
+  CHECK(wrong == std::vector<int>(ranks, 0));
+}
+
+}  // namespace dlrun::runtime
