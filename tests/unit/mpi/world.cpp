@@ -65,7 +65,11 @@ class Node {
     head_ = std::make_unique<MessageStream>(
         loop_, std::move(head), UniqueFd(),
         MessageStream::Handlers{.message = [this](Message m) { heard(std::move(m)); },
-                                .closed = [this](const std::string&) { kill_all(); },
+                                .closed =
+                                    [this](const std::string&) {
+                                      head_gone_ = true;
+                                      kill_all();
+                                    },
                                 .drained = [] {}});
   }
 
@@ -76,7 +80,7 @@ class Node {
     while (!children_.empty()) must(loop_.turn());
     service_.reset();
     head_->send({.header = {{"type", "end"}}});
-    while (head_->queued() > 0) must(loop_.turn());
+    while (!head_gone_) must(loop_.turn());  // the head closes: a message of its own may be under way
   }
 
  private:
@@ -156,6 +160,7 @@ class Node {
   std::unique_ptr<MessageStream> head_;
   std::unique_ptr<agent::MpiService> service_;
   std::map<pid_t, Rank> children_;
+  bool head_gone_ = false;
 };
 
 class Head {
@@ -196,11 +201,11 @@ class Head {
     }
     ::close(ends[1]);
     ++running_;
-    const auto closed = [this](const std::string&) { --running_; };
     streams_.push_back(std::make_unique<MessageStream>(
         loop_, UniqueFd(ends[0]), UniqueFd(),
-        MessageStream::Handlers{
-            .message = [this, node](Message m) { heard(node, m); }, .closed = closed, .drained = [] {}}));
+        MessageStream::Handlers{.message = [this, node](Message m) { heard(node, m); },
+                                .closed = [](const std::string& why) { give_up("a node is lost: " + why); },
+                                .drained = [] {}}));
     return pid;
   }
 
@@ -210,6 +215,10 @@ class Head {
 
   void heard(int node, const Message& message) {
     const std::string type = message.type();
+    if (type == "end") {
+      streams_[static_cast<std::size_t>(node)]->close();
+      --running_;
+    }
     if (type == "connected") rank_of(message).connected = true;
     if (type == "finalized") rank_of(message).finalized = true;
     if (type == "log") end_.log += message.header["text"].get<std::string>() + "\n";
