@@ -166,6 +166,7 @@ class Node {
 class Head {
  public:
   Head(const WorldSpec& spec, int nodes) : spec_(spec), nodes_(nodes) {
+    end_.job_id = spec.job_id;
     end_.ranks.resize(spec.node_of_rank.size());
   }
 
