@@ -28,6 +28,7 @@ class PmixService final : public MpiService {
         loop_(loop),
         callbacks_(std::move(callbacks)),
         crowded_(static_cast<int>(slice.plan.ranks.size()) > processors_here()),
+        one_node_(slice.plan.nodes.size() == 1),
         files_(slice.plan, slice.node) {}
 
   ~PmixService() override {
@@ -97,6 +98,8 @@ class PmixService final : public MpiService {
       for (const char* component : {"btl_vader", "btl_sm", "osc_sm"})
         wiring.defaults.emplace_back(fmt::format("OMPI_MCA_{}_backing_directory", component),
                                      files_.folder());
+    // On one node only: the search for fabrics takes most of MPI_Init (0.2 of 0.4 s), for nothing.
+    if (one_node_) wiring.defaults.emplace_back("OMPI_MCA_pml", "ob1");
     if (crowded_) wiring.defaults.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
   }
 
@@ -119,6 +122,7 @@ class PmixService final : public MpiService {
   EventLoop& loop_;
   Callbacks callbacks_;
   bool crowded_;
+  bool one_node_;
   SharedFiles files_;
   bool running_ = false;
 };

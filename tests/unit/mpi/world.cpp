@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,6 +21,8 @@
 namespace dlrun::test {
 
 namespace {
+
+const int processors = static_cast<int>(std::thread::hardware_concurrency());
 
 [[noreturn]] void give_up(const std::string& text) {
   std::fprintf(stderr, "test world: %s\n", text.c_str());
@@ -112,12 +115,14 @@ class Node {
       environment.merge(spec_.node_environment[static_cast<std::size_t>(index_)]);
     environment.set("DLRUN_SIZE", std::to_string(slice_.world_size()));
     environment.set("DLRUN_RANK", std::to_string(rank.rank.get()));
+    environment.set("TMPDIR", scratch_);  // an MPI left to itself keeps session files there
     agent::apply(wiring, environment);
     ChildSpec child;
     child.argv = rank.argv;
     child.environment = environment;
     child.stdout_fd = 1;
     child.stderr_fd = 2;
+    child.processors = {rank.rank.get() % processors};
     for (const UniqueFd& fd : wiring.child_fds) child.inherited_fds.push_back(fd.get());
     children_[must(start_child(child))] = rank.rank;
     if (service_) service_->started(rank.rank);
