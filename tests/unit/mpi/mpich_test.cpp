@@ -1,0 +1,105 @@
+// Real MPICH programs under our PMI-1 service, without mpiexec: on one node and on pretend nodes.
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/mpi/world.hpp"
+
+namespace dlrun::test {
+
+namespace {
+
+WorldSpec program(std::vector<int> node_of_rank, std::vector<std::string> words) {
+  WorldSpec spec{
+      .mpi = plan::MpiProtocol::pmi1, .node_of_rank = std::move(node_of_rank), .argv = {MPICH_PROGRAM}};
+  spec.argv.insert(spec.argv.end(), words.begin(), words.end());
+  return spec;
+}
+
+std::vector<std::string> sorted_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+void check_orderly(const WorldEnd& end) {
+  for (const RankEnd& rank : end.ranks) {
+    CHECK(rank.code == 0);
+    CHECK(rank.connected);
+    CHECK(rank.finalized);
+  }
+  CHECK(end.log.empty());
+}
+
+}  // namespace
+
+TEST_CASE("two ranks on one node are one world") {
+  const WorldEnd end = run_world(program({0, 0}, {"hello"}));
+  CHECK(sorted_lines(end.output) ==
+        std::vector<std::string>{"rank 0 of 2, sum 3, on this node 2", "rank 1 of 2, sum 3, on this node 2"});
+  check_orderly(end);
+  CHECK(end.exchanges == 0);
+}
+
+TEST_CASE("pretend nodes: ranks of a node share memory, the others' addresses come through the head") {
+  const WorldEnd end = run_world(program({0, 0, 1}, {"hello"}));
+  CHECK(sorted_lines(end.output) == std::vector<std::string>{"rank 0 of 3, sum 6, on this node 2",
+                                                             "rank 1 of 3, sum 6, on this node 2",
+                                                             "rank 2 of 3, sum 6, on this node 1"});
+  check_orderly(end);
+  CHECK(end.exchanges >= 2);
+}
+
+TEST_CASE("a failure on one node ends the other") {
+  const WorldEnd end = run_world(program({0, 1}, {"exit", "3"}));
+  CHECK(end.ranks[1].code == 3);
+  CHECK(end.ranks[0].code == 137);
+}
+
+TEST_CASE("the training runtime's collectives, on one node and between nodes") {
+  for (const std::vector<int>& nodes : {std::vector<int>{0, 0}, std::vector<int>{0, 1}}) {
+    WorldSpec spec = program(nodes, {});
+    spec.argv = {COMM_PROGRAM};
+    const WorldEnd end = run_world(spec);
+    INFO(end.output);
+    CHECK(end.output.find("of 2: MPICH") != std::string::npos);
+    CHECK((end.output.find("through shared memory") != std::string::npos) ==
+          (nodes == std::vector<int>{0, 0}));
+    check_orderly(end);
+  }
+}
+
+TEST_CASE("ranks that do not find each other are an error, not as many worlds of one") {
+  WorldSpec spec = program({0, 0}, {});
+  spec.argv = {COMM_PROGRAM};
+  spec.mpi = plan::MpiProtocol::none;
+  spec.environment = {{"DLRUN_COMM", "mpich"}};
+  const WorldEnd end = run_world(spec);
+  CHECK(end.output.find("MPICH came up as a world of 1 where DLRUN_SIZE promises 2") != std::string::npos);
+}
+
+TEST_CASE("MPI_Abort's code comes through and the job ends") {
+  const WorldEnd end = run_world(program({0, 0}, {"abort", "7"}));
+  CHECK(end.abort_code == 7);
+  CHECK(end.ranks[0].code == 137);
+}
+
+TEST_CASE("a rank that leaves with 0 but without MPI_Finalize has not finalized") {
+  const WorldEnd end = run_world(program({0, 0}, {"silent"}));
+  CHECK(end.ranks[1].code == 0);
+  CHECK(end.ranks[1].connected);
+  CHECK(!end.ranks[1].finalized);
+}
+
+TEST_CASE("a program that never calls MPI never connects") {
+  const WorldEnd end = run_world(program({0, 0}, {"never"}));
+  CHECK(end.ranks[0].code == 0);
+  CHECK(!end.ranks[0].connected);
+}
+
+}  // namespace dlrun::test
