@@ -260,10 +260,13 @@ Node list(const std::vector<std::string>& values, const std::string& source) {
 
 Node overlay(Node below, Node above) {
   if (below.kind != Kind::map || above.kind != Kind::map) return above;
+  if (!above.source.empty()) below.source = above.source;  // errors about the whole point at the upper layer
   for (std::size_t i = 0; i < above.entries.size(); ++i) {
     auto& [key, value] = above.entries[i];
     const Node* old = below.find(key);
     below.set(key, old == nullptr ? std::move(value) : overlay(*old, std::move(value)));
+    for (std::size_t j = 0; j < below.entries.size(); ++j)
+      if (below.entries[j].first == key) below.key_sources[j] = above.key_sources[i];
   }
   return below;
 }
@@ -327,7 +330,7 @@ Json to_json(const Node& node) {
   if (node.scalar == "false") return false;
   // A number becomes a JSON number only if it reads back as written: "1.10" and "007" are text (versions,
   // host names).
-  if (const Json parsed = Json::parse(node.scalar, nullptr, false);
+  if (Json parsed = Json::parse(node.scalar, nullptr, false);
       parsed.is_number() && parsed.dump() == node.scalar)
     return parsed;
   return node.scalar;

@@ -20,16 +20,25 @@ enum class Kind { null, scalar, list, map };
 enum class Style { plain, quoted };  // a quoted scalar is text, whatever it looks like
 
 struct Node {
+  struct Entry;
+
   Kind kind = Kind::null;
   Style style = Style::plain;
   std::string scalar;
-  std::vector<Node> items;                            // list
-  std::vector<std::pair<std::string, Node>> entries;  // map, in the order written
-  std::vector<std::string> key_sources;               // map: where each key stands
-  std::string source;                                 // "job.yaml:12:3", or "--nodes" for a flag
+  std::vector<Node> items;               // list
+  std::vector<Entry> entries;            // map, in the order written
+  std::vector<std::string> key_sources;  // map: where each key stands
+  std::string source;                    // "job.yaml:12:3", or "--nodes" for a flag
 
   const Node* find(std::string_view key) const;
   void set(std::string_view key, Node value);  // replaces or appends
+};
+
+// A std::pair in all but name: clang 14 cannot hold a pair of the type that is just being defined.
+struct Node::Entry {
+  std::string first;
+  Node second;
+  Entry(std::string key, Node value) : first(std::move(key)), second(std::move(value)) {}
 };
 
 // Parses one document; `file` is what errors call it. An empty text is a null node.

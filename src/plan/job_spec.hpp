@@ -60,10 +60,10 @@ struct LaunchSpec {
 };
 
 struct CheckpointSpec {
-  std::string dir;    // empty: no checkpoints; absolute once read
-  std::string every;  // "10min", "200steps", "1epoch": checked, kept as text for the runtime
+  std::string dir;              // empty: no checkpoints; absolute once read
+  std::string every = "10min";  // also "200steps", "1epoch": checked, kept as text for the runtime
   int keep = 3;
-  std::vector<std::string> request;  // control, file, signal:TERM
+  std::vector<std::string> request{"control", "file"};  // also signal:NAME
   std::string lead = "auto";
 };
 
@@ -84,10 +84,21 @@ struct JobSpec {
   ChainSpec chain;
   yaml::Node train;                      // framework: builtin only; the runtime checks it
   std::filesystem::path base_directory;  // of the job file: what relative paths in it are relative to
+  yaml::Node tree;                       // what all this was read from: later steps name places with it
 };
 
 // `root` is the merged tree; `base` is the folder of the job file.
 Result<JobSpec> read_job_spec(const yaml::Node& root, const std::filesystem::path& base);
+// The keys are those of the job file.
 Json to_json(const JobSpec& spec);
+
+// Where the value at a dotted path was given ("job.yaml:4:20", "--nodes"); empty where it was not.
+std::string place_of(const JobSpec& spec, std::string_view path);
+
+// True for the variables that the plan itself sets for every rank, which a job file cannot set.
+bool is_reserved_variable(std::string_view name);
+
+// `text` as a job name: other characters become '-'. Empty where nothing of it can stay.
+std::string as_job_name(std::string_view text);
 
 }  // namespace dlrun::plan

@@ -39,6 +39,7 @@ struct RankPlan {
   std::optional<std::vector<std::string>> gpus;  // nothing: not our business; empty: hidden
   std::optional<CpuShare> cpus;
   EnvironmentChanges environment;  // over the plan's common one
+  EnvironmentChanges defaults;     // only where the environment, after the prelude, has no such name
   Argv argv;
 };
 

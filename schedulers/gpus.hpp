@@ -1,0 +1,26 @@
+// The GPUs of this machine, as CUDA_VISIBLE_DEVICES and NVML tell them. NVML is loaded when asked for: a
+// machine without it has unknown GPUs, which is no error.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/environment.hpp"
+#include "src/base/result.hpp"
+
+namespace dlrun {
+
+struct FoundGpus {
+  std::optional<std::vector<std::string>> names;  // nothing: nobody could tell
+  std::string evidence;
+};
+
+// What a driver tells: indices in bus order, or the UUIDs of MIG instances where a GPU is divided.
+FoundGpus gpus_of_driver();
+
+// The driver's GPUs, less those that the environment hides from us. An Error where the environment names a
+// GPU that is not there.
+Result<FoundGpus> usable_gpus(const FoundGpus& driver, const Environment& environment);
+
+}  // namespace dlrun

@@ -1,0 +1,54 @@
+# Completion of dlrun's command line for bash. Flags and commands stand here; what is known only at run time
+# (adapters) is asked of dlrun itself. tests/install compares the flags with dlrun --help.
+
+# What may follow "dlrun COMMAND".
+_dlrun_flags() {
+  case $1 in
+    allocation) echo '--json --scheduler --allocation --help' ;;
+    frameworks) echo '--json --framework-dir --help' ;;
+    plan | run)
+      echo '--nodes --gpus-per-node --tasks-per-node --cpus-per-task --set --run-dir --mpi --no-bind --allocation' \
+        '--scheduler --framework --framework-dir --quiet --verbose --color --json --version --help'
+      if [[ $1 == plan ]]; then echo '--scripts --explain'; fi
+      ;;
+  esac
+}
+
+_dlrun_frameworks() {
+  "${1:-dlrun}" frameworks --json 2>/dev/null |
+    grep -o '"name": *"[^"]*"' | sed 's/.*"\([^"]*\)"$/\1/'
+}
+
+_dlrun() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=run word
+  COMPREPLY=()
+
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case $word in
+      --) return 0 ;; # the program's own words
+      run | plan | allocation | frameworks) command=$word && break ;;
+    esac
+  done
+
+  case $previous in
+    --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 none' -- "$current") && return 0 ;;
+    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$current") && return 0 ;;
+    --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
+    --run-dir | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
+    --allocation) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
+    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --set | --scheduler) return 0 ;;
+    frameworks) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;
+  esac
+
+  if [[ $current == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_flags "$command")" -- "$current")
+  elif [[ $command == run || $command == plan ]]; then
+    mapfile -t COMPREPLY < <(
+      compgen -d -- "$current"
+      compgen -f -X '!*.y?(a)ml' -- "$current"
+      if ((COMP_CWORD == 1)); then compgen -W 'run plan allocation frameworks' -- "$current"; fi
+    )
+  fi
+}
+
+complete -o filenames -F _dlrun dlrun

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# setup.sh [--test]: installs from Debian what building dlrun needs; with --test also what its tests need.
+# Asks dpkg first, so it returns at once (without root and without network) when nothing is missing.
+# It installs Debian packages only: nothing is fetched from elsewhere, nothing is configured, nothing is removed.
+set -euo pipefail
+
+build_packages=(
+  cmake ninja-build ccache g++ pkg-config
+  libcli11-dev nlohmann-json3-dev libfmt-dev libyaml-cpp-dev libexpected-dev    # command line, JSON, text, YAML, results
+  libpmix-dev openmpi-bin libopenmpi-dev mpich libmpich-dev                     # starting MPI ranks; one plug-in a flavour
+  libdnnl-dev zlib1g-dev libdeflate-dev libxxhash-dev                           # the training runtime
+  dataset-fashion-mnist                                                         # what the quick start trains on
+)
+test_packages=(
+  clang clang-format clang-tidy libclang-rt-14-dev          # the second compiler, lint, its sanitizers
+  doctest-dev python3 python3-numpy python3-torch           # unit tests; the reference that operators are compared with
+  libopenblas0-openmp                                       # lets PyTorch run at its best in tests/bench
+  man-db mandoc zsh shellcheck codespell tmux procps        # man pages, completions, scripts, spelling, terminals
+)
+
+usage() {
+  echo "usage: share/setup.sh [--test]"
+  echo "  Installs from Debian what building dlrun needs; --test adds what its tests need."
+}
+
+fail() {
+  printf 'setup: error: %s\n' "$1" >&2
+  shift
+  for line in "$@"; do printf '  %s\n' "$line" >&2; done
+  exit 1
+}
+
+# The names among "$@" that are not installed, one a line.
+missing_of() {
+  local name state
+  declare -A installed=()
+  while read -r name state; do
+    if [[ $state == installed ]]; then installed[$name]=1; fi
+  done < <(dpkg-query --show --showformat='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
+  for name in "$@"; do
+    if [[ -z ${installed[$name]:-} ]]; then echo "$name"; fi
+  done
+}
+
+# Runs "$@" as root: as we are, or through sudo.
+as_root() {
+  if ((EUID == 0)); then
+    env DEBIAN_FRONTEND=noninteractive "$@"
+  else
+    sudo env DEBIAN_FRONTEND=noninteractive "$@"
+  fi
+}
+
+wanted=("${build_packages[@]}")
+case "${1:-}" in
+  '') ;;
+  --test) wanted+=("${test_packages[@]}") ;;
+  -h | --help) usage && exit 0 ;;
+  *) usage >&2 && exit 64 ;;
+esac
+if (($# > 1)); then usage >&2 && exit 64; fi
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  fail "this is not a Debian system: there is no dpkg-query or apt-get" \
+    "hint: on another system install the counterparts of: ${wanted[*]}"
+fi
+
+mapfile -t missing < <(missing_of "${wanted[@]}")
+if ((${#missing[@]} == 0)); then exit 0; fi
+
+if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+  fail "installing packages needs root, and there is no sudo; missing: ${missing[*]}" \
+    "hint: as root: apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+fi
+
+echo "setup: installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
+apt=(apt-get -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3)
+as_root "${apt[@]}" update ||
+  fail "apt-get update failed (its messages are above)" "hint: check the network and /etc/apt/sources.list"
+as_root "${apt[@]}" install -y --no-install-recommends "${missing[@]}" ||
+  fail "apt-get install failed (its messages are above)" "hint: dlrun needs Debian 12 or newer"
+
+mapfile -t missing < <(missing_of "${wanted[@]}")
+if ((${#missing[@]} > 0)); then
+  fail "still missing after installing: ${missing[*]}" "hint: apt-get install ${missing[*]}"
+fi

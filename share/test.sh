@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# test.sh [CTEST-ARGUMENT...]: installs what tests need, builds, runs every test; ctest's closing line is the
+# last output and its exit code ours. `share/test.sh -L unit` runs one kind, `-R NAME` the tests of that name.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+share/setup.sh --test
+export NINJA_STATUS='[%f/%t %es] '
+cmake --preset release
+cmake --build --preset release
+exec ctest --preset release "$@"

@@ -1,0 +1,113 @@
+// Reads one adapter file. See adapter.hpp for what an adapter can say and man/dlrun-framework.5 for people.
+#include "src/plan/adapter.hpp"
+
+#include <array>
+
+#include "src/base/fields.hpp"
+#include "src/base/quote.hpp"
+#include "src/base/strings.hpp"
+#include "src/plan/job_spec.hpp"
+
+namespace dlrun::plan {
+namespace {
+
+using yaml::Fields;
+using yaml::Node;
+
+// "TEXT", or {value: TEXT, if: FACT}, or {json: FACT, if: FACT}.
+Result<AdapterVariable> read_variable(const std::string& key, const Node& node, const std::string& path) {
+  AdapterVariable out;
+  out.name = key;
+  if (!is_shell_identifier(key)) return yaml::error_at(node, fmt::format("'{}' cannot name a variable", key));
+  if (is_reserved_variable(key))
+    return yaml::error_at(node, fmt::format("dlrun itself sets {} for every rank", key));
+  if (node.kind != yaml::Kind::map) {
+    out.text = TRY(FactText::parse(node, path, Scope::rank));
+    out.uses_rank = out.text->uses_rank();
+    return out;
+  }
+  Fields fields = TRY(Fields::of(node, path));
+  const Node* value = fields.find("value");
+  const Node* json = fields.find("json");
+  const Node* condition = fields.find("if");
+  TRY(fields.finish());
+  if ((value == nullptr) == (json == nullptr))
+    return yaml::error_at(node, fmt::format("{} needs either 'value' or 'json'", path));
+  if (value != nullptr) out.text = TRY(FactText::parse(*value, path + ".value", Scope::rank));
+  if (json != nullptr) out.json_fact = TRY(parse_fact_name(*json, path + ".json", Scope::rank));
+  if (condition != nullptr) out.condition = TRY(parse_fact_name(*condition, path + ".if", Scope::rank));
+  const auto of_rank = [](const std::string& fact) {
+    return !fact.empty() && find_fact(fact)->scope == Scope::rank;
+  };
+  out.uses_rank = (out.text && out.text->uses_rank()) || of_rank(out.json_fact) || of_rank(out.condition);
+  return out;
+}
+
+Result<std::vector<FactText>> read_words(const Node* node, const std::string& path, Scope allowed) {
+  std::vector<FactText> out;
+  if (node == nullptr) return out;
+  if (node->kind != yaml::Kind::list) return yaml::error_at(*node, path + " must be a list of words");
+  for (const Node& word : node->items) out.push_back(TRY(FactText::parse(word, path, allowed)));
+  return out;
+}
+
+Result<void> check_file_name(const Node& node, const std::string& name) {
+  const std::filesystem::path path(name);
+  const bool inside = !name.empty() && path.is_relative() && path.lexically_normal() == path &&
+                      path.begin()->string() != ".." && !path.filename().empty();
+  if (inside && name.find('\n') == std::string::npos) return {};
+  return yaml::error_at(node, fmt::format("files: '{}' is no name below the run directory", name));
+}
+
+Result<void> read_files(const Node* node, Adapter& out) {
+  if (node == nullptr) return {};
+  Fields fields = TRY(Fields::of(*node, "files"));
+  for (const auto& [name, content] : node->entries) {
+    TRY(check_file_name(content, name));
+    out.files.emplace_back(name, TRY(FactText::parse(content, fields.path(name), Scope::job)));
+  }
+  return {};
+}
+
+Result<void> read_checks(const Node* node, Adapter& out) {
+  if (node == nullptr) return {};
+  if (node->kind != yaml::Kind::list) return yaml::error_at(*node, "checks must be a list of commands");
+  for (const Node& command : node->items) {
+    out.checks.push_back(TRY(read_words(&command, "checks", Scope::job)));
+    if (out.checks.back().empty()) return yaml::error_at(command, "checks: an empty command");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Adapter> parse_adapter(std::string_view text, const std::string& file) {
+  static const std::array<std::string, 1> models{"per-rank"};
+  static const std::array<std::string, 5> protocols{"none", "auto", "pmix", "pmi1", "engine"};
+  const Node root = TRY(yaml::parse(text, file));
+  Fields fields = TRY(Fields::of(root, ""));
+  for (const std::string_view key :
+       {"name", "summary", "process", "mpi", "env", "prefix", "command", "files", "checks"})
+    fields.known(key);
+  TRY(fields.finish());
+  Adapter out;
+  out.source = file;
+  out.name = TRY(fields.text("name"));
+  out.summary = TRY(fields.text("summary"));
+  if (out.name.empty() || as_job_name(out.name) != out.name)
+    return yaml::error_at(*fields.find("name"), fmt::format("'{}' cannot name a framework", out.name));
+  TRY(fields.choice_or("process", 0, models));
+  out.mpi = protocols[TRY(fields.choice_or("mpi", 0, protocols))];
+  if (const Node* env = fields.find("env")) {
+    const Fields variables = TRY(Fields::of(*env, "env"));
+    for (const auto& [key, value] : env->entries)
+      out.variables.push_back(TRY(read_variable(key, value, variables.path(key))));
+  }
+  out.prefix = TRY(read_words(fields.find("prefix"), "prefix", Scope::rank));
+  out.command = TRY(read_words(fields.find("command"), "command", Scope::rank));
+  TRY(read_files(fields.find("files"), out));
+  TRY(read_checks(fields.find("checks"), out));
+  return out;
+}
+
+}  // namespace dlrun::plan

@@ -1,0 +1,54 @@
+// Adapter: what one framework needs, as data (frameworks/NAME.yaml): which variables its ranks get, what
+// stands before the user's command, which files and checks it wants. It has no logic; everything computed is
+// a fact (facts.hpp). Loading is strict: a mistake is an error with its place before any job is planned.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/plan/fact_text.hpp"
+#include "src/plan/plan.hpp"
+
+namespace dlrun::plan {
+
+// One variable: text with facts, or one fact as JSON; with `condition` only where that fact has a value.
+struct AdapterVariable {
+  std::string name;
+  std::optional<FactText> text;
+  std::string json_fact;
+  std::string condition;
+  bool uses_rank = false;  // else it is the same for all ranks
+};
+
+struct Adapter {
+  std::string name;
+  std::string summary;
+  std::string source;  // the file
+  ProcessModel process = ProcessModel::per_rank;
+  std::string mpi = "none";  // auto: look at the program; else a protocol
+  std::vector<AdapterVariable> variables;
+  std::vector<FactText> prefix;                         // argv before the user's command
+  std::vector<FactText> command;                        // instead of a user's command
+  std::vector<std::pair<std::string, FactText>> files;  // name under the run directory
+  std::vector<std::vector<FactText>> checks;            // each must succeed before a rank starts
+};
+
+Result<Adapter> parse_adapter(std::string_view text, const std::string& file);
+
+// Where adapters are looked for, first found wins.
+struct AdapterPath {
+  std::vector<std::filesystem::path> folders;
+};
+AdapterPath adapter_path(const std::optional<std::filesystem::path>& framework_dir,
+                         const std::filesystem::path& user_config,
+                         const std::filesystem::path& installed_data);
+
+Result<Adapter> find_adapter(const AdapterPath& path, const std::string& name,
+                             const std::string& asked_at = {});
+// Every adapter that find_adapter would give, by name.
+Result<std::vector<Adapter>> all_adapters(const AdapterPath& path);
+
+}  // namespace dlrun::plan

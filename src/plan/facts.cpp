@@ -1,0 +1,141 @@
+#include "src/plan/facts.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "src/base/strings.hpp"
+
+namespace dlrun::plan {
+namespace {
+
+constexpr std::array<FactInfo, 22> kFacts{{
+    {"job.name", Scope::job, "the job's name"},
+    {"job.id", Scope::job, "a name for this run that no other run has"},
+    {"job.attempt", Scope::job, "1, and one more each time the job is started again"},
+    {"run.directory", Scope::job, "the run directory, absolute"},
+    {"work.directory", Scope::job, "the folder in which the ranks start"},
+    {"install.bin", Scope::job, "the folder of dlrun's own programs"},
+    {"world.size", Scope::job, "how many ranks there are"},
+    {"node.count", Scope::job, "how many nodes there are"},
+    {"node.hosts", Scope::job, "the nodes' host names, in order (a list)"},
+    {"rendezvous.host", Scope::job, "where rank 0 runs; 127.0.0.1 where there is one node"},
+    {"rendezvous.port", Scope::job, "a port for the ranks to meet at"},
+    {"checkpoint.dir", Scope::job, "the folder of checkpoints, absolute; none where the job has none"},
+    {"train.config", Scope::job, "the job file's train section with its places, as JSON; builtin only"},
+    {"rank.index", Scope::rank, "the rank, from 0"},
+    {"rank.local", Scope::rank, "the rank among those of its node, from 0"},
+    {"rank.node", Scope::rank, "the index of its node, from 0"},
+    {"rank.role", Scope::rank, "its role; 'worker' where the framework has no roles"},
+    {"rank.task-index", Scope::rank, "its position among the ranks of its role, from 0"},
+    {"rank.gpus", Scope::rank, "its GPUs (a list); none where the job does not ask for GPUs"},
+    {"rank.cpus", Scope::rank, "how many cores it may use; none where the node does not tell"},
+    {"node.host", Scope::rank, "the host name of its node"},
+    {"node.ranks", Scope::rank, "how many ranks its node has"},
+}};
+
+yaml::Node text_node(std::string value, const JobSpec& spec, std::string_view path) {
+  const std::string place = place_of(spec, path);
+  yaml::Node node = yaml::scalar(std::move(value), place.empty() ? std::string(path) + " (default)" : place);
+  node.style = yaml::Style::quoted;
+  return node;
+}
+
+// The folder of the data is a path of the job file like any other: relative to the file.
+void make_data_path_absolute(yaml::Node& train, const JobSpec& spec) {
+  const yaml::Node* data = train.find("data");
+  const yaml::Node* dir = data == nullptr ? nullptr : data->find("dir");
+  if (dir == nullptr || dir->kind != yaml::Kind::scalar || dir->scalar.empty()) return;
+  yaml::Node absolute = *dir;
+  absolute.scalar = (spec.base_directory / dir->scalar).lexically_normal().string();
+  absolute.style = yaml::Style::quoted;
+  yaml::Node changed = *data;
+  changed.set("dir", std::move(absolute));
+  train.set("data", std::move(changed));
+}
+
+yaml::Node checkpoint_node(const JobSpec& spec) {
+  yaml::Node out;
+  out.kind = yaml::Kind::map;
+  out.source = place_of(spec, "checkpoint");
+  out.set("dir", text_node(spec.checkpoint.dir, spec, "checkpoint.dir"));
+  out.set("every", text_node(spec.checkpoint.every, spec, "checkpoint.every"));
+  yaml::Node keep = text_node(std::to_string(spec.checkpoint.keep), spec, "checkpoint.keep");
+  keep.style = yaml::Style::plain;
+  out.set("keep", std::move(keep));
+  return out;
+}
+
+}  // namespace
+
+std::span<const FactInfo> all_facts() {
+  return kFacts;
+}
+
+const FactInfo* find_fact(std::string_view name) {
+  const auto found =
+      std::find_if(kFacts.begin(), kFacts.end(), [&](const FactInfo& fact) { return fact.name == name; });
+  return found == kFacts.end() ? nullptr : &*found;
+}
+
+int rendezvous_port(std::string_view job_id, int attempt) {
+  constexpr unsigned first = 20000, range = 10000;
+  std::uint32_t hash = 2166136261U;  // FNV-1a: the same on every machine, which std::hash does not promise
+  for (const char c : job_id) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return static_cast<int>(first + (hash % range + static_cast<unsigned>(attempt - 1)) % range);
+}
+
+Json train_config(const JobSpec& spec) {
+  yaml::Node root;
+  root.kind = yaml::Kind::map;
+  root.source = spec.tree.source;
+  root.set("name", text_node(spec.name, spec, "name"));
+  yaml::Node train = spec.train;
+  make_data_path_absolute(train, spec);
+  root.set("train", std::move(train));
+  if (!spec.checkpoint.dir.empty()) root.set("checkpoint", checkpoint_node(spec));
+  return yaml::to_json_with_sources(root);
+}
+
+Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& installation) {
+  std::vector<std::string> hosts;
+  for (const NodePlan& node : plan.nodes) hosts.push_back(node.host.get());
+  Facts out;
+  out["job.name"] = plan.name;
+  out["job.id"] = plan.job_id;
+  out["job.attempt"] = plan.attempt;
+  out["run.directory"] = plan.run_directory;
+  out["work.directory"] = plan.working_directory;
+  out["install.bin"] = installation.bin.string();
+  out["world.size"] = plan.world_size();
+  out["node.count"] = plan.nodes.size();
+  out["node.hosts"] = hosts;
+  out["rendezvous.host"] = hosts.size() == 1 ? "127.0.0.1" : hosts.front();
+  out["rendezvous.port"] = rendezvous_port(plan.job_id, plan.attempt);
+  out["checkpoint.dir"] = spec.checkpoint.dir.empty() ? Json(nullptr) : Json(spec.checkpoint.dir);
+  out["train.config"] =
+      spec.train.kind == yaml::Kind::null ? Json(nullptr) : Json(to_pretty_text(train_config(spec)));
+  return out;
+}
+
+void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, const RankShare& share) {
+  facts["rank.index"] = rank.rank.get();
+  facts["rank.local"] = rank.local_rank.get();
+  facts["rank.node"] = rank.node.get();
+  facts["rank.role"] = rank.role;
+  facts["rank.task-index"] = rank.task_index;
+  facts["rank.gpus"] = rank.gpus ? Json(*rank.gpus) : Json(nullptr);
+  facts["rank.cpus"] = share.cores ? Json(*share.cores) : Json(nullptr);
+  facts["node.host"] = plan.nodes[static_cast<std::size_t>(rank.node.get())].host.get();
+  facts["node.ranks"] = share.node_ranks;
+}
+
+std::string fact_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return {};
+  if (!value.is_array()) return dlrun::to_text(value);
+  std::vector<std::string> items;
+  for (const Json& item : value) items.push_back(fact_text(item));
+  return join(items, ",");
+}
+
+}  // namespace dlrun::plan

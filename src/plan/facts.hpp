@@ -1,0 +1,53 @@
+// Facts: the vocabulary that adapters may name ("{{rank.index}}"), and the one place that computes it.
+// Adapters have no expressions: a new need is a new fact here, with its line in man/dlrun-framework.5 (a test
+// compares the two). A fact without a value is null, never a made-up one.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/install.hpp"
+#include "src/base/json.hpp"
+#include "src/plan/job_spec.hpp"
+#include "src/plan/plan.hpp"
+
+namespace dlrun::plan {
+
+enum class Scope { job, rank };  // job: the same for all ranks, so files and checks may use it
+
+struct FactInfo {
+  std::string_view name;
+  Scope scope;
+  std::string_view summary;
+};
+
+std::span<const FactInfo> all_facts();
+const FactInfo* find_fact(std::string_view name);
+
+using Facts = std::map<std::string, Json, std::less<>>;
+
+// `plan` needs its identity, nodes and placed ranks; environment and argv are what facts are for.
+Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& installation);
+// What a rank's facts need beyond its plan.
+struct RankShare {
+  int node_ranks = 1;        // ranks on its node
+  std::optional<int> cores;  // its own, where the node's number is known
+};
+// Sets the facts of one rank over those of its job; called for rank after rank on the same Facts.
+void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, const RankShare& share);
+
+// The port where ranks meet: a function of job id and attempt, so that a retry moves on without asking the
+// network; below the range that kernels hand out by themselves.
+int rendezvous_port(std::string_view job_id, int attempt);
+
+// What the builtin trainer reads: name, train and checkpoint, each value with its place in the job file.
+Json train_config(const JobSpec& spec);
+
+// A fact as text: lists are joined by commas. Null has none.
+std::string fact_text(const Json& value);
+
+}  // namespace dlrun::plan

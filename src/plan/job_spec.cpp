@@ -1,0 +1,312 @@
+// Reads the merged tree into a JobSpec, section by section. Each function below reads one map and knows all
+// its keys; what a key means is decided later, by the planner.
+#include "src/plan/job_spec.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "src/base/fields.hpp"
+#include "src/base/quote.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::plan {
+namespace {
+
+using yaml::Fields;
+using yaml::Node;
+
+constexpr std::int64_t kMostNodes = 1'000'000;
+constexpr std::int64_t kMostTasks = 100'000;
+
+Result<Fields> section(Fields& parent, std::string_view key) {
+  static const Node absent;
+  const Node* found = parent.find(key);
+  return Fields::of(found == nullptr ? absent : *found, parent.path(key));
+}
+
+Result<std::optional<int>> optional_integer(Fields& fields, std::string_view key, std::int64_t low,
+                                            std::int64_t high) {
+  if (!fields.has(key)) return std::optional<int>{};
+  return std::optional<int>(static_cast<int>(TRY(fields.integer_or(key, 0, low, high))));
+}
+
+// One of the choices, which keep their order in the error text.
+Result<std::string> choice(Fields& fields, std::string_view key, std::string fallback,
+                           std::span<const std::string> choices) {
+  if (!fields.has(key)) return fallback;
+  return choices[TRY(fields.choice_or(key, 0, choices))];
+}
+
+// A line that goes into a script or a scheduler's header: one line, or it would become two there.
+Result<void> check_single_line(const Node& node, std::string_view name) {
+  if (node.scalar.find('\n') == std::string::npos) return {};
+  return yaml::error_at(node, fmt::format("{} must be one line", name));
+}
+
+Result<Resources> read_resources(Fields fields) {
+  Resources out;
+  out.nodes = TRY(optional_integer(fields, "nodes", 1, kMostNodes));
+  out.gpus_per_node = TRY(optional_integer(fields, "gpus-per-node", 0, 1024));
+  out.tasks_per_node = TRY(optional_integer(fields, "tasks-per-node", 1, kMostTasks));
+  out.cpus_per_task = TRY(optional_integer(fields, "cpus-per-task", 1, 65536));
+  if (fields.has("walltime")) out.walltime = TRY(fields.duration_or("walltime", Seconds(0)));
+  out.queue = TRY(fields.text_or("queue", ""));
+  out.account = TRY(fields.text_or("account", ""));
+  out.extra = TRY(fields.text_list("extra"));
+  TRY(fields.finish());
+  for (const std::string_view key : {"queue", "account"})
+    if (const Node* node = fields.find(key)) TRY(check_single_line(*node, fields.path(key)));
+  if (out.walltime && out.walltime->count() < 1)
+    return yaml::error_at(*fields.find("walltime"), "resources.walltime must be at least one second");
+  return out;
+}
+
+Result<RoleSpec> read_role(std::string name, Fields fields) {
+  static const std::array<std::string, 2> placements{"shared", "dedicated"};
+  RoleSpec out;
+  out.name = std::move(name);
+  out.count = TRY(optional_integer(fields, "count", 1, kMostTasks));
+  out.per_node = TRY(optional_integer(fields, "per-node", 1, kMostTasks));
+  out.gpus = TRY(optional_integer(fields, "gpus", 0, 1024));
+  out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
+  TRY(fields.finish());
+  if (out.count.has_value() == out.per_node.has_value())
+    return yaml::error_at(fields.node(), fmt::format("roles.{} needs either 'count' or 'per-node'{}",
+                                                     out.name, out.count ? ", not both" : ""));
+  return out;
+}
+
+Result<std::vector<RoleSpec>> read_roles(Fields fields) {
+  std::vector<RoleSpec> out;
+  for (const auto& [name, value] : fields.node().entries) {
+    fields.known(name);
+    if (as_job_name(name) != name)
+      return yaml::error_at(value, fmt::format("'{}' cannot name a role", name),
+                            "use letters, digits, '-', '_' and '.'");
+    out.push_back(TRY(read_role(name, TRY(Fields::of(value, fields.path(name))))));
+  }
+  return out;
+}
+
+Result<Argv> read_command(const Node* node) {
+  if (node == nullptr) return Argv{};
+  if (node->kind != yaml::Kind::list || node->items.empty())
+    return yaml::error_at(*node, "command must be a list of words", "write it as [python, train.py]");
+  Argv words = TRY(yaml::as_text_list(*node, "command"));
+  if (words.front().empty()) return yaml::error_at(node->items.front(), "command names no program: ''");
+  return words;
+}
+
+Result<EnvironmentChanges> read_variables(Fields fields) {
+  for (const auto& [name, value] : fields.node().entries) {
+    fields.known(name);
+    if (!is_shell_identifier(name))
+      return yaml::error_at(value, fmt::format("'{}' cannot name a variable", name),
+                            "use letters, digits and '_', not starting with a digit");
+    if (is_reserved_variable(name))
+      return yaml::error_at(value, fmt::format("dlrun itself sets {} for every rank", name));
+  }
+  return yaml::as_text_map(fields.node(), "environment.set");
+}
+
+// "conda:NAME" or "venv:PATH", the path made absolute.
+Result<std::string> read_activate(Fields& fields, const std::filesystem::path& base) {
+  const std::string text = TRY(fields.text_or("activate", ""));
+  if (text.empty()) return text;
+  const Node& node = *fields.find("activate");
+  TRY(check_single_line(node, "environment.activate"));
+  if (text.starts_with("conda:") && text.size() > 6) return text;
+  if (text.starts_with("venv:") && text.size() > 5)
+    return "venv:" + (base / text.substr(5)).lexically_normal().string();
+  return yaml::error_at(node, fmt::format("environment.activate: '{}' is not known", text),
+                        "write conda:NAME or venv:PATH");
+}
+
+Result<std::optional<Container>> read_container(Fields& parent) {
+  if (!parent.has("container")) return std::optional<Container>{};
+  static const std::array<std::string, 3> engines{"apptainer", "singularity", "podman"};
+  Fields fields = TRY(section(parent, "container"));
+  Container out;
+  out.image = TRY(fields.text_or("image", ""));
+  out.engine = TRY(choice(fields, "engine", "apptainer", engines));
+  out.mounts = TRY(fields.text_list("mounts"));
+  TRY(fields.finish());
+  if (out.image.empty()) return yaml::error_at(fields.node(), "'environment.container.image' is missing");
+  return std::optional<Container>(std::move(out));
+}
+
+Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::path& base) {
+  JobEnvironment out;
+  out.modules = TRY(fields.text_list("modules"));
+  out.activate = TRY(read_activate(fields, base));
+  out.setup = TRY(fields.text_list("setup"));
+  out.set = TRY(read_variables(TRY(section(fields, "set"))));
+  out.container = TRY(read_container(fields));
+  TRY(fields.finish());
+  for (const std::string& module : out.modules)
+    if (module.empty() || module.find_first_of(" \t\n") != std::string::npos || module.starts_with('-'))
+      return yaml::error_at(*fields.find("modules"),
+                            fmt::format("environment.modules: '{}' is no module's name", module));
+  return out;
+}
+
+Result<LaunchSpec> read_launch(Fields fields) {
+  static const std::array<std::string, 2> ways{"auto", "local"};
+  static const std::array<std::string, 5> protocols{"auto", "pmix", "pmi1", "engine", "none"};
+  LaunchSpec out;
+  out.via = TRY(choice(fields, "via", out.via, ways));
+  out.fan_out = static_cast<int>(TRY(fields.integer_or("fan-out", out.fan_out, 1, 10000)));
+  out.start_timeout = TRY(fields.duration_or("start-timeout", out.start_timeout));
+  out.grace = TRY(fields.duration_or("grace", out.grace));
+  out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
+  out.bind = TRY(fields.truth_or("bind", out.bind));
+  TRY(fields.finish());
+  if (out.start_timeout.count() <= 0)
+    return yaml::error_at(*fields.find("start-timeout"), "launch.start-timeout must be longer than nothing");
+  return out;
+}
+
+// A number with one of these ends, or a duration.
+Result<void> check_interval(const Node& node, std::string_view name) {
+  std::string_view text = node.scalar;
+  for (const std::string_view end : {"steps", "step", "epochs", "epoch"}) {
+    if (!text.ends_with(end)) continue;
+    text.remove_suffix(end.size());
+    if (parse_integer(trim(text), 1, 1'000'000'000)) return {};
+  }
+  if (const auto duration = parse_duration(node.scalar); duration && duration->count() > 0) return {};
+  return yaml::error_at(node, fmt::format("{}: '{}' is no interval", name, node.scalar),
+                        "write it as 10min, 200steps or 1epoch");
+}
+
+Result<void> check_request(const Node& node, const std::string& text) {
+  static const std::array<std::string, 6> signals{"signal:TERM", "signal:INT", "signal:USR1",
+                                                  "signal:USR2", "signal:HUP", "signal:CONT"};
+  if (text == "control" || text == "file") return {};
+  if (std::find(signals.begin(), signals.end(), text) != signals.end()) return {};
+  return yaml::error_at(node, fmt::format("checkpoint.request: '{}' is not known", text),
+                        "valid names: control, file, " + join(signals, ", "));
+}
+
+Result<CheckpointSpec> read_checkpoint(Fields fields, const std::filesystem::path& base) {
+  CheckpointSpec out;
+  out.dir = TRY(fields.text_or("dir", ""));
+  if (!out.dir.empty()) out.dir = (base / out.dir).lexically_normal().string();
+  out.every = TRY(fields.text_or("every", out.every));
+  out.keep = static_cast<int>(TRY(fields.integer_or("keep", out.keep, 1, 100000)));
+  if (fields.has("request")) out.request = TRY(fields.text_list("request"));
+  out.lead = TRY(fields.text_or("lead", out.lead));
+  TRY(fields.finish());
+  if (const Node* every = fields.find("every")) TRY(check_interval(*every, "checkpoint.every"));
+  for (const std::string& request : out.request) TRY(check_request(*fields.find("request"), request));
+  if (out.lead != "auto") TRY(yaml::as_duration(*fields.find("lead"), "checkpoint.lead"));
+  return out;
+}
+
+Result<ChainSpec> read_chain(Fields fields) {
+  ChainSpec out;
+  out.max_links = TRY(optional_integer(fields, "max-links", 1, 100000));
+  out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
+  TRY(fields.finish());
+  return out;
+}
+
+// What the framework's choice demands of the other keys.
+Result<void> check_framework(Fields& root, JobSpec& spec) {
+  const Node* command = root.find("command");
+  const Node* train = root.find("train");
+  if (spec.framework.empty() && train != nullptr)
+    return yaml::error_at(*train, "'framework' is missing", "'train' belongs to framework: builtin");
+  if (spec.framework.empty() && command == nullptr)
+    return yaml::error_at(root.node(), "'framework' is missing, and there is no 'command' to run",
+                          "framework: builtin trains with dlrun's own runtime; or give a command");
+  if (spec.framework.empty()) spec.framework = "plain";
+  const bool builtin = spec.framework == "builtin";
+  if (train != nullptr && !builtin)
+    return yaml::error_at(*train,
+                          fmt::format("'train' is for framework: builtin, not for {}", spec.framework));
+  if (train == nullptr && builtin)
+    return yaml::error_at(*root.find("framework"), "'train' is missing: it says what to train",
+                          "see man 5 dlrun-job");
+  if (command != nullptr && builtin)
+    return yaml::error_at(*command, "framework: builtin takes no command",
+                          "describe the training in 'train', or name the command's framework");
+  if (command == nullptr && !builtin)
+    return yaml::error_at(*root.find("framework"),
+                          fmt::format("'command' is missing: framework {} runs one", spec.framework));
+  return {};
+}
+
+Result<std::string> read_name(Fields& root, const JobSpec& spec) {
+  const Node* node = root.find("name");
+  if (node == nullptr) {
+    const std::string from = spec.command.empty()
+                                 ? spec.framework
+                                 : std::filesystem::path(spec.command.front()).filename().string();
+    const std::string name = as_job_name(from);
+    return name.empty() ? std::string("job") : name;
+  }
+  const std::string name = TRY(yaml::as_text(*node, "name"));
+  if (name.empty() || as_job_name(name) != name)
+    return yaml::error_at(*node, fmt::format("name: '{}' cannot name a job", name),
+                          "use up to 64 letters, digits, '-', '_' and '.', a letter or digit first");
+  return name;
+}
+
+}  // namespace
+
+std::string as_job_name(std::string_view text) {
+  constexpr std::size_t longest = 64;
+  std::string out;
+  for (const char c : text.substr(0, longest)) {
+    const bool first_ok = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    const bool ok = first_ok || c == '_' || c == '-' || c == '.';
+    if (out.empty() && !first_ok) continue;
+    out += ok ? c : '-';
+  }
+  return out;
+}
+
+bool is_reserved_variable(std::string_view name) {
+  static constexpr std::array<std::string_view, 13> names{
+      "DLRUN_RANK",    "DLRUN_SIZE",    "DLRUN_LOCAL_RANK",        "DLRUN_LOCAL_SIZE", "DLRUN_NODE",
+      "DLRUN_NODES",   "DLRUN_ROLE",    "DLRUN_TASK_INDEX",        "DLRUN_RUN_DIR",    "DLRUN_JOB_ID",
+      "DLRUN_ATTEMPT", "DLRUN_CONTROL", "DLRUN_CHECKPOINT_REQUEST"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string place_of(const JobSpec& spec, std::string_view path) {
+  const Node* node = &spec.tree;
+  for (const std::string& key : split(path, '.')) {
+    node = node->find(key);
+    if (node == nullptr) return {};
+  }
+  return node->source;
+}
+
+Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& base) {
+  Fields fields = TRY(Fields::of(root, ""));
+  JobSpec spec;
+  spec.base_directory = base;
+  for (const std::string_view key : {"name", "framework", "resources", "roles", "command", "environment",
+                                     "launch", "checkpoint", "chain", "train"})
+    fields.known(key);
+  TRY(fields.finish());
+  spec.framework = TRY(fields.text_or("framework", ""));
+  spec.resources = TRY(read_resources(TRY(section(fields, "resources"))));
+  spec.roles = TRY(read_roles(TRY(section(fields, "roles"))));
+  spec.command = TRY(read_command(fields.find("command")));
+  spec.environment = TRY(read_environment(TRY(section(fields, "environment")), base));
+  spec.launch = TRY(read_launch(TRY(section(fields, "launch"))));
+  spec.checkpoint = TRY(read_checkpoint(TRY(section(fields, "checkpoint")), base));
+  spec.chain = TRY(read_chain(TRY(section(fields, "chain"))));
+  TRY(check_framework(fields, spec));
+  spec.name = TRY(read_name(fields, spec));
+  if (const Node* train = fields.find("train")) spec.train = *train;
+  spec.tree = root;
+  return spec;
+}
+
+}  // namespace dlrun::plan

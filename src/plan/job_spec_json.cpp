@@ -1,0 +1,75 @@
+// A JobSpec as JSON, under the job file's own keys: for people, records and comparison. Durations are
+// seconds.
+#include "src/plan/job_spec.hpp"
+
+namespace dlrun::plan {
+namespace {
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json to_json(const Resources& resources) {
+  return {{"nodes", or_null(resources.nodes)},
+          {"gpus-per-node", or_null(resources.gpus_per_node)},
+          {"tasks-per-node", or_null(resources.tasks_per_node)},
+          {"cpus-per-task", or_null(resources.cpus_per_task)},
+          {"walltime", resources.walltime ? Json(resources.walltime->count()) : Json(nullptr)},
+          {"queue", resources.queue},
+          {"account", resources.account},
+          {"extra", resources.extra}};
+}
+
+Json to_json(const std::vector<RoleSpec>& roles) {
+  Json out = Json::object();
+  for (const RoleSpec& role : roles)
+    out[role.name] = {{"count", or_null(role.count)},
+                      {"per-node", or_null(role.per_node)},
+                      {"gpus", or_null(role.gpus)},
+                      {"placement", role.placement == Placement::shared ? "shared" : "dedicated"}};
+  return out;
+}
+
+Json to_json(const JobEnvironment& environment) {
+  Json container = nullptr;
+  if (environment.container)
+    container = {{"image", environment.container->image},
+                 {"engine", environment.container->engine},
+                 {"mounts", environment.container->mounts}};
+  return {{"modules", environment.modules},
+          {"activate", environment.activate},
+          {"setup", environment.setup},
+          {"set", environment.set},
+          {"container", std::move(container)}};
+}
+
+}  // namespace
+
+Json to_json(const JobSpec& spec) {
+  return {{"schema", "dlrun.job/1"},
+          {"name", spec.name},
+          {"framework", spec.framework},
+          {"resources", to_json(spec.resources)},
+          {"roles", to_json(spec.roles)},
+          {"command", spec.command},
+          {"environment", to_json(spec.environment)},
+          {"launch",
+           {{"via", spec.launch.via},
+            {"fan-out", spec.launch.fan_out},
+            {"start-timeout", spec.launch.start_timeout.count()},
+            {"grace", spec.launch.grace.count()},
+            {"mpi", spec.launch.mpi},
+            {"bind", spec.launch.bind}}},
+          {"checkpoint",
+           {{"dir", spec.checkpoint.dir},
+            {"every", spec.checkpoint.every},
+            {"keep", spec.checkpoint.keep},
+            {"request", spec.checkpoint.request},
+            {"lead", spec.checkpoint.lead}}},
+          {"chain", {{"max-links", or_null(spec.chain.max_links)}, {"retries", spec.chain.retries}}},
+          {"train", yaml::to_json(spec.train)},
+          {"base-directory", spec.base_directory.string()}};
+}
+
+}  // namespace dlrun::plan

@@ -1,0 +1,29 @@
+// Reads the files of a job and lays them over each other. The site's and the user's file may be absent; the
+// job file may not.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/plan/config_layers.hpp"
+#include "src/plan/job_spec.hpp"
+
+namespace dlrun::plan {
+
+struct JobSources {
+  std::optional<std::filesystem::path> job_file;   // nothing: the command line says it all
+  std::optional<std::filesystem::path> site_file;  // defaults for all jobs of a site
+  std::optional<std::filesystem::path> user_file;
+  std::vector<Override> overrides;  // in the order given
+  std::vector<std::string> words;   // after "--"
+};
+
+// The merged tree, ready for read_job_spec().
+Result<yaml::Node> load_job_tree(const JobSources& sources);
+
+// The tree read: relative paths are relative to the job file's folder, or to `here` where there is none.
+Result<JobSpec> load_job(const JobSources& sources, const std::filesystem::path& here);
+
+}  // namespace dlrun::plan

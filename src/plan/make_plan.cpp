@@ -1,0 +1,200 @@
+#include "src/plan/make_plan.hpp"
+
+#include <algorithm>
+
+#include "src/base/quote.hpp"
+#include "src/base/strings.hpp"
+#include "src/plan/placement.hpp"
+
+namespace dlrun::plan {
+namespace {
+
+// What the job file may say and this version does not do yet: refused, since ignoring it would run another
+// job.
+Result<void> check_supported(const JobSpec& spec, const Adapter& adapter) {
+  const auto refuse = [&](std::string_view path, std::string what, std::string hint) {
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = std::move(what),
+                      .where = place_of(spec, path),
+                      .hint = std::move(hint)});
+  };
+  if (!spec.roles.empty())
+    return refuse("roles",
+                  fmt::format("framework {} has no roles, and the job names '{}'", adapter.name,
+                              spec.roles.front().name),
+                  "use resources.tasks-per-node for the number of ranks");
+  if (spec.environment.container)
+    return refuse("environment.container", "jobs in containers are not supported by this version",
+                  "start dlrun inside the container");
+  for (const std::string_view name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"})
+    if (spec.resources.gpus_per_node && spec.environment.set.contains(std::string(name)))
+      return refuse("environment.set." + std::string(name),
+                    fmt::format("{} is set here, and gpus-per-node asks dlrun to set it", name),
+                    "leave one of the two out");
+  return {};
+}
+
+Result<MpiProtocol> protocol(const PlanInput& input) {
+  const std::string wish = mpi_wish(input.spec, input.adapter);
+  for (const MpiProtocol known :
+       {MpiProtocol::none, MpiProtocol::pmix, MpiProtocol::pmi1, MpiProtocol::engine})
+    if (to_text(known) == wish) return known;
+  if (input.detected_mpi) return *input.detected_mpi;
+  return fail(ErrorKind::internal, "mpi: auto reached the planner unresolved");
+}
+
+Result<MpiProtocol> checked_protocol(const PlanInput& input) {
+  const MpiProtocol out = TRY(protocol(input));
+  if (out == MpiProtocol::engine && input.allocation.scheduler == "local")
+    return fail(
+        Error{.kind = ErrorKind::input,
+              .what = "launch.mpi: engine needs a scheduler's own launcher, and this machine has none",
+              .where = place_of(input.spec, "launch.mpi"),
+              .hint = "use auto, pmix or pmi1"});
+  return out;
+}
+
+Prelude prelude_of(const JobEnvironment& environment) {
+  Prelude out{.modules = environment.modules, .activate = {}, .setup = environment.setup};
+  if (environment.activate.starts_with("venv:"))
+    out.activate = "source " + shell_quote(environment.activate.substr(5) + "/bin/activate");
+  if (environment.activate.starts_with("conda:"))
+    out.activate =
+        "eval \"$(conda shell.bash hook)\" && conda activate " + shell_quote(environment.activate.substr(6));
+  return out;
+}
+
+EnvironmentChanges common_environment(const Plan& plan) {
+  return {{"DLRUN_SIZE", std::to_string(plan.world_size())},
+          {"DLRUN_NODES", std::to_string(plan.nodes.size())},
+          {"DLRUN_RUN_DIR", plan.run_directory},
+          {"DLRUN_JOB_ID", plan.job_id},
+          {"DLRUN_ATTEMPT", std::to_string(plan.attempt)}};
+}
+
+void set_place(RankPlan& rank, int node_ranks) {
+  rank.environment["DLRUN_RANK"] = fmt::format("{}", rank.rank);
+  rank.environment["DLRUN_LOCAL_RANK"] = fmt::format("{}", rank.local_rank);
+  rank.environment["DLRUN_LOCAL_SIZE"] = std::to_string(node_ranks);
+  rank.environment["DLRUN_NODE"] = fmt::format("{}", rank.node);
+  rank.environment["DLRUN_ROLE"] = rank.role;
+  rank.environment["DLRUN_TASK_INDEX"] = std::to_string(rank.task_index);
+}
+
+// Indices name GPUs only together with their order, and hiding takes every vendor's own variable.
+void set_devices(RankPlan& rank, const std::optional<int>& cores) {
+  if (cores) rank.defaults["OMP_NUM_THREADS"] = std::to_string(*cores);
+  if (!rank.gpus) return;
+  rank.defaults["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  rank.environment["CUDA_VISIBLE_DEVICES"] = join(*rank.gpus, ",");
+  if (!rank.gpus->empty()) return;
+  rank.environment["ROCR_VISIBLE_DEVICES"] = "";
+  rank.environment["ZE_AFFINITY_MASK"] = "";
+}
+
+Result<void> set_adapter_variables(EnvironmentChanges& out, const Adapter& adapter, const Facts& facts,
+                                   Scope scope) {
+  const auto has_value = [&](const std::string& fact) {
+    const auto found = facts.find(fact);
+    return found != facts.end() && !found->second.is_null() && fact_text(found->second) != "";
+  };
+  for (const AdapterVariable& variable : adapter.variables) {
+    if (variable.uses_rank != (scope == Scope::rank)) continue;
+    if (!variable.condition.empty() && !has_value(variable.condition)) continue;
+    out[variable.name] = variable.text ? TRY(variable.text->evaluate(facts))
+                                       : dlrun::to_text(facts.find(variable.json_fact)->second);
+  }
+  return {};
+}
+
+Result<Argv> words(const std::vector<FactText>& texts, const Facts& facts) {
+  Argv out;
+  for (const FactText& text : texts) out.push_back(TRY(text.evaluate(facts)));
+  return out;
+}
+
+Result<Argv> argv_of_rank(const PlanInput& input, const Facts& facts) {
+  Argv out = TRY(words(input.adapter.prefix, facts));
+  for (std::string& word : TRY(words(input.adapter.command, facts))) out.push_back(std::move(word));
+  out.insert(out.end(), input.spec.command.begin(), input.spec.command.end());
+  if (out.empty())
+    return fail(
+        Error{.kind = ErrorKind::input,
+              .what = fmt::format("framework {} has no command, and the job gives none", input.adapter.name),
+              .where = input.spec.tree.source});
+  return out;
+}
+
+// Environments are JSON and cross the wire as such: bytes that are not UTF-8 would arrive changed.
+Result<void> check_text(std::string_view text, std::string_view what) {
+  const Json probe = Json::parse(dlrun::to_text(Json(std::string(text))), nullptr, false);
+  if (!probe.is_discarded() && probe.is_string() && probe.get<std::string>() == text) return {};
+  return fail(ErrorKind::input, "{} is not UTF-8 text: {}", what, dlrun::to_text(Json(std::string(text))));
+}
+
+Result<void> check_texts(const PlanInput& input) {
+  for (std::size_t i = 0; i < input.spec.command.size(); ++i)
+    TRY(check_text(input.spec.command[i], fmt::format("word {} of the command", i + 1)));
+  TRY(check_text(input.run_directory, "the run directory"));
+  TRY(check_text(input.working_directory, "the working directory"));
+  return check_text(input.spec.base_directory.string(), "the job file's folder");
+}
+
+Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
+  plan.environment = common_environment(plan);
+  TRY(set_adapter_variables(plan.environment, input.adapter, facts, Scope::job));
+  for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
+  for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
+  for (const auto& check : input.adapter.checks) plan.checks.push_back(TRY(words(check, facts)));
+  return {};
+}
+
+Result<void> fill_rank(RankPlan& rank, const PlanInput& input, const Facts& facts, const RankShare& share) {
+  set_place(rank, share.node_ranks);
+  TRY(set_adapter_variables(rank.environment, input.adapter, facts, Scope::rank));
+  // The user's word is the last one, also over what the adapter says about single ranks.
+  for (const auto& [name, value] : input.spec.environment.set) rank.environment.erase(name);
+  set_devices(rank, share.cores);
+  for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
+  std::erase_if(rank.defaults, [&](const auto& entry) { return input.environment.find(entry.first); });
+  rank.argv = TRY(argv_of_rank(input, facts));
+  return {};
+}
+
+}  // namespace
+
+std::string mpi_wish(const JobSpec& spec, const Adapter& adapter) {
+  return spec.launch.mpi == "auto" ? adapter.mpi : spec.launch.mpi;
+}
+
+Result<Plan> make_plan(const PlanInput& input) {
+  TRY(check_supported(input.spec, input.adapter));
+  TRY(check_texts(input));
+  Placed placed = TRY(place(input.spec, input.allocation));
+  Plan plan;
+  plan.name = input.spec.name;
+  plan.job_id = input.job_id;
+  plan.attempt = input.attempt;
+  plan.framework = input.adapter.name;
+  plan.process = input.adapter.process;
+  plan.mpi = TRY(checked_protocol(input));
+  plan.run_directory = input.run_directory;
+  plan.working_directory =
+      input.working_directory.empty() ? input.spec.base_directory.string() : input.working_directory;
+  plan.prelude = prelude_of(input.spec.environment);
+  plan.limits = {.start_timeout = input.spec.launch.start_timeout, .grace = input.spec.launch.grace};
+  plan.nodes = std::move(placed.nodes);
+  plan.ranks = std::move(placed.ranks);
+  Facts facts = facts_of_job(plan, input.spec, input.installation);
+  TRY(fill_job(plan, input, facts));
+  for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
+    RankPlan& rank = plan.ranks[i];
+    const RankShare share{.node_ranks = placed.ranks_per_node[static_cast<std::size_t>(rank.node.get())],
+                          .cores = placed.cores[i]};
+    set_facts_of_rank(facts, plan, rank, share);
+    TRY(fill_rank(rank, input, facts, share));
+  }
+  return plan;
+}
+
+}  // namespace dlrun::plan

@@ -1,0 +1,37 @@
+// make_plan(): the one function that decides what runs where, with which environment and argv. It is pure: no
+// files, no network, no clock, no environment of its own, so that the preview on a login node, the tests and
+// production give the same plan. It refuses whatever it cannot do as asked, and never plans less.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "schedulers/allocation.hpp"
+#include "src/base/environment.hpp"
+#include "src/base/install.hpp"
+#include "src/plan/adapter.hpp"
+#include "src/plan/job_spec.hpp"
+#include "src/plan/plan.hpp"
+#include "src/plan/run_directory.hpp"
+
+namespace dlrun::plan {
+
+struct PlanInput {
+  JobSpec spec;
+  Allocation allocation;
+  Adapter adapter;
+  std::string job_id;  // no other run has it
+  int attempt = 1;
+  std::string run_directory;      // absolute
+  std::string working_directory;  // empty: the job file's folder
+  Installation installation;
+  std::optional<MpiProtocol> detected_mpi;  // needed where mpi_wish() is "auto": what the program speaks
+  Environment environment;                  // dlrun's own: it can hold what the user chose already
+};
+
+Result<Plan> make_plan(const PlanInput& input);
+
+// "auto" or a protocol's name: the job's own word, else the adapter's.
+std::string mpi_wish(const JobSpec& spec, const Adapter& adapter);
+
+}  // namespace dlrun::plan

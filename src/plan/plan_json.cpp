@@ -1,0 +1,249 @@
+// The JSON form of plans and slices. Reading is strict about types and about what the rest of the program
+// relies on: node indices that exist, ranks that are dense. It does not re-check what the planner decided.
+#include <array>
+
+#include "src/plan/plan.hpp"
+
+namespace dlrun::plan {
+namespace {
+
+constexpr std::string_view kPlanSchema = "dlrun.plan/1";
+constexpr std::string_view kSliceSchema = "dlrun.slice/1";
+constexpr int kLargest = 10'000'000;  // no cluster has more nodes, ranks or cores
+
+constexpr std::array<std::pair<ProcessModel, std::string_view>, 3> kModels{
+    {{ProcessModel::per_rank, "per-rank"},
+     {ProcessModel::per_node, "per-node"},
+     {ProcessModel::per_job, "per-job"}}};
+constexpr std::array<std::pair<MpiProtocol, std::string_view>, 4> kProtocols{
+    {{MpiProtocol::none, "none"},
+     {MpiProtocol::pmix, "pmix"},
+     {MpiProtocol::pmi1, "pmi1"},
+     {MpiProtocol::engine, "engine"}}};
+
+tl::unexpected<Error> bad(std::string_view where, std::string what) {
+  return fail(Error{.kind = ErrorKind::input, .what = std::move(what), .where = std::string(where)});
+}
+
+template <class E, std::size_t N>
+std::string_view name_of(E value, const std::array<std::pair<E, std::string_view>, N>& names) {
+  for (const auto& [known, name] : names)
+    if (known == value) return name;
+  return "?";
+}
+
+template <class E, std::size_t N>
+Result<E> named(const Json& object, std::string_view key, std::string_view where,
+                const std::array<std::pair<E, std::string_view>, N>& names) {
+  const auto text = TRY(field<std::string>(object, key, where));
+  for (const auto& [value, name] : names)
+    if (name == text) return value;
+  return bad(where, fmt::format("field '{}': '{}' is not known", key, text));
+}
+
+// nlohmann converts 1.5 and true to int without a word; this does not.
+Result<int> integer(const Json& object, std::string_view key, std::string_view where, int low = 0) {
+  const Json value = TRY(field<Json>(object, key, where));
+  if (!value.is_number_integer() || value < low || value > kLargest)
+    return bad(where, fmt::format("field '{}' is no whole number from {} to {}: {}", key, low, kLargest,
+                                  dlrun::to_text(value).substr(0, 60)));
+  return value.get<int>();
+}
+
+Result<Seconds> seconds(const Json& object, std::string_view key, std::string_view where) {
+  const Json value = TRY(field<Json>(object, key, where));
+  if (!value.is_number() || value.get<double>() < 0)
+    return bad(where, fmt::format("field '{}' is no number of seconds: {}", key,
+                                  dlrun::to_text(value).substr(0, 60)));
+  return Seconds(value.get<double>());
+}
+
+Result<std::vector<int>> integers(const Json& object, std::string_view key, std::string_view where,
+                                  int below) {
+  const Json list = TRY(field<Json>(object, key, where));
+  std::vector<int> out;
+  if (!list.is_array()) return bad(where, fmt::format("field '{}' is no list", key));
+  for (const Json& item : list) {
+    if (!item.is_number_integer() || item < 0 || item >= below)
+      return bad(where, fmt::format("field '{}' has an item out of range: {}", key,
+                                    dlrun::to_text(item).substr(0, 60)));
+    out.push_back(item.get<int>());
+  }
+  return out;
+}
+
+Json to_json(const RankPlan& rank) {
+  Json out{{"rank", rank.rank.get()},
+           {"role", rank.role},
+           {"task_index", rank.task_index},
+           {"node", rank.node.get()},
+           {"local_rank", rank.local_rank.get()},
+           {"gpus", nullptr},
+           {"cpus", nullptr},
+           {"environment", rank.environment},
+           {"defaults", rank.defaults},
+           {"argv", rank.argv}};
+  if (rank.gpus) out["gpus"] = *rank.gpus;
+  if (rank.cpus) out["cpus"] = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
+  return out;
+}
+
+Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int node_count) {
+  RankPlan out;
+  out.rank = Rank(TRY(integer(json, "rank", where)));
+  out.role = TRY(field<std::string>(json, "role", where));
+  out.task_index = TRY(integer(json, "task_index", where));
+  out.node = NodeIndex(TRY(integer(json, "node", where)));
+  out.local_rank = LocalRank(TRY(integer(json, "local_rank", where)));
+  out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
+  out.defaults = TRY(field<EnvironmentChanges>(json, "defaults", where));
+  out.argv = TRY(field<Argv>(json, "argv", where));
+  if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
+    out.gpus = TRY(field<std::vector<std::string>>(json, "gpus", where));
+  if (const Json cpus = TRY(field<Json>(json, "cpus", where)); !cpus.is_null()) {
+    out.cpus =
+        CpuShare{.share = TRY(integer(cpus, "share", where)), .of = TRY(integer(cpus, "of", where, 1))};
+    if (out.cpus->share >= out.cpus->of)
+      return bad(where, fmt::format("share {} of {} does not exist", out.cpus->share, out.cpus->of));
+  }
+  if (out.node.get() >= node_count)
+    return bad(where, fmt::format("rank {} is on node {} of {}", out.rank, out.node, node_count));
+  if (out.argv.empty()) return bad(where, fmt::format("rank {} has no command", out.rank));
+  return out;
+}
+
+Result<std::vector<NodePlan>> nodes_from_json(const Json& json, std::string_view where) {
+  std::vector<NodePlan> out;
+  const Json list = TRY(field<Json>(json, "nodes", where));
+  if (!list.is_array()) return bad(where, "field 'nodes' is no list");
+  for (const Json& node : list) {
+    out.push_back({.index = NodeIndex(TRY(integer(node, "index", where))),
+                   .host = HostName(TRY(field<std::string>(node, "host", where)))});
+    if (out.back().index.get() + 1 != static_cast<int>(out.size()))
+      return bad(where, fmt::format("node {} stands at position {}", out.back().index, out.size() - 1));
+  }
+  return out;
+}
+
+Result<Prelude> prelude_from_json(const Json& json, std::string_view where) {
+  Prelude out;
+  out.modules = TRY(field<std::vector<std::string>>(json, "modules", where));
+  out.activate = TRY(field<std::string>(json, "activate", where));
+  out.setup = TRY(field<std::vector<std::string>>(json, "setup", where));
+  return out;
+}
+
+// Everything but the demand that ranks are dense, which a slice does not meet.
+Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
+  Plan out;
+  const auto schema = TRY(field<std::string>(json, "schema", where));
+  if (schema != kPlanSchema)
+    return bad(where, fmt::format("schema '{}' is not '{}': another version wrote it", schema, kPlanSchema));
+  out.name = TRY(field<std::string>(json, "name", where));
+  out.job_id = TRY(field<std::string>(json, "job_id", where));
+  out.attempt = TRY(integer(json, "attempt", where, 1));
+  out.framework = TRY(field<std::string>(json, "framework", where));
+  out.process = TRY(named(json, "process", where, kModels));
+  out.mpi = TRY(named(json, "mpi", where, kProtocols));
+  out.working_directory = TRY(field<std::string>(json, "working_directory", where));
+  out.run_directory = TRY(field<std::string>(json, "run_directory", where));
+  out.prelude = TRY(prelude_from_json(TRY(field<Json>(json, "prelude", where)), where));
+  out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
+  const Json limits = TRY(field<Json>(json, "limits", where));
+  out.limits.start_timeout = TRY(seconds(limits, "start_timeout", where));
+  out.limits.grace = TRY(seconds(limits, "grace", where));
+  out.files = TRY(field<EnvironmentChanges>(json, "files", where));
+  out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
+  out.nodes = TRY(nodes_from_json(json, where));
+  const Json ranks = TRY(field<Json>(json, "ranks", where));
+  if (!ranks.is_array()) return bad(where, "field 'ranks' is no list");
+  for (const Json& rank : ranks)
+    out.ranks.push_back(TRY(rank_from_json(rank, where, static_cast<int>(out.nodes.size()))));
+  return out;
+}
+
+}  // namespace
+
+std::string_view to_text(MpiProtocol protocol) {
+  return name_of(protocol, kProtocols);
+}
+
+std::string_view to_text(ProcessModel model) {
+  return name_of(model, kModels);
+}
+
+Json to_json(const Plan& plan) {
+  Json nodes = Json::array(), ranks = Json::array();
+  for (const NodePlan& node : plan.nodes)
+    nodes.push_back({{"index", node.index.get()}, {"host", node.host.get()}});
+  for (const RankPlan& rank : plan.ranks) ranks.push_back(to_json(rank));
+  return {{"schema", kPlanSchema},
+          {"name", plan.name},
+          {"job_id", plan.job_id},
+          {"attempt", plan.attempt},
+          {"framework", plan.framework},
+          {"process", to_text(plan.process)},
+          {"mpi", to_text(plan.mpi)},
+          {"working_directory", plan.working_directory},
+          {"run_directory", plan.run_directory},
+          {"prelude",
+           {{"modules", plan.prelude.modules},
+            {"activate", plan.prelude.activate},
+            {"setup", plan.prelude.setup}}},
+          {"environment", plan.environment},
+          {"limits",
+           {{"start_timeout", plan.limits.start_timeout.count()}, {"grace", plan.limits.grace.count()}}},
+          {"files", plan.files},
+          {"checks", plan.checks},
+          {"nodes", std::move(nodes)},
+          {"ranks", std::move(ranks)}};
+}
+
+Result<Plan> plan_from_json(const Json& json) {
+  Plan plan = TRY(any_plan_from_json(json, "plan"));
+  for (std::size_t i = 0; i < plan.ranks.size(); ++i)
+    if (plan.ranks[i].rank.get() != static_cast<int>(i))
+      return bad("plan", fmt::format("rank {} stands at position {}", plan.ranks[i].rank, i));
+  return plan;
+}
+
+NodeSlice slice_of(const Plan& plan, NodeIndex node) {
+  NodeSlice out{.plan = plan, .node = node, .ranks_per_node = {}, .node_of_rank = {}};
+  out.ranks_per_node.assign(plan.nodes.size(), 0);
+  for (const RankPlan& rank : plan.ranks) {
+    ++out.ranks_per_node[static_cast<std::size_t>(rank.node.get())];
+    out.node_of_rank.push_back(rank.node.get());
+  }
+  std::erase_if(out.plan.ranks, [&](const RankPlan& rank) { return rank.node != node; });
+  return out;
+}
+
+Json to_json(const NodeSlice& slice) {
+  return {{"schema", kSliceSchema},
+          {"node", slice.node.get()},
+          {"ranks_per_node", slice.ranks_per_node},
+          {"node_of_rank", slice.node_of_rank},
+          {"plan", to_json(slice.plan)}};
+}
+
+Result<NodeSlice> slice_from_json(const Json& json) {
+  constexpr std::string_view where = "slice";
+  NodeSlice out;
+  const auto schema = TRY(field<std::string>(json, "schema", where));
+  if (schema != kSliceSchema)
+    return bad(where, fmt::format("schema '{}' is not '{}': another version wrote it", schema, kSliceSchema));
+  out.plan = TRY(any_plan_from_json(TRY(field<Json>(json, "plan", where)), where));
+  const int nodes = static_cast<int>(out.plan.nodes.size());
+  out.node = NodeIndex(TRY(integer(json, "node", where)));
+  out.ranks_per_node = TRY(integers(json, "ranks_per_node", where, kLargest));
+  out.node_of_rank = TRY(integers(json, "node_of_rank", where, nodes));
+  if (out.node.get() >= nodes || static_cast<int>(out.ranks_per_node.size()) != nodes)
+    return bad(where, fmt::format("node {} of {} nodes, with {} counts", out.node, nodes,
+                                  out.ranks_per_node.size()));
+  for (const RankPlan& rank : out.plan.ranks)
+    if (rank.node != out.node || rank.rank.get() >= out.world_size())
+      return bad(where, fmt::format("rank {} does not belong to node {}", rank.rank, out.node));
+  return out;
+}
+
+}  // namespace dlrun::plan

@@ -1,0 +1,188 @@
+#include "src/render/node_script.hpp"
+
+#include <algorithm>
+
+#include "src/base/file.hpp"
+#include "src/base/quote.hpp"
+#include "src/base/strings.hpp"
+
+namespace dlrun::render {
+namespace {
+
+using plan::EnvironmentChanges;
+using plan::MpiProtocol;
+using plan::Plan;
+using plan::RankPlan;
+
+// For comments and messages, where a newline would start a line of its own.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  return text;
+}
+
+// For text between double quotes in bash.
+std::string inside_quotes(const std::string& text) {
+  std::string out;
+  for (const char c : one_line(text)) {
+    if (c == '"' || c == '\\' || c == '$' || c == '`') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// Newlines inside quotes would be right for bash and wrong for {{{ }}}; $'..' spells them on one line.
+std::string one_line_command(const Argv& argv) {
+  std::vector<std::string> words;
+  for (const std::string& word : argv) {
+    if (word.find('\n') == std::string::npos) {
+      words.push_back(shell_quote(word));
+      continue;
+    }
+    std::string quoted = "$'";
+    for (const char c : word)
+      quoted += c == '\n' ? "\\n" : c == '\\' || c == '\'' ? std::string("\\") + c : std::string(1, c);
+    words.push_back(quoted + "'");
+  }
+  return join(words, " ");
+}
+
+// Bash cannot export a name that is no identifier; the agent, which can, is not limited by this.
+Json exports(const EnvironmentChanges& changes) {
+  Json out = Json::array();
+  for (const auto& [name, value] : changes)
+    if (is_shell_identifier(name)) out.push_back({{"name", name}, {"value", value}});
+  return out;
+}
+
+Json rank_context(const RankPlan& rank) {
+  Json out{{"index", rank.rank.get()},
+           {"role", one_line(rank.role)},
+           {"task_index", rank.task_index},
+           {"defaults", exports(rank.defaults)},
+           {"exports", exports(rank.environment)},
+           {"share", nullptr},
+           {"command", one_line_command(rank.argv)}};
+  if (rank.cpus) out["share"] = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
+  return out;
+}
+
+struct Launcher {
+  const char* flavour;
+  const char* launchers;
+  const char* version;  // what --version says
+  const char* options;
+  const char* rank_variable;
+};
+
+// How each flavour's own launcher starts the ranks of one node.
+const Launcher& launcher_of(MpiProtocol protocol) {
+  static const Launcher openmpi{"Open MPI", "mpirun.openmpi mpirun", "Open MPI",
+                                "--oversubscribe --bind-to none", "OMPI_COMM_WORLD_RANK"};
+  static const Launcher mpich{"MPICH or Intel MPI", "mpiexec.hydra mpirun.mpich mpiexec",
+                              "HYDRA\\|Hydra\\|Intel", "-bind-to none", "PMI_RANK"};
+  return protocol == MpiProtocol::pmi1 ? mpich : openmpi;
+}
+
+Json mpi_context(const Plan& plan, const Json& ranks) {
+  if (plan.mpi == MpiProtocol::none || ranks.empty()) return nullptr;
+  if (plan.world_size() == 1) return nullptr;  // a world of one needs no launcher
+  const Launcher& launcher = launcher_of(plan.mpi);
+  return {{"many_nodes", plan.nodes.size() > 1 || plan.mpi == MpiProtocol::engine},
+          {"flavour", launcher.flavour},
+          {"launchers", launcher.launchers},
+          {"version", launcher.version},
+          {"options", launcher.options},
+          {"rank_variable", launcher.rank_variable},
+          {"first_rank", ranks.front()["index"]},
+          {"rank_count", ranks.size()}};
+}
+
+Json modules_context(const Plan& plan) {
+  Json out = Json::array();
+  for (const std::string& name : plan.prelude.modules)
+    out.push_back({{"name", name}, {"what", "module load " + name}});
+  return out;
+}
+
+Json setup_context(const Plan& plan) {
+  Json out = Json::array();
+  for (const std::string& line : plan.prelude.setup)
+    out.push_back({{"line", line}, {"what", fmt::format("environment.setup[{}]: {}", out.size(), line)}});
+  return out;
+}
+
+Json checks_context(const Plan& plan, NodeIndex node) {
+  Json out = Json::array();
+  if (node.get() != 0) return out;  // once a job, not once a node
+  for (const Argv& check : plan.checks)
+    out.push_back({{"command", one_line_command(check)}, {"what", "the check: " + shell_join(check)}});
+  return out;
+}
+
+// One of everything, so that every name in the template is looked up whatever the job at hand uses.
+Json example() {
+  Plan plan;
+  plan.prelude = {.modules = {"m"}, .activate = "a", .setup = {"s"}};
+  plan.environment = {{"A", "a"}};
+  plan.mpi = MpiProtocol::pmix;
+  plan.checks = {{"c"}};
+  plan.nodes = {{.index = NodeIndex(0), .host = HostName("h")}};
+  for (int i = 0; i < 2; ++i) {
+    RankPlan rank;
+    rank.rank = Rank(i);
+    rank.role = "worker";
+    rank.cpus = plan::CpuShare{};
+    rank.environment = rank.defaults = {{"B", "b"}};
+    rank.argv = {"c"};
+    plan.ranks.push_back(rank);
+  }
+  return node_script_context(plan, NodeIndex(0));
+}
+
+}  // namespace
+
+Json node_script_context(const Plan& plan, NodeIndex node) {
+  Json ranks = Json::array();
+  bool has_shares = false;
+  for (const RankPlan& rank : plan.ranks) {
+    if (rank.node != node) continue;
+    ranks.push_back(rank_context(rank));
+    has_shares = has_shares || rank.cpus.has_value();
+  }
+  Json activate = nullptr;
+  if (!plan.prelude.activate.empty())
+    activate = {{"line", plan.prelude.activate}, {"what", "environment.activate: " + plan.prelude.activate}};
+  Json mpi = mpi_context(plan, ranks);
+  return {{"name", one_line(plan.name)},
+          {"job_id", one_line(plan.job_id)},
+          {"number", node.get() + 1},
+          {"node_count", plan.nodes.size()},
+          {"host", inside_quotes(plan.nodes[static_cast<std::size_t>(node.get())].host.get())},
+          {"has_modules", !plan.prelude.modules.empty()},
+          {"modules", modules_context(plan)},
+          {"activate", std::move(activate)},
+          {"setup", setup_context(plan)},
+          {"exports", exports(plan.environment)},
+          {"has_shares", has_shares},
+          {"ranks", std::move(ranks)},
+          {"working_directory", plan.working_directory},
+          {"checks", checks_context(plan, node)},
+          {"mpi", std::move(mpi)},
+          {"grace", fmt::format("{}", plan.limits.grace.count())}};
+}
+
+Result<Template> load_node_template(const std::filesystem::path& data) {
+  const std::filesystem::path file = data / "templates" / "node.sh.tmpl";
+  Template out = TRY(Template::parse(TRY(read_file(file)), file.string()));
+  TRY(out.check(example()));
+  return out;
+}
+
+Result<std::string> render_node_script(const Plan& plan, NodeIndex node, const Template& script) {
+  if (node.get() < 0 || node.get() >= static_cast<int>(plan.nodes.size()))
+    return fail(ErrorKind::internal, "a script is asked for node {} of {}", node, plan.nodes.size());
+  return script.render(node_script_context(plan, node), shell_quote);
+}
+
+}  // namespace dlrun::render

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# spelling.sh: codespell over sources and texts, with the words below that are right here.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+right_here=(
+  te    # transposed edges and the like in kernels
+  ot    # a variable in tests
+  nd    # n-dimensional
+  fo    # as in fan-out
+)
+# Recorded output of other programs and inputs with deliberate mistakes are not ours to correct.
+codespell --ignore-words-list "$(IFS=, && echo "${right_here[*]}")" \
+  --skip '*/recorded/*,*/fuzz/corpus/*,*/golden/*,*.gz,*.png' \
+  README.md CMakeLists.txt .ci src schedulers runtime frameworks templates share man tests
+echo "spelling is fine"

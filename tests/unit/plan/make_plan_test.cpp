@@ -1,0 +1,204 @@
+#include "src/plan/make_plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/plan/support.hpp"
+
+using namespace dlrun;
+using namespace dlrun::test;
+using plan::make_plan;
+using plan::MpiProtocol;
+
+namespace {
+
+constexpr const char* kTwoTasks = "name: demo\ncommand: [./prog, -v]\nresources: {tasks-per-node: 2}\n";
+
+Allocation cluster(std::vector<AllocatedNode> nodes) {
+  Allocation out;
+  out.scheduler = "slurm";
+  out.nodes = std::move(nodes);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every rank learns its place") {
+  const auto plan = make_plan(input(kTwoTasks, machine(4))).value();
+  REQUIRE(plan.world_size() == 2);
+  CHECK(plan.environment.at("DLRUN_SIZE") == "2");
+  CHECK(plan.environment.at("DLRUN_NODES") == "1");
+  CHECK(plan.environment.at("DLRUN_RUN_DIR") == "/home/ann/runs/demo-1");
+  CHECK(plan.environment.at("DLRUN_JOB_ID") == "demo-1");
+  CHECK(plan.environment.at("DLRUN_ATTEMPT") == "1");
+  const auto& second = plan.ranks[1].environment;
+  CHECK(second.at("DLRUN_RANK") == "1");
+  CHECK(second.at("DLRUN_LOCAL_RANK") == "1");
+  CHECK(second.at("DLRUN_LOCAL_SIZE") == "2");
+  CHECK(second.at("DLRUN_NODE") == "0");
+  CHECK(second.at("DLRUN_ROLE") == "worker");
+  CHECK(second.at("DLRUN_TASK_INDEX") == "1");
+  CHECK(plan.ranks[1].argv == Argv{"./prog", "-v"});
+  CHECK(plan.working_directory == "/home/ann/jobs");
+}
+
+TEST_CASE("cores are shared out, and OMP_NUM_THREADS follows unless the user chose it") {
+  auto plan = make_plan(input(kTwoTasks, machine(8))).value();
+  CHECK(plan.ranks[1].cpus == plan::CpuShare{.share = 1, .of = 2});
+  CHECK(plan.ranks[1].defaults.at("OMP_NUM_THREADS") == "4");
+
+  plan = make_plan(input(std::string(kTwoTasks) + "environment: {set: {OMP_NUM_THREADS: 3}}\n", machine(8)))
+             .value();
+  CHECK_FALSE(plan.ranks[1].defaults.contains("OMP_NUM_THREADS"));
+  CHECK(plan.environment.at("OMP_NUM_THREADS") == "3");
+
+  auto in = input(kTwoTasks, machine(8));
+  in.environment.set("OMP_NUM_THREADS", "1");
+  CHECK_FALSE(make_plan(in)->ranks[0].defaults.contains("OMP_NUM_THREADS"));
+}
+
+TEST_CASE("more tasks than cores run unbound; --no-bind binds none") {
+  auto plan = make_plan(input("command: [x]\nresources: {tasks-per-node: 16}\n", machine(2))).value();
+  CHECK(plan.world_size() == 16);
+  CHECK_FALSE(plan.ranks[15].cpus.has_value());
+  CHECK(plan.ranks[15].defaults.at("OMP_NUM_THREADS") == "1");
+  plan = make_plan(input(std::string(kTwoTasks) + "launch: {bind: false}\n", machine(8))).value();
+  CHECK_FALSE(plan.ranks[0].cpus.has_value());
+}
+
+TEST_CASE("cpus-per-task is kept, or refused where the cores are not there") {
+  const std::string text = "command: [x]\nresources: {tasks-per-node: 2, cpus-per-task: 2}\n";
+  const auto plan = make_plan(input(text, machine(16))).value();
+  CHECK(plan.ranks[1].cpus == plan::CpuShare{.share = 1, .of = 8});
+  CHECK(plan.ranks[1].defaults.at("OMP_NUM_THREADS") == "2");
+  CHECK(error_of(make_plan(input(text, machine(3)))) ==
+        "job.yaml:2:47: 2 tasks of 2 cores need 4 cores, and laptop has 3\n"
+        "  hint: ask for fewer cores a task, or leave cpus-per-task out to share what is there");
+}
+
+TEST_CASE("GPUs come from the node's own list") {
+  const auto nodes = cluster({node("g1", 8, {{"0", "1", "2", "3"}}), node("g2", 8, {{"GPU-a", "GPU-b"}})});
+  const auto plan = make_plan(input("command: [x]\nresources: {gpus-per-node: 2}\n", nodes)).value();
+  REQUIRE(plan.world_size() == 4);  // a task a GPU
+  CHECK(plan.ranks[1].environment.at("CUDA_VISIBLE_DEVICES") == "1");
+  CHECK(plan.ranks[2].environment.at("CUDA_VISIBLE_DEVICES") == "GPU-a");
+  CHECK(plan.ranks[3].gpus == std::vector<std::string>{"GPU-b"});
+  CHECK(plan.ranks[3].defaults.at("CUDA_DEVICE_ORDER") == "PCI_BUS_ID");
+  CHECK(plan.ranks[3].node == NodeIndex(1));
+  CHECK(plan.ranks[3].local_rank == LocalRank(1));
+}
+
+TEST_CASE("gpus-per-node: 0 hides the GPUs of every vendor; no word about GPUs leaves them alone") {
+  auto plan = make_plan(input("command: [x]\nresources: {gpus-per-node: 0}\n", machine(2, {{"0"}}))).value();
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"})
+    CHECK(plan.ranks[0].environment.at(name).empty());
+  plan = make_plan(input("command: [x]\n", machine(2, {{"0"}}))).value();
+  CHECK_FALSE(plan.ranks[0].environment.contains("CUDA_VISIBLE_DEVICES"));
+  CHECK_FALSE(plan.ranks[0].gpus.has_value());
+}
+
+TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that count both sides") {
+  CHECK(error_of(make_plan(input("command: [x]\nresources: {nodes: 2}\n", machine(2)))) ==
+        "job.yaml:2:20: the job asks for 2 nodes and this machine is one: laptop\n"
+        "  hint: run it inside a scheduler's job of that size, or with --nodes 1");
+  CHECK(error_of(make_plan(
+            input("command: [x]\nresources: {nodes: 3}\n", cluster({node("c1", 1), node("c2", 1)})))) ==
+        "job.yaml:2:20: the job asks for 3 nodes and the allocation has 2: c1, c2\n"
+        "  hint: ask the scheduler for 3 nodes, or run with --nodes 2");
+  CHECK(error_of(make_plan(
+            input("command: [x]\nresources: {gpus-per-node: 2}\n",
+                  cluster({node("c1", 4, {{"0", "1"}}), node("c2", 4, {{"3"}}), node("c3", 4)})))) ==
+        "job.yaml:2:28: the job asks for 2 GPUs a node, and 2 of 3 nodes have not enough\n"
+        "  c2 has 1 GPU: 3\n"
+        "  c3: nothing tells its GPUs\n"
+        "  hint: ask for what is there with --gpus-per-node, or get other nodes");
+  CHECK(error_of(make_plan(input("command: [x]\nresources: {gpus-per-node: 2, tasks-per-node: 4}\n",
+                                 machine(8, {{"0", "1"}})))) ==
+        "job.yaml:2:47: 2 GPUs a node cannot be shared out equally among 4 tasks\n"
+        "  hint: use --tasks-per-node 2, one task a GPU");
+  CHECK(make_plan(input("command: [x]\nresources: {nodes: 2}\n", machine(2))).error().kind ==
+        ErrorKind::allocation);
+}
+
+TEST_CASE("fewer nodes than the allocation has: the first ones, in its order") {
+  const auto plan = make_plan(input("command: [x]\nresources: {nodes: 2}\n",
+                                    cluster({node("z", 1), node("a", 1), node("m", 1)})))
+                        .value();
+  REQUIRE(plan.nodes.size() == 2);
+  CHECK(plan.nodes[0].host.get() == "z");
+  CHECK(plan.nodes[1].host.get() == "a");
+  CHECK(plan::node_script_name(plan.nodes[1]) == "nodes/0002-a.sh");
+}
+
+TEST_CASE("what this version cannot do is refused, never ignored") {
+  CHECK(error_of(make_plan(input("command: [x]\nroles: {ps: {count: 2}}\n", machine(2)))) ==
+        "job.yaml:2:8: framework plain has no roles, and the job names 'ps'\n"
+        "  hint: use resources.tasks-per-node for the number of ranks");
+  CHECK(error_of(make_plan(input("command: [x]\nenvironment: {container: {image: a.sif}}\n", machine(2)))) ==
+        "job.yaml:2:26: jobs in containers are not supported by this version\n"
+        "  hint: start dlrun inside the container");
+  CHECK(error_of(make_plan(input("command: [x]\nlaunch: {mpi: engine}\n", machine(2)))) ==
+        "job.yaml:2:15: launch.mpi: engine needs a scheduler's own launcher, and this machine has none\n"
+        "  hint: use auto, pmix or pmi1");
+  CHECK(error_of(make_plan(input(
+            "command: [x]\nresources: {gpus-per-node: 1}\nenvironment: {set: {CUDA_VISIBLE_DEVICES: 1}}\n",
+            machine(2, {{"0"}})))) ==
+        "job.yaml:3:43: CUDA_VISIBLE_DEVICES is set here, and gpus-per-node asks dlrun to set it\n"
+        "  hint: leave one of the two out");
+}
+
+TEST_CASE("the adapter's variables, prefix, files and checks are evaluated; the user's own words are not") {
+  const auto framework = adapter(
+      "name: torch\nsummary: a test\n"
+      "env: {MASTER_ADDR: '{{rendezvous.host}}', RANK: '{{rank.index}}', NOTHING: {if: rank.gpus, value: "
+      "x},\n"
+      "      HOSTS: {json: node.hosts}, MINE: adapter}\n"
+      "prefix: [wrap, '--id={{rank.local}}']\n"
+      "files: {hosts: '{{node.hosts}}'}\nchecks: [[test, '{{job.name}}']]\n");
+  const auto plan =
+      make_plan(input("name: demo\ncommand: [echo, '{{rank.index}}']\nresources: {tasks-per-node: 2}\n"
+                      "environment: {set: {MINE: user}}\n",
+                      machine(2), framework))
+          .value();
+  CHECK(plan.environment.at("MASTER_ADDR") == "127.0.0.1");
+  CHECK(plan.environment.at("HOSTS") == R"(["laptop"])");
+  CHECK(plan.environment.at("MINE") == "user");
+  CHECK(plan.ranks[1].environment.at("RANK") == "1");
+  CHECK_FALSE(plan.ranks[1].environment.contains("NOTHING"));
+  CHECK(plan.ranks[1].argv == Argv{"wrap", "--id=1", "echo", "{{rank.index}}"});
+  CHECK(plan.files.at("hosts") == "laptop");
+  CHECK(plan.checks == std::vector<Argv>{{"test", "demo"}});
+}
+
+TEST_CASE("MPI: the job's word, else the adapter's, else what the program is linked to") {
+  const auto framework = adapter("name: mpi\nsummary: a test\nmpi: auto\n");
+  auto in = input("command: [x]\n", machine(2), framework);
+  in.detected_mpi = MpiProtocol::pmi1;
+  CHECK(make_plan(in)->mpi == MpiProtocol::pmi1);
+  in.detected_mpi.reset();
+  CHECK(make_plan(in).error().kind == ErrorKind::internal);
+  in = input("command: [x]\nlaunch: {mpi: pmix}\n", machine(2), framework);
+  CHECK(make_plan(in)->mpi == MpiProtocol::pmix);
+  CHECK(make_plan(input("command: [x]\n", machine(2)))->mpi == MpiProtocol::none);
+}
+
+TEST_CASE("the prelude: modules, activation and the user's lines, in this order") {
+  const auto plan =
+      make_plan(input("command: [x]\nenvironment: {modules: [cuda/11.8], activate: 'venv:my env', "
+                      "setup: [ulimit -l unlimited]}\n",
+                      machine(2)))
+          .value();
+  CHECK(plan.prelude.modules == std::vector<std::string>{"cuda/11.8"});
+  CHECK(plan.prelude.activate == "source '/home/ann/jobs/my env/bin/activate'");
+  CHECK(plan.prelude.setup == std::vector<std::string>{"ulimit -l unlimited"});
+}
+
+TEST_CASE("words that are not UTF-8 are refused: they would arrive changed") {
+  auto in = input("command: [x]\n", machine(2));
+  in.spec.command.push_back("caf\xe9");
+  CHECK(error_of(make_plan(in)) == "word 2 of the command is not UTF-8 text: \"caf\xef\xbf\xbd\"");
+}
+
+TEST_CASE("the plan is pure: the same input gives the same plan") {
+  const auto in = input(kTwoTasks, machine(8));
+  CHECK(to_json(*make_plan(in)) == to_json(*make_plan(in)));
+}
