@@ -86,12 +86,13 @@ class Search {
 
   void find(const std::string& library, const std::vector<std::string>& own_paths) {
     if (library.find('/') != std::string::npos) return queue_.push_back(library);
-    for (const auto* folders : {&own_paths, &common_})
-      for (const std::string& folder : *folders) {
-        std::error_code none;
-        const fs::path file = fs::path(folder) / library;
-        if (!folder.empty() && fs::is_regular_file(file, none)) return queue_.push_back(file);
-      }
+    std::vector<std::string> folders = own_paths;
+    folders.insert(folders.end(), common_.begin(), common_.end());
+    for (const std::string& folder : folders) {
+      std::error_code none;
+      const fs::path file = fs::path(folder) / library;
+      if (!folder.empty() && fs::is_regular_file(file, none)) return queue_.push_back(file);
+    }
   }
 
   std::vector<std::string> common_;
