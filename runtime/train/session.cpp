@@ -92,11 +92,17 @@ class Session {
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
     const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));
-    if (chosen)
-      reporter_->note(fmt::format("carrying on from {}: step {}, epoch {}, {} of {} samples seen",
-                                  (spec_.checkpoint.folder / chosen->name).string(), start.step,
-                                  start.epoch + 1, start.seen, prepared_.data.train.count));
+    if (chosen) announce((spec_.checkpoint.folder / chosen->name).string(), start);
     return start;
+  }
+
+  void announce(const std::string& checkpoint, const Position& start) {
+    if (!spec_.benchmark && start.epoch >= spec_.epochs)
+      reporter_->note(
+          fmt::format("already finished: {} holds {} epochs, {} steps", checkpoint, start.epoch, start.step));
+    else
+      reporter_->note(fmt::format("carrying on from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
+                                  start.step, start.epoch + 1, start.seen, prepared_.data.train.count));
   }
 
   const TrainSpec& spec_;
