@@ -202,7 +202,7 @@ class Agent {
     environment.merge(rank.environment);
     environment.set("DLRUN_CONTROL", control_path());
     environment.set("DLRUN_CHECKPOINT_REQUEST", plan::checkpoint_request_path(slice_->plan));
-    apply(wiring, environment);
+    agent::apply(wiring, environment);
     return environment;
   }
 

@@ -21,21 +21,29 @@ DLRUN_INLINE Span clip(std::int64_t position, std::int64_t extent, const PoolSha
 template <Activation kActivation, class T>
 DLRUN_INLINE void maximum16(T* out, std::uint8_t* winners, const T* plane, const Span& rows,
                             const Span& columns, const PoolShape& shape) {
-  Floats16 best{};
-  Ints16 winner{};
-  for (std::int64_t row = rows.begin; row < rows.end; ++row)
-    for (std::int64_t column = columns.begin; column < columns.end; ++column) {
+  const std::int64_t row_step = shape.in_width * shape.inner;
+  const T* row_start =
+      plane + (rows.origin + rows.begin) * row_step + (columns.origin + columns.begin) * shape.inner;
+  const std::int64_t height = rows.end - rows.begin, width = columns.end - columns.begin;
+  const auto first = static_cast<std::int32_t>(rows.begin * shape.window + columns.begin);
+  Floats16 best;
+  load(best, row_start);
+  Ints16 winner = Ints16{} + first;
+  for (std::int64_t row = 0; row < height; ++row, row_start += row_step) {
+    Ints16 code = Ints16{} + static_cast<std::int32_t>(first + row * shape.window);
+    for (std::int64_t column = 0; column < width; ++column) {
       Floats16 value;
-      load(value, plane + ((rows.origin + row) * shape.in_width + columns.origin + column) * shape.inner);
-      const auto code = static_cast<std::int32_t>(row * shape.window + column);
-      const bool first = row == rows.begin && column == columns.begin;
-      const Ints16 wins = first ? Ints16{} - 1 : (value > best) | (value != value);
-      best = wins ? value : best;
-      winner = wins ? Ints16{} + code : winner;
+      load(value, row_start + column * shape.inner);
+      const Ints16 stays = (value <= best) | (best != best);  // what is not a number wins
+      best = stays ? best : value;
+      winner = stays ? winner : code;
+      code += 1;
     }
+  }
   if constexpr (kActivation == Activation::relu) {
     const Floats16 zero{};
-    winner = best > zero ? winner : Ints16{} + kNoWinner;
+    const Ints16 alive = best > zero;
+    winner = alive ? winner : Ints16{} + kNoWinner;
     best = best < zero ? zero : best;
   }
   store(out, best);

@@ -29,6 +29,7 @@ struct RankEnd {
 };
 
 struct WorldEnd {
+  std::string job_id;
   std::vector<RankEnd> ranks;
   int exchanges = 0;  // that the head joined
   int abort_code = -1;
