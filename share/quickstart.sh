@@ -27,4 +27,5 @@ else
   run_quietly cmake --build --preset release
 fi
 
-exec build/release/bin/dlrun "$@" --set "checkpoint.dir=$root/ckpt/quickstart" share/examples/fashion-mnist.yaml
+quoted="'${root//\'/\'\'}/ckpt/quickstart'" # the value is YAML, whatever the folder is called
+exec build/release/bin/dlrun "$@" --set "checkpoint.dir=$quoted" share/examples/fashion-mnist.yaml

@@ -21,8 +21,11 @@ namespace dlrun::agent {
 // agent closes its copies of `child_fds` after the start.
 struct RankWiring {
   std::vector<std::pair<std::string, std::string>> set;
-  std::vector<UniqueFd> child_fds;  // inherited under the same number
+  std::vector<std::pair<std::string, std::string>> defaults;  // tuning: what the user has set stays
+  std::vector<UniqueFd> child_fds;                            // inherited under the same number
 };
+// Writes both lists into a rank's environment: the last step before its start.
+void apply(const RankWiring& wiring, Environment& environment);
 
 class MpiService {
  public:
@@ -40,14 +43,22 @@ class MpiService {
   virtual ~MpiService() = default;
   virtual Result<RankWiring> wire(Rank rank) = 0;
   virtual void started(Rank rank) = 0;  // the child has been forked
+  // The child is gone. What it had said before is delivered (finalized, aborted) before this returns, so that
+  // the caller can judge its end.
   virtual void exited(Rank rank) = 0;
+  // May be called from within exchange().
   virtual void exchanged(const std::string& key, const std::vector<std::string>& blobs) = 0;
 };
 
-// The service for `slice.mpi`; nullptr where that is none. `scratch` is a short private folder (0700) that
-// outlives it.
+// The service for `slice.plan.mpi`; nullptr where that is none or engine. `scratch` is a short private folder
+// (0700) that outlives it. Signals that the agent reads through its loop must be blocked before: a service
+// may start threads.
 Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slice, const std::string& scratch,
                                                      EventLoop& loop, MpiService::Callbacks callbacks);
+
+// Removes the shared-memory files that a killed agent of this job may have left on this node; the service
+// does it itself at its start and end.
+void remove_mpi_leftovers(const plan::Plan& plan);
 
 // Removes what an outer launcher left (PMI_*, PMIX_*, OMPI_*'s launcher variables), which would lead a rank
 // to it.

@@ -167,10 +167,6 @@ std::string mpi_wish(const JobSpec& spec, const Adapter& adapter) {
   return spec.launch.mpi == "auto" ? adapter.mpi : spec.launch.mpi;
 }
 
-std::string node_script_name(const NodePlan& node) {
-  return fmt::format("nodes/{:04}-{}.sh", node.index.get() + 1, as_job_name(node.host.get()));
-}
-
 Result<Plan> make_plan(const PlanInput& input) {
   TRY(check_supported(input.spec, input.adapter));
   TRY(check_texts(input));

@@ -12,6 +12,7 @@
 #include "src/plan/adapter.hpp"
 #include "src/plan/job_spec.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/run_directory.hpp"
 
 namespace dlrun::plan {
 
@@ -32,8 +33,5 @@ Result<Plan> make_plan(const PlanInput& input);
 
 // "auto" or a protocol's name: the job's own word, else the adapter's.
 std::string mpi_wish(const JobSpec& spec, const Adapter& adapter);
-
-// "nodes/0001-gpu02.sh": the node's script, below the run directory.
-std::string node_script_name(const NodePlan& node);
 
 }  // namespace dlrun::plan

@@ -1,0 +1,60 @@
+// Catalog: the checkpoints in a folder, and which of them a run carries on from: the newest that is sound and
+// belongs to the same training. Every one that is passed over is named with its reason. It never changes the
+// folder.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <optional>
+
+#include "runtime/checkpoint/file_system.hpp"
+#include "runtime/checkpoint/manifest.hpp"
+
+namespace dlrun::runtime {
+
+inline constexpr std::string_view manifest_name = "manifest.json";
+
+struct CatalogEntry {
+  std::string name;
+  std::uint64_t step = 0;
+};
+
+enum class RefusalKind { unfinished, damaged, foreign };
+
+struct Refusal {
+  std::string name;
+  RefusalKind kind = RefusalKind::damaged;
+  std::string reason;
+};
+
+struct LoadedCheckpoint {
+  std::string name;
+  Manifest manifest;
+  std::array<HugeBuffer, 2> files;  // as state_file_names
+};
+
+struct Choice {
+  std::optional<LoadedCheckpoint> newest;
+  std::vector<Refusal> refused;  // those newer than `newest`, newest first
+};
+
+std::string checkpoint_name(std::uint64_t step);  // "step-00001200"
+
+// Finished checkpoints by name alone, newest (by number) first. Names that only begin like one go to
+// `others`.
+Result<std::vector<CatalogEntry>> list_checkpoints(FileSystem& files, const std::filesystem::path& folder,
+                                                   std::vector<std::string>* others = nullptr);
+
+// The manifest of one checkpoint, with the lengths of its files compared but not their content.
+Result<Manifest> read_manifest(FileSystem& files, const std::filesystem::path& folder,
+                               const CatalogEntry& entry);
+
+// Looks from the newest down, verifying everything, and stops at the first sound one.
+Result<Choice> choose_checkpoint(FileSystem& files, const std::filesystem::path& folder,
+                                 const Identity& identity);
+
+// The Error for a folder that has checkpoints of which none can be used: starting anew there would look like
+// going on. Nothing where a start from the beginning is right.
+Result<void> check_choice(const Choice& choice, const std::filesystem::path& folder);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,121 @@
+// See manifest.hpp.
+#include "runtime/checkpoint/manifest.hpp"
+
+#include "runtime/checkpoint/checksum.hpp"
+#include "src/base/json.hpp"
+#include "src/base/strings.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr std::string_view schema = "dlrun.checkpoint/1";
+
+tl::unexpected<Error> bad(const std::string& name, std::string what) {
+  return fail(Error{.kind = ErrorKind::input, .what = std::move(what), .where = name});
+}
+
+Json shape_json(const InputShape& shape) {
+  return Json{shape.channels, shape.height, shape.width, shape.classes};
+}
+
+Result<std::uint64_t> parse_hex(const Json& object, std::string_view key, const std::string& name) {
+  const auto text = TRY(field<std::string>(object, key, name));
+  if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return bad(name, fmt::format("field '{}' is '{}', not 16 hexadecimal digits", key, text));
+  return std::stoull(text, nullptr, 16);
+}
+
+Json body(const Manifest& manifest) {
+  Json files = Json::array();
+  for (const ManifestFile& file : manifest.files)
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3", hex(file.checksum)}});
+  const Identity& id = manifest.identity;
+  return Json{{"schema", schema},
+              {"step", manifest.position.step},
+              {"epoch", manifest.position.epoch},
+              {"seen", manifest.position.seen},
+              {"world", manifest.world},
+              {"batch", manifest.batch},
+              {"model", id.model},
+              {"input", shape_json(id.shape)},
+              {"seed", id.seed},
+              {"samples", id.samples},
+              {"data", hex(id.data)},
+              {"tensors", hex(id.tensors)},
+              {"precision", manifest.precision},
+              {"plan", hex(manifest.plan_hash)},
+              {"program", manifest.program},
+              {"written", manifest.written},
+              {"files", files}};
+}
+
+Result<Identity> parse_identity(const Json& json, const std::string& name) {
+  const auto shape = TRY(field<std::vector<std::int64_t>>(json, "input", name));
+  if (shape.size() != 4) return bad(name, "field 'input' has not four numbers");
+  return Identity{.model = TRY(field<std::string>(json, "model", name)),
+                  .shape = {shape[0], shape[1], shape[2], shape[3]},
+                  .seed = TRY(field<std::uint64_t>(json, "seed", name)),
+                  .samples = TRY(field<std::uint64_t>(json, "samples", name)),
+                  .data = TRY(parse_hex(json, "data", name)),
+                  .tensors = TRY(parse_hex(json, "tensors", name))};
+}
+
+Result<std::vector<ManifestFile>> parse_files(const Json& json, const std::string& name) {
+  std::vector<ManifestFile> out;
+  for (const Json& file : TRY(field<Json>(json, "files", name))) {
+    out.push_back({.name = TRY(field<std::string>(file, "name", name)),
+                   .bytes = TRY(field<std::uint64_t>(file, "bytes", name)),
+                   .checksum = TRY(parse_hex(file, "xxh3", name))});
+    if (out.back().name.find('/') != std::string::npos) return bad(name, "a file's name has a slash");
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string difference(const Identity& there, const Identity& here) {
+  std::vector<std::string> out;
+  const auto compare = [&](std::string_view what, const auto& a, const auto& b) {
+    if (a != b) out.push_back(fmt::format("{} {} there, {} here", what, a, b));
+  };
+  compare("model", there.model, here.model);
+  const auto shape = [](const InputShape& s) {
+    return fmt::format("{}x{}x{}", s.channels, s.height, s.width);
+  };
+  compare("input", shape(there.shape), shape(here.shape));
+  compare("classes", there.shape.classes, here.shape.classes);
+  compare("seed", there.seed, here.seed);
+  compare("training samples", there.samples, here.samples);
+  if (out.empty()) compare("training data (fingerprint)", hex(there.data), hex(here.data));
+  if (out.empty()) compare("tensors (checksum of names and shapes)", hex(there.tensors), hex(here.tensors));
+  return join(out, "; ");
+}
+
+std::string to_text(const Manifest& manifest) {
+  Json json = body(manifest);
+  json["checksum"] = hex(checksum(dlrun::to_text(json)));
+  return to_pretty_text(json);
+}
+
+Result<Manifest> parse_manifest(std::string_view text, const std::string& name) {
+  Json json = TRY(parse_json(text, name));
+  if (TRY(field<std::string>(json, "schema", name)) != schema)
+    return bad(name, fmt::format("schema is {}, not {}", dlrun::to_text(json["schema"]), schema));
+  const std::uint64_t promised = TRY(parse_hex(json, "checksum", name));
+  json.erase("checksum");
+  if (checksum(dlrun::to_text(json)) != promised)
+    return bad(name, "its own checksum does not match: it was altered");
+  return Manifest{.position = {.step = TRY(field<std::uint64_t>(json, "step", name)),
+                               .epoch = TRY(field<std::uint64_t>(json, "epoch", name)),
+                               .seen = TRY(field<std::uint64_t>(json, "seen", name))},
+                  .identity = TRY(parse_identity(json, name)),
+                  .world = TRY(field<int>(json, "world", name)),
+                  .batch = TRY(field<std::int64_t>(json, "batch", name)),
+                  .precision = TRY(field<std::string>(json, "precision", name)),
+                  .plan_hash = TRY(parse_hex(json, "plan", name)),
+                  .program = TRY(field<std::string>(json, "program", name)),
+                  .written = TRY(field<std::string>(json, "written", name)),
+                  .files = TRY(parse_files(json, name))};
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,55 @@
+// Manifest: what a checkpoint is and what its files must be, written last. It carries its own checksum, so
+// that a flipped digit is found too. What makes two checkpoints belong to the same training is Identity.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/graph/engine.hpp"
+#include "src/base/result.hpp"
+
+namespace dlrun::runtime {
+
+// Where a run stands, at a step boundary. `seen` samples of epoch `epoch` (from 0) have been used.
+struct Position {
+  std::uint64_t step = 0, epoch = 0, seen = 0;
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+// What must be equal for a checkpoint to be carried on. The number of ranks, the batch, the learning rate,
+// the precision may all change.
+struct Identity {
+  std::string model;
+  InputShape shape;
+  std::uint64_t seed = 0;     // decides the order of samples
+  std::uint64_t samples = 0;  // of an epoch
+  std::uint64_t data = 0;     // fingerprint of the training data
+  std::uint64_t tensors = 0;  // checksum of names and shapes
+};
+// What differs, for people ("model: resnet18-cifar there, mnist-cnn here"); empty where nothing does.
+std::string difference(const Identity& there, const Identity& here);
+
+struct ManifestFile {
+  std::string name;
+  std::uint64_t bytes = 0, checksum = 0;
+};
+
+struct Manifest {
+  Position position;
+  Identity identity;
+  int world = 1;
+  std::int64_t batch = 0;
+  std::string precision;
+  std::uint64_t plan_hash = 0;
+  std::string program;  // who wrote it
+  std::string written;  // UTC
+  std::vector<ManifestFile> files;
+};
+
+std::string to_text(const Manifest& manifest);
+// An Error says what is wrong with the text: not JSON, a field missing, the checksum.
+Result<Manifest> parse_manifest(std::string_view text, const std::string& name);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,46 @@
+// BatchFiller: turns samples into an engine's input rows. Pixels become value / 255, or standardised by the
+// channel's mean and deviation; augmentation (random crop, flip) is a pure function of (seed, epoch, sample),
+// so that a resumed run sees the same images.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "runtime/data/dataset.hpp"
+
+namespace dlrun::runtime {
+
+struct Augmentation {
+  std::int64_t crop_padding = 0;  // shifted by up to so many pixels each way, zeros outside
+  bool flip = false;              // left-right, every second time
+  bool any() const { return crop_padding > 0 || flip; }
+};
+
+struct Conversion {
+  std::vector<double> mean, deviation;  // a channel each, of pixels in 0..1; empty: 0 and 1
+};
+
+// Which variant of a sample: nothing means as it is.
+struct AugmentationKey {
+  std::uint64_t seed = 0, epoch = 0;
+};
+
+class BatchFiller {
+ public:
+  BatchFiller(const Dataset& data, const Conversion& conversion, const Augmentation& augmentation);
+
+  // Rows 0 .. count-1 become the samples `sample(0)` .. `sample(count-1)`. The rows behind them repeat
+  // samples, so that batch statistics stay sane, under the label -1: they do not count.
+  void fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+            std::optional<AugmentationKey> key, std::span<float> input, std::span<std::int32_t> labels) const;
+
+ private:
+  void convert(std::uint64_t sample, float* out) const;
+  void convert_augmented(std::uint64_t sample, AugmentationKey key, float* out) const;
+  const Dataset& data_;
+  Augmentation augmentation_;
+  std::vector<float> scale_, shift_;  // a channel each
+};
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,95 @@
+// See cifar10.hpp.
+#include "runtime/data/cifar10.hpp"
+
+#include "runtime/data/stored_file.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr std::uint64_t pixels = 3 * 32 * 32;
+constexpr std::uint64_t record = 1 + pixels;
+constexpr int classes = 10;
+
+// Refuses a file that is not whole records, saying by how much.
+Result<void> check_length(const StoredFile& file) {
+  const std::uint64_t size = file.stored_bytes();
+  if (size % record == 0) return {};
+  const std::uint64_t records = size / record + 1;
+  const std::uint64_t missing = records * record - size;
+  return fail(Error{
+      .kind = ErrorKind::input,
+      .what = fmt::format("{} records of {} bytes are {}; the file has {} bytes: last record short by {} "
+                          "byte{} (it starts at offset {})",
+                          records, record, records * record, size, missing, missing == 1 ? "" : "s",
+                          (records - 1) * record),
+      .where = file.name(),
+      .hint = "fetch it again: it was cut off, or is not CIFAR-10's binary version"});
+}
+
+Result<StoredFile> open_batch(const std::filesystem::path& path) {
+  StoredFile file = TRY(StoredFile::open(path));
+  TRY(check_length(file));
+  return file;
+}
+
+struct Files {
+  std::vector<StoredFile> train, test;
+};
+
+Result<Files> open_all(const std::filesystem::path& folder) {
+  Files out;
+  for (int i = 1; i <= 5; ++i)
+    out.train.push_back(TRY(open_batch(folder / fmt::format("data_batch_{}.bin", i))));
+  out.test.push_back(TRY(open_batch(folder / "test_batch.bin")));
+  return out;
+}
+
+Result<void> take_labels(Dataset& out, const StoredFile& file, std::uint64_t first, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto label = std::to_integer<std::uint8_t>(out.bytes.data()[(first + i) * record]);
+    if (label >= classes)
+      return fail(
+          Error{.kind = ErrorKind::input,
+                .what = fmt::format("label {} of record {} at offset {} is out of range: 0 to 9 are possible",
+                                    label, i, i * record),
+                .where = file.name()});
+    out.labels.push_back(label);
+  }
+  return {};
+}
+
+Result<Dataset> read_files(const std::vector<StoredFile>& files) {
+  std::uint64_t total = 0;
+  for (const StoredFile& file : files) total += file.stored_bytes();
+  Dataset out{.shape = cifar10_shape(),
+              .count = total / record,
+              .bytes = TRY(HugeBuffer::make(total)),
+              .first = 1,
+              .stride = record,
+              .labels = {}};
+  std::uint64_t have = 0;
+  for (const StoredFile& file : files) {
+    TRY(file.read(out.bytes.bytes().subspan(have, file.stored_bytes())));
+    TRY(take_labels(out, file, have / record, file.stored_bytes() / record));
+    have += file.stored_bytes();
+  }
+  return out;
+}
+
+}  // namespace
+
+InputShape cifar10_shape() {
+  return InputShape{.channels = 3, .height = 32, .width = 32, .classes = classes};
+}
+
+Result<InputShape> probe_cifar10(const std::filesystem::path& folder) {
+  TRY(open_all(folder));
+  return cifar10_shape();
+}
+
+Result<DataParts> load_cifar10(const std::filesystem::path& folder) {
+  const Files files = TRY(open_all(folder));
+  return DataParts{.train = TRY(read_files(files.train)), .test = TRY(read_files(files.test))};
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,46 @@
+// See dataset.hpp. The one table from a format's name to its reader.
+#include "runtime/data/dataset.hpp"
+
+#include <algorithm>
+
+#include "runtime/data/cifar10.hpp"
+#include "runtime/data/idx.hpp"
+#include "runtime/data/keyed_random.hpp"
+#include "runtime/data/synthetic.hpp"
+
+namespace dlrun::runtime {
+
+std::uint64_t Dataset::fingerprint() const {
+  std::uint64_t hash = mix(count, pixels_per_sample());
+  for (const std::uint8_t label : labels) hash = mix(hash, label);
+  // A few rows of pixels: enough to tell another data set, and free.
+  for (std::uint64_t i = 0; i < count; i += std::max<std::uint64_t>(1, count / 64))
+    for (const std::uint8_t pixel : pixels(i)) hash = mix(hash, pixel);
+  return hash;
+}
+
+Result<InputShape> probe_data(const DataSpec& spec) {
+  switch (spec.format) {
+    case DataFormat::idx:
+      return probe_idx(spec.directory, spec.classes);
+    case DataFormat::cifar10:
+      return probe_cifar10(spec.directory);
+    case DataFormat::synthetic:
+      return spec.synthetic_shape;
+  }
+  return fail(ErrorKind::internal, "a data format without a reader");
+}
+
+Result<DataParts> load_data(const DataSpec& spec) {
+  switch (spec.format) {
+    case DataFormat::idx:
+      return load_idx(spec.directory, spec.classes);
+    case DataFormat::cifar10:
+      return load_cifar10(spec.directory);
+    case DataFormat::synthetic:
+      return make_synthetic(spec.synthetic_shape, spec.synthetic_samples, spec.seed);
+  }
+  return fail(ErrorKind::internal, "a data format without a reader");
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,56 @@
+// Dataset: all samples of one part (training, test) in memory, the pixels as the bytes of the file and one
+// label each. Everything a file can get wrong is found while loading, so that training never meets it.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/data/huge_buffer.hpp"
+#include "runtime/graph/engine.hpp"
+
+namespace dlrun::runtime {
+
+struct Dataset {
+  InputShape shape;
+  std::uint64_t count = 0;
+  // Sample i's pixels (channel, row, column) start at bytes[first + i * stride].
+  HugeBuffer bytes;
+  std::size_t first = 0, stride = 0;
+  std::vector<std::uint8_t> labels;
+
+  std::size_t pixels_per_sample() const {
+    return static_cast<std::size_t>(shape.channels * shape.height * shape.width);
+  }
+  std::span<const std::uint8_t> pixels(std::uint64_t sample) const {
+    return {reinterpret_cast<const std::uint8_t*>(bytes.data()) + first + sample * stride,
+            pixels_per_sample()};
+  }
+  // A number that differs where the samples do: compared between ranks and with a checkpoint's.
+  std::uint64_t fingerprint() const;
+};
+
+struct DataParts {
+  Dataset train, test;
+};
+
+enum class DataFormat { idx, cifar10, synthetic };
+
+// The `data:` section of a job's `train:`.
+struct DataSpec {
+  DataFormat format = DataFormat::synthetic;
+  std::filesystem::path directory;
+  std::int64_t classes = 10;
+  InputShape synthetic_shape;
+  std::uint64_t synthetic_samples = 4096;
+  std::uint64_t seed = 1;  // of synthetic data
+};
+
+// What the samples will look like. Opens every file and checks headers and lengths, which is cheap, so that a
+// model can be built while the rest is read.
+Result<InputShape> probe_data(const DataSpec& spec);
+// Both parts, checked from the first byte to the last.
+Result<DataParts> load_data(const DataSpec& spec);
+
+}  // namespace dlrun::runtime

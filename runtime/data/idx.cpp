@@ -1,0 +1,196 @@
+// See idx.hpp.
+#include "runtime/data/idx.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/data/stored_file.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr std::uint32_t images_magic = 0x00000803;  // bytes, three dimensions
+constexpr std::uint32_t labels_magic = 0x00000801;  // bytes, one dimension
+constexpr std::uint64_t largest_side = 1u << 14;
+
+struct Header {
+  std::uint64_t count = 0, height = 1, width = 1;
+  std::size_t length = 0;  // of the header
+  std::uint64_t expected() const { return length + count * height * width; }
+};
+
+tl::unexpected<Error> bad(const StoredFile& file, std::string what, std::string hint = {}) {
+  return fail(Error{
+      .kind = ErrorKind::input, .what = std::move(what), .where = file.name(), .hint = std::move(hint)});
+}
+
+std::uint32_t big_endian(std::span<const std::byte> bytes, std::size_t offset) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | std::to_integer<std::uint32_t>(bytes[offset + i]);
+  return value;
+}
+
+std::string_view meaning(std::uint32_t magic) {
+  if (magic == images_magic) return " (images)";
+  if (magic == labels_magic) return " (labels)";
+  return "";
+}
+
+Result<Header> read_header(const StoredFile& file, std::uint32_t magic) {
+  const std::size_t dimensions = magic & 0xff;
+  Header header{.length = 4 + 4 * dimensions};
+  const std::vector<std::byte> head = TRY(file.head(header.length));
+  if (head.size() >= 4 && big_endian(head, 0) != magic)
+    return bad(file, fmt::format("magic number {}{} at offset 0 where {}{} belongs", big_endian(head, 0),
+                                 meaning(big_endian(head, 0)), magic, meaning(magic)));
+  if (head.size() < header.length)
+    return bad(file, fmt::format("ends at offset {}, within the IDX header of {} bytes", head.size(),
+                                 header.length));
+  header.count = big_endian(head, 4);
+  if (header.count == 0) return bad(file, "the IDX header says 0 items (offset 4)");
+  if (dimensions == 1) return header;
+  header.height = big_endian(head, 8);
+  header.width = big_endian(head, 12);
+  if (header.height == 0 || header.width == 0 || header.height > largest_side || header.width > largest_side)
+    return bad(file,
+               fmt::format("the IDX header says images of {} x {} (offset 8): 1 to {} a side are possible",
+                           header.height, header.width, largest_side));
+  return header;
+}
+
+std::string sizes(const Header& header, std::uint32_t magic) {
+  return magic == images_magic ? fmt::format("{} x {} x {}", header.count, header.height, header.width)
+                               : fmt::format("{} labels", header.count);
+}
+
+// The length that the header promises against the one that is there.
+Result<void> check_length(const StoredFile& file, const Header& header, std::uint32_t magic,
+                          StreamLength have) {
+  if (have.bytes == header.expected()) return {};
+  const bool shorter = have.bytes < header.expected();
+  return bad(file,
+             fmt::format("the IDX header says {}, {} bytes in all: {}{} {}", sizes(header, magic),
+                         header.expected(), file.compressed() ? "the uncompressed data is " : "the file is ",
+                         length_difference(have, header.expected()),
+                         shorter ? fmt::format("(it ends at offset {})", have.bytes)
+                                 : fmt::format("(trailing bytes from offset {} on)", header.expected())),
+             shorter ? "fetch it again: it was cut off" : "");
+}
+
+// Before any memory is asked for: what the header says must be possible for a file of this size.
+Result<void> check_possible(const StoredFile& file, const Header& header, std::uint32_t magic) {
+  if (!file.compressed())
+    return check_length(file, header, magic, StreamLength{.bytes = file.stored_bytes()});
+  if (header.expected() <= file.longest()) return {};
+  return bad(file,
+             fmt::format("the IDX header says {}, {} bytes in all: {} compressed bytes cannot hold that",
+                         sizes(header, magic), header.expected(), file.stored_bytes()));
+}
+
+Result<HugeBuffer> read_body(const StoredFile& file, const Header& header, std::uint32_t magic) {
+  HugeBuffer body = TRY(HugeBuffer::make(header.expected()));
+  TRY(check_length(file, header, magic, TRY(file.read(body.bytes()))));
+  return body;
+}
+
+// The file under its usual names: dashes or a dot before "idx", plain or .gz.
+Result<StoredFile> find_file(const std::filesystem::path& folder, std::string_view part,
+                             std::string_view kind) {
+  const std::array<std::string, 4> names = {
+      fmt::format("{}-{}-ubyte", part, kind), fmt::format("{}-{}-ubyte.gz", part, kind),
+      fmt::format("{}-{}.{}-ubyte", part, kind.substr(0, 6), kind.substr(7)),
+      fmt::format("{}-{}.{}-ubyte.gz", part, kind.substr(0, 6), kind.substr(7))};
+  std::error_code problem;
+  for (const std::string& name : names)
+    if (std::filesystem::exists(folder / name, problem)) return StoredFile::open(folder / name);
+  const bool folder_there = std::filesystem::is_directory(folder, problem);
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = folder_there ? fmt::format("no such file, and no {} either", names[1])
+                                         : fmt::format("no such file: {} is not a folder", folder.string()),
+                    .where = (folder / names[0]).string(),
+                    .hint = "data.dir of the job file must be the folder of the four IDX files"});
+}
+
+// The two files of a part, their headers read and compared.
+struct Part {
+  StoredFile images, labels;
+  Header image_header, label_header;
+};
+
+Result<Part> open_part(const std::filesystem::path& folder, std::string_view part) {
+  Part out{.images = TRY(find_file(folder, part, "images-idx3")),
+           .labels = TRY(find_file(folder, part, "labels-idx1")),
+           .image_header = {},
+           .label_header = {}};
+  out.image_header = TRY(read_header(out.images, images_magic));
+  out.label_header = TRY(read_header(out.labels, labels_magic));
+  if (out.image_header.count != out.label_header.count)
+    return bad(out.labels, fmt::format("has {} labels, but {} has {} images", out.label_header.count,
+                                       out.images.name(), out.image_header.count));
+  TRY(check_possible(out.images, out.image_header, images_magic));
+  TRY(check_possible(out.labels, out.label_header, labels_magic));
+  return out;
+}
+
+struct Parts {
+  Part train, test;
+};
+
+Result<Parts> open_parts(const std::filesystem::path& folder) {
+  Parts out{.train = TRY(open_part(folder, "train")), .test = TRY(open_part(folder, "t10k"))};
+  const Header &train = out.train.image_header, &test = out.test.image_header;
+  if (train.height != test.height || train.width != test.width)
+    return bad(out.test.images, fmt::format("has images of {} x {}, but {} has {} x {}", test.height,
+                                            test.width, out.train.images.name(), train.height, train.width));
+  return out;
+}
+
+Result<std::vector<std::uint8_t>> read_labels(const Part& part, std::int64_t classes) {
+  const Header& header = part.label_header;
+  const HugeBuffer body = TRY(read_body(part.labels, header, labels_magic));
+  std::vector<std::uint8_t> labels(header.count);
+  for (std::uint64_t i = 0; i < header.count; ++i) {
+    labels[i] = std::to_integer<std::uint8_t>(body.data()[header.length + i]);
+    if (labels[i] >= classes)
+      return bad(part.labels,
+                 fmt::format("label {} at offset {} is out of range: 0 to {} are possible", labels[i],
+                             header.length + i, classes - 1),
+                 "data.classes of the job file says how many classes there are");
+  }
+  return labels;
+}
+
+InputShape shape_of(const Header& header, std::int64_t classes) {
+  return InputShape{.channels = 1,
+                    .height = static_cast<std::int64_t>(header.height),
+                    .width = static_cast<std::int64_t>(header.width),
+                    .classes = classes};
+}
+
+Result<Dataset> read_part(const Part& part, std::int64_t classes) {
+  const Header& header = part.image_header;
+  Dataset out;
+  out.labels = TRY(read_labels(part, classes));
+  out.bytes = TRY(read_body(part.images, header, images_magic));
+  out.shape = shape_of(header, classes);
+  out.count = header.count;
+  out.first = header.length;
+  out.stride = header.height * header.width;
+  return out;
+}
+
+}  // namespace
+
+Result<InputShape> probe_idx(const std::filesystem::path& folder, std::int64_t classes) {
+  return shape_of(TRY(open_parts(folder)).train.image_header, classes);
+}
+
+Result<DataParts> load_idx(const std::filesystem::path& folder, std::int64_t classes) {
+  const Parts parts = TRY(open_parts(folder));
+  DataParts out;
+  out.test = TRY(read_part(parts.test, classes));
+  out.train = TRY(read_part(parts.train, classes));
+  return out;
+}
+
+}  // namespace dlrun::runtime

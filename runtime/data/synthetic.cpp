@@ -1,0 +1,45 @@
+// See synthetic.hpp.
+#include "runtime/data/synthetic.hpp"
+
+#include <algorithm>
+
+#include "runtime/data/keyed_random.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+// Noise over the whole range with the class's pattern added in; both come eight pixels a draw.
+void draw(std::span<std::uint8_t> pixels, std::uint64_t noise_key, std::uint64_t pattern_key) {
+  for (std::size_t i = 0; i < pixels.size(); i += 8) {
+    const std::uint64_t noise = mix(noise_key, i), pattern = mix(pattern_key, i);
+    for (std::size_t j = 0; j < 8 && i + j < pixels.size(); ++j)
+      pixels[i + j] =
+          static_cast<std::uint8_t>(((noise >> (8 * j) & 0xff) + (pattern >> (8 * j) & 0xff)) / 2);
+  }
+}
+
+Result<Dataset> make_part(const InputShape& shape, std::uint64_t samples, std::uint64_t seed,
+                          std::uint64_t part) {
+  Dataset out;
+  out.shape = shape;
+  out.count = samples;
+  out.stride = out.pixels_per_sample();
+  out.bytes = TRY(HugeBuffer::make(samples * out.stride));
+  out.labels.resize(samples);
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    const std::uint64_t key = mix(seed, part, i);
+    out.labels[i] = static_cast<std::uint8_t>(below(key, static_cast<std::uint64_t>(shape.classes)));
+    auto* start = reinterpret_cast<std::uint8_t*>(out.bytes.data()) + i * out.stride;
+    draw({start, out.stride}, key, mix(seed, 0x636c617373u, out.labels[i]));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<DataParts> make_synthetic(const InputShape& shape, std::uint64_t samples, std::uint64_t seed) {
+  return DataParts{.train = TRY(make_part(shape, samples, seed, 0)),
+                   .test = TRY(make_part(shape, std::max<std::uint64_t>(1, samples / 8), seed, 1))};
+}
+
+}  // namespace dlrun::runtime

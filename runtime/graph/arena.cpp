@@ -1,0 +1,126 @@
+// Packing is greedy: the largest buffer first, each at the lowest offset that is free during its life.
+#include "runtime/graph/arena.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <sys/mman.h>
+
+#include "src/base/file.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+Buffer* place_of(Buffer* buffer) {
+  while (buffer->same != nullptr) buffer = buffer->same;
+  return buffer;
+}
+
+bool live_together(const Buffer& left, const Buffer& right) {
+  return left.first <= right.last && right.first <= left.last;
+}
+
+// The lowest offset where `buffer` fits among the `placed`, which are sorted by offset.
+std::size_t lowest_free(const Buffer& buffer, const std::vector<Buffer*>& placed) {
+  std::size_t offset = 0;
+  for (const Buffer* other : placed) {
+    if (!live_together(buffer, *other)) continue;
+    if (offset + buffer.bytes <= other->offset) break;
+    offset = std::max(offset, other->offset + other->bytes);
+  }
+  return offset;
+}
+
+}  // namespace
+
+Result<HugePages> HugePages::allocate(std::size_t bytes) {
+  HugePages pages;
+  if (bytes == 0) return pages;
+  pages.mapped_ = bytes + kHugePage;
+  void* mapping = ::mmap(nullptr, pages.mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED)
+    return fail(
+        Error{.kind = ErrorKind::unavailable,
+              .what = fmt::format("cannot get {} of memory: {}", format_size(bytes), system_reason(errno)),
+              .hint = "use a smaller batch, or fewer ranks on this node"});
+  pages.mapping_ = mapping;
+  const auto address = reinterpret_cast<std::uintptr_t>(mapping);
+  pages.data_ = reinterpret_cast<std::byte*>((address + kHugePage - 1) / kHugePage * kHugePage);
+  pages.size_ = bytes;
+  // Advice only: a system without huge pages is slower, not wrong.
+  if (bytes >= kHugePage) (void)::madvise(pages.data_, bytes, MADV_HUGEPAGE);
+  return pages;
+}
+
+HugePages::HugePages(HugePages&& other) noexcept {
+  *this = std::move(other);
+}
+
+HugePages& HugePages::operator=(HugePages&& other) noexcept {
+  std::swap(mapping_, other.mapping_);
+  std::swap(mapped_, other.mapped_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+HugePages::~HugePages() {
+  if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
+}
+
+Buffer* ActivationArena::add(std::size_t bytes) {
+  Buffer& buffer = buffers_.emplace_back();
+  buffer.bytes = aligned(std::max<std::size_t>(bytes, 1));
+  return &buffer;
+}
+
+void ActivationArena::use(Buffer* buffer, int moment) {
+  if (buffer->last < buffer->first) {
+    buffer->first = buffer->last = moment;
+    return;
+  }
+  buffer->first = std::min(buffer->first, moment);
+  buffer->last = std::max(buffer->last, moment);
+}
+
+void ActivationArena::share(Buffer* buffer, Buffer* target) {
+  if (place_of(buffer) != place_of(target)) place_of(buffer)->same = place_of(target);
+}
+
+Result<void> ActivationArena::lay_out() {
+  std::vector<Buffer*> places;
+  for (Buffer& buffer : buffers_) {
+    if (buffer.last < buffer.first) continue;
+    Buffer* place = place_of(&buffer);
+    if (place == &buffer) continue;
+    use(place, buffer.first);
+    use(place, buffer.last);
+    place->bytes = std::max(place->bytes, buffer.bytes);
+  }
+  for (Buffer& buffer : buffers_)
+    if (buffer.same == nullptr && buffer.last >= buffer.first) places.push_back(&buffer);
+  std::stable_sort(places.begin(), places.end(),
+                   [](const Buffer* left, const Buffer* right) { return left->bytes > right->bytes; });
+  std::vector<Buffer*> placed;
+  std::size_t total = 0;
+  for (Buffer* buffer : places) {
+    buffer->offset = lowest_free(*buffer, placed);
+    total = std::max(total, buffer->offset + buffer->bytes);
+    placed.insert(std::upper_bound(
+                      placed.begin(), placed.end(), buffer,
+                      [](const Buffer* left, const Buffer* right) { return left->offset < right->offset; }),
+                  buffer);
+  }
+  memory_ = TRY(HugePages::allocate(total));
+  for (Buffer& buffer : buffers_) buffer.data = memory_.data() + place_of(&buffer)->offset;
+  return {};
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,183 @@
+// The order of a training step, and the one place where oneDNN's exceptions become Errors. After compile()
+// nothing can fail but the machine: oneDNN allocates nothing more.
+#include "runtime/graph/cpu_engine.hpp"
+
+#include <chrono>
+#include <new>
+
+#include "runtime/graph/fuse.hpp"
+#include "runtime/graph/operators/loss.hpp"
+#include "runtime/graph/plan.hpp"
+#include "runtime/graph/random.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+class CompiledEngine final : public CpuEngine {
+ public:
+  CompiledEngine(Graph graph, const EngineOptions& options)
+      : plan_(fuse(std::move(graph)), options), stream_(plan_.engine()) {}
+
+  Result<void> prepare();
+
+  std::int64_t batch() const override { return plan_.batch(); }
+  std::span<float> input() override {
+    return {plan_.rows()->floats(),
+            static_cast<std::size_t>(plan_.batch() * plan_.graph().nodes[0].shape.elements())};
+  }
+  std::span<std::int32_t> labels() override { return loss_->labels(); }
+  BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override;
+  void apply(const SgdStep& sgd) override { plan_.parameters().apply(sgd, stream_); }
+  BatchResult evaluate_batch() override;
+  std::span<float> gradients() override { return plan_.parameters().gradients(); }
+  std::span<const Bucket> buckets() const override { return plan_.parameters().buckets(); }
+  std::span<float> spare_slots() override { return plan_.parameters().spare_slots(); }
+  const std::vector<TensorInfo>& tensors() const override { return plan_.parameters().tensors(); }
+  Result<void> read_tensor(std::size_t index, std::span<float> out) const override {
+    return plan_.parameters().read(index, out, plan_.engine());
+  }
+  Result<void> write_tensor(std::size_t index, std::span<const float> values) override {
+    return plan_.parameters().write(index, values, plan_.engine());
+  }
+  std::uint64_t plan_hash() const override;
+  std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
+  std::vector<OperatorTime> profile_step(std::uint64_t step) override;
+
+ private:
+  void settle_gradient(std::size_t node);
+
+  Plan plan_;
+  dnnl::stream stream_;
+  std::vector<Made> operators_;
+  Loss* loss_ = nullptr;
+};
+
+Result<void> CompiledEngine::prepare() {
+  operators_ = plan_.make_operators();
+  for (std::size_t index = 0; index < operators_.size(); ++index)
+    if (!operators_[index])
+      return fail(ErrorKind::internal, "model '{}': operator {} ({}) has no CPU form here",
+                  plan_.graph().model, index, operation_name(plan_.graph().nodes[index].operation));
+  loss_ = dynamic_cast<Loss*>(operators_.back().get());
+  if (loss_ == nullptr)
+    return fail(ErrorKind::internal, "model '{}' does not end in a loss", plan_.graph().model);
+  TRY(plan_.lay_out());
+  plan_.parameters().initialise(plan_.options().seed, plan_.engine());
+  return {};
+}
+
+// Sums the gradients that the readers of a value left, and applies the ReLU that the producer fused.
+void CompiledEngine::settle_gradient(std::size_t node) {
+  Tensor& tensor = plan_.tensor(node);
+  if (!tensor.needs_gradient()) return;
+  const std::size_t readers = tensor.gradients.size();
+  for (std::size_t reader = 1; reader < readers; ++reader) {
+    const bool masks = reader + 1 == readers && !tensor.masked_by_producer;
+    if (masks)
+      kernels::add_relu_backward(tensor.gradient(), tensor.const_gradient(), tensor.const_gradient(reader),
+                                 tensor.const_view(), tensor.elements);
+    else
+      kernels::add(tensor.gradient(), tensor.const_gradient(), tensor.const_gradient(reader),
+                   tensor.elements);
+  }
+  if (readers == 1 && !tensor.masked_by_producer)
+    kernels::relu_backward(tensor.gradient(), tensor.const_view(), tensor.elements);
+}
+
+BatchResult CompiledEngine::train_batch(std::uint64_t step,
+                                        const std::function<void(std::size_t)>& on_bucket) {
+  const Run run{stream_, Mode::train, step};
+  plan_.parameters().refresh(stream_);
+  for (const Made& made : operators_) made->forward(run);
+  for (std::size_t node = operators_.size(); node-- > 0;) {
+    settle_gradient(node);
+    operators_[node]->backward_weights(run);
+    const auto [first, last] = plan_.parameters().final_after(node);
+    for (std::size_t bucket = first; bucket < last; ++bucket)
+      if (on_bucket) on_bucket(bucket);
+    operators_[node]->backward_data(run);
+  }
+  return loss_->result();
+}
+
+BatchResult CompiledEngine::evaluate_batch() {
+  const Run run{stream_, Mode::evaluate, 0};
+  plan_.parameters().refresh(stream_);
+  for (const Made& made : operators_) made->forward(run);
+  return loss_->result();
+}
+
+std::uint64_t CompiledEngine::plan_hash() const {
+  const EngineOptions& options = plan_.options();
+  std::uint64_t hash =
+      random_key({hash_text(plan_.graph().model), static_cast<std::uint64_t>(options.batch),
+                  static_cast<std::uint64_t>(options.precision), options.seed, options.bucket_bytes});
+  for (const Node& node : plan_.graph().nodes)
+    hash = random_key(
+        {hash, hash_text(node.name), node.operation.index(), static_cast<std::uint64_t>(node.shape.channels),
+         static_cast<std::uint64_t>(node.shape.height), static_cast<std::uint64_t>(node.shape.width)});
+  return plan_.parameters().hash(hash);
+}
+
+class Stopwatch {
+ public:
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
+  const Run run{stream_, Mode::train, step};
+  std::vector<OperatorTime> times;
+  Stopwatch watch;
+  const auto note = [&](std::size_t node, const char* phase, bool computes) {
+    const Node& of = plan_.graph().nodes[node];
+    times.push_back({of.name.empty() ? operation_name(of.operation) : of.name, phase, watch.lap(),
+                     computes ? operators_[node]->operations() : 0, operators_[node]->description()});
+  };
+  for (std::size_t node = 0; node < operators_.size(); ++node) {
+    operators_[node]->forward(run);
+    note(node, "forward", true);
+  }
+  for (std::size_t node = operators_.size(); node-- > 0;) {
+    settle_gradient(node);
+    note(node, "settle", false);
+    operators_[node]->backward_weights(run);
+    note(node, "weights", true);
+    operators_[node]->backward_data(run);
+    note(node, "data", true);
+  }
+  plan_.parameters().apply({.learning_rate = 0}, stream_);
+  times.push_back({"update", "update", watch.lap(), 0, ""});
+  return times;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CpuEngine>> compile(Graph graph, const EngineOptions& options) {
+  if (options.batch < 1 || options.batch > (1 << 20))
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("a batch of {} images cannot be", options.batch),
+                      .hint = "choose a batch between 1 and 1048576"});
+  const std::string model = graph.model;
+  try {
+    auto engine = std::make_unique<CompiledEngine>(std::move(graph), options);
+    TRY(engine->prepare());
+    return engine;
+  } catch (const dnnl::error& error) {
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = fmt::format("oneDNN cannot run model '{}' here: {}", model, error.what()),
+                      .hint = "try precision f32"});
+  } catch (const std::bad_alloc&) {
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = fmt::format("no memory left for model '{}'", model),
+                      .hint = "use a smaller batch, or fewer ranks on this node"});
+  }
+}
+
+}  // namespace dlrun::runtime

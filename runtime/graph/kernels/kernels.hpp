@@ -1,0 +1,71 @@
+// The own kernels: element-wise passes, pooling, the loss and the optimizer. Each works on a range, so that
+// callers decide about threads; none allocates. Buffers are padded to whole cache lines, so element-wise
+// kernels may round a count up to 16 lanes. T is float or Bf16.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/graph/graph.hpp"
+#include "runtime/graph/kernels/simd.hpp"
+
+namespace dlrun::runtime::kernels {
+
+// An untyped view of activations, so that callers need not know the precision.
+struct View {
+  void* data;
+  Precision precision;
+};
+struct ConstView {
+  const void* data;
+  Precision precision;
+};
+
+// out = max(in, 0); in place allowed.
+void relu(View out, ConstView in, std::size_t count);
+// gradient = 0 where value <= 0.
+void relu_backward(View gradient, ConstView value, std::size_t count);
+// out = left + right, then max(.., 0) for add_relu; in place allowed.
+void add(View out, ConstView left, ConstView right, std::size_t count);
+void add_relu(View out, ConstView left, ConstView right, std::size_t count);
+// out = (left + right), 0 where value <= 0: gradients of two readers of a ReLU's output.
+void add_relu_backward(View out, ConstView left, ConstView right, ConstView value, std::size_t count);
+
+// Dropout: element i survives where its random number says so, then times 1 / (1 - probability). Backward is
+// the same map on the gradient. `first` is the index of the range's first element.
+struct DropoutRule {
+  std::uint64_t key;
+  float probability;
+};
+void dropout(View out, ConstView in, std::size_t first, std::size_t count, const DropoutRule& rule);
+
+// uniform in [-bound, bound), plus a constant.
+void uniform(float* out, std::size_t count, std::uint64_t key, float bound, float constant);
+
+void sgd(float* values, float* momentum, const float* gradients, std::size_t count, const SgdStep& step);
+
+// Pooling over [batch][outer][height][width][inner].
+struct PoolShape {
+  std::int64_t planes;  // batch x outer
+  std::int64_t in_height, in_width, out_height, out_width, inner;
+  std::int64_t window, stride, padding;
+};
+inline constexpr std::uint8_t kNoWinner = 255;  // a window whose gradient goes nowhere
+// Writes each window's maximum and which of its elements it was (row x window + column, the first of equals).
+// The relu form makes negative maxima 0 and gives them kNoWinner.
+void max_pool(View out, std::uint8_t* winners, ConstView in, const PoolShape& shape);
+void max_pool_relu(View out, std::uint8_t* winners, ConstView in, const PoolShape& shape);
+void max_pool_backward(View in_gradient, ConstView out_gradient, const std::uint8_t* winners,
+                       const PoolShape& shape);
+
+// The mean over height x width: [planes][area][inner] to [planes][inner] and its gradient.
+void average_pool(View out, ConstView in, std::int64_t planes, std::int64_t area, std::int64_t inner);
+void average_pool_backward(View in_gradient, ConstView out_gradient, std::int64_t planes, std::int64_t area,
+                           std::int64_t inner);
+
+// Softmax cross-entropy of scores[rows][classes]; gradient (may be null) of the sum divided by `rows`. A row
+// with label -1 counts nothing and has gradient 0. A label outside 0..classes-1 counts as -1.
+BatchResult softmax_cross_entropy(View gradient, const float* scores, const std::int32_t* labels,
+                                  std::int64_t rows, std::int64_t classes);
+
+}  // namespace dlrun::runtime::kernels

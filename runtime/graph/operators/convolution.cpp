@@ -1,0 +1,162 @@
+// Convolution with an optional bias and fused ReLU. The weights lie in the arena as backward_weights writes
+// them; forward and backward_data read copies where they want another layout.
+#include <cmath>
+
+#include "runtime/graph/plan.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+using dnnl::algorithm;
+using dnnl::prop_kind;
+using Forward = dnnl::convolution_forward;
+using BackwardWeights = dnnl::convolution_backward_weights;
+using BackwardData = dnnl::convolution_backward_data;
+
+struct Geometry {
+  Dims strides, padding;
+  explicit Geometry(const op::Convolution& spec)
+      : strides{spec.stride, spec.stride}, padding{spec.padding, spec.padding} {}
+};
+
+Forward::primitive_desc forward_desc(Plan& plan, const op::Convolution& spec, const Desc& source,
+                                     const Desc& target, std::int64_t channels) {
+  const Geometry geometry(spec);
+  const Desc weights =
+      any_layout({spec.filters, channels, spec.kernel, spec.kernel}, data_type(plan.options().precision));
+  const auto attribute = attributes(spec.activation);
+  if (spec.bias == Bias::none)
+    return {{prop_kind::forward_training, algorithm::convolution_direct, source, weights, target,
+             geometry.strides, geometry.padding, geometry.padding},
+            attribute,
+            plan.engine()};
+  return {{prop_kind::forward_training, algorithm::convolution_direct, source, weights,
+           vector_desc(spec.filters), target, geometry.strides, geometry.padding, geometry.padding},
+          attribute,
+          plan.engine()};
+}
+
+BackwardWeights::primitive_desc weights_desc(Plan& plan, const op::Convolution& spec, const Desc& source,
+                                             const Desc& slope, const Forward::primitive_desc& hint) {
+  const Geometry geometry(spec);
+  const Desc weights = any_layout({spec.filters, source.dims()[1], spec.kernel, spec.kernel}, DataType::f32);
+  if (spec.bias == Bias::none)
+    return {{algorithm::convolution_direct, source, weights, slope, geometry.strides, geometry.padding,
+             geometry.padding},
+            attributes(),
+            plan.engine(),
+            hint};
+  return {{algorithm::convolution_direct, source, weights, vector_desc(spec.filters), slope, geometry.strides,
+           geometry.padding, geometry.padding},
+          attributes(),
+          plan.engine(),
+          hint};
+}
+
+class Convolution final : public Operator {
+ public:
+  Convolution(Plan& plan, const op::Convolution& spec) {
+    Tensor& in = plan.input();
+    Tensor& out = plan.output();
+    out.masked_by_producer = spec.activation == Activation::none;
+    const auto forward = forward_desc(plan, spec, in.desc, out.desc, plan.input_shape().channels);
+    const auto weights = weights_desc(plan, spec, in.desc, out.gradient_desc(), forward);
+    declare_parameters(plan, spec, weights.diff_weights_desc());
+    make_forward(plan, forward);
+    make_backward_weights(plan, weights);
+    if (in.needs_gradient()) make_backward_data(plan, spec, forward);
+    operations_ = 2.0 * static_cast<double>(plan.batch() * plan.node().shape.elements() *
+                                            plan.input_shape().channels * spec.kernel * spec.kernel);
+  }
+
+  void forward(const Run& run) override { forward_.run(run.stream); }
+  void backward_weights(const Run& run) override { backward_weights_.run(run.stream); }
+  void backward_data(const Run& run) override {
+    if (backward_data_) backward_data_.run(run.stream);
+  }
+  double operations() const override { return operations_; }
+  std::string description() const override { return description_; }
+
+ private:
+  void declare_parameters(Plan& plan, const op::Convolution& spec, const Desc& layout) {
+    const std::int64_t channels = plan.input_shape().channels;
+    // PyTorch's default: Kaiming uniform with a = sqrt(5), which comes to 1 / sqrt(fan in) for both.
+    const float bound = 1.0F / std::sqrt(static_cast<float>(channels * spec.kernel * spec.kernel));
+    weights_ =
+        plan.parameters().declare(Parameter{.name = plan.node().name + ".weight",
+                                            .shape = {spec.filters, channels, spec.kernel, spec.kernel},
+                                            .node = plan.index(),
+                                            .bound = bound,
+                                            .layout = layout});
+    if (spec.bias == Bias::learned)
+      bias_ = plan.parameters().declare(Parameter{.name = plan.node().name + ".bias",
+                                                  .shape = {spec.filters},
+                                                  .node = plan.index(),
+                                                  .bound = bound,
+                                                  .layout = vector_desc(spec.filters)});
+  }
+
+  void make_forward(Plan& plan, const Forward::primitive_desc& desc) {
+    std::vector<Call::Argument> arguments = {
+        {DNNL_ARG_SRC, {desc.src_desc(), plan.input().value}},
+        {DNNL_ARG_WEIGHTS, {desc.weights_desc(), plan.parameters().as(weights_, desc.weights_desc())}},
+        {DNNL_ARG_DST, {desc.dst_desc(), plan.output().value}},
+        plan.scratchpad(desc.scratchpad_desc(), Pass::forward)};
+    if (bias_) arguments.push_back({DNNL_ARG_BIAS, {bias_->layout, &bias_->value}});
+    forward_ = Call(Forward(desc), std::move(arguments));
+    description_ = desc.impl_info_str();
+  }
+
+  void make_backward_weights(Plan& plan, const BackwardWeights::primitive_desc& desc) {
+    plan.use(plan.input().value, Pass::backward);
+    std::vector<Call::Argument> arguments = {
+        {DNNL_ARG_SRC, {desc.src_desc(), plan.input().value}},
+        {DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), plan.output().gradients[0]}},
+        {DNNL_ARG_DIFF_WEIGHTS, {desc.diff_weights_desc(), &weights_->gradient}},
+        plan.scratchpad(desc.scratchpad_desc(), Pass::backward)};
+    if (bias_) arguments.push_back({DNNL_ARG_DIFF_BIAS, {bias_->layout, &bias_->gradient}});
+    backward_weights_ = Call(BackwardWeights(desc), std::move(arguments));
+    description_ += std::string(", ") + desc.impl_info_str();
+  }
+
+  void make_backward_data(Plan& plan, const op::Convolution& spec, const Forward::primitive_desc& hint) {
+    const Geometry geometry(spec);
+    Tensor& in = plan.input();
+    const Desc weights = any_layout(weights_->shape, data_type(plan.options().precision));
+    const BackwardData::primitive_desc desc(
+        {algorithm::convolution_direct, in.gradient_desc(), weights, plan.output().gradient_desc(),
+         geometry.strides, geometry.padding, geometry.padding},
+        attributes(), plan.engine(), hint);
+    backward_data_ =
+        Call(BackwardData(desc),
+             {{DNNL_ARG_DIFF_SRC, {desc.diff_src_desc(), in.gradients[plan.claim_gradient()]}},
+              {DNNL_ARG_WEIGHTS, {desc.weights_desc(), plan.parameters().as(weights_, desc.weights_desc())}},
+              {DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), plan.output().gradients[0]}},
+              plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
+    description_ += std::string(", ") + desc.impl_info_str();
+  }
+
+  Parameter* weights_ = nullptr;
+  Parameter* bias_ = nullptr;
+  Call forward_, backward_weights_, backward_data_;
+  double operations_ = 0;
+  std::string description_;
+};
+
+}  // namespace
+
+Desc preferred_source(Plan& plan, const Node& node, const op::Convolution& spec) {
+  const DataType type = data_type(plan.options().precision);
+  const Shape& from = plan.node().shape;
+  const Desc source = any_layout({plan.batch(), from.channels, from.height, from.width}, type);
+  return forward_desc(plan, spec, source, activation_desc(plan.batch(), node.shape, type, plan.layout()),
+                      from.channels)
+      .src_desc();
+}
+
+Made make_operator(Plan& plan, const op::Convolution& spec) {
+  return std::make_unique<Convolution>(plan, spec);
+}
+
+}  // namespace dlrun::runtime

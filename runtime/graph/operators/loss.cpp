@@ -1,0 +1,36 @@
+// Softmax cross-entropy over f32 scores: the loss, the number of right answers, and the gradient of the mean
+// over the batch. The mean is over all rows, also those that do not count (label -1).
+#include "runtime/graph/operators/loss.hpp"
+
+namespace dlrun::runtime {
+
+Loss::Loss(Plan& plan) : scores_(plan.input()), batch_(plan.batch()) {
+  labels_ = plan.buffer(static_cast<std::size_t>(batch_) * sizeof(std::int32_t));
+  plan.keep(labels_);
+  plan.use(scores_.value, Pass::backward);
+  if (scores_.needs_gradient()) plan.claim_gradient();
+}
+
+std::span<std::int32_t> Loss::labels() const {
+  return {reinterpret_cast<std::int32_t*>(labels_->data), static_cast<std::size_t>(batch_)};
+}
+
+void Loss::forward(const Run& run) {
+  if (run.mode == Mode::train) return;  // backward does both at once
+  score({nullptr, Precision::f32});
+}
+
+void Loss::backward_data(const Run&) {
+  score(scores_.gradient());
+}
+
+void Loss::score(kernels::View gradient) {
+  result_ = kernels::softmax_cross_entropy(gradient, scores_.value->floats(), labels().data(), batch_,
+                                           static_cast<std::int64_t>(scores_.elements) / batch_);
+}
+
+Made make_operator(Plan& plan, const op::SoftmaxCrossEntropy&) {
+  return std::make_unique<Loss>(plan);
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,233 @@
+// Arenas, buckets, initial values and conversion to the plain layout.
+#include "runtime/graph/parameters.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/graph/kernels/kernels.hpp"
+#include "runtime/graph/random.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+constexpr std::size_t kFloatsPerLine = kAlignment / sizeof(float);
+
+Dims dims_of(const std::vector<std::int64_t>& shape) {
+  return {shape.begin(), shape.end()};
+}
+
+Desc plain_desc(const Dims& dims) {
+  Dims strides(dims.size(), 1);
+  for (std::size_t axis = dims.size() - 1; axis > 0; --axis) strides[axis - 1] = strides[axis] * dims[axis];
+  return {dims, DataType::f32, strides};
+}
+
+void reorder(const Desc& from, const void* source, const Desc& to, void* target, const dnnl::engine& engine) {
+  dnnl::stream stream(engine);
+  dnnl::memory in(from, engine, const_cast<void*>(source));  // oneDNN has no read-only memory
+  dnnl::memory out(to, engine, target);
+  dnnl::reorder(in, out).execute(stream, in, out);
+  stream.wait();
+}
+
+// Between the arena's layout and plain, through the plain matrix where the parameter has `columns`.
+struct Path {
+  Desc arena, plain;
+  std::optional<Desc> columns;
+};
+
+Path path_of(const Parameter* parameter, const Desc& layout, const TensorInfo& info) {
+  return {layout, plain_desc(dims_of(info.shape)), parameter ? parameter->columns : std::nullopt};
+}
+
+Desc matrix_desc(const Path& path) {
+  return plain_desc(path.arena.dims());
+}
+
+void to_plain(const Path& path, const void* source, void* target, const dnnl::engine& engine) {
+  if (!path.columns) return reorder(path.arena, source, path.plain, target, engine);
+  const Desc matrix = matrix_desc(path);
+  std::vector<std::byte> between(matrix.get_size());
+  reorder(path.arena, source, matrix, between.data(), engine);
+  const Desc viewed_plain(path.columns->dims(), DataType::f32, Tag::abcd);
+  reorder(*path.columns, between.data(), viewed_plain, target, engine);
+}
+
+void from_plain(const Path& path, const void* source, void* target, const dnnl::engine& engine) {
+  if (!path.columns) return reorder(path.plain, source, path.arena, target, engine);
+  const Desc matrix = matrix_desc(path);
+  std::vector<std::byte> between(matrix.get_size());
+  const Desc viewed_plain(path.columns->dims(), DataType::f32, Tag::abcd);
+  reorder(viewed_plain, source, *path.columns, between.data(), engine);
+  reorder(matrix, between.data(), path.arena, target, engine);
+}
+
+}  // namespace
+
+Parameter* Parameters::declare(Parameter parameter) {
+  return &parameters_.emplace_back(std::move(parameter));
+}
+
+Statistic* Parameters::declare(Statistic statistic) {
+  return &statistics_.emplace_back(std::move(statistic));
+}
+
+Buffer* Parameters::as(Parameter* parameter, const Desc& wanted) {
+  if (wanted == parameter->layout) return &parameter->value;
+  for (Copy& copy : copies_)
+    if (copy.from == parameter && copy.layout == wanted) return &copy.value;
+  return &copies_.emplace_back(Copy{parameter, wanted, {}, {}}).value;
+}
+
+Result<void> Parameters::lay_out(std::size_t bucket_bytes) {
+  std::vector<Parameter*> order;
+  for (Parameter& parameter : parameters_) order.push_back(&parameter);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Parameter* left, const Parameter* right) { return left->node > right->node; });
+  std::size_t offset = 0;
+  for (Parameter* parameter : order) {
+    const std::size_t bytes = aligned(parameter->layout.get_size());
+    for (Buffer* buffer : {&parameter->value, &parameter->gradient, &parameter->momentum}) {
+      buffer->offset = offset;
+      buffer->bytes = bytes;
+    }
+    offset += bytes;
+  }
+  floats_ = offset / sizeof(float) + kSpareSlots;
+  values_ = TRY(HugePages::allocate(floats_ * sizeof(float)));
+  gradients_ = TRY(HugePages::allocate(floats_ * sizeof(float)));
+  momenta_ = TRY(HugePages::allocate(floats_ * sizeof(float)));
+  for (Parameter& parameter : parameters_) {
+    parameter.value.data = values_.data() + parameter.value.offset;
+    parameter.gradient.data = gradients_.data() + parameter.gradient.offset;
+    parameter.momentum.data = momenta_.data() + parameter.momentum.offset;
+  }
+  std::size_t extra = 0;
+  const auto place = [&extra](Buffer& buffer, std::size_t bytes) {
+    buffer.offset = extra;
+    buffer.bytes = aligned(bytes);
+    extra += buffer.bytes;
+  };
+  for (Copy& copy : copies_) place(copy.value, copy.layout.get_size());
+  for (Statistic& statistic : statistics_)
+    place(statistic.value, static_cast<std::size_t>(statistic.elements) * sizeof(float));
+  extras_ = TRY(HugePages::allocate(extra));
+  for (Copy& copy : copies_) copy.value.data = extras_.data() + copy.value.offset;
+  for (Statistic& statistic : statistics_) statistic.value.data = extras_.data() + statistic.value.offset;
+  cut_buckets(bucket_bytes, order);
+  list_tensors();
+  return {};
+}
+
+void Parameters::cut_buckets(std::size_t bucket_bytes, const std::vector<Parameter*>& order) {
+  std::size_t begin = 0;
+  const auto close = [this, &begin](std::size_t end, std::size_t node) {
+    buckets_.push_back({begin, end - begin});
+    bucket_nodes_.push_back(node);
+    begin = end;
+  };
+  for (std::size_t index = 0; index < order.size(); ++index) {
+    const std::size_t end = (order[index]->value.offset + order[index]->value.bytes) / sizeof(float);
+    if (index + 1 == order.size())
+      close(floats_, order[index]->node);  // with the spare slots
+    else if ((end - begin) * sizeof(float) >= bucket_bytes)
+      close(end, order[index]->node);
+  }
+}
+
+std::pair<std::size_t, std::size_t> Parameters::final_after(std::size_t node) const {
+  // Nodes of buckets fall, as backward runs from the last node to the first.
+  const auto [first, last] =
+      std::equal_range(bucket_nodes_.begin(), bucket_nodes_.end(), node, std::greater<>());
+  return {first - bucket_nodes_.begin(), last - bucket_nodes_.begin()};
+}
+
+void Parameters::list_tensors() {
+  const auto list = [this](std::string name, std::vector<std::int64_t> shape, TensorInfo::Role role,
+                           Named place) {
+    tensors_.push_back({std::move(name), std::move(shape), role});
+    named_.push_back(std::move(place));
+  };
+  for (const Parameter& parameter : parameters_)
+    list(parameter.name, parameter.shape, TensorInfo::Role::parameter,
+         {&parameter, &parameter.value, parameter.layout});
+  for (const Statistic& statistic : statistics_)
+    list(statistic.name, {statistic.elements}, TensorInfo::Role::statistic,
+         {nullptr, &statistic.value, vector_desc(statistic.elements)});
+  for (const Parameter& parameter : parameters_)
+    list(parameter.name + ".momentum", parameter.shape, TensorInfo::Role::momentum,
+         {&parameter, &parameter.momentum, parameter.layout});
+}
+
+void Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
+  std::vector<float> plain;
+  for (std::size_t index = 0; index < tensors_.size(); ++index) {
+    if (tensors_[index].role != TensorInfo::Role::parameter) continue;
+    const Parameter& parameter = *named_[index].parameter;
+    plain.resize(tensors_[index].elements());
+    const std::uint64_t key = random_key({seed, hash_text(parameter.name)});
+    kernels::uniform(plain.data(), plain.size(), key, parameter.bound, parameter.constant);
+    from_plain(path_of(&parameter, parameter.layout, tensors_[index]), plain.data(), parameter.value.data,
+               engine);
+  }
+  for (Statistic& statistic : statistics_)
+    std::fill_n(statistic.value.floats(), statistic.elements, statistic.constant);
+  for (Copy& copy : copies_) {
+    const dnnl::reorder::primitive_desc reorder(engine, copy.from->layout, engine, copy.layout, attributes());
+    copy.refresh = Call(dnnl::reorder(reorder), {{DNNL_ARG_FROM, {copy.from->layout, &copy.from->value}},
+                                                 {DNNL_ARG_TO, {copy.layout, &copy.value}}});
+  }
+  stale_ = true;
+}
+
+void Parameters::refresh(const dnnl::stream& stream) {
+  if (!stale_) return;
+  for (Copy& copy : copies_) copy.refresh.run(stream);
+  stale_ = false;
+}
+
+void Parameters::apply(const SgdStep& sgd, const dnnl::stream& stream) {
+  kernels::sgd(reinterpret_cast<float*>(values_.data()), reinterpret_cast<float*>(momenta_.data()),
+               reinterpret_cast<const float*>(gradients_.data()), floats_ - kSpareSlots, sgd);
+  stale_ = true;
+  refresh(stream);
+}
+
+Result<void> Parameters::read(std::size_t index, std::span<float> out, const dnnl::engine& engine) const {
+  const TensorInfo& info = tensors_[index];
+  if (out.size() != info.elements())
+    return fail(ErrorKind::internal, "tensor '{}' has {} numbers, room for {}", info.name, info.elements(),
+                out.size());
+  const Named& named = named_[index];
+  to_plain(path_of(named.parameter, named.layout, info), named.value->data, out.data(), engine);
+  return {};
+}
+
+Result<void> Parameters::write(std::size_t index, std::span<const float> values, const dnnl::engine& engine) {
+  const TensorInfo& info = tensors_[index];
+  if (values.size() != info.elements())
+    return fail(Error{
+        .kind = ErrorKind::input,
+        .what = fmt::format("tensor '{}' has {} numbers, not {}", info.name, info.elements(), values.size()),
+        .hint = "the values are from another model or another number of classes"});
+  const Named& named = named_[index];
+  from_plain(path_of(named.parameter, named.layout, info), values.data(), named.value->data, engine);
+  stale_ = true;
+  return {};
+}
+
+std::size_t Parameters::memory_bytes() const {
+  return values_.size() + gradients_.size() + momenta_.size() + extras_.size();
+}
+
+std::uint64_t Parameters::hash(std::uint64_t start) const {
+  std::uint64_t hash = start;
+  for (const Parameter& parameter : parameters_)
+    hash = random_key({hash, hash_text(parameter.name), hash_text(text(parameter.layout)),
+                       parameter.value.offset, parameter.value.bytes});
+  for (const Bucket& bucket : buckets_) hash = random_key({hash, bucket.offset, bucket.length});
+  return hash;
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,92 @@
+// Parameters: every named tensor of a model and the arenas they lie in. Values, gradients and momentum have
+// the same offsets, in the order in which gradients become final in backward, so that a bucket is a slice and
+// the optimizer one pass. Inside an arena a tensor has the layout in which oneDNN writes its gradient; other
+// layouts and precisions that operators want to read are copies, refreshed after each update. People and
+// checkpoints see plain layouts only (read, write).
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/arena.hpp"
+#include "runtime/graph/onednn.hpp"
+
+namespace dlrun::runtime {
+
+struct Parameter {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::size_t node = 0;  // the operator that owns it
+  float bound = 0;       // starts uniform in [-bound, bound) ...
+  float constant = 0;    // ... plus this
+  Desc layout = {};      // in the arenas; one-dimensional or any that oneDNN can reorder
+  // Where `layout` is of a matrix whose columns are an image in its own layout: that matrix plain, seen as
+  // `shape`.
+  std::optional<Desc> columns = {};
+  Buffer value = {}, gradient = {}, momentum = {};
+};
+
+struct Statistic {
+  std::string name;
+  float constant = 0;
+  std::int64_t elements = 0;
+  Buffer value;
+};
+
+class Parameters {
+ public:
+  // Declared in the order of the forward pass; the pointers stay good.
+  Parameter* declare(Parameter parameter);
+  Statistic* declare(Statistic statistic);
+  // The parameter's value in that layout and type: itself, or a copy kept fresh.
+  Buffer* as(Parameter* parameter, const Desc& wanted);
+
+  Result<void> lay_out(std::size_t bucket_bytes);
+  void initialise(std::uint64_t seed, const dnnl::engine& engine);
+  void refresh(const dnnl::stream& stream);  // the copies
+  void apply(const SgdStep& sgd, const dnnl::stream& stream);
+
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  Result<void> read(std::size_t index, std::span<float> out, const dnnl::engine& engine) const;
+  Result<void> write(std::size_t index, std::span<const float> values, const dnnl::engine& engine);
+
+  std::span<float> gradients() const { return {reinterpret_cast<float*>(gradients_.data()), floats_}; }
+  std::span<const Bucket> buckets() const { return buckets_; }
+  // The buckets that become final with the gradients of `node`: [first, last).
+  std::pair<std::size_t, std::size_t> final_after(std::size_t node) const;
+  std::span<float> spare_slots() const { return gradients().last(kSpareSlots); }
+  std::size_t memory_bytes() const;
+  std::uint64_t hash(std::uint64_t start) const;
+
+ private:
+  static constexpr std::size_t kSpareSlots = 16;
+  struct Copy {
+    Parameter* from;
+    Desc layout;
+    Buffer value;
+    Call refresh;
+  };
+  struct Named {  // where tensors_[i] lies
+    const Parameter* parameter;
+    const Buffer* value;
+    Desc layout;
+  };
+
+  void list_tensors();
+  void cut_buckets(std::size_t bucket_bytes, const std::vector<Parameter*>& order);
+
+  std::deque<Parameter> parameters_;
+  std::deque<Statistic> statistics_;
+  std::deque<Copy> copies_;
+  HugePages values_, gradients_, momenta_, extras_;
+  std::size_t floats_ = 0;
+  std::vector<Bucket> buckets_;
+  std::vector<std::size_t> bucket_nodes_;  // the node whose gradients complete each bucket
+  std::vector<TensorInfo> tensors_;
+  std::vector<Named> named_;
+  bool stale_ = true;  // the copies are older than the values
+};
+
+}  // namespace dlrun::runtime

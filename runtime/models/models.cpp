@@ -1,0 +1,32 @@
+// The table of models, and the way from a name to an Engine.
+#include "runtime/models/models.hpp"
+
+#include <array>
+
+#include "runtime/graph/cpu_engine.hpp"
+#include "src/base/strings.hpp"
+
+namespace dlrun::runtime {
+
+std::span<const Model> models() {
+  static constexpr std::array kModels = {Model{"mnist-cnn", mnist_cnn},
+                                         Model{"resnet18-cifar", resnet18_cifar}};
+  return kModels;
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const Model& model : models()) names.emplace_back(model.name);
+  return names;
+}
+
+Result<std::unique_ptr<Engine>> make_cpu_engine(const std::string& model, const InputShape& input,
+                                                const EngineOptions& options) {
+  for (const Model& known : models())
+    if (known.name == model) return TRY(compile(TRY(known.build(input)), options));
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = fmt::format("there is no model '{}'", model),
+                    .hint = did_you_mean(model, model_names())});
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,22 @@
+// The models by name. A builder is a function from the data's shape to a Graph; a new one is a file here and
+// a line in models.cpp.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "runtime/graph/graph.hpp"
+
+namespace dlrun::runtime {
+
+struct Model {
+  std::string_view name;
+  Result<Graph> (*build)(const InputShape& input);
+};
+
+std::span<const Model> models();
+
+Result<Graph> mnist_cnn(const InputShape& input);
+Result<Graph> resnet18_cifar(const InputShape& input);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,51 @@
+// See arguments.hpp.
+#include "runtime/train/arguments.hpp"
+
+#include "src/base/strings.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+tl::unexpected<Error> wrong(std::string what, std::string hint = "dlrun-train --help") {
+  return fail(Error{.kind = ErrorKind::usage, .what = std::move(what), .hint = std::move(hint)});
+}
+
+}  // namespace
+
+Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
+  static const std::vector<std::string> flags = {"--config", "--check", "--version", "--help"};
+  Arguments out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--version" || word == "--help") {
+      out.action = word == "--help" ? Arguments::Action::help : Arguments::Action::version;
+      return out;
+    }
+    if (word == "--check") {
+      out.action = Arguments::Action::check;
+    } else if (word == "--config" || word.starts_with("--config=")) {
+      if (!out.config.empty()) return wrong("--config is given twice");
+      if (word == "--config" && i + 1 == words.size()) return wrong("--config needs a file");
+      out.config = word == "--config" ? words[++i] : word.substr(9);
+      if (out.config.empty()) return wrong("--config needs a file");
+    } else {
+      return wrong(fmt::format("unknown argument '{}'", word), did_you_mean(word, flags));
+    }
+  }
+  if (out.config.empty()) return wrong("--config FILE is missing");
+  return out;
+}
+
+std::string_view help_text() {
+  return R"(dlrun-train: one rank of a training with dlrun's own runtime. dlrun starts it: see dlrun(1).
+
+  dlrun-train --config FILE            trains; FILE is JSON that dlrun wrote from a job file
+  dlrun-train --check --config FILE    checks the job, the data files' headers and the checkpoint folder
+  dlrun-train --version | --help
+
+Exit codes: 0 done, 64 usage, 65 job file or data malformed, 69 ranks could not connect, 70 a bug,
+71 a rank was lost, 74 a checkpoint or metrics cannot be written, 75 stopped on request with a checkpoint.
+)";
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,21 @@
+// The command line of dlrun-train. It is started by a launcher, so it has few flags and is strict about them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "src/base/result.hpp"
+
+namespace dlrun::runtime {
+
+struct Arguments {
+  enum class Action { train, check, version, help };
+  Action action = Action::train;
+  std::filesystem::path config;
+};
+
+Result<Arguments> parse_arguments(const std::vector<std::string>& words);
+std::string_view help_text();
+
+}  // namespace dlrun::runtime

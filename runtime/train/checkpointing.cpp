@@ -1,0 +1,117 @@
+// See checkpointing.hpp.
+#include "runtime/train/checkpointing.hpp"
+
+#include <cmath>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr Seconds patience_with_an_ending_run{20};
+
+std::string utc_now() {
+  return format_utc(SystemClock().now());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Checkpointing>> Checkpointing::open(const CheckpointOptions& options,
+                                                           FileSystem& files, const Engine& engine,
+                                                           Manifest facts) {
+  TRY(check_writable(files, options.folder));
+  FolderLock lock = TRY(FolderLock::take(options.folder, patience_with_an_ending_run));
+  TRY(remove_leftovers(files, options.folder));
+  return std::unique_ptr<Checkpointing>(
+      new Checkpointing(options, files, std::move(facts), std::move(lock), TRY(Snapshot::make(engine))));
+}
+
+Checkpointing::Checkpointing(CheckpointOptions options, FileSystem& files, Manifest facts, FolderLock lock,
+                             Snapshot snapshot)
+    : options_(std::move(options)),
+      files_(files),
+      facts_(std::move(facts)),
+      lock_(std::move(lock)),
+      writer_(files, {options_.folder, options_.keep}, std::move(snapshot)) {}
+
+Result<std::optional<LoadedCheckpoint>> Checkpointing::choose(Reporter& reporter) {
+  Choice choice = TRY(choose_checkpoint(files_, options_.folder, facts_.identity));
+  TRY(check_choice(choice, options_.folder));
+  for (const Refusal& refusal : choice.refused)
+    reporter.note(
+        fmt::format("checkpoint {} refused: {}", (options_.folder / refusal.name).string(), refusal.reason));
+  if (choice.newest) good_ = choice.newest->manifest.position.step;
+  return std::move(choice.newest);
+}
+
+void Checkpointing::start_from(const Position& position, const RunShape& run) {
+  started_ = position;
+  run_ = run;
+  started_at_ = std::chrono::steady_clock::now();
+}
+
+double Checkpointing::epochs_done(const Position& position) const {
+  return static_cast<double>(position.epoch) +
+         static_cast<double>(position.seen) / static_cast<double>(run_.samples);
+}
+
+bool Checkpointing::due(const Position& position) const {
+  if (!options_.every) return false;
+  const double amount = options_.every->amount;
+  switch (options_.every->unit) {
+    case Stretch::Unit::steps:
+      return position.step % static_cast<std::uint64_t>(amount) == 0;
+    case Stretch::Unit::epochs:
+      return std::floor(epochs_done(position) / amount) > std::floor(epochs_done(started_) / amount);
+    case Stretch::Unit::time:
+      return std::chrono::steady_clock::now() - started_at_ >= Seconds(amount);
+  }
+  return false;
+}
+
+Result<void> Checkpointing::save(const Engine& engine, const Position& position) {
+  Manifest manifest = facts_;
+  manifest.position = position;
+  manifest.written = utc_now();
+  TRY(writer_.start(engine, std::move(manifest)));
+  started_ = position;
+  started_at_ = std::chrono::steady_clock::now();
+  pending_ = false;
+  return {};
+}
+
+Result<void> Checkpointing::tell(Result<std::optional<Saved>> ended, Reporter& reporter) {
+  if (!ended) {
+    Error error = std::move(ended).error();
+    if (error.hint.empty())
+      error.hint =
+          good_ ? fmt::format(
+                      "make room or name another checkpoint.dir; {} in {} is sound and will be carried on",
+                      checkpoint_name(*good_), options_.folder.string())
+                : fmt::format("make room or name another checkpoint.dir; none is in {} yet",
+                              options_.folder.string());
+    return fail(std::move(error));
+  }
+  if (!*ended) return {};
+  good_ = (*ended)->step;
+  reporter.saved((*ended)->step, (*ended)->took);
+  return {};
+}
+
+Result<void> Checkpointing::after_step(const Engine& engine, const Position& position, bool asked,
+                                       Reporter& reporter) {
+  pending_ = pending_ || asked || due(position);
+  TRY(tell(writer_.poll(), reporter));
+  // While the one before is still being written, this one waits for a later step.
+  return pending_ && !writer_.busy() ? save(engine, position) : Result<void>{};
+}
+
+Result<void> Checkpointing::begin_last(const Engine& engine, const Position& position, Reporter& reporter) {
+  TRY(finish(reporter));
+  if (good_ == position.step) return {};
+  return save(engine, position);
+}
+
+Result<void> Checkpointing::finish(Reporter& reporter) {
+  return tell(writer_.wait(), reporter);
+}
+
+}  // namespace dlrun::runtime

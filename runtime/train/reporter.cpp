@@ -1,0 +1,122 @@
+// See reporter.hpp.
+#include "runtime/train/reporter.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr std::uint64_t steps_a_line = 50;  // of metrics.jsonl, which also has the first step
+constexpr Seconds between_progress_of_rank_0{0.25}, between_progress_of_others{1};
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+double rounded(double value, double parts) {
+  return std::round(value * parts) / parts;
+}
+
+}  // namespace
+
+Result<void> Reporter::open_files(const std::filesystem::path& folder, std::uint64_t resumed_at) {
+  if (rank_ != 0) return {};
+  metrics_ = TRY(MetricsLog::open(folder, resumed_at));
+  events_ = TRY(EventFile::create(folder, wall_seconds(), resumed_at));
+  return {};
+}
+
+void Reporter::phase(std::string_view what) {
+  control_.send(Json{{"phase", what}}, ControlChannel::Importance::kept);
+}
+
+void Reporter::note(std::string_view line) {
+  if (rank_ != 0) return;
+  fmt::print("{}\n", line);
+  std::fflush(stdout);  // it is news: it must not wait in a buffer while an epoch passes
+}
+
+Json Reporter::line(const StepReport& report, const Window& window) const {
+  return Json{{"step", report.step},
+              {"steps", length_.steps},
+              {"epoch", report.epoch},
+              {"epochs", length_.epochs},
+              {"loss", rounded(window.totals.loss(), 1e6)},
+              {"accuracy", rounded(window.totals.accuracy(), 1e6)},
+              {"images_per_s", rounded(window.images_per_second(), 10)},
+              {"learning_rate", rounded(report.learning_rate, 1e9)},
+              {"time", rounded(wall_seconds(), 1e3)}};
+}
+
+Result<void> Reporter::step(const StepReport& report) {
+  const Ticks now = std::chrono::steady_clock::now();
+  recent_.add(report.totals, now - last_step_);
+  epoch_.add(report.totals, now - last_step_);
+  last_step_ = now;
+  if (now - last_sent_ >= (rank_ == 0 ? between_progress_of_rank_0 : between_progress_of_others)) {
+    last_sent_ = now;
+    control_.send(rank_ == 0 ? line(report, recent_) : Json{{"step", report.step}},
+                  ControlChannel::Importance::progress);
+  }
+  return report.step == 1 || report.step % steps_a_line == 0 ? write_window(report) : Result<void>{};
+}
+
+Result<void> Reporter::write(const Json& line, std::span<const Scalar> scalars) {
+  if (!metrics_ || !events_) return {};
+  TRY(metrics_->write(line));
+  return events_->write(line["step"].get<std::uint64_t>(), wall_seconds(), scalars);
+}
+
+Result<void> Reporter::write_window(const StepReport& report) {
+  const std::array<Scalar, 4> scalars = {
+      {{"train/loss", static_cast<float>(recent_.totals.loss())},
+       {"train/accuracy", static_cast<float>(recent_.totals.accuracy())},
+       {"train/images_per_s", static_cast<float>(recent_.images_per_second())},
+       {"train/learning_rate", report.learning_rate}}};
+  TRY(write(line(report, recent_), scalars));
+  recent_ = {};
+  return {};
+}
+
+Result<void> Reporter::epoch(const StepReport& last, const Totals& test) {
+  if (recent_.totals.rows > 0) TRY(write_window(last));
+  const Json record = {{"step", last.step},
+                       {"epoch", last.epoch},
+                       {"epoch_loss", rounded(epoch_.totals.loss(), 1e6)},
+                       {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)},
+                       {"test_loss", rounded(test.loss(), 1e6)},
+                       {"test_accuracy", rounded(test.accuracy(), 1e6)}};
+  const std::array<Scalar, 2> scalars = {{{"test/loss", static_cast<float>(test.loss())},
+                                          {"test/accuracy", static_cast<float>(test.accuracy())}}};
+  TRY(write(record, scalars));
+  note(fmt::format(
+      "epoch {}/{}  loss {:.4f}  accuracy {:.2f} %  test accuracy {:.2f} %  {:.0f} images/s  {:.1f} s",
+      last.epoch, length_.epochs, epoch_.totals.loss(), 100 * epoch_.totals.accuracy(), 100 * test.accuracy(),
+      epoch_.images_per_second(), epoch_.time.count()));
+  epoch_ = {};
+  return {};
+}
+
+void Reporter::saved(std::uint64_t step, Seconds took) {
+  control_.send(Json{{"saved", step}, {"seconds", rounded(took.count(), 1e3)}},
+                ControlChannel::Importance::kept);
+}
+
+void Reporter::result(const Position& position, const Totals& test) {
+  if (rank_ != 0) return;
+  control_.send(Json{{"result",
+                      {{"test_accuracy", rounded(test.accuracy(), 1e6)},
+                       {"test_loss", rounded(test.loss(), 1e6)},
+                       {"steps", position.step},
+                       {"epochs", position.epoch}}}},
+                ControlChannel::Importance::kept);
+  note(fmt::format("test accuracy {:.2f} %", 100 * test.accuracy()));
+}
+
+void Reporter::benchmark(const Json& figures) {
+  if (rank_ == 0) control_.send(Json{{"result", figures}}, ControlChannel::Importance::kept);
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,72 @@
+// Reporter: what a run tells the world: lines on stdout for people, metrics.jsonl and the TensorBoard file,
+// progress and results over the control channel. Rank 0 tells everything; other ranks only show their agent
+// that they move. Files that cannot be written are an Error; people and agents who do not listen are not.
+#pragma once
+
+#include <optional>
+
+#include "runtime/checkpoint/manifest.hpp"
+#include "runtime/train/control.hpp"
+#include "runtime/train/event_file.hpp"
+#include "runtime/train/metrics_log.hpp"
+#include "runtime/train/totals.hpp"
+#include "runtime/train/train_spec.hpp"
+
+namespace dlrun::runtime {
+
+struct RunLength {
+  std::uint64_t steps = 0, epochs = 0;
+};
+
+struct StepReport {
+  std::uint64_t step = 0;   // steps done
+  std::uint64_t epoch = 0;  // that the step was in, from 1
+  Totals totals;
+  float learning_rate = 0;
+};
+
+// Sums over some steps and the time they took.
+struct Window {
+  Totals totals;
+  Seconds time{0};
+  void add(const Totals& more, Seconds took) {
+    totals.add(more);
+    time += took;
+  }
+  double images_per_second() const { return time.count() > 0 ? totals.rows / time.count() : 0; }
+};
+
+class Reporter {
+ public:
+  Reporter(ControlChannel control, int rank) : control_(std::move(control)), rank_(rank) {}
+
+  // Opens the files of rank 0 in `folder`.
+  Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
+  void set_length(RunLength length) { length_ = length; }
+  void phase(std::string_view what);
+  void note(std::string_view line);  // rank 0's stdout
+  // The time from here to the next step() counts as training.
+  void start_clock() { last_step_ = std::chrono::steady_clock::now(); }
+  Result<void> step(const StepReport& report);
+  Result<void> epoch(const StepReport& last, const Totals& test);
+  void saved(std::uint64_t step, Seconds took);
+  void result(const Position& position, const Totals& test);
+  void benchmark(const Json& figures);
+  Requests requests() { return control_.poll(); }
+  void close() { control_.flush(Seconds(1)); }
+
+ private:
+  Json line(const StepReport& report, const Window& window) const;
+  Result<void> write_window(const StepReport& report);
+  Result<void> write(const Json& line, std::span<const Scalar> scalars);
+
+  ControlChannel control_;
+  int rank_;
+  RunLength length_;
+  std::optional<MetricsLog> metrics_;
+  std::optional<EventFile> events_;
+  Ticks last_step_{}, last_sent_{};
+  Window recent_, epoch_;  // since the last line of metrics; since the epoch (or the run) began
+};
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,13 @@
+// Resume: brings every rank to the state of the checkpoint that rank 0 chose. Only rank 0 reads the folder;
+// the others get the bytes from it, so they cannot choose differently.
+#pragma once
+
+#include "runtime/checkpoint/catalog.hpp"
+#include "runtime/comm/communicator.hpp"
+
+namespace dlrun::runtime {
+
+// `chosen` is rank 0's (nothing on the others). Where the run stands; the very start where there was none.
+Result<Position> resume(Engine& engine, Communicator& comm, const LoadedCheckpoint* chosen);
+
+}  // namespace dlrun::runtime

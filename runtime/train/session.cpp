@@ -1,0 +1,129 @@
+// See session.hpp.
+#include "runtime/train/session.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/train/resume.hpp"
+#include "runtime/train/startup.hpp"
+#include "runtime/train/stop_request.hpp"
+#include "runtime/train/stop_signal.hpp"
+#include "runtime/train/trainer.hpp"
+#include "src/base/exit_code.hpp"
+#include "src/base/file.hpp"
+#include "src/base/version.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+Manifest manifest_facts(const TrainSpec& spec, const Prepared& prepared) {
+  return Manifest{.position = {},
+                  .identity = {.model = spec.model,
+                               .shape = prepared.data.train.shape,
+                               .seed = spec.seed,
+                               .samples = prepared.data.train.count,
+                               .data = prepared.data.train.fingerprint(),
+                               .tensors = tensors_checksum(*prepared.engine)},
+                  .world = prepared.comm->size(),
+                  .batch = spec.batch,
+                  .precision = std::string(name_of(spec.precision)),
+                  .plan_hash = prepared.engine->plan_hash(),
+                  .program = fmt::format("dlrun-train {}", kVersion),
+                  .written = {},
+                  .files = {}};
+}
+
+// Where metrics go: the launcher's run directory, else a folder of its own below the current one.
+Result<std::filesystem::path> metrics_folder(const TrainSpec& spec, const Environment& environment) {
+  if (const auto given = environment.find("DLRUN_RUN_DIR"); given && !given->empty())
+    return std::filesystem::path(*given);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::filesystem::path folder = fmt::format(
+      "runs/{}-{}-{}", spec.name, std::chrono::duration_cast<std::chrono::seconds>(now).count(), ::getpid());
+  TRY(make_directories(folder, Access::shared));
+  return folder;
+}
+
+class Session {
+ public:
+  Session(const TrainSpec& spec, const Environment& environment)
+      : spec_(spec), environment_(environment), stop_request_(environment.get("DLRUN_CHECKPOINT_REQUEST")) {}
+
+  Result<Ending> run() {
+    TRY(prepare(spec_, environment_, prepared_));
+    Communicator& comm = *prepared_.comm;
+    reporter_.emplace(ControlChannel::open(environment_.get("DLRUN_CONTROL"), comm.rank()), comm.rank());
+    TRY(check_agreement(spec_, prepared_));
+    const Position start = TRY(carry_on());
+    if (comm.rank() == 0) TRY(reporter_->open_files(TRY(metrics_folder(spec_, environment_)), start.step));
+    Trainer trainer({.spec = spec_,
+                     .engine = *prepared_.engine,
+                     .comm = comm,
+                     .data = prepared_.data,
+                     .reporter = *reporter_,
+                     .checkpoints = checkpoints_.get(),
+                     .local_requests = [this] { return stop_request_.look(); }},
+                    start);
+    const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
+    reporter_->close();
+    TRY(comm.finish());
+    return ending;
+  }
+
+  // Every rank must end: the one that knows why takes the others along.
+  int fail_all(const Error& error) {
+    print_error(error);
+    if (reporter_) reporter_->close();
+    const int code = to_int(exit_code(error.kind));
+    if (prepared_.comm && prepared_.comm->size() > 1) prepared_.comm->abort(code);
+    return code;
+  }
+
+ private:
+  Result<Position> carry_on() {
+    std::optional<LoadedCheckpoint> chosen;
+    if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
+      checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,
+                                             manifest_facts(spec_, prepared_)));
+      chosen = TRY(checkpoints_->choose(*reporter_));
+    }
+    const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));
+    if (chosen)
+      reporter_->note(fmt::format("carrying on from {}: step {}, epoch {}, {} of {} samples seen",
+                                  (spec_.checkpoint.folder / chosen->name).string(), start.step,
+                                  start.epoch + 1, start.seen, prepared_.data.train.count));
+    return start;
+  }
+
+  const TrainSpec& spec_;
+  const Environment& environment_;
+  StopRequest stop_request_;
+  std::unique_ptr<FileSystem> files_ = real_file_system();
+  Prepared prepared_;
+  std::optional<Reporter> reporter_;
+  std::unique_ptr<Checkpointing> checkpoints_;
+};
+
+}  // namespace
+
+void print_error(const Error& error) {
+  fmt::print(stderr, "dlrun-train: error: {}\n", error.text());
+  std::fflush(stderr);
+}
+
+int run_session(const TrainSpec& spec, const Environment& environment) {
+  watch_stop_signals();
+  Session session(spec, environment);
+  const auto ending = session.run();
+  if (!ending) return session.fail_all(ending.error());
+  if (*ending == Ending::finished) return to_int(ExitCode::done);
+  if (!spec.checkpoint.folder.empty()) return to_int(ExitCode::again);
+  // "Run me again" would be a lie where nothing was saved.
+  die_of_signal(stop_signal() != 0 ? stop_signal() : SIGTERM);
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,91 @@
+// See startup.hpp.
+#include "runtime/train/startup.hpp"
+
+#include <future>
+
+#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/checkpoint/file_system.hpp"
+#include "runtime/checkpoint/writer.hpp"
+#include "runtime/comm/choice.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+Result<int> rank_of(const Environment& environment) {
+  const auto rank = parse_integer(environment.get("DLRUN_RANK", "0"), 0, 1 << 30);
+  if (!rank)
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("DLRUN_RANK is '{}', not a rank", environment.get("DLRUN_RANK"))});
+  return static_cast<int>(*rank);
+}
+
+struct Facts {
+  std::uint64_t plan = 0, data = 0, job = 0;
+};
+
+// What must be equal on all ranks beyond the plan.
+std::uint64_t job_checksum(const TrainSpec& spec) {
+  return checksum(fmt::format("{} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
+                              spec.optimizer.learning_rate, spec.optimizer.momentum,
+                              spec.optimizer.weight_decay, name_of(spec.precision)));
+}
+
+}  // namespace
+
+EngineOptions engine_options(const TrainSpec& spec, int rank) {
+  return EngineOptions{.batch = spec.batch,
+                       .precision = spec.precision,
+                       .seed = spec.seed,
+                       .rank = rank,
+                       .bucket_bytes = spec.bucket_bytes};
+}
+
+Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prepared& out) {
+  const int rank = TRY(rank_of(environment));
+  const InputShape shape = TRY(probe_data(spec.data));
+  auto data = std::async(std::launch::async, [&spec] { return load_data(spec.data); });
+  auto engine = std::async(std::launch::async, [&spec, shape, rank] {
+    return make_cpu_engine(spec.model, shape, engine_options(spec, rank));
+  });
+  auto comm = make_communicator(environment);
+  if (comm) out.comm = std::move(*comm);
+  auto made = engine.get();
+  auto loaded = data.get();
+  TRY(std::move(loaded).map([&](DataParts parts) { out.data = std::move(parts); }));
+  TRY(std::move(made).map([&](std::unique_ptr<Engine> built) { out.engine = std::move(built); }));
+  if (!comm) return tl::unexpected(std::move(comm).error());
+  if (out.comm->rank() == rank) return {};
+  // Started by something that does not say which rank this is: only now is it known.
+  out.engine = TRY(make_cpu_engine(spec.model, shape, engine_options(spec, out.comm->rank())));
+  return {};
+}
+
+Result<std::string> check_job(const TrainSpec& spec) {
+  const InputShape shape = TRY(probe_data(spec.data));
+  EngineOptions options = engine_options(spec, 0);
+  options.batch = 1;
+  const auto engine = TRY(make_cpu_engine(spec.model, shape, options));
+  if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
+  return fmt::format("the job is sound: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
+                     shape.height, shape.width, shape.classes);
+}
+
+Result<void> check_agreement(const TrainSpec& spec, const Prepared& prepared) {
+  const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(), job_checksum(spec)};
+  std::vector<Facts> all(static_cast<std::size_t>(prepared.comm->size()));
+  TRY(prepared.comm->allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    std::string what;
+    if (all[rank].plan != all[0].plan) what = "model (its plan)";
+    if (all[rank].data != all[0].data) what = "training data";
+    if (all[rank].job != all[0].job) what = "job";
+    if (!what.empty())
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = fmt::format("rank {} has another {} than rank 0", rank, what),
+                        .hint = "every node must see the same job file, data folder and dlrun-train"});
+  }
+  return {};
+}
+
+}  // namespace dlrun::runtime

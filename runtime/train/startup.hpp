@@ -1,0 +1,31 @@
+// Startup: brings up what training needs, side by side because each part waits for something else: the data
+// are read in one thread, the model is compiled in another, and the ranks connect in the main one.
+#pragma once
+
+#include <memory>
+
+#include "runtime/comm/communicator.hpp"
+#include "runtime/data/dataset.hpp"
+#include "runtime/train/train_spec.hpp"
+
+namespace dlrun::runtime {
+
+struct Prepared {
+  std::unique_ptr<Communicator> comm;
+  std::unique_ptr<Engine> engine;
+  DataParts data;
+};
+
+// On an Error after the ranks connected, `comm` is left set, for the caller to end the job through.
+Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prepared& out);
+
+// What --check does: everything that can be known without the other ranks. What was found, for people.
+Result<std::string> check_job(const TrainSpec& spec);
+
+// An Error, the same on every rank, where ranks disagree about the model, the data or the job.
+Result<void> check_agreement(const TrainSpec& spec, const Prepared& prepared);
+
+// The options of this rank's engine.
+EngineOptions engine_options(const TrainSpec& spec, int rank);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,21 @@
+// TFRecord framing as TensorBoard reads it: length, its masked CRC-32C, the data, its masked CRC-32C. The
+// reader refuses a record whose length cannot be trusted before it looks any further.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.hpp"
+
+namespace dlrun::runtime {
+
+std::uint32_t crc32c(std::string_view data);
+std::uint32_t masked_crc32c(std::string_view data);
+
+std::string frame_record(std::string_view data);
+// All records of a file's content; an Error names the offset of the first bad one.
+Result<std::vector<std::string_view>> parse_records(std::string_view content, const std::string& name);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,44 @@
+// Totals: what ranks add up. During training they travel in the spare floats behind the last gradient, so
+// that loss, accuracy and the wish to stop cost no collective of their own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/train/control.hpp"
+
+namespace dlrun::runtime {
+
+struct Totals {
+  double loss_sum = 0, correct = 0, rows = 0;
+
+  void add(const Totals& other) {
+    loss_sum += other.loss_sum;
+    correct += other.correct;
+    rows += other.rows;
+  }
+  double loss() const { return rows > 0 ? loss_sum / rows : 0; }
+  double accuracy() const { return rows > 0 ? correct / rows : 0; }
+};
+
+struct StepTotals {
+  Totals totals;
+  Requests requests;  // those of any rank
+};
+
+inline constexpr std::size_t totals_slots = 5;
+
+inline void store(const StepTotals& mine, std::span<float> slots) {
+  slots[0] = static_cast<float>(mine.totals.loss_sum);
+  slots[1] = static_cast<float>(mine.totals.correct);
+  slots[2] = static_cast<float>(mine.totals.rows);
+  slots[3] = mine.requests.save ? 1.0F : 0.0F;
+  slots[4] = mine.requests.stop ? 1.0F : 0.0F;
+}
+
+inline StepTotals load(std::span<const float> slots) {
+  return {.totals = {.loss_sum = slots[0], .correct = slots[1], .rows = slots[2]},
+          .requests = {.save = slots[3] > 0, .stop = slots[4] > 0}};
+}
+
+}  // namespace dlrun::runtime

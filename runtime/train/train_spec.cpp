@@ -1,0 +1,207 @@
+// See train_spec.hpp.
+#include "runtime/train/train_spec.hpp"
+
+#include <array>
+
+#include "runtime/train/data_section.hpp"
+#include "src/base/fields.hpp"
+#include "src/base/file.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+using yaml::Fields;
+using yaml::Node;
+
+// A key or value that the design has and this build has not.
+tl::unexpected<Error> not_built(const Node& node, std::string_view what, std::string_view available) {
+  return yaml::error_at(node, fmt::format("{} is not built yet", what),
+                        fmt::format("available: {}", available));
+}
+
+// "200steps", "1epoch", "0.5epochs", "10min".
+Result<Stretch> read_stretch(const Node& node, const std::string& name) {
+  const std::string text = TRY(yaml::as_text(node, name));
+  const std::size_t letters = text.find_first_not_of("0123456789.");
+  const std::string unit = letters == std::string::npos ? "" : text.substr(letters);
+  const bool steps = unit == "steps" || unit == "step", epochs = unit == "epochs" || unit == "epoch";
+  Stretch out;
+  if (steps || epochs) {
+    out.unit = steps ? Stretch::Unit::steps : Stretch::Unit::epochs;
+    const auto amount = parse_number(text.substr(0, letters));
+    if (amount) out.amount = *amount;
+    if (!amount || out.amount <= 0 ||
+        (steps && out.amount != static_cast<double>(static_cast<std::uint64_t>(out.amount))))
+      return yaml::error_at(node, fmt::format("{}: '{}' is not a positive number of {}", name, text, unit));
+    return out;
+  }
+  const auto duration = parse_duration(text);
+  if (!duration || duration->count() <= 0)
+    return yaml::error_at(node, fmt::format("{}: '{}' is neither steps, epochs nor a time", name, text),
+                          "write 200steps, 1epoch or 10min");
+  return Stretch{.unit = Stretch::Unit::time, .amount = duration->count()};
+}
+
+Result<OptimizerSpec> read_optimizer(Fields& train) {
+  OptimizerSpec out;
+  const Node* node = train.find("optimizer");
+  if (node == nullptr) return out;
+  Fields fields = TRY(Fields::of(*node, train.path("optimizer")));
+  const std::string name = TRY(fields.text_or("name", "sgd"));
+  if (name != "sgd") return not_built(*fields.find("name"), fmt::format("optimizer '{}'", name), "sgd");
+  out.learning_rate = TRY(fields.number_or("lr", out.learning_rate, 0, 1e6));
+  out.momentum = TRY(fields.number_or("momentum", out.momentum, 0, 1));
+  out.weight_decay = TRY(fields.number_or("weight-decay", out.weight_decay, 0, 1e3));
+  TRY(fields.finish());
+  return out;
+}
+
+// decay: none | cosine | {epochs: [30, 60], factor: 0.1}
+Result<void> read_decay(Fields& schedule, ScheduleSpec& out) {
+  const Node* node = schedule.find("decay");
+  if (node == nullptr) return {};
+  if (node->kind != yaml::Kind::map) {
+    static const std::vector<std::string> names = {"none", "cosine"};
+    out.decay = TRY(yaml::as_choice(*node, schedule.path("decay"), names)) == 0 ? ScheduleSpec::Decay::none
+                                                                                : ScheduleSpec::Decay::cosine;
+    return {};
+  }
+  Fields fields = TRY(Fields::of(*node, schedule.path("decay")));
+  out.decay = ScheduleSpec::Decay::step;
+  out.factor = TRY(fields.number_or("factor", out.factor, 0, 1));
+  const Node* epochs = TRY(fields.require("epochs"));
+  if (epochs->kind != yaml::Kind::list)
+    return yaml::error_at(*epochs, "train.schedule.decay.epochs must be a list");
+  for (const Node& item : epochs->items)
+    out.at_epochs.push_back(TRY(yaml::as_number(item, "train.schedule.decay.epochs", 0, 1e9)));
+  return fields.finish();
+}
+
+Result<ScheduleSpec> read_schedule(Fields& train) {
+  ScheduleSpec out;
+  const Node* node = train.find("schedule");
+  if (node == nullptr) return out;
+  Fields fields = TRY(Fields::of(*node, train.path("schedule")));
+  if (const Node* warmup = fields.find("warmup")) {
+    out.warmup = TRY(read_stretch(*warmup, fields.path("warmup")));
+    if (out.warmup.unit == Stretch::Unit::time)
+      return yaml::error_at(*warmup,
+                            "train.schedule.warmup must be in steps or epochs, so that a run can be repeated",
+                            "write 200steps or 1epoch");
+  }
+  TRY(read_decay(fields, out));
+  static const std::vector<std::string> scales = {"none", "linear"};
+  out.scale = TRY(fields.choice_or("scale-lr", 0, scales)) == 0 ? ScheduleSpec::Scale::none
+                                                                : ScheduleSpec::Scale::linear;
+  TRY(fields.finish());
+  return out;
+}
+
+Result<Precision> read_precision(Fields& train) {
+  const Node* node = train.find("precision");
+  if (node != nullptr && node->scalar == "tf32")
+    return not_built(*node, "precision tf32 (it is a GPU's)", "f32, bf16");
+  static const std::vector<std::string> names = {"f32", "bf16"};
+  return TRY(train.choice_or("precision", 0, names)) == 0 ? Precision::f32 : Precision::bf16;
+}
+
+Result<std::size_t> read_allreduce(Fields& train) {
+  constexpr std::size_t fallback = 8u << 20;
+  if (const Node* server = train.find("parameter-server"))
+    return not_built(*server, "train.parameter-server", "allreduce");
+  const Node* node = train.find("allreduce");
+  if (node == nullptr) return fallback;
+  Fields fields = TRY(Fields::of(*node, train.path("allreduce")));
+  const std::uint64_t bucket = TRY(fields.size_or("bucket", fallback));
+  if (bucket < 1024 || bucket > (std::uint64_t{4} << 30))
+    return yaml::error_at(*fields.find("bucket"), "train.allreduce.bucket must be 1KiB to 4GiB");
+  const std::string wire = TRY(fields.text_or("wire", "f32"));
+  if (wire != "f32") return not_built(*fields.find("wire"), fmt::format("wire format '{}'", wire), "f32");
+  TRY(fields.finish());
+  return bucket;
+}
+
+Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
+  const Node* node = train.find("benchmark");
+  if (node == nullptr) return std::optional<BenchmarkSpec>();
+  if (const Node* epochs = train.find("epochs"))
+    return yaml::error_at(*epochs, "train.epochs and train.benchmark exclude each other",
+                          "keep one of the two");
+  Fields fields = TRY(Fields::of(*node, train.path("benchmark")));
+  BenchmarkSpec out;
+  out.warmup = static_cast<std::uint64_t>(TRY(fields.integer_or("warmup", 10, 0, 1'000'000)));
+  out.steps = static_cast<std::uint64_t>(TRY(fields.integer_or("steps", 100, 1, 100'000'000)));
+  TRY(fields.finish());
+  return std::optional(out);
+}
+
+Result<std::string> read_model(Fields& train) {
+  const Node* node = TRY(train.require("model"));
+  if (node->kind != yaml::Kind::scalar)
+    return not_built(*node, "a layer list of one's own", join(model_names(), ", "));
+  const std::vector<std::string> names = model_names();
+  return names[TRY(yaml::as_choice(*node, train.path("model"), names))];
+}
+
+Result<void> read_train(const Node& node, TrainSpec& out) {
+  Fields fields = TRY(Fields::of(node, "train"));
+  out.model = TRY(read_model(fields));
+  TRY(read_data_section(fields, out));
+  out.batch = TRY(fields.integer_or("batch", out.batch, 1, 1 << 20));
+  out.benchmark = TRY(read_benchmark(fields));
+  out.epochs = static_cast<std::uint64_t>(TRY(fields.integer_or("epochs", 1, 1, 1'000'000'000)));
+  out.optimizer = TRY(read_optimizer(fields));
+  out.schedule = TRY(read_schedule(fields));
+  out.precision = TRY(read_precision(fields));
+  out.bucket_bytes = TRY(read_allreduce(fields));
+  out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
+  if (const Node* stop = fields.find("stop-at")) {
+    Fields target = TRY(Fields::of(*stop, "train.stop-at"));
+    out.stop_at_accuracy =
+        TRY(yaml::as_number(*TRY(target.require("accuracy")), "train.stop-at.accuracy", 0, 1));
+    TRY(target.finish());
+  }
+  out.data.seed = out.seed;
+  return fields.finish();
+}
+
+Result<CheckpointOptions> read_checkpoint(const Node* node) {
+  CheckpointOptions out;
+  if (node == nullptr) return out;
+  Fields fields = TRY(Fields::of(*node, "checkpoint"));
+  out.folder = TRY(fields.text_or("dir", ""));
+  out.keep = static_cast<int>(TRY(fields.integer_or("keep", out.keep, 1, 1'000'000)));
+  if (const Node* every = fields.find("every"); every != nullptr && !every->scalar.empty())
+    out.every = TRY(read_stretch(*every, "checkpoint.every"));
+  for (const std::string_view launcher : {"request", "lead"}) fields.known(launcher);
+  TRY(fields.finish());
+  if (out.every && out.folder.empty())
+    return yaml::error_at(*node, "checkpoint.every is given but checkpoint.dir is not",
+                          "name a folder: dir: ckpt");
+  return out;
+}
+
+}  // namespace
+
+Result<TrainSpec> read_train_spec(const Node& root) {
+  Fields fields = TRY(Fields::of(root, ""));
+  TrainSpec out;
+  out.name = TRY(fields.text_or("name", "train"));
+  TRY(read_train(*TRY(fields.require("train")), out));
+  out.checkpoint = TRY(read_checkpoint(fields.find("checkpoint")));
+  TRY(fields.finish());
+  return out;
+}
+
+Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path) {
+  const Json json = TRY(parse_json(TRY(read_file(path)), path.string()));
+  return read_train_spec(TRY(yaml::from_json_with_sources(json)));
+}
+
+std::string_view name_of(Precision precision) {
+  return precision == Precision::bf16 ? "bf16" : "f32";
+}
+
+}  // namespace dlrun::runtime

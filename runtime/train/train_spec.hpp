@@ -1,0 +1,75 @@
+// TrainSpec: the `train:` and `checkpoint:` sections of a job file, checked and typed. Strict: an unknown key
+// or value is an Error with the place in the user's file. What the design knows but this build does not do
+// yet is refused by name, never ignored.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/data/batch_filler.hpp"
+#include "runtime/data/dataset.hpp"
+#include "runtime/graph/engine.hpp"
+#include "src/base/clock.hpp"
+#include "src/base/yaml.hpp"
+
+namespace dlrun::runtime {
+
+// A stretch of training in the unit the user chose.
+struct Stretch {
+  enum class Unit { steps, epochs, time };
+  Unit unit = Unit::steps;
+  double amount = 0;  // steps, epochs or seconds
+};
+
+struct OptimizerSpec {
+  double learning_rate = 0.05, momentum = 0.9, weight_decay = 0;
+};
+
+struct ScheduleSpec {
+  enum class Decay { none, cosine, step };
+  enum class Scale { none, linear };
+  Stretch warmup;
+  Decay decay = Decay::none;
+  std::vector<double> at_epochs;  // decay: step
+  double factor = 0.1;            // decay: step
+  Scale scale = Scale::none;
+};
+
+struct BenchmarkSpec {
+  std::uint64_t warmup = 10, steps = 100;
+};
+
+struct CheckpointOptions {
+  std::filesystem::path folder;  // empty: none are written
+  std::optional<Stretch> every;
+  int keep = 3;
+};
+
+struct TrainSpec {
+  std::string name;  // of the job
+  std::string model;
+  DataSpec data;
+  Conversion conversion;
+  Augmentation augmentation;
+  std::int64_t batch = 64;  // a rank
+  std::uint64_t epochs = 1;
+  OptimizerSpec optimizer;
+  ScheduleSpec schedule;
+  Precision precision = Precision::f32;
+  std::size_t bucket_bytes = 8u << 20;
+  std::uint64_t seed = 1;
+  std::optional<BenchmarkSpec> benchmark;
+  std::optional<double> stop_at_accuracy;  // 0..1, of the test set
+  CheckpointOptions checkpoint;
+};
+
+// `root` is the map {name, train, checkpoint}.
+Result<TrainSpec> read_train_spec(const yaml::Node& root);
+// From a file that yaml::to_json_with_sources wrote.
+Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path);
+
+std::string_view name_of(Precision precision);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,189 @@
+// See trainer.hpp.
+#include "runtime/train/trainer.hpp"
+
+#include <cmath>
+
+#include "runtime/train/evaluation.hpp"
+#include "runtime/train/throughput.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+RunShape shape_of(const Trainer::Parts& parts) {
+  return RunShape{.world = parts.comm.size(),
+                  .samples = parts.data.train.count,
+                  .epochs = parts.spec.benchmark ? 0 : parts.spec.epochs};
+}
+
+}  // namespace
+
+Trainer::Trainer(const Parts& parts, const Position& start)
+    : parts_(parts),
+      run_(shape_of(parts)),
+      order_(parts.data.train.count, parts.spec.seed),
+      epoch_order_(order_.epoch(start.epoch)),
+      train_filler_(parts.data.train, parts.spec.conversion, parts.spec.augmentation),
+      test_filler_(parts.data.test, parts.spec.conversion, {}),
+      learning_rate_(parts.spec, run_),
+      position_(start) {
+  last_.step = start.step;
+  last_.epoch = start.epoch;
+  parts_.reporter.set_length(length());
+  if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
+}
+
+RunLength Trainer::length() const {
+  if (parts_.spec.benchmark) return {parts_.spec.benchmark->warmup + parts_.spec.benchmark->steps, 0};
+  const std::uint64_t rows =
+      static_cast<std::uint64_t>(parts_.spec.batch) * static_cast<std::uint64_t>(run_.world);
+  const std::uint64_t an_epoch = (run_.samples + rows - 1) / rows;
+  const std::uint64_t done =
+      position_.epoch >= run_.epochs ? 0 : (run_.samples - position_.seen + rows - 1) / rows;
+  const std::uint64_t later = position_.epoch >= run_.epochs ? 0 : run_.epochs - position_.epoch - 1;
+  return {position_.step + done + later * an_epoch, run_.epochs};
+}
+
+// The gradients of a bucket; the last one takes the spare floats behind the arena along.
+std::span<float> Trainer::bucket(std::size_t index) {
+  const std::span<const Bucket> buckets = parts_.engine.buckets();
+  const Bucket& which = buckets[index];
+  float* start = parts_.engine.gradients().data() + which.offset;
+  if (index + 1 < buckets.size()) return {start, which.length};
+  const std::span<float> spare = parts_.engine.spare_slots();
+  return {start, static_cast<std::size_t>(spare.data() + spare.size() - start)};
+}
+
+Result<StepTotals> Trainer::forward_backward(const Share& share) {
+  const std::size_t last = parts_.engine.buckets().size() - 1;
+  Result<void> sent;
+  const BatchResult mine = parts_.engine.train_batch(position_.step, [&](std::size_t index) {
+    if (index != last && sent) sent = parts_.comm.allreduce_start(bucket(index));
+  });
+  TRY(std::move(sent));
+  Requests requests = parts_.local_requests();
+  const Requests heard = parts_.reporter.requests();
+  requests.save = requests.save || heard.save;
+  requests.stop = requests.stop || heard.stop;
+  store({.totals = {mine.loss_sum, static_cast<double>(mine.correct), static_cast<double>(share.count)},
+         .requests = requests},
+        parts_.engine.spare_slots());
+  TRY(parts_.comm.allreduce_start(bucket(last)));
+  TRY(parts_.comm.wait_all());
+  return load(parts_.engine.spare_slots());
+}
+
+Result<StepTotals> Trainer::step() {
+  const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
+  const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
+  const Share share = step_share(position_.seen, run_.samples, batch, parts_.comm.rank(), run_.world);
+  train_filler_.fill(
+      share.count, [&](std::uint64_t i) { return epoch_order_(share.first + i); },
+      AugmentationKey{parts_.spec.seed, position_.epoch}, parts_.engine.input(), parts_.engine.labels());
+  const StepTotals sums = TRY(forward_backward(share));
+  if (!std::isfinite(sums.totals.loss_sum))
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("the loss is {} at step {} (epoch {}): training diverged",
+                                          sums.totals.loss_sum, position_.step + 1, position_.epoch + 1),
+                      .hint = "try a lower train.optimizer.lr or a longer train.schedule.warmup"});
+  last_ = {.step = position_.step + 1,
+           .epoch = position_.epoch + 1,
+           .totals = sums.totals,
+           .learning_rate = learning_rate_.at(position_)};
+  // A rank's gradient is its sum divided by the batch; the mean is over the rows of all ranks that count.
+  parts_.engine.apply(
+      {.learning_rate = last_.learning_rate,
+       .momentum = static_cast<float>(parts_.spec.optimizer.momentum),
+       .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
+       .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows))});
+  advance(rows);
+  return sums;
+}
+
+void Trainer::advance(std::uint64_t rows) {
+  ++position_.step;
+  position_.seen += rows;
+  if (position_.seen < run_.samples) return;
+  position_.seen = 0;
+  ++position_.epoch;
+  epoch_order_ = order_.epoch(position_.epoch);
+}
+
+Result<void> Trainer::after_step(const StepTotals& step) {
+  TRY(parts_.reporter.step(last_));
+  if (parts_.checkpoints == nullptr) return {};
+  return parts_.checkpoints->after_step(parts_.engine, position_, step.requests.save, parts_.reporter);
+}
+
+Result<void> Trainer::end_epoch() {
+  test_ = TRY(evaluate(parts_.engine, parts_.comm, parts_.data.test, test_filler_));
+  TRY(parts_.reporter.epoch(last_, *test_));
+  parts_.reporter.start_clock();
+  return {};
+}
+
+bool Trainer::reached_target() const {
+  return parts_.spec.stop_at_accuracy && test_ && test_->accuracy() >= *parts_.spec.stop_at_accuracy;
+}
+
+Result<Ending> Trainer::run() {
+  // A run that had reached its target when it ended is not to train on.
+  if (parts_.spec.stop_at_accuracy && position_.epoch > 0 && position_.seen == 0)
+    test_ = TRY(evaluate(parts_.engine, parts_.comm, parts_.data.test, test_filler_));
+  parts_.reporter.phase("training");
+  parts_.reporter.start_clock();
+  while (position_.epoch < run_.epochs && !reached_target()) {
+    test_.reset();
+    const StepTotals done = TRY(step());
+    TRY(after_step(done));
+    if (position_.seen == 0 && position_.epoch < run_.epochs) TRY(end_epoch());
+    if (done.requests.stop && position_.epoch < run_.epochs) return stop();
+  }
+  return finish();
+}
+
+Result<Ending> Trainer::finish() {
+  if (parts_.checkpoints != nullptr)
+    TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
+  if (!test_) {
+    parts_.reporter.phase("testing");
+    test_ = TRY(evaluate(parts_.engine, parts_.comm, parts_.data.test, test_filler_));
+    if (last_.totals.rows > 0) TRY(parts_.reporter.epoch(last_, *test_));
+  }
+  if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
+  parts_.reporter.result(position_, *test_);
+  return Ending::finished;
+}
+
+Result<Ending> Trainer::stop() {
+  parts_.reporter.phase("saving");
+  if (parts_.checkpoints != nullptr) {
+    TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
+    TRY(parts_.checkpoints->finish(parts_.reporter));
+  }
+  parts_.reporter.note(fmt::format("stopped on request after step {} ({} of {} samples of epoch {}){}",
+                                   position_.step, position_.seen, run_.samples, position_.epoch + 1,
+                                   parts_.spec.checkpoint.folder.empty()
+                                       ? "; nothing was saved: checkpoint.dir is not set"
+                                       : ", checkpoint saved"));
+  return Ending::stopped;
+}
+
+Result<Ending> Trainer::run_benchmark(const BenchmarkSpec& benchmark) {
+  parts_.reporter.phase("benchmark");
+  Throughput throughput;
+  for (std::uint64_t i = 0; i < benchmark.warmup + benchmark.steps; ++i) {
+    parts_.reporter.start_clock();
+    if (i == benchmark.warmup) throughput.start();
+    const StepTotals done = TRY(step());
+    TRY(after_step(done));
+    if (i >= benchmark.warmup) throughput.step_done(done.totals.rows);
+    if (done.requests.stop) return stop();
+  }
+  if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
+  const Json figures = throughput.figures();
+  parts_.reporter.benchmark(figures);
+  parts_.reporter.note(throughput.text());
+  return Ending::finished;
+}
+
+}  // namespace dlrun::runtime

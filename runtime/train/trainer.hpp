@@ -1,0 +1,61 @@
+// Trainer: the loop. It takes what others made (engine, ranks, data) and decides nothing but what happens
+// between two steps: which samples, which learning rate, when to evaluate, save and stop. All ranks take the
+// same decisions at the same step, from sums that all of them see.
+#pragma once
+
+#include <functional>
+
+#include "runtime/comm/communicator.hpp"
+#include "runtime/data/batch_filler.hpp"
+#include "runtime/data/sample_order.hpp"
+#include "runtime/train/checkpointing.hpp"
+#include "runtime/train/reporter.hpp"
+#include "runtime/train/schedule.hpp"
+
+namespace dlrun::runtime {
+
+enum class Ending { finished, stopped };
+
+class Trainer {
+ public:
+  struct Parts {
+    const TrainSpec& spec;
+    Engine& engine;
+    Communicator& comm;
+    const DataParts& data;
+    Reporter& reporter;
+    Checkpointing* checkpoints;                // rank 0's, where there are any
+    std::function<Requests()> local_requests;  // signals and the like, looked at each step
+  };
+  Trainer(const Parts& parts, const Position& start);
+
+  // Trains to the end, or to the step at which a stop was asked for on any rank.
+  Result<Ending> run();
+  // Takes the steps of a benchmark and prints the figures.
+  Result<Ending> run_benchmark(const BenchmarkSpec& benchmark);
+  const Position& position() const { return position_; }
+
+ private:
+  Result<StepTotals> step();
+  Result<StepTotals> forward_backward(const Share& share);
+  Result<void> after_step(const StepTotals& step);
+  void advance(std::uint64_t rows);
+  Result<void> end_epoch();
+  Result<Ending> finish();
+  Result<Ending> stop();
+  bool reached_target() const;
+  std::span<float> bucket(std::size_t index);
+  RunLength length() const;
+
+  Parts parts_;
+  RunShape run_;
+  SampleOrder order_;
+  Permutation epoch_order_;
+  BatchFiller train_filler_, test_filler_;
+  LearningRate learning_rate_;
+  Position position_;
+  StepReport last_;
+  std::optional<Totals> test_;
+};
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,401 @@
+#include "src/agent/agent.hpp"
+
+#include <csignal>
+#include <map>
+
+#include <poll.h>
+
+#include "src/agent/binding.hpp"
+#include "src/agent/control_server.hpp"
+#include "src/agent/mpi_service.hpp"
+#include "src/agent/prelude.hpp"
+#include "src/agent/rank_end.hpp"
+#include "src/agent/rank_process.hpp"
+#include "src/agent/scratch.hpp"
+#include "src/agent/strays.hpp"
+#include "src/agent/supervisor.hpp"
+#include "src/base/exit_code.hpp"
+#include "src/base/file.hpp"
+#include "src/plan/run_directory.hpp"
+#include "src/process/descendants.hpp"
+#include "src/process/message_stream.hpp"
+
+namespace dlrun::agent {
+namespace {
+
+constexpr std::size_t kMostQueued = std::size_t{8}
+                                    << 20;  // bytes to the head before the ranks' pipes are left to fill
+constexpr Seconds kFarewell{5};             // how long the head may take to say bye
+
+class Agent {
+ public:
+  Agent(Environment environment, int in, int out)
+      : environment_(std::move(environment)),
+        head_(loop_, UniqueFd(in), UniqueFd(out),
+              {.message = [this](Message message) { on_message(message); },
+               .closed = [this](const std::string&) { on_head_gone(); },
+               .drained = [this] { set_output(Flow::on); }}) {}
+
+  int run() {
+    if (auto ready = prepare_process(); !ready) return give_up(ready.error()), finish();
+    send({{"type", "ready"}, {"pid", ::getpid()}});
+    return finish();
+  }
+
+ private:
+  enum class Flow { on, off };
+  struct RankState {
+    plan::RankPlan plan;
+    std::unique_ptr<RankProcess> process;
+    RankEnd end;  // what its MPI has told us
+  };
+
+  // The head.
+
+  void send(Json header, std::string body = {}) { head_.send({std::move(header), std::move(body)}); }
+  void log(const std::string& text) { send({{"type", "log"}, {"text", text}}); }
+
+  void on_message(const Message& message) {
+    const std::string type = message.type();
+    if (type == "slice") return take_slice(message.body);
+    if (type == "exchanged") return take_exchanged(message);
+    if (type == "stop") return stop(field<std::string>(message.header, "urgency", type).value_or("polite"));
+    if (type == "checkpoint")
+      return ask_for_checkpoint(field<bool>(message.header, "stop", type).value_or(false));
+    if (type == "bye") return loop_.stop();
+    give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
+  }
+
+  // The head died, was killed, or the link dropped: nobody can use what the ranks do any more.
+  void on_head_gone() {
+    head_gone_ = true;
+    if (done_ || !supervisor_)
+      loop_.stop();
+    else
+      stop("polite");
+  }
+
+  void stop(std::string_view urgency) {
+    if (!supervisor_) return;
+    const auto how = urgency == "now" ? Supervisor::Urgency::now : Supervisor::Urgency::polite;
+    apply(supervisor_->on(Supervisor::Stop{how}, ticks()));
+  }
+
+  void ask_for_checkpoint(bool stop_after) {
+    if (slice_)
+      (void)replace_file(plan::checkpoint_request_path(slice_->plan), stop_after ? "stop\n" : "go on\n",
+                         Durability::none);
+    Json request{{"checkpoint", "now"}};
+    if (stop_after) request["stop"] = true;
+    if (control_) control_->tell_all(request);
+  }
+
+  void take_exchanged(const Message& message) {
+    std::vector<std::string> blobs;
+    std::size_t at = 0;
+    for (const std::size_t size : field<std::vector<std::size_t>>(message.header, "sizes", "exchanged")
+                                      .value_or(std::vector<std::size_t>{})) {
+      blobs.push_back(message.body.substr(std::min(at, message.body.size()), size));
+      at += size;
+    }
+    if (mpi_) mpi_->exchanged(field<std::string>(message.header, "key", "exchanged").value_or(""), blobs);
+  }
+
+  // The start.
+
+  Result<void> prepare_process() {
+    TRY(become_subreaper());
+    // Blocked before the MPI service starts threads, so that every signal comes to the loop.
+    return loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2},
+                              [this](int number) {
+                                if (number == SIGCHLD) return on_child_ended();
+                                if (number == SIGTERM || number == SIGINT || number == SIGHUP) stop("polite");
+                              });
+  }
+
+  void take_slice(const std::string& text) {
+    if (auto started = begin(text); !started) give_up(started.error());
+  }
+
+  Result<void> begin(const std::string& text) {
+    slice_ = TRY(plan::slice_from_json(TRY(parse_json(text, "slice"))));
+    scratch_.emplace(TRY(Scratch::make(environment_.get("TMPDIR", "/tmp"))));
+    supervisor_.emplace(static_cast<int>(slice_->plan.ranks.size()),
+                        Supervisor::Policy{.grace = slice_->plan.limits.grace});
+    scrub_launcher_variables(environment_);
+    TRY(start_services());
+    for (const plan::RankPlan& rank : slice_->plan.ranks) ranks_.push_back({rank, nullptr, {}});
+    return slice_->plan.prelude.empty() ? start_ranks() : start_prelude();
+  }
+
+  Result<void> start_prelude() {
+    plan::RankPlan prelude;
+    prelude.rank = Rank(-1);
+    prelude.argv = prelude_command(*slice_, environment_file());
+    prelude_began_ = ticks();
+    prelude_ = TRY(RankProcess::start(prelude,
+                                      {.environment = environment_,
+                                       .working_directory = slice_->plan.working_directory,
+                                       .log_path = plan::prelude_log_path(slice_->plan, slice_->node),
+                                       .inherited_fds = {},
+                                       .processors = {}},
+                                      loop_,
+                                      {.lines = [](Rank, Stream, const std::vector<std::string>&) {},
+                                       .log_failed = [this](Rank, const Error& error) { give_up(error); }}));
+    return {};
+  }
+
+  void on_prelude_ended() {
+    prelude_->close_output();
+    auto environment = prelude_environment(*slice_, *prelude_->status(), environment_file(),
+                                           plan::prelude_log_path(slice_->plan, slice_->node));
+    if (supervisor_->stop_was_asked()) return nothing_to_run();
+    if (!environment) return give_up(environment.error());
+    send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}});
+    environment_ = std::move(*environment);
+    scrub_launcher_variables(environment_);
+    if (auto started = start_ranks(); !started) give_up(started.error());
+  }
+
+  Result<void> start_ranks() {
+    TRY(read_cores());
+    for (RankState& rank : ranks_) TRY(start_rank(rank));
+    return {};
+  }
+
+  Result<void> start_services() {
+    control_ =
+        TRY(ControlServer::start(control_path(), loop_,
+                                 {.report =
+                                      [this](Rank rank, const Json& report) {
+                                        send({{"type", "report"}, {"rank", rank.get()}, {"report", report}});
+                                      },
+                                  .log = [this](const std::string& line) { log(line); }}));
+    mpi_ = TRY(make_mpi_service(
+        *slice_, scratch_->path().string(), loop_,
+        {.connected = [this](Rank rank) { state_of(rank).end.joined_mpi = true; },
+         .finalized = [this](Rank rank) { state_of(rank).end.left_mpi = true; },
+         .aborted = [this](Rank rank, int code, const std::string& reason) { on_abort(rank, code, reason); },
+         .exchange =
+             [this](const std::string& key, std::string blob) {
+               send({{"type", "exchange"}, {"key", key}}, std::move(blob));
+             },
+         .log = [this](const std::string& line) { log(line); }}));
+    return {};
+  }
+
+  std::string environment_file() const { return (scratch_->path() / "environment").string(); }
+  std::string control_path() const { return (scratch_->path() / "control").string(); }
+
+  Result<void> read_cores() {
+    for (const plan::RankPlan& rank : slice_->plan.ranks)
+      if (rank.cpus) {
+        cores_ = TRY(usable_cores());
+        return {};
+      }
+    return {};
+  }
+
+  Result<Environment> environment_of(const plan::RankPlan& rank, const RankWiring& wiring) const {
+    Environment environment = environment_;
+    environment.merge(slice_->plan.environment);
+    environment.merge(rank.environment);
+    environment.set("DLRUN_CONTROL", control_path());
+    environment.set("DLRUN_CHECKPOINT_REQUEST", plan::checkpoint_request_path(slice_->plan));
+    agent::apply(wiring, environment);
+    return environment;
+  }
+
+  Result<void> start_rank(RankState& rank) {
+    const RankWiring wiring = mpi_ ? TRY(mpi_->wire(rank.plan.rank)) : RankWiring{};
+    std::vector<int> inherited;
+    for (const UniqueFd& fd : wiring.child_fds) inherited.push_back(fd.get());
+    RankProcess::Start start{.environment = TRY(environment_of(rank.plan, wiring)),
+                             .working_directory = slice_->plan.working_directory,
+                             .log_path = plan::rank_log_path(slice_->plan, rank.plan),
+                             .inherited_fds = inherited,
+                             .processors = {}};
+    if (rank.plan.cpus) start.processors = TRY(processors_of(cores_, *rank.plan.cpus));
+    auto process = RankProcess::start(
+        rank.plan, start, loop_,
+        {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
+         .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }});
+    if (!process) {
+      process.error().where = describe(rank.plan);
+      return fail(process.error());
+    }
+    rank.process = std::move(*process);
+    if (mpi_) mpi_->started(rank.plan.rank);
+    send({{"type", "started"},
+          {"rank", rank.plan.rank.get()},
+          {"pid", rank.process->pid()},
+          {"processors", start.processors}});
+    return {};
+  }
+
+  static std::string describe(const plan::RankPlan& rank) {
+    return fmt::format("{} {}", rank.role, rank.task_index);
+  }
+
+  // The ranks.
+
+  RankState& state_of(Rank rank) {
+    for (RankState& state : ranks_)
+      if (state.plan.rank == rank) return state;
+    return ranks_.front();  // the services only speak of ranks that they were asked to wire
+  }
+  int member_of(const RankState& rank) const { return static_cast<int>(&rank - ranks_.data()); }
+
+  void on_lines(Rank rank, Stream stream, const std::vector<std::string>& lines) {
+    if (head_gone_) return;
+    std::string body;
+    for (const std::string& line : lines) body += line + "\n";
+    send({{"type", "output"}, {"rank", rank.get()}, {"stream", stream == Stream::out ? "out" : "err"}},
+         std::move(body));
+    if (head_.queued() > kMostQueued) set_output(Flow::off);
+  }
+
+  void set_output(Flow flow) {
+    for (RankState& rank : ranks_) {
+      if (!rank.process) continue;
+      flow == Flow::on ? rank.process->resume_output() : rank.process->pause_output();
+    }
+  }
+
+  void on_child_ended() {
+    std::vector<pid_t> own;
+    for (RankState& rank : ranks_) {
+      if (!rank.process) continue;
+      if (rank.process->try_reap()) on_rank_ended(rank);
+      if (rank.process->running()) own.push_back(rank.process->pid());
+    }
+    if (prelude_ && prelude_->running()) own.push_back(prelude_->pid());
+    reap_orphans(own);
+    if (strays_) return strays_->child_ended();
+    if (prelude_ && prelude_->try_reap()) on_prelude_ended();
+  }
+
+  void on_rank_ended(RankState& rank) {
+    if (mpi_) mpi_->exited(rank.plan.rank);
+    const ExitStatus status = *rank.process->status();
+    send({{"type", "exited"},
+          {"rank", rank.plan.rank.get()},
+          {"code", status.exit_code},
+          {"signal", status.signal},
+          {"text", status.text()}});
+    rank.end.mpi = mpi_ != nullptr && slice_->world_size() > 1;
+    if (auto failure = judge(rank.end, status))
+      rank_failed(rank, failure->code, failure->reason, Supervisor::Urgency::polite);
+    apply(supervisor_->on(Supervisor::Gone{member_of(rank)}, ticks()));
+  }
+
+  void on_abort(Rank rank, int code, const std::string& reason) {
+    rank_failed(state_of(rank), code == 0 ? 1 : code, reason, Supervisor::Urgency::now);
+  }
+
+  void on_log_failed(Rank rank, const Error& error) {
+    rank_failed(state_of(rank), to_int(ExitCode::io), error.what, Supervisor::Urgency::polite);
+  }
+
+  void rank_failed(RankState& rank, int code, const std::string& reason, Supervisor::Urgency urgency) {
+    send({{"type", "failed"}, {"rank", rank.plan.rank.get()}, {"code", code}, {"reason", reason}});
+    apply(supervisor_->on(Supervisor::Failed{{member_of(rank), code, reason}, urgency}, ticks()));
+  }
+
+  // The end.
+
+  static Ticks ticks() { return std::chrono::steady_clock::now(); }
+
+  void apply(const std::vector<Supervisor::Action>& actions) {
+    for (const Supervisor::Action& action : actions) {
+      if (const auto* signal = std::get_if<Supervisor::Signal>(&action)) signal_all(signal->number);
+      if (const auto* wake = std::get_if<Supervisor::WakeAt>(&action))
+        loop_.after(wake->when - ticks(), [this] { apply(supervisor_->on(Supervisor::Tick{}, ticks())); });
+      if (std::holds_alternative<Supervisor::Finish>(action)) end_strays();
+    }
+  }
+
+  void signal_all(int number) {
+    send({{"type", "signalled"}, {"signal", number}});
+    if (prelude_) prelude_->signal(number);
+    for (const RankState& rank : ranks_)
+      if (rank.process) rank.process->signal(number);
+    if (number == SIGKILL)
+      for (const pid_t pid : descendants()) ::kill(pid, SIGKILL);
+  }
+
+  void end_strays() {
+    if (strays_) return;
+    strays_ = std::make_unique<Strays>(loop_, [this](const std::vector<pid_t>& ended) { all_gone(ended); });
+    strays_->begin();
+  }
+
+  void all_gone(const std::vector<pid_t>& strays) {
+    for (RankState& rank : ranks_)
+      if (rank.process) rank.process->close_output();
+    mpi_.reset();
+    control_.reset();
+    done_ = true;
+    send({{"type", "done"}, {"strays", strays.size()}});
+    if (head_gone_) return loop_.stop();
+    loop_.after(kFarewell, [this] { loop_.stop(); });
+  }
+
+  // An error of the agent's own: tell the head, end what was started.
+  void give_up(const Error& error) {
+    failed_ = true;
+    send({{"type", "error"},
+          {"kind", static_cast<int>(error.kind)},
+          {"what", error.what},
+          {"where", error.where},
+          {"hint", error.hint},
+          {"also", error.also}});
+    if (!supervisor_) return end_strays();
+    const bool preparing = prelude_ && prelude_->running();
+    if (!preparing) nothing_to_run();
+    if (any_running()) stop("polite");
+  }
+
+  bool any_running() const {
+    if (prelude_ && prelude_->running()) return true;
+    return std::any_of(ranks_.begin(), ranks_.end(),
+                       [](const RankState& rank) { return rank.process && rank.process->running(); });
+  }
+
+  // Ranks that will never be started are gone.
+  void nothing_to_run() {
+    for (const RankState& rank : ranks_)
+      if (!rank.process) apply(supervisor_->on(Supervisor::Gone{member_of(rank)}, ticks()));
+    if (ranks_.empty()) end_strays();
+  }
+
+  int finish() {
+    const auto ran = loop_.run();
+    if (!ran) return to_int(ExitCode::internal);
+    return to_int(failed_ ? ExitCode::unavailable : ExitCode::done);
+  }
+
+  EventLoop loop_;
+  Environment environment_;
+  std::optional<plan::NodeSlice> slice_;
+  std::optional<Scratch> scratch_;
+  std::vector<RankState> ranks_;
+  std::optional<Supervisor> supervisor_;
+  std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<MpiService> mpi_;
+  std::unique_ptr<RankProcess> prelude_;
+  Ticks prelude_began_{};
+  std::unique_ptr<Strays> strays_;
+  Cores cores_;
+  bool head_gone_ = false, done_ = false, failed_ = false;
+  MessageStream head_;
+};
+
+}  // namespace
+
+int serve(const Environment& environment, int in, int out) {
+  Agent agent(environment, in, out);
+  return agent.run();
+}
+
+}  // namespace dlrun::agent

@@ -1,0 +1,19 @@
+// The agent of one node: takes its slice of the plan from the head over a message stream, prepares the node,
+// starts the ranks and watches them to the end. It owns every process of the job on this node, and leaves
+// none behind: not when a rank fails, not when the head dies (the stream ends), not for children that made
+// sessions of their own.
+//
+// Messages from the head:  slice | exchanged {key, sizes} | stop {urgency} | checkpoint {stop} | bye
+// Messages to the head:    ready | prelude {seconds} | started {rank, pid, cpus} | output {rank, stream} |
+//                          report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} |
+//                          exchange {key} | log {text} | error {kind, text} | done {strays}
+#pragma once
+
+#include "src/base/environment.hpp"
+
+namespace dlrun::agent {
+
+// Serves one job over the descriptors `in` and `out` (taken over) and returns the process's exit code.
+int serve(const Environment& environment, int in, int out);
+
+}  // namespace dlrun::agent

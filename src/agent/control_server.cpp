@@ -1,0 +1,88 @@
+#include "src/agent/control_server.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "src/base/file.hpp"
+#include "src/base/strings.hpp"
+
+namespace dlrun::agent {
+
+Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::string& path, EventLoop& loop,
+                                                            Callbacks callbacks) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return fail(ErrorKind::unavailable, "the control socket's path is too long: {}", path);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  constexpr int backlog = 256;
+  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(fd.get(), backlog) != 0)
+    return fail(ErrorKind::unavailable, "cannot listen on {}: {}", path, system_reason(errno));
+  return std::unique_ptr<ControlServer>(new ControlServer(std::move(fd), loop, std::move(callbacks)));
+}
+
+ControlServer::ControlServer(UniqueFd listener, EventLoop& loop, Callbacks callbacks)
+    : listener_(std::move(listener)), loop_(loop), callbacks_(std::move(callbacks)) {
+  loop_.watch(listener_.get(), POLLIN, [this](short) { accept_one(); });
+}
+
+ControlServer::~ControlServer() {
+  loop_.unwatch(listener_.get());
+  for (const auto& [fd, connection] : connections_) loop_.unwatch(fd);
+}
+
+void ControlServer::accept_one() {
+  UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd) return;
+  const int number = fd.get();
+  connections_[number] = Connection{std::move(fd), {}, std::nullopt};
+  loop_.watch(number, POLLIN, [this, number](short) { read_from(number); });
+}
+
+void ControlServer::drop(int fd) {
+  loop_.unwatch(fd);
+  connections_.erase(fd);
+}
+
+void ControlServer::read_from(int fd) {
+  Connection& connection = connections_.at(fd);
+  std::array<char, 16384> chunk;
+  const ssize_t got = ::read(fd, chunk.data(), chunk.size());
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return drop(fd);
+  for (const std::string& line : connection.lines.add({chunk.data(), static_cast<std::size_t>(got)}))
+    if (!take_line(connection, line)) return drop(fd);
+}
+
+bool ControlServer::take_line(Connection& connection, const std::string& line) {
+  if (trim(line).empty()) return true;
+  const auto report = parse_json(line, "control");
+  if (!report || !report->is_object()) {
+    callbacks_.log("control channel: not a JSON object: " + line.substr(0, 80));
+    return false;
+  }
+  if (const auto rank = field<int>(*report, "rank", "control"); rank) connection.rank = Rank(*rank);
+  if (!connection.rank) {
+    callbacks_.log("control channel: the first line must have a \"rank\": " + line.substr(0, 80));
+    return false;
+  }
+  callbacks_.report(*connection.rank, *report);
+  return true;
+}
+
+void ControlServer::tell_all(const Json& request) {
+  const std::string line = to_text(request) + "\n";
+  // A rank that does not read its requests loses them; the file request reaches it all the same.
+  for (const auto& [fd, connection] : connections_)
+    (void)!::send(fd, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace dlrun::agent

@@ -1,0 +1,51 @@
+// ControlServer: the Unix socket by which a rank of any framework tells its agent where it stands and hears
+// requests (JSON lines; DLRUN_CONTROL names the socket). Lines from outside: what is no JSON object, or too
+// long, ends that connection with a log line and nothing else. It keeps no state of the job.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "src/base/json.hpp"
+#include "src/base/types.hpp"
+#include "src/process/event_loop.hpp"
+#include "src/process/line_buffer.hpp"
+
+namespace dlrun::agent {
+
+class ControlServer {
+ public:
+  struct Callbacks {
+    std::function<void(Rank, const Json& report)> report;  // {"step": .., "epoch": .., "saved": ..}
+    std::function<void(const std::string& text)> log;
+  };
+  static Result<std::unique_ptr<ControlServer>> start(const std::string& path, EventLoop& loop,
+                                                      Callbacks callbacks);
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  // One line to every connected rank, such as {"checkpoint": "now"}.
+  void tell_all(const Json& request);
+
+ private:
+  struct Connection {
+    UniqueFd fd;
+    LineBuffer lines;
+    std::optional<Rank> rank;
+  };
+  ControlServer(UniqueFd listener, EventLoop& loop, Callbacks callbacks);
+  void accept_one();
+  void read_from(int fd);
+  bool take_line(Connection& connection, const std::string& line);
+  void drop(int fd);
+
+  UniqueFd listener_;
+  EventLoop& loop_;
+  Callbacks callbacks_;
+  std::map<int, Connection> connections_;
+};
+
+}  // namespace dlrun::agent

@@ -1,0 +1,47 @@
+// Forgets an outer launcher: a rank started under mpirun, srun or hydra inherits addresses of servers that do
+// not know it. What a user sets by hand to tune an MPI (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
+#include <array>
+#include <string_view>
+
+#include "src/agent/mpi_service.hpp"
+
+namespace dlrun::agent {
+
+namespace {
+
+constexpr std::array<std::string_view, 14> prefixes = {
+    "PMI_",      "PMI2_",        "PMIX_",           "HYDI_",          "HYDRA_",        "OMPI_COMM_WORLD_",
+    "OMPI_APP_", "OMPI_MCA_ess", "OMPI_MCA_schizo", "OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_initial_",
+    "PRTE_",     "PALS_",
+};
+
+constexpr std::array<std::string_view, 13> names = {
+    "MPI_LOCALNRANKS",
+    "MPI_LOCALRANKID",
+    "MPIEXEC_HOSTNAME",
+    "OMPI_UNIVERSE_SIZE",
+    "OMPI_ARGV",
+    "OMPI_COMMAND",
+    "OMPI_FILE_LOCATION",
+    "OMPI_FIRST_RANKS",
+    "OMPI_NUM_APP_CTX",
+    "OMPI_MCA_mpi_oversubscribe",
+    "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
+    "OMPI_MCA_hwloc_base_binding_policy",
+    "SLURM_MPI_TYPE",
+};
+
+}  // namespace
+
+void scrub_launcher_variables(Environment& environment) {
+  for (const std::string_view prefix : prefixes) environment.unset_prefix(prefix);
+  for (const std::string_view name : names) environment.unset(name);
+}
+
+void apply(const RankWiring& wiring, Environment& environment) {
+  for (const auto& [name, value] : wiring.set) environment.set(name, value);
+  for (const auto& [name, value] : wiring.defaults)
+    if (!environment.find(name)) environment.set(name, value);
+}
+
+}  // namespace dlrun::agent

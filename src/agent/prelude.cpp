@@ -1,0 +1,44 @@
+#include "src/agent/prelude.hpp"
+
+#include <algorithm>
+
+#include "src/base/file.hpp"
+#include "src/base/strings.hpp"
+#include "src/plan/run_directory.hpp"
+
+namespace dlrun::agent {
+namespace {
+
+std::vector<std::string> last_lines(const std::string& path, std::size_t count) {
+  const auto text = read_file(path);
+  std::vector<std::string> lines = split(trim(text ? *text : std::string()), '\n');
+  if (lines.size() > count) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(count));
+  return lines;
+}
+
+}  // namespace
+
+Argv prelude_command(const plan::NodeSlice& slice, const std::filesystem::path& environment_file) {
+  return {"bash",
+          "-c",
+          "source \"$1\" prelude || exit; env -0 > \"$2\"",
+          "dlrun-prelude",
+          plan::node_script_path(slice.plan, slice.node),
+          environment_file.string()};
+}
+
+Result<Environment> prelude_environment(const plan::NodeSlice& slice, const ExitStatus& status,
+                                        const std::filesystem::path& environment_file,
+                                        const std::string& log_path) {
+  constexpr std::size_t shown = 12;
+  if (!status.success())
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = fmt::format("the job's environment cannot be set up: {}", status.text()),
+                      .where = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get())).host.get(),
+                      .hint = fmt::format("its whole output is in {}", log_path),
+                      .also = last_lines(log_path, shown)});
+  // NULs between the entries keep values with newlines whole.
+  return Environment::from_entries(split(TRY(read_file(environment_file)), '\0'));
+}
+
+}  // namespace dlrun::agent

@@ -1,0 +1,78 @@
+// Supervisor: decides when a job's members must end, and how. Pure: events and the time in, actions out; no
+// process, no clock, no signal is touched here. The agent uses it over its ranks, the head over its nodes.
+//
+// The first failure starts a short settling time, in which the others' own ends may still arrive (they are
+// victims, not culprits); then the members left get TERM, and after the grace KILL. A polite stop goes to
+// TERM at once, a second one to KILL.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/base/clock.hpp"
+
+namespace dlrun {
+
+struct Failure {
+  int member = 0;
+  int code = 1;        // what dlrun exits with
+  std::string reason;  // "exit code 3", "killed by SIGKILL (9)", "called MPI_Abort(7)"
+};
+
+class Supervisor {
+ public:
+  struct Policy {
+    Seconds settle{0.3};
+    Seconds grace{10};
+  };
+  enum class Urgency { polite, now };
+
+  // Events. Gone says that a member is no more, for whatever reason; Failed may come before it, or never.
+  struct Failed {
+    Failure failure;
+    Urgency urgency = Urgency::polite;  // now: no settling time
+  };
+  struct Gone {
+    int member;
+  };
+  struct Stop {
+    Urgency urgency;
+  };
+  struct Tick {};
+  using Event = std::variant<Failed, Gone, Stop, Tick>;
+
+  // Actions, to be done in order.
+  struct Signal {
+    int number;  // to every member left
+  };
+  struct WakeAt {
+    Ticks when;  // send a Tick then
+  };
+  struct Finish {};  // all members are gone; comes once
+  using Action = std::variant<Signal, WakeAt, Finish>;
+
+  Supervisor(int members, Policy policy);
+  std::vector<Action> on(const Event& event, Ticks now);
+
+  const std::optional<Failure>& first_failure() const { return first_failure_; }
+  bool stop_was_asked() const { return stop_asked_; }
+  const std::set<int>& left() const { return left_; }
+
+ private:
+  enum class State { running, settling, terminating, killing, finished };
+  std::vector<Action> terminate(Ticks now);
+  std::vector<Action> kill();
+  std::vector<Action> advance(Ticks now);
+
+  Policy policy_;
+  State state_ = State::running;
+  Ticks deadline_{};
+  std::set<int> left_;
+  std::optional<Failure> first_failure_;
+  bool stop_asked_ = false;
+};
+
+}  // namespace dlrun

@@ -1,0 +1,26 @@
+// The commands: each a function from its options to an exit code, in a file of its own.
+#pragma once
+
+#include "src/base/environment.hpp"
+#include "src/base/exit_code.hpp"
+#include "src/cli/console.hpp"
+#include "src/cli/options.hpp"
+#include "src/job/prepare.hpp"
+
+namespace dlrun::cli {
+
+struct Context {
+  Console& console;
+  const CommonOptions& common;
+  const Environment& environment;
+};
+
+Result<int> run(const RunOptions& options, const Context& context);
+Result<int> show_plan(const PlanOptions& options, const Context& context);
+Result<int> show_allocation(const AllocationOptions& options, const Context& context);
+Result<int> show_frameworks(const FrameworksOptions& options, const Context& context);
+
+// The request that the flags of `dlrun run` and `dlrun plan` make.
+Result<job::Request> request_of(const JobOptions& options, const Environment& environment);
+
+}  // namespace dlrun::cli

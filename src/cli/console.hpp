@@ -1,0 +1,50 @@
+// Console: where text for people goes, and how: colours and a redrawn line only on a terminal, plain text
+// into pipes. Rank output goes to stdout, all that dlrun says itself to stderr, so that the one can be piped
+// without the other.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/environment.hpp"
+
+namespace dlrun::cli {
+
+enum class ColorChoice { automatic, always, never };
+enum class Verbosity { quiet, normal, verbose };
+enum class Tint { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
+
+class Console {
+ public:
+  Console(const Environment& environment, ColorChoice color, Verbosity verbosity);
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  void out(std::string_view text);     // data and rank output: stdout, a line
+  void err(std::string_view text);     // stderr, a line
+  void say(std::string_view text);     // what dlrun says: stderr, not with --quiet
+  void detail(std::string_view text);  // stderr, only with --verbose
+  void data(std::string_view text);    // machine-readable text, with its own newlines: always stdout
+  void send_out_to_err() { out_is_err_ = true; }  // stdout is kept for JSON
+
+  // The one line at the bottom of a terminal that is drawn over and over; nothing where stderr is no
+  // terminal.
+  void status_line(std::string_view text);
+  void clear_status_line();
+  bool interactive() const { return interactive_; }
+  int width() const;
+
+  std::string tinted_out(std::string_view text, Tint tint) const { return tinted(text, tint, color_out_); }
+  std::string tinted_err(std::string_view text, Tint tint) const { return tinted(text, tint, color_err_); }
+
+ private:
+  static std::string tinted(std::string_view text, Tint tint, bool color);
+  void write(int fd, std::string_view text);
+
+  Verbosity verbosity_;
+  bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
+  std::string status_;  // as drawn
+};
+
+}  // namespace dlrun::cli

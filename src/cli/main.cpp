@@ -1,0 +1,69 @@
+// The program dlrun: reads the command line, calls one command, prints its error, returns its exit code.
+#include <csignal>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "src/agent/agent.hpp"
+#include "src/cli/commands.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+int report(const Error& error, Console& console) {
+  console.clear_status_line();
+  console.err(console.tinted_err("dlrun: error: ", Tint::red) + error.text());
+  return to_int(exit_code(error.kind));
+}
+
+int serve_agent(const Environment& environment) {
+  // The stream gets numbers of its own, so that nothing which writes to stdout by mistake can break it.
+  // Close-on-exec: a rank that held the stream would keep it open after the agent's death.
+  const int in = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (in < 0 || out < 0) return to_int(ExitCode::unavailable);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  ::close(STDIN_FILENO);
+  return agent::serve(environment, in, out);
+}
+
+int main(const std::vector<std::string>& arguments) {
+  ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(2), not our death
+  const Environment environment = Environment::of_this_process();
+  const Result<Options> options = read_command_line(arguments);
+  Console console(environment, options ? options->common.color : ColorChoice::automatic,
+                  options ? options->common.verbosity : Verbosity::normal);
+  if (!options) return report(options.error(), console);
+  const Context context{console, options->common, environment};
+  const Result<int> code = std::visit(
+      Overloaded{
+          [&](const RunOptions& run_options) { return run(run_options, context); },
+          [&](const PlanOptions& plan_options) { return show_plan(plan_options, context); },
+          [&](const AllocationOptions& allocation) { return show_allocation(allocation, context); },
+          [&](const FrameworksOptions& frameworks) { return show_frameworks(frameworks, context); },
+          [&](const AgentOptions&) { return Result<int>(serve_agent(environment)); },
+          [&](const Answer& answer) { return console.out(answer.text), Result<int>(0); },
+      },
+      options->command);
+  return code ? *code : report(code.error(), console);
+}
+
+}  // namespace
+}  // namespace dlrun::cli
+
+int main(int argc, char** argv) {
+  try {
+    return dlrun::cli::main({argv + 1, argv + argc});
+  } catch (const std::exception& bug) {
+    (void)!::write(STDERR_FILENO, "dlrun: bug: ", 12);
+    (void)!::write(STDERR_FILENO, bug.what(), std::char_traits<char>::length(bug.what()));
+    (void)!::write(STDERR_FILENO, "\n", 1);
+    return dlrun::to_int(dlrun::ExitCode::internal);
+  }
+}

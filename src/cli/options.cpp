@@ -1,0 +1,196 @@
+#include "src/cli/options.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+
+#include "src/base/strings.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+constexpr const char* kRunExamples = R"(Examples:
+  dlrun train.yaml                                  run the job in the allocation it stands in, or on this machine
+  dlrun --nodes 2 --gpus-per-node 8 train.yaml      the same with other resources than the file says
+  dlrun --set train.epochs=1 train.yaml             change any key of the job file
+  dlrun train.yaml -- --batch-size 32               add arguments to the job's command
+  dlrun --framework mpi --tasks-per-node 4 -- ./a.out    four MPI ranks, without a job file)";
+
+constexpr const char* kPlanExamples = R"(Examples:
+  dlrun plan train.yaml                             what would run where
+  dlrun plan --json train.yaml                      the plan itself
+  dlrun plan --explain train.yaml                   every setting and where it came from
+  dlrun plan --allocation alloc.json train.yaml     for a cluster that is not there
+  dlrun plan --scripts scripts train.yaml           write the node scripts)";
+
+const std::vector<std::string> kCommands{"run", "plan", "allocation", "frameworks", "agent"};
+
+void add_common(CLI::App& app, CommonOptions& common) {
+  app.add_option("--color", common.color, "auto, always or never (NO_COLOR is respected)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ColorChoice>{
+          {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}}))
+      ->type_name("WHEN");
+  app.add_flag_callback(
+      "-q,--quiet", [&common] { common.verbosity = Verbosity::quiet; }, "only the ranks' output and errors");
+  app.add_flag_callback(
+      "-v,--verbose", [&common] { common.verbosity = Verbosity::verbose; }, "say more of what is done");
+  app.add_flag("--json", common.json, "machine-readable output on stdout; text for people goes to stderr");
+}
+
+void add_job(CLI::App& app, JobOptions& job) {
+  app.add_option("JOB", job.job_file, "job file (YAML)");
+  app.add_option("--framework", job.framework, "adapter to run under; with -- CMD no job file is needed")
+      ->type_name("NAME");
+  app.add_option("--name", job.name, "name of the job and of its run directory")->type_name("NAME");
+  app.add_option("--nodes", job.nodes, "nodes to use")->type_name("N");
+  app.add_option("--gpus-per-node", job.gpus_per_node, "GPUs to use on each node")->type_name("N");
+  app.add_option("--tasks-per-node", job.tasks_per_node, "ranks on each node")->type_name("N");
+  app.add_option("--cpus-per-task", job.cpus_per_task, "cores of each rank")->type_name("N");
+  app.add_option("--mpi", job.mpi, "how ranks find their MPI world: auto, pmix, pmi1, none")
+      ->type_name("HOW");
+  app.add_flag("--no-bind", job.no_bind, "do not bind ranks to cores");
+  app.add_option("--set", job.sets, "set any key of the job file")->type_name("PATH=VALUE")->take_all();
+  app.add_option("--run-dir", job.run_dir, "run directory (default: runs/NAME-ID)")->type_name("DIR");
+  app.add_option("--allocation", job.allocation_file, "use this allocation instead of the one found")
+      ->type_name("FILE");
+  app.add_option("--scheduler", job.scheduler, "whose allocation to use (default: the first found)")
+      ->type_name("NAME");
+  app.add_option("--framework-dir", job.framework_dir, "folder with more adapters")->type_name("DIR");
+}
+
+// CLI11's texts are full of its own terms; these are ours.
+Error usage_error(const CLI::App& app, std::string what, std::string hint = {}) {
+  if (hint.empty())
+    hint = fmt::format("{} --help", app.get_parent() == nullptr ? "dlrun" : "dlrun " + app.get_name());
+  return Error{.kind = ErrorKind::usage, .what = std::move(what), .where = {}, .hint = std::move(hint)};
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// The first word that is a flag but none of ours.
+std::optional<Error> unknown_flag(const CLI::App& app, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (!word.starts_with("--") || word.size() < 3) continue;
+    const std::string name = word.substr(0, word.find('='));
+    const std::vector<std::string> names = flag_names(app);
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string near = nearest(name, names);
+    return usage_error(app, fmt::format("unknown flag '{}'", name),
+                       near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  }
+  return std::nullopt;
+}
+
+bool is_command(const std::string& word) {
+  return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
+}
+
+// "dlrun JOB" is "dlrun run JOB". Only a first word can be a command, so a job file may be called
+// "plan.yaml".
+std::vector<std::string> with_command(std::vector<std::string> words) {
+  const bool asks_program =
+      words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "--version";
+  if (!asks_program && !is_command(words[0])) words.insert(words.begin(), "run");
+  return words;
+}
+
+// A word that looks like a mistyped command and is no file.
+std::optional<Error> mistyped_command(const CLI::App& app, const std::string& word) {
+  std::error_code problem;
+  if (word.empty() || word[0] == '-' || word.find_first_of("./") != std::string::npos ||
+      std::filesystem::exists(word, problem))
+    return std::nullopt;
+  const std::string near = nearest(word, kCommands);
+  return usage_error(app, fmt::format("'{}' is neither a command nor a job file", word),
+                     near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+}
+
+}  // namespace
+
+std::string version_text();  // version.cpp
+
+std::vector<std::string> command_names() {
+  return kCommands;
+}
+
+Result<Options> read_command_line(const std::vector<std::string>& arguments) {
+  // What follows "--" is the program's, whatever it looks like.
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  const std::vector<std::string> rest(dashes == arguments.end() ? dashes : dashes + 1, arguments.end());
+  std::vector<std::string> words = with_command({arguments.begin(), dashes});
+
+  Options options;
+  RunOptions run;
+  PlanOptions plan;
+  AllocationOptions allocation;
+  FrameworksOptions frameworks;
+  CLI::App app("dlrun: launches distributed training jobs on clusters and on this machine", "dlrun");
+  app.footer(
+      "'dlrun JOB.yaml' is 'dlrun run JOB.yaml'. 'dlrun COMMAND --help' shows a command's flags and "
+      "examples.\nman dlrun has the whole.");
+  app.set_version_flag("--version", version_text);
+  app.require_subcommand(1);
+
+  CLI::App* run_command = app.add_subcommand("run", "run a job")->footer(kRunExamples);
+  add_job(*run_command, run.job);
+  CLI::App* plan_command =
+      app.add_subcommand("plan", "show what would run where, and start nothing")->footer(kPlanExamples);
+  add_job(*plan_command, plan.job);
+  plan_command->add_option("--scripts", plan.scripts, "write the node scripts into this folder")
+      ->type_name("DIR");
+  plan_command->add_flag("--explain", plan.explain, "show every setting and where it came from");
+  CLI::App* allocation_command =
+      app.add_subcommand("allocation", "show the nodes we may use, and how that is known");
+  allocation_command->add_option("--scheduler", allocation.scheduler, "ask this scheduler only")
+      ->type_name("NAME");
+  CLI::App* frameworks_command = app.add_subcommand("frameworks", "list the adapters, or show one");
+  frameworks_command->add_option("NAME", frameworks.name, "show this one");
+  frameworks_command->add_option("--framework-dir", frameworks.framework_dir, "folder with more adapters")
+      ->type_name("DIR");
+  CLI::App* agent_command =
+      app.add_subcommand("agent", "internal: one node's agent, on stdin and stdout")->group("");
+  for (CLI::App* command : {run_command, plan_command, allocation_command, frameworks_command})
+    add_common(*command, options.common);
+
+  CLI::App* chosen = words.empty() || !is_command(words[0]) ? &app : app.get_subcommand(words[0]);
+  try {
+    std::vector<std::string> reversed(words.rbegin(), words.rend());  // CLI11 takes a vector from its end
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    const auto parsed = app.get_subcommands();
+    options.command = Answer{(parsed.empty() ? app : *parsed[0]).help("", CLI::AppFormatMode::Normal)};
+    return options;
+  } catch (const CLI::CallForVersion& answer) {
+    options.command = Answer{answer.what()};
+    return options;
+  } catch (const CLI::ParseError& problem) {
+    if (words.empty()) return fail(usage_error(app, "no job file and no command"));
+    if (auto flag = unknown_flag(*chosen, words)) return fail(std::move(*flag));
+    if (auto mistyped = mistyped_command(app, run.job.job_file)) return fail(std::move(*mistyped));
+    return fail(usage_error(*chosen, problem.what()));
+  }
+
+  if (chosen == run_command) {
+    if (auto mistyped = mistyped_command(app, run.job.job_file)) return fail(std::move(*mistyped));
+    run.job.words = rest;
+    options.command = run;
+  } else if (chosen == plan_command) {
+    plan.job.words = rest;
+    options.command = plan;
+  } else if (chosen == allocation_command) {
+    options.command = allocation;
+  } else if (chosen == frameworks_command) {
+    options.command = frameworks;
+  } else if (chosen == agent_command) {
+    options.command = AgentOptions{};
+  }
+  return options;
+}
+
+}  // namespace dlrun::cli

@@ -1,0 +1,64 @@
+// The options of every command, as plain data, and the one function that reads a command line into them.
+// CLI11 is known to options.cpp alone.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/base/result.hpp"
+#include "src/cli/console.hpp"
+
+namespace dlrun::cli {
+
+struct CommonOptions {
+  ColorChoice color = ColorChoice::automatic;
+  Verbosity verbosity = Verbosity::normal;
+  bool json = false;
+};
+
+// What names a job and changes it: shared by run and plan.
+struct JobOptions {
+  std::string job_file;
+  std::string framework;
+  std::vector<std::string> words;  // after "--"
+  std::string name, nodes, gpus_per_node, tasks_per_node, cpus_per_task, mpi;
+  bool no_bind = false;
+  std::vector<std::string> sets;  // PATH=VALUE
+  std::string run_dir, allocation_file, scheduler = "auto", framework_dir;
+};
+
+struct RunOptions {
+  JobOptions job;
+};
+struct PlanOptions {
+  JobOptions job;
+  std::string scripts;
+  bool explain = false;
+};
+struct AllocationOptions {
+  std::string scheduler = "auto";
+};
+struct FrameworksOptions {
+  std::string name, framework_dir;
+};
+struct AgentOptions {};
+// Text that answers the command line itself: --help, --version.
+struct Answer {
+  std::string text;
+};
+
+struct Options {
+  CommonOptions common;
+  std::variant<RunOptions, PlanOptions, AllocationOptions, FrameworksOptions, AgentOptions, Answer> command;
+};
+
+// `arguments` without the program's name. An Error (usage) names the word that is wrong and what may have
+// been meant.
+Result<Options> read_command_line(const std::vector<std::string>& arguments);
+
+// The names of all commands, for completions and did-you-mean.
+std::vector<std::string> command_names();
+
+}  // namespace dlrun::cli

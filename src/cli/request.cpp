@@ -1,0 +1,56 @@
+// From flags to a Request: every flag becomes an override of the job file's key, with the flag as its source,
+// so that there is one place that checks values.
+#include "src/cli/commands.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+using Override = plan::Override;
+
+Result<Override> set_override(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return fail({.kind = ErrorKind::usage,
+                 .what = fmt::format("--set {}: no value", text),
+                 .hint = "write it as --set train.epochs=3"});
+  return Override{text.substr(0, equals), text.substr(equals + 1), "--set " + text.substr(0, equals)};
+}
+
+}  // namespace
+
+Result<job::Request> request_of(const JobOptions& options, const Environment& environment) {
+  job::Request request;
+  request.installation = TRY(this_installation());
+  request.environment = environment;
+  std::error_code problem;
+  request.here = std::filesystem::current_path(problem);
+  if (problem) return fail(ErrorKind::usage, "the working directory cannot be read: {}", problem.message());
+  job::add_configuration_files(request.sources, environment, request.installation);
+  if (!options.job_file.empty()) request.sources.job_file = options.job_file;
+  if (options.job_file.empty() && options.framework.empty() && options.words.empty())
+    return fail({.kind = ErrorKind::usage,
+                 .what = "no job file and no command",
+                 .hint = "dlrun JOB.yaml, or dlrun --framework mpi -- ./program"});
+  request.sources.words = options.words;
+  const auto add = [&](const std::string& value, const char* path, const char* flag,
+                       Override::Reading reading) {
+    if (!value.empty()) request.sources.overrides.push_back({path, value, flag, reading});
+  };
+  // --set first: a flag with a name of its own is the more specific word.
+  for (const std::string& text : options.sets) request.sources.overrides.push_back(TRY(set_override(text)));
+  add(options.framework, "framework", "--framework", Override::Reading::text);
+  add(options.name, "name", "--name", Override::Reading::text);
+  add(options.nodes, "resources.nodes", "--nodes", Override::Reading::text);
+  add(options.gpus_per_node, "resources.gpus-per-node", "--gpus-per-node", Override::Reading::text);
+  add(options.tasks_per_node, "resources.tasks-per-node", "--tasks-per-node", Override::Reading::text);
+  add(options.cpus_per_task, "resources.cpus-per-task", "--cpus-per-task", Override::Reading::text);
+  add(options.mpi, "launch.mpi", "--mpi", Override::Reading::text);
+  if (options.no_bind) add("false", "launch.bind", "--no-bind", Override::Reading::yaml);
+  if (!options.allocation_file.empty()) request.allocation_file = options.allocation_file;
+  if (!options.framework_dir.empty()) request.framework_dir = options.framework_dir;
+  if (!options.run_dir.empty()) request.run_directory = options.run_dir;
+  request.scheduler = options.scheduler;
+  return request;
+}
+
+}  // namespace dlrun::cli

@@ -1,0 +1,97 @@
+#include "src/cli/run_printer.hpp"
+
+#include <algorithm>
+
+#include "src/base/exit_code.hpp"
+#include "src/base/units.hpp"
+#include "src/cli/progress_bar.hpp"
+#include "src/job/record.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+constexpr Tint kTints[] = {Tint::cyan, Tint::magenta, Tint::blue, Tint::yellow, Tint::green};
+
+// Paths below the working directory are shown as users type them.
+std::string shown_path(const std::string& path) {
+  std::error_code problem;
+  const auto relative = std::filesystem::relative(path, problem);
+  return problem || relative.empty() || relative.string().starts_with("..") ? path : relative.string();
+}
+
+}  // namespace
+
+std::string result_text(const Json& result) {
+  std::string text;
+  if (!result.is_object()) return text;
+  for (const auto& [name, value] : result.items()) {
+    std::string words = name;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    if (!text.empty()) text += ", ";
+    if (name.find("accuracy") != std::string::npos && value.is_number())
+      text += fmt::format("{} {:.2f} %", words, value.get<double>() * 100);
+    else if (value.is_number_float())
+      text += fmt::format("{} {:.4g}", words, value.get<double>());
+    else
+      text += words + " " + (value.is_string() ? value.get<std::string>() : to_text(value));
+  }
+  return text;
+}
+
+void RunPrinter::planned(const plan::Plan& plan) {
+  for (const plan::NodePlan& node : plan.nodes) hosts_.push_back(node.host.get());
+  console_.detail(fmt::format("dlrun: {} ranks on {} node{}, MPI by {}, run directory {}", plan.ranks.size(),
+                              plan.nodes.size(), plan.nodes.size() == 1 ? "" : "s", plan::to_text(plan.mpi),
+                              plan.run_directory));
+}
+
+void RunPrinter::phase(const std::string& text) {
+  console_.status_line(text);
+}
+
+void RunPrinter::output(const plan::RankPlan& rank, job::OutputStream stream, std::string_view line) {
+  std::string label = fmt::format("[{} {}", rank.role, rank.task_index);
+  if (hosts_.size() > 1) label += " " + hosts_[static_cast<std::size_t>(rank.node.get())];
+  label += "]";
+  const Tint tint = kTints[static_cast<std::size_t>(rank.rank.get()) % std::size(kTints)];
+  if (stream == job::OutputStream::out)
+    console_.out(console_.tinted_out(label, tint) + " " + std::string(line));
+  else
+    console_.err(console_.tinted_err(label, tint) + " " + std::string(line));
+}
+
+void RunPrinter::progress(const Json& report) {
+  console_.status_line(progress_line(report, clock_.ticks() - began_, console_.width()));
+}
+
+void RunPrinter::note(const std::string& text) {
+  console_.say("dlrun: " + text);
+}
+
+void RunPrinter::print_culprit(const job::Culprit& culprit) {
+  console_.err(console_.tinted_err("dlrun: error: ", Tint::red) + culprit.text());
+  if (!culprit.last_lines.empty()) console_.err("  its last lines:");
+  for (const std::string& line : culprit.last_lines) console_.err("  | " + line);
+  if (!culprit.log_path.empty())
+    console_.err("  hint: its whole output is in " + shown_path(culprit.log_path));
+}
+
+void RunPrinter::finished(const plan::Plan& plan, const job::Outcome& outcome) {
+  console_.clear_status_line();
+  if (outcome.agents_unverified > 0)
+    console_.err(fmt::format("dlrun: {} node(s) could not confirm that no process is left",
+                             outcome.agents_unverified));
+  if (outcome.strays > 0)
+    console_.say(fmt::format("dlrun: ended {} process(es) that ranks had left behind", outcome.strays));
+  const std::string took = format_duration(outcome.time.total);
+  const std::string directory = shown_path(plan.run_directory);
+  if (outcome.culprit) return print_culprit(*outcome.culprit);
+  if (outcome.exit_code != 0)
+    return console_.err(fmt::format("dlrun: {} after {}: {}", job::reason_of(outcome), took, directory));
+  const std::string result = result_text(outcome.result);
+  console_.say(console_.tinted_err("dlrun: ", Tint::green) + fmt::format("done in {}{}{}; run directory {}",
+                                                                         took, result.empty() ? "" : ": ",
+                                                                         result, directory));
+}
+
+}  // namespace dlrun::cli

@@ -1,0 +1,33 @@
+// RunPrinter: draws a run for people: labelled lines of the ranks, a progress bar, notes, and the verdict
+// last.
+#pragma once
+
+#include "src/cli/console.hpp"
+#include "src/job/run_status.hpp"
+
+namespace dlrun::cli {
+
+class RunPrinter final : public job::RunStatus {
+ public:
+  RunPrinter(Console& console, const Clock& clock)
+      : console_(console), clock_(clock), began_(clock.ticks()) {}
+
+  void planned(const plan::Plan& plan) override;
+  void phase(const std::string& text) override;
+  void output(const plan::RankPlan& rank, job::OutputStream stream, std::string_view line) override;
+  void progress(const Json& report) override;
+  void note(const std::string& text) override;
+  void finished(const plan::Plan& plan, const job::Outcome& outcome) override;
+
+ private:
+  void print_culprit(const job::Culprit& culprit);
+  Console& console_;
+  const Clock& clock_;
+  Ticks began_;
+  std::vector<std::string> hosts_;  // by node; a label names the host where there are several
+};
+
+// "12.3 s, 10 of 12 ..." for the last line: the program's own result, as text.
+std::string result_text(const Json& result);
+
+}  // namespace dlrun::cli

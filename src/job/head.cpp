@@ -1,0 +1,360 @@
+#include "src/job/head.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <deque>
+
+#include "src/agent/supervisor.hpp"
+#include "src/base/exit_code.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+#include "src/job/exchange.hpp"
+#include "src/job/verdict.hpp"
+#include "src/plan/run_directory.hpp"
+#include "src/process/child.hpp"
+#include "src/process/descendants.hpp"
+#include "src/process/message_stream.hpp"
+
+namespace dlrun::job {
+namespace {
+
+constexpr Seconds kSettle{0.5};     // longer than the agents', who know their own ranks' ends first
+constexpr Seconds kAgentMargin{8};  // beyond the ranks' own grace: an agent ends its strays and says farewell
+
+class Head {
+ public:
+  Head(const plan::Plan& plan, HeadParts parts)
+      : plan_(plan),
+        parts_(parts),
+        exchange_(static_cast<int>(plan.nodes.size())),
+        supervisor_(static_cast<int>(plan.nodes.size()),
+                    {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
+        last_lines_(plan.ranks.size()) {
+    outcome_.ranks.resize(plan.ranks.size());
+  }
+
+  Result<Outcome> run() {
+    TRY(become_subreaper());
+    TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE},
+                           [this](int number) { on_signal(number); }));
+    parts_.status.phase(
+        fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
+    TRY(start_agents());
+    start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
+    TRY(loop_.run());
+    end_leftovers();
+    return conclude();
+  }
+
+ private:
+  struct Agent {
+    NodeIndex node;
+    std::unique_ptr<MessageStream> stream;
+    std::optional<pid_t> pid;
+    bool ready = false, done = false, gone = false;
+  };
+
+  // The start.
+
+  Result<void> start_agents() {
+    for (const plan::NodePlan& node : plan_.nodes) {
+      launch::AgentLink link = TRY(parts_.launcher.start(plan_, node.index));
+      const std::size_t index = agents_.size();
+      agents_.push_back({node.index, nullptr, link.pid});
+      agents_.back().stream = std::make_unique<MessageStream>(
+          loop_, std::move(link.from_agent), std::move(link.to_agent),
+          MessageStream::Handlers{
+              .message = [this, index](const Message& message) { on_message(agents_[index], message); },
+              .closed = [this, index](const std::string& reason) { on_closed(agents_[index], reason); },
+              .drained = {}});
+      const Json slice = plan::to_json(plan::slice_of(plan_, node.index));
+      agents_.back().stream->send({{{"type", "slice"}}, to_text(slice)});
+    }
+    return {};
+  }
+
+  void on_start_timeout() {
+    for (Agent& agent : agents_)
+      if (!agent.ready)
+        blame_node(agent, to_int(ExitCode::unavailable),
+                   "the agent did not answer within " + format_duration(plan_.limits.start_timeout));
+  }
+
+  // Messages.
+
+  void on_message(Agent& agent, const Message& message) {
+    const std::string type = message.type();
+    const Json& header = message.header;
+    if (type == "output") return on_output(header, message.body);
+    if (type == "report") return on_report(header);
+    if (type == "exchange") return on_exchange(agent, header, message.body);
+    if (type != "ready") parts_.events.add(event_of(agent, header));
+    if (type == "ready") agent.ready = true;
+    if (type == "started") return on_started(header);
+    if (type == "exited") return on_exited(header);
+    if (type == "failed") return on_failed(agent, header);
+    if (type == "error") return on_agent_error(agent, header);
+    if (type == "log") return parts_.status.note(host_of(agent) + ": " + text_of(header, "text"));
+    if (type == "done") return on_done(agent, header);
+  }
+
+  static std::string text_of(const Json& header, std::string_view name) {
+    return field<std::string>(header, name, "message").value_or(std::string());
+  }
+  std::string host_of(const Agent& agent) const {
+    return plan_.nodes[static_cast<std::size_t>(agent.node.get())].host.get();
+  }
+  Json event_of(const Agent& agent, const Json& header) const {
+    Json event{{"event", text_of(header, "type")}, {"host", host_of(agent)}};
+    for (const auto& [key, value] : header.items())
+      if (key != "type") event[key] = value;
+    return event;
+  }
+
+  // The rank that a header speaks of; nullptr where it names none of ours.
+  const plan::RankPlan* rank_of(const Json& header) const {
+    const auto rank = field<int>(header, "rank", "message");
+    if (!rank || *rank < 0 || *rank >= plan_.world_size()) return nullptr;
+    return &plan_.ranks[static_cast<std::size_t>(*rank)];
+  }
+  RankResult& result_of(const plan::RankPlan& rank) {
+    return outcome_.ranks[static_cast<std::size_t>(rank.rank.get())];
+  }
+
+  void on_output(const Json& header, const std::string& body) {
+    const plan::RankPlan* rank = rank_of(header);
+    if (rank == nullptr) return;
+    const OutputStream stream = text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out;
+    std::deque<std::string>& last = last_lines_[static_cast<std::size_t>(rank->rank.get())];
+    std::vector<std::string> lines = split(body, '\n');
+    lines.pop_back();  // behind the last newline
+    for (std::string& line : lines) {
+      parts_.status.output(*rank, stream, line);
+      constexpr std::size_t kept = 12, longest = 400;
+      if (last.size() == kept) last.pop_front();
+      last.push_back(line.substr(0, longest));
+    }
+  }
+
+  void on_report(const Json& header) {
+    const plan::RankPlan* rank = rank_of(header);
+    const Json report = field<Json>(header, "report", "report").value_or(Json());
+    if (rank == nullptr || !report.is_object()) return;
+    if (report.contains("saved") || report.contains("result") || report.contains("phase"))
+      parts_.events.add({{"event", "report"}, {"rank", rank->rank.get()}, {"report", report}});
+    if (report.contains("saved"))
+      outcome_.time.checkpoint += Seconds(field<double>(report, "seconds", "report").value_or(0));
+    if (report.contains("result")) outcome_.result = report["result"];
+    if (rank->rank != Rank(0)) return;
+    if (report.contains("phase")) parts_.status.phase(text_of(report, "phase"));
+    if (report.contains("step")) {
+      outcome_.last_progress = report;
+      parts_.status.progress(report);
+    }
+  }
+
+  void on_exchange(const Agent& agent, const Json& header, const std::string& body) {
+    const std::string key = text_of(header, "key");
+    const auto blobs = exchange_.give(key, agent.node, body);
+    if (!blobs) return;
+    Message answer{{{"type", "exchanged"}, {"key", key}, {"sizes", Json::array()}}};
+    for (const std::string& blob : *blobs) {
+      answer.header["sizes"].push_back(blob.size());
+      answer.body += blob;
+    }
+    for (Agent& other : agents_)
+      if (!other.gone) other.stream->send(answer);
+  }
+
+  void on_started(const Json& header) {
+    const plan::RankPlan* rank = rank_of(header);
+    if (rank == nullptr) return;
+    RankResult& result = result_of(*rank);
+    result.pid = field<pid_t>(header, "pid", "started").value_or(0);
+    result.processors = field<std::vector<int>>(header, "processors", "started").value_or(std::vector<int>{});
+    all_started_ = std::chrono::steady_clock::now();
+  }
+
+  void on_exited(const Json& header) {
+    const plan::RankPlan* rank = rank_of(header);
+    if (rank == nullptr) return;
+    result_of(*rank).status = ExitStatus{.exit_code = field<int>(header, "code", "exited").value_or(1),
+                                         .signal = field<int>(header, "signal", "exited").value_or(0)};
+    last_exit_ = std::chrono::steady_clock::now();
+  }
+
+  void on_failed(Agent& agent, const Json& header) {
+    const plan::RankPlan* rank = rank_of(header);
+    if (rank == nullptr) return;
+    const int code = field<int>(header, "code", "failed").value_or(1);
+    const std::string reason = text_of(header, "reason");
+    if (!outcome_.culprit && !outcome_.interrupted_by)
+      outcome_.culprit = Culprit{.rank = rank->rank,
+                                 .role = rank->role,
+                                 .task_index = rank->task_index,
+                                 .host = host_of(agent),
+                                 .code = code,
+                                 .reason = reason,
+                                 .last_lines = {},
+                                 .log_path = plan::rank_log_path(plan_, *rank)};
+    apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
+  }
+
+  void on_agent_error(Agent& agent, const Json& header) {
+    const auto kind = static_cast<ErrorKind>(
+        field<int>(header, "kind", "error").value_or(static_cast<int>(ErrorKind::internal)));
+    const Error error{
+        .kind = kind,
+        .what = text_of(header, "what"),
+        .where = text_of(header, "where"),
+        .hint = text_of(header, "hint"),
+        .also =
+            field<std::vector<std::string>>(header, "also", "error").value_or(std::vector<std::string>{})};
+    blame_node(agent, to_int(exit_code(kind)), error.text());
+  }
+
+  void on_done(Agent& agent, const Json& header) {
+    agent.done = true;
+    outcome_.strays += field<std::size_t>(header, "strays", "done").value_or(0);
+    agent.stream->send({{{"type", "bye"}}});
+    if (!last_exit_) last_exit_ = ticks();
+  }
+
+  void on_closed(Agent& agent, const std::string& reason) {
+    if (!agent.done)
+      blame_node(agent, to_int(ExitCode::lost),
+                 reason.empty() ? "the agent ended without a word" : "the agent was lost: " + reason);
+    gone(agent);
+  }
+
+  void gone(Agent& agent) {
+    if (agent.gone) return;
+    agent.gone = true;
+    if (!agent.done) ++outcome_.agents_unverified;
+    apply(supervisor_.on(Supervisor::Gone{agent.node.get()}, ticks()));
+  }
+
+  void blame_node(Agent& agent, int code, const std::string& reason) {
+    parts_.events.add(
+        {{"event", "node_failed"}, {"host", host_of(agent)}, {"code", code}, {"reason", reason}});
+    if (!outcome_.culprit && !outcome_.interrupted_by)
+      outcome_.culprit = Culprit{.rank = {},
+                                 .role = {},
+                                 .host = host_of(agent),
+                                 .code = code,
+                                 .reason = reason,
+                                 .last_lines = {},
+                                 .log_path = {}};
+    apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
+  }
+
+  // Signals and the end.
+
+  static Ticks ticks() { return std::chrono::steady_clock::now(); }
+
+  void on_signal(int number) {
+    if (number == SIGCHLD) return reap_agents();
+    if (number == SIGPIPE) return;
+    const bool first = !supervisor_.stop_was_asked();
+    if (!outcome_.culprit && !outcome_.interrupted_by) outcome_.interrupted_by = number;
+    parts_.events.add({{"event", "signal"}, {"signal", number}});
+    parts_.status.note(first ? fmt::format("{}: stopping; again to stop at once", signal_text(number))
+                             : fmt::format("{}: stopping at once", signal_text(number)));
+    apply(supervisor_.on(
+        Supervisor::Stop{number == SIGQUIT ? Supervisor::Urgency::now : Supervisor::Urgency::polite},
+        ticks()));
+  }
+
+  void reap_agents() {
+    std::vector<pid_t> own;
+    for (Agent& agent : agents_) {
+      if (!agent.pid) continue;
+      if (reap(*agent.pid))
+        agent.pid.reset();  // its stream ends by itself, after what is still in it
+      else
+        own.push_back(*agent.pid);
+    }
+    reap_orphans(own);
+  }
+
+  void apply(const std::vector<Supervisor::Action>& actions) {
+    for (const Supervisor::Action& action : actions) {
+      if (const auto* signal = std::get_if<Supervisor::Signal>(&action))
+        stop_agents(signal->number == SIGKILL ? "now" : "polite");
+      if (const auto* wake = std::get_if<Supervisor::WakeAt>(&action))
+        loop_.after(wake->when - ticks(), [this] { apply(supervisor_.on(Supervisor::Tick{}, ticks())); });
+      if (std::holds_alternative<Supervisor::Finish>(action)) loop_.stop();
+    }
+  }
+
+  void stop_agents(std::string_view urgency) {
+    for (Agent& agent : agents_)
+      if (!agent.gone && !agent.done) agent.stream->send({{{"type", "stop"}, {"urgency", urgency}}});
+    if (urgency == "now") loop_.after(kAgentMargin, [this] { abandon_agents(); });
+  }
+
+  // An agent that does not end the ranks even on "now" is frozen or cut off: the end of its stream is its
+  // last order.
+  void abandon_agents() {
+    for (Agent& agent : agents_) {
+      if (agent.gone) continue;
+      agent.stream->close();
+      if (agent.pid) ::kill(*agent.pid, SIGKILL);
+      gone(agent);
+    }
+  }
+
+  // What a killed agent left: we are its subreaper. Bounded, since nothing below us survives KILL for long.
+  void end_leftovers() {
+    for (int round = 0; round < 500; ++round) {
+      std::vector<pid_t> left = descendants();
+      std::vector<pid_t> agents;
+      for (const Agent& agent : agents_)
+        if (agent.pid && agent.done) agents.push_back(*agent.pid);  // on its way out by itself
+      std::erase_if(left,
+                    [&](pid_t pid) { return std::find(agents.begin(), agents.end(), pid) != agents.end(); });
+      reap_agents();
+      if (left.empty() && agents.empty()) return;
+      for (const pid_t pid : left) ::kill(pid, SIGKILL);
+      if (!left.empty() && round == 0) outcome_.strays += left.size();
+      ::usleep(2000);
+    }
+  }
+
+  Outcome conclude() {
+    const Ticks now = ticks();
+    if (outcome_.culprit && outcome_.culprit->rank) {
+      const auto& lines = last_lines_[static_cast<std::size_t>(outcome_.culprit->rank->get())];
+      outcome_.culprit->last_lines.assign(lines.begin(), lines.end());
+    }
+    outcome_.exit_code = exit_code_of(outcome_);
+    const Ticks started = all_started_.value_or(now);
+    const Ticks ended = std::max(last_exit_.value_or(now), started);
+    outcome_.time.start = started - began_;
+    outcome_.time.ranks = ended - started;
+    outcome_.time.finish = now - ended;
+    outcome_.time.total = now - began_;
+    return outcome_;
+  }
+
+  const plan::Plan& plan_;
+  HeadParts parts_;
+  EventLoop loop_;
+  Exchange exchange_;
+  Supervisor supervisor_;
+  std::deque<Agent> agents_;  // addresses stay
+  std::vector<std::deque<std::string>> last_lines_;
+  std::optional<EventLoop::TimerId> start_timer_;
+  Ticks began_ = std::chrono::steady_clock::now();
+  std::optional<Ticks> all_started_, last_exit_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Result<Outcome> run_attempt(const plan::Plan& plan, HeadParts parts) {
+  Head head(plan, parts);
+  return head.run();
+}
+
+}  // namespace dlrun::job

@@ -1,0 +1,27 @@
+// The head: starts one agent a node, gives each its slice, carries messages between them, and watches them to
+// the end with the same Supervisor that the agents use over their ranks. It knows no scheduler and no
+// framework. When it returns, every agent is gone, and with it every process of the run (or the outcome says
+// which node could not confirm that).
+#pragma once
+
+#include "src/base/clock.hpp"
+#include "src/base/result.hpp"
+#include "src/job/event_log.hpp"
+#include "src/job/outcome.hpp"
+#include "src/job/run_status.hpp"
+#include "src/launch/launcher.hpp"
+#include "src/plan/plan.hpp"
+
+namespace dlrun::job {
+
+struct HeadParts {
+  launch::Launcher& launcher;
+  EventLog& events;
+  RunStatus& status;
+};
+
+// Runs one attempt of the plan. An Error only where no agent could be started; anything later is in the
+// Outcome.
+Result<Outcome> run_attempt(const plan::Plan& plan, HeadParts parts);
+
+}  // namespace dlrun::job

@@ -1,0 +1,12 @@
+#include "src/job/outcome.hpp"
+
+#include <fmt/format.h>
+
+namespace dlrun::job {
+
+std::string Culprit::text() const {
+  if (!rank) return fmt::format("{}: {}", host, reason);
+  return fmt::format("{} {} (rank {}) on {}: {}", role, task_index, *rank, host, reason);
+}
+
+}  // namespace dlrun::job

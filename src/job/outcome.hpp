@@ -1,0 +1,58 @@
+// Outcome: how a run ended, as a value: the exit code, who is to blame, how each rank ended, and what the
+// program itself reported as its result.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.hpp"
+#include "src/base/json.hpp"
+#include "src/base/types.hpp"
+#include "src/process/exit_status.hpp"
+
+namespace dlrun::job {
+
+// The one to blame: a rank, or a node (rank empty).
+struct Culprit {
+  std::optional<Rank> rank;
+  std::string role;
+  int task_index = 0;
+  std::string host;
+  int code = 1;
+  std::string reason;
+  std::vector<std::string> last_lines;
+  std::string log_path;
+  // "worker 1 (rank 1) on c1: exit code 3"
+  std::string text() const;
+};
+
+struct RankResult {
+  std::optional<ExitStatus> status;  // nothing: never started, or lost with its node
+  std::optional<pid_t> pid;
+  std::vector<int> processors;
+};
+
+// Where the time of the run went; the parts add up to `total`.
+struct TimeLedger {
+  Seconds start{0};       // until the last rank was started
+  Seconds ranks{0};       // until the last rank ended
+  Seconds finish{0};      // until everything was cleaned up
+  Seconds checkpoint{0};  // of `ranks`, as the program reported it
+  Seconds total{0};
+};
+
+struct Outcome {
+  int exit_code = 0;
+  std::optional<Culprit> culprit;
+  std::optional<int> interrupted_by;  // a signal that asked the run to stop
+  std::vector<RankResult> ranks;      // by rank
+  std::size_t strays = 0;             // processes that ranks left behind and the agents ended
+  int agents_unverified = 0;          // nodes that could not confirm that nothing is left
+  Json result;                        // the program's own {"test_accuracy": ..}; null where it reported none
+  Json last_progress;
+  TimeLedger time;
+};
+
+}  // namespace dlrun::job

@@ -1,0 +1,95 @@
+#include "src/job/prepare.hpp"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+#include "schedulers/scheduler.hpp"
+#include "src/base/file.hpp"
+#include "src/plan/make_plan.hpp"
+#include "src/process/child.hpp"
+#include "src/process/mpi_flavour.hpp"
+
+namespace dlrun::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path user_configuration(const Environment& environment) {
+  if (const auto home = environment.find("XDG_CONFIG_HOME"); home && !home->empty())
+    return fs::path(*home) / "dlrun";
+  return fs::path(environment.get("HOME", "/nonexistent")) / ".config" / "dlrun";
+}
+
+// "20261127-235959-1a2b": sorts by time, and two runs of one second differ.
+std::string new_job_id(Instant now) {
+  std::string stamp = format_utc(std::chrono::floor<std::chrono::seconds>(now));
+  std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
+  std::replace(stamp.begin(), stamp.end(), 'T', '-');
+  return fmt::format(
+      "{}-{:04x}", stamp,
+      (static_cast<unsigned>(::getpid()) ^ static_cast<unsigned>(now.time_since_epoch().count() << 8)) &
+          0xffff);
+}
+
+Result<Allocation> allocation_of(const Request& request) {
+  if (!request.allocation_file) return find_allocation(request.environment, request.scheduler);
+  const std::string name = request.allocation_file->string();
+  return allocation_from_json(TRY(parse_json(TRY(read_file(*request.allocation_file)), name)), name);
+}
+
+// What the job's program speaks, where nobody has said it. Our own trainer takes what is there: PMI-1, which
+// starts fastest on one machine.
+Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Prepared& job,
+                                                const fs::path& directory) {
+  if (plan::mpi_wish(job.spec, job.adapter) != "auto") return std::nullopt;
+  if (!job.adapter.command.empty()) return plan::MpiProtocol::pmi1;
+  Environment environment = request.environment;
+  environment.merge(job.spec.environment.set);
+  if (job.spec.command.empty()) return std::nullopt;
+  // A program that is not there yet (a module brings it) is found missing when its rank starts.
+  const auto program = find_program(job.spec.command.front(), environment, directory.string());
+  if (!program) return plan::MpiProtocol::pmix;
+  return detect_mpi(*program, environment);
+}
+
+}  // namespace
+
+void add_configuration_files(plan::JobSources& sources, const Environment& environment,
+                             const Installation& installation) {
+  std::error_code problem;
+  const fs::path site = installation.data / "dlrun.yaml",
+                 user = user_configuration(environment) / "dlrun.yaml";
+  if (fs::exists(site, problem)) sources.site_file = site;
+  if (fs::exists(user, problem)) sources.user_file = user;
+}
+
+plan::AdapterPath adapters_of(const Request& request) {
+  return plan::adapter_path(request.framework_dir, user_configuration(request.environment),
+                            request.installation.data);
+}
+
+Result<Prepared> prepare(const Request& request, Instant now) {
+  Prepared job;
+  job.spec = TRY(plan::load_job(request.sources, request.here));
+  job.tree = job.spec.tree;
+  job.allocation = TRY(allocation_of(request));
+  job.adapter = TRY(
+      plan::find_adapter(adapters_of(request), job.spec.framework, plan::place_of(job.spec, "framework")));
+  plan::PlanInput input;
+  input.spec = job.spec;
+  input.allocation = job.allocation;
+  input.adapter = job.adapter;
+  input.job_id = new_job_id(now);
+  input.installation = request.installation;
+  input.environment = request.environment;
+  const fs::path runs = request.here / "runs" / fmt::format("{}-{}", job.spec.name, input.job_id);
+  input.run_directory = request.run_directory ? fs::absolute(*request.run_directory).string() : runs.string();
+  input.working_directory = request.sources.job_file ? "" : request.here.string();
+  const fs::path directory = request.sources.job_file ? job.spec.base_directory : request.here;
+  input.detected_mpi = TRY(detect(request, job, directory));
+  job.plan = TRY(plan::make_plan(input));
+  return job;
+}
+
+}  // namespace dlrun::job

@@ -1,0 +1,46 @@
+// prepare(): from what the user typed to a plan: job tree, allocation, adapter, plan. The same for `dlrun
+// plan`, which stops here, and for `dlrun run`. It reads files and asks the scheduler; it writes and starts
+// nothing.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "schedulers/allocation.hpp"
+#include "src/base/environment.hpp"
+#include "src/base/install.hpp"
+#include "src/plan/adapter.hpp"
+#include "src/plan/job_spec.hpp"
+#include "src/plan/load_job.hpp"
+#include "src/plan/plan.hpp"
+
+namespace dlrun::job {
+
+struct Request {
+  plan::JobSources sources;
+  std::filesystem::path here;                            // the user's working directory
+  std::optional<std::filesystem::path> allocation_file;  // plan for this one instead of the one we stand in
+  std::string scheduler = "auto";
+  std::optional<std::filesystem::path> framework_dir;
+  std::optional<std::filesystem::path> run_directory;  // nothing: runs/NAME-ID below `here`
+  Environment environment;
+  Installation installation;
+};
+
+struct Prepared {
+  yaml::Node tree;
+  plan::JobSpec spec;
+  Allocation allocation;
+  plan::Adapter adapter;
+  plan::Plan plan;
+};
+
+// The layers of configuration files that exist: the site's and the user's dlrun.yaml.
+void add_configuration_files(plan::JobSources& sources, const Environment& environment,
+                             const Installation& installation);
+plan::AdapterPath adapters_of(const Request& request);
+
+Result<Prepared> prepare(const Request& request, Instant now);
+
+}  // namespace dlrun::job

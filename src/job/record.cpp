@@ -1,0 +1,112 @@
+#include "src/job/record.hpp"
+
+#include <sys/utsname.h>
+
+#include "src/base/exit_code.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/version.hpp"
+#include "src/process/command.hpp"
+
+namespace dlrun::job {
+namespace {
+
+// {"commit": .., "changed_files": N}, or null where the job's folder is in no repository or git is not there.
+Json git_state(const std::string& directory, const Environment& environment) {
+  const auto git = [&](const Argv& words) -> std::optional<std::string> {
+    Argv argv{"git", "-C", directory};
+    argv.insert(argv.end(), words.begin(), words.end());
+    const auto output = run_command({.argv = argv, .environment = environment, .limit = Seconds(10)});
+    if (!output || !output->status.success()) return std::nullopt;
+    return output->out;
+  };
+  const auto commit = git({"rev-parse", "HEAD"});
+  const auto status = commit ? git({"status", "--porcelain", "--untracked-files=no"}) : std::nullopt;
+  if (!status) return nullptr;
+  return {{"commit", std::string(trim(*commit))}, {"changed_files", split(*status, '\n').size() - 1}};
+}
+
+Json ranks_json(const plan::Plan& plan, const Outcome& outcome) {
+  Json ranks = Json::array();
+  for (const plan::RankPlan& rank : plan.ranks) {
+    const auto index = static_cast<std::size_t>(rank.rank.get());
+    Json entry{{"rank", rank.rank.get()},
+               {"role", rank.role},
+               {"task_index", rank.task_index},
+               {"host", plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get()}};
+    const RankResult result = index < outcome.ranks.size() ? outcome.ranks[index] : RankResult{};
+    entry["processors"] = result.processors;
+    entry["end"] = result.status ? Json(result.status->text()) : Json(nullptr);
+    entry["code"] = result.status ? Json(result.status->code()) : Json(nullptr);
+    ranks.push_back(std::move(entry));
+  }
+  return ranks;
+}
+
+Json culprit_json(const Culprit& culprit) {
+  return {{"rank", culprit.rank ? Json(culprit.rank->get()) : Json(nullptr)},
+          {"role", culprit.role},
+          {"task_index", culprit.task_index},
+          {"host", culprit.host},
+          {"code", culprit.code},
+          {"reason", culprit.reason},
+          {"last_lines", culprit.last_lines}};
+}
+
+}  // namespace
+
+std::string reason_of(const Outcome& outcome) {
+  if (outcome.culprit) return outcome.culprit->text();
+  if (outcome.exit_code == to_int(ExitCode::again))
+    return "stopped with a sound checkpoint: run the same command again to go on";
+  if (outcome.exit_code == 0) return "done";
+  if (outcome.interrupted_by) return "interrupted by " + signal_text(*outcome.interrupted_by);
+  return "failed";
+}
+
+Json provenance(const Prepared& job, const Environment& environment) {
+  utsname system{};
+  ::uname(&system);
+  return {{"dlrun", kVersion},
+          {"compiler", kCompiler},
+          {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
+          {"host", system.nodename},
+          {"working_directory", job.plan.working_directory},
+          {"adapter", job.adapter.source},
+          {"git", git_state(job.plan.working_directory, environment)}};
+}
+
+Json make_record(const Prepared& job, const Outcome& outcome, const RunTimes& times, Json provenance) {
+  const TimeLedger& time = outcome.time;
+  const Json ledger{{"start", time.start.count()},
+                    {"ranks", time.ranks.count()},
+                    {"checkpoint", time.checkpoint.count()},
+                    {"finish", time.finish.count()},
+                    {"total", time.total.count()}};
+  Json attempt{
+      {"attempt", job.plan.attempt},
+      {"exit_code", outcome.exit_code},
+      {"reason", reason_of(outcome)},
+      {"culprit", outcome.culprit ? culprit_json(*outcome.culprit) : Json(nullptr)},
+      {"interrupted_by", outcome.interrupted_by ? Json(signal_text(*outcome.interrupted_by)) : Json(nullptr)},
+      {"ranks", ranks_json(job.plan, outcome)},
+      {"processes_ended_behind_ranks", outcome.strays},
+      {"nodes_not_verified_clean", outcome.agents_unverified},
+      {"seconds", ledger}};
+  return {{"schema", "dlrun.record/1"},
+          {"name", job.plan.name},
+          {"job_id", job.plan.job_id},
+          {"framework", job.plan.framework},
+          {"scheduler", job.allocation.scheduler},
+          {"scheduler_job_id", job.allocation.job_id ? Json(*job.allocation.job_id) : Json(nullptr)},
+          {"run_directory", job.plan.run_directory},
+          {"began", format_utc(times.began)},
+          {"ended", format_utc(times.ended)},
+          {"exit_code", outcome.exit_code},
+          {"reason", reason_of(outcome)},
+          {"result", outcome.result},
+          {"last_progress", outcome.last_progress},
+          {"attempts", Json::array({std::move(attempt)})},
+          {"provenance", std::move(provenance)}};
+}
+
+}  // namespace dlrun::job

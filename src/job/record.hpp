@@ -1,0 +1,24 @@
+// record.json: the provenance of a run, written when it ends: what ran, from which sources and versions, how
+// each rank ended, who is to blame, where the time went. Its schema is dlrun.record/1.
+#pragma once
+
+#include "src/job/outcome.hpp"
+#include "src/job/prepare.hpp"
+
+namespace dlrun::job {
+
+struct RunTimes {
+  Instant began, ended;
+};
+
+// Facts of this machine and its tools that a reader will want in a year: versions, git state of the job's
+// folder, GPUs. Asked for while the ranks run, since git may take its time.
+Json provenance(const Prepared& job, const Environment& environment);
+
+Json make_record(const Prepared& job, const Outcome& outcome, const RunTimes& times, Json provenance);
+
+// One sentence about the end: "done", "worker 1 (rank 1) on c1: exit code 3", "stopped with a checkpoint:
+// ...".
+std::string reason_of(const Outcome& outcome);
+
+}  // namespace dlrun::job

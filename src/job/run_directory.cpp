@@ -1,0 +1,58 @@
+#include "src/job/run_directory.hpp"
+
+#include <cerrno>
+
+#include <sys/stat.h>
+
+#include "src/base/file.hpp"
+#include "src/plan/run_directory.hpp"
+#include "src/render/node_script.hpp"
+
+namespace dlrun::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<void> make_new(const fs::path& directory) {
+  if (directory.has_parent_path()) TRY(make_directories(directory.parent_path(), Access::shared));
+  std::error_code problem;
+  if (::mkdir(directory.c_str(), 0700) == 0) return {};
+  if (errno == EEXIST && fs::is_directory(directory, problem) && fs::is_empty(directory, problem))
+    return make_directories(directory, Access::owner_only);
+  if (errno == EEXIST || fs::exists(directory, problem))
+    return fail({.kind = ErrorKind::io,
+                 .what = fmt::format("the run directory {} is in use", directory.string()),
+                 .hint = "name another with --run-dir, or leave the flag away for a new one"});
+  return fail(ErrorKind::io, "cannot create {}: {}", directory.string(), system_reason(errno));
+}
+
+}  // namespace
+
+Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& data, const fs::path& folder) {
+  const render::Template script = TRY(render::load_node_template(data));
+  TRY(make_directories(folder, Access::shared));
+  for (const plan::NodePlan& node : plan.nodes) {
+    const fs::path name = fs::path(plan::node_script_path(plan, node.index)).filename();
+    TRY(replace_file(folder / name, TRY(render::render_node_script(plan, node.index, script)),
+                     Durability::none));
+  }
+  return {};
+}
+
+Result<void> write_run_directory(const Prepared& job, const fs::path& data) {
+  const fs::path directory = job.plan.run_directory;
+  TRY(make_new(directory));
+  TRY(make_directories(directory / "logs", Access::shared));
+  TRY(replace_file(directory / "spec.json", to_pretty_text(plan::to_json(job.spec)), Durability::none));
+  TRY(replace_file(directory / "allocation.json", to_pretty_text(to_json(job.allocation)), Durability::none));
+  TRY(replace_file(directory / "plan.json", to_pretty_text(plan::to_json(job.plan)), Durability::none));
+  TRY(write_node_scripts(job.plan, data, directory / "nodes"));
+  for (const auto& [name, content] : job.plan.files) {
+    const fs::path file = directory / name;
+    TRY(make_directories(file.parent_path(), Access::shared));
+    TRY(replace_file(file, content, Durability::none));
+  }
+  return {};
+}
+
+}  // namespace dlrun::job

@@ -1,0 +1,17 @@
+// The run directory on disk: made once, owner only, with everything that was decided before anything starts.
+// It is never reused: a run that finds its directory in use is an error, not an overwrite.
+#pragma once
+
+#include "src/job/prepare.hpp"
+
+namespace dlrun::job {
+
+// Makes it and writes spec.json, allocation.json, plan.json, nodes/*.sh, logs/ and the adapter's files.
+// `data` is the installed data folder, which has the templates.
+Result<void> write_run_directory(const Prepared& job, const std::filesystem::path& data);
+
+// The node scripts alone, below `folder`, for `dlrun plan --scripts`.
+Result<void> write_node_scripts(const plan::Plan& plan, const std::filesystem::path& data,
+                                const std::filesystem::path& folder);
+
+}  // namespace dlrun::job

@@ -1,0 +1,29 @@
+// RunStatus: what happens during a run, as calls. The command line draws it, tests record it; the job layer
+// itself prints nothing.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/json.hpp"
+#include "src/job/outcome.hpp"
+#include "src/plan/plan.hpp"
+
+namespace dlrun::job {
+
+enum class OutputStream { out, err };
+
+class RunStatus {
+ public:
+  virtual ~RunStatus() = default;
+  virtual void planned(const plan::Plan& plan) = 0;
+  virtual void phase(const std::string& text) = 0;  // "starting 2 ranks", "loading data"
+  virtual void output(const plan::RankPlan& rank, OutputStream stream, std::string_view line) = 0;
+  virtual void progress(
+      const Json& report) = 0;  // rank 0's {"step": .., "steps": .., "epoch": .., "loss": ..}
+  virtual void note(const std::string& text) = 0;
+  virtual void finished(const plan::Plan& plan, const Outcome& outcome) = 0;
+};
+
+}  // namespace dlrun::job

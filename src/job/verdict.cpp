@@ -1,0 +1,25 @@
+#include "src/job/verdict.hpp"
+
+#include <algorithm>
+
+#include "src/base/exit_code.hpp"
+
+namespace dlrun::job {
+
+int exit_code_of(const Outcome& outcome) {
+  if (outcome.culprit) return outcome.culprit->code;
+  const int again = to_int(ExitCode::again);
+  const auto ended_with = [](int code) {
+    return [code](const RankResult& rank) { return rank.status && rank.status->code() == code; };
+  };
+  const auto& ranks = outcome.ranks;
+  if (std::all_of(ranks.begin(), ranks.end(), ended_with(0))) return 0;
+  const auto in_order = [&](const RankResult& rank) {
+    return ended_with(0)(rank) || ended_with(again)(rank);
+  };
+  if (std::all_of(ranks.begin(), ranks.end(), in_order)) return again;
+  if (!outcome.interrupted_by) return to_int(ExitCode::internal);  // a failure without a culprit
+  return 128 + *outcome.interrupted_by;
+}
+
+}  // namespace dlrun::job

@@ -1,0 +1,12 @@
+// The exit code that an outcome means: pure.
+#pragma once
+
+#include "src/job/outcome.hpp"
+
+namespace dlrun::job {
+
+// A run that was asked to stop and whose ranks all ended with 0 or 75 saved its work (75, or 0 where all were
+// done); another that was interrupted gives 128 + signal; else the culprit's code, else 0.
+int exit_code_of(const Outcome& outcome);
+
+}  // namespace dlrun::job

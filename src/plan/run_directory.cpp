@@ -1,0 +1,30 @@
+#include "src/plan/run_directory.hpp"
+
+#include "src/plan/job_spec.hpp"
+
+namespace dlrun::plan {
+
+std::string node_script_name(const NodePlan& node) {
+  return fmt::format("nodes/{:04}-{}.sh", node.index.get() + 1, as_job_name(node.host.get()));
+}
+
+std::string node_script_path(const Plan& plan, NodeIndex node) {
+  return plan.run_directory + "/" + node_script_name(plan.nodes.at(static_cast<std::size_t>(node.get())));
+}
+
+std::string rank_log_path(const Plan& plan, const RankPlan& rank) {
+  return fmt::format("{}/logs/{:04}-{}-{}.log", plan.run_directory, rank.rank.get(), as_job_name(rank.role),
+                     rank.task_index);
+}
+
+std::string prelude_log_path(const Plan& plan, NodeIndex node) {
+  const NodePlan& entry = plan.nodes.at(static_cast<std::size_t>(node.get()));
+  return fmt::format("{}/logs/prelude-{:04}-{}.log", plan.run_directory, node.get() + 1,
+                     as_job_name(entry.host.get()));
+}
+
+std::string checkpoint_request_path(const Plan& plan) {
+  return plan.run_directory + "/checkpoint-request";
+}
+
+}  // namespace dlrun::plan

@@ -1,0 +1,20 @@
+// The names inside a run directory: one place, for the head that writes them and the agent that reads them.
+#pragma once
+
+#include <string>
+
+#include "src/plan/plan.hpp"
+
+namespace dlrun::plan {
+
+// "nodes/0001-gpu02.sh": below the run directory.
+std::string node_script_name(const NodePlan& node);
+std::string node_script_path(const Plan& plan, NodeIndex node);
+// RUN/logs/0003-worker-3.log: the rank's whole output as it came, both streams.
+std::string rank_log_path(const Plan& plan, const RankPlan& rank);
+// RUN/logs/prelude-0001-HOST.log
+std::string prelude_log_path(const Plan& plan, NodeIndex node);
+// RUN/checkpoint-request: a file that appears when a checkpoint is wanted (DLRUN_CHECKPOINT_REQUEST).
+std::string checkpoint_request_path(const Plan& plan);
+
+}  // namespace dlrun::plan

@@ -1,0 +1,190 @@
+// Every operator's forward and backward pass in f32 against plain loops in double and central differences. A
+// fully connected layer and the loss follow the operator under test; parameters before it carry its
+// backward_data to something that can be compared.
+#include <doctest/doctest.h>
+
+#include "fixture.hpp"
+
+using namespace dlrun::runtime;
+using namespace dlrun::runtime::test;
+
+namespace {
+
+constexpr std::int64_t kRows = 3;
+
+void check_against_reference(const Graph& graph, const InputShape& input, double tolerance = 2e-4) {
+  const auto engine = engine_for(graph, kRows);
+  scramble(*engine);
+  const State state = state_of(*engine);
+  const Batch batch = random_batch(input, kRows);
+  put(*engine, batch);
+
+  const BatchResult ours = engine->train_batch(0, nullptr);
+  const Outcome theirs = run_reference(graph, state, batch);
+  CHECK(ours.loss_sum == doctest::Approx(theirs.loss_sum).epsilon(1e-5));
+  CHECK(ours.correct == theirs.correct);
+  for (const auto& [name, gradient] : gradients_of(*engine)) {
+    CAPTURE(name);
+    CHECK(distance(gradient, reference_gradient(graph, state, batch, name)) < tolerance);
+  }
+  const BatchResult evaluated = [&] {
+    for (const TensorInfo& info : engine->tensors())  // as they were before training moved the statistics
+      if (info.role == TensorInfo::Role::statistic) {
+        const Numbers& values = state.at(info.name);
+        write(*engine, info.name, {values.begin(), values.end()});
+      }
+    return engine->evaluate_batch();
+  }();
+  CHECK(evaluated.loss_sum ==
+        doctest::Approx(run_reference(graph, state, batch, Norm::running).loss_sum).epsilon(1e-5));
+}
+
+// A graph: a convolution to 16 channels, `middle`, a fully connected layer, the loss.
+template <class Middle>
+void check_after_convolution(const InputShape& input, const Middle& middle, std::int64_t channels = 16) {
+  GraphBuilder g("test", input);
+  Value x = g.convolution("first", g.input(), {.filters = channels, .kernel = 3, .padding = 1});
+  x = middle(g, x);
+  g.softmax_cross_entropy(g.fully_connected("last", x, input.classes));
+  check_against_reference(finished(std::move(g)), input);
+}
+
+}  // namespace
+
+TEST_CASE("convolution: kernels, strides, padding, bias") {
+  const InputShape input{3, 7, 6, 4};
+  const op::Convolution specs[] = {
+      {.filters = 16, .kernel = 3, .padding = 1},
+      {.filters = 16, .kernel = 5, .padding = 2},
+      {.filters = 32, .kernel = 3, .stride = 2, .padding = 1},
+      {.filters = 16, .kernel = 1, .stride = 2, .bias = Bias::none},
+      {.filters = 16, .kernel = 3, .bias = Bias::none},
+  };
+  for (const op::Convolution& spec : specs) {
+    CAPTURE(spec.kernel);
+    CAPTURE(spec.stride);
+    check_after_convolution(input,
+                            [&](GraphBuilder& g, Value x) { return g.convolution("middle", x, spec); });
+  }
+}
+
+TEST_CASE("convolution of one grey channel, the first layer of mnist-cnn") {
+  check_after_convolution({1, 6, 6, 3}, [](GraphBuilder& g, Value x) { return g.relu(x); });
+}
+
+TEST_CASE("convolution to a number of channels that fills no vector") {
+  check_after_convolution(
+      {2, 5, 5, 3}, [](GraphBuilder& g, Value x) { return g.max_pool(g.relu(x), {}); }, 5);
+}
+
+TEST_CASE("max pooling: apart, overlapping, padded, with pixels left over, with a ReLU before it") {
+  const op::MaxPool specs[] = {{.window = 2, .stride = 2},
+                               {.window = 3, .stride = 2, .padding = 1},
+                               {.window = 3, .stride = 1, .padding = 1},
+                               {.window = 2, .stride = 3}};
+  for (const op::MaxPool& spec : specs) {
+    CAPTURE(spec.window);
+    CAPTURE(spec.stride);
+    check_after_convolution({2, 7, 6, 4}, [&](GraphBuilder& g, Value x) { return g.max_pool(x, spec); });
+    check_after_convolution({2, 7, 6, 4},
+                            [&](GraphBuilder& g, Value x) { return g.max_pool(g.relu(x), spec); });
+    check_after_convolution({2, 7, 6, 4},
+                            [&](GraphBuilder& g, Value x) { return g.relu(g.max_pool(x, spec)); });
+  }
+}
+
+TEST_CASE("max pooling of equal values sends the gradient to the first of them") {
+  // The input alone decides: a convolution without an effect (one weight of 1) in front.
+  GraphBuilder g("test", {1, 2, 2, 2});
+  Value x = g.convolution("first", g.input(), {.filters = 16, .kernel = 2, .stride = 1, .padding = 1});
+  x = g.max_pool(x, {.window = 3, .stride = 3});
+  g.softmax_cross_entropy(g.fully_connected("last", x, 2));
+  const auto engine = engine_for(finished(std::move(g)), 1);
+  std::vector<float> zeros(16 * 4, 0.0F);
+  write(*engine, "first.weight", zeros);  // all nine outputs are equal: the bias
+  Batch batch{{1, 2, 3, 4}, {0}};
+  put(*engine, batch);
+  engine->train_batch(0, nullptr);
+  const State gradients = gradients_of(*engine);
+  const Numbers& weight = gradients.at("first.weight");
+  // The first window of a padded 2x2 image sees the image's first pixel with its last weight only.
+  for (std::size_t filter = 0; filter < 16; ++filter) {
+    CHECK(weight[filter * 4 + 0] == 0);
+    CHECK(weight[filter * 4 + 1] == 0);
+    CHECK(weight[filter * 4 + 2] == 0);
+    CHECK(weight[filter * 4 + 3] != 0);
+  }
+}
+
+TEST_CASE("global average pooling") {
+  check_after_convolution({2, 4, 5, 3}, [](GraphBuilder& g, Value x) { return g.global_average_pool(x); });
+  check_after_convolution(
+      {2, 4, 5, 3}, [](GraphBuilder& g, Value x) { return g.global_average_pool(x); }, 6);
+}
+
+TEST_CASE("fully connected: on images, on vectors, with a ReLU") {
+  check_after_convolution({2, 4, 3, 3},
+                          [](GraphBuilder& g, Value x) { return g.fully_connected("middle", x, 9); });
+  check_after_convolution({2, 4, 3, 3}, [](GraphBuilder& g, Value x) {
+    return g.relu(g.fully_connected("middle", g.flatten(x), 32));
+  });
+}
+
+TEST_CASE("ReLU alone, and where its input has other readers") {
+  check_after_convolution({2, 4, 3, 3}, [](GraphBuilder& g, Value x) { return g.add(g.relu(x), x); });
+  check_after_convolution({2, 4, 3, 3}, [](GraphBuilder& g, Value x) {
+    return g.relu(g.flatten(g.max_pool(x, {.window = 2, .stride = 1})));
+  });
+}
+
+TEST_CASE("dropout of nothing changes nothing") {
+  check_after_convolution({2, 4, 3, 3}, [](GraphBuilder& g, Value x) { return g.dropout(g.relu(x), 0.0F); });
+}
+
+TEST_CASE("batch norm, with and without a ReLU") {
+  check_after_convolution({2, 4, 5, 3}, [](GraphBuilder& g, Value x) { return g.batch_norm("bn", x); });
+  check_after_convolution({2, 4, 5, 3},
+                          [](GraphBuilder& g, Value x) { return g.relu(g.batch_norm("bn", x)); });
+}
+
+TEST_CASE("batch norm moves the running statistics by the unbiased variance") {
+  GraphBuilder g("test", {2, 4, 5, 3});
+  const Value x = g.convolution("first", g.input(), {.filters = 16, .kernel = 3, .padding = 1});
+  g.softmax_cross_entropy(g.fully_connected("last", g.batch_norm("bn", x, {.momentum = 0.25F}), 3));
+  const Graph graph = finished(std::move(g));
+  const auto engine = engine_for(graph, kRows);
+  scramble(*engine);
+  const State before = state_of(*engine);
+  const Batch batch = random_batch({2, 4, 5, 3}, kRows);
+  put(*engine, batch);
+  engine->train_batch(0, nullptr);
+  const Outcome reference = run_reference(graph, before, batch);
+  const State after = state_of(*engine);
+  const double count = kRows * 4 * 5;
+  for (std::size_t c = 0; c < 16; ++c) {
+    const double mean = reference.batch_statistics.at("bn.mean")[c];
+    const double variance = reference.batch_statistics.at("bn.variance")[c] * count / (count - 1);
+    CHECK(after.at("bn.running_mean")[c] ==
+          doctest::Approx(0.75 * before.at("bn.running_mean")[c] + 0.25 * mean).epsilon(1e-4));
+    CHECK(after.at("bn.running_var")[c] ==
+          doctest::Approx(0.75 * before.at("bn.running_var")[c] + 0.25 * variance).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("residual sums: identity, two branches, a value added to itself, sums of sums") {
+  const auto branch = [](GraphBuilder& g, Value x, const char* name) {
+    return g.convolution(name, x, {.filters = 16, .kernel = 3, .padding = 1});
+  };
+  const InputShape input{2, 4, 4, 3};
+  check_after_convolution(input,
+                          [&](GraphBuilder& g, Value x) { return g.relu(g.add(branch(g, x, "a"), x)); });
+  check_after_convolution(input, [&](GraphBuilder& g, Value x) {
+    return g.add(g.relu(branch(g, x, "a")), g.relu(branch(g, x, "b")));
+  });
+  check_after_convolution(input, [&](GraphBuilder& g, Value x) { return g.add(x, x); });
+  check_after_convolution(input, [&](GraphBuilder& g, Value x) {
+    const Value first = g.relu(g.add(branch(g, x, "a"), g.relu(x)));
+    const Value second = g.relu(g.add(first, branch(g, first, "b")));
+    return g.add(second, g.add(first, x));
+  });
+}

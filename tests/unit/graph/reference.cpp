@@ -1,0 +1,186 @@
+// Plain loops in double, one function an operator.
+#include "reference.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace dlrun::runtime::test {
+
+namespace {
+
+struct Machine {
+  const Graph& graph;
+  const State& state;
+  const Batch& batch;
+  Norm norm;
+  std::int64_t rows;
+  std::vector<Numbers> values;
+  Outcome outcome;
+
+  const Numbers& tensor(const Node& node, const char* part) const { return state.at(node.name + part); }
+  const Shape& shape_of(const Node& node, std::size_t which) const {
+    return graph.nodes[node.inputs[which].get()].shape;
+  }
+
+  Numbers run(const Node&, const op::Input&) { return {batch.images.begin(), batch.images.end()}; }
+
+  Numbers run(const Node& node, const op::Convolution& spec) {
+    const Shape& from = shape_of(node, 0);
+    const Numbers& in = values[node.inputs[0].get()];
+    const Numbers& weights = tensor(node, ".weight");
+    Numbers out;
+    for (std::int64_t n = 0; n < rows; ++n)
+      for (std::int64_t o = 0; o < spec.filters; ++o)
+        for (std::int64_t y = 0; y < node.shape.height; ++y)
+          for (std::int64_t x = 0; x < node.shape.width; ++x) {
+            double sum = spec.bias == Bias::learned ? tensor(node, ".bias")[o] : 0;
+            for (std::int64_t c = 0; c < from.channels; ++c)
+              for (std::int64_t i = 0; i < spec.kernel; ++i)
+                for (std::int64_t j = 0; j < spec.kernel; ++j) {
+                  const std::int64_t v = y * spec.stride - spec.padding + i,
+                                     u = x * spec.stride - spec.padding + j;
+                  if (v < 0 || v >= from.height || u < 0 || u >= from.width) continue;
+                  sum += weights[((o * from.channels + c) * spec.kernel + i) * spec.kernel + j] *
+                         in[((n * from.channels + c) * from.height + v) * from.width + u];
+                }
+            out.push_back(sum);
+          }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::FullyConnected& spec) {
+    const std::int64_t inputs = shape_of(node, 0).elements();
+    const Numbers& in = values[node.inputs[0].get()];
+    Numbers out;
+    for (std::int64_t n = 0; n < rows; ++n)
+      for (std::int64_t o = 0; o < spec.outputs; ++o) {
+        double sum = tensor(node, ".bias")[o];
+        for (std::int64_t i = 0; i < inputs; ++i)
+          sum += tensor(node, ".weight")[o * inputs + i] * in[n * inputs + i];
+        out.push_back(sum);
+      }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::MaxPool& spec) {
+    const Shape& from = shape_of(node, 0);
+    const Numbers& in = values[node.inputs[0].get()];
+    Numbers out;
+    for (std::int64_t plane = 0; plane < rows * from.channels; ++plane)
+      for (std::int64_t y = 0; y < node.shape.height; ++y)
+        for (std::int64_t x = 0; x < node.shape.width; ++x) {
+          double best = -std::numeric_limits<double>::infinity();
+          for (std::int64_t i = 0; i < spec.window; ++i)
+            for (std::int64_t j = 0; j < spec.window; ++j) {
+              const std::int64_t v = y * spec.stride - spec.padding + i,
+                                 u = x * spec.stride - spec.padding + j;
+              if (v < 0 || v >= from.height || u < 0 || u >= from.width) continue;
+              best = std::max(best, in[(plane * from.height + v) * from.width + u]);
+            }
+          out.push_back(best);
+        }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::GlobalAveragePool&) {
+    const Shape& from = shape_of(node, 0);
+    const Numbers& in = values[node.inputs[0].get()];
+    const std::int64_t area = from.height * from.width;
+    Numbers out;
+    for (std::int64_t plane = 0; plane < rows * from.channels; ++plane) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < area; ++i) sum += in[plane * area + i];
+      out.push_back(sum / static_cast<double>(area));
+    }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::BatchNorm& spec) {
+    const Shape& shape = node.shape;
+    Numbers out = values[node.inputs[0].get()];
+    const std::int64_t area = shape.height * shape.width;
+    for (std::int64_t c = 0; c < shape.channels; ++c) {
+      const auto each = [&](auto body) {
+        for (std::int64_t n = 0; n < rows; ++n)
+          for (std::int64_t i = 0; i < area; ++i) body(out[(n * shape.channels + c) * area + i]);
+      };
+      double mean = 0, variance = 0;
+      each([&](double& value) { mean += value; });
+      mean /= static_cast<double>(rows * area);
+      each([&](double& value) { variance += (value - mean) * (value - mean); });
+      variance /= static_cast<double>(rows * area);
+      outcome.batch_statistics[node.name + ".mean"].push_back(mean);
+      outcome.batch_statistics[node.name + ".variance"].push_back(variance);
+      if (norm == Norm::running) {
+        mean = tensor(node, ".running_mean")[c];
+        variance = tensor(node, ".running_var")[c];
+      }
+      const double factor = tensor(node, ".weight")[c] / std::sqrt(variance + spec.epsilon);
+      each([&](double& value) { value = (value - mean) * factor + tensor(node, ".bias")[c]; });
+    }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::Relu&) {
+    Numbers out = values[node.inputs[0].get()];
+    for (double& value : out) value = std::max(value, 0.0);
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::Dropout&) { return values[node.inputs[0].get()]; }
+  Numbers run(const Node& node, const op::Flatten&) { return values[node.inputs[0].get()]; }
+
+  Numbers run(const Node& node, const op::Add&) {
+    Numbers out = values[node.inputs[0].get()];
+    const Numbers& right = values[node.inputs[1].get()];
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += right[i];
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::SoftmaxCrossEntropy&) {
+    const std::int64_t classes = shape_of(node, 0).channels;
+    const Numbers& scores = outcome.scores = values[node.inputs[0].get()];
+    for (std::int64_t n = 0; n < rows; ++n) {
+      const std::int32_t label = batch.labels[n];
+      if (label < 0) continue;
+      double sum = 0;
+      std::int64_t highest = 0;
+      for (std::int64_t i = 0; i < classes; ++i) {
+        sum += std::exp(scores[n * classes + i]);
+        if (scores[n * classes + i] > scores[n * classes + highest]) highest = i;
+      }
+      outcome.loss_sum += std::log(sum) - scores[n * classes + label];
+      outcome.correct += highest == label ? 1 : 0;
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+Outcome run_reference(const Graph& graph, const State& state, const Batch& batch, Norm norm) {
+  Machine machine{graph, state, batch, norm, static_cast<std::int64_t>(batch.labels.size()), {}, {}};
+  for (const Node& node : graph.nodes)
+    machine.values.push_back(
+        std::visit([&](const auto& spec) { return machine.run(node, spec); }, node.operation));
+  return machine.outcome;
+}
+
+Numbers reference_gradient(const Graph& graph, State state, const Batch& batch,
+                           const std::string& parameter) {
+  constexpr double kStep = 1e-5;
+  Numbers gradient;
+  Numbers& values = state.at(parameter);
+  for (double& value : values) {
+    const double kept = value;
+    value = kept + kStep;
+    const double above = run_reference(graph, state, batch).loss_sum;
+    value = kept - kStep;
+    const double below = run_reference(graph, state, batch).loss_sum;
+    value = kept;
+    gradient.push_back((above - below) / (2 * kStep) / static_cast<double>(batch.labels.size()));
+  }
+  return gradient;
+}
+
+}  // namespace dlrun::runtime::test

@@ -1,0 +1,35 @@
+// An independent reference: runs a Graph (not fused) in double with plain loops, in plain layout, and takes
+// gradients by central differences. Slow and simple on purpose. Dropout is the identity here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/graph.hpp"
+
+namespace dlrun::runtime::test {
+
+using Numbers = std::vector<double>;
+using State = std::map<std::string, Numbers>;  // parameters by name, plain layout
+
+struct Batch {
+  std::vector<float> images;
+  std::vector<std::int32_t> labels;
+};
+
+struct Outcome {
+  double loss_sum = 0;
+  std::int64_t correct = 0;
+  Numbers scores;
+  State batch_statistics;  // "bn.mean", "bn.variance" (biased)
+};
+
+enum class Norm { batch, running };
+Outcome run_reference(const Graph& graph, const State& state, const Batch& batch, Norm norm = Norm::batch);
+
+// d(mean loss) / d(parameter), by central differences.
+Numbers reference_gradient(const Graph& graph, State state, const Batch& batch, const std::string& parameter);
+
+}  // namespace dlrun::runtime::test

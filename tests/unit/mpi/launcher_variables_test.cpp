@@ -1,0 +1,39 @@
+// What a rank must not inherit from an outer launcher, and what it keeps.
+#include <doctest/doctest.h>
+
+#include "src/agent/job_name.hpp"
+#include "src/agent/mpi_service.hpp"
+
+namespace dlrun::agent {
+
+TEST_CASE("an outer launcher's variables go, the user's tuning stays") {
+  Environment environment = Environment::from_entries(
+      {"PMI_FD=5", "PMI_RANK=0", "PMI_SIZE=2", "PMIX_NAMESPACE=x", "PMIX_SERVER_URI41=y",
+       "OMPI_COMM_WORLD_SIZE=2", "OMPI_MCA_ess=singleton", "OMPI_MCA_orte_local_daemon_uri=z",
+       "HYDI_CONTROL_FD=7", "MPI_LOCALNRANKS=2", "OMPI_MCA_btl=tcp,self", "UCX_TLS=tcp",
+       "MPIR_CVAR_DEBUG_SUMMARY=1", "SLURM_JOB_ID=3", "PATH=/bin"});
+  scrub_launcher_variables(environment);
+  CHECK(environment ==
+        Environment::from_entries({"OMPI_MCA_btl=tcp,self", "UCX_TLS=tcp", "MPIR_CVAR_DEBUG_SUMMARY=1",
+                                   "SLURM_JOB_ID=3", "PATH=/bin"}));
+}
+
+TEST_CASE("wiring overwrites what it must set and leaves the user's tuning") {
+  Environment environment = Environment::from_entries({"PMI_FD=5", "UCX_TLS=tcp"});
+  RankWiring wiring;
+  wiring.set = {{"PMI_FD", "9"}};
+  wiring.defaults = {{"UCX_TLS", "shm"}, {"A", "1"}};
+  apply(wiring, environment);
+  CHECK(environment == Environment::from_entries({"PMI_FD=9", "UCX_TLS=tcp", "A=1"}));
+}
+
+TEST_CASE("a job's name in its MPI is plain, bounded and differs by attempt") {
+  plan::Plan plan;
+  plan.job_id = "a/b c.7";
+  CHECK(job_name(plan) == "dlrun-a-b-c-7-1");
+  plan.attempt = 2;
+  plan.job_id = std::string(60, 'x') + "-77";
+  CHECK(job_name(plan) == "dlrun-" + std::string(37, 'x') + "-77-2");
+}
+
+}  // namespace dlrun::agent
