@@ -187,9 +187,7 @@ TEST_CASE("sourced for its prelude, the script starts nothing and leaves the env
   auto plan = plan_of(folder, {{"touch", "started"}});
   plan.prelude.setup = {"export FROM_SETUP=1"};
   const std::string script = write_script(folder, plan);
-  Ran ran = run_shell(folder, "bash -c 'source \"$0\" prelude; echo $FROM_SETUP' " + script);
-  CHECK(ran.out == "1\n");
-  ran = run_shell(folder, "DLRUN_PRELUDE_ONLY=1 bash -c 'source \"$0\"; echo $FROM_SETUP' " + script);
+  const Ran ran = run_shell(folder, "bash -c 'source \"$0\" prelude; echo $FROM_SETUP' " + script);
   CHECK(ran.out == "1\n");
   CHECK_FALSE(fs::exists(folder.path() / "started"));
 }

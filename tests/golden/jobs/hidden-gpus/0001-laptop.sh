@@ -1,7 +1,7 @@
 #!/bin/bash
 # Job hidden (hidden-1a2b), node 1 of 1: laptop
 # Written by dlrun. Run by hand, `bash THIS_FILE` does this node's part of the job without dlrun and ends when
-# its ranks end. dlrun's agent sources it for the prelude alone and starts the ranks itself, from the same plan.
+# its ranks end. dlrun's agent does `source THIS_FILE prelude` and starts the ranks itself, from the same plan.
 # shellcheck disable=SC1090,SC1091  # what the prelude sources is not here to be checked
 # shellcheck disable=SC2016,SC2317  # quoted values are meant as they stand; functions are called by name
 
@@ -9,9 +9,7 @@ dlrun_failed() {  # CODE WHAT
   echo "dlrun: laptop: exit code $1 from $2" >&2
   exit "$1"
 }
-if [[ ${1-} == prelude || -n ${DLRUN_PRELUDE_ONLY-} ]]; then
-  return 0 2>/dev/null || exit 0
-fi
+if [[ ${1-} == prelude ]]; then return 0; fi
 
 # What every rank of the job has in its environment.
 export DLRUN_ATTEMPT=1
