@@ -8,6 +8,10 @@ right_here=(
   ot    # a variable in tests
   nd    # n-dimensional
   fo    # as in fan-out
+  bu    # a word half typed, in a test of completions
+  ndoes # mistakes that tests make on purpose
+  paln
+  plian
 )
 # Recorded output of other programs and inputs with deliberate mistakes are not ours to correct.
 codespell --ignore-words-list "$(IFS=, && echo "${right_here[*]}")" \
