@@ -113,6 +113,13 @@ Json setup_context(const Plan& plan) {
   return out;
 }
 
+Json files_context(const Plan& plan) {
+  Json out = Json::array();
+  for (const auto& [name, text] : plan.files)
+    out.push_back({{"path", plan.run_directory + "/" + name}, {"text", text}});
+  return out;
+}
+
 Json checks_context(const Plan& plan, NodeIndex node) {
   Json out = Json::array();
   if (node.get() != 0) return out;  // once a job, not once a node
@@ -129,6 +136,7 @@ Json example() {
   plan.environment = {{"A", "a"}};
   plan.mpi = MpiProtocol::pmix;
   plan.checks = {{"c"}};
+  plan.files = {{"f", "f"}};
   plan.nodes = {{.index = NodeIndex(0), .host = HostName("h")}};
   for (int i = 0; i < 2; ++i) {
     RankPlan rank;
@@ -171,6 +179,8 @@ Json node_script_context(const Plan& plan, NodeIndex node) {
           {"rank_count", ranks.size()},
           {"ranks", std::move(ranks)},
           {"working_directory", plan.working_directory},
+          {"has_files", !plan.files.empty()},
+          {"files", files_context(plan)},
           {"checks", checks_context(plan, node)},
           {"mpi", std::move(mpi)},
           {"grace", fmt::format("{}", plan.limits.grace.count())}};

@@ -58,8 +58,8 @@ TEST_CASE("mistakes are found when the adapter is loaded, with place and nearest
         "a.yaml:3:15: env.A.if: fact 'rank.gpu' is not known\n  hint: did you mean 'rank.gpus'?");
   CHECK(refused("env: {A: {json: zebra}}\n")
             .starts_with("a.yaml:3:17: env.A.json: fact 'zebra' is not known\n"));
-  CHECK(refused("env: {A: {valeu: x}}\n") ==
-        "a.yaml:3:11: unknown key 'valeu' in 'env.A'\n  hint: did you mean 'value'?");
+  CHECK(refused("env: {A: {velue: x}}\n") ==
+        "a.yaml:3:11: unknown key 'velue' in 'env.A'\n  hint: did you mean 'value'?");
   CHECK(refused("env: {A: {value: x, json: node.hosts}}\n") ==
         "a.yaml:3:10: env.A needs either 'value' or 'json'");
   CHECK(refused("env: {A: '{{rank.index'}\n") == "a.yaml:3:10: env.A: '{{' is not closed: {{rank.index");
@@ -111,8 +111,8 @@ TEST_CASE("adapters: the first folder that has one wins; what is not known names
   CHECK(plan::find_adapter(plan::adapter_path({}, folder.path() / "user", folder.path() / "data"), "plain")
             ->summary == "the user's");
   CHECK(plan::find_adapter(path, "own").has_value());
-  CHECK(error_of(plan::find_adapter(path, "plian", "job.yaml:1:12")) ==
-        "job.yaml:1:12: framework 'plian' is not known\n  hint: did you mean 'plain'?");
+  CHECK(error_of(plan::find_adapter(path, "plani", "job.yaml:1:12")) ==
+        "job.yaml:1:12: framework 'plani' is not known\n  hint: did you mean 'plain'?");
   CHECK(error_of(plan::find_adapter(path, "liar"))
             .find("the adapter calls itself 'other' and its file 'liar'") != std::string::npos);
   CHECK(error_of(plan::find_adapter(plan::adapter_path({}, "", "/not/there"), "plain")) ==

@@ -120,6 +120,19 @@ TEST_CASE("the first rank that fails ends the others, and its code is the script
       folder,
       plan_of(folder, {{"sleep", "1000"}, {"bash", "-c", "exit 7"}, {"bash", "-c", "sleep 1000 & wait"}}));
   CHECK(ran.code == 7);
+  CHECK(ran.err == "dlrun: laptop: rank 1 ended with exit code 7\n");
+}
+
+TEST_CASE("the job's files are written where they are not there yet") {
+  const Folder folder;
+  auto plan = plan_of(folder, {{"cat", "run/hosts/list.txt", "run/have"}});
+  plan.run_directory = folder.path() / "run";
+  plan.files = {{"hosts/list.txt", "it's\n\"all\" here\n"}, {"have", "not written\n"}};
+  REQUIRE(make_directories(folder.path() / "run", Access::shared).has_value());
+  REQUIRE(replace_file(folder.path() / "run/have", "mine\n", Durability::none).has_value());
+  const Ran ran = run_by_hand(folder, plan);
+  CHECK(ran.code == 0);
+  CHECK(ran.out == "it's\n\"all\" here\nmine\n");
 }
 
 TEST_CASE("a rank that a signal kills counts as 128 and its number; one that cannot start as 127") {

@@ -55,8 +55,8 @@ TEST_CASE("a section tag or comment alone on its line leaves no line behind") {
 TEST_CASE("an unknown name is an error with its place, also where its branch is not taken") {
   CHECK(rendered("one\n  {{jbo.name}}", {{"job", {{"name", "x"}}}}) ==
         "t.tmpl:2:3: name 'jbo.name' is not known\n  hint: valid names: job");
-  CHECK(checked("{{#list}}{{nmae}}{{/list}}", {{"list", {{{"name", "x"}}}}}) ==
-        "t.tmpl:1:10: name 'nmae' is not known\n  hint: did you mean 'name'?");
+  CHECK(checked("{{#list}}{{naem}}{{/list}}", {{"list", {{{"name", "x"}}}}}) ==
+        "t.tmpl:1:10: name 'naem' is not known\n  hint: did you mean 'name'?");
   CHECK(checked("{{^yes}}{{zebra}}{{/yes}}", {{"yes", true}}).starts_with("t.tmpl:1:9: name 'zebra'"));
   CHECK(checked("{{#list}}{{/list}}", {{"list", Json::array()}}) ==
         "t.tmpl:1:1: the example of 'list' is empty");

@@ -57,6 +57,56 @@ rank_1() {  # worker 1
 
 dlrun_script=$(realpath -- "${BASH_SOURCE[0]}")
 cd -- /home/ann/jobs || dlrun_failed 74 'the working directory'
+
+# The job's files, written where they are not there yet.
+dlrun_file() {  # PATH TEXT
+  if [[ -e $1 ]]; then return; fi
+  { mkdir -p -- "${1%/*}" && printf %s "$2" >"$1.$$" && mv -- "$1.$$" "$1"; } || dlrun_failed 74 "$1"
+}
+dlrun_file /home/ann/runs/fashion-1a2b/train.json '{
+  "value": {
+    "name": "fashion",
+    "train": {
+      "model": "mnist-cnn",
+      "data": {
+        "format": "idx",
+        "dir": "/home/ann/jobs/data/fashion"
+      },
+      "batch": 64,
+      "epochs": 3,
+      "optimizer": {
+        "name": "sgd",
+        "lr": 0.05,
+        "momentum": 0.9
+      }
+    },
+    "checkpoint": {
+      "dir": "/home/ann/jobs/ckpt",
+      "every": "200steps",
+      "keep": 2
+    }
+  },
+  "sources": {
+    "": "job.yaml:1:1",
+    "/name": "job.yaml:1:7",
+    "/train": "job.yaml:6:3",
+    "/train/model": "job.yaml:6:10",
+    "/train/data": "job.yaml:7:9",
+    "/train/data/format": "job.yaml:7:18",
+    "/train/data/dir": "job.yaml:7:28",
+    "/train/batch": "job.yaml:8:10",
+    "/train/epochs": "job.yaml:9:11",
+    "/train/optimizer": "job.yaml:10:14",
+    "/train/optimizer/name": "job.yaml:10:21",
+    "/train/optimizer/lr": "job.yaml:10:30",
+    "/train/optimizer/momentum": "job.yaml:10:46",
+    "/checkpoint": "job.yaml:4:13",
+    "/checkpoint/dir": "job.yaml:4:19",
+    "/checkpoint/every": "job.yaml:4:32",
+    "/checkpoint/keep": "job.yaml:4:48"
+  }
+}
+'
 if [[ ${1-} == rank ]]; then "rank_$((0 + OMPI_COMM_WORLD_RANK))"; fi
 /opt/dlrun/bin/dlrun-train --check --config /home/ann/runs/fashion-1a2b/train.json || dlrun_failed "$?" 'the check: /opt/dlrun/bin/dlrun-train --check --config /home/ann/runs/fashion-1a2b/train.json'
 

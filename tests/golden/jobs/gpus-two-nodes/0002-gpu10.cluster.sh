@@ -66,9 +66,11 @@ cd -- /home/ann/jobs || dlrun_failed 74 'the working directory'
 # start and its end through a pipe. The first rank that fails ends the others; its exit code is the script's.
 exec {dlrun_pipe}<> <(:)
 dlrun_watch() {  # RANK
+  local err
+  exec {err}>&2 2>/dev/null  # bash's own lines about jobs go nowhere
   trap : HUP INT TERM  # the ranks end by these, then the watchers
   set -m
-  "rank_$1" </dev/null {dlrun_pipe}>&- &
+  "rank_$1" </dev/null 2>&"$err" {err}>&- {dlrun_pipe}>&- &
   echo "start $1 $!" >&"$dlrun_pipe"
   until wait "$!" || ! kill -0 "$!" 2>/dev/null; do :; done
   wait "$!"
@@ -105,7 +107,10 @@ while ((dlrun_left)); do
       ;;
     end)
       ((dlrun_left -= 1))
-      if ((dlrun_value)); then dlrun_stop "$dlrun_value"; fi
+      if ((dlrun_value && !dlrun_code)); then
+        echo "dlrun: gpu10.cluster: rank $dlrun_rank ended with exit code $dlrun_value" >&2
+        dlrun_stop "$dlrun_value"
+      fi
       ;;
   esac
 done
