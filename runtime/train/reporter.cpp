@@ -55,6 +55,8 @@ Result<void> Reporter::step(const StepReport& report) {
   recent_.add(report.totals, now - last_step_);
   epoch_.add(report.totals, now - last_step_);
   last_step_ = now;
+  if (!std::exchange(first_step_done_, true))
+    note(fmt::format("first step done {:.3f} s after the start of rank 0", Seconds(now - begin_).count()));
   if (now - last_sent_ >= (rank_ == 0 ? between_progress_of_rank_0 : between_progress_of_others)) {
     last_sent_ = now;
     control_.send(rank_ == 0 ? line(report, recent_) : Json{{"step", report.step}},

@@ -38,7 +38,9 @@ struct Window {
 
 class Reporter {
  public:
-  Reporter(ControlChannel control, int rank) : control_(std::move(control)), rank_(rank) {}
+  // `begin`: when the process started, for the time to the first step.
+  Reporter(ControlChannel control, int rank, Ticks begin)
+      : control_(std::move(control)), rank_(rank), begin_(begin) {}
 
   // Opens the files of rank 0 in `folder`.
   Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
@@ -62,6 +64,8 @@ class Reporter {
 
   ControlChannel control_;
   int rank_;
+  Ticks begin_;
+  bool first_step_done_ = false;
   RunLength length_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;

@@ -198,6 +198,8 @@ class Agent {
 
   Result<Environment> environment_of(const plan::RankPlan& rank, const RankWiring& wiring) const {
     Environment environment = environment_;
+    for (const auto& [name, value] : rank.defaults)
+      if (!environment.find(name)) environment.set(name, value);
     environment.merge(slice_->plan.environment);
     environment.merge(rank.environment);
     environment.set("DLRUN_CONTROL", control_path());

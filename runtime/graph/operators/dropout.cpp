@@ -1,5 +1,7 @@
 // Dropout. Which elements survive is a function of seed, step, layer, rank and element alone: no state is
 // kept, backward draws the same numbers again, and a resumed run repeats the same bits.
+#include "runtime/graph/operators/dropout.hpp"
+
 #include <cstring>
 
 #include "runtime/graph/plan.hpp"
@@ -15,8 +17,8 @@ class Dropout final : public Operator {
       : in_(plan.input()),
         out_(plan.output()),
         probability_(spec.probability),
-        key_(random_key({plan.options().seed, hash_text("dropout"),
-                         static_cast<std::uint64_t>(plan.options().rank), plan.index()})) {
+        options_(plan.options()),
+        layer_(dropouts_before(plan)) {
     plan.set_layout(out_, in_.desc, in_.precision, in_.extents);
     if (!in_.needs_gradient()) return;
     gradient_ = in_.gradients[plan.claim_gradient()];
@@ -36,16 +38,31 @@ class Dropout final : public Operator {
   }
 
  private:
-  kernels::DropoutRule rule(const Run& run) const { return {random_key({key_, run.step}), probability_}; }
+  static std::size_t dropouts_before(Plan& plan) {
+    std::size_t count = 0;
+    for (std::size_t node = 0; node < plan.index(); ++node)
+      if (std::holds_alternative<op::Dropout>(plan.graph().nodes[node].operation)) ++count;
+    return count;
+  }
+  kernels::DropoutRule rule(const Run& run) const {
+    return dropout_rule(options_, layer_, run.step, probability_);
+  }
 
   Tensor& in_;
   Tensor& out_;
   float probability_;
-  std::uint64_t key_;
+  EngineOptions options_;
+  std::size_t layer_;
   Buffer* gradient_ = nullptr;
 };
 
 }  // namespace
+
+kernels::DropoutRule dropout_rule(const EngineOptions& options, std::size_t layer, std::uint64_t step,
+                                  float probability) {
+  const auto rank = static_cast<std::uint64_t>(options.rank);
+  return {random_key({options.seed, hash_text("dropout"), rank, layer, step}), probability};
+}
 
 Made make_operator(Plan& plan, const op::Dropout& spec) {
   return std::make_unique<Dropout>(plan, spec);

@@ -92,7 +92,7 @@ TEST_CASE("ranks that do not find each other are an error, not as many worlds of
   WorldSpec spec = program({0, 0}, {});
   spec.argv = {COMM_PROGRAM};
   spec.mpi = plan::MpiProtocol::none;
-  spec.environment = {{"DLRUN_COMM", FLAVOUR_CHOICE}};
+  spec.environment = {{"DLRUN_COMM", FLAVOUR_CHOICE}, {"OMPI_MCA_ess_singleton_isolated", "1"}};
   const WorldEnd end = run_world(spec);
   CHECK(end.output.find(FLAVOUR_NAME " came up as a world of 1 where DLRUN_SIZE promises 2") !=
         std::string::npos);

@@ -22,7 +22,8 @@ TEST_CASE("CRC-32C has its well-known check value") {
 TEST_CASE("a record is framed with masked checksums") {
   const std::string hello = from_hex("0500000000000000eab2043e68656c6c6fbb1f1c19");
   CHECK(frame_record("hello") == hello);
-  const auto records = parse_records(hello + hello, "x");
+  const std::string twice = hello + hello;
+  const auto records = parse_records(twice, "x");
   REQUIRE(records.has_value());
   CHECK(*records == std::vector<std::string_view>{"hello", "hello"});
 }

@@ -52,8 +52,8 @@ struct Job {
   void rank(Communicator& comm, Outcome& out) {
     FakeEngine engine(small_shape, spec.batch);
     engine.poison_after = poison_after;
-    Reporter reporter(ControlChannel::open("", comm.rank()),
-                      comm.rank() == 0 ? 99 : comm.rank());  // 99: quiet
+    Reporter reporter(ControlChannel::open("", comm.rank()), comm.rank() == 0 ? 99 : comm.rank(),
+                      {});  // 99: quiet
     const auto files = real_file_system();
     std::unique_ptr<Checkpointing> checkpoints;
     std::optional<LoadedCheckpoint> chosen;

@@ -1,0 +1,189 @@
+// Whole models and single operators against PyTorch: same weights, images, labels and dropout mask; then the
+// losses, the running statistics and every gradient are compared by pytorch_oracle.py. Python and its torch
+// must be there: without them these tests fail.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "fixture.hpp"
+#include "runtime/graph/operators/dropout.hpp"
+#include "runtime/models/models.hpp"
+#include "src/base/json.hpp"
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+using namespace dlrun::runtime::test;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("dlrun-oracle-{}", ::getpid())) {
+    std::filesystem::create_directory(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  template <class T>
+  void write(const std::string& name, const std::vector<T>& values) const {
+    std::ofstream file(path_ / name, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(values.data()),
+               static_cast<std::streamsize>(values.size() * sizeof(T)));
+    REQUIRE(file.good());
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Json describe(const Node& node) {
+  Json inputs = Json::array();
+  for (const Value value : node.inputs) inputs.push_back(value.get());
+  Json json = {{"kind", operation_name(node.operation)},
+               {"name", node.name},
+               {"inputs", inputs},
+               {"shape", {node.shape.channels, node.shape.height, node.shape.width}}};
+  std::visit(
+      [&json](const auto& spec) {
+        if constexpr (requires { spec.stride; }) {
+          json["stride"] = spec.stride;
+          json["padding"] = spec.padding;
+        }
+        if constexpr (requires { spec.window; }) json["window"] = spec.window;
+        if constexpr (requires { spec.epsilon; }) {
+          json["epsilon"] = spec.epsilon;
+          json["momentum"] = spec.momentum;
+        }
+      },
+      node.operation);
+  return json;
+}
+
+const char* role_name(TensorInfo::Role role) {
+  return role == TensorInfo::Role::parameter ? "parameter" : "statistic";
+}
+
+// What the model's dropout layer multiplies each element by in step 17.
+void write_dropout_mask(const Folder& folder, const Graph& graph, std::int64_t rows, Precision precision) {
+  for (const Node& node : graph.nodes) {
+    const auto* spec = std::get_if<op::Dropout>(&node.operation);
+    if (spec == nullptr) continue;
+    std::vector<float> mask(static_cast<std::size_t>(rows * node.shape.elements()), 1.0F);
+    REQUIRE(mask.size() % 16 == 0);
+    kernels::dropout({mask.data(), Precision::f32}, {mask.data(), Precision::f32}, 0, mask.size(),
+                     dropout_rule({.batch = rows, .precision = precision}, 0, 17, spec->probability));
+    folder.write("mask", mask);
+  }
+}
+
+enum class Weights { initial, scrambled };
+
+void check_against_pytorch(const Graph& graph, const Batch& batch, Precision precision, double tolerance,
+                           Weights weights) {
+  const Folder folder;
+  const auto rows = static_cast<std::int64_t>(batch.labels.size());
+  const auto engine = engine_for(graph, rows, precision);
+  if (weights == Weights::scrambled) scramble(*engine);
+  put(*engine, batch);
+  Json job = {{"batch", rows},
+              {"precision", precision == Precision::bf16 ? "bf16" : "f32"},
+              {"nodes", Json::array()},
+              {"tensors", Json::array()}};
+  for (const Node& node : graph.nodes) job["nodes"].push_back(describe(node));
+  for (const TensorInfo& info : engine->tensors()) {
+    if (info.role == TensorInfo::Role::momentum) continue;
+    job["tensors"].push_back({{"name", info.name}, {"shape", info.shape}, {"role", role_name(info.role)}});
+    folder.write("state." + info.name, read(*engine, info.name));
+  }
+  folder.write("images", batch.images);
+  folder.write("labels", batch.labels);
+  job["evaluation loss"] = engine->evaluate_batch().loss_sum;
+  job["training loss"] = engine->train_batch(17, nullptr).loss_sum;
+  for (const auto& [name, gradient] : gradients_of(*engine))
+    folder.write("gradient." + name, std::vector<float>(gradient.begin(), gradient.end()));
+  for (const TensorInfo& info : engine->tensors())
+    if (info.role == TensorInfo::Role::statistic)
+      folder.write("after." + info.name, read(*engine, info.name));
+  write_dropout_mask(folder, graph, rows, precision);
+  std::ofstream(folder.path() / "graph.json") << to_text(job);
+  const std::string command = fmt::format("/usr/bin/python3 {}/pytorch_oracle.py {} {}", TEST_DATA_DIR,
+                                          folder.path().string(), tolerance);
+  CHECK(std::system(command.c_str()) == 0);
+}
+
+// f32: the two sum in another order. A whole ResNet has a million ReLUs, and one of them whose input is 0 but
+// for rounding may fall to the other side. bf16 is held to PyTorch's own bf16 (see the script).
+constexpr double kTight = 2e-4, kOneReluApart = 2e-2, kRounded = 3e-2;
+
+template <class Middle>
+void check_operator(const InputShape& input, const Middle& middle) {
+  GraphBuilder g("test", input);
+  Value x = g.convolution("first", g.input(), {.filters = 16, .kernel = 3, .padding = 1});
+  x = middle(g, x);
+  g.softmax_cross_entropy(g.fully_connected("last", x, input.classes));
+  const Graph graph = finished(std::move(g));
+  const Batch batch = random_batch(input, 6);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Weights::scrambled);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Weights::scrambled);
+}
+
+}  // namespace
+
+TEST_CASE("mnist-cnn is PyTorch's, loss and every gradient") {
+  const Graph graph = *mnist_cnn({1, 28, 28, 10});
+  Batch batch = random_batch({1, 28, 28, 10}, 8);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Weights::initial);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Weights::scrambled);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Weights::initial);
+  batch.labels[3] = -1;
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Weights::initial);
+}
+
+TEST_CASE("resnet18-cifar is PyTorch's, loss, running statistics and every gradient") {
+  const Graph graph = *resnet18_cifar({3, 32, 32, 10});
+  const Batch batch = random_batch({3, 32, 32, 10}, 8);
+  check_against_pytorch(graph, batch, Precision::f32, kOneReluApart, Weights::initial);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Weights::initial);
+}
+
+TEST_CASE("convolution is PyTorch's") {
+  check_operator({3, 9, 8, 5}, [](GraphBuilder& g, Value x) {
+    return g.convolution("middle", x, {.filters = 32, .kernel = 5, .stride = 2, .padding = 2});
+  });
+  check_operator({3, 9, 8, 5}, [](GraphBuilder& g, Value x) {
+    return g.relu(g.convolution("middle", x, {.filters = 16, .kernel = 1, .bias = Bias::none}));
+  });
+}
+
+TEST_CASE("max pooling is PyTorch's, ties included") {
+  const auto pool = [](const op::MaxPool& spec) {
+    return [spec](GraphBuilder& g, Value x) { return g.max_pool(g.relu(x), spec); };  // zeros are ties
+  };
+  check_operator({3, 9, 8, 5}, pool({.window = 2, .stride = 2}));
+  check_operator({3, 9, 8, 5}, pool({.window = 3, .stride = 2, .padding = 1}));
+  check_operator({3, 9, 8, 5}, [](GraphBuilder& g, Value x) { return g.relu(g.max_pool(x, {})); });
+}
+
+TEST_CASE("average pooling is PyTorch's") {
+  check_operator({3, 9, 8, 5}, [](GraphBuilder& g, Value x) { return g.global_average_pool(x); });
+}
+
+TEST_CASE("fully connected is PyTorch's") {
+  check_operator({3, 6, 5, 5}, [](GraphBuilder& g, Value x) {
+    return g.relu(g.fully_connected("middle", g.flatten(x), 48));
+  });
+}
+
+TEST_CASE("batch norm is PyTorch's") {
+  check_operator({3, 9, 8, 5}, [](GraphBuilder& g, Value x) { return g.relu(g.batch_norm("bn", x)); });
+  check_operator({3, 9, 8, 5}, [](GraphBuilder& g, Value x) { return g.batch_norm("bn", x); });
+}
+
+TEST_CASE("residual addition is PyTorch's") {
+  check_operator({3, 6, 5, 5}, [](GraphBuilder& g, Value x) {
+    return g.relu(
+        g.add(g.batch_norm("bn", g.convolution("middle", x, {.filters = 16, .kernel = 3, .padding = 1})), x));
+  });
+}
