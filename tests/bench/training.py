@@ -87,13 +87,10 @@ class Watch:
         return found
 
     def kind(self, pid):
-        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        name = words[0].rsplit(b"/", 1)[-1]
-        if name == b"dlrun-train":
-            return "rank"
-        if name == b"dlrun":
-            return "agent" if words[1] == b"agent" else "head"
-        return None
+        program = pathlib.Path(f"/proc/{pid}/exe").readlink().name  # what runs, whatever its command line calls it
+        if program == "dlrun":
+            return "agent" if b"agent" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2] else "head"
+        return "rank" if program == "dlrun-train" else None
 
     def look(self, pid):
         try:
