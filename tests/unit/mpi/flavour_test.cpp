@@ -101,6 +101,7 @@ TEST_CASE("ranks that do not find each other are an error, not as many worlds of
 TEST_CASE("MPI_Abort's code comes through and the job ends") {
   const WorldEnd end = run_world(program({0, 0}, {"abort", "7"}));
   CHECK(end.abort_code == 7);
+  CHECK(end.abort_reason == "called MPI_Abort with code 7");
   CHECK(end.ranks[0].code != 0);
   CHECK(shared_files(end).empty());
 }

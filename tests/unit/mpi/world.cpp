@@ -91,8 +91,8 @@ class Node {
     return {.connected = [this](Rank r) { tell("connected", r); },
             .finalized = [this](Rank r) { tell("finalized", r); },
             .aborted =
-                [this](Rank, int code, const std::string&) {
-                  head_->send({.header = {{"type", "aborted"}, {"code", code}}});
+                [this](Rank, int code, const std::string& reason) {
+                  head_->send({.header = {{"type", "aborted"}, {"code", code}, {"reason", reason}}});
                 },
             .exchange =
                 [this](const std::string& key, std::string blob) {
@@ -231,6 +231,7 @@ class Head {
     if (type == "exchange") join(node, message);
     if (type == "aborted") {
       end_.abort_code = message.header["code"].get<int>();
+      end_.abort_reason = message.header["reason"].get<std::string>();
       kill_all();
     }
     if (type == "exited") {
