@@ -1,4 +1,5 @@
 // dlrun-train: one rank of a training. Reads its arguments and job, then hands over to the session.
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ int check(const dlrun::runtime::TrainSpec& spec) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto begin = std::chrono::steady_clock::now();
   const auto arguments = dlrun::runtime::parse_arguments({argv + 1, argv + argc});
   if (!arguments) return fail_with(arguments.error());
   if (arguments->action == Arguments::Action::help) return fmt::print("{}", dlrun::runtime::help_text()), 0;
@@ -36,5 +38,5 @@ int main(int argc, char** argv) {
   const auto spec = dlrun::runtime::read_train_spec_file(arguments->config);
   if (!spec) return fail_with(spec.error());
   if (arguments->action == Arguments::Action::check) return check(*spec);
-  return dlrun::runtime::run_session(*spec, dlrun::Environment::of_this_process());
+  return dlrun::runtime::run_session(*spec, dlrun::Environment::of_this_process(), begin);
 }

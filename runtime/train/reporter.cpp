@@ -8,7 +8,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::uint64_t steps_a_line = 50;  // of metrics.jsonl
+constexpr std::uint64_t steps_a_line = 50;  // of metrics.jsonl, which also has the first step
 constexpr Seconds between_progress_of_rank_0{0.25}, between_progress_of_others{1};
 
 double wall_seconds() {
@@ -46,7 +46,8 @@ Json Reporter::line(const StepReport& report, const Window& window) const {
               {"loss", rounded(window.totals.loss(), 1e6)},
               {"accuracy", rounded(window.totals.accuracy(), 1e6)},
               {"images_per_s", rounded(window.images_per_second(), 10)},
-              {"learning_rate", rounded(report.learning_rate, 1e9)}};
+              {"learning_rate", rounded(report.learning_rate, 1e9)},
+              {"time", rounded(wall_seconds(), 1e3)}};
 }
 
 Result<void> Reporter::step(const StepReport& report) {
@@ -54,18 +55,23 @@ Result<void> Reporter::step(const StepReport& report) {
   recent_.add(report.totals, now - last_step_);
   epoch_.add(report.totals, now - last_step_);
   last_step_ = now;
+  if (!std::exchange(first_step_done_, true))
+    note(fmt::format("first step done {:.3f} s after the start of rank 0", Seconds(now - begin_).count()));
   if (now - last_sent_ >= (rank_ == 0 ? between_progress_of_rank_0 : between_progress_of_others)) {
     last_sent_ = now;
     control_.send(rank_ == 0 ? line(report, recent_) : Json{{"step", report.step}},
                   ControlChannel::Importance::progress);
   }
-  return report.step % steps_a_line == 0 ? write_window(report) : Result<void>{};
+  return report.step == 1 || report.step % steps_a_line == 0 ? write_window(report) : Result<void>{};
 }
 
-Result<void> Reporter::write(const Json& line, std::span<const Scalar> scalars) {
+Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
   if (!metrics_ || !events_) return {};
+  const double now = wall_seconds();
+  const auto step = line["step"].get<std::uint64_t>();
+  line["time"] = rounded(now, 1e3);
   TRY(metrics_->write(line));
-  return events_->write(line["step"].get<std::uint64_t>(), wall_seconds(), scalars);
+  return events_->write(step, now, scalars);
 }
 
 Result<void> Reporter::write_window(const StepReport& report) {

@@ -38,7 +38,9 @@ struct Window {
 
 class Reporter {
  public:
-  Reporter(ControlChannel control, int rank) : control_(std::move(control)), rank_(rank) {}
+  // `begin`: when the process started, for the time to the first step.
+  Reporter(ControlChannel control, int rank, Ticks begin)
+      : control_(std::move(control)), rank_(rank), begin_(begin) {}
 
   // Opens the files of rank 0 in `folder`.
   Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
@@ -58,10 +60,12 @@ class Reporter {
  private:
   Json line(const StepReport& report, const Window& window) const;
   Result<void> write_window(const StepReport& report);
-  Result<void> write(const Json& line, std::span<const Scalar> scalars);
+  Result<void> write(Json line, std::span<const Scalar> scalars);
 
   ControlChannel control_;
   int rank_;
+  Ticks begin_;
+  bool first_step_done_ = false;
   RunLength length_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;

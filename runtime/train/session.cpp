@@ -50,13 +50,17 @@ Result<std::filesystem::path> metrics_folder(const TrainSpec& spec, const Enviro
 
 class Session {
  public:
-  Session(const TrainSpec& spec, const Environment& environment)
-      : spec_(spec), environment_(environment), stop_request_(environment.get("DLRUN_CHECKPOINT_REQUEST")) {}
+  Session(const TrainSpec& spec, const Environment& environment, Ticks begin)
+      : spec_(spec),
+        environment_(environment),
+        begin_(begin),
+        stop_request_(environment.get("DLRUN_CHECKPOINT_REQUEST")) {}
 
   Result<Ending> run() {
     TRY(prepare(spec_, environment_, prepared_));
     Communicator& comm = *prepared_.comm;
-    reporter_.emplace(ControlChannel::open(environment_.get("DLRUN_CONTROL"), comm.rank()), comm.rank());
+    reporter_.emplace(ControlChannel::open(environment_.get("DLRUN_CONTROL"), comm.rank()), comm.rank(),
+                      begin_);
     TRY(check_agreement(spec_, prepared_));
     const Position start = TRY(carry_on());
     if (comm.rank() == 0) TRY(reporter_->open_files(TRY(metrics_folder(spec_, environment_)), start.step));
@@ -92,15 +96,22 @@ class Session {
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
     const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));
-    if (chosen)
-      reporter_->note(fmt::format("carrying on from {}: step {}, epoch {}, {} of {} samples seen",
-                                  (spec_.checkpoint.folder / chosen->name).string(), start.step,
-                                  start.epoch + 1, start.seen, prepared_.data.train.count));
+    if (chosen) announce((spec_.checkpoint.folder / chosen->name).string(), start);
     return start;
+  }
+
+  void announce(const std::string& checkpoint, const Position& start) {
+    if (!spec_.benchmark && start.epoch >= spec_.epochs)
+      reporter_->note(
+          fmt::format("already finished: {} holds {} epochs, {} steps", checkpoint, start.epoch, start.step));
+    else
+      reporter_->note(fmt::format("carrying on from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
+                                  start.step, start.epoch + 1, start.seen, prepared_.data.train.count));
   }
 
   const TrainSpec& spec_;
   const Environment& environment_;
+  Ticks begin_;
   StopRequest stop_request_;
   std::unique_ptr<FileSystem> files_ = real_file_system();
   Prepared prepared_;
@@ -115,9 +126,9 @@ void print_error(const Error& error) {
   std::fflush(stderr);
 }
 
-int run_session(const TrainSpec& spec, const Environment& environment) {
+int run_session(const TrainSpec& spec, const Environment& environment, Ticks begin) {
   watch_stop_signals();
-  Session session(spec, environment);
+  Session session(spec, environment, begin);
   const auto ending = session.run();
   if (!ending) return session.fail_all(ending.error());
   if (*ending == Ending::finished) return to_int(ExitCode::done);

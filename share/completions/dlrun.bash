@@ -3,13 +3,15 @@
 
 # What may follow "dlrun COMMAND".
 _dlrun_flags() {
+  local common='--color --quiet --verbose --json --help'
   case $1 in
-    allocation) echo '--json --scheduler --allocation --help' ;;
-    frameworks) echo '--json --framework-dir --help' ;;
-    plan | run)
-      echo '--nodes --gpus-per-node --tasks-per-node --cpus-per-task --set --run-dir --mpi --no-bind --allocation' \
-        '--scheduler --framework --framework-dir --quiet --verbose --color --json --version --help'
-      if [[ $1 == plan ]]; then echo '--scripts --explain'; fi
+    none) echo '--version' "$(_dlrun_flags run)" ;;
+    allocation) echo "--scheduler $common" ;;
+    frameworks) echo "--framework-dir $common" ;;
+    plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
+    run)
+      echo '--framework --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --mpi --no-bind --set --run-dir' \
+        '--allocation --scheduler --framework-dir' "$common"
       ;;
   esac
 }
@@ -20,7 +22,7 @@ _dlrun_frameworks() {
 }
 
 _dlrun() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=run word
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=none word
   COMPREPLY=()
 
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -36,17 +38,18 @@ _dlrun() {
     --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
     --run-dir | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
     --allocation) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
-    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --set | --scheduler) return 0 ;;
+    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --name | --set | --scheduler) return 0 ;;
     frameworks) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;
   esac
 
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_flags "$command")" -- "$current")
-  elif [[ $command == run || $command == plan ]]; then
+  elif [[ $command != allocation && $command != frameworks ]]; then
     mapfile -t COMPREPLY < <(
-      compgen -d -- "$current"
-      compgen -f -X '!*.y?(a)ml' -- "$current"
-      if ((COMP_CWORD == 1)); then compgen -W 'run plan allocation frameworks' -- "$current"; fi
+      compgen -d -- "$current" || true # nothing to offer is no failure
+      compgen -f -X '!*.yaml' -- "$current" || true
+      compgen -f -X '!*.yml' -- "$current" || true
+      if ((COMP_CWORD == 1)); then compgen -W 'run plan allocation frameworks' -- "$current" || true; fi
     )
   fi
 }

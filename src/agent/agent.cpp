@@ -1,16 +1,14 @@
 #include "src/agent/agent.hpp"
 
+#include <algorithm>
 #include <csignal>
-#include <map>
 
-#include <poll.h>
+#include <unistd.h>
 
-#include "src/agent/binding.hpp"
 #include "src/agent/control_server.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/prelude.hpp"
-#include "src/agent/rank_end.hpp"
-#include "src/agent/rank_process.hpp"
+#include "src/agent/ranks.hpp"
 #include "src/agent/scratch.hpp"
 #include "src/agent/strays.hpp"
 #include "src/agent/supervisor.hpp"
@@ -34,7 +32,7 @@ class Agent {
         head_(loop_, UniqueFd(in), UniqueFd(out),
               {.message = [this](Message message) { on_message(message); },
                .closed = [this](const std::string&) { on_head_gone(); },
-               .drained = [this] { set_output(Flow::on); }}) {}
+               .drained = [this] { ranks_.set_output(Ranks::Flow::on); }}) {}
 
   int run() {
     if (auto ready = prepare_process(); !ready) return give_up(ready.error()), finish();
@@ -43,13 +41,6 @@ class Agent {
   }
 
  private:
-  enum class Flow { on, off };
-  struct RankState {
-    plan::RankPlan plan;
-    std::unique_ptr<RankProcess> process;
-    RankEnd end;  // what its MPI has told us
-  };
-
   // The head.
 
   void send(Json header, std::string body = {}) { head_.send({std::move(header), std::move(body)}); }
@@ -124,7 +115,7 @@ class Agent {
                         Supervisor::Policy{.grace = slice_->plan.limits.grace});
     scrub_launcher_variables(environment_);
     TRY(start_services());
-    for (const plan::RankPlan& rank : slice_->plan.ranks) ranks_.push_back({rank, nullptr, {}});
+    ranks_.add(*slice_);
     return slice_->plan.prelude.empty() ? start_ranks() : start_prelude();
   }
 
@@ -158,9 +149,13 @@ class Agent {
   }
 
   Result<void> start_ranks() {
-    TRY(read_cores());
-    for (RankState& rank : ranks_) TRY(start_rank(rank));
-    return {};
+    return ranks_.start({&*slice_, environment_, control_path(), mpi_.get()},
+                        [this](const RankState& rank, const std::vector<int>& processors) {
+                          send({{"type", "started"},
+                                {"rank", rank.plan.rank.get()},
+                                {"pid", rank.process->pid()},
+                                {"processors", processors}});
+                        });
   }
 
   Result<void> start_services() {
@@ -173,8 +168,14 @@ class Agent {
                                   .log = [this](const std::string& line) { log(line); }}));
     mpi_ = TRY(make_mpi_service(
         *slice_, scratch_->path().string(), loop_,
-        {.connected = [this](Rank rank) { state_of(rank).end.joined_mpi = true; },
-         .finalized = [this](Rank rank) { state_of(rank).end.left_mpi = true; },
+        {.connected =
+             [this](Rank rank) {
+               if (RankState* state = ranks_.find(rank)) state->end.joined_mpi = true;
+             },
+         .finalized =
+             [this](Rank rank) {
+               if (RankState* state = ranks_.find(rank)) state->end.left_mpi = true;
+             },
          .aborted = [this](Rank rank, int code, const std::string& reason) { on_abort(rank, code, reason); },
          .exchange =
              [this](const std::string& key, std::string blob) {
@@ -187,64 +188,7 @@ class Agent {
   std::string environment_file() const { return (scratch_->path() / "environment").string(); }
   std::string control_path() const { return (scratch_->path() / "control").string(); }
 
-  Result<void> read_cores() {
-    for (const plan::RankPlan& rank : slice_->plan.ranks)
-      if (rank.cpus) {
-        cores_ = TRY(usable_cores());
-        return {};
-      }
-    return {};
-  }
-
-  Result<Environment> environment_of(const plan::RankPlan& rank, const RankWiring& wiring) const {
-    Environment environment = environment_;
-    environment.merge(slice_->plan.environment);
-    environment.merge(rank.environment);
-    environment.set("DLRUN_CONTROL", control_path());
-    environment.set("DLRUN_CHECKPOINT_REQUEST", plan::checkpoint_request_path(slice_->plan));
-    apply(wiring, environment);
-    return environment;
-  }
-
-  Result<void> start_rank(RankState& rank) {
-    const RankWiring wiring = mpi_ ? TRY(mpi_->wire(rank.plan.rank)) : RankWiring{};
-    std::vector<int> inherited;
-    for (const UniqueFd& fd : wiring.child_fds) inherited.push_back(fd.get());
-    RankProcess::Start start{.environment = TRY(environment_of(rank.plan, wiring)),
-                             .working_directory = slice_->plan.working_directory,
-                             .log_path = plan::rank_log_path(slice_->plan, rank.plan),
-                             .inherited_fds = inherited,
-                             .processors = {}};
-    if (rank.plan.cpus) start.processors = TRY(processors_of(cores_, *rank.plan.cpus));
-    auto process = RankProcess::start(
-        rank.plan, start, loop_,
-        {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
-         .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }});
-    if (!process) {
-      process.error().where = describe(rank.plan);
-      return fail(process.error());
-    }
-    rank.process = std::move(*process);
-    if (mpi_) mpi_->started(rank.plan.rank);
-    send({{"type", "started"},
-          {"rank", rank.plan.rank.get()},
-          {"pid", rank.process->pid()},
-          {"processors", start.processors}});
-    return {};
-  }
-
-  static std::string describe(const plan::RankPlan& rank) {
-    return fmt::format("{} {}", rank.role, rank.task_index);
-  }
-
   // The ranks.
-
-  RankState& state_of(Rank rank) {
-    for (RankState& state : ranks_)
-      if (state.plan.rank == rank) return state;
-    return ranks_.front();  // the services only speak of ranks that they were asked to wire
-  }
-  int member_of(const RankState& rank) const { return static_cast<int>(&rank - ranks_.data()); }
 
   void on_lines(Rank rank, Stream stream, const std::vector<std::string>& lines) {
     if (head_gone_) return;
@@ -252,23 +196,13 @@ class Agent {
     for (const std::string& line : lines) body += line + "\n";
     send({{"type", "output"}, {"rank", rank.get()}, {"stream", stream == Stream::out ? "out" : "err"}},
          std::move(body));
-    if (head_.queued() > kMostQueued) set_output(Flow::off);
-  }
-
-  void set_output(Flow flow) {
-    for (RankState& rank : ranks_) {
-      if (!rank.process) continue;
-      flow == Flow::on ? rank.process->resume_output() : rank.process->pause_output();
-    }
+    if (head_.queued() > kMostQueued) ranks_.set_output(Ranks::Flow::off);
   }
 
   void on_child_ended() {
-    std::vector<pid_t> own;
-    for (RankState& rank : ranks_) {
-      if (!rank.process) continue;
-      if (rank.process->try_reap()) on_rank_ended(rank);
-      if (rank.process->running()) own.push_back(rank.process->pid());
-    }
+    for (RankState& rank : ranks_.all())
+      if (rank.process && rank.process->try_reap()) on_rank_ended(rank);
+    std::vector<pid_t> own = ranks_.pids();
     if (prelude_ && prelude_->running()) own.push_back(prelude_->pid());
     reap_orphans(own);
     if (strays_) return strays_->child_ended();
@@ -286,20 +220,26 @@ class Agent {
     rank.end.mpi = mpi_ != nullptr && slice_->world_size() > 1;
     if (auto failure = judge(rank.end, status))
       rank_failed(rank, failure->code, failure->reason, Supervisor::Urgency::polite);
-    apply(supervisor_->on(Supervisor::Gone{member_of(rank)}, ticks()));
+    apply(supervisor_->on(Supervisor::Gone{rank.member}, ticks()));
   }
 
-  void on_abort(Rank rank, int code, const std::string& reason) {
-    rank_failed(state_of(rank), code == 0 ? 1 : code, reason, Supervisor::Urgency::now);
+  // `said` is the library's own text: "N/A" from Open MPI.
+  void on_abort(Rank rank, int code, const std::string& said) {
+    RankState* state = ranks_.find(rank);
+    if (state == nullptr) return;
+    const std::string reason =
+        fmt::format("called MPI_Abort({}){}", code, said.empty() || said == "N/A" ? "" : ": " + said);
+    rank_failed(*state, code == 0 ? 1 : code, reason, Supervisor::Urgency::now);
   }
 
   void on_log_failed(Rank rank, const Error& error) {
-    rank_failed(state_of(rank), to_int(ExitCode::io), error.what, Supervisor::Urgency::polite);
+    if (RankState* state = ranks_.find(rank))
+      rank_failed(*state, to_int(ExitCode::io), error.what, Supervisor::Urgency::polite);
   }
 
   void rank_failed(RankState& rank, int code, const std::string& reason, Supervisor::Urgency urgency) {
     send({{"type", "failed"}, {"rank", rank.plan.rank.get()}, {"code", code}, {"reason", reason}});
-    apply(supervisor_->on(Supervisor::Failed{{member_of(rank), code, reason}, urgency}, ticks()));
+    apply(supervisor_->on(Supervisor::Failed{{rank.member, code, reason}, urgency}, ticks()));
   }
 
   // The end.
@@ -318,8 +258,7 @@ class Agent {
   void signal_all(int number) {
     send({{"type", "signalled"}, {"signal", number}});
     if (prelude_) prelude_->signal(number);
-    for (const RankState& rank : ranks_)
-      if (rank.process) rank.process->signal(number);
+    ranks_.signal(number);
     if (number == SIGKILL)
       for (const pid_t pid : descendants()) ::kill(pid, SIGKILL);
   }
@@ -331,8 +270,7 @@ class Agent {
   }
 
   void all_gone(const std::vector<pid_t>& strays) {
-    for (RankState& rank : ranks_)
-      if (rank.process) rank.process->close_output();
+    ranks_.close_output();
     mpi_.reset();
     control_.reset();
     done_ = true;
@@ -356,17 +294,13 @@ class Agent {
     if (any_running()) stop("polite");
   }
 
-  bool any_running() const {
-    if (prelude_ && prelude_->running()) return true;
-    return std::any_of(ranks_.begin(), ranks_.end(),
-                       [](const RankState& rank) { return rank.process && rank.process->running(); });
-  }
+  bool any_running() const { return (prelude_ && prelude_->running()) || ranks_.any_running(); }
 
   // Ranks that will never be started are gone.
   void nothing_to_run() {
-    for (const RankState& rank : ranks_)
-      if (!rank.process) apply(supervisor_->on(Supervisor::Gone{member_of(rank)}, ticks()));
-    if (ranks_.empty()) end_strays();
+    for (const RankState& rank : ranks_.all())
+      if (!rank.process) apply(supervisor_->on(Supervisor::Gone{rank.member}, ticks()));
+    if (ranks_.all().empty()) end_strays();
   }
 
   int finish() {
@@ -379,14 +313,15 @@ class Agent {
   Environment environment_;
   std::optional<plan::NodeSlice> slice_;
   std::optional<Scratch> scratch_;
-  std::vector<RankState> ranks_;
+  Ranks ranks_{loop_,
+               {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
+                .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
   std::optional<Supervisor> supervisor_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<MpiService> mpi_;
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
   std::unique_ptr<Strays> strays_;
-  Cores cores_;
   bool head_gone_ = false, done_ = false, failed_ = false;
   MessageStream head_;
 };

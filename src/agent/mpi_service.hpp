@@ -56,6 +56,10 @@ class MpiService {
 Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slice, const std::string& scratch,
                                                      EventLoop& loop, MpiService::Callbacks callbacks);
 
+// Removes the shared-memory files that a killed agent of this job may have left on this node; the service
+// does it itself at its start and end.
+void remove_mpi_leftovers(const plan::Plan& plan);
+
 // Removes what an outer launcher left (PMI_*, PMIX_*, OMPI_*'s launcher variables), which would lead a rank
 // to it.
 void scrub_launcher_variables(Environment& environment);

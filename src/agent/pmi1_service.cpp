@@ -27,7 +27,6 @@ class Pmi1Service final : public MpiService {
       : loop_(loop),
         callbacks_(std::move(callbacks)),
         size_(slice.world_size()),
-        one_node_(slice.plan.nodes.size() == 1),
         protocol_(world_of(slice, std::move(mapping)), events()) {}
 
   ~Pmi1Service() override {
@@ -121,7 +120,6 @@ class Pmi1Service final : public MpiService {
   EventLoop& loop_;
   Callbacks callbacks_;
   int size_;
-  bool one_node_;
   std::map<Rank, Connection> connections_;
   Pmi1Protocol protocol_;
 };

@@ -5,7 +5,8 @@
 namespace dlrun::agent {
 
 std::optional<Failure> judge(const RankEnd& end, const ExitStatus& status) {
-  // 75 is a program's way to say that it stopped in order, with a checkpoint: the others are about to say the same.
+  // 75 is a program's way to say that it stopped in order, with a checkpoint: the others are about to say the
+  // same.
   const bool in_order = status.success() || status.code() == to_int(ExitCode::again);
   if (!in_order) return Failure{.member = 0, .code = status.code(), .reason = status.text()};
   if (!end.mpi) return std::nullopt;

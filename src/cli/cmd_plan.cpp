@@ -55,7 +55,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
   const job::Request request = TRY(request_of(options.job, context.environment));
   const job::Prepared job = TRY(job::prepare(request, SystemClock().now()));
   if (!options.scripts.empty()) {
-    TRY(job::write_node_scripts(job.plan, options.scripts));
+    TRY(job::write_node_scripts(job.plan, request.installation.data, options.scripts));
     context.console.say(
         fmt::format("dlrun: wrote {} node script(s) into {}", job.plan.nodes.size(), options.scripts));
   }

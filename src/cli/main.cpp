@@ -1,6 +1,7 @@
 // The program dlrun: reads the command line, calls one command, prints its error, returns its exit code.
 #include <csignal>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "src/agent/agent.hpp"
@@ -24,7 +25,8 @@ int report(const Error& error, Console& console) {
 
 int serve_agent(const Environment& environment) {
   // The stream gets numbers of its own, so that nothing which writes to stdout by mistake can break it.
-  const int in = ::dup(STDIN_FILENO), out = ::dup(STDOUT_FILENO);
+  // Close-on-exec: a rank that held the stream would keep it open after the agent's death.
+  const int in = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   if (in < 0 || out < 0) return to_int(ExitCode::unavailable);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   ::close(STDIN_FILENO);

@@ -50,7 +50,9 @@ void add_job(CLI::App& app, JobOptions& job) {
   app.add_option("--mpi", job.mpi, "how ranks find their MPI world: auto, pmix, pmi1, none")
       ->type_name("HOW");
   app.add_flag("--no-bind", job.no_bind, "do not bind ranks to cores");
-  app.add_option("--set", job.sets, "set any key of the job file")->type_name("PATH=VALUE")->take_all();
+  app.add_option("--set", job.sets, "set any key of the job file")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
   app.add_option("--run-dir", job.run_dir, "run directory (default: runs/NAME-ID)")->type_name("DIR");
   app.add_option("--allocation", job.allocation_file, "use this allocation instead of the one found")
       ->type_name("FILE");

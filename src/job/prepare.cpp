@@ -50,7 +50,8 @@ Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Pr
   // A program that is not there yet (a module brings it) is found missing when its rank starts.
   const auto program = find_program(job.spec.command.front(), environment, directory.string());
   if (!program) return plan::MpiProtocol::pmix;
-  return detect_mpi(*program, environment);
+  return TRY(mpi_flavour(*program, environment)) == MpiFlavour::mpich ? plan::MpiProtocol::pmi1
+                                                                      : plan::MpiProtocol::pmix;
 }
 
 }  // namespace

@@ -28,23 +28,25 @@ Result<void> make_new(const fs::path& directory) {
 
 }  // namespace
 
-Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& folder) {
+Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& data, const fs::path& folder) {
+  const render::Template script = TRY(render::load_node_template(data));
   TRY(make_directories(folder, Access::shared));
   for (const plan::NodePlan& node : plan.nodes) {
     const fs::path name = fs::path(plan::node_script_path(plan, node.index)).filename();
-    TRY(replace_file(folder / name, TRY(render::render_node_script(plan, node.index)), Durability::none));
+    TRY(replace_file(folder / name, TRY(render::render_node_script(plan, node.index, script)),
+                     Durability::none));
   }
   return {};
 }
 
-Result<void> write_run_directory(const Prepared& job) {
+Result<void> write_run_directory(const Prepared& job, const fs::path& data) {
   const fs::path directory = job.plan.run_directory;
   TRY(make_new(directory));
   TRY(make_directories(directory / "logs", Access::shared));
   TRY(replace_file(directory / "spec.json", to_pretty_text(plan::to_json(job.spec)), Durability::none));
   TRY(replace_file(directory / "allocation.json", to_pretty_text(to_json(job.allocation)), Durability::none));
   TRY(replace_file(directory / "plan.json", to_pretty_text(plan::to_json(job.plan)), Durability::none));
-  TRY(write_node_scripts(job.plan, directory / "nodes"));
+  TRY(write_node_scripts(job.plan, data, directory / "nodes"));
   for (const auto& [name, content] : job.plan.files) {
     const fs::path file = directory / name;
     TRY(make_directories(file.parent_path(), Access::shared));

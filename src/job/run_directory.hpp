@@ -7,9 +7,11 @@
 namespace dlrun::job {
 
 // Makes it and writes spec.json, allocation.json, plan.json, nodes/*.sh, logs/ and the adapter's files.
-Result<void> write_run_directory(const Prepared& job);
+// `data` is the installed data folder, which has the templates.
+Result<void> write_run_directory(const Prepared& job, const std::filesystem::path& data);
 
 // The node scripts alone, below `folder`, for `dlrun plan --scripts`.
-Result<void> write_node_scripts(const plan::Plan& plan, const std::filesystem::path& folder);
+Result<void> write_node_scripts(const plan::Plan& plan, const std::filesystem::path& data,
+                                const std::filesystem::path& folder);
 
 }  // namespace dlrun::job

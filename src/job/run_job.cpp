@@ -47,7 +47,7 @@ Result<void> run_checks(const plan::Plan& plan, const Environment& environment) 
 Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus& status) {
   const Instant began = clock.now();
   const Prepared job = TRY(prepare(request, began));
-  TRY(write_run_directory(job));
+  TRY(write_run_directory(job, request.installation.data));
   status.planned(job.plan);
   TRY(run_checks(job.plan, request.environment));
   EventLog events = TRY(EventLog::open(job.plan.run_directory + "/events.jsonl", clock));

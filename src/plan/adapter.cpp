@@ -53,8 +53,8 @@ Result<std::vector<FactText>> read_words(const Node* node, const std::string& pa
 
 Result<void> check_file_name(const Node& node, const std::string& name) {
   const std::filesystem::path path(name);
-  const bool inside = !name.empty() && path.is_relative() && path.lexically_normal() == path &&
-                      path.begin()->string() != ".." && !path.filename().empty();
+  const bool inside = !name.empty() && path.is_relative() && path.lexically_normal().string() == name &&
+                      name != "." && path.begin()->string() != ".." && !path.filename().empty();
   if (inside && name.find('\n') == std::string::npos) return {};
   return yaml::error_at(node, fmt::format("files: '{}' is no name below the run directory", name));
 }

@@ -93,7 +93,12 @@ Result<std::vector<RoleSpec>> read_roles(Fields fields) {
 Result<Argv> read_command(const Node* node) {
   if (node == nullptr) return Argv{};
   if (node->kind != yaml::Kind::list || node->items.empty())
-    return yaml::error_at(*node, "command must be a list of words", "write it as [python, train.py]");
+    return yaml::error_at(
+        *node,
+        node->kind == yaml::Kind::scalar
+            ? fmt::format("command must be a list of words, not the text '{}'", node->scalar)
+            : "command must be a list of words",
+        "write it as [python, train.py]");
   Argv words = TRY(yaml::as_text_list(*node, "command"));
   if (words.front().empty()) return yaml::error_at(node->items.front(), "command names no program: ''");
   return words;

@@ -72,11 +72,13 @@ std::vector<pid_t> descendants() {
 }
 
 void reap_orphans(const std::vector<pid_t>& own) {
-  const auto children = children_of_all();
-  const auto [first, last] = children.equal_range(::getpid());
-  for (auto child = first; child != last; ++child) {
-    const auto [pid, state] = child->second;
-    if (state == 'Z' && std::find(own.begin(), own.end(), pid) == own.end()) ::waitpid(pid, nullptr, WNOHANG);
+  for (;;) {
+    siginfo_t ended{};
+    // Looks without reaping: one of `own` must stay for the one who waits for it, and is told of it by the
+    // next SIGCHLD.
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
+    if (std::find(own.begin(), own.end(), ended.si_pid) != own.end()) return;
+    ::waitpid(ended.si_pid, nullptr, WNOHANG);
   }
 }
 

@@ -63,7 +63,7 @@ Json rank_context(const RankPlan& rank) {
            {"exports", exports(rank.environment)},
            {"share", nullptr},
            {"command", one_line_command(rank.argv)}};
-  if (rank.cpus) out["share"] = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
+  if (rank.cpus && rank.cpus->of > 1) out["share"] = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
   return out;
 }
 
@@ -108,7 +108,15 @@ Json modules_context(const Plan& plan) {
 Json setup_context(const Plan& plan) {
   Json out = Json::array();
   for (const std::string& line : plan.prelude.setup)
-    out.push_back({{"line", line}, {"what", fmt::format("environment.setup[{}]: {}", out.size(), line)}});
+    out.push_back(
+        {{"line", line}, {"what", one_line(fmt::format("environment.setup[{}]: {}", out.size(), line))}});
+  return out;
+}
+
+Json files_context(const Plan& plan) {
+  Json out = Json::array();
+  for (const auto& [name, text] : plan.files)
+    out.push_back({{"path", plan.run_directory + "/" + name}, {"text", text}});
   return out;
 }
 
@@ -116,7 +124,8 @@ Json checks_context(const Plan& plan, NodeIndex node) {
   Json out = Json::array();
   if (node.get() != 0) return out;  // once a job, not once a node
   for (const Argv& check : plan.checks)
-    out.push_back({{"command", one_line_command(check)}, {"what", "the check: " + shell_join(check)}});
+    out.push_back(
+        {{"command", one_line_command(check)}, {"what", one_line("the check: " + shell_join(check))}});
   return out;
 }
 
@@ -127,12 +136,13 @@ Json example() {
   plan.environment = {{"A", "a"}};
   plan.mpi = MpiProtocol::pmix;
   plan.checks = {{"c"}};
+  plan.files = {{"f", "f"}};
   plan.nodes = {{.index = NodeIndex(0), .host = HostName("h")}};
   for (int i = 0; i < 2; ++i) {
     RankPlan rank;
     rank.rank = Rank(i);
     rank.role = "worker";
-    rank.cpus = plan::CpuShare{};
+    rank.cpus = plan::CpuShare{.share = i, .of = 2};
     rank.environment = rank.defaults = {{"B", "b"}};
     rank.argv = {"c"};
     plan.ranks.push_back(rank);
@@ -148,7 +158,7 @@ Json node_script_context(const Plan& plan, NodeIndex node) {
   for (const RankPlan& rank : plan.ranks) {
     if (rank.node != node) continue;
     ranks.push_back(rank_context(rank));
-    has_shares = has_shares || rank.cpus.has_value();
+    has_shares = has_shares || (rank.cpus && rank.cpus->of > 1);
   }
   Json activate = nullptr;
   if (!plan.prelude.activate.empty())
@@ -159,14 +169,18 @@ Json node_script_context(const Plan& plan, NodeIndex node) {
           {"number", node.get() + 1},
           {"node_count", plan.nodes.size()},
           {"host", inside_quotes(plan.nodes[static_cast<std::size_t>(node.get())].host.get())},
+          {"has_prelude", !plan.prelude.empty()},
           {"has_modules", !plan.prelude.modules.empty()},
           {"modules", modules_context(plan)},
           {"activate", std::move(activate)},
           {"setup", setup_context(plan)},
           {"exports", exports(plan.environment)},
           {"has_shares", has_shares},
+          {"rank_count", ranks.size()},
           {"ranks", std::move(ranks)},
           {"working_directory", plan.working_directory},
+          {"has_files", !plan.files.empty()},
+          {"files", files_context(plan)},
           {"checks", checks_context(plan, node)},
           {"mpi", std::move(mpi)},
           {"grace", fmt::format("{}", plan.limits.grace.count())}};

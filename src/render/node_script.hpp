@@ -1,5 +1,5 @@
 // The script of one node: readable bash that runs the node's part of a plan by hand, and whose prelude the
-// agent sources (`source SCRIPT prelude`, or with DLRUN_PRELUDE_ONLY set). It only writes down what the plan
+// agent sources (`source SCRIPT prelude`). It only writes down what the plan
 // says.
 #pragma once
 

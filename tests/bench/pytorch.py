@@ -46,4 +46,4 @@ def run(data, steps, ranks=2):
     if any(process.returncode for process in processes):
         figures.fail(f"PyTorch failed: exit codes {[process.returncode for process in processes]}")
     seen = json.loads(outputs[0])
-    return training.Measured(started, seen["ends"], seen["images_a_step"], seen["peak_mib"])
+    return training.Measured(started, dict(enumerate(seen["ends"], 1)), seen["images_a_step"], seen["peak_mib"])

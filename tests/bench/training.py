@@ -12,7 +12,7 @@ import time
 
 import figures
 
-WARM_UP = 20  # steps that no rate counts: first touches, caches, the frequency of the processor
+WARM_UP = 50  # steps that no rate counts: first touches, caches, the frequency of the processor
 WINDOW = 100  # steps
 EXAMPLE = figures.ROOT / "share/examples/fashion-mnist.yaml"
 DATA = "/usr/share/datasets/fashion-mnist"
@@ -21,7 +21,7 @@ DATA = "/usr/share/datasets/fashion-mnist"
 @dataclasses.dataclass
 class Measured:
     started: float      # time.time() just before the command
-    ends: list          # time.time() at the end of step 1, 2, ...
+    ends: dict          # step -> time.time() at its end; at least step 1 and every 50th
     images_a_step: int  # of all ranks
     peak_mib: float     # of the largest rank
     processes: dict = dataclasses.field(default_factory=dict)  # kind -> MiB: see Watch
@@ -30,18 +30,25 @@ class Measured:
     @property
     def first_step(self):
         """Seconds from the command to the end of the first step."""
-        return self.ends[0] - self.started
+        return self.ends[1] - self.started
+
+    def seconds(self, first, last):
+        return self.ends[last] - self.ends[first]
+
+    @property
+    def last(self):
+        return max(step for step in self.ends if step % 50 == 0)
 
     @property
     def images_per_second(self):
         """The median window: one disturbed window does not decide."""
-        marks = self.ends[WARM_UP - 1::WINDOW]
-        return statistics.median(WINDOW * self.images_a_step / (end - begin) for begin, end in zip(marks, marks[1:]))
+        starts = range(WARM_UP, self.last - WINDOW + 1, WINDOW)
+        return statistics.median(WINDOW * self.images_a_step / self.seconds(start, start + WINDOW) for start in starts)
 
     @property
     def steps_per_second(self):
         """The mean from warm-up to the end: pauses count."""
-        return (len(self.ends) - WARM_UP) / (self.ends[-1] - self.ends[WARM_UP - 1])
+        return (self.last - WARM_UP) / self.seconds(WARM_UP, self.last)
 
 
 class Watch:
@@ -80,13 +87,10 @@ class Watch:
         return found
 
     def kind(self, pid):
-        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        name = words[0].rsplit(b"/", 1)[-1]
-        if name == b"dlrun-train":
-            return "rank"
-        if name == b"dlrun":
-            return "agent" if words[1] == b"agent" else "head"
-        return None
+        program = pathlib.Path(f"/proc/{pid}/exe").readlink().name  # what runs, whatever its command line calls it
+        if program == "dlrun":
+            return "agent" if b"agent" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2] else "head"
+        return "rank" if program == "dlrun-train" else None
 
     def look(self, pid):
         try:
@@ -107,6 +111,19 @@ class Watch:
                 self.peak[kind, measure] = max(mib, self.peak.get((kind, measure), 0))
 
 
+def lines(run):
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def ends_of_steps(run):
+    return {line["step"]: line["time"] for line in lines(run) if "images_per_s" in line}
+
+
+def accuracy(measured):
+    """Of the last evaluation, as a fraction."""
+    return [line["test_accuracy"] for line in lines(measured.folder / "run") if "test_accuracy" in line][-1]
+
+
 def dlrun(program, folder, settings, job=EXAMPLE):
     """Trains `job` with `settings` ({"train.epochs": 1}) in a run directory below `folder`, which must not exist."""
     folder = pathlib.Path(folder)
@@ -123,5 +140,4 @@ def dlrun(program, folder, settings, job=EXAMPLE):
             code = process.wait()
     if code:
         figures.fail(f"dlrun ended with {code}: {' '.join(command)}\n{(folder / 'output').read_text()}")
-    ends, images = read_steps(run)
-    return Measured(started, ends, images, seen.peak.get(("rank", "rss"), 0), seen.peak, folder)
+    return Measured(started, ends_of_steps(run), 2 * 64, seen.peak.get(("rank", "rss"), 0), seen.peak, folder)

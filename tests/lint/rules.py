@@ -52,7 +52,7 @@ SHIPPED = ["src", "schedulers", "runtime"]  # where CORNERS and CALLS hold
 CALLS = {
     r"\b(secure_)?getenv\s*\(|\benviron\b": (["src/base/environment.cpp"], "only src/base/environment.cpp reads the environment"),
     r"\bstd::(cout|cerr|clog)\b|\b(f|v)?printf\s*\(|\bputs\s*\(|\bfmt::print\s*\(": (
-        ["src/cli/*", "runtime/train/*", "runtime/*/bench_*"], "only src/cli, runtime/train and benchmark programs print for people"),
+        ["src/cli/*", "runtime/train/*", "runtime/*/bench_*", "runtime/*/*_bench.cpp"], "only src/cli, runtime/train and benchmark programs print for people"),
     r"\bdl(open|sym)\s*\(": (["src/base/shared_library.cpp"], "only src/base/shared_library.cpp loads libraries"),
     r"\busing\s+namespace\b(?!\s+std::(chrono_|string_view_)?literals)": (
         ["*.cpp"], "a header must not open a namespace for its readers"),

@@ -1,5 +1,6 @@
-/* A rank for the tests, built with each MPI's own compiler. What it does is its first word: hello, threads, abort N,
- * exit N (before the end), silent (leaves with 0 without MPI_Finalize), never (does not call MPI at all). */
+/* A rank for the tests, built with each MPI's own compiler. What it does is its first word: hello, threads,
+ * abort N, exit N (before the end), silent (leaves with 0 without MPI_Finalize), never (does not call MPI at
+ * all). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

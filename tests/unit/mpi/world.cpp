@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,6 +21,8 @@
 namespace dlrun::test {
 
 namespace {
+
+const int processors = static_cast<int>(std::thread::hardware_concurrency());
 
 [[noreturn]] void give_up(const std::string& text) {
   std::fprintf(stderr, "test world: %s\n", text.c_str());
@@ -65,7 +68,11 @@ class Node {
     head_ = std::make_unique<MessageStream>(
         loop_, std::move(head), UniqueFd(),
         MessageStream::Handlers{.message = [this](Message m) { heard(std::move(m)); },
-                                .closed = [this](const std::string&) { kill_all(); },
+                                .closed =
+                                    [this](const std::string&) {
+                                      head_gone_ = true;
+                                      kill_all();
+                                    },
                                 .drained = [] {}});
   }
 
@@ -76,7 +83,7 @@ class Node {
     while (!children_.empty()) must(loop_.turn());
     service_.reset();
     head_->send({.header = {{"type", "end"}}});
-    while (head_->queued() > 0) must(loop_.turn());
+    while (!head_gone_) must(loop_.turn());  // the head closes: a message of its own may be under way
   }
 
  private:
@@ -84,8 +91,8 @@ class Node {
     return {.connected = [this](Rank r) { tell("connected", r); },
             .finalized = [this](Rank r) { tell("finalized", r); },
             .aborted =
-                [this](Rank, int code, const std::string&) {
-                  head_->send({.header = {{"type", "aborted"}, {"code", code}}});
+                [this](Rank, int code, const std::string& reason) {
+                  head_->send({.header = {{"type", "aborted"}, {"code", code}, {"reason", reason}}});
                 },
             .exchange =
                 [this](const std::string& key, std::string blob) {
@@ -108,12 +115,14 @@ class Node {
       environment.merge(spec_.node_environment[static_cast<std::size_t>(index_)]);
     environment.set("DLRUN_SIZE", std::to_string(slice_.world_size()));
     environment.set("DLRUN_RANK", std::to_string(rank.rank.get()));
+    environment.set("TMPDIR", scratch_);  // an MPI left to itself keeps session files there
     agent::apply(wiring, environment);
     ChildSpec child;
     child.argv = rank.argv;
     child.environment = environment;
     child.stdout_fd = 1;
     child.stderr_fd = 2;
+    child.processors = {rank.rank.get() % processors};
     for (const UniqueFd& fd : wiring.child_fds) child.inherited_fds.push_back(fd.get());
     children_[must(start_child(child))] = rank.rank;
     if (service_) service_->started(rank.rank);
@@ -156,11 +165,13 @@ class Node {
   std::unique_ptr<MessageStream> head_;
   std::unique_ptr<agent::MpiService> service_;
   std::map<pid_t, Rank> children_;
+  bool head_gone_ = false;
 };
 
 class Head {
  public:
   Head(const WorldSpec& spec, int nodes) : spec_(spec), nodes_(nodes) {
+    end_.job_id = spec.job_id;
     end_.ranks.resize(spec.node_of_rank.size());
   }
 
@@ -196,11 +207,11 @@ class Head {
     }
     ::close(ends[1]);
     ++running_;
-    const auto closed = [this](const std::string&) { --running_; };
     streams_.push_back(std::make_unique<MessageStream>(
         loop_, UniqueFd(ends[0]), UniqueFd(),
-        MessageStream::Handlers{
-            .message = [this, node](Message m) { heard(node, m); }, .closed = closed, .drained = [] {}}));
+        MessageStream::Handlers{.message = [this, node](Message m) { heard(node, m); },
+                                .closed = [](const std::string& why) { give_up("a node is lost: " + why); },
+                                .drained = [] {}}));
     return pid;
   }
 
@@ -210,12 +221,17 @@ class Head {
 
   void heard(int node, const Message& message) {
     const std::string type = message.type();
+    if (type == "end") {
+      streams_[static_cast<std::size_t>(node)]->close();
+      --running_;
+    }
     if (type == "connected") rank_of(message).connected = true;
     if (type == "finalized") rank_of(message).finalized = true;
     if (type == "log") end_.log += message.header["text"].get<std::string>() + "\n";
     if (type == "exchange") join(node, message);
     if (type == "aborted") {
       end_.abort_code = message.header["code"].get<int>();
+      end_.abort_reason = message.header["reason"].get<std::string>();
       kill_all();
     }
     if (type == "exited") {

@@ -29,9 +29,11 @@ struct RankEnd {
 };
 
 struct WorldEnd {
+  std::string job_id;
   std::vector<RankEnd> ranks;
   int exchanges = 0;  // that the head joined
   int abort_code = -1;
+  std::string abort_reason;
   std::string output;  // of all ranks, in no order
   std::string log;     // what the services had to say
   double seconds = 0;

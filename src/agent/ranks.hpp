@@ -1,0 +1,59 @@
+// Ranks: the rank processes of one node as a set: started one by one with their environment, wiring and
+// processors, signalled, paused and reaped together. It judges nothing; ends and lines are handed on.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "src/agent/binding.hpp"
+#include "src/agent/mpi_service.hpp"
+#include "src/agent/rank_end.hpp"
+#include "src/agent/rank_process.hpp"
+
+namespace dlrun::agent {
+
+struct RankState {
+  plan::RankPlan plan;
+  std::unique_ptr<RankProcess> process;  // nullptr: not started
+  RankEnd end;                           // what its MPI has told us
+  int member = 0;                        // its number on this node
+};
+
+class Ranks {
+ public:
+  // What every rank of the node starts from.
+  struct Base {
+    const plan::NodeSlice* slice;
+    Environment environment;
+    std::string control_path;
+    MpiService* mpi;  // nullptr: none
+  };
+  enum class Flow { on, off };
+
+  Ranks(EventLoop& loop, RankProcess::Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {}
+
+  void add(const plan::NodeSlice& slice);
+  // Starts every rank in order and calls `started` with each and its processors. The first that cannot be
+  // started is an Error that names it; those before it run.
+  Result<void> start(const Base& base,
+                     const std::function<void(const RankState&, const std::vector<int>&)>& started);
+
+  // The rank's state; nullptr for a rank of another node.
+  RankState* find(Rank rank);
+  std::deque<RankState>& all() { return ranks_; }
+  bool any_running() const;
+  std::vector<pid_t> pids() const;  // of those that run
+  void signal(int number) const;
+  void set_output(Flow flow);
+  void close_output();
+
+ private:
+  Result<std::vector<int>> start_one(RankState& rank, const Base& base, const Cores& cores);
+  EventLoop& loop_;
+  RankProcess::Callbacks callbacks_;
+  std::deque<RankState> ranks_;  // addresses stay
+};
+
+}  // namespace dlrun::agent

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""How failures end: the right exit code, the culprit named, its last lines shown, nothing left running."""
+import os
+import subprocess
+
+import support
+
+
+class Failure(support.Case):
+    def test_a_failing_rank_gives_its_code_and_its_last_lines(self):
+        code, _, err = self.plain('[ $DLRUN_RANK = 1 ] && { echo last words >&2; exit 3; }; sleep 1000', "--tasks-per-node", "3")
+        self.assertEqual(code, 3)
+        self.assertRegex(err, r"dlrun: error: worker 1 \(rank 1\) on \S+: exit code 3\n  its last lines:\n  \| last words\n"
+                              r"  hint: its whole output is in run/logs/0001-worker-1.log\n$")
+        record = self.record()
+        self.assertEqual(record["exit_code"], 3)
+        self.assertEqual(record["attempts"][0]["culprit"]["rank"], 1)
+        self.assertEqual(record["attempts"][0]["ranks"][0]["end"], "killed by SIGTERM (15)")
+
+    def test_signals_that_end_a_rank_are_named(self):
+        for name, number in (("KILL", 9), ("SEGV", 11)):
+            with self.subTest(name):
+                code, _, err = self.dlrun("--framework", "plain", "--", "bash", "-c", f"kill -{name} $$")
+                self.assertEqual(code, 128 + number)
+                self.assertIn(f"killed by SIG{name} ({number})", err)
+
+    def test_a_rank_that_ignores_term_is_killed_after_the_grace(self):
+        script = 'if [ $DLRUN_RANK = 0 ]; then sleep 0.2; exit 5; fi; trap "" TERM; while :; do sleep 0.05; done'
+        code, _, _ = self.plain(script, "--tasks-per-node", "2", "--set", "launch.grace=300ms")
+        self.assertEqual(code, 5)
+        self.assertEqual(self.record()["attempts"][0]["ranks"][1]["end"], "killed by SIGKILL (9)")
+
+    def test_the_first_failure_is_the_culprit_not_its_victims(self):
+        script = 'trap "exit 9" TERM; if [ $DLRUN_RANK = 2 ]; then exit 4; fi; while :; do sleep 0.02; done'
+        code, _, err = self.plain(script, "--tasks-per-node", "4")
+        self.assertEqual(code, 4)
+        self.assertIn("worker 2 (rank 2)", err)
+
+    def test_children_left_behind_are_ended(self):
+        code, _, err = self.plain("setsid sleep 1000 & (setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &) ; sleep 0.3; exit 0")
+        self.assertEqual(code, 0)
+        self.assertRegex(err, r"ended \d+ process\(es\) that ranks had left behind")
+        self.none_left()
+
+    def test_a_program_that_is_not_there(self):
+        code, _, err = self.dlrun("--framework", "plain", "--", "no-such-program")
+        self.assertEqual(code, 65)
+        self.assertIn("program 'no-such-program' is not found", err)
+
+    def test_a_run_directory_in_use_is_not_overwritten(self):
+        self.plain("echo first")
+        code, _, err = self.plain("echo second")
+        self.assertEqual(code, 74)
+        self.assertIn("is in use\n  hint: name another with --run-dir", err)
+        self.assertEqual(self.read("run/logs/0000-worker-0.log"), "first\n")
+
+    def test_a_prelude_line_that_fails_ends_the_job_before_any_rank(self):
+        job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\n"
+                                     "environment: {setup: ['echo preparing', 'export GREETING=hello', 'false-command --x']}\n")
+        code, _, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 69)
+        self.assertIn("the job's environment cannot be set up", err)
+        self.assertIn("false-command", err)
+        self.assertFalse(self.exists("ran"))
+
+    def test_a_prelude_gives_the_ranks_their_environment(self):
+        job = self.write("job.yaml", "framework: plain\ncommand: [bash, -c, 'echo \"$GREETING\"']\n"
+                                     "environment: {setup: [\"export GREETING='two\\nlines'\"]}\n".replace("\\n", "\n\n    "))
+        code, out, err = self.dlrun("--run-dir", "run", "--quiet", job)
+        self.assertEqual((code, out), (0, "[worker 0] two\n[worker 0] lines\n"), err)
+
+    def test_a_full_disk_under_the_run_directory_ends_the_run_and_says_so(self):
+        disk = os.path.join(self.folder, "small")
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], check=True)
+        try:
+            code, _, err = self.dlrun("--framework", "plain", "--run-dir", "small/run", "--quiet", "--", "bash", "-c",
+                                      "for i in {1..100000}; do echo filling the disk with words $i; done")
+            self.assertEqual(code, 74)
+            self.assertIn("No space left on device", err)
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+
+class BadInput(support.Case):
+    def test_mistakes_are_named_with_their_place(self):
+        job = self.write("job.yaml", "framework: plain\ncommand: [echo]\nresources: {ndoes: 2}\n")
+        code, _, err = self.dlrun(job)
+        self.assertEqual(code, 65)
+        self.assertRegex(err, r"dlrun: error: \S*job.yaml:3:13: unknown key 'ndoes' in 'resources'\n  hint: did you mean 'nodes'\?\n")
+
+    def test_more_nodes_than_there_are_is_an_error_not_a_smaller_run(self):
+        code, _, err = self.plain("true", "--nodes", "2")
+        self.assertEqual(code, 66)
+        self.assertIn("2", err)
+
+    def test_usage_errors(self):
+        for arguments, words in ((["--nodse", "2", "x.yaml"], "did you mean '--nodes'?"), (["paln", "x.yaml"], "did you mean 'plan'?"),
+                                 ([], "no job file and no command"), (["--set", "epochs", "--framework", "plain", "--", "true"], "--set epochs"),
+                                 (["--color", "pink", "x.yaml"], "color")):
+            code, _, err = self.dlrun(*arguments)
+            self.assertEqual(code, 64, err)
+            self.assertIn(words, err)
+
+    def test_an_unknown_framework(self):
+        code, _, err = self.dlrun("--framework", "plian", "--", "true")
+        self.assertEqual(code, 65)
+        self.assertIn("plain", err)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""What a run prints and writes: labelled whole lines, a log a rank, a run directory, JSON on request."""
+import json
+import os
+import stat
+
+import support
+
+
+class Output(support.Case):
+    def test_lines_are_labelled_and_streams_kept_apart(self):
+        code, out, err = self.plain("echo to out $DLRUN_RANK; echo to err $DLRUN_RANK >&2", "--tasks-per-node", "2")
+        self.assertEqual(code, 0)
+        self.assertEqual(sorted(out.splitlines()), ["[worker 0] to out 0", "[worker 1] to out 1"])
+        self.assertIn("[worker 1] to err 1\n", err)
+        self.assertRegex(err, r"dlrun: done in .*; run directory run\n$")
+
+    def test_each_rank_has_a_log_with_all_it_printed(self):
+        self.plain("printf 'no newline at the end'", "--tasks-per-node", "2")
+        for rank in (0, 1):
+            self.assertEqual(self.read(f"run/logs/000{rank}-worker-{rank}.log"), "no newline at the end\n")
+
+    def test_many_lines_of_many_ranks_are_neither_torn_nor_lost(self):
+        script = 'for ((i = 0; i < 3000; ++i)); do echo "line $i of $DLRUN_RANK ' + "x" * 200 + '"; done'
+        code, out, _ = self.plain(script, "--tasks-per-node", "8")
+        self.assertEqual(code, 0)
+        lines = out.splitlines()
+        self.assertEqual(len(lines), 24000)
+        for rank in range(8):
+            mine = [line for line in lines if line.startswith(f"[worker {rank}] ")]
+            self.assertEqual(mine, [f"[worker {rank}] line {i} of {rank} " + "x" * 200 for i in range(3000)])
+
+    def test_bytes_that_are_no_text_pass_through(self):
+        process = self.start("--framework", "plain", "--run-dir", "run", "--", "printf", r"\xff\x00\x1b[0m\n")
+        process.stdout.reconfigure(errors="surrogateescape")
+        out = process.communicate()[0]
+        self.assertEqual(out.encode(errors="surrogateescape"), b"[worker 0] \xff\x00\x1b[0m\n")
+
+    def test_the_run_directory_tells_everything_and_is_private(self):
+        self.plain("true", "--tasks-per-node", "2")
+        self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.folder, "run")).st_mode), 0o700)
+        names = set(os.listdir(os.path.join(self.folder, "run")))
+        self.assertLessEqual({"spec.json", "allocation.json", "plan.json", "nodes", "logs", "events.jsonl", "record.json"}, names)
+        record = self.record()
+        self.assertEqual(record["schema"], "dlrun.record/1")
+        self.assertEqual((record["exit_code"], record["reason"]), (0, "done"))
+        self.assertEqual([rank["end"] for rank in record["attempts"][0]["ranks"]], ["exit code 0", "exit code 0"])
+        seconds = record["attempts"][0]["seconds"]
+        self.assertAlmostEqual(seconds["start"] + seconds["ranks"] + seconds["finish"], seconds["total"], places=5)
+        self.assertEqual([event["event"] for event in self.events()][0], "planned")
+
+    def test_json_keeps_stdout_for_the_record(self):
+        code, out, err = self.plain("echo hello", "--json")
+        self.assertEqual(code, 0)
+        self.assertEqual(json.loads(out), self.record())
+        self.assertIn("[worker 0] hello", err)
+
+    def test_quiet_leaves_the_ranks_own_lines(self):
+        _, out, err = self.plain("echo hello", "--quiet")
+        self.assertEqual((out, err), ("[worker 0] hello\n", ""))
+
+    def test_colours_come_when_asked_and_not_into_pipes(self):
+        self.assertNotIn("\033", "".join(self.plain("echo a")[1:]))
+        self.assertIn("\033[", self.dlrun("--color", "always", "--framework", "plain", "--", "echo", "a")[1])
+
+    def test_a_closed_stdout_does_not_stop_the_job(self):
+        code, _, err = self.dlrun("--framework", "plain", "--run-dir", "run", "--", "bash", "-c",
+                                  "echo start; sleep 0.3; for i in {1..2000}; do echo $i; done; touch finished",
+                                  preexec_fn=lambda: os.close(1))
+        self.assertEqual(code, 0, err)
+        self.assertTrue(self.exists("finished"))
+
+    def test_arguments_arrive_byte_for_byte(self):
+        words = ["a b", "it's", '"', "$HOME", "*", "", "-n", "new\nline", "{{rank.index}}"]
+        code, out, _ = self.dlrun("--framework", "plain", "--quiet", "--", "python3", "-c", "import sys; print(sys.argv[1:])", *words)
+        self.assertEqual((code, out), (0, f"[worker 0] {words!r}\n"))
+
+
+if __name__ == "__main__":
+    support.main()

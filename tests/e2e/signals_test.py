@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Ctrl-C, SIGTERM, kill -9: whatever ends, nothing of the job survives, also not children in sessions of their own."""
+import os
+import signal
+
+import support
+from support import wait_until
+
+# A rank that made a child in a new session, and both ignore SIGHUP.
+RANK = 'trap "" HUP; setsid bash -c \'trap "" HUP; touch child-$DLRUN_RANK; exec sleep 1000\' & touch rank-$DLRUN_RANK; wait; sleep 1000'
+
+
+class Signals(support.Case):
+    def start_ranks(self, script=RANK, *flags):
+        head = self.start("--tasks-per-node", "2", *flags, "--framework", "plain", "--run-dir", "run", "--", "bash", "-c", script)
+        wait_until(lambda: all(self.exists(f"{kind}-{rank}") for kind in ("rank", "child") for rank in (0, 1)) or head.poll() is not None,
+                   "the ranks and their children run")
+        self.assertIsNone(head.poll())
+        return head
+
+    def agent_of(self, head):
+        return next(pid for pid, command in self.marked().items() if pid != head.pid and command.split()[-1] == "agent")
+
+    def test_one_interrupt_is_polite_and_named(self):
+        head = self.start_ranks()
+        head.send_signal(signal.SIGINT)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 130, err)
+        self.assertIn("SIGINT (2): stopping; again to stop at once", err)
+        self.assertEqual(self.record()["attempts"][0]["interrupted_by"], "SIGINT (2)")
+        self.none_left()
+
+    def test_sigterm_gives_the_ranks_time_to_save(self):
+        script = ('save() { sleep 0.3; touch saved-$DLRUN_RANK; exit 75; }; trap save TERM; touch rank-$DLRUN_RANK child-$DLRUN_RANK;'
+                  "while :; do sleep 0.02; done")
+        head = self.start_ranks(script)
+        head.send_signal(signal.SIGTERM)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 75, err)
+        self.assertTrue(self.exists("saved-0") and self.exists("saved-1"))
+        self.assertIn("run the same command again", err)
+
+    def test_a_second_interrupt_does_not_wait(self):
+        script = 'trap "" TERM INT; touch rank-$DLRUN_RANK child-$DLRUN_RANK; while :; do sleep 0.02; done'
+        head = self.start_ranks(script, "--set", "launch.grace=1h")
+        head.send_signal(signal.SIGINT)
+        wait_until(lambda: "signalled" in self.read("run/events.jsonl"), "TERM was sent")
+        head.send_signal(signal.SIGINT)
+        self.assertEqual((head.communicate(), head.returncode)[1], 130)
+        self.none_left()
+
+    def test_kill_9_of_the_head(self):
+        head = self.start_ranks()
+        head.kill()
+        head.communicate()
+        self.none_left()
+
+    def test_kill_9_of_the_agent(self):
+        head = self.start_ranks()
+        os.kill(self.agent_of(head), signal.SIGKILL)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 71, err)
+        self.assertIn("the agent ended without a word", err)
+        self.none_left()
+
+    def test_kill_9_of_a_rank(self):
+        head = self.start_ranks()
+        started = [event for event in self.events() if event["event"] == "started"]
+        os.kill(started[1]["pid"], signal.SIGKILL)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 137)
+        self.assertIn("worker 1 (rank 1)", err)
+        self.none_left()
+
+    def test_an_interrupt_during_the_prelude(self):
+        job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\nenvironment: {setup: ['touch preparing; sleep 1000']}\n")
+        head = self.start("--run-dir", "run", job)
+        wait_until(lambda: self.exists("preparing"), "the prelude runs")
+        head.send_signal(signal.SIGINT)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 130, err)
+        self.assertFalse(self.exists("ran"))
+        self.none_left()
+
+    def test_nothing_stays_in_the_temporary_folder(self):
+        temporary = os.path.join(self.folder, "tmp")
+        os.mkdir(temporary)
+        self.environment["TMPDIR"] = temporary
+        head = self.start_ranks()
+        head.kill()
+        head.communicate()
+        self.none_left()
+        self.assertEqual(os.listdir(temporary), [])
+        # A killed agent cannot clean up; the next one does.
+        for name in ("rank-0", "rank-1", "child-0", "child-1"):
+            os.unlink(os.path.join(self.folder, name))
+        os.rename(os.path.join(self.folder, "run"), os.path.join(self.folder, "run1"))
+        head = self.start_ranks()
+        os.kill(self.agent_of(head), signal.SIGKILL)
+        head.communicate()
+        self.assertEqual(len(os.listdir(temporary)), 1)
+        self.dlrun("--framework", "plain", "--", "true")
+        self.assertEqual(os.listdir(temporary), [])
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,108 @@
+"""Runs the built dlrun as a person would, and looks for what it left behind. Used by the end-to-end tests beside it."""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+DLRUN = os.path.join(os.environ["DLRUN_BIN"], "dlrun")  # set by ctest
+MARK = "DLRUN_TEST_MARK"
+
+
+def wait_until(condition, what):
+    """Waits as long as it takes for `condition`; ctest's own limit ends a test that hangs."""
+    while True:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+
+
+class Case(unittest.TestCase):
+    """A test in a folder of its own. Every process it starts carries a mark in its environment, by which those that were
+    left behind are found, whatever session or parent they have. At the end there must be none."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="dlrun-e2e-")
+        self.mark = uuid.uuid4().hex
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("DLRUN_", "SLURM_", "PBS_"))}
+        self.environment.update({MARK: self.mark, "OMPI_ALLOW_RUN_AS_ROOT": "1"})
+        self.started = []
+
+    def tearDown(self):
+        left = self.marked()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        for process in self.started:
+            process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.assertEqual(left, {}, "processes left behind")
+
+    def marked(self):
+        """{pid: command line} of every living process with our mark."""
+        found = {}
+        needle = f"{MARK}={self.mark}".encode()
+        for path in glob.glob("/proc/[0-9]*/environ"):
+            pid = int(path.split("/")[2])
+            try:
+                with open(path, "rb") as file:
+                    if needle not in file.read().split(b"\0"):
+                        continue
+                with open(f"/proc/{pid}/stat") as file:
+                    if file.read().rpartition(")")[2].split()[0] in "ZX":
+                        continue
+                with open(f"/proc/{pid}/cmdline") as file:
+                    found[pid] = file.read().replace("\0", " ")
+            except (OSError, IndexError):
+                continue  # it ended while we looked
+        return found
+
+    def none_left(self):
+        wait_until(lambda: not self.marked(), "no process is left")
+
+    def start(self, *arguments, **options):
+        options.setdefault("env", self.environment)
+        options.setdefault("cwd", self.folder)
+        process = subprocess.Popen([DLRUN, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, **options)
+        self.started.append(process)
+        return process
+
+    def dlrun(self, *arguments, **options):
+        """(exit code, stdout, stderr)"""
+        process = self.start(*arguments, **options)
+        out, err = process.communicate()
+        return process.returncode, out, err
+
+    def plain(self, script, *flags, **options):
+        """Runs a bash script as the ranks of a plain job."""
+        return self.dlrun(*flags, "--framework", "plain", "--run-dir", "run", "--", "bash", "-c", script, **options)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name)) as file:
+            return file.read()
+
+    def exists(self, name):
+        return os.path.exists(os.path.join(self.folder, name))
+
+    def record(self, run="run"):
+        return json.loads(self.read(f"{run}/record.json"))
+
+    def events(self, run="run"):
+        return [json.loads(line) for line in self.read(f"{run}/events.jsonl").splitlines()]
+
+
+def main():
+    unittest.main(module=sys.modules["__main__"], verbosity=1)

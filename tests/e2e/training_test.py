@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""One command trains: job file, ranks, our runtime, checkpoints, and the same command again after any end."""
+import glob
+import gzip
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+
+import support
+from support import wait_until
+
+JOB = """\
+name: small
+framework: builtin
+resources: {{tasks-per-node: {ranks}}}
+checkpoint: {{dir: ckpt, every: 3steps, keep: 3}}
+train:
+  model: mnist-cnn
+  data: {{format: idx, dir: data}}
+  batch: 32
+  epochs: {epochs}
+  optimizer: {{name: sgd, lr: 0.05, momentum: 0.9}}
+  seed: 5
+"""
+
+
+def idx(path, magic, shape, payload):
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(struct.pack(f">{len(shape) + 1}I", magic, *shape) + payload)
+
+
+def make_data(folder, train=960, test=128):
+    """Ten classes of noisy bars: learnable, small."""
+    os.makedirs(folder)
+    noise = random.Random(1)
+    for name, count in (("train", train), ("t10k", test)):
+        labels = bytes(noise.randrange(10) for _ in range(count))
+        images = bytearray()
+        for label in labels:
+            image = bytearray(noise.randbytes(784))
+            for i in range(784):
+                image[i] = 255 if i // 28 // 3 == label else image[i] >> 2
+            images += image
+        idx(f"{folder}/{name}-images-idx3-ubyte.gz", 0x803, (count, 28, 28), bytes(images))
+        idx(f"{folder}/{name}-labels-idx1-ubyte.gz", 0x801, (count,), labels)
+
+
+class Training(support.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.data = os.path.join(os.environ["E2E_SCRATCH"], f"bars-{os.getpid()}")
+        make_data(cls.data)
+
+    def setUp(self):
+        super().setUp()
+        os.symlink(self.data, os.path.join(self.folder, "data"))
+        self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=2))
+
+    def train(self, run, *flags):
+        return self.dlrun("--run-dir", run, *flags, self.job)
+
+    def weights(self, folder="ckpt"):
+        newest = max(glob.glob(os.path.join(self.folder, folder, "step-*")), key=lambda path: int(path.rpartition("-")[2]))
+        content = b""
+        for path in sorted(glob.glob(newest + "/*.safetensors")):
+            with open(path, "rb") as file:
+                content += file.read()
+        self.assertGreater(len(content), 1000000)
+        return content
+
+    def finished_weights(self):
+        """Of an uninterrupted run with the same seed and ranks."""
+        self.assertEqual(self.train("whole", "--set", "checkpoint.dir=whole-ckpt")[0], 0)
+        return self.weights("whole-ckpt")
+
+    def test_a_job_file_ends_in_a_trained_model(self):
+        code, out, err = self.train("run")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"\[worker 0\] test accuracy \d+\.\d+ %")
+        record = self.record()
+        self.assertGreater(record["result"]["test_accuracy"], 0.9)
+        self.assertEqual(record["result"]["steps"], 30)
+        self.assertTrue(glob.glob(os.path.join(self.folder, "run", "events.out.tfevents.*")))
+        steps = [json.loads(line) for line in self.read("run/metrics.jsonl").splitlines()]
+        self.assertTrue(any("loss" in line for line in steps))
+
+    def test_both_mpis_train_and_each_gives_the_same_bits_twice(self):
+        for mpi in ("pmix", "pmi1"):
+            with self.subTest(mpi):
+                for turn in ("a", "b"):
+                    code, _, err = self.train(f"{mpi}-{turn}", "--mpi", mpi, "--set", f"checkpoint.dir=ckpt-{mpi}-{turn}")
+                    self.assertEqual(code, 0, err)
+                self.assertEqual(self.weights(f"ckpt-{mpi}-a"), self.weights(f"ckpt-{mpi}-b"))
+
+    def test_kill_9_at_any_moment_then_the_same_command_gives_the_same_bits(self):
+        for turn, checkpoints in enumerate((0, 2, 5)):
+            with self.subTest(checkpoints=checkpoints):
+                folder = f"ckpt-{turn}"
+                head = self.start("--run-dir", f"cut-{turn}", "--set", f"checkpoint.dir={folder}", self.job)
+                saved = lambda: self.exists(f"cut-{turn}/events.jsonl") and self.read(f"cut-{turn}/events.jsonl").count('"saved"') >= checkpoints
+                wait_until(lambda: saved() or head.poll() is not None, "checkpoints were written")
+                head.kill()
+                head.communicate()
+                self.none_left()
+                code, _, err = self.train(f"again-{turn}", "--set", f"checkpoint.dir={folder}")
+                self.assertEqual(code, 0, err)
+                self.assertEqual(self.weights(folder), self.finished_weights() if turn == 0 else self.whole)
+                if turn == 0:
+                    self.whole = self.weights("whole-ckpt")
+
+    def test_an_interrupt_saves_and_says_run_me_again(self):
+        self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=200))
+        head = self.start("--run-dir", "run", self.job)
+        wait_until(lambda: self.exists("run/events.jsonl") and '"saved"' in self.read("run/events.jsonl") or head.poll() is not None, "it trains")
+        head.send_signal(signal.SIGINT)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 75, err)
+        self.assertIn("stopped with a sound checkpoint", err)
+        self.assertEqual(self.record()["exit_code"], 75)
+
+    def test_a_finished_training_is_not_repeated(self):
+        self.train("first")
+        before = self.weights()
+        code, out, err = self.train("second")
+        self.assertEqual(code, 0, err)
+        self.assertIn("test accuracy", out)
+        self.assertEqual(self.weights(), before)
+
+    def test_another_number_of_ranks_carries_on(self):
+        head = self.start("--run-dir", "two", "--set", "train.epochs=3", self.job)
+        wait_until(lambda: self.exists("two/events.jsonl") and self.read("two/events.jsonl").count('"saved"') >= 2 or head.poll() is not None, "it saved")
+        head.kill()
+        head.communicate()
+        self.none_left()
+        code, out, err = self.train("three", "--tasks-per-node", "3", "--set", "train.epochs=3")
+        self.assertEqual(code, 0, err)
+        self.assertGreater(self.record("three")["result"]["test_accuracy"], 0.9)
+
+    def test_the_node_script_by_hand_does_the_same_job(self):
+        expected = self.finished_weights()
+        script = glob.glob(os.path.join(self.folder, "whole", "nodes", "*.sh"))
+        self.assertEqual(len(script), 1)
+        subprocess.run(["rm", "-rf", os.path.join(self.folder, "whole-ckpt")], check=True)
+        done = subprocess.run(["bash", script[0]], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("test accuracy", done.stdout)
+        self.assertEqual(self.weights("whole-ckpt"), expected)
+
+    def test_mistakes_in_train_are_named_in_the_job_file_before_any_rank(self):
+        self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=2).replace("momentum", "momentun"))
+        code, _, err = self.train("run")
+        self.assertEqual(code, 65)
+        self.assertRegex(err, r"job.yaml:10:37: unknown key 'momentun' in 'train.optimizer'\n  hint: did you mean 'momentum'\?")
+        self.assertFalse(os.listdir(os.path.join(self.folder, "run", "logs")))
+
+    def test_damaged_data_is_named_with_its_offset_before_any_rank(self):
+        os.unlink(os.path.join(self.folder, "data"))
+        os.makedirs(os.path.join(self.folder, "data"))
+        for name in os.listdir(self.data):
+            with open(os.path.join(self.data, name), "rb") as file:
+                content = file.read()
+            if name == "train-labels-idx1-ubyte.gz":
+                plain = bytearray(gzip.decompress(content))
+                plain[8 + 100] = 77
+                content = gzip.compress(bytes(plain))
+            with open(os.path.join(self.folder, "data", name), "wb") as file:
+                file.write(content)
+        code, _, err = self.train("run")
+        self.assertEqual(code, 65, err)
+        self.assertIn("train-labels-idx1-ubyte.gz", err)
+        self.assertIn("77", err)
+        self.assertIn("108", err)
+
+    def test_a_missing_data_folder(self):
+        code, _, err = self.train("run", "--set", "train.data.dir=/no/such/folder")
+        self.assertEqual(code, 65, err)
+        self.assertIn("/no/such/folder", err)
+
+
+if __name__ == "__main__":
+    support.main()

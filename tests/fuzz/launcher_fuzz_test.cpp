@@ -1,0 +1,137 @@
+// Whatever people, sites and other programs hand to the launcher, its readers answer with a value or an Error
+// that has words, and a plan that comes out of a damaged job is a whole one.
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "src/plan/adapter.hpp"
+#include "src/plan/make_plan.hpp"
+#include "src/process/message_stream.hpp"
+#include "src/render/template.hpp"
+#include "tests/fuzz/mutate.hpp"
+#include "tests/unit/plan/support.hpp"
+
+using namespace dlrun;
+using test::Mutator;
+
+namespace {
+
+constexpr int kTexts = 4000;
+
+const std::string kJob = R"(name: flowers
+framework: plain
+resources: {nodes: 1, gpus-per-node: 2, tasks-per-node: 2, cpus-per-task: 2, walltime: "8:00:00"}
+roles:
+  ps: {count: 1, placement: shared}
+  worker: {per-node: 2, gpus: 1}
+command: [python, train.py, --batch-size, "32"]
+environment:
+  modules: [cuda/11.8]
+  setup: [ulimit -l unlimited]
+  set: {OMP_NUM_THREADS: "4"}
+launch: {via: auto, fan-out: 32, start-timeout: 120s, mpi: none}
+checkpoint: {dir: ckpt, every: 10min, keep: 3, request: [control, file, signal:TERM], lead: auto}
+chain: {max-links: 20, retries: 3}
+)";
+const std::string kSmallJob = "command: [/bin/true]\n";
+const std::string kAdapter = R"(name: some
+summary: a framework
+process: per-rank
+mpi: auto
+files: {train.json: "{{train.config}}"}
+checks: [["{{install.bin}}/dlrun-train", --check, "{{run.directory}}/train.json"]]
+command: ["{{install.bin}}/dlrun-train", --config, "{{run.directory}}/train.json"]
+)";
+
+template <class R>
+bool is_sound(const R& result) {
+  return result.has_value() || !result.error().text().empty();
+}
+
+bool is_whole(const plan::Plan& plan) {
+  for (std::size_t i = 0; i < plan.ranks.size(); ++i)
+    if (plan.ranks[i].rank.get() != static_cast<int>(i)) return false;
+  return !plan.ranks.empty();
+}
+
+}  // namespace
+
+TEST_CASE("a damaged job file is an error with words, or a plan with every rank once") {
+  REQUIRE(test::job(kJob));
+  Mutator mutator({kJob, kSmallJob}, test::odd_values());
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string text = mutator.next();
+    CAPTURE(text);
+    const auto job = test::job(text);
+    REQUIRE(is_sound(job));
+    if (!job) continue;
+    plan::PlanInput input = test::input(kSmallJob, test::machine(8, std::vector<std::string>{"0", "1"}));
+    input.spec = *job;
+    const auto plan = plan::make_plan(input);
+    REQUIRE(is_sound(plan));
+    if (plan) REQUIRE(is_whole(*plan));
+  }
+}
+
+TEST_CASE("--set with damaged paths and values") {
+  Mutator paths({"train.epochs", "resources.nodes", "roles.ps.count"},
+                {".", "..", "[0]", "", " ", "\n", "=", "a.b.c"});
+  Mutator values({"1", "[1, 2]", "{a: b}"}, test::odd_values());
+  for (int i = 0; i < kTexts; ++i) {
+    auto tree = yaml::parse(kJob, "job.yaml").value();
+    const std::string path = paths.next(), value = values.next();
+    CAPTURE(path);
+    CAPTURE(value);
+    REQUIRE(is_sound(yaml::set_path(tree, path, value, "--set")));
+  }
+}
+
+TEST_CASE("a damaged adapter") {
+  REQUIRE(plan::parse_adapter(kAdapter, "some.yaml"));
+  Mutator mutator({kAdapter}, test::odd_values());
+  for (int i = 0; i < kTexts; ++i) REQUIRE(is_sound(plan::parse_adapter(mutator.next(), "some.yaml")));
+}
+
+TEST_CASE("a damaged template") {
+  const std::string good =
+      "{{#ranks}}run {{name}} {{{raw}}}\n{{/ranks}}{{^ranks}}none{{/ranks}}{{! said }}\n";
+  REQUIRE(render::Template::parse(good, "node.sh.tmpl"));
+  Mutator mutator({good},
+                  {"{{", "}}", "{{#", "{{/", "{{^", "{{{", "}}}", "{{!", "{{#a}}", "{{/ranks}}", ".", "\n"});
+  const Json context = {{"ranks", Json::array({{{"name", "x y"}, {"raw", "z"}}})}};
+  for (int i = 0; i < kTexts; ++i) {
+    const auto parsed = render::Template::parse(mutator.next(), "node.sh.tmpl");
+    REQUIRE(is_sound(parsed));
+    if (parsed)
+      REQUIRE(is_sound(parsed->render(context, [](std::string_view text) { return std::string(text); })));
+  }
+}
+
+TEST_CASE("damaged allocations and plans, as --allocation and agents read them") {
+  const plan::Plan plan = plan::make_plan(test::input(kSmallJob, test::machine(4))).value();
+  Mutator mutator(
+      {to_text(to_json(test::machine(4, std::vector<std::string>{"0"}))), to_text(plan::to_json(plan))},
+      {"null", "-1", "1e300", "[]", "{}", "\"\"", "\"x\"", ",", ":", "true", "99999999999999"});
+  for (int i = 0; i < kTexts; ++i) {
+    const auto json = parse_json(mutator.next(), "input.json");
+    REQUIRE(is_sound(json));
+    if (!json) continue;
+    REQUIRE(is_sound(allocation_from_json(*json, "input.json")));
+    REQUIRE(is_sound(plan::plan_from_json(*json)));
+    REQUIRE(is_sound(plan::slice_from_json(*json)));
+  }
+}
+
+TEST_CASE("damaged frames between head and agent") {
+  Mutator mutator({encode({{{"type", "output"}, {"rank", 3}}, "hello\n"}) + encode({{{"type", "done"}}})},
+                  {std::string(8, '\xff'), std::string(4, '\0'), "{", "}", "\"type\"", "7"});
+  for (int i = 0; i < kTexts; ++i) {
+    MessageDecoder decoder;
+    decoder.add(mutator.next());
+    for (bool more = true; more;) {
+      const auto message = decoder.next();
+      REQUIRE(is_sound(message));
+      more = message && message->has_value();
+    }
+  }
+}

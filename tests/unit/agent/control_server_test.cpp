@@ -1,0 +1,86 @@
+#include "src/agent/control_server.hpp"
+
+#include <cstring>
+#include <random>
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+using namespace dlrun;
+
+namespace {
+
+struct Server {
+  std::string path = fmt::format("/tmp/control-test-{}", ::getpid());
+  EventLoop loop;
+  std::vector<std::string> reports, logs;
+  std::unique_ptr<agent::ControlServer> server =
+      agent::ControlServer::start(path, loop,
+                                  {.report =
+                                       [this](Rank rank, const Json& report) {
+                                         reports.push_back(fmt::format("{} {}", rank, to_text(report)));
+                                       },
+                                   .log = [this](const std::string& text) { logs.push_back(text); }})
+          .value();
+  ~Server() { ::unlink(path.c_str()); }
+
+  UniqueFd connect() {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    return fd;
+  }
+  // Sends, closes that direction, and serves until everything was taken in.
+  void say(const UniqueFd& fd, const std::string& text) {
+    REQUIRE(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+    settle();
+  }
+  void settle() {
+    for (int i = 0; i < 4; ++i) {
+      loop.after(Seconds(0), [] {});
+      REQUIRE(loop.turn().has_value());
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a rank says who it is, then reports; requests reach it") {
+  Server server;
+  const UniqueFd rank = server.connect();
+  server.say(rank, "{\"rank\": 3}\n{\"step\": 7, \"loss\": 0.5}\n");
+  CHECK(server.reports == std::vector<std::string>{R"(3 {"rank":3})", R"(3 {"step":7,"loss":0.5})"});
+  server.server->tell_all({{"checkpoint", "now"}});
+  char heard[64] = {};
+  REQUIRE(::read(rank.get(), heard, sizeof heard) > 0);
+  CHECK(std::string(heard) == "{\"checkpoint\":\"now\"}\n");
+}
+
+TEST_CASE("what is no report ends its own connection and nothing else") {
+  Server server;
+  const UniqueFd good = server.connect();
+  server.say(good, "{\"rank\": 0}\n");
+  for (const char* line : {"hello\n", "[1]\n", "{\"step\": 1}\n", "{\"rank\": \"x\"}\n"}) {
+    const UniqueFd bad = server.connect();
+    server.say(bad, line);
+    server.settle();
+  }
+  CHECK(server.logs.size() == 4);
+  server.say(good, "{\"step\": 2}\n");
+  CHECK(server.reports.size() == 2);
+}
+
+TEST_CASE("random bytes do not crash it") {
+  Server server;
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; ++round) {
+    const UniqueFd fd = server.connect();
+    std::string bytes = "{\"rank\": 1, \"step\": 5}\n{\"saved\": 1}\n";
+    for (int flips = 0; flips < 4; ++flips) bytes[random() % bytes.size()] = static_cast<char>(random());
+    server.say(fd, bytes);
+  }
+}

@@ -1,0 +1,29 @@
+#include "src/agent/rank_end.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dlrun;
+using agent::judge;
+using agent::RankEnd;
+
+TEST_CASE("without MPI an exit code says it all") {
+  CHECK_FALSE(judge(RankEnd{}, ExitStatus{}).has_value());
+  CHECK(judge(RankEnd{}, ExitStatus{.exit_code = 3})->reason == "exit code 3");
+  CHECK(judge(RankEnd{}, ExitStatus{.signal = 9})->code == 137);
+}
+
+TEST_CASE("75 is an orderly stop with a checkpoint, not a failure") {
+  CHECK_FALSE(judge(RankEnd{}, ExitStatus{.exit_code = 75}).has_value());
+}
+
+TEST_CASE("a rank that never joined its MPI world would have run alone: an error although it exited 0") {
+  const auto failure = judge(RankEnd{.mpi = true}, ExitStatus{});
+  REQUIRE(failure.has_value());
+  CHECK(failure->code == 69);
+  CHECK(failure->reason.find("rank 0 of 1") != std::string::npos);
+}
+
+TEST_CASE("a rank that leaves its world without MPI_Finalize has failed it") {
+  CHECK(judge(RankEnd{.mpi = true, .joined_mpi = true}, ExitStatus{})->code == 71);
+  CHECK_FALSE(judge(RankEnd{.mpi = true, .joined_mpi = true, .left_mpi = true}, ExitStatus{}).has_value());
+}

@@ -1,0 +1,59 @@
+#include "src/cli/options.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dlrun;
+using cli::read_command_line;
+
+namespace {
+std::string error_of(const std::vector<std::string>& words) {
+  const auto options = read_command_line(words);
+  REQUIRE_FALSE(options.has_value());
+  CHECK(options.error().kind == ErrorKind::usage);
+  return options.error().text();
+}
+cli::JobOptions job_of(const std::vector<std::string>& words) {
+  return std::get<cli::RunOptions>(read_command_line(words).value().command).job;
+}
+}  // namespace
+
+TEST_CASE("run is the command where none is named") {
+  CHECK(job_of({"train.yaml"}).job_file == "train.yaml");
+  CHECK(job_of({"run", "train.yaml"}).job_file == "train.yaml");
+  CHECK(job_of({"--nodes", "2", "train.yaml"}).nodes == "2");
+}
+
+TEST_CASE("what follows -- is the program's, whatever it looks like") {
+  const auto job = job_of({"--framework", "mpi", "--", "./a.out", "--nodes", "7", "--", "x"});
+  CHECK(job.words == std::vector<std::string>{"./a.out", "--nodes", "7", "--", "x"});
+  CHECK(job.nodes.empty());
+}
+
+TEST_CASE("--set takes one value and may stand several times, before and after the file") {
+  const auto job = job_of({"--set", "a=1", "job.yaml", "--set", "b=x y"});
+  CHECK(job.sets == std::vector<std::string>{"a=1", "b=x y"});
+  CHECK(job.job_file == "job.yaml");
+}
+
+TEST_CASE("mistyped words are answered with what may have been meant") {
+  CHECK(error_of({"--nodse", "2", "x.yaml"}) == "unknown flag '--nodse'\n  hint: did you mean '--nodes'?");
+  CHECK(error_of({"plna"}) == "'plna' is neither a command nor a job file\n  hint: did you mean 'plan'?");
+  CHECK(error_of({}).starts_with("no job file and no command"));
+  CHECK(error_of({"plan", "--color", "pink", "x.yaml"}).find("pink") != std::string::npos);
+}
+
+TEST_CASE("help and version answer by themselves, with examples") {
+  const auto help = std::get<cli::Answer>(read_command_line({"run", "--help"}).value().command).text;
+  CHECK(help.find("Examples:") != std::string::npos);
+  CHECK(help.find("--tasks-per-node") != std::string::npos);
+  CHECK(std::get<cli::Answer>(read_command_line({"--version"}).value().command).text.starts_with("dlrun 0."));
+  CHECK(std::get<cli::Answer>(read_command_line({"--help"}).value().command).text.find("frameworks") !=
+        std::string::npos);
+}
+
+TEST_CASE("colours and verbosity are read for every command") {
+  const auto options = read_command_line({"plan", "x.yaml", "--color", "never", "--json", "-q"}).value();
+  CHECK(options.common.color == cli::ColorChoice::never);
+  CHECK(options.common.json);
+  CHECK(options.common.verbosity == cli::Verbosity::quiet);
+}

@@ -1,0 +1,73 @@
+#include "runtime/data/batch_filler.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "runtime/data/synthetic.hpp"
+
+using namespace dlrun::runtime;
+
+namespace {
+
+struct Filled {
+  std::vector<float> input;
+  std::vector<std::int32_t> labels;
+};
+
+Filled fill(const Dataset& data, const Augmentation& augmentation, std::uint64_t count, AugmentationKey key,
+            const Conversion& conversion = {}) {
+  Filled out{std::vector<float>(4 * data.pixels_per_sample()), std::vector<std::int32_t>(4)};
+  BatchFiller(data, conversion, augmentation)
+      .fill(
+          count, [](std::uint64_t i) { return 10 + i; }, key, out.input, out.labels);
+  return out;
+}
+
+const InputShape shape{.channels = 2, .height = 6, .width = 5, .classes = 10};
+
+}  // namespace
+
+TEST_CASE("pixels become value / 255, or standardised by channel") {
+  const auto data = make_synthetic(shape, 32, 1);
+  REQUIRE(data.has_value());
+  const Filled plain = fill(data->train, {}, 4, {});
+  CHECK(plain.input[7] == doctest::Approx(data->train.pixels(10)[7] / 255.0));
+  CHECK(plain.labels[2] == data->train.labels[12]);
+  const Filled standard = fill(data->train, {}, 4, {}, {.mean = {0.5, 0.25}, .deviation = {0.5, 2}});
+  CHECK(standard.input[7] == doctest::Approx((data->train.pixels(10)[7] / 255.0 - 0.5) / 0.5));
+  CHECK(standard.input[37] == doctest::Approx((data->train.pixels(10)[37] / 255.0 - 0.25) / 2));
+}
+
+TEST_CASE("rows beyond the count hold samples but do not count") {
+  const auto data = make_synthetic(shape, 32, 1);
+  const Filled filled = fill(data->train, {}, 3, {});
+  CHECK(filled.labels[3] == -1);
+  const std::size_t row = data->train.pixels_per_sample();
+  CHECK(std::equal(filled.input.begin(), filled.input.begin() + static_cast<std::ptrdiff_t>(row),
+                   filled.input.begin() + static_cast<std::ptrdiff_t>(3 * row)));
+  const Filled nothing = fill(data->train, {}, 0, {});
+  CHECK(std::count(nothing.labels.begin(), nothing.labels.end(), -1) == 4);
+}
+
+TEST_CASE("augmentation is a function of seed, epoch and sample") {
+  const auto data = make_synthetic(shape, 32, 1);
+  const Augmentation both{.crop_padding = 2, .flip = true};
+  const Filled once = fill(data->train, both, 4, {1, 0});
+  CHECK(once.input == fill(data->train, both, 4, {1, 0}).input);
+  CHECK(once.input != fill(data->train, both, 4, {1, 1}).input);
+  CHECK(once.input != fill(data->train, both, 4, {2, 0}).input);
+  CHECK(once.input != fill(data->train, {}, 4, {1, 0}).input);
+}
+
+TEST_CASE("a flip mirrors columns and keeps rows") {
+  const auto data = make_synthetic(shape, 32, 1);
+  const Filled plain = fill(data->train, {}, 1, {});
+  bool flipped = false;
+  for (std::uint64_t epoch = 0; epoch < 20 && !flipped; ++epoch) {
+    const Filled now = fill(data->train, {.crop_padding = 0, .flip = true}, 1, {1, epoch});
+    flipped =
+        now.input[0] == plain.input[4] && now.input[4] == plain.input[0] && now.input[5] == plain.input[9];
+  }
+  CHECK(flipped);
+}

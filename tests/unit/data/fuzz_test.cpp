@@ -1,0 +1,79 @@
+// Damaged files of both formats, from a fixed seed: loading either works or is an Error of input, and ends. A
+// crash, a hang or an allocation out of bounds fails the test (and is what the sanitizer builds look for).
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "runtime/data/cifar10.hpp"
+#include "runtime/data/idx.hpp"
+#include "tests/unit/data/support.hpp"
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+using namespace dlrun::test;
+
+namespace {
+
+std::string damaged(std::string content, std::mt19937& random) {
+  if (random() % 4 == 0) content.resize(random() % (content.size() + 1));
+  if (random() % 8 == 0) content += std::string(random() % 20, 'z');
+  const std::size_t flips = random() % 4;
+  for (std::size_t i = 0; i < flips && !content.empty(); ++i) {
+    // Half of them within the first bytes, where headers are.
+    const std::size_t at =
+        random() % (random() % 2 == 0 ? std::min<std::size_t>(content.size(), 24) : content.size());
+    content[at] = static_cast<char>(random());
+  }
+  return content;
+}
+
+int refused = 0, accepted = 0;
+
+template <class Loaded>
+void judge(const Loaded& loaded) {
+  loaded.has_value() ? ++accepted : ++refused;
+  if (!loaded.has_value()) {
+    CHECK(loaded.error().kind == ErrorKind::input);
+    CHECK_FALSE(loaded.error().where.empty());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("damaged IDX files are read or refused, never more") {
+  std::mt19937 random(1);
+  const Folder folder;
+  const std::string images = idx_images(12, 3, 3), labels = idx_labels(12);
+  refused = accepted = 0;
+  for (int round = 0; round < 1500; ++round) {
+    const bool packed = round % 2 == 0;
+    const std::string suffix = packed ? ".gz" : "", other = packed ? "" : ".gz";
+    const auto stored = [&](const std::string& content) { return packed ? gzip(content) : content; };
+    for (const char* name : {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"}) {
+      std::filesystem::remove(folder.path / (name + other));
+      folder.write(name + suffix, damaged(stored(images), random));
+    }
+    for (const char* name : {"train-labels-idx1-ubyte", "t10k-labels-idx1-ubyte"}) {
+      std::filesystem::remove(folder.path / (name + other));
+      folder.write(name + suffix, round % 3 == 0 ? damaged(stored(labels), random) : stored(labels));
+    }
+    judge(load_idx(folder.path, 10));
+  }
+  CHECK(refused > 500);
+  CHECK(accepted > 50);
+}
+
+TEST_CASE("damaged CIFAR-10 files are read or refused, never more") {
+  std::mt19937 random(2);
+  const Folder folder;
+  const std::string record = std::string(1, '\3') + std::string(3072, 'p');
+  for (int i = 2; i <= 5; ++i) folder.write(fmt::format("data_batch_{}.bin", i), record);
+  folder.write("test_batch.bin", record);
+  refused = accepted = 0;
+  for (int round = 0; round < 400; ++round) {
+    folder.write("data_batch_1.bin", damaged(record + record, random));
+    judge(load_cifar10(folder.path));
+  }
+  CHECK(refused > 50);
+  CHECK(accepted > 50);
+}

@@ -1,0 +1,120 @@
+#include "src/plan/adapter.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "src/base/file.hpp"
+#include "tests/unit/plan/support.hpp"
+
+using namespace dlrun;
+using namespace dlrun::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string refused(const std::string& rest) {
+  return error_of(plan::parse_adapter("name: a\nsummary: s\n" + rest, "a.yaml"));
+}
+
+class Folder {
+ public:
+  Folder() {
+    std::array<char, 32> name{"/tmp/dlrun-adapter-XXXXXX"};
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  void write(const std::string& name, const std::string& text) const {
+    REQUIRE(make_directories((path_ / name).parent_path(), Access::shared).has_value());
+    REQUIRE(replace_file(path_ / name, text, Durability::none).has_value());
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("every adapter that comes with dlrun loads, and says what it is") {
+  const auto all = plan::all_adapters(plan::adapter_path({}, "", TEST_SOURCE_DIR));
+  REQUIRE_MESSAGE(all.has_value(), error_of(all));
+  std::set<std::string> names;
+  for (const plan::Adapter& adapter : *all) {
+    names.insert(adapter.name);
+    CHECK_FALSE(adapter.summary.empty());
+  }
+  for (const char* name : {"builtin", "mpi", "plain"}) CHECK(names.contains(name));
+}
+
+TEST_CASE("mistakes are found when the adapter is loaded, with place and nearest name") {
+  CHECK(refused("env: {A: '{{rank.indx}}'}\n") ==
+        "a.yaml:3:10: env.A: fact 'rank.indx' is not known\n  hint: did you mean 'rank.index'?");
+  CHECK(refused("env: {A: {if: rank.gpu, value: x}}\n") ==
+        "a.yaml:3:15: env.A.if: fact 'rank.gpu' is not known\n  hint: did you mean 'rank.gpus'?");
+  CHECK(refused("env: {A: {json: zebra}}\n")
+            .starts_with("a.yaml:3:17: env.A.json: fact 'zebra' is not known\n"));
+  CHECK(refused("env: {A: {velue: x}}\n") ==
+        "a.yaml:3:11: unknown key 'velue' in 'env.A'\n  hint: did you mean 'value'?");
+  CHECK(refused("env: {A: {value: x, json: node.hosts}}\n") ==
+        "a.yaml:3:10: env.A needs either 'value' or 'json'");
+  CHECK(refused("env: {A: '{{rank.index'}\n") == "a.yaml:3:10: env.A: '{{' is not closed: {{rank.index");
+  CHECK(refused("env: {A-B: x}\n") == "a.yaml:3:12: 'A-B' cannot name a variable");
+  CHECK(refused("env: {DLRUN_RANK: x}\n") == "a.yaml:3:19: dlrun itself sets DLRUN_RANK for every rank");
+  CHECK(refused("files: {hosts: '{{rank.index}}'}\n") ==
+        "a.yaml:3:16: files.hosts: 'rank.index' differs between ranks, and this is done once for the job");
+  CHECK(refused("checks: [[test, '{{rank.index}}']]\n") ==
+        "a.yaml:3:17: checks: 'rank.index' differs between ranks, and this is done once for the job");
+  CHECK(refused("checks: [[]]\n") == "a.yaml:3:10: checks: an empty command");
+  CHECK(refused("prefix: run\n") == "a.yaml:3:9: prefix must be a list of words");
+  CHECK(refused("process: per-rnak\n") ==
+        "a.yaml:3:10: process: 'per-rnak' is not known\n  hint: did you mean 'per-rank'?");
+  CHECK(refused("mpi: openmpi\n").starts_with("a.yaml:3:6: mpi: 'openmpi' is not known"));
+  CHECK(refused("evn: {}\n") == "a.yaml:3:1: unknown key 'evn'\n  hint: did you mean 'env'?");
+  CHECK(error_of(plan::parse_adapter("name: a\n", "a.yaml")) == "a.yaml:1:1: 'summary' is missing");
+}
+
+TEST_CASE("files of an adapter stay below the run directory") {
+  for (const char* name : {"../x", "/etc/passwd", "a/../../x", "a/", ".", "./x", "''", "a//b"})
+    CHECK_MESSAGE(
+        refused(fmt::format("files: {{{}: text}}\n", name)).find("is no name below the run directory") !=
+            std::string::npos,
+        name);
+  CHECK(refused("files: {hosts/mpi.txt: text}\n") == "no error");
+}
+
+TEST_CASE("a fact without a value is an error at the place that names it, unless 'if' asks first") {
+  const auto framework = adapter("name: a\nsummary: s\nenv: {C: '{{checkpoint.dir}}'}\n");
+  CHECK(error_of(plan::make_plan(input("command: [x]\n", machine(2), framework))) ==
+        "frameworks/test.yaml:3:10: 'checkpoint.dir' has no value in this job\n"
+        "  hint: use the form {if: checkpoint.dir, value: ...}");
+  CHECK(plan::make_plan(input("command: [x]\ncheckpoint: {dir: /c}\n", machine(2), framework))
+            ->environment.at("C") == "/c");
+}
+
+TEST_CASE("adapters: the first folder that has one wins; what is not known names the nearest") {
+  const Folder folder;
+  const std::string text = "name: plain\nsummary: ";
+  folder.write("mine/plain.yaml", text + "mine\n");
+  folder.write("user/frameworks/plain.yaml", text + "the user's\n");
+  folder.write("user/frameworks/own.yaml", "name: own\nsummary: own\n");
+  folder.write("user/frameworks/liar.yaml", "name: other\nsummary: s\n");
+  folder.write("data/frameworks/plain.yaml", text + "installed\n");
+  folder.write("data/frameworks/notes.txt", "no adapter");
+  const auto path =
+      plan::adapter_path(folder.path() / "mine", folder.path() / "user", folder.path() / "data");
+  CHECK(plan::find_adapter(path, "plain")->summary == "mine");
+  CHECK(plan::find_adapter(plan::adapter_path({}, folder.path() / "user", folder.path() / "data"), "plain")
+            ->summary == "the user's");
+  CHECK(plan::find_adapter(path, "own").has_value());
+  CHECK(error_of(plan::find_adapter(path, "plani", "job.yaml:1:12")) ==
+        "job.yaml:1:12: framework 'plani' is not known\n  hint: did you mean 'plain'?");
+  CHECK(error_of(plan::find_adapter(path, "liar"))
+            .find("the adapter calls itself 'other' and its file 'liar'") != std::string::npos);
+  CHECK(error_of(plan::find_adapter(plan::adapter_path({}, "", "/not/there"), "plain")) ==
+        "framework 'plain' is not known\n  hint: no adapters in /not/there/frameworks");
+}

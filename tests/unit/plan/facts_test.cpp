@@ -1,0 +1,107 @@
+#include "src/plan/facts.hpp"
+
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "src/base/file.hpp"
+#include "src/base/strings.hpp"
+#include "src/plan/adapter.hpp"
+#include "tests/unit/plan/support.hpp"
+
+using namespace dlrun;
+using namespace dlrun::test;
+
+namespace {
+
+// The names in ".It Va NAME" or ".It Cm NAME" lines of a manual page's section.
+std::set<std::string> items(const std::string& page, const std::string& macro) {
+  std::set<std::string> out;
+  const std::string text = read_file(std::string(TEST_SOURCE_DIR) + "/man/" + page).value();
+  for (const std::string& line : split(text, '\n'))
+    if (line.starts_with(macro + " ")) out.insert(split(line.substr(macro.size() + 1), ' ')[0]);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("all facts, and no others, are computed") {
+  const auto in = input("framework: builtin\ntrain: {model: m}\ncheckpoint: {dir: c}\n", machine(4));
+  plan::Plan plan;
+  plan.job_id = "x";
+  plan.nodes = {{.index = NodeIndex(0), .host = HostName("laptop")}};
+  plan.ranks.resize(1);
+  plan::Facts facts = plan::facts_of_job(plan, in.spec, in.installation);
+  for (const plan::FactInfo& fact : plan::all_facts())
+    CHECK_MESSAGE(facts.contains(fact.name) == (fact.scope == plan::Scope::job), fact.name);
+  plan::set_facts_of_rank(facts, plan, plan.ranks[0], {});
+  for (const plan::FactInfo& fact : plan::all_facts()) CHECK_MESSAGE(facts.contains(fact.name), fact.name);
+  CHECK(facts.size() == plan::all_facts().size());
+}
+
+TEST_CASE("dlrun-framework(5) describes the facts that there are, with the code's own words") {
+  std::set<std::string> known;
+  for (const plan::FactInfo& fact : plan::all_facts()) known.insert(std::string(fact.name));
+  CHECK(items("dlrun-framework.5", ".It Va") == known);
+}
+
+TEST_CASE("dlrun-framework(5) lists exactly the keys that an adapter can have") {
+  const std::string error = error_of(plan::parse_adapter("qqqqqqqqqqqqqqqqqqqq: 1\n", "a.yaml"));
+  const auto list = error.find("valid names: ");
+  REQUIRE(list != std::string::npos);
+  std::set<std::string> known;
+  for (const std::string& key : split(error.substr(list + 13), ',')) known.insert(std::string(trim(key)));
+  CHECK(items("dlrun-framework.5", ".It Cm") == known);
+}
+
+TEST_CASE("dlrun-job(5) lists exactly the keys that a job file can have") {
+  // Every key is asked for by reading; a map with one impossible key names all the possible ones.
+  const std::map<std::string, std::string> sections{
+      {"", ""},
+      {"resources", "resources: {@: 1}"},
+      {"roles.NAME", "roles: {a: {@: 1}}"},
+      {"environment", "environment: {@: 1}"},
+      {"environment.container", "environment: {container: {@: 1}}"},
+      {"launch", "launch: {@: 1}"},
+      {"checkpoint", "checkpoint: {@: 1}"},
+      {"chain", "chain: {@: 1}"}};
+  std::set<std::string> known;
+  for (const auto& [section, text] : sections) {
+    const std::string impossible = "qqqqqqqqqqqqqqqqqqqq";
+    std::string job_text = section.empty() ? impossible + ": 1" : text;
+    if (const auto at = job_text.find('@'); at != std::string::npos) job_text.replace(at, 1, impossible);
+    const std::string error = error_of(job("command: [x]\n" + job_text + "\n"));
+    const auto list = error.find("valid names: ");
+    REQUIRE_MESSAGE(list != std::string::npos, error);
+    for (const std::string& key : split(error.substr(list + 13), ','))
+      known.insert((section.empty() ? "" : section + ".") + std::string(trim(key)));
+  }
+  CHECK(items("dlrun-job.5", ".It Cm") == known);
+}
+
+TEST_CASE("the rendezvous port: the same for the same run, another one for the next attempt") {
+  const int port = plan::rendezvous_port("demo-1", 1);
+  CHECK(port == plan::rendezvous_port("demo-1", 1));
+  CHECK(port != plan::rendezvous_port("demo-1", 2));
+  for (int attempt = 1; attempt < 20000; attempt += 7) {
+    const int any = plan::rendezvous_port("other", attempt);
+    CHECK((any >= 20000 && any < 30000));
+  }
+}
+
+TEST_CASE("the builtin trainer's section keeps its places, and its data folder becomes absolute") {
+  const auto spec = job("framework: builtin\nname: n\ntrain:\n  data: {dir: data}\n  lr: 5e-4\n"
+                        "checkpoint: {dir: ckpt, keep: 2}\n")
+                        .value();
+  const auto node = yaml::from_json_with_sources(plan::train_config(spec)).value();
+  const yaml::Node* dir = node.find("train")->find("data")->find("dir");
+  CHECK(dir->scalar == "/home/ann/jobs/data");
+  CHECK(dir->source == "job.yaml:4:15");
+  CHECK(node.find("train")->find("lr")->scalar == "5e-4");
+  CHECK(node.find("checkpoint")->find("dir")->scalar == "/home/ann/jobs/ckpt");
+  CHECK(node.find("checkpoint")->find("keep")->source == "job.yaml:6:31");
+  CHECK(node.find("checkpoint")->find("every")->scalar == "10min");
+  CHECK(node.find("checkpoint")->find("every")->source == "checkpoint.every (default)");
+  CHECK(plan::train_config(job("framework: builtin\ntrain: {}\n").value())["value"].contains("checkpoint") ==
+        false);
+}

@@ -1,0 +1,162 @@
+#include "src/plan/job_spec.hpp"
+
+#include <doctest/doctest.h>
+
+#include "src/plan/config_layers.hpp"
+#include "src/plan/placement.hpp"
+#include "tests/unit/plan/support.hpp"
+
+using namespace dlrun;
+using namespace dlrun::test;
+
+TEST_CASE("every key of a job file is read") {
+  const auto spec = job(R"(name: flowers
+framework: mpi
+resources: {nodes: 2, gpus-per-node: 8, tasks-per-node: 8, cpus-per-task: 4, walltime: "8:00:00", queue: gpu,
+            account: abc, extra: ["--exclusive"]}
+roles:
+  ps:     {count: 2, placement: dedicated}
+  worker: {per-node: 8, gpus: 1}
+command: [python, train.py, --batch-size, 32]
+environment:
+  modules: [cuda/11.8, anaconda/3]
+  activate: conda:tensorflow
+  setup: [ulimit -l unlimited]
+  set: {OMP_NUM_THREADS: 4}
+  container: {image: tf.sif, engine: podman, mounts: [/scratch]}
+launch: {via: local, fan-out: 16, start-timeout: 60s, grace: 5s, mpi: pmi1, bind: false}
+checkpoint: {dir: ckpt, every: 200steps, keep: 5, request: [file, signal:TERM], lead: 5min}
+chain: {max-links: 20, retries: 3}
+)")
+                        .value();
+  CHECK(spec.name == "flowers");
+  CHECK(spec.framework == "mpi");
+  CHECK(spec.resources.nodes == 2);
+  CHECK(spec.resources.gpus_per_node == 8);
+  CHECK(spec.resources.tasks_per_node == 8);
+  CHECK(spec.resources.cpus_per_task == 4);
+  CHECK(spec.resources.walltime->count() == 8 * 3600);
+  CHECK(spec.resources.queue == "gpu");
+  CHECK(spec.resources.account == "abc");
+  CHECK(spec.resources.extra == std::vector<std::string>{"--exclusive"});
+  REQUIRE(spec.roles.size() == 2);
+  CHECK(spec.roles[0].name == "ps");
+  CHECK(spec.roles[0].count == 2);
+  CHECK(spec.roles[0].placement == plan::Placement::dedicated);
+  CHECK(spec.roles[1].per_node == 8);
+  CHECK(spec.roles[1].gpus == 1);
+  CHECK(spec.command == Argv{"python", "train.py", "--batch-size", "32"});
+  CHECK(spec.environment.modules.size() == 2);
+  CHECK(spec.environment.activate == "conda:tensorflow");
+  CHECK(spec.environment.setup == std::vector<std::string>{"ulimit -l unlimited"});
+  CHECK(spec.environment.set.at("OMP_NUM_THREADS") == "4");
+  CHECK(spec.environment.container->engine == "podman");
+  CHECK(spec.environment.container->mounts == std::vector<std::string>{"/scratch"});
+  CHECK(spec.launch.via == "local");
+  CHECK(spec.launch.fan_out == 16);
+  CHECK(spec.launch.start_timeout.count() == 60);
+  CHECK(spec.launch.grace.count() == 5);
+  CHECK(spec.launch.mpi == "pmi1");
+  CHECK_FALSE(spec.launch.bind);
+  CHECK(spec.checkpoint.dir == "/home/ann/jobs/ckpt");
+  CHECK(spec.checkpoint.every == "200steps");
+  CHECK(spec.checkpoint.keep == 5);
+  CHECK(spec.checkpoint.request == std::vector<std::string>{"file", "signal:TERM"});
+  CHECK(spec.checkpoint.lead == "5min");
+  CHECK(spec.chain.max_links == 20);
+  CHECK(spec.chain.retries == 3);
+}
+
+TEST_CASE("a command alone is a job: of the plain framework, named after the program") {
+  const auto spec = job("command: [./bin/my-prog.sh, x]\n").value();
+  CHECK(spec.framework == "plain");
+  CHECK(spec.name == "my-prog.sh");
+  CHECK(job("command: ['+++']\n")->name == "job");
+}
+
+TEST_CASE("the builtin framework keeps its train section as it stands, with places") {
+  const auto spec = job("framework: builtin\ntrain:\n  model: x\n  unknown: {to: us}\n").value();
+  CHECK(spec.name == "builtin");
+  REQUIRE(spec.train.find("unknown") != nullptr);
+  CHECK(spec.train.find("unknown")->source == "job.yaml:4:12");
+}
+
+TEST_CASE("relative paths are relative to the job file") {
+  CHECK(job("command: [x]\ncheckpoint: {dir: ../ckpt}\n")->checkpoint.dir == "/home/ann/ckpt");
+  CHECK(job("command: [x]\ncheckpoint: {dir: /scratch/ckpt}\n")->checkpoint.dir == "/scratch/ckpt");
+  CHECK(job("command: [x]\nenvironment: {activate: 'venv:env'}\n")->environment.activate ==
+        "venv:/home/ann/jobs/env");
+}
+
+TEST_CASE("tasks a node: as asked, else the GPUs a node, else one") {
+  const auto tasks = [](const std::string& resources) {
+    return plan::tasks_per_node(job("command: [x]\nresources: " + resources + "\n")->resources);
+  };
+  CHECK(tasks("{}") == 1);
+  CHECK(tasks("{gpus-per-node: 4}") == 4);
+  CHECK(tasks("{gpus-per-node: 0}") == 1);
+  CHECK(tasks("{gpus-per-node: 4, tasks-per-node: 2}") == 2);
+}
+
+TEST_CASE("intervals of checkpoints: time, steps, epochs") {
+  for (const char* good : {"10min", "90s", "200steps", "1step", "1epoch", "2epochs", "200 steps"})
+    CHECK_MESSAGE(job(fmt::format("command: [x]\ncheckpoint: {{every: {}}}\n", good)).has_value(), good);
+  for (const char* bad : {"10", "0s", "0steps", "-1steps", "steps", "1.5epochs", "ten steps"})
+    CHECK_MESSAGE(!job(fmt::format("command: [x]\ncheckpoint: {{every: {}}}\n", bad)).has_value(), bad);
+}
+
+TEST_CASE("places of values, for errors of later steps") {
+  const auto spec = job("command: [x]\nresources: {nodes: 2}\n").value();
+  CHECK(plan::place_of(spec, "resources.nodes") == "job.yaml:2:20");
+  CHECK(plan::place_of(spec, "resources.queue").empty());
+  CHECK(plan::place_of(spec, "").empty());
+}
+
+TEST_CASE("layers: later ones win, and every leaf says where it came from") {
+  using plan::Override;
+  const auto site = yaml::parse("launch: {fan-out: 8, grace: 3s}\n", "site.yaml").value();
+  const auto file = yaml::parse("command: [x]\nlaunch: {grace: 5s}\n", "job.yaml").value();
+  auto tree = plan::merge_layers({plan::default_layer(), site, file}).value();
+  REQUIRE(
+      plan::apply_override(tree, {.path = "resources.nodes", .value = "2", .source = "--nodes"}).has_value());
+  REQUIRE(plan::append_words(tree, {"-v", "{a: b}"}, "the command line").has_value());
+  const auto spec = plan::read_job_spec(tree, "/").value();
+  CHECK(spec.launch.fan_out == 8);
+  CHECK(spec.launch.grace.count() == 5);
+  CHECK(spec.resources.nodes == 2);
+  CHECK(spec.command == Argv{"x", "-v", "{a: b}"});
+  std::map<std::string, std::string> sources;
+  for (const auto& leaf : plan::explain(tree)) sources[leaf.path] = leaf.value + " from " + leaf.source;
+  CHECK(sources["launch.fan-out"] == "8 from site.yaml:1:19");
+  CHECK(sources["launch.grace"] == "5s from job.yaml:2:17");
+  CHECK(sources["launch.mpi"] == "auto from default");
+  CHECK(sources["resources.nodes"] == "2 from --nodes");
+  CHECK(sources["command[0]"] == "x from job.yaml:1:11");
+  CHECK(sources["command[2]"] == "\"{a: b}\" from the command line");
+}
+
+TEST_CASE("a place in a merged tree is the upper layer's, down to its keys") {
+  const auto file = yaml::parse("command: [x]\nlaunch:\n  graze: 5s\n", "job.yaml").value();
+  const auto tree = plan::merge_layers({plan::default_layer(), file}).value();
+  CHECK(error_of(plan::read_job_spec(tree, "/")) ==
+        "job.yaml:3:3: unknown key 'graze' in 'launch'\n  hint: did you mean 'grace'?");
+}
+
+TEST_CASE("flags: YAML, or text as it is; a mistyped one names itself") {
+  using plan::Override;
+  auto tree = yaml::parse("command: [x]\n", "job.yaml").value();
+  REQUIRE(plan::apply_override(tree, {"name", "007", "--name", Override::Reading::text}).has_value());
+  CHECK(plan::read_job_spec(tree, "/")->name == "007");
+  REQUIRE(plan::apply_override(tree, {"checkpoint.dir", "a: b #c \"d\"", "--set", Override::Reading::text})
+              .has_value());
+  CHECK(plan::read_job_spec(tree, "/")->checkpoint.dir == "/a: b #c \"d\"");
+  REQUIRE(plan::apply_override(tree, {"resources.nodes", "many", "--nodes"}).has_value());
+  CHECK(error_of(plan::read_job_spec(tree, "/")) == "--nodes: resources.nodes: 'many' is not a whole number");
+}
+
+TEST_CASE("the default layer says nothing new: with it and without it a job reads the same") {
+  const auto file = yaml::parse("command: [x]\n", "job.yaml").value();
+  const auto with =
+      plan::read_job_spec(plan::merge_layers({plan::default_layer(), file}).value(), "/").value();
+  CHECK(to_json(with) == to_json(plan::read_job_spec(file, "/").value()));
+}

@@ -1,0 +1,64 @@
+#include <algorithm>
+
+#include <doctest/doctest.h>
+#include <sched.h>
+
+#include "schedulers/gpus.hpp"
+#include "schedulers/scheduler.hpp"
+
+using namespace dlrun;
+
+namespace {
+
+Environment with_devices(const std::string& value) {
+  return Environment::from_entries({"CUDA_VISIBLE_DEVICES=" + value});
+}
+
+const FoundGpus kFour{.names = std::vector<std::string>{"0", "1", "2", "3"}, .evidence = "NVML: 4 GPUs"};
+const FoundGpus kUnknown{.names = {}, .evidence = "no NVML library here: GPUs unknown"};
+const FoundGpus kDivided{.names = std::vector<std::string>{"MIG-1", "MIG-2"}, .evidence = "NVML: 2 GPUs"};
+
+}  // namespace
+
+TEST_CASE("outside any scheduler's job the allocation is this machine: one node, its cores, no end") {
+  const Allocation found = find_allocation(Environment{}, "auto").value();
+  CHECK(found.scheduler == "local");
+  REQUIRE(found.nodes.size() == 1);
+  CHECK_FALSE(found.nodes[0].host.get().empty());
+  cpu_set_t mask;
+  REQUIRE(sched_getaffinity(0, sizeof(mask), &mask) == 0);
+  CHECK(found.nodes[0].cpus == CPU_COUNT(&mask));
+  CHECK_FALSE(found.end_time.has_value());
+  CHECK_FALSE(found.job_id.has_value());
+  CHECK(found.evidence.front() == "no scheduler's job here: this machine alone");
+}
+
+TEST_CASE("an unknown scheduler is refused with the nearest name") {
+  const auto found = find_allocation(Environment{}, "locla");
+  REQUIRE_FALSE(found.has_value());
+  CHECK(found.error().text() == "scheduler 'locla' is not known\n  hint: did you mean 'local'?");
+}
+
+TEST_CASE("GPUs: the driver's list, less what the environment hides") {
+  CHECK(usable_gpus(kFour, Environment{})->names == kFour.names);
+  CHECK(usable_gpus(kFour, with_devices("3, 1"))->names == std::vector<std::string>{"3", "1"});
+  CHECK(usable_gpus(kFour, with_devices("GPU-8f2c"))->names == std::vector<std::string>{"GPU-8f2c"});
+  CHECK(usable_gpus(kDivided, with_devices("0"))->names == std::vector<std::string>{"0"});
+  for (const char* hidden : {"", "-1", "NoDevFiles"})
+    CHECK(usable_gpus(kFour, with_devices(hidden))->names == std::vector<std::string>{});
+  CHECK(usable_gpus(kFour, with_devices("2"))->evidence == "CUDA_VISIBLE_DEVICES=2");
+}
+
+TEST_CASE("without a driver's word GPUs are unknown, unless the user names them") {
+  CHECK_FALSE(usable_gpus(kUnknown, Environment{})->names.has_value());
+  CHECK(usable_gpus(kUnknown, with_devices("0,1"))->names == std::vector<std::string>{"0", "1"});
+}
+
+TEST_CASE("a GPU that is not there is an error, not a smaller list") {
+  const auto found = usable_gpus(kFour, with_devices("1,7"));
+  REQUIRE_FALSE(found.has_value());
+  CHECK(found.error().text() ==
+        "CUDA_VISIBLE_DEVICES=1,7 names GPU '7', and this machine has: 0, 1, 2, 3\n"
+        "  hint: unset CUDA_VISIBLE_DEVICES, or name GPUs that nvidia-smi -L lists");
+  CHECK_FALSE(usable_gpus(kFour, with_devices("1,,2")).has_value());
+}

@@ -1,0 +1,26 @@
+#include "runtime/train/arguments.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+
+TEST_CASE("the flags of dlrun-train") {
+  CHECK(parse_arguments({"--config", "a.json"})->config == "a.json");
+  CHECK(parse_arguments({"--config=a.json", "--check"})->action == Arguments::Action::check);
+  CHECK(parse_arguments({"--version"})->action == Arguments::Action::version);
+  CHECK(parse_arguments({"--help"})->action == Arguments::Action::help);
+}
+
+TEST_CASE("anything else is an error of usage") {
+  const auto refusal = [](const std::vector<std::string>& words) {
+    const auto parsed = parse_arguments(words);
+    REQUIRE_FALSE(parsed.has_value());
+    CHECK(parsed.error().kind == ErrorKind::usage);
+    return parsed.error().text();
+  };
+  CHECK(refusal({}) == "--config FILE is missing\n  hint: dlrun-train --help");
+  CHECK(refusal({"--config"}).starts_with("--config needs a file"));
+  CHECK(refusal({"--config", "a", "--config", "b"}).starts_with("--config is given twice"));
+  CHECK(refusal({"--chek"}) == "unknown argument '--chek'\n  hint: did you mean '--check'?");
+}

@@ -1,0 +1,318 @@
+// dlrun-train as a process of its own, one rank, on synthetic data: killed, stopped, asked over its control
+// channel, and run again.
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "runtime/checkpoint/catalog.hpp"
+#include "src/base/json.hpp"
+#include "src/base/unique_fd.hpp"
+#include "tests/unit/data/support.hpp"
+
+using namespace dlrun;
+using namespace dlrun::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A job of 40 steps in two epochs that writes a checkpoint every other step.
+struct Program : Folder {
+  Json train = {{"model", "mnist-cnn"},
+                {"data", {{"format", "synthetic"}, {"samples", 79}}},
+                {"batch", 4},
+                {"epochs", 2},
+                {"seed", 3}};
+  Json checkpoint = {{"dir", "ckpt"}, {"every", "2steps"}, {"keep", 2}};
+  std::vector<std::string> variables;
+  pid_t process = -1;
+
+  void start(std::vector<std::string> arguments = {"--config", "job.json"}) {
+    write("job.json", to_text(Json{{"value", {{"name", "t"}, {"train", train}, {"checkpoint", checkpoint}}},
+                                   {"sources", {{"/train/batch", "job.yaml:9:10"}}}}));
+    fs::create_directories(path / "run");
+    std::vector<std::string> environment = {"DLRUN_RUN_DIR=" + (path / "run").string(), "DLRUN_COMM=none",
+                                            "OMP_NUM_THREADS=1"};
+    environment.insert(environment.end(), variables.begin(), variables.end());
+    process = ::fork();
+    REQUIRE(process >= 0);
+    if (process > 0) return;
+    become(arguments, environment);
+  }
+
+  [[noreturn]] void become(std::vector<std::string>& arguments, std::vector<std::string>& environment) const {
+    const int out = ::open((path / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (::chdir(path.c_str()) != 0 || ::dup2(out, 1) < 0 || ::dup2(out, 2) < 0) ::_exit(99);
+    arguments.insert(arguments.begin(), "dlrun-train");
+    std::vector<char*> argv, envp;
+    for (std::string& word : arguments) argv.push_back(word.data());
+    for (std::string& entry : environment) envp.push_back(entry.data());
+    argv.push_back(nullptr);
+    envp.push_back(nullptr);
+    ::execve(DLRUN_TRAIN, argv.data(), envp.data());
+    ::_exit(99);
+  }
+
+  // The exit code, or 128 + the signal.
+  int wait() {
+    int status = 0;
+    REQUIRE(::waitpid(process, &status, 0) == process);
+    process = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  int run() {
+    start();
+    return wait();
+  }
+  std::string output() const { return *read_file(path / "out"); }
+
+  std::vector<std::string> checkpoints() const {
+    std::vector<std::string> out;
+    std::error_code problem;
+    for (const auto& entry : fs::directory_iterator(path / "ckpt", problem))
+      out.push_back(entry.path().filename());
+    return out;
+  }
+  // Those that are complete, oldest first.
+  std::vector<std::string> finished() const {
+    std::vector<std::string> out;
+    for (const std::string& name : checkpoints())
+      if (name.starts_with("step-")) out.push_back(name);
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  // True once `wanted` holds; false where the process ended first.
+  template <class Condition>
+  bool wait_until(Condition wanted) const {
+    for (;;) {
+      if (wanted()) return true;
+      siginfo_t info{};
+      if (::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+          info.si_pid != 0)
+        return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  bool has_checkpoint_like(const std::string& start) const {
+    for (const std::string& name : checkpoints())
+      if (name.starts_with(start)) return true;
+    return false;
+  }
+  std::string final_state() const {
+    const fs::path last = path / "ckpt" / "step-00000040";
+    return *read_file(last / "model.safetensors") + *read_file(last / "optimizer.safetensors");
+  }
+  ~Program() {
+    if (process > 0) {
+      ::kill(process, SIGKILL);
+      ::waitpid(process, nullptr, 0);
+    }
+  }
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("killed at any moment and run again, a job ends with the bits of an uninterrupted run") {
+  Program whole;
+  REQUIRE_MESSAGE(whole.run() == 0, whole.output());
+  CHECK(contains(whole.output(), "test accuracy "));
+  CHECK_FALSE(contains(whole.output(), "carrying on"));
+  Program killed;
+  int kills = 0;
+  const auto kill_when = [&](auto moment) {
+    killed.start();
+    if (killed.wait_until(moment)) {
+      ::kill(killed.process, SIGKILL);
+      ++kills;
+    }
+    killed.wait();
+  };
+  kill_when([&] { return killed.has_checkpoint_like(".writing-"); });  // in the first write
+  kill_when([&] { return killed.has_checkpoint_like("step-"); });
+  for (int round = 0; round < 4; ++round) {  // in a later write, at no chosen point of it
+    kill_when([&] { return killed.has_checkpoint_like(".writing-"); });
+    kill_when([&, first = std::string()]() mutable {
+      std::string now;
+      for (const std::string& name : killed.checkpoints()) now += name;
+      if (first.empty()) first = now;
+      return now != first;
+    });
+  }
+  CHECK(kills >= 6);
+  REQUIRE_MESSAGE(killed.run() == 0, killed.output());
+  CHECK(contains(killed.output(), "carrying on from ckpt/step-"));
+  CHECK(killed.final_state() == whole.final_state());
+  // Done is done: the same command says so, quickly, and changes nothing.
+  REQUIRE(killed.run() == 0);
+  CHECK(contains(killed.output(), "already finished"));
+  CHECK(contains(killed.output(), "test accuracy "));
+  CHECK(killed.final_state() == whole.final_state());
+}
+
+TEST_CASE("SIGTERM: a checkpoint at the next step, exit 75, and the run goes on from there") {
+  Program program;
+  program.checkpoint = {{"dir", "ckpt"}};
+  program.train["epochs"] = 1000;
+  program.start();
+  const fs::path metrics = program.path / "run" / "metrics.jsonl";
+  REQUIRE(program.wait_until([&] { return fs::exists(metrics) && fs::file_size(metrics) > 0; }));
+  ::kill(program.process, SIGTERM);
+  CHECK(program.wait() == 75);
+  CHECK(contains(program.output(), "stopped on request after step "));
+  CHECK(program.has_checkpoint_like("step-"));
+  program.train["epochs"] = 4;
+  CHECK(program.run() == 0);
+  CHECK(contains(program.output(), "carrying on from ckpt/step-"));
+}
+
+TEST_CASE("without a checkpoint folder a stop is what the signal says, not 'run me again'") {
+  Program program;
+  program.checkpoint = Json::object();
+  program.train["epochs"] = 1000;
+  program.start();
+  const fs::path metrics = program.path / "run" / "metrics.jsonl";
+  REQUIRE(program.wait_until([&] { return fs::exists(metrics) && fs::file_size(metrics) > 0; }));
+  ::kill(program.process, SIGTERM);
+  CHECK(program.wait() == 128 + SIGTERM);
+}
+
+TEST_CASE("a request file that appears stops the run with a checkpoint") {
+  Program program;
+  program.checkpoint = {{"dir", "ckpt"}};
+  program.train["epochs"] = 1000;
+  program.variables = {"DLRUN_CHECKPOINT_REQUEST=" + (program.path / "request").string()};
+  program.start();
+  const fs::path metrics = program.path / "run" / "metrics.jsonl";
+  REQUIRE(program.wait_until([&] { return fs::exists(metrics) && fs::file_size(metrics) > 0; }));
+  CHECK(program.checkpoints().size() == 1);  // the lock alone
+  program.write("request", "");
+  CHECK(program.wait() == 75);
+  CHECK(program.has_checkpoint_like("step-"));
+}
+
+TEST_CASE("over the control channel: progress, a checkpoint on demand, a stop, in this order") {
+  Program program;
+  program.checkpoint = {{"dir", "ckpt"}};
+  program.train["epochs"] = 1000;
+  const std::string name = (program.path / "control").string();
+  program.variables = {"DLRUN_CONTROL=" + name};
+  const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path, sizeof address.sun_path - 1);
+  REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  program.start();
+  const UniqueFd agent(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  REQUIRE(agent.get() >= 0);
+  std::string heard;
+  const auto hear_until = [&](const std::string& what) {
+    char buffer[4096];
+    while (!contains(heard, what)) {
+      const ssize_t got = ::recv(agent.get(), buffer, sizeof buffer, 0);
+      if (got <= 0) return false;
+      heard.append(buffer, static_cast<std::size_t>(got));
+    }
+    return true;
+  };
+  const auto say = [&](const std::string& text) {
+    REQUIRE(::send(agent.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+  };
+  REQUIRE(hear_until("\"images_per_s\":"));
+  CHECK(heard.starts_with("{\"rank\":0}\n"));
+  CHECK(contains(heard, "{\"phase\":\"training\"}"));
+  say("{\"checkpoint\":\"now\"}\n");
+  REQUIRE(hear_until("{\"saved\":"));
+  heard.clear();
+  REQUIRE(hear_until("\"learning_rate\":"));  // it goes on
+  say("{\"checkpoint\":\"now\",\"stop\":true}\n");
+  REQUIRE(hear_until("{\"saved\":"));
+  CHECK(program.wait() == 75);
+}
+
+TEST_CASE("a finished run reports its result over the control channel's last lines and in metrics.jsonl") {
+  Program program;
+  REQUIRE(program.run() == 0);
+  const std::string metrics = *read_file(program.path / "run" / "metrics.jsonl");
+  CHECK(contains(metrics, "\"test_accuracy\":"));
+  CHECK(contains(metrics, "\"step\":40"));
+}
+
+TEST_CASE("--check finds what is wrong before any rank starts, with the exit code of its kind") {
+  Program program;
+  const auto check = [&](const std::string& expected) {
+    program.start({"--check", "--config", "job.json"});
+    const int code = program.wait();
+    CHECK_MESSAGE(contains(program.output(), expected), program.output());
+    return code;
+  };
+  SUBCASE("a sound job") {
+    CHECK(check("the job is sound: mnist-cnn on images of 1 x 28 x 28, 10 classes") == 0);
+  }
+  SUBCASE("a value out of range, at the place in the user's file") {
+    program.train["batch"] = 0;
+    CHECK(check("dlrun-train: error: job.yaml:9:10: train.batch: ") == 65);
+  }
+  SUBCASE("data that are not there") {
+    program.train["data"] = {{"format", "idx"}, {"dir", "/no/such"}};
+    CHECK(check("dlrun-train: error: /no/such/train-images-idx3-ubyte: no such file") == 65);
+  }
+  SUBCASE("a shape that the model cannot take") {
+    program.train["data"]["shape"] = {1, 2, 2};
+    CHECK(check("dlrun-train: error: ") == 65);
+  }
+  SUBCASE("a checkpoint folder that cannot be made") {
+    program.checkpoint["dir"] = "/proc/no/such";
+    CHECK(check("cannot create the folder /proc/no/such") == 74);
+  }
+  SUBCASE("a config that is not there") {
+    fs::remove(program.path / "job.json");
+    program.start({"--check", "--config", "absent.json"});
+    CHECK(program.wait() == 65);
+    CHECK(contains(program.output(), "cannot read absent.json"));
+  }
+  SUBCASE("usage") {
+    program.start({"--chek"});
+    CHECK(program.wait() == 64);
+  }
+}
+
+TEST_CASE("a full disk ends the run with 74, the reason, and the last good checkpoint intact") {
+  Program program;
+  fs::create_directories(program.path / "ckpt");
+  REQUIRE_MESSAGE(::mount("tmpfs", (program.path / "ckpt").c_str(), "tmpfs", 0, "size=40m") == 0,
+                  "this test mounts a small tmpfs, which needs root");
+  CHECK(program.run() == 74);  // 26 MB fit once
+  CHECK(
+      contains(program.output(), "dlrun-train: error: checkpoint of step 4 was not written: cannot write "));
+  CHECK(contains(program.output(), "No space left on device"));
+  CHECK(contains(program.output(), "step-00000002 in ckpt is sound"));
+  CHECK(program.checkpoints().size() == 2);  // it and the lock
+  CHECK(program.run() == 74);
+  CHECK(contains(program.output(), "carrying on from ckpt/step-00000002"));
+  CHECK(::umount((program.path / "ckpt").c_str()) == 0);
+}
+
+TEST_CASE("a damaged newest checkpoint is named on the way and the one before is used") {
+  Program program;
+  REQUIRE(program.run() == 0);
+  const auto before = program.finished();
+  REQUIRE(before.size() == 2);
+  fs::resize_file(program.path / "ckpt" / "step-00000040" / "model.safetensors", 1000);
+  REQUIRE(program.run() == 0);
+  CHECK(
+      contains(program.output(), "checkpoint ckpt/step-00000040 refused: model.safetensors has 1000 bytes"));
+  CHECK(contains(program.output(), "carrying on from ckpt/" + before[0]));
+}

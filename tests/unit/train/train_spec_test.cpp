@@ -1,0 +1,118 @@
+#include "runtime/train/train_spec.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+
+namespace {
+
+const std::string data = "  data: {format: idx, dir: /data}\n";
+
+Result<TrainSpec> read(const std::string& train, const std::string& rest = "") {
+  return read_train_spec(*yaml::parse("name: x\ntrain:\n" + train + rest, "job.yaml"));
+}
+
+std::string refusal(const std::string& train, const std::string& rest = "") {
+  const auto spec = read(train, rest);
+  REQUIRE_FALSE(spec.has_value());
+  CHECK(spec.error().kind == ErrorKind::input);
+  return spec.error().text();
+}
+
+const std::string model = "  model: mnist-cnn\n";
+
+}  // namespace
+
+TEST_CASE("a whole section is read, and defaults fill the rest") {
+  const auto spec = read(model + data + R"(  batch: 32
+  epochs: 12
+  optimizer: {name: sgd, lr: 0.1, momentum: 0.8, weight-decay: 1e-4}
+  schedule: {warmup: 200steps, decay: cosine, scale-lr: linear}
+  precision: bf16
+  allreduce: {bucket: 4MiB, wire: f32}
+  seed: 7
+)",
+                         "checkpoint: {dir: /ckpt, every: 10min, keep: 2}\n");
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  CHECK(spec->batch == 32);
+  CHECK(spec->epochs == 12);
+  CHECK(spec->optimizer.weight_decay == doctest::Approx(1e-4));
+  CHECK(spec->schedule.warmup.amount == 200);
+  CHECK(spec->schedule.scale == ScheduleSpec::Scale::linear);
+  CHECK(spec->precision == Precision::bf16);
+  CHECK(spec->bucket_bytes == 4u << 20);
+  CHECK(spec->seed == 7);
+  CHECK(spec->checkpoint.every->unit == Stretch::Unit::time);
+  CHECK(spec->checkpoint.every->amount == 600);
+  const auto least = read(model + data);
+  CHECK(least->batch == 64);
+  CHECK_FALSE(least->benchmark.has_value());
+  CHECK(least->checkpoint.folder.empty());
+}
+
+TEST_CASE("stretches of training: steps, epochs, time") {
+  const auto every = [](const std::string& text) {
+    return read(model + data, "checkpoint: {dir: c, every: " + text + "}\n")->checkpoint.every;
+  };
+  CHECK(every("50steps")->unit == Stretch::Unit::steps);
+  CHECK(every("1epoch")->unit == Stretch::Unit::epochs);
+  CHECK(every("0.5epochs")->amount == 0.5);
+  CHECK(every("90s")->amount == 90);
+  const auto bad = [](const std::string& text) {
+    return refusal(model + data, "checkpoint: {dir: c, every: " + text + "}\n");
+  };
+  CHECK(bad("50") ==
+        "job.yaml:5:29: checkpoint.every: '50' is neither steps, epochs nor a time\n  hint: write 200steps, "
+        "1epoch or 10min");
+  CHECK(bad("0steps").find("not a positive number of steps") != std::string::npos);
+  CHECK(bad("1.5steps").find("not a positive number of steps") != std::string::npos);
+}
+
+TEST_CASE("mistakes are named with their place and the nearest valid name") {
+  CHECK(refusal(model + data + "  batchs: 3\n") ==
+        "job.yaml:5:3: unknown key 'batchs' in 'train'\n  hint: did you mean 'batch'?");
+  CHECK(refusal("  model: mnist-cn\n" + data) ==
+        "job.yaml:3:10: train.model: 'mnist-cn' is not known\n  hint: did you mean 'mnist-cnn'?");
+  CHECK(refusal(model + data + "  precision: bf61\n")
+            .find("job.yaml:5:14: train.precision: 'bf61' is not known") == 0);
+  CHECK(refusal(model + data + "  batch: 0\n").find("job.yaml:5:10: train.batch") == 0);
+  CHECK(refusal(model + "  data: {format: idx}\n").find("'train.data.dir' is missing") != std::string::npos);
+  CHECK(refusal(data).find("'train.model' is missing") != std::string::npos);
+  CHECK(refusal(model + data, "checkpoint: {every: 50steps}\n").find("checkpoint.dir is not") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  epochs: 2\n  benchmark: {steps: 5}\n").find("exclude each other") !=
+        std::string::npos);
+}
+
+TEST_CASE("what is not built yet is refused by name, with what there is") {
+  CHECK(refusal(model + data + "  precision: tf32\n")
+            .find("precision tf32 (it is a GPU's) is not built yet\n  hint: available: f32, bf16") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  optimizer: {name: adam}\n")
+            .find("optimizer 'adam' is not built yet\n  hint: available: sgd") != std::string::npos);
+  CHECK(refusal(model + "  data: {format: images, dir: /x}\n")
+            .find("data format 'images' is not built yet\n  hint: available: idx, cifar10, synthetic") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  parameter-server: {placement: greedy}\n")
+            .find("train.parameter-server is not built yet") != std::string::npos);
+  CHECK(refusal(model + data + "  allreduce: {wire: bf16}\n").find("wire format 'bf16' is not built yet") !=
+        std::string::npos);
+  CHECK(refusal("  model: [conv, relu]\n" + data).find("a layer list of one's own is not built yet") !=
+        std::string::npos);
+  CHECK(refusal(model + "  data: {format: idx, dir: /x, train: 0.9}\n").find("train.data.train") !=
+        std::string::npos);
+}
+
+TEST_CASE("synthetic data and how pixels become numbers") {
+  const auto spec = read(
+      "  model: resnet18-cifar\n  data: {format: synthetic, shape: [3, 32, 32], samples: 100, mean: 0.5, "
+      "std: [0.2, 0.2, 0.3], augment: [crop, flip]}\n");
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  CHECK(spec->data.synthetic_shape.channels == 3);
+  CHECK(spec->conversion.mean == std::vector<double>{0.5, 0.5, 0.5});
+  CHECK(spec->augmentation.crop_padding == 4);
+  CHECK(spec->augmentation.flip);
+  CHECK(refusal(model + "  data: {format: idx, dir: x, mean: [1, 2]}\n")
+            .find("train.data.mean has 2 numbers for 1 channel") != std::string::npos);
+}

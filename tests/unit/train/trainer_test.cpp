@@ -1,0 +1,207 @@
+// The loop over a tiny model and ranks that are threads: order, gradient scaling, evaluation, stop at one
+// step, resume with the same bits.
+#include "runtime/train/trainer.hpp"
+
+#include <cstring>
+
+#include <doctest/doctest.h>
+
+#include "runtime/checkpoint/file_system.hpp"
+#include "runtime/comm/one_rank.hpp"
+#include "runtime/data/synthetic.hpp"
+#include "runtime/train/resume.hpp"
+#include "tests/unit/checkpoint/support.hpp"
+#include "tests/unit/train/fake_engine.hpp"
+#include "tests/unit/train/thread_ranks.hpp"
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+using namespace dlrun::test;
+
+namespace {
+
+// One training job over the fake model; each run() is a process of its own in miniature.
+struct Job {
+  DataParts data = *make_synthetic(small_shape, 203, 1);
+  TrainSpec spec;
+  int world = 1;
+  std::optional<std::uint64_t> stop_at;  // the step at which one rank wants to stop
+  int who_wants_to_stop = 0;
+  std::size_t poison_after = 0;
+
+  struct Outcome {
+    Result<Ending> ending;
+    Position position;
+    std::vector<float> weights, momentum;
+  };
+
+  Job() {
+    spec.model = "fake";
+    spec.batch = 8;
+    spec.epochs = 3;
+    spec.seed = 1;
+    spec.optimizer = {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 1e-4};
+  }
+
+  std::vector<Outcome> run() {
+    std::vector<Outcome> out(static_cast<std::size_t>(world), Outcome{Ending::stopped, {}, {}, {}});
+    on_ranks(world, [&](Communicator& comm) { rank(comm, out[static_cast<std::size_t>(comm.rank())]); });
+    return out;
+  }
+
+  void rank(Communicator& comm, Outcome& out) {
+    FakeEngine engine(small_shape, spec.batch);
+    engine.poison_after = poison_after;
+    Reporter reporter(ControlChannel::open("", comm.rank()), comm.rank() == 0 ? 99 : comm.rank(),
+                      {});  // 99: quiet
+    const auto files = real_file_system();
+    std::unique_ptr<Checkpointing> checkpoints;
+    std::optional<LoadedCheckpoint> chosen;
+    if (comm.rank() == 0 && !spec.checkpoint.folder.empty()) {
+      Manifest facts = manifest_at(0, engine);
+      facts.identity.samples = data.train.count;
+      checkpoints = *Checkpointing::open(spec.checkpoint, *files, engine, facts);
+      chosen = *checkpoints->choose(reporter);
+    }
+    const Position start = *resume(engine, comm, chosen ? &*chosen : nullptr);
+    Trainer* running = nullptr;
+    Trainer trainer({.spec = spec,
+                     .engine = engine,
+                     .comm = comm,
+                     .data = data,
+                     .reporter = reporter,
+                     .checkpoints = checkpoints.get(),
+                     .local_requests =
+                         [&] {
+                           const bool now = stop_at && comm.rank() == who_wants_to_stop &&
+                                            running->position().step + 1 >= *stop_at;
+                           return Requests{.save = false, .stop = now};
+                         }},
+                    start);
+    running = &trainer;
+    out.ending = trainer.run();
+    out.position = trainer.position();
+    out.weights.resize(160);
+    out.momentum.resize(160);
+    REQUIRE(engine.read_tensor(0, out.weights).has_value());
+    REQUIRE(engine.read_tensor(3, out.momentum).has_value());
+  }
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a run goes through all epochs, the short last step included") {
+  Job job;
+  const auto out = job.run();
+  CHECK(*out[0].ending == Ending::finished);
+  CHECK(out[0].position == Position{3 * 26, 3, 0});  // 203 samples are 25 steps of 8 and one of 3
+}
+
+TEST_CASE("the gradient is the mean over the rows that count: the split over ranks does not matter") {
+  Job one, two, three;
+  one.spec.batch = 12;
+  two.spec.batch = 6;
+  two.world = 2;
+  three.spec.batch = 4;
+  three.world = 3;
+  const auto a = one.run(), b = two.run(), c = three.run();
+  for (std::size_t i = 0; i < 160; ++i) {
+    CHECK(a[0].weights[i] == doctest::Approx(b[0].weights[i]).epsilon(1e-4));
+    CHECK(a[0].weights[i] == doctest::Approx(c[0].weights[i]).epsilon(1e-4));
+  }
+  CHECK(same_bits(b[0].weights, b[1].weights));
+  CHECK(same_bits(c[0].weights, c[2].weights));
+}
+
+TEST_CASE("the same seed gives the same bits, another seed others") {
+  Job job;
+  job.world = 2;
+  const auto first = job.run(), again = job.run();
+  CHECK(same_bits(first[0].weights, again[0].weights));
+  job.spec.seed = 2;
+  CHECK_FALSE(same_bits(first[0].weights, job.run()[0].weights));
+}
+
+TEST_CASE("a stop that any rank asks for ends all ranks after the same step") {
+  for (const int who : {0, 2}) {
+    Job job;
+    job.world = 3;
+    job.stop_at = 5;
+    job.who_wants_to_stop = who;
+    for (const auto& rank : job.run()) {
+      CHECK(*rank.ending == Ending::stopped);
+      CHECK(rank.position.step == 5);
+    }
+  }
+}
+
+TEST_CASE("an interrupted run ends with the bits of an uninterrupted one") {
+  const Folder folder;
+  Job whole;
+  whole.world = 2;
+  whole.spec.data.seed = 1;
+  whole.spec.schedule.decay = ScheduleSpec::Decay::cosine;
+  whole.spec.schedule.warmup = {Stretch::Unit::steps, 10};
+  const auto expected = whole.run();
+  Job parts;
+  parts.world = whole.world;
+  parts.spec = whole.spec;
+  parts.spec.checkpoint.folder = folder.path / "ckpt";
+  // Within epochs, on their border, and in the last step but one.
+  for (const std::uint64_t step : {3u, 13u, 14u, 26u, 38u}) {
+    parts.stop_at = step;
+    for (const auto& rank : parts.run()) CHECK(rank.position.step == step);
+  }
+  parts.stop_at.reset();
+  const auto out = parts.run();
+  CHECK(*out[0].ending == Ending::finished);
+  CHECK(out[0].position == expected[0].position);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    CHECK(same_bits(out[rank].weights, expected[0].weights));
+    CHECK(same_bits(out[rank].momentum, expected[0].momentum));
+  }
+  // And once more: it is finished, so nothing is trained.
+  const auto after = parts.run();
+  CHECK(*after[0].ending == Ending::finished);
+  CHECK(same_bits(after[1].weights, expected[0].weights));
+}
+
+TEST_CASE("a run goes on at another number of ranks") {
+  const Folder folder;
+  Job job;
+  job.spec.checkpoint.folder = folder.path / "ckpt";
+  job.world = 3;
+  job.stop_at = 4;
+  CHECK(job.run()[0].position == Position{4, 0, 96});
+  job.stop_at.reset();
+  job.world = 2;
+  const auto out = job.run();
+  CHECK(*out[0].ending == Ending::finished);
+  // 107 samples of the epoch were left: 7 steps of 16; then two epochs of 13 steps.
+  CHECK(out[0].position == Position{4 + 7 + 26, 3, 0});
+}
+
+TEST_CASE("a loss that is no number ends the run at once, with the step") {
+  Job job;
+  job.poison_after = 7;
+  const auto out = job.run();
+  REQUIRE_FALSE(out[0].ending.has_value());
+  CHECK(out[0].ending.error().what.find("the loss is nan at step 8 (epoch 1): training diverged") == 0);
+  CHECK(out[0].ending.error().hint.find("train.optimizer.lr") != std::string::npos);
+}
+
+TEST_CASE("a run stops where the test accuracy that was asked for is reached, and stays stopped") {
+  const Folder folder;
+  Job job;
+  job.spec.epochs = 50;
+  job.spec.stop_at_accuracy = 0.5;
+  job.spec.checkpoint.folder = folder.path / "ckpt";
+  const auto out = job.run();
+  CHECK(*out[0].ending == Ending::finished);
+  CHECK(out[0].position.epoch < 50);
+  CHECK(job.run()[0].position == out[0].position);
+}
