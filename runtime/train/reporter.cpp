@@ -65,10 +65,13 @@ Result<void> Reporter::step(const StepReport& report) {
   return report.step == 1 || report.step % steps_a_line == 0 ? write_window(report) : Result<void>{};
 }
 
-Result<void> Reporter::write(const Json& line, std::span<const Scalar> scalars) {
+Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
   if (!metrics_ || !events_) return {};
+  const double now = wall_seconds();
+  const auto step = line["step"].get<std::uint64_t>();
+  line["time"] = rounded(now, 1e3);
   TRY(metrics_->write(line));
-  return events_->write(line["step"].get<std::uint64_t>(), wall_seconds(), scalars);
+  return events_->write(step, now, scalars);
 }
 
 Result<void> Reporter::write_window(const StepReport& report) {

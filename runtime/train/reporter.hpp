@@ -60,7 +60,7 @@ class Reporter {
  private:
   Json line(const StepReport& report, const Window& window) const;
   Result<void> write_window(const StepReport& report);
-  Result<void> write(const Json& line, std::span<const Scalar> scalars);
+  Result<void> write(Json line, std::span<const Scalar> scalars);
 
   ControlChannel control_;
   int rank_;

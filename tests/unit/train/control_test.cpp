@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "runtime/train/stop_request.hpp"
 #include "tests/unit/data/support.hpp"
 
 using namespace dlrun;
@@ -80,6 +81,16 @@ TEST_CASE("an agent that does not read never makes training wait: progress is dr
   }
   CHECK(heard.find("{\"step\":0,") != std::string::npos);
   CHECK(heard.find("{\"step\":19999,") == std::string::npos);
+}
+
+TEST_CASE("a request file says stop, go on, or a line of the control channel") {
+  CHECK(read_request_file("").stop);
+  CHECK(read_request_file("stop\n").stop);
+  const Requests go_on = read_request_file("go on\n");
+  CHECK(go_on.save);
+  CHECK_FALSE(go_on.stop);
+  CHECK(read_request_file("{\"checkpoint\": \"now\"}\n").save);
+  CHECK(read_request_file("{\"checkpoint\": \"now\", \"stop\": true}\n").stop);
 }
 
 TEST_CASE("no agent, and an agent that is gone, are no errors") {
