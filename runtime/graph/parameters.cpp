@@ -11,7 +11,6 @@ namespace dlrun::runtime {
 
 namespace {
 
-
 Dims dims_of(const std::vector<std::int64_t>& shape) {
   return {shape.begin(), shape.end()};
 }
