@@ -11,8 +11,6 @@ namespace dlrun::runtime {
 
 namespace {
 
-constexpr std::size_t kFloatsPerLine = kAlignment / sizeof(float);
-
 Dims dims_of(const std::vector<std::int64_t>& shape) {
   return {shape.begin(), shape.end()};
 }
