@@ -167,6 +167,18 @@ TEST_CASE("the prelude runs once, before the ranks, which inherit its environmen
   CHECK(read_file(folder.path() / "count").value() == "once\n");
 }
 
+TEST_CASE("shell options that the prelude leaves behind change nothing") {
+  const Folder folder;
+  auto plan = plan_of(folder, {{"true"}, {"bash", "-c", "sleep 0.1; touch done"}});
+  plan.prelude.setup = {"set -euo pipefail", "IFS=,", "cd /"};
+  for (int i = 0; i < 2; ++i)
+    plan.ranks[static_cast<std::size_t>(i)].cpus = plan::CpuShare{.share = i, .of = 2};
+  const Ran ran = run_by_hand(folder, plan);
+  CHECK(ran.err.empty());
+  CHECK(ran.code == 0);
+  CHECK(fs::exists(folder.path() / "done"));
+}
+
 TEST_CASE("a line of the prelude that fails is named, with its exit code, and no rank starts") {
   const Folder folder;
   auto plan = plan_of(folder, {{"touch", "started"}});
