@@ -14,7 +14,7 @@ namespace dlrun::runtime {
 struct OperatorTime {
   std::string name;   // "conv1", or the operation's name
   std::string phase;  // "forward", "weights", "data", "settle", "update"
-  double seconds = 0;
+  double seconds = 0;     // of processor time, all threads together
   double operations = 0;  // floating point
   std::string description;
 };

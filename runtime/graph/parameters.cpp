@@ -11,8 +11,6 @@ namespace dlrun::runtime {
 
 namespace {
 
-constexpr std::size_t kFloatsPerLine = kAlignment / sizeof(float);
-
 Dims dims_of(const std::vector<std::int64_t>& shape) {
   return {shape.begin(), shape.end()};
 }
@@ -63,6 +61,25 @@ void from_plain(const Path& path, const void* source, void* target, const dnnl::
   reorder(matrix, between.data(), path.arena, target, engine);
 }
 
+// The row length where `copy` is bf16 rows of the matrix `arena` interleaved by two, padded the same; else 0.
+// That is what bf16 products want, and worth its own code: oneDNN's reorder of it is slow.
+std::size_t interleaved_row(const Desc& arena, const Desc& copy) {
+  const auto& from = arena.data.format_desc.blocking;
+  const auto& to = copy.data.format_desc.blocking;
+  if (copy.data_type() != DataType::bf16 || arena.data.ndims != 2) return 0;
+  const bool rows = from.inner_nblks == 2 && from.inner_idxs[0] == 1 && from.inner_idxs[1] == 0;
+  const bool pairs = to.inner_nblks == 3 && to.inner_idxs[0] == 1 && to.inner_idxs[1] == 0 &&
+                     to.inner_idxs[2] == 1 && to.inner_blks[2] == 2;
+  if (!rows || !pairs || from.inner_blks[1] != to.inner_blks[1] || to.inner_blks[0] < 1) return 0;
+  const dnnl_dim_t row = from.inner_blks[1], inputs = arena.data.padded_dims[1];
+  // Column blocks follow each other without a gap, so that a block's height does not matter.
+  const bool dense = row % 16 == 0 && copy.data.padded_dims[1] == inputs &&
+                     copy.data.padded_dims[0] == arena.data.padded_dims[0] &&
+                     from.strides[1] == from.inner_blks[0] * row && from.strides[0] == inputs * row &&
+                     to.strides[1] == 2 * to.inner_blks[0] * row && to.strides[0] == inputs * row;
+  return dense ? static_cast<std::size_t>(row) : 0;
+}
+
 }  // namespace
 
 Parameter* Parameters::declare(Parameter parameter) {
@@ -77,7 +94,8 @@ Buffer* Parameters::as(Parameter* parameter, const Desc& wanted) {
   if (wanted == parameter->layout) return &parameter->value;
   for (Copy& copy : copies_)
     if (copy.from == parameter && copy.layout == wanted) return &copy.value;
-  return &copies_.emplace_back(Copy{parameter, wanted, {}, {}}).value;
+  return &copies_.emplace_back(Copy{parameter, wanted, {}, interleaved_row(parameter->layout, wanted), {}})
+              .value;
 }
 
 Result<void> Parameters::lay_out(std::size_t bucket_bytes) {
@@ -174,6 +192,7 @@ void Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
   for (Statistic& statistic : statistics_)
     std::fill_n(statistic.value.floats(), statistic.elements, statistic.constant);
   for (Copy& copy : copies_) {
+    if (copy.interleaved_row > 0) continue;
     const dnnl::reorder::primitive_desc reorder(engine, copy.from->layout, engine, copy.layout, attributes());
     copy.refresh = Call(dnnl::reorder(reorder), {{DNNL_ARG_FROM, {copy.from->layout, &copy.from->value}},
                                                  {DNNL_ARG_TO, {copy.layout, &copy.value}}});
@@ -183,15 +202,33 @@ void Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
 
 void Parameters::refresh(const dnnl::stream& stream) {
   if (!stale_) return;
-  for (Copy& copy : copies_) copy.refresh.run(stream);
+  for (Copy& copy : copies_) refresh(copy, stream);
   stale_ = false;
 }
 
+void Parameters::refresh(Copy& copy, const dnnl::stream& stream) {
+  if (copy.interleaved_row == 0) return copy.refresh.run(stream);
+  kernels::interleave(reinterpret_cast<kernels::Bf16*>(copy.value.data), copy.from->value.floats(),
+                      copy.from->layout.get_size() / sizeof(float), copy.interleaved_row);
+}
+
 void Parameters::apply(const SgdStep& sgd, const dnnl::stream& stream) {
-  kernels::sgd(reinterpret_cast<float*>(values_.data()), reinterpret_cast<float*>(momenta_.data()),
-               reinterpret_cast<const float*>(gradients_.data()), floats_ - kSpareSlots, sgd);
-  stale_ = true;
-  refresh(stream);
+  for (Parameter& parameter : parameters_) update(parameter, sgd);
+  for (Copy& copy : copies_)
+    if (copy.interleaved_row == 0) refresh(copy, stream);
+  stale_ = false;
+}
+
+// One pass over the parameter, its momentum, its gradient and its interleaved copy where it has one.
+void Parameters::update(Parameter& parameter, const SgdStep& sgd) {
+  const std::size_t count = parameter.layout.get_size() / sizeof(float);
+  for (Copy& copy : copies_)
+    if (copy.from == &parameter && copy.interleaved_row > 0)
+      return kernels::sgd_interleave(reinterpret_cast<kernels::Bf16*>(copy.value.data),
+                                     parameter.value.floats(), parameter.momentum.floats(),
+                                     parameter.gradient.floats(), count, copy.interleaved_row, sgd);
+  kernels::sgd(parameter.value.floats(), parameter.momentum.floats(), parameter.gradient.floats(), count,
+               sgd);
 }
 
 Result<void> Parameters::read(std::size_t index, std::span<float> out, const dnnl::engine& engine) const {

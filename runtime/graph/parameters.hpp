@@ -66,6 +66,7 @@ class Parameters {
     Parameter* from;
     Desc layout;
     Buffer value;
+    std::size_t interleaved_row;  // floats in a row where the copy is rows interleaved by two; else 0
     Call refresh;
   };
   struct Named {  // where tensors_[i] lies
@@ -75,6 +76,8 @@ class Parameters {
   };
 
   void list_tensors();
+  void update(Parameter& parameter, const SgdStep& sgd);
+  void refresh(Copy& copy, const dnnl::stream& stream);
   void cut_buckets(std::size_t bucket_bytes, const std::vector<Parameter*>& order);
 
   std::deque<Parameter> parameters_;

@@ -16,6 +16,8 @@ namespace dlrun::agent {
 
 namespace {
 
+constexpr int most_reads = 256;
+
 struct Connection {
   UniqueFd fd;
   LineBuffer lines;
@@ -80,10 +82,13 @@ class Pmi1Service final : public MpiService {
             .dropped = [this](Rank rank, const std::string& reason) { drop(rank, reason); }};
   }
 
-  // Reads what is there; a handled line may end the connection.
+  // Reads what is there, up to more than a socket holds, so that a rank that never stops cannot keep the
+  // loop. A handled line may end the connection.
   void read(Rank rank) {
     char bytes[4096];
-    for (auto found = connections_.find(rank); found != connections_.end(); found = connections_.find(rank)) {
+    for (int i = 0; i < most_reads; ++i) {
+      const auto found = connections_.find(rank);
+      if (found == connections_.end()) return;
       const ssize_t got = ::recv(found->second.fd.get(), bytes, sizeof bytes, MSG_DONTWAIT);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;

@@ -43,6 +43,11 @@ void dropout(View out, ConstView in, std::size_t first, std::size_t count, const
 void uniform(float* out, std::size_t count, std::uint64_t key, float bound, float constant);
 
 void sgd(float* values, float* momentum, const float* gradients, std::size_t count, const SgdStep& step);
+// A bf16 copy of rows of f32, two rows interleaved: a0 b0 a1 b1 ..., which is how bf16 products read weights.
+// The second also updates the rows. `row` is a multiple of 16 floats, `count` of two rows.
+void interleave(Bf16* copy, const float* values, std::size_t count, std::size_t row);
+void sgd_interleave(Bf16* copy, float* values, float* momentum, const float* gradients, std::size_t count,
+                    std::size_t row, const SgdStep& step);
 
 // Pooling over [batch][outer][height][width][inner].
 struct PoolShape {

@@ -29,24 +29,28 @@ DLRUN_INLINE void maximum16(T* out, std::uint8_t* winners, const T* plane, const
   Floats16 best;
   load(best, row_start);
   Ints16 winner = Ints16{} + first;
+  Floats16 sum{};
   for (std::int64_t row = 0; row < height; ++row, row_start += row_step) {
     Ints16 code = Ints16{} + static_cast<std::int32_t>(first + row * shape.window);
     for (std::int64_t column = 0; column < width; ++column) {
       Floats16 value;
       load(value, row_start + column * shape.inner);
-      const Ints16 stays = (value <= best) | (best != best);  // what is not a number wins
-      best = stays ? best : value;
+      const Ints16 stays = value <= best;
       winner = stays ? winner : code;
+      best = stays ? best : value;
+      sum += value;
       code += 1;
     }
   }
+  // What is not a number must not get lost. (Not a second mask in the loop: those cost scalar code.)
+  best = sum != sum ? sum : best;
   if constexpr (kActivation == Activation::relu) {
     const Floats16 zero{};
     const Ints16 alive = best > zero;
     winner = alive ? winner : Ints16{} + kNoWinner;
     best = best < zero ? zero : best;
   }
-  store(out, best);
+  store_exact(out, best);
   const Bytes16 bytes = __builtin_convertvector(winner, Bytes16);
   std::memcpy(winners, &bytes, sizeof bytes);
 }
@@ -94,31 +98,56 @@ DLRUN_INLINE void pool(T* out, std::uint8_t* winners, const T* in, const PoolSha
 
 enum class Windows { apart, overlapping };
 
-// apart: every pixel belongs to at most one window, so its gradient is stored; overlapping: it is added to.
+// The gradients of one window's pixels, in 16 channels. apart: every pixel belongs to at most one window, so
+// its gradient is stored as it is; overlapping: it is added.
+template <Windows kWindows, class T>
+DLRUN_INLINE void spread16(T* pixels, const T* slopes, const std::uint8_t* winners, const Span& rows,
+                           const Span& columns, const PoolShape& shape) {
+  using Lanes = typename Raw<T>::Lanes;
+  Bytes16 bytes;
+  std::memcpy(&bytes, winners, sizeof bytes);
+  const Lanes winner = __builtin_convertvector(bytes, Lanes);
+  Lanes raw;
+  std::memcpy(&raw, slopes, sizeof raw);
+  Floats16 slope;
+  load(slope, slopes);
+  const Ints16 wide = __builtin_convertvector(bytes, Ints16);
+  for (std::int64_t row = rows.begin; row < rows.end; ++row)
+    for (std::int64_t column = columns.begin; column < columns.end; ++column) {
+      T* pixel = pixels + ((rows.origin + row) * shape.in_width + columns.origin + column) * shape.inner;
+      const auto code = row * shape.window + column;
+      if constexpr (kWindows == Windows::apart) {
+        const Lanes result = winner == Lanes{} + static_cast<std::uint8_t>(code) ? raw : Lanes{};
+        std::memcpy(static_cast<void*>(pixel), &result, sizeof result);
+      } else {
+        Floats16 sum;
+        const Floats16 zero{};
+        load(sum, pixel);
+        sum += wide == Ints16{} + static_cast<std::int32_t>(code) ? slope : zero;
+        store(pixel, sum);
+      }
+    }
+}
+
+template <Windows kWindows, class T>
+DLRUN_INLINE void spread1(T* pixels, const T* slope, const std::uint8_t* winner, const Span& rows,
+                          const Span& columns, const PoolShape& shape) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row)
+    for (std::int64_t column = columns.begin; column < columns.end; ++column) {
+      T* pixel = pixels + ((rows.origin + row) * shape.in_width + columns.origin + column) * shape.inner;
+      const float share = *winner == row * shape.window + column ? to_float(*slope) : 0.0F;
+      set(*pixel, kWindows == Windows::overlapping ? to_float(*pixel) + share : share);
+    }
+}
+
 template <Windows kWindows, class T>
 DLRUN_INLINE void spread(T* plane, const T* slopes, const std::uint8_t* winners, const Span& rows,
                          const Span& columns, const PoolShape& shape) {
-  for (std::int64_t row = rows.begin; row < rows.end; ++row)
-    for (std::int64_t column = columns.begin; column < columns.end; ++column) {
-      T* pixel = plane + ((rows.origin + row) * shape.in_width + columns.origin + column) * shape.inner;
-      const auto code = static_cast<std::int32_t>(row * shape.window + column);
-      std::int64_t channel = 0;
-      for (; channel + 16 <= shape.inner; channel += 16) {
-        Bytes16 bytes;
-        std::memcpy(&bytes, winners + channel, sizeof bytes);
-        const Ints16 winner = __builtin_convertvector(bytes, Ints16);
-        Floats16 slope, sum{};
-        load(slope, slopes + channel);
-        if constexpr (kWindows == Windows::overlapping) load(sum, pixel + channel);
-        const Floats16 zero{};
-        sum += winner == code ? slope : zero;
-        store(pixel + channel, sum);
-      }
-      for (; channel < shape.inner; ++channel) {
-        const float slope = winners[channel] == code ? to_float(slopes[channel]) : 0.0F;
-        set(pixel[channel], kWindows == Windows::overlapping ? to_float(pixel[channel]) + slope : slope);
-      }
-    }
+  std::int64_t channel = 0;
+  for (; channel + 16 <= shape.inner; channel += 16)
+    spread16<kWindows>(plane + channel, slopes + channel, winners + channel, rows, columns, shape);
+  for (; channel < shape.inner; ++channel)
+    spread1<kWindows>(plane + channel, slopes + channel, winners + channel, rows, columns, shape);
 }
 
 template <Windows kWindows, class T>

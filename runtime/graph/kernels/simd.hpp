@@ -54,6 +54,29 @@ DLRUN_INLINE void store(Bf16* to, const Floats16& from) {
   std::memcpy(to, &halves, sizeof halves);
 }
 
+// For values that are bf16 already: nothing to round.
+DLRUN_INLINE void store_exact(float* to, const Floats16& from) {
+  store(to, from);
+}
+DLRUN_INLINE void store_exact(Bf16* to, const Floats16& from) {
+  Words16 bits;
+  std::memcpy(&bits, &from, sizeof bits);
+  const Halves16 halves = __builtin_convertvector(bits >> 16, Halves16);
+  std::memcpy(static_cast<void*>(to), &halves, sizeof halves);
+}
+
+// The bits of an element, for moving without arithmetic, and as many bits wide a winner's number.
+template <class T>
+struct Raw;
+template <>
+struct Raw<float> {
+  using Lanes = Words16;
+};
+template <>
+struct Raw<Bf16> {
+  using Lanes = Halves16;
+};
+
 DLRUN_INLINE float to_float(float value) {
   return value;
 }

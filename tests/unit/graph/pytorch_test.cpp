@@ -143,7 +143,7 @@ TEST_CASE("mnist-cnn is PyTorch's, loss and every gradient") {
 
 TEST_CASE("resnet18-cifar is PyTorch's, loss, running statistics and every gradient") {
   const Graph graph = *resnet18_cifar({3, 32, 32, 10});
-  const Batch batch = random_batch({3, 32, 32, 10}, 8);
+  const Batch batch = random_batch({3, 32, 32, 10}, 4);
   check_against_pytorch(graph, batch, Precision::f32, kOneReluApart, Weights::initial);
   check_against_pytorch(graph, batch, Precision::bf16, kRounded, Weights::initial);
 }

@@ -1,8 +1,10 @@
-// What a rank must not inherit from an outer launcher, and what it keeps.
+// What all MPI services share: what a rank must not inherit, what it keeps, names, and plans that cannot be
+// served.
+#include "src/agent/mpi_service.hpp"
+
 #include <doctest/doctest.h>
 
 #include "src/agent/job_name.hpp"
-#include "src/agent/mpi_service.hpp"
 
 namespace dlrun::agent {
 
@@ -25,6 +27,21 @@ TEST_CASE("wiring overwrites what it must set and leaves the user's tuning") {
   wiring.defaults = {{"UCX_TLS", "shm"}, {"A", "1"}};
   apply(wiring, environment);
   CHECK(environment == Environment::from_entries({"PMI_FD=9", "UCX_TLS=tcp", "A=1"}));
+}
+
+TEST_CASE("an MPI job with a node without ranks is refused, one without MPI has no service") {
+  EventLoop loop;
+  plan::NodeSlice slice;
+  slice.plan.nodes = {{NodeIndex(0), HostName("c1")}, {NodeIndex(1), HostName("c2")}};
+  slice.node_of_rank = {0, 0};
+  slice.plan.mpi = plan::MpiProtocol::pmi1;
+  const auto service = make_mpi_service(slice, "/nowhere", loop, {});
+  REQUIRE(!service);
+  CHECK(service.error().what == "c2 has no rank, and every node of an MPI job needs one");
+  slice.plan.mpi = plan::MpiProtocol::none;
+  const auto none = make_mpi_service(slice, "/nowhere", loop, {});
+  REQUIRE(none);
+  CHECK(*none == nullptr);
 }
 
 TEST_CASE("a job's name in its MPI is plain, bounded and differs by attempt") {
