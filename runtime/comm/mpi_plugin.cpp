@@ -140,7 +140,10 @@ int share_memory(std::size_t bytes, void** base) {
   return MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Twice: the first may still have to connect some ranks; in the second, what a rank sends leaves it at once,
+// so none is kept waiting by one that makes no further calls.
 int leave() {
+  if (const int error = MPI_Barrier(MPI_COMM_WORLD); error != MPI_SUCCESS) return error;
   return MPI_Barrier(MPI_COMM_WORLD);
 }
 

@@ -30,7 +30,7 @@ struct DlrunMpiTable {
   int (*share_memory)(size_t bytes, void** base);
 
   int (*finish)();  // barrier, then MPI_Finalize
-  // A barrier only: for a library whose MPI_Finalize cannot be trusted.
+  // Barriers only: for a library whose MPI_Finalize cannot be trusted.
   int (*leave)();
   void (*abort)(int code);
   void (*error_text)(int error, char* text, size_t capacity);

@@ -27,6 +27,16 @@ Result<std::string> read_line(int fd) {
   return line;
 }
 
+// A launcher that closes instead of answering lets us go as well.
+Result<void> ask(int fd, std::string_view request, std::string_view expected) {
+  const std::string line = fmt::format("cmd={}\n", request);
+  if (::send(fd, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
+    return fail(ErrorKind::lost, "the launcher does not listen: {}", system_reason(errno));
+  const std::string answer = TRY(read_line(fd));
+  if (answer.empty() || answer.starts_with(fmt::format("cmd={}", expected))) return {};
+  return fail(ErrorKind::lost, "the launcher answers '{}' to the PMI request {}", answer, request);
+}
+
 }  // namespace
 
 Result<void> pmi_farewell(std::string_view pmi_fd) {
@@ -34,12 +44,8 @@ Result<void> pmi_farewell(std::string_view pmi_fd) {
   const auto [end, error] = std::from_chars(pmi_fd.data(), pmi_fd.data() + pmi_fd.size(), fd);
   if (error != std::errc{} || end != pmi_fd.data() + pmi_fd.size() || fd < 0)
     return fail(ErrorKind::internal, "PMI_FD is '{}', which is no descriptor number", pmi_fd);
-  constexpr std::string_view request = "cmd=finalize\n";
-  if (::send(fd, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
-    return fail(ErrorKind::lost, "the launcher does not listen: {}", system_reason(errno));
-  const std::string answer = TRY(read_line(fd));
-  if (answer.empty() || answer.starts_with("cmd=finalize_ack")) return {};
-  return fail(ErrorKind::lost, "the launcher answers '{}' to the PMI request finalize", answer);
+  TRY(ask(fd, "barrier_in", "barrier_out"));
+  return ask(fd, "finalize", "finalize_ack");
 }
 
 }  // namespace dlrun::runtime

@@ -8,7 +8,8 @@
 
 namespace dlrun::runtime {
 
-// Sends "finalize" on descriptor number `pmi_fd` and waits for the answer. The descriptor stays open.
+// On descriptor number `pmi_fd`: the launcher's barrier, so that no rank is gone while another still reads
+// from it, then "finalize". The descriptor stays open.
 Result<void> pmi_farewell(std::string_view pmi_fd);
 
 }  // namespace dlrun::runtime

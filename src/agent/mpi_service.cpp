@@ -13,23 +13,36 @@ std::string abort_reason(int code, const std::string& said) {
   return said.empty() || said == "N/A" ? reason : reason + ": " + said;
 }
 
+// Fences and barriers are of all nodes: one without ranks would never answer.
+Result<void> check_shape(const plan::NodeSlice& slice) {
+  const auto nodes = static_cast<int>(slice.plan.nodes.size());
+  std::vector<int> ranks(slice.plan.nodes.size(), 0);
+  for (const int node : slice.node_of_rank) {
+    if (node < 0 || node >= nodes)
+      return fail(ErrorKind::internal, "a rank is on node {} of a plan with {} nodes", node, nodes);
+    ++ranks[static_cast<std::size_t>(node)];
+  }
+  for (const plan::NodePlan& node : slice.plan.nodes)
+    if (ranks[static_cast<std::size_t>(node.index.get())] == 0)
+      return fail(
+          Error{.kind = ErrorKind::input,
+                .what = fmt::format("{} has no rank, and every node of an MPI job needs one", node.host),
+                .hint = "use fewer nodes, or --mpi none"});
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slice, const std::string& scratch,
                                                      EventLoop& loop, MpiService::Callbacks callbacks) {
+  if (slice.plan.mpi == plan::MpiProtocol::none || slice.plan.mpi == plan::MpiProtocol::engine)
+    return nullptr;
+  TRY(check_shape(slice));
   callbacks.aborted = [tell = std::move(callbacks.aborted)](Rank rank, int code, const std::string& said) {
     tell(rank, code, abort_reason(code, said));
   };
-  switch (slice.plan.mpi) {
-    case plan::MpiProtocol::pmi1:
-      return make_pmi1_service(slice, loop, std::move(callbacks));
-    case plan::MpiProtocol::pmix:
-      return make_pmix_service(slice, scratch, loop, std::move(callbacks));
-    case plan::MpiProtocol::none:
-    case plan::MpiProtocol::engine:
-      break;
-  }
-  return nullptr;
+  if (slice.plan.mpi == plan::MpiProtocol::pmi1) return make_pmi1_service(slice, loop, std::move(callbacks));
+  return make_pmix_service(slice, scratch, loop, std::move(callbacks));
 }
 
 }  // namespace dlrun::agent

@@ -9,12 +9,15 @@
 #include "src/agent/job_name.hpp"
 #include "src/agent/pmi1_mapping.hpp"
 #include "src/agent/pmi1_protocol.hpp"
+#include "src/agent/shared_files.hpp"
 #include "src/base/file.hpp"
 #include "src/process/line_buffer.hpp"
 
 namespace dlrun::agent {
 
 namespace {
+
+constexpr int most_reads = 256;
 
 struct Connection {
   UniqueFd fd;
@@ -27,6 +30,7 @@ class Pmi1Service final : public MpiService {
       : loop_(loop),
         callbacks_(std::move(callbacks)),
         size_(slice.world_size()),
+        files_(slice.plan, slice.node),
         protocol_(world_of(slice, std::move(mapping)), events()) {}
 
   ~Pmi1Service() override {
@@ -43,6 +47,7 @@ class Pmi1Service final : public MpiService {
     wiring.set = {{"PMI_FD", std::to_string(ends[1])},
                   {"PMI_RANK", std::to_string(rank.get())},
                   {"PMI_SIZE", std::to_string(size_)}};
+    if (!files_.folder().empty()) wiring.defaults = {{"UCX_POSIX_DIR", files_.folder()}};
     return wiring;
   }
 
@@ -80,10 +85,13 @@ class Pmi1Service final : public MpiService {
             .dropped = [this](Rank rank, const std::string& reason) { drop(rank, reason); }};
   }
 
-  // Reads what is there; a handled line may end the connection.
+  // Reads what is there, up to more than a socket holds, so that a rank that never stops cannot keep the
+  // loop. A handled line may end the connection.
   void read(Rank rank) {
     char bytes[4096];
-    for (auto found = connections_.find(rank); found != connections_.end(); found = connections_.find(rank)) {
+    for (int i = 0; i < most_reads; ++i) {
+      const auto found = connections_.find(rank);
+      if (found == connections_.end()) return;
       const ssize_t got = ::recv(found->second.fd.get(), bytes, sizeof bytes, MSG_DONTWAIT);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
@@ -120,6 +128,7 @@ class Pmi1Service final : public MpiService {
   EventLoop& loop_;
   Callbacks callbacks_;
   int size_;
+  SharedFiles files_;
   std::map<Rank, Connection> connections_;
   Pmi1Protocol protocol_;
 };

@@ -45,6 +45,7 @@ struct TimeLedger {
 
 struct Outcome {
   int exit_code = 0;
+  std::optional<std::string> error;  // it ended before its ranks were watched: no agent, a failed check
   std::optional<Culprit> culprit;
   std::optional<int> interrupted_by;  // a signal that asked the run to stop
   std::vector<RankResult> ranks;      // by rank

@@ -55,6 +55,7 @@ Json culprit_json(const Culprit& culprit) {
 }  // namespace
 
 std::string reason_of(const Outcome& outcome) {
+  if (outcome.error) return *outcome.error;
   if (outcome.culprit) return outcome.culprit->text();
   if (outcome.exit_code == to_int(ExitCode::again))
     return "stopped with a sound checkpoint: run the same command again to go on";

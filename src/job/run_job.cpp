@@ -42,24 +42,50 @@ Result<void> run_checks(const plan::Plan& plan, const Environment& environment) 
   return {};
 }
 
+struct Surroundings {
+  const Request& request;
+  const Clock& clock;
+  RunStatus& status;
+};
+
+Result<Outcome> run_planned(const plan::Plan& plan, launch::Launcher& launcher, const Surroundings& around) {
+  TRY(run_checks(plan, around.request.environment));
+  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock));
+  events.add({{"event", "planned"}, {"ranks", plan.world_size()}, {"nodes", plan.nodes.size()}});
+  Outcome outcome = TRY(run_attempt(plan, {launcher, events, around.status}));
+  events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
+  if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
+  return outcome;
+}
+
+// A run that did not come so far that a rank could end.
+Outcome outcome_of(const Error& error) {
+  Outcome outcome;
+  outcome.exit_code = to_int(exit_code(error.kind));
+  outcome.error = error.text();
+  return outcome;
+}
+
 }  // namespace
 
 Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus& status) {
   const Instant began = clock.now();
   const Prepared job = TRY(prepare(request, began));
+  const auto launcher = TRY(launch::choose_launcher(job.plan, request.environment));
   TRY(write_run_directory(job, request.installation.data));
   status.planned(job.plan);
-  TRY(run_checks(job.plan, request.environment));
-  EventLog events = TRY(EventLog::open(job.plan.run_directory + "/events.jsonl", clock));
-  events.add({{"event", "planned"}, {"ranks", job.plan.world_size()}, {"nodes", job.plan.nodes.size()}});
-  const auto launcher = launch::make_local_launcher(request.environment);
-  const Outcome outcome = TRY(run_attempt(job.plan, {*launcher, events, status}));
-  events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
-  Json record = make_record(job, outcome, {began, clock.now()}, provenance(job, request.environment));
-  TRY(replace_file(job.plan.run_directory + "/record.json", to_pretty_text(record), Durability::synced));
-  TRY(Result<void>(events.state()));
-  status.finished(job.plan, outcome);
-  return RunReport{outcome, std::move(record)};
+  const Result<Outcome> ran = run_planned(job.plan, *launcher, {request, clock, status});
+  RunReport report{.outcome = ran ? *ran : outcome_of(ran.error()), .record = {}};
+  report.record =
+      make_record(job, report.outcome, {began, clock.now()}, provenance(job, request.environment));
+  const auto written = replace_file(job.plan.run_directory + "/record.json", to_pretty_text(report.record),
+                                    Durability::synced);
+  if (!ran) return fail(ran.error());
+  // A verdict is worth more than the news that it could not be written down.
+  if (!written && report.outcome.exit_code == 0) return fail(written.error());
+  if (!written) status.note(written.error().text());
+  status.finished(job.plan, report.outcome);
+  return report;
 }
 
 }  // namespace dlrun::job

@@ -25,6 +25,9 @@ class Launcher {
   virtual Result<AgentLink> start(const plan::Plan& plan, NodeIndex node) = 0;
 };
 
+// The way that leads to the plan's nodes; an Error that names those no way leads to.
+Result<std::unique_ptr<Launcher>> choose_launcher(const plan::Plan& plan, const Environment& environment);
+
 // The agent as a child of this process, on this machine.
 std::unique_ptr<Launcher> make_local_launcher(Environment environment);
 

@@ -94,6 +94,15 @@ class BadInput(support.Case):
         self.assertEqual(code, 66)
         self.assertIn("2", err)
 
+    def test_a_plan_for_other_machines_is_not_run_here(self):
+        allocation = self.write("allocation.json", '{"schema": "dlrun.allocation/1", "scheduler": "slurm", "job_id": "7", "array_index": null, '
+                                '"nodes": [{"host": "c1", "slots": 1, "cpus": 1, "gpus": null}, {"host": "c2", "slots": 1, "cpus": 1, "gpus": null}], '
+                                '"end_time": null, "evidence": []}')
+        code, out, err = self.plain("echo ran", "--allocation", allocation)
+        self.assertEqual((code, out), (69, ""))
+        self.assertIn("  c1\n  c2\n", err)
+        self.assertFalse(self.exists("run"))
+
     def test_usage_errors(self):
         for arguments, words in ((["--nodse", "2", "x.yaml"], "did you mean '--nodes'?"), (["paln", "x.yaml"], "did you mean 'plan'?"),
                                  ([], "no job file and no command"), (["--set", "epochs", "--framework", "plain", "--", "true"], "--set epochs"),

@@ -153,8 +153,10 @@ class Training(support.Case):
         self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=2).replace("momentum", "momentun"))
         code, _, err = self.train("run")
         self.assertEqual(code, 65)
-        self.assertRegex(err, r"job.yaml:10:37: unknown key 'momentun' in 'train.optimizer'\n  hint: did you mean 'momentum'\?")
+        self.assertRegex(err, r"job.yaml:10:46: unknown key 'momentun' in 'train.optimizer'\n  hint: did you mean 'momentum'\?")
         self.assertFalse(os.listdir(os.path.join(self.folder, "run", "logs")))
+        self.assertEqual(self.record()["exit_code"], 65)
+        self.assertIn("momentun", self.record()["reason"])
 
     def test_damaged_data_is_named_with_its_offset_before_any_rank(self):
         os.unlink(os.path.join(self.folder, "data"))

@@ -36,11 +36,11 @@ struct Launcher {
 
 }  // namespace
 
-TEST_CASE("it says finalize and waits for the answer") {
+TEST_CASE("it waits for all ranks, says finalize and waits for the answer") {
   const Launcher launcher;
-  launcher.answer("cmd=finalize_ack rc=0\n");
+  launcher.answer("cmd=barrier_out rc=0\ncmd=finalize_ack rc=0\n");
   CHECK(launcher.farewell());
-  CHECK(launcher.heard() == "cmd=finalize\n");
+  CHECK(launcher.heard() == "cmd=barrier_in\ncmd=finalize\n");
 }
 
 TEST_CASE("a launcher that closes is taken leave of") {
@@ -54,7 +54,7 @@ TEST_CASE("another answer is an error that shows it") {
   launcher.answer("cmd=what\n");
   const auto result = launcher.farewell();
   REQUIRE(!result);
-  CHECK(result.error().what == "the launcher answers 'cmd=what' to the PMI request finalize");
+  CHECK(result.error().what == "the launcher answers 'cmd=what' to the PMI request barrier_in");
 }
 
 TEST_CASE("PMI_FD that is no number is an error") {
