@@ -123,21 +123,28 @@ int barrier() {
 }
 
 // The whole block lies with rank 0, so that it is one piece for all.
+int map_shared(std::size_t bytes, void** base) {
+  const MPI_Aint own = rank() == 0 ? static_cast<MPI_Aint>(bytes) : 0;
+  void* mine = nullptr;
+  const int error = MPI_Win_allocate_shared(own, 1, MPI_INFO_NULL, node_communicator,
+                                            static_cast<void*>(&mine), &shared_window);
+  if (error != MPI_SUCCESS) return error;
+  MPI_Aint whole = 0;
+  int unit = 0;
+  return MPI_Win_shared_query(shared_window, 0, &whole, &unit, static_cast<void*>(base));
+}
+
+// All ranks have it or none: a full /dev/shm may show on one rank only.
 int share_memory(std::size_t bytes, void** base) {
   int node_ranks = 0;
   if (const int error = ranks_on_this_node(&node_ranks); error != MPI_SUCCESS) return error;
   if (node_ranks != size()) return MPI_ERR_RMA_SHARED;
-  const MPI_Aint own = rank() == 0 ? static_cast<MPI_Aint>(bytes) : 0;
-  void* mine = nullptr;
-  int error = MPI_Win_allocate_shared(own, 1, MPI_INFO_NULL, node_communicator, static_cast<void*>(&mine),
-                                      &shared_window);
-  if (error != MPI_SUCCESS) return error;
-  MPI_Aint whole = 0;
-  int unit = 0;
-  error = MPI_Win_shared_query(shared_window, 0, &whole, &unit, static_cast<void*>(base));
-  if (error != MPI_SUCCESS) return error;
-  if (rank() == 0) std::memset(*base, 0, bytes);
-  return MPI_Barrier(MPI_COMM_WORLD);
+  const int error = map_shared(bytes, base);
+  if (error == MPI_SUCCESS && rank() == 0) std::memset(*base, 0, bytes);
+  int mapped = error == MPI_SUCCESS ? 1 : 0;
+  const int agreed = MPI_Allreduce(MPI_IN_PLACE, &mapped, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (agreed != MPI_SUCCESS) return agreed;
+  return mapped == 1 ? MPI_SUCCESS : MPI_ERR_RMA_SHARED;
 }
 
 // Twice: the first may still have to connect some ranks; in the second, what a rank sends leaves it at once,

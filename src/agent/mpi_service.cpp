@@ -7,6 +7,13 @@ namespace dlrun::agent {
 
 namespace {
 
+// What a process that exits with `code` would show, and never 0: MPICH aborts with numbers like 741986063 for
+// faults of its own.
+int exit_code_of(int code) {
+  const int shown = code & 0xff;
+  return shown == 0 ? 1 : shown;
+}
+
 // MPICH sends no text, Open MPI "N/A" unless the program has given one.
 std::string abort_reason(int code, const std::string& said) {
   const std::string reason = fmt::format("called MPI_Abort with code {}", code);
@@ -39,7 +46,7 @@ Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slic
     return nullptr;
   TRY(check_shape(slice));
   callbacks.aborted = [tell = std::move(callbacks.aborted)](Rank rank, int code, const std::string& said) {
-    tell(rank, code, abort_reason(code, said));
+    tell(rank, exit_code_of(code), abort_reason(code, said));
   };
   if (slice.plan.mpi == plan::MpiProtocol::pmi1) return make_pmi1_service(slice, loop, std::move(callbacks));
   return make_pmix_service(slice, scratch, loop, std::move(callbacks));

@@ -32,7 +32,7 @@ class MpiService {
   struct Callbacks {
     std::function<void(Rank)> connected;  // the rank's MPI spoke to us: it is no singleton
     std::function<void(Rank)> finalized;  // it left its MPI in order
-    std::function<void(Rank, int code, const std::string&)> aborted;  // MPI_Abort(code)
+    std::function<void(Rank, int code, const std::string&)> aborted;  // MPI_Abort; code is 1 to 255
     // One collective of all nodes: send `blob` under `key` to the head, which answers every node with all
     // nodes' blobs in node order (exchanged()) once it has one of each node. Serves the PMI-1 barrier and the
     // PMIx fence alike.

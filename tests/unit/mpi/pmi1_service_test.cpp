@@ -42,6 +42,14 @@ TEST_CASE("the last words of a rank are heard even where it is gone at once") {
   CHECK(end.abort_reason == "called MPI_Abort with code 9");
 }
 
+TEST_CASE("an abort code that no process can exit with is cut as the system would cut it, and never 0") {
+  const WorldEnd cut = run_script({0}, client + "echo 'cmd=abort exitcode=741986063' >&$PMI_FD\nexit 0\n");
+  CHECK(cut.abort_code == 15);
+  CHECK(cut.abort_reason == "called MPI_Abort with code 741986063");
+  const WorldEnd zero = run_script({0}, client + "echo 'cmd=abort exitcode=256' >&$PMI_FD\nexit 0\n");
+  CHECK(zero.abort_code == 1);
+}
+
 TEST_CASE("rubbish ends the service of that rank, which the log says, and nothing else") {
   const WorldEnd end = run_script({0, 0}, client + R"sh(
 if [ $PMI_RANK = 0 ]; then ask 'cmd=finalize'; touch $TMPDIR/done; exit 0; fi
