@@ -5,6 +5,7 @@
 #include <deque>
 #include <utility>
 
+#include "src/agent/mpi_service.hpp"
 #include "src/agent/supervisor.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/strings.hpp"
@@ -44,6 +45,7 @@ class Head {
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
     end_leftovers();
+    agent::remove_mpi_leftovers(plan_);  // of an agent that was killed before it could
     return conclude();
   }
 

@@ -110,7 +110,7 @@ void MessageStream::update_watches() {
 }
 
 void MessageStream::send(const Message& message) {
-  if (closed_) return;
+  if (closed_ || !writable_) return;
   outgoing_.push_back(encode(message));
   queued_ += outgoing_.back().size();
   if (outgoing_.size() == 1) write_queue();  // most messages leave at once
@@ -127,13 +127,22 @@ void MessageStream::write_queue() {
     const ssize_t put = ::write(out_fd(), first.data() + sent_of_first_, first.size() - sent_of_first_);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && errno == EAGAIN) break;
-    if (put < 0) return fail_stream(system_reason(errno));
+    if (put < 0) return give_up_writing();
     sent_of_first_ += static_cast<std::size_t>(put);
     queued_ -= static_cast<std::size_t>(put);
     if (sent_of_first_ < first.size()) continue;
     outgoing_.pop_front();
     sent_of_first_ = 0;
   }
+  update_watches();
+}
+
+// The peer takes nothing any more, but what it said before may still be unread: the end of its stream closes
+// ours.
+void MessageStream::give_up_writing() {
+  writable_ = false;
+  outgoing_.clear();
+  queued_ = sent_of_first_ = 0;
   update_watches();
 }
 

@@ -64,6 +64,7 @@ class MessageStream {
   void read_ready();
   void write_ready();
   void write_queue();
+  void give_up_writing();
   void update_watches();
   void fail_stream(const std::string& reason);
 
@@ -74,7 +75,7 @@ class MessageStream {
   std::deque<std::string> outgoing_;
   std::size_t sent_of_first_ = 0;
   std::size_t queued_ = 0;
-  bool closed_ = false;
+  bool closed_ = false, writable_ = true;
 };
 
 }  // namespace dlrun

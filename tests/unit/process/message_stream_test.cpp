@@ -1,5 +1,6 @@
 #include "src/process/message_stream.hpp"
 
+#include <csignal>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -63,4 +64,22 @@ TEST_CASE("a stream delivers what was queued beyond the socket's buffer, then th
   REQUIRE(loop.run().has_value());
   CHECK(received == 10000000);
   CHECK(end.empty());
+}
+
+TEST_CASE("what a peer said before it went is heard, also where we were still writing to it") {
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  EventLoop loop;
+  std::vector<std::string> heard;
+  MessageStream stream(loop, UniqueFd(fds[0]), UniqueFd(),
+                       {.message = [&](const Message& message) { heard.push_back(message.type()); },
+                        .closed = [&](const std::string&) { heard.push_back("closed"), loop.stop(); },
+                        .drained = {}});
+  const std::string last_words = encode({{{"type", "exited"}}}) + encode({{{"type", "done"}}});
+  REQUIRE(::write(fds[1], last_words.data(), last_words.size()) == static_cast<ssize_t>(last_words.size()));
+  ::close(fds[1]);
+  ::signal(SIGPIPE, SIG_IGN);
+  stream.send({{{"type", "bye"}}});
+  REQUIRE(loop.run().has_value());
+  CHECK(heard == std::vector<std::string>{"exited", "done", "closed"});
 }
