@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/graph/kernels/kernels.hpp"
+#include "runtime/graph/parallel.hpp"
 #include "runtime/graph/random.hpp"
 
 namespace dlrun::runtime {
@@ -227,13 +228,22 @@ void Parameters::apply(const SgdStep& sgd, const dnnl::stream& stream) {
 // One pass over the parameter, its momentum, its gradient and its interleaved copy where it has one.
 void Parameters::update(Parameter& parameter, const SgdStep& sgd) {
   const std::size_t count = parameter.layout.get_size() / sizeof(float);
-  for (Copy& copy : copies_)
-    if (copy.from == &parameter && copy.interleaved_row > 0)
-      return kernels::sgd_interleave(reinterpret_cast<kernels::Bf16*>(copy.value.data),
-                                     parameter.value.floats(), parameter.momentum.floats(),
-                                     parameter.gradient.floats(), count, copy.interleaved_row, sgd);
-  kernels::sgd(parameter.value.floats(), parameter.momentum.floats(), parameter.gradient.floats(), count,
-               sgd);
+  float* values = parameter.value.floats();
+  float* momentum = parameter.momentum.floats();
+  const float* gradients = parameter.gradient.floats();
+  for (Copy& copy : copies_) {
+    if (copy.from != &parameter || copy.interleaved_row == 0) continue;
+    const std::size_t row = copy.interleaved_row;
+    auto* interleaved = reinterpret_cast<kernels::Bf16*>(copy.value.data);
+    const std::size_t grain = (kernels::kGrain / (2 * row) + 1) * 2 * row;
+    return parallel_for(count, grain, [&](std::size_t begin, std::size_t end) {
+      kernels::sgd_interleave(interleaved + begin, values + begin, momentum + begin, gradients + begin,
+                              end - begin, row, sgd);
+    });
+  }
+  parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
+    kernels::sgd(values + begin, momentum + begin, gradients + begin, end - begin, sgd);
+  });
 }
 
 Result<void> Parameters::read(std::size_t index, std::span<float> out, const dnnl::engine& engine) const {
