@@ -52,21 +52,26 @@ Json body(const Manifest& manifest) {
 Result<Identity> parse_identity(const Json& json, const std::string& name) {
   const auto shape = TRY(field<std::vector<std::int64_t>>(json, "input", name));
   if (shape.size() != 4) return bad(name, "field 'input' has not four numbers");
-  return Identity{.model = TRY(field<std::string>(json, "model", name)),
-                  .shape = {shape[0], shape[1], shape[2], shape[3]},
-                  .seed = TRY(field<std::uint64_t>(json, "seed", name)),
-                  .samples = TRY(field<std::uint64_t>(json, "samples", name)),
-                  .data = TRY(parse_hex(json, "data", name)),
-                  .tensors = TRY(parse_hex(json, "tensors", name))};
+  Identity out;
+  out.model = TRY(field<std::string>(json, "model", name));
+  out.shape = {shape[0], shape[1], shape[2], shape[3]};
+  out.seed = TRY(field<std::uint64_t>(json, "seed", name));
+  out.samples = TRY(field<std::uint64_t>(json, "samples", name));
+  out.data = TRY(parse_hex(json, "data", name));
+  out.tensors = TRY(parse_hex(json, "tensors", name));
+  return out;
 }
 
 Result<std::vector<ManifestFile>> parse_files(const Json& json, const std::string& name) {
   std::vector<ManifestFile> out;
-  for (const Json& file : TRY(field<Json>(json, "files", name))) {
-    out.push_back({.name = TRY(field<std::string>(file, "name", name)),
-                   .bytes = TRY(field<std::uint64_t>(file, "bytes", name)),
-                   .checksum = TRY(parse_hex(file, "xxh3", name))});
-    if (out.back().name.find('/') != std::string::npos) return bad(name, "a file's name has a slash");
+  const Json list = TRY(field<Json>(json, "files", name));
+  for (const Json& entry : list) {
+    ManifestFile file;
+    file.name = TRY(field<std::string>(entry, "name", name));
+    file.bytes = TRY(field<std::uint64_t>(entry, "bytes", name));
+    file.checksum = TRY(parse_hex(entry, "xxh3", name));
+    if (file.name.find('/') != std::string::npos) return bad(name, "a file's name has a slash");
+    out.push_back(std::move(file));
   }
   return out;
 }
@@ -105,17 +110,18 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   json.erase("checksum");
   if (checksum(dlrun::to_text(json)) != promised)
     return bad(name, "its own checksum does not match: it was altered");
-  Manifest out{.position = {.step = TRY(field<std::uint64_t>(json, "step", name)),
-                            .epoch = TRY(field<std::uint64_t>(json, "epoch", name)),
-                            .seen = TRY(field<std::uint64_t>(json, "seen", name))},
-               .identity = TRY(parse_identity(json, name)),
-               .world = TRY(field<int>(json, "world", name)),
-               .batch = TRY(field<std::int64_t>(json, "batch", name)),
-               .precision = TRY(field<std::string>(json, "precision", name)),
-               .plan_hash = TRY(parse_hex(json, "plan", name)),
-               .program = TRY(field<std::string>(json, "program", name)),
-               .written = TRY(field<std::string>(json, "written", name)),
-               .files = TRY(parse_files(json, name))};
+  Manifest out;
+  out.position.step = TRY(field<std::uint64_t>(json, "step", name));
+  out.position.epoch = TRY(field<std::uint64_t>(json, "epoch", name));
+  out.position.seen = TRY(field<std::uint64_t>(json, "seen", name));
+  out.identity = TRY(parse_identity(json, name));
+  out.world = TRY(field<int>(json, "world", name));
+  out.batch = TRY(field<std::int64_t>(json, "batch", name));
+  out.precision = TRY(field<std::string>(json, "precision", name));
+  out.plan_hash = TRY(parse_hex(json, "plan", name));
+  out.program = TRY(field<std::string>(json, "program", name));
+  out.written = TRY(field<std::string>(json, "written", name));
+  out.files = TRY(parse_files(json, name));
   if (out.position.seen >= out.identity.samples)
     return bad(name,
                fmt::format("{} samples seen of an epoch of {}", out.position.seen, out.identity.samples));

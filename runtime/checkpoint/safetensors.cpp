@@ -34,7 +34,8 @@ Result<StoredTensor> parse_entry(const std::string& key, const Json& value, std:
   const std::string where = fmt::format("{}: tensor '{}'", name, key);
   const auto type = TRY(field<std::string>(value, "dtype", where));
   if (type != "F32") return bad(where, fmt::format("has the type '{}', only F32 is read", type));
-  StoredTensor out{.name = key, .shape = TRY(field<std::vector<std::int64_t>>(value, "shape", where))};
+  StoredTensor out{.name = key, .shape = {}};
+  out.shape = TRY(field<std::vector<std::int64_t>>(value, "shape", where));
   const auto offsets = TRY(field<std::vector<std::uint64_t>>(value, "data_offsets", where));
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes)
     return bad(where, fmt::format("data_offsets do not lie within the {} bytes of data", data_bytes));

@@ -61,12 +61,12 @@ Result<void> take_labels(Dataset& out, const StoredFile& file, std::uint64_t fir
 Result<Dataset> read_files(const std::vector<StoredFile>& files) {
   std::uint64_t total = 0;
   for (const StoredFile& file : files) total += file.stored_bytes();
-  Dataset out{.shape = cifar10_shape(),
-              .count = total / record,
-              .bytes = TRY(HugeBuffer::make(total)),
-              .first = 1,
-              .stride = record,
-              .labels = {}};
+  Dataset out;
+  out.shape = cifar10_shape();
+  out.count = total / record;
+  out.bytes = TRY(HugeBuffer::make(total));
+  out.first = 1;
+  out.stride = record;
   std::uint64_t have = 0;
   for (const StoredFile& file : files) {
     TRY(file.read(out.bytes.bytes().subspan(have, file.stored_bytes())));
@@ -89,7 +89,10 @@ Result<InputShape> probe_cifar10(const std::filesystem::path& folder) {
 
 Result<DataParts> load_cifar10(const std::filesystem::path& folder) {
   const Files files = TRY(open_all(folder));
-  return DataParts{.train = TRY(read_files(files.train)), .test = TRY(read_files(files.test))};
+  DataParts out;
+  out.train = TRY(read_files(files.train));
+  out.test = TRY(read_files(files.test));
+  return out;
 }
 
 }  // namespace dlrun::runtime

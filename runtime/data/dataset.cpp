@@ -31,6 +31,10 @@ Result<InputShape> probe_data(const DataSpec& spec) {
   return fail(ErrorKind::internal, "a data format without a reader");
 }
 
+Result<InputShape> check_data(const DataSpec& spec) {
+  return spec.format == DataFormat::idx ? check_idx(spec.directory, spec.classes) : probe_data(spec);
+}
+
 Result<DataParts> load_data(const DataSpec& spec) {
   switch (spec.format) {
     case DataFormat::idx:

@@ -50,6 +50,8 @@ struct DataSpec {
 // What the samples will look like. Opens every file and checks headers and lengths, which is cheap, so that a
 // model can be built while the rest is read.
 Result<InputShape> probe_data(const DataSpec& spec);
+// The same with everything checked that takes milliseconds.
+Result<InputShape> check_data(const DataSpec& spec);
 // Both parts, checked from the first byte to the last.
 Result<DataParts> load_data(const DataSpec& spec);
 

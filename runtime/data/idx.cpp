@@ -118,10 +118,9 @@ struct Part {
 };
 
 Result<Part> open_part(const std::filesystem::path& folder, std::string_view part) {
-  Part out{.images = TRY(find_file(folder, part, "images-idx3")),
-           .labels = TRY(find_file(folder, part, "labels-idx1")),
-           .image_header = {},
-           .label_header = {}};
+  Part out;
+  out.images = TRY(find_file(folder, part, "images-idx3"));
+  out.labels = TRY(find_file(folder, part, "labels-idx1"));
   out.image_header = TRY(read_header(out.images, images_magic));
   out.label_header = TRY(read_header(out.labels, labels_magic));
   if (out.image_header.count != out.label_header.count)
@@ -137,7 +136,9 @@ struct Parts {
 };
 
 Result<Parts> open_parts(const std::filesystem::path& folder) {
-  Parts out{.train = TRY(open_part(folder, "train")), .test = TRY(open_part(folder, "t10k"))};
+  Parts out;
+  out.train = TRY(open_part(folder, "train"));
+  out.test = TRY(open_part(folder, "t10k"));
   const Header &train = out.train.image_header, &test = out.test.image_header;
   if (train.height != test.height || train.width != test.width)
     return bad(out.test.images, fmt::format("has images of {} x {}, but {} has {} x {}", test.height,
@@ -182,7 +183,15 @@ Result<Dataset> read_part(const Part& part, std::int64_t classes) {
 }  // namespace
 
 Result<InputShape> probe_idx(const std::filesystem::path& folder, std::int64_t classes) {
-  return shape_of(TRY(open_parts(folder)).train.image_header, classes);
+  const Parts parts = TRY(open_parts(folder));
+  return shape_of(parts.train.image_header, classes);
+}
+
+Result<InputShape> check_idx(const std::filesystem::path& folder, std::int64_t classes) {
+  const Parts parts = TRY(open_parts(folder));
+  TRY(read_labels(parts.test, classes));
+  TRY(read_labels(parts.train, classes));
+  return shape_of(parts.train.image_header, classes);
 }
 
 Result<DataParts> load_idx(const std::filesystem::path& folder, std::int64_t classes) {

@@ -8,6 +8,8 @@
 namespace dlrun::runtime {
 
 Result<InputShape> probe_idx(const std::filesystem::path& folder, std::int64_t classes);
+// The headers, and the labels (they are small) to the last.
+Result<InputShape> check_idx(const std::filesystem::path& folder, std::int64_t classes);
 Result<DataParts> load_idx(const std::filesystem::path& folder, std::int64_t classes);
 
 }  // namespace dlrun::runtime

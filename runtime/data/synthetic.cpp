@@ -38,8 +38,10 @@ Result<Dataset> make_part(const InputShape& shape, std::uint64_t samples, std::u
 }  // namespace
 
 Result<DataParts> make_synthetic(const InputShape& shape, std::uint64_t samples, std::uint64_t seed) {
-  return DataParts{.train = TRY(make_part(shape, samples, seed, 0)),
-                   .test = TRY(make_part(shape, std::max<std::uint64_t>(1, samples / 8), seed, 1))};
+  DataParts out;
+  out.train = TRY(make_part(shape, samples, seed, 0));
+  out.test = TRY(make_part(shape, std::max<std::uint64_t>(1, samples / 8), seed, 1));
+  return out;
 }
 
 }  // namespace dlrun::runtime

@@ -20,8 +20,9 @@ Result<std::unique_ptr<Checkpointing>> Checkpointing::open(const CheckpointOptio
   TRY(check_writable(files, options.folder));
   FolderLock lock = TRY(FolderLock::take(options.folder, patience_with_an_ending_run));
   TRY(remove_leftovers(files, options.folder));
+  Snapshot snapshot = TRY(Snapshot::make(engine));
   return std::unique_ptr<Checkpointing>(
-      new Checkpointing(options, files, std::move(facts), std::move(lock), TRY(Snapshot::make(engine))));
+      new Checkpointing(options, files, std::move(facts), std::move(lock), std::move(snapshot)));
 }
 
 Checkpointing::Checkpointing(CheckpointOptions options, FileSystem& files, Manifest facts, FolderLock lock,

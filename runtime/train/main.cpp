@@ -30,7 +30,7 @@ int check(const dlrun::runtime::TrainSpec& spec) {
 
 int main(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto arguments = dlrun::runtime::parse_arguments({argv + 1, argv + argc});
+  const auto arguments = dlrun::runtime::parse_arguments({argv + (argc > 0 ? 1 : 0), argv + argc});
   if (!arguments) return fail_with(arguments.error());
   if (arguments->action == Arguments::Action::help) return fmt::print("{}", dlrun::runtime::help_text()), 0;
   if (arguments->action == Arguments::Action::version)

@@ -63,7 +63,10 @@ class Session {
                       begin_);
     TRY(check_agreement(spec_, prepared_));
     const Position start = TRY(carry_on());
-    if (comm.rank() == 0) TRY(reporter_->open_files(TRY(metrics_folder(spec_, environment_)), start.step));
+    if (comm.rank() == 0) {
+      const std::filesystem::path folder = TRY(metrics_folder(spec_, environment_));
+      TRY(reporter_->open_files(folder, start.step));
+    }
     Trainer trainer({.spec = spec_,
                      .engine = *prepared_.engine,
                      .comm = comm,

@@ -62,7 +62,7 @@ Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prep
 }
 
 Result<std::string> check_job(const TrainSpec& spec) {
-  const InputShape shape = TRY(probe_data(spec.data));
+  const InputShape shape = TRY(check_data(spec.data));
   for (const Model& model : models())
     if (model.name == spec.model) TRY(model.build(shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));

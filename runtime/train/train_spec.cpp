@@ -197,7 +197,8 @@ Result<TrainSpec> read_train_spec(const Node& root) {
 
 Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path) {
   const Json json = TRY(parse_json(TRY(read_file(path)), path.string()));
-  return read_train_spec(TRY(yaml::from_json_with_sources(json)));
+  const Node root = TRY(yaml::from_json_with_sources(json));
+  return read_train_spec(root);
 }
 
 std::string_view name_of(Precision precision) {
