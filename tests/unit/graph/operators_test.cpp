@@ -23,9 +23,10 @@ void check_against_reference(const Graph& graph, const InputShape& input, double
   const Outcome theirs = run_reference(graph, state, batch);
   CHECK(ours.loss_sum == doctest::Approx(theirs.loss_sum).epsilon(1e-5));
   CHECK(ours.correct == theirs.correct);
-  for (const auto& [name, gradient] : gradients_of(*engine)) {
+  for (const auto& gradient : gradients_of(*engine)) {
+    const std::string& name = gradient.first;
     CAPTURE(name);
-    CHECK(distance(sample(gradient), reference_gradient(graph, state, batch, name)) < tolerance);
+    CHECK(distance(sample(gradient.second), reference_gradient(graph, state, batch, name)) < tolerance);
   }
   const BatchResult evaluated = [&] {
     for (const TensorInfo& info : engine->tensors())  // as they were before training moved the statistics
