@@ -204,7 +204,8 @@ Result<CheckpointSpec> read_checkpoint(Fields fields, const std::filesystem::pat
   out.lead = TRY(fields.text_or("lead", out.lead));
   TRY(fields.finish());
   if (const Node* every = fields.find("every")) TRY(check_interval(*every, "checkpoint.every"));
-  for (const std::string& request : out.request) TRY(check_request(*fields.find("request"), request));
+  if (const Node* requests = fields.find("request"))
+    for (const std::string& request : out.request) TRY(check_request(*requests, request));
   if (out.lead != "auto") TRY(yaml::as_duration(*fields.find("lead"), "checkpoint.lead"));
   return out;
 }
