@@ -173,7 +173,8 @@ Numbers sample(const Numbers& all) {
   return picked;
 }
 
-Numbers reference_gradient(const Graph& graph, State state, const Batch& batch, const std::string& parameter) {
+Numbers reference_gradient(const Graph& graph, State state, const Batch& batch,
+                           const std::string& parameter) {
   constexpr double kStep = 1e-5;
   Numbers gradient;
   Numbers& values = state.at(parameter);
