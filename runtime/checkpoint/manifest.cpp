@@ -105,17 +105,21 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   json.erase("checksum");
   if (checksum(dlrun::to_text(json)) != promised)
     return bad(name, "its own checksum does not match: it was altered");
-  return Manifest{.position = {.step = TRY(field<std::uint64_t>(json, "step", name)),
-                               .epoch = TRY(field<std::uint64_t>(json, "epoch", name)),
-                               .seen = TRY(field<std::uint64_t>(json, "seen", name))},
-                  .identity = TRY(parse_identity(json, name)),
-                  .world = TRY(field<int>(json, "world", name)),
-                  .batch = TRY(field<std::int64_t>(json, "batch", name)),
-                  .precision = TRY(field<std::string>(json, "precision", name)),
-                  .plan_hash = TRY(parse_hex(json, "plan", name)),
-                  .program = TRY(field<std::string>(json, "program", name)),
-                  .written = TRY(field<std::string>(json, "written", name)),
-                  .files = TRY(parse_files(json, name))};
+  Manifest out{.position = {.step = TRY(field<std::uint64_t>(json, "step", name)),
+                            .epoch = TRY(field<std::uint64_t>(json, "epoch", name)),
+                            .seen = TRY(field<std::uint64_t>(json, "seen", name))},
+               .identity = TRY(parse_identity(json, name)),
+               .world = TRY(field<int>(json, "world", name)),
+               .batch = TRY(field<std::int64_t>(json, "batch", name)),
+               .precision = TRY(field<std::string>(json, "precision", name)),
+               .plan_hash = TRY(parse_hex(json, "plan", name)),
+               .program = TRY(field<std::string>(json, "program", name)),
+               .written = TRY(field<std::string>(json, "written", name)),
+               .files = TRY(parse_files(json, name))};
+  if (out.position.seen >= out.identity.samples)
+    return bad(name,
+               fmt::format("{} samples seen of an epoch of {}", out.position.seen, out.identity.samples));
+  return out;
 }
 
 }  // namespace dlrun::runtime

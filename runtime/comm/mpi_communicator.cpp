@@ -173,7 +173,10 @@ Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiFlavour flavour,
   const std::string name = table->flavour;
   auto world = std::make_unique<MpiCommunicator>(std::move(library), table, flavour, environment);
   TRY(world->start());
-  TRY(check_world(*world, environment, name));
+  if (auto right = check_world(*world, environment, name); !right) {
+    if (world->size() == 1) (void)world->finish();  // alone, so it cannot wait for others; removes its files
+    return fail(right.error());
+  }
   if (allreduce == "auto") world->share_memory();
   return world;
 }

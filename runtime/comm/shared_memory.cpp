@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include <sched.h>
 
@@ -56,7 +57,7 @@ void await(const std::atomic<std::uint64_t>& flag, std::uint64_t turn) {
 
 }  // namespace
 
-// One rank's flags, alone in their cache line.
+// One rank's flags, each alone in its cache line. Zeroed memory is a valid state of them.
 struct SharedMemorySum::Flags {
   alignas(64) std::atomic<std::uint64_t> staged;
   alignas(64) std::atomic<std::uint64_t> summed;
@@ -68,8 +69,8 @@ std::size_t SharedMemorySum::bytes(int ranks) {
 }
 
 SharedMemorySum::SharedMemorySum(void* memory, int rank, int ranks) : rank_(rank), ranks_(ranks) {
-  const auto address = (reinterpret_cast<std::uintptr_t>(memory) + 63) / 64 * 64;
-  flags_ = reinterpret_cast<Flags*>(address);  // zeroed memory is a valid state of them
+  std::size_t space = bytes(ranks);
+  flags_ = static_cast<Flags*>(std::align(alignof(Flags), bytes(ranks) - alignof(Flags), memory, space));
   slots_ = reinterpret_cast<float*>(flags_ + ranks);
 }
 

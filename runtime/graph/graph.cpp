@@ -28,11 +28,13 @@ std::string operation_name(const Operation& operation) {
 
 GraphBuilder::GraphBuilder(std::string model, const InputShape& input) : input_(input) {
   graph_.model = std::move(model);
-  const bool positive = input.channels > 0 && input.height > 0 && input.width > 0 && input.classes > 0;
-  const std::int64_t limit = std::int64_t{1} << 20;
-  if (!positive || input.channels > limit || input.height > limit || input.width > limit ||
-      input.classes > limit)
-    refuse("an image and its number of classes must be between 1 and 1048576 each way");
+  constexpr std::int64_t kExtent = 1 << 14, kElements = 1 << 26, kClasses = 1 << 20;
+  const auto within = [](std::int64_t value, std::int64_t high) { return value >= 1 && value <= high; };
+  if (!within(input.channels, kExtent) || !within(input.height, kExtent) || !within(input.width, kExtent) ||
+      !within(input.classes, kClasses) || input.channels * input.height * input.width > kElements)
+    refuse(
+        fmt::format("each extent must be between 1 and {}, an image at most {} numbers, classes at most {}",
+                    kExtent, kElements, kClasses));
   append("", op::Input{}, {}, {input.channels, input.height, input.width});
 }
 

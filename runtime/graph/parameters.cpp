@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/graph/kernels/kernels.hpp"
+#include "runtime/graph/parallel.hpp"
 #include "runtime/graph/random.hpp"
 
 namespace dlrun::runtime {
@@ -43,22 +44,25 @@ Desc matrix_desc(const Path& path) {
   return plain_desc(path.arena.dims());
 }
 
-void to_plain(const Path& path, const void* source, void* target, const dnnl::engine& engine) {
-  if (!path.columns) return reorder(path.arena, source, path.plain, target, engine);
-  const Desc matrix = matrix_desc(path);
-  std::vector<std::byte> between(matrix.get_size());
-  reorder(path.arena, source, matrix, between.data(), engine);
-  const Desc viewed_plain(path.columns->dims(), DataType::f32, Tag::abcd);
-  reorder(*path.columns, between.data(), viewed_plain, target, engine);
+// Bytes that the way needs in between; 0 where it is direct.
+std::size_t bytes_between(const Path& path) {
+  return path.columns ? matrix_desc(path).get_size() : 0;
 }
 
-void from_plain(const Path& path, const void* source, void* target, const dnnl::engine& engine) {
-  if (!path.columns) return reorder(path.plain, source, path.arena, target, engine);
-  const Desc matrix = matrix_desc(path);
-  std::vector<std::byte> between(matrix.get_size());
+void to_plain(const Path& path, const void* source, void* target, std::byte* between,
+              const dnnl::engine& engine) {
+  if (!path.columns) return reorder(path.arena, source, path.plain, target, engine);
+  reorder(path.arena, source, matrix_desc(path), between, engine);
   const Desc viewed_plain(path.columns->dims(), DataType::f32, Tag::abcd);
-  reorder(viewed_plain, source, *path.columns, between.data(), engine);
-  reorder(matrix, between.data(), path.arena, target, engine);
+  reorder(*path.columns, between, viewed_plain, target, engine);
+}
+
+void from_plain(const Path& path, const void* source, void* target, std::byte* between,
+                const dnnl::engine& engine) {
+  if (!path.columns) return reorder(path.plain, source, path.arena, target, engine);
+  const Desc viewed_plain(path.columns->dims(), DataType::f32, Tag::abcd);
+  reorder(viewed_plain, source, *path.columns, between, engine);
+  reorder(matrix_desc(path), between, path.arena, target, engine);
 }
 
 // The row length where `copy` is bf16 rows of the matrix `arena` interleaved by two, padded the same; else 0.
@@ -179,16 +183,18 @@ void Parameters::list_tensors() {
 }
 
 void Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
-  std::vector<float> plain;
+  // The other two arenas hold nothing yet: they serve as room, so that no page is touched for this alone.
+  auto* const plain = reinterpret_cast<float*>(momenta_.data());
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
     if (tensors_[index].role != TensorInfo::Role::parameter) continue;
     const Parameter& parameter = *named_[index].parameter;
-    plain.resize(tensors_[index].elements());
     const std::uint64_t key = random_key({seed, hash_text(parameter.name)});
-    kernels::uniform(plain.data(), plain.size(), key, parameter.bound, parameter.constant);
-    from_plain(path_of(&parameter, parameter.layout, tensors_[index]), plain.data(), parameter.value.data,
-               engine);
+    kernels::uniform(plain, tensors_[index].elements(), key, parameter.bound, parameter.constant);
+    from_plain(path_of(&parameter, parameter.layout, tensors_[index]), plain, parameter.value.data,
+               gradients_.data(), engine);
   }
+  std::fill_n(momenta_.data(), momenta_.size(), std::byte{0});
+  std::fill_n(gradients_.data(), gradients_.size(), std::byte{0});
   for (Statistic& statistic : statistics_)
     std::fill_n(statistic.value.floats(), statistic.elements, statistic.constant);
   for (Copy& copy : copies_) {
@@ -221,14 +227,24 @@ void Parameters::apply(const SgdStep& sgd, const dnnl::stream& stream) {
 
 // One pass over the parameter, its momentum, its gradient and its interleaved copy where it has one.
 void Parameters::update(Parameter& parameter, const SgdStep& sgd) {
+  constexpr std::size_t kGrain = 1 << 14;
   const std::size_t count = parameter.layout.get_size() / sizeof(float);
-  for (Copy& copy : copies_)
-    if (copy.from == &parameter && copy.interleaved_row > 0)
-      return kernels::sgd_interleave(reinterpret_cast<kernels::Bf16*>(copy.value.data),
-                                     parameter.value.floats(), parameter.momentum.floats(),
-                                     parameter.gradient.floats(), count, copy.interleaved_row, sgd);
-  kernels::sgd(parameter.value.floats(), parameter.momentum.floats(), parameter.gradient.floats(), count,
-               sgd);
+  float* values = parameter.value.floats();
+  float* momentum = parameter.momentum.floats();
+  const float* gradients = parameter.gradient.floats();
+  for (Copy& copy : copies_) {
+    if (copy.from != &parameter || copy.interleaved_row == 0) continue;
+    const std::size_t row = copy.interleaved_row;
+    auto* interleaved = reinterpret_cast<kernels::Bf16*>(copy.value.data);
+    const std::size_t grain = (kGrain / (2 * row) + 1) * 2 * row;
+    return parallel_for(count, grain, [&](std::size_t begin, std::size_t end) {
+      kernels::sgd_interleave(interleaved + begin, values + begin, momentum + begin, gradients + begin,
+                              end - begin, row, sgd);
+    });
+  }
+  parallel_for(count, kGrain, [&](std::size_t begin, std::size_t end) {
+    kernels::sgd(values + begin, momentum + begin, gradients + begin, end - begin, sgd);
+  });
 }
 
 Result<void> Parameters::read(std::size_t index, std::span<float> out, const dnnl::engine& engine) const {
@@ -237,8 +253,15 @@ Result<void> Parameters::read(std::size_t index, std::span<float> out, const dnn
     return fail(ErrorKind::internal, "tensor '{}' has {} numbers, room for {}", info.name, info.elements(),
                 out.size());
   const Named& named = named_[index];
-  to_plain(path_of(named.parameter, named.layout, info), named.value->data, out.data(), engine);
+  const Path path = path_of(named.parameter, named.layout, info);
+  to_plain(path, named.value->data, out.data(), TRY(room(bytes_between(path))), engine);
   return {};
+}
+
+// Kept from call to call: a checkpoint reads large tensors again and again, and fresh pages are dear.
+Result<std::byte*> Parameters::room(std::size_t bytes) const {
+  if (bytes > room_.size()) room_ = TRY(HugePages::allocate(bytes));
+  return room_.data();
 }
 
 Result<void> Parameters::write(std::size_t index, std::span<const float> values, const dnnl::engine& engine) {
@@ -249,7 +272,8 @@ Result<void> Parameters::write(std::size_t index, std::span<const float> values,
         .what = fmt::format("tensor '{}' has {} numbers, not {}", info.name, info.elements(), values.size()),
         .hint = "the values are from another model or another number of classes"});
   const Named& named = named_[index];
-  from_plain(path_of(named.parameter, named.layout, info), values.data(), named.value->data, engine);
+  const Path path = path_of(named.parameter, named.layout, info);
+  from_plain(path, values.data(), named.value->data, TRY(room(bytes_between(path))), engine);
   stale_ = true;
   return {};
 }

@@ -76,6 +76,7 @@ class Parameters {
   };
 
   void list_tensors();
+  Result<std::byte*> room(std::size_t bytes) const;
   void update(Parameter& parameter, const SgdStep& sgd);
   void refresh(Copy& copy, const dnnl::stream& stream);
   void cut_buckets(std::size_t bucket_bytes, const std::vector<Parameter*>& order);
@@ -84,6 +85,7 @@ class Parameters {
   std::deque<Statistic> statistics_;
   std::deque<Copy> copies_;
   HugePages values_, gradients_, momenta_, extras_;
+  mutable HugePages room_;  // for conversions through a matrix
   std::size_t floats_ = 0;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> bucket_nodes_;  // the node whose gradients complete each bucket

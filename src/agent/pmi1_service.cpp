@@ -9,6 +9,7 @@
 #include "src/agent/job_name.hpp"
 #include "src/agent/pmi1_mapping.hpp"
 #include "src/agent/pmi1_protocol.hpp"
+#include "src/agent/shared_files.hpp"
 #include "src/base/file.hpp"
 #include "src/process/line_buffer.hpp"
 
@@ -29,6 +30,7 @@ class Pmi1Service final : public MpiService {
       : loop_(loop),
         callbacks_(std::move(callbacks)),
         size_(slice.world_size()),
+        files_(slice.plan, slice.node),
         protocol_(world_of(slice, std::move(mapping)), events()) {}
 
   ~Pmi1Service() override {
@@ -45,6 +47,7 @@ class Pmi1Service final : public MpiService {
     wiring.set = {{"PMI_FD", std::to_string(ends[1])},
                   {"PMI_RANK", std::to_string(rank.get())},
                   {"PMI_SIZE", std::to_string(size_)}};
+    if (!files_.folder().empty()) wiring.defaults = {{"UCX_POSIX_DIR", files_.folder()}};
     return wiring;
   }
 
@@ -125,6 +128,7 @@ class Pmi1Service final : public MpiService {
   EventLoop& loop_;
   Callbacks callbacks_;
   int size_;
+  SharedFiles files_;
   std::map<Rank, Connection> connections_;
   Pmi1Protocol protocol_;
 };

@@ -94,10 +94,12 @@ class PmixService final : public MpiService {
     wiring.set.emplace_back("OMPI_MCA_ess", "pmi");
     wiring.defaults.emplace_back("OMPI_MCA_hwloc_base_binding_policy", "none");
     wiring.defaults.emplace_back("OMPI_MCA_orte_externally_bound", "1");
-    if (!files_.folder().empty())
+    if (!files_.folder().empty()) {
       for (const char* component : {"btl_vader", "btl_sm", "osc_sm"})
         wiring.defaults.emplace_back(fmt::format("OMPI_MCA_{}_backing_directory", component),
                                      files_.folder());
+      wiring.defaults.emplace_back("UCX_POSIX_DIR", files_.folder());
+    }
     // On one node only: the search for fabrics takes most of MPI_Init (0.2 of 0.4 s), for nothing.
     if (one_node_) wiring.defaults.emplace_back("OMPI_MCA_pml", "ob1");
     if (crowded_) wiring.defaults.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");

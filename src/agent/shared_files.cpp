@@ -24,6 +24,9 @@ void remove(const std::string& folder) {
 
 SharedFiles::SharedFiles(const plan::Plan& plan, NodeIndex node) : folder_(folder_of(plan, node.get())) {
   remove(folder_);
+  plan::Plan earlier = plan;  // an attempt whose agent was killed could not clean up
+  for (earlier.attempt = 1; earlier.attempt < plan.attempt; ++earlier.attempt)
+    remove(folder_of(earlier, node.get()));
   if (::mkdir(folder_.c_str(), 0700) != 0) folder_.clear();  // never a folder or link that was there before
 }
 

@@ -17,7 +17,7 @@ class Strong {
   constexpr Strong() = default;
   constexpr explicit Strong(Rep value) : value_(std::move(value)) {}
   constexpr const Rep& get() const { return value_; }
-  friend auto operator<=>(const Strong&, const Strong&) = default;
+  friend auto operator<=>(const Strong&, const Strong&) = default;  // NOLINT: clang-tidy 14 misreads it
 
  private:
   Rep value_{};

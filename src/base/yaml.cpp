@@ -167,6 +167,28 @@ void collect_sources(const Node& node, const std::string& path, Json& out) {
   for (const auto& [key, value] : node.entries) collect_sources(value, path + "/" + key, out);
 }
 
+// Where the keys themselves stand: an unknown key is named at its own place, not at its value's.
+void collect_key_sources(const Node& node, const std::string& path, Json& out) {
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    collect_key_sources(node.items[i], fmt::format("{}/{}", path, i), out);
+  for (std::size_t i = 0; i < node.entries.size(); ++i) {
+    const std::string below = path + "/" + node.entries[i].first;
+    out[below] = node.key_sources[i];
+    collect_key_sources(node.entries[i].second, below, out);
+  }
+}
+
+void restore_key_sources(Node& node, const std::string& path, const Json& keys) {
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    restore_key_sources(node.items[i], fmt::format("{}/{}", path, i), keys);
+  for (std::size_t i = 0; i < node.entries.size(); ++i) {
+    const std::string below = path + "/" + node.entries[i].first;
+    if (const auto found = keys.find(below); found != keys.end() && found->is_string())
+      node.key_sources[i] = found->get<std::string>();
+    restore_key_sources(node.entries[i].second, below, keys);
+  }
+}
+
 void restore_sources(Node& node, const std::string& path, const Json& sources) {
   if (const auto found = sources.find(path); found != sources.end() && found->is_string())
     node.source = found->get<std::string>();
@@ -338,8 +360,10 @@ Json to_json(const Node& node) {
 
 Json to_json_with_sources(const Node& node) {
   Json sources = Json::object();
+  Json keys = Json::object();
   collect_sources(node, "", sources);
-  return Json{{"value", to_json(node)}, {"sources", std::move(sources)}};
+  collect_key_sources(node, "", keys);
+  return Json{{"value", to_json(node)}, {"sources", std::move(sources)}, {"keys", std::move(keys)}};
 }
 
 Result<Node> from_json_with_sources(const Json& json) {
@@ -348,6 +372,7 @@ Result<Node> from_json_with_sources(const Json& json) {
     return fail(ErrorKind::input, "not a tree with sources: {}", to_text(json).substr(0, 80));
   Node node = node_from_json(json["value"]);
   restore_sources(node, "", json["sources"]);
+  if (json.contains("keys") && json["keys"].is_object()) restore_key_sources(node, "", json["keys"]);
   return node;
 }
 

@@ -55,8 +55,8 @@ Node overlay(Node below, Node above);
 // An Error where the path runs through something that is not a map, or `value` does not parse.
 Result<void> set_path(Node& root, std::string_view path, std::string_view value, const std::string& source);
 
-// For handing a subtree to another program with its sources: {"value": ..., "sources": {"/batch":
-// "job.yaml:9:3"}}.
+// For handing a subtree to another program with its places: {"value": ..., "sources": {"/batch":
+// "job.yaml:9:10"}, "keys": {"/batch": "job.yaml:9:3"}}.
 Json to_json_with_sources(const Node& node);
 Result<Node> from_json_with_sources(const Json& json);
 // The plain value: numbers and booleans as JSON ones where the scalar is plain and reads as one.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "src/base/fields.hpp"
 #include "src/base/quote.hpp"
@@ -262,26 +261,6 @@ Result<std::string> read_name(Fields& root, const JobSpec& spec) {
 
 }  // namespace
 
-std::string as_job_name(std::string_view text) {
-  constexpr std::size_t longest = 64;
-  std::string out;
-  for (const char c : text.substr(0, longest)) {
-    const bool first_ok = std::isalnum(static_cast<unsigned char>(c)) != 0;
-    const bool ok = first_ok || c == '_' || c == '-' || c == '.';
-    if (out.empty() && !first_ok) continue;
-    out += ok ? c : '-';
-  }
-  return out;
-}
-
-bool is_reserved_variable(std::string_view name) {
-  static constexpr std::array<std::string_view, 13> names{
-      "DLRUN_RANK",    "DLRUN_SIZE",    "DLRUN_LOCAL_RANK",        "DLRUN_LOCAL_SIZE", "DLRUN_NODE",
-      "DLRUN_NODES",   "DLRUN_ROLE",    "DLRUN_TASK_INDEX",        "DLRUN_RUN_DIR",    "DLRUN_JOB_ID",
-      "DLRUN_ATTEMPT", "DLRUN_CONTROL", "DLRUN_CHECKPOINT_REQUEST"};
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 std::string place_of(const JobSpec& spec, std::string_view path) {
   const Node* node = &spec.tree;
   for (const std::string& key : split(path, '.')) {
@@ -311,6 +290,9 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   spec.name = TRY(read_name(fields, spec));
   if (const Node* train = fields.find("train")) spec.train = *train;
   spec.tree = root;
+  // What was left to us shows up where the merged job is explained.
+  for (const auto& [key, value] : {std::pair{"name", spec.name}, std::pair{"framework", spec.framework}})
+    if (!fields.has(key)) spec.tree.set(key, yaml::scalar(value, "default"));
   return spec;
 }
 

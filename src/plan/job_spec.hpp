@@ -13,6 +13,7 @@
 #include "src/base/json.hpp"
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
+#include "src/plan/names.hpp"
 #include "src/plan/plan.hpp"
 
 namespace dlrun::plan {
@@ -94,11 +95,5 @@ Json to_json(const JobSpec& spec);
 
 // Where the value at a dotted path was given ("job.yaml:4:20", "--nodes"); empty where it was not.
 std::string place_of(const JobSpec& spec, std::string_view path);
-
-// True for the variables that the plan itself sets for every rank, which a job file cannot set.
-bool is_reserved_variable(std::string_view name);
-
-// `text` as a job name: other characters become '-'. Empty where nothing of it can stay.
-std::string as_job_name(std::string_view text);
 
 }  // namespace dlrun::plan

@@ -125,16 +125,22 @@ Result<Argv> argv_of_rank(const PlanInput& input, const Facts& facts) {
   return out;
 }
 
-// Environments are JSON and cross the wire as such: bytes that are not UTF-8 would arrive changed.
+// Plans are JSON, and a program's words end at a NUL: other bytes would arrive changed.
 Result<void> check_text(std::string_view text, std::string_view what) {
-  const Json probe = Json::parse(dlrun::to_text(Json(std::string(text))), nullptr, false);
-  if (!probe.is_discarded() && probe.is_string() && probe.get<std::string>() == text) return {};
-  return fail(ErrorKind::input, "{} is not UTF-8 text: {}", what, dlrun::to_text(Json(std::string(text))));
+  if (text.find('\0') != std::string_view::npos)
+    return fail(ErrorKind::input, "{} has a NUL in it, which no program can be given", what);
+  const std::string shown = dlrun::to_text(Json(std::string(text)));
+  if (const auto back = parse_json(shown, what); back && back->get<std::string>() == text) return {};
+  return fail(ErrorKind::input, "{} is not UTF-8 text: {}", what, shown);
 }
 
 Result<void> check_texts(const PlanInput& input) {
   for (std::size_t i = 0; i < input.spec.command.size(); ++i)
     TRY(check_text(input.spec.command[i], fmt::format("word {} of the command", i + 1)));
+  for (const auto& [name, value] : input.spec.environment.set)
+    TRY(check_text(value, "environment.set." + name));
+  for (const std::string& line : input.spec.environment.setup) TRY(check_text(line, "environment.setup"));
+  TRY(check_text(input.spec.environment.activate, "environment.activate"));
   TRY(check_text(input.run_directory, "the run directory"));
   TRY(check_text(input.working_directory, "the working directory"));
   return check_text(input.spec.base_directory.string(), "the job file's folder");

@@ -1,5 +1,6 @@
 // Max pooling, with the ReLU of the convolution before it. One byte an output remembers which element won, so
 // the convolution's output is not needed in backward.
+#include "runtime/graph/parallel.hpp"
 #include "runtime/graph/plan.hpp"
 
 namespace dlrun::runtime {
@@ -27,20 +28,46 @@ class MaxPool final : public Operator {
   }
 
   void forward(const Run&) override {
-    auto* winners = reinterpret_cast<std::uint8_t*>(winners_->data);
-    if (activation_ == Activation::relu)
-      kernels::max_pool_relu(out_.view(), winners, in_.const_view(), shape_);
-    else
-      kernels::max_pool(out_.view(), winners, in_.const_view(), shape_);
+    each_part([&](const kernels::PoolShape& shape, std::size_t in, std::size_t out) {
+      const kernels::View to{at(out_.view(), out)};
+      const kernels::View from{at(in_.view(), in)};
+      if (activation_ == Activation::relu)
+        kernels::max_pool_relu(to, winners(out), {from.data, from.precision}, shape);
+      else
+        kernels::max_pool(to, winners(out), {from.data, from.precision}, shape);
+    });
   }
 
   void backward_data(const Run&) override {
     if (!in_.needs_gradient()) return;
-    kernels::max_pool_backward(in_.gradient(reader_), out_.const_gradient(),
-                               reinterpret_cast<const std::uint8_t*>(winners_->data), shape_);
+    each_part([&](const kernels::PoolShape& shape, std::size_t in, std::size_t out) {
+      const kernels::View from{at(out_.gradient(), out)};
+      kernels::max_pool_backward(at(in_.gradient(reader_), in), {from.data, from.precision}, winners(out),
+                                 shape);
+    });
   }
 
  private:
+  // body(shape of some planes, their first element in the input and in the output), over the threads.
+  template <class Body>
+  void each_part(const Body& body) const {
+    const auto in_plane = static_cast<std::size_t>(shape_.in_height * shape_.in_width * shape_.inner);
+    const auto out_plane = static_cast<std::size_t>(shape_.out_height * shape_.out_width * shape_.inner);
+    parallel_for(static_cast<std::size_t>(shape_.planes), 1, [&](std::size_t begin, std::size_t end) {
+      kernels::PoolShape part = shape_;
+      part.planes = static_cast<std::int64_t>(end - begin);
+      body(part, begin * in_plane, begin * out_plane);
+    });
+  }
+
+  static kernels::View at(kernels::View view, std::size_t element) {
+    const std::size_t bytes = element * size_of(data_type(view.precision));
+    return {static_cast<std::byte*>(view.data) + bytes, view.precision};
+  }
+  std::uint8_t* winners(std::size_t element) const {
+    return reinterpret_cast<std::uint8_t*>(winners_->data) + element;
+  }
+
   Tensor& in_;
   Tensor& out_;
   Activation activation_;

@@ -62,5 +62,7 @@ TEST_CASE("a tree survives the way through JSON with its sources") {
   const auto back = yaml::from_json_with_sources(*parse_json(to_text(json), "t"));
   REQUIRE(back.has_value());
   CHECK(back->find("a")->find("b")->items[1].source == "job.yaml:1:12");
+  CHECK(back->key_sources[1] == "job.yaml:2:1");
+  CHECK(back->find("a")->key_sources[0] == "job.yaml:1:5");
   CHECK(yaml::to_json(*back) == yaml::to_json(*root));
 }

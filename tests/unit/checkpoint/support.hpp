@@ -84,7 +84,7 @@ inline runtime::Manifest manifest_at(std::uint64_t step, const runtime::Engine& 
           .identity = {.model = "fake",
                        .shape = small_shape,
                        .seed = 1,
-                       .samples = 1000,
+                       .samples = 10'000'000'000,
                        .data = 7,
                        .tensors = runtime::tensors_checksum(engine)},
           .world = 1,

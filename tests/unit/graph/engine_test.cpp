@@ -270,10 +270,15 @@ TEST_CASE("shapes that a model cannot take are refused before any memory is take
       "model 'mnist-cnn' cannot take images of 1x1x1 (channels x height x width) in 10 classes: max pooling "
       "sees 1 pixels, less than its window of 2\n  hint: choose a model for images of this size, or other "
       "data");
-  CHECK(text({0, 28, 28, 10}, 1).find("must be between 1 and 1048576") != std::string::npos);
-  CHECK(text({1, 28, 28, -1}, 1).find("must be between 1 and 1048576") != std::string::npos);
+  for (const InputShape& shape : {InputShape{0, 28, 28, 10},
+                                  {1, 28, 28, -1},
+                                  {1, 1 << 15, 28, 10},
+                                  {1 << 14, 1 << 14, 1 << 14, 10},
+                                  {1, 28, 28, std::int64_t{1} << 40}})
+    CHECK(text(shape, 1).find("each extent must be between 1 and 16384") != std::string::npos);
   CHECK(text({1, 28, 28, 10}, 0).find("a batch of 0 images cannot be") != std::string::npos);
   CHECK(text({3, 30, 30, 7}, 2) == "taken");
+  CHECK(text({1, 1 << 13, 1 << 13, 10}, 1 << 20) != "taken");  // more memory than there is
 }
 
 TEST_CASE("a rank's arenas stay far below half of what PyTorch takes for the same model (479 MB)") {

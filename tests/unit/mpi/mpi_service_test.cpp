@@ -2,9 +2,13 @@
 // served.
 #include "src/agent/mpi_service.hpp"
 
+#include <filesystem>
+
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "src/agent/job_name.hpp"
+#include "src/agent/shared_files.hpp"
 
 namespace dlrun::agent {
 
@@ -42,6 +46,24 @@ TEST_CASE("an MPI job with a node without ranks is refused, one without MPI has 
   const auto none = make_mpi_service(slice, "/nowhere", loop, {});
   REQUIRE(none);
   CHECK(*none == nullptr);
+}
+
+TEST_CASE("a job's folder for shared-memory files goes with it, and those of its killed attempts") {
+  plan::Plan plan;
+  plan.job_id = "shared-files-" + std::to_string(::getpid());
+  const std::string killed = "/dev/shm/" + job_name(plan) + "-n1";
+  std::filesystem::create_directory(killed);
+  std::filesystem::create_directory(killed + "/segments");
+  plan.attempt = 2;
+  std::string folder;
+  {
+    const SharedFiles files(plan, NodeIndex(1));
+    folder = files.folder();
+    CHECK(folder == "/dev/shm/" + job_name(plan) + "-n1");
+    CHECK(std::filesystem::is_directory(folder));
+    CHECK(!std::filesystem::exists(killed));
+  }
+  CHECK(!std::filesystem::exists(folder));
 }
 
 TEST_CASE("a job's name in its MPI is plain, bounded and differs by attempt") {

@@ -135,6 +135,14 @@ TEST_CASE("layers: later ones win, and every leaf says where it came from") {
   CHECK(sources["command[2]"] == "\"{a: b}\" from the command line");
 }
 
+TEST_CASE("what the job leaves to us is explained too") {
+  std::map<std::string, std::string> found;
+  for (const auto& leaf : plan::explain(job("command: [./prog]\n")->tree))
+    found[leaf.path] = leaf.value + " from " + leaf.source;
+  CHECK(found["framework"] == "plain from default");
+  CHECK(found["name"] == "prog from default");
+}
+
 TEST_CASE("a place in a merged tree is the upper layer's, down to its keys") {
   const auto file = yaml::parse("command: [x]\nlaunch:\n  graze: 5s\n", "job.yaml").value();
   const auto tree = plan::merge_layers({plan::default_layer(), file}).value();

@@ -198,6 +198,21 @@ TEST_CASE("words that are not UTF-8 are refused: they would arrive changed") {
   CHECK(error_of(make_plan(in)) == "word 2 of the command is not UTF-8 text: \"caf\xef\xbf\xbd\"");
 }
 
+TEST_CASE("a NUL, which YAML can write, is refused: a program's words end there") {
+  CHECK(error_of(make_plan(input("command: [x, \"a\\0b\"]\n", machine(2)))) ==
+        "word 2 of the command has a NUL in it, which no program can be given");
+  CHECK(error_of(make_plan(input("command: [x]\nenvironment: {set: {A: \"\\0\"}}\n", machine(2)))) ==
+        "environment.set.A has a NUL in it, which no program can be given");
+}
+
+TEST_CASE("a plan of many ranks takes no time to speak of, and its text grows with the ranks alone") {
+  Allocation allocation = cluster({});
+  for (int i = 0; i < 1000; ++i) allocation.nodes.push_back(node(fmt::format("n{:04}", i), 64));
+  const auto plan = make_plan(input("command: [x]\nresources: {tasks-per-node: 8}\n", allocation)).value();
+  CHECK(plan.world_size() == 8000);
+  CHECK(to_text(to_json(plan)).size() < 8000U * 500);
+}
+
 TEST_CASE("the plan is pure: the same input gives the same plan") {
   const auto in = input(kTwoTasks, machine(8));
   CHECK(to_json(*make_plan(in)) == to_json(*make_plan(in)));

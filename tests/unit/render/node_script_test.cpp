@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdlib>
+#include <random>
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
+#include "src/base/environment.hpp"
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
@@ -99,6 +101,27 @@ TEST_CASE("every rank starts with its own environment, and words arrive as they 
   CHECK(read_file(folder.path() / "out.1").value() == "1|");
 }
 
+TEST_CASE("whatever a value is, it arrives as it was") {
+  const Folder folder;
+  auto plan = plan_of(folder, {{"env", "-0"}});
+  static const std::vector<std::string> parts{"'",   "\"",  "\\", "$(id)", "`id`", "${x}", "\n",
+                                              "!!",  "#",   " ",  "\t",    "*",    "é",    "{{x}}",
+                                              "}}}", "EOF", ";",  "&",     "\r",   "a"};
+  std::mt19937 random(7);
+  for (int i = 0; i < 200; ++i) {
+    std::string value;
+    for (auto n = random() % 7; n > 0; --n) value += parts[random() % parts.size()];
+    plan.environment[fmt::format("V{}", i)] = value;
+    plan.ranks[0].environment[fmt::format("R{}", i)] = value;
+    plan.ranks[0].defaults[fmt::format("D{}", i)] = value;
+  }
+  const Ran ran = run_by_hand(folder, plan);
+  CHECK(ran.err.empty());
+  const Environment seen = Environment::from_entries(split(ran.out, '\0'));
+  for (const auto& changes : {plan.environment, plan.ranks[0].environment, plan.ranks[0].defaults})
+    for (const auto& [name, value] : changes) CHECK(seen.get(name, "missing") == value);
+}
+
 TEST_CASE("names that bash cannot export are left out; defaults give way") {
   const Folder folder;
   auto plan = plan_of(folder, {{"env"}});
@@ -165,6 +188,18 @@ TEST_CASE("the prelude runs once, before the ranks, which inherit its environmen
   CHECK(ran.code == 0);
   CHECK(ran.out == "it's set venv\n");
   CHECK(read_file(folder.path() / "count").value() == "once\n");
+}
+
+TEST_CASE("shell options that the prelude leaves behind change nothing") {
+  const Folder folder;
+  auto plan = plan_of(folder, {{"true"}, {"bash", "-c", "sleep 0.1; touch done"}});
+  plan.prelude.setup = {"set -euo pipefail", "IFS=,", "cd /"};
+  for (int i = 0; i < 2; ++i)
+    plan.ranks[static_cast<std::size_t>(i)].cpus = plan::CpuShare{.share = i, .of = 2};
+  const Ran ran = run_by_hand(folder, plan);
+  CHECK(ran.err.empty());
+  CHECK(ran.code == 0);
+  CHECK(fs::exists(folder.path() / "done"));
 }
 
 TEST_CASE("a line of the prelude that fails is named, with its exit code, and no rank starts") {

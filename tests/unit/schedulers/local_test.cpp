@@ -39,6 +39,17 @@ TEST_CASE("an unknown scheduler is refused with the nearest name") {
   CHECK(found.error().text() == "scheduler 'locla' is not known\n  hint: did you mean 'local'?");
 }
 
+TEST_CASE("inside a job of a scheduler that is not supported, this machine is taken only by name") {
+  const auto inside = Environment::from_entries({"SLURM_JOB_ID=7"});
+  const auto found = find_allocation(inside, "auto");
+  REQUIRE_FALSE(found.has_value());
+  CHECK(found.error().kind == ErrorKind::allocation);
+  CHECK(found.error().text() ==
+        "this is a Slurm job (SLURM_JOB_ID=7), and this version cannot read its allocation\n"
+        "  hint: --allocation FILE names its nodes; --scheduler local takes this machine alone");
+  CHECK(find_allocation(inside, "local").has_value());
+}
+
 TEST_CASE("GPUs: the driver's list, less what the environment hides") {
   CHECK(usable_gpus(kFour, Environment{})->names == kFour.names);
   CHECK(usable_gpus(kFour, with_devices("3, 1"))->names == std::vector<std::string>{"3", "1"});

@@ -10,6 +10,8 @@ dlrun_failed() {  # CODE WHAT
   exit "$1"
 }
 if [[ ${1-} == prelude ]]; then return 0; fi
+set +eu  # the prelude may have set these
+IFS=$' \t\n'
 
 # What every rank of the job has in its environment.
 export DLRUN_ATTEMPT=1
@@ -100,6 +102,24 @@ dlrun_file /home/ann/runs/fashion-1a2b/train.json '{
     "/train/optimizer/name": "job.yaml:10:21",
     "/train/optimizer/lr": "job.yaml:10:30",
     "/train/optimizer/momentum": "job.yaml:10:46",
+    "/checkpoint": "job.yaml:4:13",
+    "/checkpoint/dir": "job.yaml:4:19",
+    "/checkpoint/every": "job.yaml:4:32",
+    "/checkpoint/keep": "job.yaml:4:48"
+  },
+  "keys": {
+    "/name": "job.yaml:1:7",
+    "/train": "job.yaml:6:3",
+    "/train/model": "job.yaml:6:3",
+    "/train/data": "job.yaml:7:9",
+    "/train/data/format": "job.yaml:7:10",
+    "/train/data/dir": "job.yaml:7:28",
+    "/train/batch": "job.yaml:8:3",
+    "/train/epochs": "job.yaml:9:3",
+    "/train/optimizer": "job.yaml:10:3",
+    "/train/optimizer/name": "job.yaml:10:15",
+    "/train/optimizer/lr": "job.yaml:10:26",
+    "/train/optimizer/momentum": "job.yaml:10:36",
     "/checkpoint": "job.yaml:4:13",
     "/checkpoint/dir": "job.yaml:4:19",
     "/checkpoint/every": "job.yaml:4:32",

@@ -10,6 +10,8 @@ dlrun_failed() {  # CODE WHAT
   exit "$1"
 }
 if [[ ${1-} == prelude ]]; then return 0; fi
+set +eu  # the prelude may have set these
+IFS=$' \t\n'
 
 # What every rank of the job has in its environment.
 export DLRUN_ATTEMPT=1

@@ -29,6 +29,8 @@ fi
 ' || dlrun_failed "$?" 'environment.setup[2]: if true; then   export TWO=lines fi '
 fi
 if [[ ${1-} == prelude ]]; then return 0; fi
+set +eu  # the prelude may have set these
+IFS=$' \t\n'
 
 # What every rank of the job has in its environment.
 export DLRUN_ATTEMPT=1

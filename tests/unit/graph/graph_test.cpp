@@ -1,0 +1,71 @@
+// The builder's shapes and complaints, and what fuse() makes of a graph.
+#include "runtime/graph/graph.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/graph/fuse.hpp"
+#include "runtime/models/models.hpp"
+
+using namespace dlrun::runtime;
+
+namespace {
+
+std::string operations(const Graph& graph) {
+  std::string text;
+  for (const Node& node : graph.nodes) text += (text.empty() ? "" : ", ") + operation_name(node.operation);
+  return text;
+}
+
+std::string complaint(GraphBuilder builder) {
+  const auto graph = std::move(builder).finish();
+  return graph ? "" : graph.error().what;
+}
+
+}  // namespace
+
+TEST_CASE("shapes follow kernels, strides and padding") {
+  GraphBuilder g("test", {3, 32, 30, 10});
+  const Value convolved =
+      g.convolution("c", g.input(), {.filters = 8, .kernel = 3, .stride = 2, .padding = 1});
+  CHECK(g.shape(convolved) == Shape{8, 16, 15});
+  CHECK(g.shape(g.max_pool(convolved, {.window = 2, .stride = 2})) == Shape{8, 8, 7});
+  CHECK(g.shape(g.global_average_pool(convolved)) == Shape{8, 1, 1});
+  CHECK(g.shape(g.flatten(convolved)) == Shape{8 * 16 * 15, 1, 1});
+}
+
+TEST_CASE("the first thing that cannot be is what the builder complains of") {
+  GraphBuilder sum("test", {3, 8, 8, 10});
+  sum.add(sum.input(), sum.flatten(sum.input()));
+  sum.dropout(sum.input(), 1.5F);
+  CHECK(complaint(std::move(sum)).find("cannot add 3x8x8 and 192x1x1") != std::string::npos);
+
+  GraphBuilder dropout("test", {3, 8, 8, 10});
+  dropout.dropout(dropout.input(), 1.0F);
+  CHECK(complaint(std::move(dropout)).find("a dropout probability must be in [0, 1), not 1") !=
+        std::string::npos);
+
+  GraphBuilder scores("test", {3, 8, 8, 10});
+  scores.softmax_cross_entropy(scores.fully_connected("fc", scores.input(), 9));
+  CHECK(complaint(std::move(scores)).find("the scores are 9x1x1, not one a class") != std::string::npos);
+
+  GraphBuilder endless("test", {3, 8, 8, 10});
+  endless.relu(endless.input());
+  CHECK(complaint(std::move(endless)) == "model 'test' does not end in a loss");
+}
+
+TEST_CASE("fusing leaves few passes over memory") {
+  const Graph graph = fuse(*mnist_cnn({}));
+  CHECK(
+      operations(graph) ==
+      "input, convolution, max pool, convolution, max pool, fully connected, dropout, fully connected, loss");
+  CHECK(std::get<op::MaxPool>(graph.nodes[2].operation).activation == Activation::relu);
+  CHECK(std::get<op::FullyConnected>(graph.nodes[5].operation).activation == Activation::relu);
+  CHECK(std::get<op::FullyConnected>(graph.nodes[7].operation).activation == Activation::none);
+}
+
+TEST_CASE("a ReLU stays where its input has another reader") {
+  GraphBuilder g("test", {3, 8, 8, 10});
+  const Value x = g.convolution("c", g.input(), {.filters = 8, .kernel = 3, .padding = 1});
+  g.softmax_cross_entropy(g.fully_connected("fc", g.add(x, g.relu(x)), 10));
+  CHECK(operations(fuse(*std::move(g).finish())) == "input, convolution, relu, add, fully connected, loss");
+}
