@@ -8,6 +8,7 @@
 
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/operators/loss.hpp"
+#include "runtime/graph/parallel.hpp"
 #include "runtime/graph/plan.hpp"
 #include "runtime/graph/random.hpp"
 
@@ -68,22 +69,29 @@ Result<void> CompiledEngine::prepare() {
   return {};
 }
 
-// Sums the gradients that the readers of a value left, and applies the ReLU that the producer fused.
-void CompiledEngine::settle_gradient(std::size_t node) {
-  Tensor& tensor = plan_.tensor(node);
-  if (!tensor.needs_gradient()) return;
-  const std::size_t readers = tensor.gradients.size();
+// Sums the gradients that the readers of a value left, and applies the ReLU that the producer fused: the part
+// [begin, end) of it.
+void settle_part(const Tensor& tensor, std::size_t begin, std::size_t end) {
+  const std::size_t readers = tensor.gradients.size(), count = end - begin;
+  const kernels::View sum = tensor.gradient().from(begin);
+  const kernels::ConstView so_far = tensor.const_gradient().from(begin);
+  const kernels::ConstView value = tensor.const_view().from(begin);
   for (std::size_t reader = 1; reader < readers; ++reader) {
-    const bool masks = reader + 1 == readers && !tensor.masked_by_producer;
-    if (masks)
-      kernels::add_relu_backward(tensor.gradient(), tensor.const_gradient(), tensor.const_gradient(reader),
-                                 tensor.const_view(), tensor.elements);
+    const kernels::ConstView more = tensor.const_gradient(reader).from(begin);
+    if (reader + 1 == readers && !tensor.masked_by_producer)
+      kernels::add_relu_backward(sum, so_far, more, value, count);
     else
-      kernels::add(tensor.gradient(), tensor.const_gradient(), tensor.const_gradient(reader),
-                   tensor.elements);
+      kernels::add(sum, so_far, more, count);
   }
-  if (readers == 1 && !tensor.masked_by_producer)
-    kernels::relu_backward(tensor.gradient(), tensor.const_view(), tensor.elements);
+  if (readers == 1) kernels::relu_backward(sum, value, count);
+}
+
+void CompiledEngine::settle_gradient(std::size_t node) {
+  const Tensor& tensor = plan_.tensor(node);
+  const bool clean = tensor.gradients.size() == 1 && tensor.masked_by_producer;
+  if (!tensor.needs_gradient() || clean) return;
+  parallel_for(tensor.elements, kernels::kGrain,
+               [&](std::size_t begin, std::size_t end) { settle_part(tensor, begin, end); });
 }
 
 BatchResult CompiledEngine::train_batch(std::uint64_t step,

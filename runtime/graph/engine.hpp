@@ -19,7 +19,7 @@ enum class Precision { f32, bf16 };
 
 // A named tensor of the model's state in its plain, framework-neutral layout (convolution weights OIHW, fully
 // connected OUT x IN), as checkpoints and tests see it. Names are PyTorch's: "conv1.weight",
-// "bn1.running_mean".
+// "bn1.running_mean"; momentum is "conv1.weight.momentum".
 struct TensorInfo {
   enum class Role { parameter, statistic, momentum };  // statistic: batch norm's running mean and variance
   std::string name;
@@ -59,7 +59,7 @@ class Engine {
 
   // Forward and backward of one batch in training mode; `on_bucket(i)` is called as soon as bucket i is
   // final. `step` and the seed given at compile time alone decide dropout, so a resumed run repeats the same
-  // bits. The gradient is of the mean loss over the batch.
+  // bits. The gradient is of the summed loss divided by batch(), also where some rows do not count.
   virtual BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) = 0;
   // v = momentum v + (scale g + decay w); w = w - lr v, over the whole arena.
   virtual void apply(const SgdStep& sgd) = 0;

@@ -227,7 +227,6 @@ void Parameters::apply(const SgdStep& sgd, const dnnl::stream& stream) {
 
 // One pass over the parameter, its momentum, its gradient and its interleaved copy where it has one.
 void Parameters::update(Parameter& parameter, const SgdStep& sgd) {
-  constexpr std::size_t kGrain = 1 << 14;
   const std::size_t count = parameter.layout.get_size() / sizeof(float);
   float* values = parameter.value.floats();
   float* momentum = parameter.momentum.floats();
@@ -236,13 +235,13 @@ void Parameters::update(Parameter& parameter, const SgdStep& sgd) {
     if (copy.from != &parameter || copy.interleaved_row == 0) continue;
     const std::size_t row = copy.interleaved_row;
     auto* interleaved = reinterpret_cast<kernels::Bf16*>(copy.value.data);
-    const std::size_t grain = (kGrain / (2 * row) + 1) * 2 * row;
+    const std::size_t grain = (kernels::kGrain / (2 * row) + 1) * 2 * row;
     return parallel_for(count, grain, [&](std::size_t begin, std::size_t end) {
       kernels::sgd_interleave(interleaved + begin, values + begin, momentum + begin, gradients + begin,
                               end - begin, row, sgd);
     });
   }
-  parallel_for(count, kGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
     kernels::sgd(values + begin, momentum + begin, gradients + begin, end - begin, sgd);
   });
 }

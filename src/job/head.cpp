@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <deque>
+#include <utility>
 
 #include "src/agent/supervisor.hpp"
 #include "src/base/exit_code.hpp"
@@ -304,21 +305,25 @@ class Head {
     }
   }
 
-  // What a killed agent left: we are its subreaper. Bounded, since nothing below us survives KILL for long.
+  // What a killed agent left: we are its subreaper. An agent that said farewell may take a moment to end by
+  // itself.
   void end_leftovers() {
-    for (int round = 0; round < 500; ++round) {
-      std::vector<pid_t> left = descendants();
-      std::vector<pid_t> agents;
-      for (const Agent& agent : agents_)
-        if (agent.pid && agent.done) agents.push_back(*agent.pid);  // on its way out by itself
-      std::erase_if(left,
-                    [&](pid_t pid) { return std::find(agents.begin(), agents.end(), pid) != agents.end(); });
+    const Ticks patience = ticks() + std::chrono::duration_cast<Ticks::duration>(kAgentMargin);
+    bool counted = false;
+    for (;;) {
       reap_agents();
-      if (left.empty() && agents.empty()) return;
+      std::vector<pid_t> left = descendants();
+      if (left.empty()) return;
+      if (ticks() < patience) std::erase_if(left, [this](pid_t pid) { return is_leaving(pid); });
       for (const pid_t pid : left) ::kill(pid, SIGKILL);
-      if (!left.empty() && round == 0) outcome_.strays += left.size();
+      if (!left.empty() && !std::exchange(counted, true)) outcome_.strays += left.size();
       ::usleep(2000);
     }
+  }
+
+  bool is_leaving(pid_t pid) const {
+    return std::any_of(agents_.begin(), agents_.end(),
+                       [&](const Agent& agent) { return agent.done && agent.pid == pid; });
   }
 
   Outcome conclude() {

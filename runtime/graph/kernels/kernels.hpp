@@ -12,14 +12,23 @@
 namespace dlrun::runtime::kernels {
 
 // An untyped view of activations, so that callers need not know the precision.
-struct View {
-  void* data;
-  Precision precision;
-};
 struct ConstView {
   const void* data;
   Precision precision;
+  ConstView from(std::size_t element) const {
+    return {static_cast<const std::byte*>(data) + element * (precision == Precision::bf16 ? 2 : 4),
+            precision};
+  }
 };
+struct View {
+  void* data;
+  Precision precision;
+  View from(std::size_t element) const {
+    return {static_cast<std::byte*>(data) + element * (precision == Precision::bf16 ? 2 : 4), precision};
+  }
+};
+
+inline constexpr std::size_t kGrain = 1 << 14;  // elements that are worth a thread
 
 // out = max(in, 0); in place allowed.
 void relu(View out, ConstView in, std::size_t count);

@@ -2,6 +2,7 @@
 // just lie in its place.
 #include <cstring>
 
+#include "runtime/graph/parallel.hpp"
 #include "runtime/graph/plan.hpp"
 
 namespace dlrun::runtime {
@@ -28,10 +29,14 @@ class Add final : public Operator {
   }
 
   void forward(const Run&) override {
-    if (activation_ == Activation::relu)
-      kernels::add_relu(out_.view(), left_.const_view(), right_.const_view(), out_.elements);
-    else
-      kernels::add(out_.view(), left_.const_view(), right_.const_view(), out_.elements);
+    parallel_for(out_.elements, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
+      const auto out = out_.view().from(begin);
+      const auto left = left_.const_view().from(begin), right = right_.const_view().from(begin);
+      if (activation_ == Activation::relu)
+        kernels::add_relu(out, left, right, end - begin);
+      else
+        kernels::add(out, left, right, end - begin);
+    });
   }
 
   void backward_data(const Run&) override {

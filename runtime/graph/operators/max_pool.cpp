@@ -29,21 +29,18 @@ class MaxPool final : public Operator {
 
   void forward(const Run&) override {
     each_part([&](const kernels::PoolShape& shape, std::size_t in, std::size_t out) {
-      const kernels::View to{at(out_.view(), out)};
-      const kernels::View from{at(in_.view(), in)};
       if (activation_ == Activation::relu)
-        kernels::max_pool_relu(to, winners(out), {from.data, from.precision}, shape);
+        kernels::max_pool_relu(out_.view().from(out), winners(out), in_.const_view().from(in), shape);
       else
-        kernels::max_pool(to, winners(out), {from.data, from.precision}, shape);
+        kernels::max_pool(out_.view().from(out), winners(out), in_.const_view().from(in), shape);
     });
   }
 
   void backward_data(const Run&) override {
     if (!in_.needs_gradient()) return;
     each_part([&](const kernels::PoolShape& shape, std::size_t in, std::size_t out) {
-      const kernels::View from{at(out_.gradient(), out)};
-      kernels::max_pool_backward(at(in_.gradient(reader_), in), {from.data, from.precision}, winners(out),
-                                 shape);
+      kernels::max_pool_backward(in_.gradient(reader_).from(in), out_.const_gradient().from(out),
+                                 winners(out), shape);
     });
   }
 
@@ -60,10 +57,6 @@ class MaxPool final : public Operator {
     });
   }
 
-  static kernels::View at(kernels::View view, std::size_t element) {
-    const std::size_t bytes = element * size_of(data_type(view.precision));
-    return {static_cast<std::byte*>(view.data) + bytes, view.precision};
-  }
   std::uint8_t* winners(std::size_t element) const {
     return reinterpret_cast<std::uint8_t*>(winners_->data) + element;
   }

@@ -1,3 +1,5 @@
+// Makes batches, engines and comparisons for the tests of this folder. Everything is a function of its seed, so a
+// failure repeats.
 #include "fixture.hpp"
 
 #include <algorithm>
