@@ -30,7 +30,7 @@ class Agent {
   Agent(Environment environment, int in, int out)
       : environment_(std::move(environment)),
         head_(loop_, UniqueFd(in), UniqueFd(out),
-              {.message = [this](Message message) { on_message(message); },
+              {.message = [this](const Message& message) { on_message(message); },
                .closed = [this](const std::string&) { on_head_gone(); },
                .drained = [this] { ranks_.set_output(Ranks::Flow::on); }}) {}
 

@@ -310,8 +310,8 @@ class Head {
   // What a killed agent left: we are its subreaper. An agent that said farewell may take a moment to end by
   // itself.
   void end_leftovers() {
-    const Ticks began_end = ticks();
-    const Ticks patience = began_end + std::chrono::duration_cast<Ticks::duration>(kAgentMargin);
+    const auto margin = std::chrono::duration_cast<Ticks::duration>(kAgentMargin);
+    const Ticks patience = ticks() + margin, limit = patience + margin;
     bool counted = false;
     for (;;) {
       reap_agents();
@@ -319,7 +319,7 @@ class Head {
       if (left.empty()) return;
       // Only a process that the kernel cannot end (a dead file server) is still there now: say so rather than
       // wait.
-      if (ticks() > patience + (patience - began_end)) return void(++outcome_.agents_unverified);
+      if (ticks() > limit) return void(++outcome_.agents_unverified);
       if (ticks() < patience) std::erase_if(left, [this](pid_t pid) { return is_leaving(pid); });
       for (const pid_t pid : left) ::kill(pid, SIGKILL);
       if (!left.empty() && !std::exchange(counted, true)) outcome_.strays += left.size();

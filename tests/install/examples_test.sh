@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# examples_test.sh BUILD-FOLDER: every job file in share/examples can be planned; mpi-hello runs under both MPIs as its own
+# comment says; fashion-mnist trains (shortened by --set, which is how one tries it).
+set -euo pipefail
+build=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r "$(dirname "${BASH_SOURCE[0]}")/../../share/examples" "$work/the examples"
+cd "$work/the examples"
+dlrun=$build/bin/dlrun
+
+fail() { echo "examples: $1" >&2 && exit 1; }
+
+for job in *.yaml; do
+  "$dlrun" plan --json "$job" | grep -q '"schema"' || fail "$job cannot be planned"
+done
+
+for flavour in openmpi mpich; do
+  "mpicc.$flavour" -o mpi-hello mpi-hello.c
+  said=$("$dlrun" --quiet --run-dir "$work/hello $flavour" mpi-hello.yaml 2>&1) || fail "mpi-hello under $flavour: $said"
+  grep -q 'a world of 4 ranks' <<<"$said" || fail "mpi-hello under $flavour is no world of 4: $said"
+done
+
+"$dlrun" --quiet --run-dir "$work/run" --set train.epochs=1 fashion-mnist.yaml || fail "fashion-mnist does not train"
+grep -q '"test_accuracy"' "$work/run/record.json" || fail "fashion-mnist's record has no accuracy"
+[[ -n $(find ckpt/fashion-mnist -name '*.safetensors') ]] || fail "fashion-mnist left no checkpoint beside the job file"
+echo "every example works"
