@@ -96,7 +96,7 @@ Result<void> set_adapter_variables(EnvironmentChanges& out, const Adapter& adapt
                                    Scope scope) {
   const auto has_value = [&](const std::string& fact) {
     const auto found = facts.find(fact);
-    return found != facts.end() && !found->second.is_null() && fact_text(found->second) != "";
+    return found != facts.end() && !found->second.is_null() && !fact_text(found->second).empty();
   };
   for (const AdapterVariable& variable : adapter.variables) {
     if (variable.uses_rank != (scope == Scope::rank)) continue;
