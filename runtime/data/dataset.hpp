@@ -44,6 +44,7 @@ struct DataSpec {
   std::int64_t classes = 10;
   InputShape synthetic_shape;
   std::uint64_t synthetic_samples = 4096;
+  double train_share = 1;  // of the training part; the rest is held out
   std::uint64_t seed = 1;  // of synthetic data
 };
 

@@ -98,9 +98,7 @@ Result<void> read_data_section(Fields& train, TrainSpec& out) {
     TRY(read_synthetic(data, out.data));
   else
     out.data.directory = TRY(data.text("dir"));
-  if (const Node* share = data.find("train"))
-    return yaml::error_at(*share, "train.data.train (a share of the samples for training) is not built yet",
-                          "these formats have a test set of their own: leave it out");
+  out.data.train_share = TRY(data.number_or("train", 1, 1e-6, 1));
   out.conversion.mean = TRY(read_per_channel(data, "mean", -1e3, channels_of(out.data)));
   out.conversion.deviation = TRY(read_per_channel(data, "std", 1e-6, channels_of(out.data)));
   out.augmentation = TRY(read_augmentation(data));

@@ -21,16 +21,17 @@ Result<void> share_statistics(Engine& engine, Communicator& comm) {
 
 }  // namespace
 
-Result<Totals> evaluate(Engine& engine, Communicator& comm, const Dataset& data, const BatchFiller& filler) {
+Result<Totals> evaluate(Engine& engine, Communicator& comm, const BatchFiller& filler, std::uint64_t count,
+                        const std::function<std::uint64_t(std::uint64_t)>& sample) {
   TRY(share_statistics(engine, comm));
   const auto rank = static_cast<std::uint64_t>(comm.rank()), size = static_cast<std::uint64_t>(comm.size());
-  const std::uint64_t begin = data.count * rank / size, end = data.count * (rank + 1) / size;
+  const std::uint64_t begin = count * rank / size, end = count * (rank + 1) / size;
   const auto batch = static_cast<std::uint64_t>(engine.batch());
   Totals mine;
   for (std::uint64_t at = begin; at < end; at += batch) {
     const std::uint64_t rows = std::min(batch, end - at);
     filler.fill(
-        rows, [at](std::uint64_t i) { return at + i; }, std::nullopt, engine.input(), engine.labels());
+        rows, [&](std::uint64_t i) { return sample(at + i); }, std::nullopt, engine.input(), engine.labels());
     const BatchResult result = engine.evaluate_batch();
     mine.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(rows)});
   }

@@ -1,5 +1,5 @@
-// Evaluation: the test set once, shared by all ranks. Batch statistics are rank 0's on every rank (they are
-// what a checkpoint holds), so that the figure does not depend on whether the run was interrupted.
+// Evaluation: a set of samples once, shared by all ranks. Batch statistics are rank 0's on every rank (they
+// are what a checkpoint holds), so that the figure does not depend on whether the run was interrupted.
 #pragma once
 
 #include "runtime/comm/communicator.hpp"
@@ -8,6 +8,8 @@
 
 namespace dlrun::runtime {
 
-Result<Totals> evaluate(Engine& engine, Communicator& comm, const Dataset& data, const BatchFiller& filler);
+// `count` samples; the i-th is number `sample(i)` of the filler's data.
+Result<Totals> evaluate(Engine& engine, Communicator& comm, const BatchFiller& filler, std::uint64_t count,
+                        const std::function<std::uint64_t(std::uint64_t)>& sample);
 
 }  // namespace dlrun::runtime

@@ -85,21 +85,22 @@ Result<void> Reporter::write_window(const StepReport& report) {
   return {};
 }
 
-Result<void> Reporter::epoch(const StepReport& last, const Totals& test) {
+Result<void> Reporter::epoch(const StepReport& last, const Totals& test, const std::string& set) {
   if (recent_.totals.rows > 0) TRY(write_window(last));
   const Json record = {{"step", last.step},
                        {"epoch", last.epoch},
                        {"epoch_loss", rounded(epoch_.totals.loss(), 1e6)},
                        {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)},
-                       {"test_loss", rounded(test.loss(), 1e6)},
-                       {"test_accuracy", rounded(test.accuracy(), 1e6)}};
-  const std::array<Scalar, 2> scalars = {{{"test/loss", static_cast<float>(test.loss())},
-                                          {"test/accuracy", static_cast<float>(test.accuracy())}}};
+                       {set + "_loss", rounded(test.loss(), 1e6)},
+                       {set + "_accuracy", rounded(test.accuracy(), 1e6)}};
+  const std::string loss = set + "/loss", accuracy = set + "/accuracy";
+  const std::array<Scalar, 2> scalars = {
+      {{loss, static_cast<float>(test.loss())}, {accuracy, static_cast<float>(test.accuracy())}}};
   TRY(write(record, scalars));
   note(fmt::format(
-      "epoch {}/{}  loss {:.4f}  accuracy {:.2f} %  test accuracy {:.2f} %  {:.0f} images/s  {:.1f} s",
-      last.epoch, length_.epochs, epoch_.totals.loss(), 100 * epoch_.totals.accuracy(), 100 * test.accuracy(),
-      epoch_.images_per_second(), epoch_.time.count()));
+      "epoch {}/{}  loss {:.4f}  accuracy {:.2f} %  {} accuracy {:.2f} %  {:.0f} images/s  {:.1f} s",
+      last.epoch, length_.epochs, epoch_.totals.loss(), 100 * epoch_.totals.accuracy(), set,
+      100 * test.accuracy(), epoch_.images_per_second(), epoch_.time.count()));
   epoch_ = {};
   return {};
 }

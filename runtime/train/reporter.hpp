@@ -50,7 +50,8 @@ class Reporter {
   // The time from here to the next step() counts as training.
   void start_clock() { last_step_ = std::chrono::steady_clock::now(); }
   Result<void> step(const StepReport& report);
-  Result<void> epoch(const StepReport& last, const Totals& test);
+  // `set`: of what the evaluation is: "test" or "validation".
+  Result<void> epoch(const StepReport& last, const Totals& test, const std::string& set);
   void saved(std::uint64_t step, Seconds took);
   void result(const Position& position, const Totals& test);
   void benchmark(const Json& figures);

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/data/split.hpp"
 #include "runtime/train/resume.hpp"
 #include "runtime/train/startup.hpp"
 #include "runtime/train/stop_request.hpp"
@@ -20,12 +20,16 @@
 namespace dlrun::runtime {
 namespace {
 
+std::uint64_t training_samples(const TrainSpec& spec, const Prepared& prepared) {
+  return Split(prepared.data.train.count, spec.data.train_share, spec.seed).training();
+}
+
 Manifest manifest_facts(const TrainSpec& spec, const Prepared& prepared) {
   return Manifest{.position = {},
                   .identity = {.model = spec.model,
                                .shape = prepared.data.train.shape,
                                .seed = spec.seed,
-                               .samples = prepared.data.train.count,
+                               .samples = training_samples(spec, prepared),
                                .data = prepared.data.train.fingerprint(),
                                .tensors = tensors_checksum(*prepared.engine)},
                   .world = prepared.comm->size(),
@@ -109,7 +113,8 @@ class Session {
           fmt::format("already finished: {} holds {} epochs, {} steps", checkpoint, start.epoch, start.step));
     else
       reporter_->note(fmt::format("carrying on from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
-                                  start.step, start.epoch + 1, start.seen, prepared_.data.train.count));
+                                  start.step, start.epoch + 1, start.seen,
+                                  training_samples(spec_, prepared_)));
   }
 
   const TrainSpec& spec_;

@@ -9,20 +9,21 @@
 namespace dlrun::runtime {
 namespace {
 
-RunShape shape_of(const Trainer::Parts& parts) {
-  return RunShape{.world = parts.comm.size(),
-                  .samples = parts.data.train.count,
-                  .epochs = parts.spec.benchmark ? 0 : parts.spec.epochs};
+RunShape shape_of(const Trainer::Parts& parts, std::uint64_t samples) {
+  return RunShape{
+      .world = parts.comm.size(), .samples = samples, .epochs = parts.spec.benchmark ? 0 : parts.spec.epochs};
 }
 
 }  // namespace
 
 Trainer::Trainer(const Parts& parts, const Position& start)
     : parts_(parts),
-      run_(shape_of(parts)),
-      order_(parts.data.train.count, parts.spec.seed),
+      split_(parts.data.train.count, parts.spec.data.train_share, parts.spec.seed),
+      run_(shape_of(parts, split_.training())),
+      order_(run_.samples, parts.spec.seed),
       epoch_order_(order_.epoch(start.epoch)),
       train_filler_(parts.data.train, parts.spec.conversion, parts.spec.augmentation),
+      held_out_filler_(parts.data.train, parts.spec.conversion, {}),
       test_filler_(parts.data.test, parts.spec.conversion, {}),
       learning_rate_(parts.spec, run_),
       position_(start) {
@@ -77,7 +78,7 @@ Result<StepTotals> Trainer::step() {
   const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
   const Share share = step_share(position_.seen, run_.samples, batch, parts_.comm.rank(), run_.world);
   train_filler_.fill(
-      share.count, [&](std::uint64_t i) { return epoch_order_(share.first + i); },
+      share.count, [&](std::uint64_t i) { return split_.training_sample(epoch_order_(share.first + i)); },
       AugmentationKey{parts_.spec.seed, position_.epoch}, parts_.engine.input(), parts_.engine.labels());
   const StepTotals sums = TRY(forward_backward(share));
   if (!std::isfinite(sums.totals.loss_sum))
@@ -114,25 +115,35 @@ Result<void> Trainer::after_step(const StepTotals& step) {
   return parts_.checkpoints->after_step(parts_.engine, position_, step.requests.save, parts_.reporter);
 }
 
+Result<Totals> Trainer::test() {
+  return evaluate(parts_.engine, parts_.comm, test_filler_, parts_.data.test.count,
+                  [](std::uint64_t i) { return i; });
+}
+
+Result<Totals> Trainer::watch() {
+  if (split_.held_out() == 0) return test();
+  return evaluate(parts_.engine, parts_.comm, held_out_filler_, split_.held_out(),
+                  [this](std::uint64_t i) { return split_.held_out_sample(i); });
+}
+
 Result<void> Trainer::end_epoch() {
-  test_ = TRY(evaluate(parts_.engine, parts_.comm, parts_.data.test, test_filler_));
-  TRY(parts_.reporter.epoch(last_, *test_));
+  watched_ = TRY(watch());
+  TRY(parts_.reporter.epoch(last_, *watched_, split_.held_out() == 0 ? "test" : "validation"));
   parts_.reporter.start_clock();
   return {};
 }
 
 bool Trainer::reached_target() const {
-  return parts_.spec.stop_at_accuracy && test_ && test_->accuracy() >= *parts_.spec.stop_at_accuracy;
+  return parts_.spec.stop_at_accuracy && watched_ && watched_->accuracy() >= *parts_.spec.stop_at_accuracy;
 }
 
 Result<Ending> Trainer::run() {
   // A run that had reached its target when it ended is not to train on.
-  if (parts_.spec.stop_at_accuracy && position_.epoch > 0 && position_.seen == 0)
-    test_ = TRY(evaluate(parts_.engine, parts_.comm, parts_.data.test, test_filler_));
+  if (parts_.spec.stop_at_accuracy && position_.epoch > 0 && position_.seen == 0) watched_ = TRY(watch());
   parts_.reporter.phase("training");
   parts_.reporter.start_clock();
   while (position_.epoch < run_.epochs && !reached_target()) {
-    test_.reset();
+    watched_.reset();
     const StepTotals done = TRY(step());
     TRY(after_step(done));
     if (position_.seen == 0 && position_.epoch < run_.epochs) TRY(end_epoch());
@@ -144,13 +155,11 @@ Result<Ending> Trainer::run() {
 Result<Ending> Trainer::finish() {
   if (parts_.checkpoints != nullptr)
     TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
-  if (!test_) {
-    parts_.reporter.phase("testing");
-    test_ = TRY(evaluate(parts_.engine, parts_.comm, parts_.data.test, test_filler_));
-    if (last_.totals.rows > 0) TRY(parts_.reporter.epoch(last_, *test_));
-  }
+  parts_.reporter.phase("testing");
+  if (!watched_ && last_.totals.rows > 0) TRY(end_epoch());
+  const Totals result = split_.held_out() == 0 && watched_ ? *watched_ : TRY(test());
   if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
-  parts_.reporter.result(position_, *test_);
+  parts_.reporter.result(position_, result);
   return Ending::finished;
 }
 

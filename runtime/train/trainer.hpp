@@ -7,7 +7,7 @@
 
 #include "runtime/comm/communicator.hpp"
 #include "runtime/data/batch_filler.hpp"
-#include "runtime/data/sample_order.hpp"
+#include "runtime/data/split.hpp"
 #include "runtime/train/checkpointing.hpp"
 #include "runtime/train/reporter.hpp"
 #include "runtime/train/schedule.hpp"
@@ -41,6 +41,8 @@ class Trainer {
   Result<void> after_step(const StepTotals& step);
   void advance(std::uint64_t rows);
   Result<void> end_epoch();
+  Result<Totals> test();
+  Result<Totals> watch();  // what is looked at after each epoch: the samples held out, else the test set
   Result<Ending> finish();
   Result<Ending> stop();
   bool reached_target() const;
@@ -48,14 +50,15 @@ class Trainer {
   RunLength length() const;
 
   Parts parts_;
+  Split split_;
   RunShape run_;
   SampleOrder order_;
   Permutation epoch_order_;
-  BatchFiller train_filler_, test_filler_;
+  BatchFiller train_filler_, held_out_filler_, test_filler_;
   LearningRate learning_rate_;
   Position position_;
   StepReport last_;
-  std::optional<Totals> test_;
+  std::optional<Totals> watched_;
 };
 
 }  // namespace dlrun::runtime

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/data/split.hpp"
+
 using namespace dlrun::runtime;
 
 namespace {
@@ -79,6 +81,23 @@ TEST_CASE("and also where the number of ranks changes in the middle") {
     take(counts, order, seen, 8, after, 10000);
     for (const int count : counts) CHECK(count == 1);
   }
+}
+
+TEST_CASE("a split holds out the same samples for everybody, and every sample is on one side") {
+  const Split split(1000, 0.9, 7), again(1000, 0.9, 7), other(1000, 0.9, 8);
+  CHECK(split.training() == 900);
+  CHECK(split.held_out() == 100);
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t i = 0; i < 900; ++i) seen.insert(split.training_sample(i));
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    CHECK(split.held_out_sample(i) == again.held_out_sample(i));
+    seen.insert(split.held_out_sample(i));
+  }
+  CHECK(seen.size() == 1000);
+  CHECK(split.held_out_sample(0) != other.held_out_sample(0));
+  CHECK(Split(1000, 1, 7).training_sample(5) == 5);
+  CHECK(Split(10, 0.999, 7).held_out() == 1);
+  CHECK(Split(10, 0.001, 7).training() == 1);
 }
 
 TEST_CASE("a short last step is spread evenly, and ranks may get nothing") {

@@ -100,8 +100,9 @@ TEST_CASE("what is not built yet is refused by name, with what there is") {
         std::string::npos);
   CHECK(refusal("  model: [conv, relu]\n" + data).find("a layer list of one's own is not built yet") !=
         std::string::npos);
-  CHECK(refusal(model + "  data: {format: idx, dir: /x, train: 0.9}\n").find("train.data.train") !=
-        std::string::npos);
+  CHECK(read(model + "  data: {format: idx, dir: /x, train: 0.9}\n")->data.train_share == 0.9);
+  CHECK(refusal(model + "  data: {format: idx, dir: /x, train: 1.5}\n")
+            .find("train.data.train: 1.5 is out of range") != std::string::npos);
 }
 
 TEST_CASE("synthetic data and how pixels become numbers") {

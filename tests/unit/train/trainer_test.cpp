@@ -194,6 +194,15 @@ TEST_CASE("a loss that is no number ends the run at once, with the step") {
   CHECK(out[0].ending.error().hint.find("train.optimizer.lr") != std::string::npos);
 }
 
+TEST_CASE("a share of the samples is held out and never trained on") {
+  Job job;
+  job.world = 2;
+  job.spec.data.train_share = 0.9;
+  const auto out = job.run();
+  CHECK(*out[0].ending == Ending::finished);
+  CHECK(out[0].position == Position{3 * 12, 3, 0});  // 183 of 203 samples: 11 steps of 16 and one of 7
+}
+
 TEST_CASE("a run stops where the test accuracy that was asked for is reached, and stays stopped") {
   const Folder folder;
   Job job;
