@@ -14,7 +14,7 @@ Result<EventLog> EventLog::open(const std::filesystem::path& path, const Clock& 
   return EventLog(std::move(fd), path, clock);
 }
 
-void EventLog::add(Json event) {
+void EventLog::add(const Json& event) {
   if (!state_) return;
   Json line{{"time", format_utc(clock_->now())}};
   line.update(event);

@@ -15,7 +15,7 @@ class EventLog {
  public:
   static Result<EventLog> open(const std::filesystem::path& path, const Clock& clock);
   // The first write that fails is kept; later ones are dropped.
-  void add(Json event);
+  void add(const Json& event);
   const Result<void>& state() const { return state_; }
 
  private:
