@@ -206,13 +206,14 @@ class Head {
   void on_agent_error(Agent& agent, const Json& header) {
     const auto kind = static_cast<ErrorKind>(
         field<int>(header, "kind", "error").value_or(static_cast<int>(ErrorKind::internal)));
-    const Error error{
+    Error error{
         .kind = kind,
         .what = text_of(header, "what"),
         .where = text_of(header, "where"),
         .hint = text_of(header, "hint"),
         .also =
             field<std::vector<std::string>>(header, "also", "error").value_or(std::vector<std::string>{})};
+    if (error.where == host_of(agent)) error.where.clear();  // the verdict begins with it
     blame_node(agent, to_int(exit_code(kind)), error.text());
   }
 
