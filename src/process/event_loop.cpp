@@ -103,8 +103,8 @@ Result<void> EventLoop::turn() {
 }
 
 Result<void> EventLoop::run() {
-  stopped_ = false;
   while (!stopped_) TRY(turn());
+  stopped_ = false;
   return {};
 }
 

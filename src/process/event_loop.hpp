@@ -34,7 +34,7 @@ class EventLoop {
 
   // Waits for the next readiness or deadline and runs what is due.
   Result<void> turn();
-  // turn() until stop().
+  // turn() until stop(); one that came before run() counts: what was to be waited for may be over already.
   Result<void> run();
   void stop() { stopped_ = true; }
 

@@ -19,6 +19,16 @@ TEST_CASE("timers run in order of their deadlines; a cancelled one does not") {
   CHECK(order == "abc");
 }
 
+TEST_CASE("a stop before the run ends it: what was to be waited for was over already") {
+  EventLoop loop;
+  loop.stop();
+  REQUIRE(loop.run().has_value());
+  bool ran = false;
+  loop.after(Seconds(0), [&] { ran = true, loop.stop(); });
+  REQUIRE(loop.run().has_value());
+  CHECK(ran);
+}
+
 TEST_CASE("a handler may unwatch itself and others") {
   int a[2], b[2];
   REQUIRE(::pipe(a) == 0);
