@@ -35,7 +35,7 @@ Result<void> measure(Communicator& world, std::size_t bytes) {
   for (int i = 0; i < 41; ++i) {
     std::fill(data.begin(), data.end(), static_cast<float>(world.rank() + 1));
     times.push_back(TRY(once(world, data)));
-    const auto expected = static_cast<float>(world.size() * (world.size() + 1) / 2);
+    const auto expected = static_cast<float>(world.size() * (world.size() + 1)) / 2;
     if (!std::all_of(data.begin(), data.end(), [&](float x) { return x == expected; }))
       return fail(ErrorKind::internal, "wrong sum of {} bytes", bytes);
   }

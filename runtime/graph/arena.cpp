@@ -52,7 +52,7 @@ Result<HugePages> HugePages::allocate(std::size_t bytes) {
               .hint = "use a smaller batch, or fewer ranks on this node"});
   pages.mapping_ = mapping;
   const auto address = reinterpret_cast<std::uintptr_t>(mapping);
-  pages.data_ = reinterpret_cast<std::byte*>((address + kHugePage - 1) / kHugePage * kHugePage);
+  pages.data_ = static_cast<std::byte*>(mapping) + (kHugePage - address % kHugePage) % kHugePage;
   pages.size_ = bytes;
   // Advice only: a system without huge pages is slower, not wrong.
   if (bytes >= kHugePage) (void)::madvise(pages.data_, bytes, MADV_HUGEPAGE);

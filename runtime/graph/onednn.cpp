@@ -39,8 +39,8 @@ Desc vector_desc(std::int64_t elements) {
   return {{elements}, DataType::f32, Tag::x};
 }
 
-Desc any_layout(Dims dims, DataType type) {
-  return {std::move(dims), type, Tag::any};
+Desc any_layout(const Dims& dims, DataType type) {
+  return {dims, type, Tag::any};
 }
 
 dnnl::primitive_attr attributes(Activation activation) {

@@ -46,7 +46,7 @@ Layout preferred_layout(const dnnl::engine& engine, Precision precision);
 
 // A vector of that many f32.
 Desc vector_desc(std::int64_t elements);
-Desc any_layout(Dims dims, DataType type);
+Desc any_layout(const Dims& dims, DataType type);
 dnnl::primitive_attr attributes(Activation activation = Activation::none);
 // The same blocking with another data type.
 bool same_layout(const Desc& left, const Desc& right);

@@ -169,7 +169,7 @@ void Parameters::list_tensors() {
   const auto list = [this](std::string name, std::vector<std::int64_t> shape, TensorInfo::Role role,
                            Named place) {
     tensors_.push_back({std::move(name), std::move(shape), role});
-    named_.push_back(std::move(place));
+    named_.push_back(place);
   };
   for (const Parameter& parameter : parameters_)
     list(parameter.name, parameter.shape, TensorInfo::Role::parameter,
