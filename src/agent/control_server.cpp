@@ -19,7 +19,11 @@ Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::string& p
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return fail(ErrorKind::unavailable, "the control socket's path is too long: {}", path);
+    return fail({.kind = ErrorKind::unavailable,
+                 .what = fmt::format("the control socket's path is longer than {} characters: {}",
+                                     sizeof address.sun_path - 1, path),
+                 .where = {},
+                 .hint = "set TMPDIR to a folder with a shorter name"});
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   constexpr int backlog = 256;

@@ -82,6 +82,25 @@ class Failure(support.Case):
             subprocess.run(["umount", disk], check=True)
 
 
+class Surroundings(support.Case):
+    def test_a_temporary_folder_that_cannot_hold_a_socket_or_be_written(self):
+        long = os.path.join(self.folder, "x" * 150)
+        os.mkdir(long)
+        for folder, code, words in ((long, 69, "shorter name"), ("/proc/no/such", 74, "can be written")):
+            self.environment["TMPDIR"] = folder
+            ended, _, err = self.dlrun("--framework", "plain", "--", "true")
+            self.assertEqual(ended, code, err)
+            self.assertIn("hint: set TMPDIR to a folder", err)
+            self.assertIn(words, err)
+        self.assertEqual(os.listdir(long), [])
+
+    def test_all_three_standard_descriptors_closed(self):
+        code = subprocess.run(["bash", "-c", f"exec {support.DLRUN} --framework plain --run-dir run -- bash -c 'echo fine; echo fine >&2' 0<&- 1>&- 2>&-"],
+                              cwd=self.folder, env=self.environment, check=False).returncode
+        self.assertEqual(code, 0)
+        self.assertEqual(self.read("run/logs/0000-worker-0.log"), "fine\nfine\n")
+
+
 class BadInput(support.Case):
     def test_mistakes_are_named_with_their_place(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [echo]\nresources: {ndoes: 2}\n")

@@ -153,7 +153,7 @@ class Training(support.Case):
         self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=2).replace("momentum", "momentun"))
         code, _, err = self.train("run")
         self.assertEqual(code, 65)
-        self.assertRegex(err, r"job.yaml:10:46: unknown key 'momentun' in 'train.optimizer'\n  hint: did you mean 'momentum'\?")
+        self.assertRegex(err, r"job.yaml:10:36: unknown key 'momentun' in 'train.optimizer'\n  hint: did you mean 'momentum'\?")
         self.assertFalse(os.listdir(os.path.join(self.folder, "run", "logs")))
         self.assertEqual(self.record()["exit_code"], 65)
         self.assertIn("momentun", self.record()["reason"])

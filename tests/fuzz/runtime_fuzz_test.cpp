@@ -47,6 +47,7 @@ TEST_CASE("a damaged manifest") {
   runtime::Manifest manifest;
   manifest.position = {.step = 12, .epoch = 1, .seen = 100};
   manifest.identity.model = "mnist-cnn";
+  manifest.identity.samples = 1000;
   manifest.precision = "f32";
   manifest.files = {{.name = "a", .bytes = 3, .checksum = 7}};
   const std::string good = runtime::to_text(manifest);
