@@ -46,14 +46,15 @@ Desc matrix_desc(const Path& path) {
 
 // Bytes that the way needs in between; 0 where it is direct.
 std::size_t bytes_between(const Path& path) {
-  return path.columns ? matrix_desc(path).get_size() : 0;
+  return path.columns && path.arena != matrix_desc(path) ? matrix_desc(path).get_size() : 0;
 }
 
 void to_plain(const Path& path, const void* source, void* target, std::byte* between,
               const dnnl::engine& engine) {
   if (!path.columns) return reorder(path.arena, source, path.plain, target, engine);
-  reorder(path.arena, source, matrix_desc(path), between, engine);
   const Desc viewed_plain(path.columns->dims(), DataType::f32, Tag::abcd);
+  if (path.arena == matrix_desc(path)) return reorder(*path.columns, source, viewed_plain, target, engine);
+  reorder(path.arena, source, matrix_desc(path), between, engine);
   reorder(*path.columns, between, viewed_plain, target, engine);
 }
 
@@ -61,6 +62,7 @@ void from_plain(const Path& path, const void* source, void* target, std::byte* b
                 const dnnl::engine& engine) {
   if (!path.columns) return reorder(path.plain, source, path.arena, target, engine);
   const Desc viewed_plain(path.columns->dims(), DataType::f32, Tag::abcd);
+  if (path.arena == matrix_desc(path)) return reorder(viewed_plain, source, *path.columns, target, engine);
   reorder(viewed_plain, source, *path.columns, between, engine);
   reorder(matrix_desc(path), between, path.arena, target, engine);
 }
