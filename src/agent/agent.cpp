@@ -114,6 +114,8 @@ class Agent {
     supervisor_.emplace(static_cast<int>(slice_->plan.ranks.size()),
                         Supervisor::Policy{.grace = slice_->plan.limits.grace});
     scrub_launcher_variables(environment_);
+    // A request of an attempt before this one has been answered.
+    ::unlink(plan::checkpoint_request_path(slice_->plan).c_str());
     TRY(start_services());
     ranks_.add(*slice_);
     return slice_->plan.prelude.empty() ? start_ranks() : start_prelude();
