@@ -32,7 +32,7 @@ class Agent {
         head_(loop_, UniqueFd(in), UniqueFd(out),
               {.message = [this](const Message& message) { on_message(message); },
                .closed = [this](const std::string&) { on_head_gone(); },
-               .drained = [this] { ranks_.set_output(Ranks::Flow::on); }}) {}
+               .drained = [this] { on_drained(); }}) {}
 
   int run() {
     if (auto ready = prepare_process(); !ready) return give_up(ready.error()), finish();
@@ -64,6 +64,11 @@ class Agent {
       loop_.stop();
     else
       stop("polite");
+  }
+
+  void on_drained() {
+    ranks_.set_output(Ranks::Flow::on);
+    say_farewell();
   }
 
   void stop(std::string_view urgency) {
@@ -110,7 +115,7 @@ class Agent {
 
   Result<void> begin(const std::string& text) {
     slice_ = TRY(plan::slice_from_json(TRY(parse_json(text, "slice"))));
-    scratch_.emplace(TRY(Scratch::make(environment_.get("TMPDIR", "/tmp"))));
+    scratch_.emplace(TRY(Scratch::make(scratch_parent())));
     supervisor_.emplace(static_cast<int>(slice_->plan.ranks.size()),
                         Supervisor::Policy{.grace = slice_->plan.limits.grace});
     scrub_launcher_variables(environment_);
@@ -187,6 +192,11 @@ class Agent {
     return {};
   }
 
+  // The agent stands in "/", so a relative TMPDIR would be another folder than the user's.
+  std::filesystem::path scratch_parent() const {
+    const std::string folder = environment_.get("TMPDIR");
+    return folder.starts_with('/') ? folder : "/tmp";
+  }
   std::string environment_file() const { return (scratch_->path() / "environment").string(); }
   std::string control_path() const { return (scratch_->path() / "control").string(); }
 
@@ -225,13 +235,8 @@ class Agent {
     apply(supervisor_->on(Supervisor::Gone{rank.member}, ticks()));
   }
 
-  // `said` is the library's own text: "N/A" from Open MPI.
-  void on_abort(Rank rank, int code, const std::string& said) {
-    RankState* state = ranks_.find(rank);
-    if (state == nullptr) return;
-    const std::string reason =
-        fmt::format("called MPI_Abort({}){}", code, said.empty() || said == "N/A" ? "" : ": " + said);
-    rank_failed(*state, code == 0 ? 1 : code, reason, Supervisor::Urgency::now);
+  void on_abort(Rank rank, int code, const std::string& reason) {
+    if (RankState* state = ranks_.find(rank)) rank_failed(*state, code, reason, Supervisor::Urgency::now);
   }
 
   void on_log_failed(Rank rank, const Error& error) {
@@ -278,7 +283,13 @@ class Agent {
     done_ = true;
     send({{"type", "done"}, {"strays", strays.size()}});
     if (head_gone_) return loop_.stop();
-    loop_.after(kFarewell, [this] { loop_.stop(); });
+    say_farewell();
+  }
+
+  // A head whose own output is not taken (a pager) reads slowly; what it has not read yet is not to be lost,
+  // so its time to answer begins when all of it has been sent.
+  void say_farewell() {
+    if (done_ && head_.queued() == 0) loop_.after(kFarewell, [this] { loop_.stop(); });
   }
 
   // An error of the agent's own: tell the head, end what was started.

@@ -13,6 +13,20 @@
 #include "src/base/strings.hpp"
 
 namespace dlrun::agent {
+namespace {
+
+// Reports are flat; indenting a deep one in a record would grow with the square of its depth.
+bool is_deep(const std::string& line) {
+  constexpr int deepest = 16;
+  int depth = 0;
+  for (const char c : line) {
+    depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
+    if (depth > deepest) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::string& path, EventLoop& loop,
                                                             Callbacks callbacks) {
@@ -68,6 +82,10 @@ void ControlServer::read_from(int fd) {
 
 bool ControlServer::take_line(Connection& connection, const std::string& line) {
   if (trim(line).empty()) return true;
+  if (is_deep(line)) {
+    callbacks_.log("control channel: nested too deeply: " + line.substr(0, 80));
+    return false;
+  }
   const auto report = parse_json(line, "control");
   if (!report || !report->is_object()) {
     callbacks_.log("control channel: not a JSON object: " + line.substr(0, 80));

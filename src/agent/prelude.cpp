@@ -37,6 +37,13 @@ Result<Environment> prelude_environment(const plan::NodeSlice& slice, const Exit
                       .where = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get())).host.get(),
                       .hint = fmt::format("its whole output is in {}", log_path),
                       .also = last_lines(log_path, shown)});
+  std::error_code problem;
+  if (!std::filesystem::exists(environment_file, problem))
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = "a line of environment.setup ended the shell before the environment was ready",
+                      .where = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get())).host.get(),
+                      .hint = "take exit and exec out of the setup lines",
+                      .also = slice.plan.prelude.setup});
   // NULs between the entries keep values with newlines whole.
   return Environment::from_entries(split(TRY(read_file(environment_file)), '\0'));
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include "src/base/unique_fd.hpp"
@@ -46,6 +47,12 @@ Result<void> write_all(int fd, std::string_view content, const std::filesystem::
   while (!content.empty()) {
     const ssize_t put = ::write(fd, content.data(), content.size());
     if (put < 0 && errno == EINTR) continue;
+    if (put < 0 &&
+        errno == EAGAIN) {  // somebody made it non-blocking, maybe for a file that we share with them
+      pollfd ready{fd, POLLOUT, 0};
+      ::poll(&ready, 1, -1);
+      continue;
+    }
     if (put < 0) return io_error("write", path, errno);
     content.remove_prefix(static_cast<std::size_t>(put));
   }

@@ -8,7 +8,7 @@ namespace dlrun::cli {
 Result<int> show_allocation(const AllocationOptions& options, const Context& context) {
   const Allocation allocation = TRY(find_allocation(context.environment, options.scheduler));
   if (context.common.json) {
-    context.console.data(to_pretty_text(to_json(allocation)));
+    TRY(context.console.data(to_pretty_text(to_json(allocation))));
     return 0;
   }
   Console& console = context.console;

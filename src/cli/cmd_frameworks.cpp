@@ -25,18 +25,18 @@ Result<int> show_frameworks(const FrameworksOptions& options, const Context& con
     if (context.common.json) {
       Json json = adapter_json(adapter);
       json["schema"] = "dlrun.framework/1";
-      context.console.data(to_pretty_text(json));
+      TRY(context.console.data(to_pretty_text(json)));
       return 0;
     }
     context.console.say("# " + adapter.source);
-    context.console.data(TRY(read_file(adapter.source)));
+    TRY(context.console.data(TRY(read_file(adapter.source))));
     return 0;
   }
   const std::vector<plan::Adapter> adapters = TRY(plan::all_adapters(path));
   if (context.common.json) {
     Json list = Json::array();
     for (const plan::Adapter& adapter : adapters) list.push_back(adapter_json(adapter));
-    context.console.data(to_pretty_text({{"schema", "dlrun.frameworks/1"}, {"frameworks", list}}));
+    TRY(context.console.data(to_pretty_text({{"schema", "dlrun.frameworks/1"}, {"frameworks", list}})));
     return 0;
   }
   for (const plan::Adapter& adapter : adapters)

@@ -31,7 +31,7 @@ void print_plan(const job::Prepared& job, Console& console) {
                             wide, rank.local_rank, gpus_text(rank), shell_join(rank.argv)));
 }
 
-void print_explained(const job::Prepared& job, const Context& context) {
+Result<void> print_explained(const job::Prepared& job, const Context& context) {
   const auto lines = plan::explain(job.tree);
   if (context.common.json) {
     Json settings = Json::array();
@@ -47,6 +47,7 @@ void print_explained(const job::Prepared& job, const Context& context) {
   for (const auto& line : lines)
     context.console.out(fmt::format("{:<{}}  {:<{}}  {}", line.path, path_width, line.value, value_width,
                                     context.console.tinted_out(line.source, Tint::dim)));
+  return {};
 }
 
 }  // namespace
@@ -60,9 +61,9 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
         fmt::format("dlrun: wrote {} node script(s) into {}", job.plan.nodes.size(), options.scripts));
   }
   if (options.explain)
-    print_explained(job, context);
+    TRY(print_explained(job, context));
   else if (context.common.json)
-    context.console.data(to_pretty_text(plan::to_json(job.plan)));
+    TRY(context.console.data(to_pretty_text(plan::to_json(job.plan))));
   else
     print_plan(job, context.console);
   return 0;

@@ -11,7 +11,7 @@ Result<int> run(const RunOptions& options, const Context& context) {
   const SystemClock clock;
   RunPrinter printer(context.console, clock);
   const job::RunReport report = TRY(job::run_job(request, clock, printer));
-  if (context.common.json) context.console.data(to_pretty_text(report.record));
+  if (context.common.json) TRY(context.console.data(to_pretty_text(report.record)));
   return report.outcome.exit_code;
 }
 

@@ -1,5 +1,10 @@
 #include "src/cli/console.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,6 +16,13 @@ namespace {
 bool wants_color(const Environment& environment, ColorChoice choice, int fd) {
   if (choice != ColorChoice::automatic) return choice == ColorChoice::always;
   return ::isatty(fd) == 1 && environment.get("NO_COLOR").empty() && environment.get("TERM") != "dumb";
+}
+
+bool stop_is_pending() {
+  sigset_t pending;
+  if (::sigpending(&pending) != 0) return false;
+  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+         sigismember(&pending, SIGHUP) == 1 || sigismember(&pending, SIGQUIT) == 1;
 }
 
 }  // namespace
@@ -26,11 +38,32 @@ Console::~Console() {
   clear_status_line();
 }
 
-// Whole lines in one write; a reader that went away (a closed pipe) is not our failure.
+// Writes for people wait for a slow reader (a pager, Ctrl-S), but not past a request to stop: signals are
+// blocked and read by the event loop that we keep waiting here. Once one is pending, what nobody takes within
+// a moment is dropped; it is in the logs. A reader that went away is not our failure.
+void Console::put(int fd, std::string_view text) {
+  constexpr std::size_t piece = 4096;  // PIPE_BUF: poll says whether that much can be written without waiting
+  constexpr int moment_ms = 100;
+  while (!text.empty()) {
+    pollfd ready{fd, POLLOUT, 0};
+    const int count = ::poll(&ready, 1, dropping_ ? 0 : moment_ms);
+    if (count == 0) {
+      stop_seen_ = stop_seen_ || stop_is_pending();
+      dropping_ = stop_seen_;
+      if (dropping_) return;
+      continue;
+    }
+    const ssize_t put = ::write(fd, text.data(), std::min(text.size(), piece));
+    if (put < 0 && errno != EINTR && errno != EAGAIN) return;
+    dropping_ = false;
+    if (put > 0) text.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
 void Console::write(int fd, std::string_view text) {
   const std::string status = status_;
   clear_status_line();
-  (void)write_all(fd, std::string(text) + "\n", "output");
+  put(fd, std::string(text) + "\n");
   if (!status.empty()) status_line(status);
 }
 
@@ -47,19 +80,19 @@ void Console::detail(std::string_view text) {
   if (verbosity_ == Verbosity::verbose) err(text);
 }
 
-void Console::data(std::string_view text) {
-  (void)write_all(STDOUT_FILENO, text, "output");
+Result<void> Console::data(std::string_view text) {
+  return write_all(STDOUT_FILENO, text, "the standard output");
 }
 
 void Console::status_line(std::string_view text) {
   if (!interactive_) return;
-  (void)write_all(STDERR_FILENO, "\r" + std::string(text) + "\033[K", "terminal");
+  put(STDERR_FILENO, "\r" + std::string(text) + "\033[K");
   status_ = text;
 }
 
 void Console::clear_status_line() {
   if (status_.empty()) return;
-  (void)write_all(STDERR_FILENO, "\r\033[K", "terminal");
+  put(STDERR_FILENO, "\r\033[K");
   status_.clear();
 }
 

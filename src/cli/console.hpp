@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "src/base/environment.hpp"
+#include "src/base/result.hpp"
 
 namespace dlrun::cli {
 
@@ -25,13 +26,16 @@ class Console {
   void err(std::string_view text);     // stderr, a line
   void say(std::string_view text);     // what dlrun says: stderr, not with --quiet
   void detail(std::string_view text);  // stderr, only with --verbose
-  void data(std::string_view text);    // machine-readable text, with its own newlines: always stdout
+  // Machine-readable text, with its own newlines: always stdout. Data that cannot be written is an Error.
+  Result<void> data(std::string_view text);
   void send_out_to_err() { out_is_err_ = true; }  // stdout is kept for JSON
 
   // The one line at the bottom of a terminal that is drawn over and over; nothing where stderr is no
   // terminal.
   void status_line(std::string_view text);
   void clear_status_line();
+  // From now on, what no reader takes within a moment is dropped.
+  void stop_waiting_for_readers() { stop_seen_ = true; }
   bool interactive() const { return interactive_; }
   int width() const;
 
@@ -41,10 +45,13 @@ class Console {
  private:
   static std::string tinted(std::string_view text, Tint tint, bool color);
   void write(int fd, std::string_view text);
+  void put(int fd, std::string_view text);
 
   Verbosity verbosity_;
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
-  std::string status_;  // as drawn
+  std::string status_;      // as drawn
+  bool dropping_ = false;   // the last text was dropped: the next one is not waited for
+  bool stop_seen_ = false;  // a stop was asked for, or its signal is pending
 };
 
 }  // namespace dlrun::cli

@@ -17,10 +17,28 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
+// Whatever the caller left us: descriptors 0 to 2 exist (else our own files would get their numbers, and our
+// text), a write to a pipe without a reader or beyond a file's limit is an error and not our death, and
+// children can be waited for.
+void settle_in() {
+  while (true) {
+    const int fd = ::open("/dev/null", O_RDWR);
+    if (fd > STDERR_FILENO || fd < 0) {
+      ::close(fd);
+      break;
+    }
+  }
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);
+}
+
 int report(const Error& error, Console& console) {
   console.clear_status_line();
   console.err(console.tinted_err("dlrun: error: ", Tint::red) + error.text());
-  return to_int(exit_code(error.kind));
+  // A value that was given as a flag is mended on the command line, not in a file.
+  const bool of_a_flag = error.kind == ErrorKind::input && error.where.starts_with("--");
+  return to_int(exit_code(of_a_flag ? ErrorKind::usage : error.kind));
 }
 
 int serve_agent(const Environment& environment) {
@@ -34,7 +52,7 @@ int serve_agent(const Environment& environment) {
 }
 
 int main(const std::vector<std::string>& arguments) {
-  ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(2), not our death
+  settle_in();
   const Environment environment = Environment::of_this_process();
   const Result<Options> options = read_command_line(arguments);
   Console console(environment, options ? options->common.color : ColorChoice::automatic,

@@ -17,7 +17,7 @@ std::optional<double> number(const Json& report, std::string_view name) {
 
 std::string bar(double fraction) {
   constexpr int cells = 20;
-  const int full = std::clamp(static_cast<int>(fraction * cells), 0, cells);
+  const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * cells);
   return "[" + std::string(static_cast<std::size_t>(full), '#') +
          std::string(static_cast<std::size_t>(cells - full), '.') + "]";
 }
@@ -28,13 +28,13 @@ std::string progress_line(const Json& report, Seconds elapsed, int width) {
   std::vector<std::string> parts;
   const auto step = number(report, "step"), steps = number(report, "steps");
   const auto epoch = number(report, "epoch"), epochs = number(report, "epochs");
-  if (epoch && epochs)
-    parts.push_back(fmt::format("epoch {}/{}", static_cast<long>(*epoch), static_cast<long>(*epochs)));
+  if (epoch && epochs) parts.push_back(fmt::format("epoch {:.0f}/{:.0f}", *epoch, *epochs));
   if (step && steps && *steps > 0) {
-    parts.push_back(fmt::format("{} {:3.0f} %", bar(*step / *steps), std::min(100.0, 100 * *step / *steps)));
-    parts.push_back(fmt::format("step {}/{}", static_cast<long>(*step), static_cast<long>(*steps)));
+    parts.push_back(
+        fmt::format("{} {:3.0f} %", bar(*step / *steps), std::clamp(100 * *step / *steps, 0.0, 100.0)));
+    parts.push_back(fmt::format("step {:.0f}/{:.0f}", *step, *steps));
   } else if (step) {
-    parts.push_back(fmt::format("step {}", static_cast<long>(*step)));
+    parts.push_back(fmt::format("step {:.0f}", *step));
   }
   if (const auto loss = number(report, "loss")) parts.push_back(fmt::format("loss {:.3f}", *loss));
   if (const auto accuracy = number(report, "accuracy"))

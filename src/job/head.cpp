@@ -36,6 +36,7 @@ class Head {
   }
 
   Result<Outcome> run() {
+    before_us_ = descendants();  // of the shell that became us by exec: not ours to end
     TRY(become_subreaper());
     TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE},
                            [this](int number) { on_signal(number); }));
@@ -77,10 +78,24 @@ class Head {
   }
 
   void on_start_timeout() {
-    for (Agent& agent : agents_)
+    const std::string limit = format_duration(plan_.limits.start_timeout);
+    for (Agent& agent : agents_) {
       if (!agent.ready)
-        blame_node(agent, to_int(ExitCode::unavailable),
-                   "the agent did not answer within " + format_duration(plan_.limits.start_timeout));
+        blame_node(agent, to_int(ExitCode::unavailable), "the agent did not answer within " + limit);
+      if (agent.ready && !all_started(agent))
+        blame_node(
+            agent, to_int(ExitCode::unavailable),
+            fmt::format(
+                "its ranks were not started within {} (launch.start-timeout): the setup of their environment "
+                "takes longer",
+                limit));
+    }
+  }
+
+  bool all_started(const Agent& agent) const {
+    return std::all_of(plan_.ranks.begin(), plan_.ranks.end(), [&](const plan::RankPlan& rank) {
+      return rank.node != agent.node || outcome_.ranks[static_cast<std::size_t>(rank.rank.get())].pid;
+    });
   }
 
   // Messages.
@@ -262,8 +277,10 @@ class Head {
     const bool first = !supervisor_.stop_was_asked();
     if (!outcome_.culprit && !outcome_.interrupted_by) outcome_.interrupted_by = number;
     parts_.events.add({{"event", "signal"}, {"signal", number}});
-    parts_.status.note(first ? fmt::format("{}: stopping; again to stop at once", signal_text(number))
-                             : fmt::format("{}: stopping at once", signal_text(number)));
+    parts_.status.stopping();
+    parts_.status.note(first && number != SIGQUIT
+                           ? fmt::format("{}: stopping; again to stop at once", signal_text(number))
+                           : fmt::format("{}: stopping at once", signal_text(number)));
     apply(supervisor_.on(
         Supervisor::Stop{number == SIGQUIT ? Supervisor::Urgency::now : Supervisor::Urgency::polite},
         ticks()));
@@ -316,7 +333,7 @@ class Head {
     bool counted = false;
     for (;;) {
       reap_agents();
-      std::vector<pid_t> left = descendants();
+      std::vector<pid_t> left = descendants(before_us_);
       if (left.empty()) return;
       // Only a process that the kernel cannot end (a dead file server) is still there now: say so rather than
       // wait.
@@ -354,6 +371,7 @@ class Head {
   EventLoop loop_;
   Exchange exchange_;
   Supervisor supervisor_;
+  std::vector<pid_t> before_us_;
   std::deque<Agent> agents_;  // addresses stay
   std::vector<std::deque<std::string>> last_lines_;
   std::optional<EventLoop::TimerId> start_timer_;

@@ -23,6 +23,7 @@ class RunStatus {
   virtual void progress(
       const Json& report) = 0;  // rank 0's {"step": .., "steps": .., "epoch": .., "loss": ..}
   virtual void note(const std::string& text) = 0;
+  virtual void stopping() = 0;  // a signal asked for the end: nothing may wait for a slow reader now
   virtual void finished(const plan::Plan& plan, const Outcome& outcome) = 0;
 };
 

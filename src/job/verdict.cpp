@@ -13,11 +13,15 @@ int exit_code_of(const Outcome& outcome) {
     return [code](const RankResult& rank) { return rank.status && rank.status->code() == code; };
   };
   const auto& ranks = outcome.ranks;
-  if (std::all_of(ranks.begin(), ranks.end(), ended_with(0))) return 0;
+  // Told to stop, a program may leave with 0 in the middle of its work; one that reported its result was
+  // done.
+  const bool done = !outcome.interrupted_by || !outcome.result.is_null();
+  const bool all_zero = std::all_of(ranks.begin(), ranks.end(), ended_with(0));
+  if (all_zero && done) return 0;
   const auto in_order = [&](const RankResult& rank) {
     return ended_with(0)(rank) || ended_with(again)(rank);
   };
-  if (std::all_of(ranks.begin(), ranks.end(), in_order)) return again;
+  if (!all_zero && std::all_of(ranks.begin(), ranks.end(), in_order)) return again;
   if (!outcome.interrupted_by) return to_int(ExitCode::internal);  // a failure without a culprit
   return 128 + *outcome.interrupted_by;
 }

@@ -57,13 +57,14 @@ Result<void> become_subreaper() {
   return {};
 }
 
-std::vector<pid_t> descendants() {
+std::vector<pid_t> descendants(const std::vector<pid_t>& except) {
   const auto children = children_of_all();
   std::vector<pid_t> found{::getpid()};
   std::vector<pid_t> alive;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto [first, last] = children.equal_range(found[i]);
     for (auto child = first; child != last; ++child) {
+      if (std::find(except.begin(), except.end(), child->second.first) != except.end()) continue;
       found.push_back(child->second.first);
       if (child->second.second != 'Z' && child->second.second != 'X') alive.push_back(child->second.first);
     }

@@ -13,8 +13,9 @@ namespace dlrun {
 
 Result<void> become_subreaper();
 
-// Every living process below this one (zombies are not listed), parents before children.
-std::vector<pid_t> descendants();
+// Every living process below this one (zombies are not listed), parents before children; without `except` and
+// what is below those.
+std::vector<pid_t> descendants(const std::vector<pid_t>& except = {});
 
 // Reaps every zombie that came to us as an orphan, but none of `own`: those are reaped by pid where they are
 // waited for.

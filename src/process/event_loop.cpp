@@ -12,11 +12,20 @@
 #include "src/base/file.hpp"
 
 namespace dlrun {
+namespace {
+
+bool is_ignored(int number) {
+  struct sigaction now {};
+  return ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
 
 Result<void> EventLoop::take_signals(const std::vector<int>& signals, SignalHandler handler) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : signals) sigaddset(&set, number);
+  for (const int number : signals)
+    if (!is_ignored(number)) sigaddset(&set, number);
   if (const int problem = pthread_sigmask(SIG_BLOCK, &set, nullptr); problem != 0)
     return fail(ErrorKind::internal, "cannot block signals: {}", system_reason(problem));
   signal_fd_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));

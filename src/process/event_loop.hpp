@@ -21,6 +21,7 @@ class EventLoop {
   using SignalHandler = std::function<void(int number)>;
   enum class TimerId : std::uint64_t {};
 
+  // One that is ignored when this is called (nohup, a background job of a shell) stays ignored.
   // Blocks `signals` for this thread (and for threads it starts later) and delivers them to `handler`. Call
   // it before any thread is started.
   Result<void> take_signals(const std::vector<int>& signals, SignalHandler handler);

@@ -125,14 +125,15 @@ class BadInput(support.Case):
     def test_usage_errors(self):
         for arguments, words in ((["--nodse", "2", "x.yaml"], "did you mean '--nodes'?"), (["paln", "x.yaml"], "did you mean 'plan'?"),
                                  ([], "no job file and no command"), (["--set", "epochs", "--framework", "plain", "--", "true"], "--set epochs"),
-                                 (["--color", "pink", "x.yaml"], "color")):
+                                 (["--color", "pink", "x.yaml"], "color"),
+                                 (["--nodes", "0", "--framework", "plain", "--", "true"], "--nodes")):
             code, _, err = self.dlrun(*arguments)
             self.assertEqual(code, 64, err)
             self.assertIn(words, err)
 
     def test_an_unknown_framework(self):
         code, _, err = self.dlrun("--framework", "plian", "--", "true")
-        self.assertEqual(code, 65)
+        self.assertEqual(code, 64)  # of a flag
         self.assertIn("plain", err)
 
 

@@ -3,8 +3,11 @@
 import json
 import os
 import stat
+import subprocess
+import time
 
 import support
+from support import wait_until
 
 
 class Output(support.Case):
@@ -58,6 +61,21 @@ class Output(support.Case):
     def test_quiet_leaves_the_ranks_own_lines(self):
         _, out, err = self.plain("echo hello", "--quiet")
         self.assertEqual((out, err), ("[worker 0] hello\n", ""))
+
+    def test_a_reader_that_pauses_gets_every_line_and_the_right_end(self):
+        process = self.start("--framework", "plain", "--run-dir", "run", "--", "bash", "-c", "seq 120000; exit 3")
+        wait_until(lambda: self.exists("run/logs/0000-worker-0.log") and self.read("run/logs/0000-worker-0.log").endswith("120000\n"),
+                   "the rank wrote all")
+        time.sleep(6)  # longer than the agent waits for an answer to its farewell
+        out, err = process.communicate()
+        self.assertEqual(process.returncode, 3, err)
+        self.assertEqual(len(out.splitlines()), 120000)
+
+    def test_data_that_cannot_be_written_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            process = subprocess.run([support.DLRUN, "allocation", "--json"], stdout=full, stderr=subprocess.PIPE, env=self.environment,
+                                     cwd=self.folder, check=False)
+        self.assertEqual(process.returncode, 74)
 
     def test_colours_come_when_asked_and_not_into_pipes(self):
         self.assertNotIn("\033", "".join(self.plain("echo a")[1:]))

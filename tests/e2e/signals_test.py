@@ -2,6 +2,7 @@
 """Ctrl-C, SIGTERM, kill -9: whatever ends, nothing of the job survives, also not children in sessions of their own."""
 import os
 import signal
+import subprocess
 
 import support
 from support import wait_until
@@ -47,6 +48,40 @@ class Signals(support.Case):
         wait_until(lambda: "signalled" in self.read("run/events.jsonl"), "TERM was sent")
         head.send_signal(signal.SIGINT)
         self.assertEqual((head.communicate(), head.returncode)[1], 130)
+        self.none_left()
+
+    def test_what_was_ignored_at_the_start_stays_ignored(self):
+        head = self.start("--framework", "plain", "--run-dir", "run", "--", "bash", "-c", "touch up; while [ ! -e go ]; do sleep 0.02; done",
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        wait_until(lambda: self.exists("up"), "the rank runs")
+        head.send_signal(signal.SIGHUP)
+        self.write("go", "")
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 0, err)
+
+    def test_an_interrupted_rank_that_leaves_with_0_was_not_done(self):
+        head = self.start_ranks('trap "exit 0" TERM; touch rank-$DLRUN_RANK child-$DLRUN_RANK; while :; do sleep 0.02; done')
+        head.send_signal(signal.SIGINT)
+        head.communicate()
+        self.assertEqual(head.returncode, 130)
+
+    def test_an_interrupt_is_heard_while_nobody_reads_the_output(self):
+        head = self.start("--framework", "plain", "--run-dir", "run", "--", "bash", "-c", "touch up; yes")
+        wait_until(lambda: self.exists("up"), "the rank runs")
+        head.send_signal(signal.SIGINT)
+        head.wait()
+        self.assertEqual(head.returncode, 130)
+        head.communicate()
+
+    def test_children_that_the_shell_had_before_are_left_alone(self):
+        script = f"sleep 1000 >/dev/null 2>&1 & echo $! > before; exec {support.DLRUN} --framework plain --run-dir run -- true"
+        done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertNotIn("left behind", done.stderr)
+        pid = int(self.read("before"))
+        self.assertIn(pid, self.marked())
+        os.kill(pid, signal.SIGKILL)
         self.none_left()
 
     def test_kill_9_of_the_head(self):

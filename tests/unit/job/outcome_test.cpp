@@ -43,6 +43,8 @@ TEST_CASE("an interrupted run that saved is 75, one that did not is 128 + signal
   CHECK(job::exit_code_of(saved) == 75);
   Outcome finished = ended_with({0, 0});
   finished.interrupted_by = SIGTERM;
+  CHECK(job::exit_code_of(finished) == 143);  // nothing says that they were done
+  finished.result = Json{{"test_accuracy", 0.9}};
   CHECK(job::exit_code_of(finished) == 0);
   Outcome cut = ended_with({143, 75});
   cut.interrupted_by = SIGINT;
