@@ -2,19 +2,14 @@
 
 #include <csignal>
 
+#include "src/base/overloaded.hpp"
+
 namespace dlrun {
 namespace {
 
 Ticks later(Ticks now, Seconds delay) {
   return now + std::chrono::duration_cast<Ticks::duration>(delay);
 }
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 }  // namespace
 

@@ -5,17 +5,11 @@
 #include <unistd.h>
 
 #include "src/agent/agent.hpp"
+#include "src/base/overloaded.hpp"
 #include "src/cli/commands.hpp"
 
 namespace dlrun::cli {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 // Whatever the caller left us: descriptors 0 to 2 exist (else our own files would get their numbers, and our
 // text), a write to a pipe without a reader or beyond a file's limit is an error and not our death, and
