@@ -55,7 +55,7 @@ Result<Instant> parse_utc(const std::string& text, std::string_view where) {
 }
 
 Result<AllocatedNode> node_from_json(const Json& json, std::string_view where) {
-  static const std::array<std::string, 4> keys{"host", "slots", "cpus", "gpus"};
+  static const std::array<std::string, 5> keys{"host", "slots", "cpus", "gpus", "address"};
   TRY(only_keys(json, keys, where));
   AllocatedNode out;
   out.host = HostName(TRY(as_allocation(field<std::string>(json, "host", where))));
@@ -65,6 +65,7 @@ Result<AllocatedNode> node_from_json(const Json& json, std::string_view where) {
   out.cpus = TRY(optional_integer(json, "cpus", 1, where));
   if (const auto gpus = json.find("gpus"); gpus != json.end() && !gpus->is_null())
     out.gpus = TRY(as_allocation(field<std::vector<std::string>>(json, "gpus", where)));
+  if (json.contains("address")) out.address = TRY(as_allocation(field<std::string>(json, "address", where)));
   return out;
 }
 
@@ -72,6 +73,7 @@ Json to_json(const AllocatedNode& node) {
   Json out{{"host", node.host.get()}, {"slots", node.slots}, {"cpus", nullptr}, {"gpus", nullptr}};
   if (node.cpus) out["cpus"] = *node.cpus;
   if (node.gpus) out["gpus"] = *node.gpus;
+  if (node.address) out["address"] = *node.address;
   return out;
 }
 
@@ -86,7 +88,8 @@ Json to_json(const Allocation& allocation) {
            {"array_index", nullptr},
            {"nodes", std::move(nodes)},
            {"end_time", nullptr},
-           {"evidence", allocation.evidence}};
+           {"evidence", allocation.evidence},
+           {"warnings", allocation.warnings}};
   if (allocation.job_id) out["job_id"] = *allocation.job_id;
   if (allocation.array_index) out["array_index"] = *allocation.array_index;
   if (allocation.end_time) out["end_time"] = format_utc(*allocation.end_time);
@@ -94,8 +97,8 @@ Json to_json(const Allocation& allocation) {
 }
 
 Result<Allocation> allocation_from_json(const Json& json, std::string_view where) {
-  static const std::array<std::string, 7> keys{"schema", "scheduler", "job_id",  "array_index",
-                                               "nodes",  "end_time",  "evidence"};
+  static const std::array<std::string, 8> keys{"schema", "scheduler", "job_id",   "array_index",
+                                               "nodes",  "end_time",  "evidence", "warnings"};
   TRY(only_keys(json, keys, where));
   const auto schema = TRY(as_allocation(field<std::string>(json, "schema", where)));
   if (schema != kSchema) return bad(where, fmt::format("schema '{}' is not '{}'", schema, kSchema));
@@ -108,6 +111,8 @@ Result<Allocation> allocation_from_json(const Json& json, std::string_view where
     out.end_time = TRY(parse_utc(TRY(as_allocation(field<std::string>(json, "end_time", where))), where));
   if (json.contains("evidence"))
     out.evidence = TRY(as_allocation(field<std::vector<std::string>>(json, "evidence", where)));
+  if (json.contains("warnings"))
+    out.warnings = TRY(as_allocation(field<std::vector<std::string>>(json, "warnings", where)));
   const Json nodes = TRY(as_allocation(field<Json>(json, "nodes", where)));
   if (!nodes.is_array() || nodes.empty()) return bad(where, "field 'nodes' is no list of nodes");
   std::set<std::string> seen;

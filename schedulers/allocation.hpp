@@ -18,6 +18,7 @@ struct AllocatedNode {
   int slots = 1;  // ranks that the scheduler would start here
   std::optional<int> cpus;
   std::optional<std::vector<std::string>> gpus;  // names as the node knows them: index, UUID or MIG id
+  std::optional<std::string> address = {};       // what other nodes reach it by, where that is not `host`
 };
 
 struct Allocation {
@@ -27,6 +28,7 @@ struct Allocation {
   std::vector<AllocatedNode> nodes;
   std::optional<Instant> end_time;  // nothing: no limit
   std::vector<std::string> evidence;
+  std::vector<std::string> warnings;  // what a person should know, though the answer stands
 };
 
 // The form that tools rely on: schema dlrun.allocation/1.

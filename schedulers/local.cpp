@@ -29,15 +29,15 @@ Result<int> allowed_cores() {
 class Local final : public Scheduler {
  public:
   std::string_view name() const override { return "local"; }
-  std::string inside(const Environment&) const override {
+  std::string inside(const Surroundings&) const override {
     return "no scheduler's job here: this machine alone";
   }
-  Result<Allocation> allocation(const Environment& environment) const override {
+  Result<Allocation> allocation(const Surroundings& surroundings) const override {
     std::array<char, 256> host{};
     if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0')
       return fail(ErrorKind::allocation, "this machine does not tell its host name");
     const int cores = TRY(allowed_cores());
-    const FoundGpus gpus = TRY(usable_gpus(gpus_of_driver(), environment));
+    const FoundGpus gpus = TRY(usable_gpus(surroundings.driver_gpus(), surroundings.environment));
     Allocation out;
     out.scheduler = "local";
     out.nodes.push_back({.host = HostName(host.data()), .slots = cores, .cpus = cores, .gpus = gpus.names});

@@ -41,13 +41,13 @@ std::vector<std::unique_ptr<Scheduler>> all_schedulers() {
   return out;
 }
 
-Result<Allocation> find_allocation(const Environment& environment, std::string_view wanted) {
-  if (wanted == "auto") TRY(check_no_other(environment));
+Result<Allocation> find_allocation(const Surroundings& surroundings, std::string_view wanted) {
+  if (wanted == "auto") TRY(check_no_other(surroundings.environment));
   std::vector<std::string> names{"auto"};
   for (const auto& scheduler : all_schedulers()) {
-    const std::string why = scheduler->inside(environment);
+    const std::string why = scheduler->inside(surroundings);
     if (wanted == scheduler->name() || (wanted == "auto" && !why.empty())) {
-      Allocation found = TRY(scheduler->allocation(environment));
+      Allocation found = TRY(scheduler->allocation(surroundings));
       if (wanted == "auto") found.evidence.insert(found.evidence.begin(), why);
       return found;
     }

@@ -1,25 +1,41 @@
 // Scheduler: one backend's answers to "are we inside one of its jobs" and "which nodes may we use". One file
-// a scheduler implements it; registry.cpp lists them in the order in which they are asked. Submitting, states
-// and end times will join this interface with the schedulers that have them.
+// a scheduler implements it; registry.cpp lists them in the order in which they are asked. Everything that a
+// backend may look at is in its Surroundings, so that a test gives it a recorded world. Submitting and states
+// will join this interface with the commands that need them.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <memory>
-#include <span>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "schedulers/allocation.hpp"
+#include "schedulers/gpus.hpp"
 #include "src/base/environment.hpp"
+#include "src/process/command.hpp"
 
 namespace dlrun {
+
+// What a backend sees of the world besides the files that its variables name.
+struct Surroundings {
+  const Environment& environment;
+  const CommandRunner& commands;  // squeue, qstat, ...: absent, slow and failing ones are normal
+  const Clock& clock;
+  std::function<FoundGpus()> driver_gpus;              // this machine's; asked only by who needs them
+  std::optional<std::filesystem::path> hostfile = {};  // --hostfile
+  std::string host_words = {};                         // --hosts a:2,b:2
+};
 
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
   virtual std::string_view name() const = 0;
   // Why we are inside one of its jobs ("SLURM_JOB_ID=7"); empty where we are not.
-  virtual std::string inside(const Environment& environment) const = 0;
-  virtual Result<Allocation> allocation(const Environment& environment) const = 0;
+  virtual std::string inside(const Surroundings& surroundings) const = 0;
+  virtual Result<Allocation> allocation(const Surroundings& surroundings) const = 0;
 };
 
 std::unique_ptr<Scheduler> make_local_scheduler();
@@ -29,6 +45,6 @@ std::vector<std::unique_ptr<Scheduler>> all_schedulers();
 
 // The allocation we stand in: of the scheduler called `wanted`, or for "auto" of the first that we are inside
 // of.
-Result<Allocation> find_allocation(const Environment& environment, std::string_view wanted);
+Result<Allocation> find_allocation(const Surroundings& surroundings, std::string_view wanted);
 
 }  // namespace dlrun

@@ -6,7 +6,10 @@
 namespace dlrun::cli {
 
 Result<int> show_allocation(const AllocationOptions& options, const Context& context) {
-  const Allocation allocation = TRY(find_allocation(context.environment, options.scheduler));
+  const SystemCommands commands;
+  const SystemClock clock;
+  const Surroundings surroundings{context.environment, commands, clock, gpus_of_driver};
+  const Allocation allocation = TRY(find_allocation(surroundings, options.scheduler));
   if (context.common.json) {
     TRY(context.console.data(to_pretty_text(to_json(allocation))));
     return 0;

@@ -33,7 +33,12 @@ std::string new_job_id(Instant now) {
 }
 
 Result<Allocation> allocation_of(const Request& request) {
-  if (!request.allocation_file) return find_allocation(request.environment, request.scheduler);
+  if (!request.allocation_file) {
+    const SystemCommands commands;
+    const SystemClock clock;
+    const Surroundings surroundings{request.environment, commands, clock, gpus_of_driver};
+    return find_allocation(surroundings, request.scheduler);
+  }
   const std::string name = request.allocation_file->string();
   return allocation_from_json(TRY(parse_json(TRY(read_file(*request.allocation_file)), name)), name);
 }

@@ -27,4 +27,17 @@ struct Command {
 
 Result<CommandOutput> run_command(const Command& command);
 
+// Who runs commands for code that only decides: tests answer with recorded output.
+class CommandRunner {
+ public:
+  virtual ~CommandRunner() = default;
+  // An Error where the program is not there or outlives its limit; a failing one is an output.
+  virtual Result<CommandOutput> run(const Command& command) const = 0;
+};
+
+class SystemCommands final : public CommandRunner {
+ public:
+  Result<CommandOutput> run(const Command& command) const override { return run_command(command); }
+};
+
 }  // namespace dlrun

@@ -10,7 +10,7 @@ constexpr const char* kSample = R"({"schema": "dlrun.allocation/1", "scheduler":
  "array_index": null,
  "nodes": [{"host": "c1", "slots": 4, "cpus": 4, "gpus": ["0", "GPU-8f2c"]},
            {"host": "c2", "slots": 2, "cpus": null, "gpus": null}],
- "end_time": "2026-11-27T21:00:00Z", "evidence": ["SLURM_JOB_NODELIST=c[1-2]"]})";
+ "end_time": "2026-11-27T21:00:00Z", "evidence": ["SLURM_JOB_NODELIST=c[1-2]"], "warnings": []})";
 
 std::string refused(const std::string& pointer, const Json& value) {
   Json json = parse_json(kSample, "sample").value();

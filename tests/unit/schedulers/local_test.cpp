@@ -18,10 +18,16 @@ const FoundGpus kFour{.names = std::vector<std::string>{"0", "1", "2", "3"}, .ev
 const FoundGpus kUnknown{.names = {}, .evidence = "no NVML library here: GPUs unknown"};
 const FoundGpus kDivided{.names = std::vector<std::string>{"MIG-1", "MIG-2"}, .evidence = "NVML: 2 GPUs"};
 
+Result<Allocation> found_in(const Environment& environment, std::string_view wanted) {
+  const SystemCommands commands;
+  const SystemClock clock;
+  return find_allocation({environment, commands, clock, gpus_of_driver}, wanted);
+}
+
 }  // namespace
 
 TEST_CASE("outside any scheduler's job the allocation is this machine: one node, its cores, no end") {
-  const Allocation found = find_allocation(Environment{}, "auto").value();
+  const Allocation found = found_in(Environment{}, "auto").value();
   CHECK(found.scheduler == "local");
   REQUIRE(found.nodes.size() == 1);
   CHECK_FALSE(found.nodes[0].host.get().empty());
@@ -34,20 +40,20 @@ TEST_CASE("outside any scheduler's job the allocation is this machine: one node,
 }
 
 TEST_CASE("an unknown scheduler is refused with the nearest name") {
-  const auto found = find_allocation(Environment{}, "locla");
+  const auto found = found_in(Environment{}, "locla");
   REQUIRE_FALSE(found.has_value());
   CHECK(found.error().text() == "scheduler 'locla' is not known\n  hint: did you mean 'local'?");
 }
 
 TEST_CASE("inside a job of a scheduler that is not supported, this machine is taken only by name") {
   const auto inside = Environment::from_entries({"SLURM_JOB_ID=7"});
-  const auto found = find_allocation(inside, "auto");
+  const auto found = found_in(inside, "auto");
   REQUIRE_FALSE(found.has_value());
   CHECK(found.error().kind == ErrorKind::allocation);
   CHECK(found.error().text() ==
         "this is a Slurm job (SLURM_JOB_ID=7), and this version cannot read its allocation\n"
         "  hint: --allocation FILE names its nodes; --scheduler local takes this machine alone");
-  CHECK(find_allocation(inside, "local").has_value());
+  CHECK(found_in(inside, "local").has_value());
 }
 
 TEST_CASE("GPUs: the driver's list, less what the environment hides") {
