@@ -2,6 +2,7 @@
 #include "runtime/graph/parameters.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "runtime/graph/kernels/kernels.hpp"
@@ -30,13 +31,40 @@ void reorder(const Desc& from, const void* source, const Desc& to, void* target,
   stream.wait();
 }
 
-// Between the arena's layout and plain, through the plain matrix where the parameter has `columns`.
+// Between the arena's layout and plain; through the plain matrix where `columns` is set.
 struct Path {
   Desc arena, plain;
   std::optional<Desc> columns;
 };
 
+// The arena's layout of a matrix whose columns are an image, as one layout of `shape`: a block of the
+// matrix's columns must be a run of channels of one pixel. Nothing where it is not so.
+std::optional<Desc> joined(const Desc& arena, const Desc& columns) {
+  const auto& matrix = arena.data.format_desc.blocking;
+  const auto& image = columns.data.format_desc.blocking;
+  const dnnl_dim_t run = matrix.inner_blks[0];
+  const bool rows = arena.data.ndims == 2 && matrix.inner_nblks == 2 && matrix.inner_idxs[0] == 1 &&
+                    matrix.inner_idxs[1] == 0;
+  if (!rows || columns.data.ndims != 4 || columns.data.padded_dims[1] % run != 0) return std::nullopt;
+  const bool blocked = image.inner_nblks == 1 && image.inner_idxs[0] == 1 && image.inner_blks[0] == run;
+  const bool plain = image.inner_nblks == 0 && image.strides[1] == 1;
+  if (!blocked && !plain) return std::nullopt;
+  const std::array<dnnl_dim_t, 3> steps{plain ? run : image.strides[1], image.strides[2], image.strides[3]};
+  Desc out = columns;
+  auto& both = out.data.format_desc.blocking;
+  both = matrix;
+  out.data.padded_dims[0] = arena.data.padded_dims[0];
+  for (std::size_t axis = 0; axis < steps.size(); ++axis) {
+    if (steps[axis] % run != 0) return std::nullopt;
+    both.strides[axis + 1] = steps[axis] / run * matrix.strides[1];
+  }
+  return out;
+}
+
 Path path_of(const Parameter* parameter, const Desc& layout, const TensorInfo& info) {
+  if (parameter != nullptr && parameter->columns)
+    if (const auto direct = joined(layout, *parameter->columns))
+      return {*direct, plain_desc(parameter->columns->dims()), std::nullopt};
   return {layout, plain_desc(dims_of(info.shape)), parameter ? parameter->columns : std::nullopt};
 }
 
