@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/huge_buffer.hpp"
+#include "runtime/base/huge_buffer.hpp"
 #include "src/base/result.hpp"
 
 namespace dlrun::runtime {

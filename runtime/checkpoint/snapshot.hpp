@@ -5,9 +5,9 @@
 
 #include <array>
 
+#include "runtime/base/huge_buffer.hpp"
 #include "runtime/checkpoint/manifest.hpp"
 #include "runtime/checkpoint/safetensors.hpp"
-#include "runtime/data/huge_buffer.hpp"
 
 namespace dlrun::runtime {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "runtime/base/keyed_random.hpp"
 #include "runtime/data/cifar10.hpp"
 #include "runtime/data/idx.hpp"
-#include "runtime/data/keyed_random.hpp"
 #include "runtime/data/synthetic.hpp"
 
 namespace dlrun::runtime {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/huge_buffer.hpp"
+#include "runtime/base/huge_buffer.hpp"
 #include "runtime/graph/engine.hpp"
 
 namespace dlrun::runtime {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/data/keyed_random.hpp"
+#include "runtime/base/keyed_random.hpp"
 
 namespace dlrun::runtime {
 namespace {

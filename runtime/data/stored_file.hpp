@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/huge_buffer.hpp"
 #include "runtime/data/gzip.hpp"
-#include "runtime/data/huge_buffer.hpp"
 
 namespace dlrun::runtime {
 

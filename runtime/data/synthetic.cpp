@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/data/keyed_random.hpp"
+#include "runtime/base/keyed_random.hpp"
 
 namespace dlrun::runtime {
 namespace {

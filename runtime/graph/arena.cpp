@@ -2,21 +2,11 @@
 #include "runtime/graph/arena.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdint>
-#include <utility>
 #include <vector>
-
-#include <sys/mman.h>
-
-#include "src/base/file.hpp"
-#include "src/base/units.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
-
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 Buffer* place_of(Buffer* buffer) {
   while (buffer->same != nullptr) buffer = buffer->same;
@@ -39,41 +29,6 @@ std::size_t lowest_free(const Buffer& buffer, const std::vector<Buffer*>& placed
 }
 
 }  // namespace
-
-Result<HugePages> HugePages::allocate(std::size_t bytes) {
-  HugePages pages;
-  if (bytes == 0) return pages;
-  pages.mapped_ = bytes + kHugePage;
-  void* mapping = ::mmap(nullptr, pages.mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED)
-    return fail(
-        Error{.kind = ErrorKind::unavailable,
-              .what = fmt::format("cannot get {} of memory: {}", format_size(bytes), system_reason(errno)),
-              .hint = "use a smaller batch, or fewer ranks on this node"});
-  pages.mapping_ = mapping;
-  const auto address = reinterpret_cast<std::uintptr_t>(mapping);
-  pages.data_ = static_cast<std::byte*>(mapping) + (kHugePage - address % kHugePage) % kHugePage;
-  pages.size_ = bytes;
-  // Advice only: a system without huge pages is slower, not wrong.
-  if (bytes >= kHugePage) (void)::madvise(pages.data_, bytes, MADV_HUGEPAGE);
-  return pages;
-}
-
-HugePages::HugePages(HugePages&& other) noexcept {
-  *this = std::move(other);
-}
-
-HugePages& HugePages::operator=(HugePages&& other) noexcept {
-  std::swap(mapping_, other.mapping_);
-  std::swap(mapped_, other.mapped_);
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-HugePages::~HugePages() {
-  if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
-}
 
 Buffer* ActivationArena::add(std::size_t bytes) {
   Buffer& buffer = buffers_.emplace_back();
@@ -118,7 +73,7 @@ Result<void> ActivationArena::lay_out() {
                       [](const Buffer* left, const Buffer* right) { return left->offset < right->offset; }),
                   buffer);
   }
-  memory_ = TRY(HugePages::allocate(total));
+  memory_ = TRY(HugeBuffer::make(total));
   for (Buffer& buffer : buffers_) buffer.data = memory_.data() + place_of(&buffer)->offset;
   return {};
 }

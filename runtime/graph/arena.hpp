@@ -1,13 +1,12 @@
-// Memory of a plan: HugePages is one block of the system's memory; ActivationArena packs buffers into such a
-// block by the span of time in which each is needed, so that two that never live together share their place.
-// A first touch of a small page is slow (15 us on some virtual machines), hence huge pages where there are
-// any.
+// Memory of a plan: ActivationArena packs buffers into one block by the span of time in which each is needed,
+// so that two that never live together share their place.
 #pragma once
 
 #include <cstddef>
 #include <deque>
 #include <memory>
 
+#include "runtime/base/huge_buffer.hpp"
 #include "src/base/result.hpp"
 
 namespace dlrun::runtime {
@@ -17,25 +16,6 @@ inline constexpr std::size_t kAlignment = 64;  // a cache line, and the widest v
 constexpr std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
-
-class HugePages {
- public:
-  HugePages() = default;
-  // Zeroed memory. An Error where the system has none left.
-  static Result<HugePages> allocate(std::size_t bytes);
-  HugePages(HugePages&& other) noexcept;
-  HugePages& operator=(HugePages&& other) noexcept;
-  ~HugePages();
-
-  std::byte* data() const { return data_; }
-  std::size_t size() const { return size_; }
-
- private:
-  void* mapping_ = nullptr;
-  std::size_t mapped_ = 0;
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 // A place in an arena; `data` is known once the arena is laid out.
 struct Buffer {
@@ -59,7 +39,7 @@ class ActivationArena {
 
  private:
   std::deque<Buffer> buffers_;
-  HugePages memory_;
+  HugeBuffer memory_;
 };
 
 }  // namespace dlrun::runtime

@@ -6,11 +6,11 @@
 #include <new>
 #include <utility>
 
+#include "runtime/base/keyed_random.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/operators/loss.hpp"
 #include "runtime/graph/parallel.hpp"
 #include "runtime/graph/plan.hpp"
-#include "runtime/graph/random.hpp"
 
 namespace dlrun::runtime {
 

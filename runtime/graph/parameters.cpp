@@ -5,9 +5,9 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/base/keyed_random.hpp"
 #include "runtime/graph/kernels/kernels.hpp"
 #include "runtime/graph/parallel.hpp"
-#include "runtime/graph/random.hpp"
 
 namespace dlrun::runtime {
 
@@ -147,9 +147,9 @@ Result<void> Parameters::lay_out(std::size_t bucket_bytes) {
     offset += bytes;
   }
   floats_ = offset / sizeof(float) + kSpareSlots;
-  values_ = TRY(HugePages::allocate(floats_ * sizeof(float)));
-  gradients_ = TRY(HugePages::allocate(floats_ * sizeof(float)));
-  momenta_ = TRY(HugePages::allocate(floats_ * sizeof(float)));
+  values_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
+  gradients_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
+  momenta_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
   for (Parameter& parameter : parameters_) {
     parameter.value.data = values_.data() + parameter.value.offset;
     parameter.gradient.data = gradients_.data() + parameter.gradient.offset;
@@ -164,7 +164,7 @@ Result<void> Parameters::lay_out(std::size_t bucket_bytes) {
   for (Copy& copy : copies_) place(copy.value, copy.layout.get_size());
   for (Statistic& statistic : statistics_)
     place(statistic.value, static_cast<std::size_t>(statistic.elements) * sizeof(float));
-  extras_ = TRY(HugePages::allocate(extra));
+  extras_ = TRY(HugeBuffer::make(extra));
   for (Copy& copy : copies_) copy.value.data = extras_.data() + copy.value.offset;
   for (Statistic& statistic : statistics_) statistic.value.data = extras_.data() + statistic.value.offset;
   cut_buckets(bucket_bytes, order);
@@ -289,7 +289,7 @@ Result<void> Parameters::read(std::size_t index, std::span<float> out, const dnn
 
 // Kept from call to call: a checkpoint reads large tensors again and again, and fresh pages are dear.
 Result<std::byte*> Parameters::room(std::size_t bytes) const {
-  if (bytes > room_.size()) room_ = TRY(HugePages::allocate(bytes));
+  if (bytes > room_.size()) room_ = TRY(HugeBuffer::make(bytes));
   return room_.data();
 }
 

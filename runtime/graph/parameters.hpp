@@ -84,8 +84,8 @@ class Parameters {
   std::deque<Parameter> parameters_;
   std::deque<Statistic> statistics_;
   std::deque<Copy> copies_;
-  HugePages values_, gradients_, momenta_, extras_;
-  mutable HugePages room_;  // for conversions through a matrix
+  HugeBuffer values_, gradients_, momenta_, extras_;
+  mutable HugeBuffer room_;  // for conversions through a matrix
   std::size_t floats_ = 0;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> bucket_nodes_;  // the node whose gradients complete each bucket

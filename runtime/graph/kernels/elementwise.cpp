@@ -1,7 +1,7 @@
 // Element-wise kernels: ReLU, sums, dropout, first values and the optimizer. One text for both precisions;
 // the public functions are what is compiled for several processors.
+#include "runtime/base/keyed_random.hpp"
 #include "runtime/graph/kernels/kernels.hpp"
-#include "runtime/graph/random.hpp"
 
 namespace dlrun::runtime::kernels {
 

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
+#include "runtime/base/keyed_random.hpp"
 #include "runtime/graph/plan.hpp"
-#include "runtime/graph/random.hpp"
 
 namespace dlrun::runtime {
 

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/graph/random.hpp"
+#include "runtime/base/keyed_random.hpp"
 
 using namespace dlrun::runtime;
 
@@ -59,7 +59,7 @@ TEST_CASE("no two buffers that live together overlap, whatever their sizes and t
 }
 
 TEST_CASE("memory that the system does not have is an Error, not an end") {
-  const auto pages = HugePages::allocate(std::size_t{1} << 60);
+  const auto pages = HugeBuffer::make(std::size_t{1} << 60);
   REQUIRE_FALSE(pages.has_value());
   CHECK(pages.error().text().find("cannot get") == 0);
 }

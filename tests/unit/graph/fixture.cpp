@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/graph/random.hpp"
+#include "runtime/base/keyed_random.hpp"
 
 namespace dlrun::runtime::test {
 

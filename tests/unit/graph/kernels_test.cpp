@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/graph/random.hpp"
+#include "runtime/base/keyed_random.hpp"
 
 using namespace dlrun::runtime;
 using namespace dlrun::runtime::kernels;

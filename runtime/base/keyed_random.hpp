@@ -1,8 +1,10 @@
-// Numbers that are a pure function of their key: what is random in data (order, augmentation, synthetic
-// pixels) can be asked for at any place again, on any rank, without a state that would have to be saved.
+// Random numbers without a state: each is a pure function of a key (seed, step, layer, sample, ...), so that
+// any rank, any thread and a resumed run draw the same ones, and nothing has to be saved. Not for secrets.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <string_view>
 
 namespace dlrun::runtime {
 
@@ -21,6 +23,19 @@ constexpr std::uint64_t mix(std::uint64_t key, std::uint64_t value) {
 template <class... More>
 constexpr std::uint64_t mix(std::uint64_t key, std::uint64_t value, std::uint64_t next, More... more) {
   return mix(mix(key, value), next, more...);
+}
+
+// One key from several parts, in their order.
+constexpr std::uint64_t random_key(std::initializer_list<std::uint64_t> parts) {
+  std::uint64_t key = 0;
+  for (const std::uint64_t part : parts) key = mix(key ^ mix(part));
+  return key;
+}
+
+constexpr std::uint64_t hash_text(std::string_view text) {
+  std::uint64_t hash = text.size();
+  for (const char letter : text) hash = mix(hash ^ static_cast<unsigned char>(letter));
+  return hash;
 }
 
 // A number in [0, bound) from 64 random bits.
