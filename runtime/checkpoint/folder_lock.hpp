@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "src/base/clock.hpp"
 #include "src/base/result.hpp"
@@ -12,8 +13,9 @@ namespace dlrun::runtime {
 
 class FolderLock {
  public:
-  // Waits up to `patience` for a run that is just ending.
-  static Result<FolderLock> take(const std::filesystem::path& folder, Seconds patience);
+  // Waits up to `patience` for a run that is just ending; `waiting` is called once where there is one.
+  static Result<FolderLock> take(const std::filesystem::path& folder, Seconds patience,
+                                 const std::function<void()>& waiting);
 
  private:
   explicit FolderLock(UniqueFd fd) : fd_(std::move(fd)) {}

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "src/base/units.hpp"
+
 namespace dlrun::runtime {
 namespace {
 
@@ -16,9 +18,12 @@ std::string utc_now() {
 
 Result<std::unique_ptr<Checkpointing>> Checkpointing::open(const CheckpointOptions& options,
                                                            FileSystem& files, const Engine& engine,
-                                                           Manifest facts) {
+                                                           Manifest facts, Reporter& reporter) {
   TRY(check_writable(files, options.folder));
-  FolderLock lock = TRY(FolderLock::take(options.folder, patience_with_an_ending_run));
+  FolderLock lock = TRY(FolderLock::take(options.folder, patience_with_an_ending_run, [&] {
+    reporter.note(fmt::format("another run is using {}: waiting {} for it to end", options.folder.string(),
+                              format_duration(patience_with_an_ending_run)));
+  }));
   TRY(remove_leftovers(files, options.folder));
   Snapshot snapshot = TRY(Snapshot::make(engine));
   return std::unique_ptr<Checkpointing>(

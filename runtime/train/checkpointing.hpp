@@ -15,9 +15,11 @@ namespace dlrun::runtime {
 
 class Checkpointing {
  public:
-  // Locks and cleans the folder. `facts` is the manifest without a position.
+  // Locks and cleans the folder, and tells where it has to wait for another run. `facts` is the manifest
+  // without a position.
   static Result<std::unique_ptr<Checkpointing>> open(const CheckpointOptions& options, FileSystem& files,
-                                                     const Engine& engine, Manifest facts);
+                                                     const Engine& engine, Manifest facts,
+                                                     Reporter& reporter);
 
   // The checkpoint to carry on from, after telling about every one that was passed over.
   Result<std::optional<LoadedCheckpoint>> choose(Reporter& reporter);

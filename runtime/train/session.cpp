@@ -99,7 +99,7 @@ class Session {
     std::optional<LoadedCheckpoint> chosen;
     if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
       checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,
-                                             manifest_facts(spec_, prepared_)));
+                                             manifest_facts(spec_, prepared_), *reporter_));
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
     const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));

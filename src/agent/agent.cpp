@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "src/agent/control_server.hpp"
@@ -342,6 +343,7 @@ class Agent {
 }  // namespace
 
 int serve(const Environment& environment, int in, int out) {
+  ::prctl(PR_SET_NAME, "dlrun-agent");  // what ps and top show; it was started as /proc/self/exe
   Agent agent(environment, in, out);
   return agent.run();
 }

@@ -11,11 +11,13 @@ std::optional<Failure> judge(const RankEnd& end, const ExitStatus& status) {
   if (!in_order) return Failure{.member = 0, .code = status.code(), .reason = status.text()};
   if (!end.mpi) return std::nullopt;
   if (!end.joined_mpi)
-    return Failure{.member = 0,
-                   .code = to_int(ExitCode::unavailable),
-                   .reason =
-                       "ended without joining the MPI world: it is no MPI program, or links another MPI than "
-                       "--mpi names, and would have run as rank 0 of 1 (--mpi none starts it without MPI)"};
+    return Failure{
+        .member = 0,
+        .code = to_int(ExitCode::unavailable),
+        .reason =
+            "ended without joining the MPI world: it is no MPI program, or links another MPI than "
+            "--mpi names, and would have run as rank 0 of 1 (--mpi pmi1 serves MPICH and Intel MPI, "
+            "pmix Open MPI; none starts it without MPI)"};
   if (!end.left_mpi)
     return Failure{.member = 0,
                    .code = to_int(ExitCode::lost),

@@ -20,7 +20,8 @@ class LocalLauncher final : public Launcher {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
       return fail(ErrorKind::unavailable, "socketpair: {}", system_reason(errno));
     UniqueFd ours(fds[0]), theirs(fds[1]);
-    const pid_t pid = TRY(start_child({.argv = {"/proc/self/exe", "agent"},
+    const pid_t pid = TRY(start_child({.argv = {"dlrun", "agent"},
+                                       .program = "/proc/self/exe",
                                        .environment = environment_,
                                        .working_directory = "/",
                                        .stdin_fd = theirs.get(),

@@ -141,7 +141,8 @@ Result<std::string> find_program(const std::string& name, const Environment& env
 
 Result<pid_t> start_child(const ChildSpec& spec) {
   if (spec.argv.empty()) return fail(ErrorKind::internal, "a child without a program");
-  const std::string program = TRY(find_program(spec.argv[0], spec.environment, spec.working_directory));
+  const std::string program = TRY(find_program(spec.program.empty() ? spec.argv[0] : spec.program,
+                                               spec.environment, spec.working_directory));
   const UniqueFd in = TRY(moved_up(spec.stdin_fd));
   const UniqueFd out = TRY(moved_up(spec.stdout_fd));
   const UniqueFd err = TRY(moved_up(spec.stderr_fd));

@@ -22,7 +22,8 @@ enum class ParentDeath {
 };  // kill_child: SIGKILL once the starting thread's process dies
 
 struct ChildSpec {
-  Argv argv;  // argv[0] is looked up in the PATH of `environment`, as a shell would
+  Argv argv;                 // argv[0] is looked up in the PATH of `environment`, as a shell would ...
+  std::string program = {};  // ... unless the program is named apart from it
   Environment environment;
   std::string working_directory;  // empty: the caller's
   int stdin_fd = -1;              // -1: /dev/null

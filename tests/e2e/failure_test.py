@@ -63,6 +63,25 @@ class Failure(support.Case):
         self.assertIn("false-command", err)
         self.assertFalse(self.exists("ran"))
 
+    def test_a_prelude_line_that_ends_the_shell_is_named_whatever_its_code(self):
+        for line in ("exit 0", "exec true"):
+            with self.subTest(line):
+                job = self.write("job.yaml", f"framework: plain\ncommand: [touch, ran]\nenvironment: {{setup: ['{line}']}}\n")
+                code, _, err = self.dlrun(job)
+                self.assertEqual(code, 69, err)
+                self.assertIn("a line of environment.setup ended the shell before the environment was ready", err)
+                self.assertIn(line, err)
+                self.assertFalse(self.exists("ran"))
+
+    def test_a_prelude_that_hangs_ends_at_the_start_timeout_and_leaves_nothing(self):
+        job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\nlaunch: {start-timeout: 1s}\n"
+                                     "environment: {setup: ['setsid sleep 1000 & sleep 1000']}\n")
+        code, _, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 69, err)
+        self.assertRegex(err, r"start-timeout|did not start|not ready")
+        self.assertFalse(self.exists("ran"))
+        self.none_left()
+
     def test_a_prelude_gives_the_ranks_their_environment(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [bash, -c, 'echo \"$GREETING\"']\n"
                                      "environment: {setup: [\"export GREETING='two\\nlines'\"]}\n".replace("\\n", "\n\n    "))

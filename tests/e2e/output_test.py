@@ -71,6 +71,18 @@ class Output(support.Case):
         self.assertEqual(process.returncode, 3, err)
         self.assertEqual(len(out.splitlines()), 120000)
 
+    def test_a_pipe_that_does_not_block_gets_every_line(self):
+        reading, writing = os.pipe()  # as some event loops hand their children one: full is an error there, not a wait
+        os.set_blocking(writing, False)
+        process = subprocess.Popen([support.DLRUN, "--framework", "plain", "--quiet", "--", "seq", "60000"], stdin=subprocess.DEVNULL,
+                                   stdout=writing, env=self.environment, cwd=self.folder)
+        self.started.append(process)
+        os.close(writing)
+        time.sleep(1)  # the pipe is full long before
+        with open(reading) as out:
+            self.assertEqual(out.read().splitlines(), [f"[worker 0] {i}" for i in range(1, 60001)])
+        self.assertEqual(process.wait(), 0)
+
     def test_data_that_cannot_be_written_is_an_error(self):
         with open("/dev/full", "w") as full:
             process = subprocess.run([support.DLRUN, "allocation", "--json"], stdout=full, stderr=subprocess.PIPE, env=self.environment,

@@ -84,3 +84,15 @@ TEST_CASE("random bytes do not crash it") {
     server.say(fd, bytes);
   }
 }
+
+TEST_CASE("a report that is nested too deeply ends its connection, and the server lives on") {
+  Server server;
+  const UniqueFd hostile = server.connect();
+  server.say(hostile, "{\"rank\": 1, \"x\": " + std::string(5000, '[') + std::string(5000, ']') + "}\n");
+  CHECK(server.reports.empty());
+  REQUIRE_FALSE(server.logs.empty());
+  CHECK(server.logs.back().starts_with("control channel: nested too deeply: {\"rank\": 1"));
+  const UniqueFd rank = server.connect();
+  server.say(rank, "{\"rank\": 2, \"loss\": {\"by-head\": [1, 2]}}\n");
+  CHECK(server.reports.size() == 1);
+}
