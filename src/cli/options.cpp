@@ -113,6 +113,16 @@ std::optional<Error> mistyped_command(const CLI::App& app, const std::string& wo
                      near.empty() ? "" : fmt::format("did you mean '{}'?", near));
 }
 
+// An empty value is what is left of a shell variable that was not set: it must not pass for no flag.
+std::optional<Error> empty_value(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& value : option->results())
+      if (value.empty())
+        return usage_error(app, fmt::format("{} has an empty value", option->get_name()),
+                           "give it a value, or leave it out");
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string version_text();  // version.cpp
@@ -177,6 +187,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
     if (auto mistyped = mistyped_command(app, run.job.job_file)) return fail(std::move(*mistyped));
     return fail(usage_error(*chosen, problem.what()));
   }
+  if (auto empty = empty_value(*chosen)) return fail(std::move(*empty));
 
   if (chosen == run_command) {
     if (auto mistyped = mistyped_command(app, run.job.job_file)) return fail(std::move(*mistyped));

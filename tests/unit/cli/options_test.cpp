@@ -42,6 +42,14 @@ TEST_CASE("mistyped words are answered with what may have been meant") {
   CHECK(error_of({"plan", "--color", "pink", "x.yaml"}).find("pink") != std::string::npos);
 }
 
+TEST_CASE("an empty value is refused: a shell variable was not set") {
+  for (const char* flag : {"--run-dir", "--name", "--nodes", "--allocation"})
+    CHECK(error_of({flag, "", "x.yaml"}) ==
+          fmt::format("{} has an empty value\n  hint: give it a value, or leave it out", flag));
+  CHECK(error_of({""}).starts_with("JOB has an empty value"));
+  CHECK(job_of({"--set", "name=", "x.yaml"}).sets.size() == 1);  // an empty YAML value is said on purpose
+}
+
 TEST_CASE("help and version answer by themselves, with examples") {
   const auto help = std::get<cli::Answer>(read_command_line({"run", "--help"}).value().command).text;
   CHECK(help.find("Examples:") != std::string::npos);
