@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh [--test]: installs from Debian what building dlrun needs; with --test also what its tests need.
 # Asks dpkg first, so it returns at once (without root and without network) when nothing is missing.
-# It installs Debian packages only: nothing is fetched from elsewhere, nothing is configured, nothing is removed.
+# It installs Debian packages only: nothing is fetched from elsewhere, nothing is configured, nothing is removed, and no
+# service is started (the tests need sshd and Slurm as programs, in namespaces of their own).
 set -euo pipefail
 
 build_packages=(
@@ -15,6 +16,8 @@ test_packages=(
   clang clang-format clang-tidy libclang-rt-14-dev          # the second compiler, lint, its sanitizers
   doctest-dev python3 python3-numpy python3-torch           # unit tests; the reference that operators are compared with
   libopenblas0-openmp                                       # lets PyTorch run at its best in tests/bench
+  slurm-wlm slurm-wlm-basic-plugins slurm-client munge      # tests/cluster: real daemons
+  openssh-server openssh-client iproute2 util-linux pdsh clustershell
   man-db mandoc zsh shellcheck codespell tmux procps        # man pages, completions, scripts, spelling, terminals
 )
 
@@ -71,6 +74,14 @@ if ((${#missing[@]} == 0)); then exit 0; fi
 if ((EUID != 0)) && ! command -v sudo >/dev/null; then
   fail "installing packages needs root, and there is no sudo; missing: ${missing[*]}" \
     "hint: as root: apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+fi
+
+# Debian starts the services of what it installs unless this file says no; one that is there already stays as it is.
+policy=/usr/sbin/policy-rc.d
+if [[ ! -e $policy ]]; then
+  # shellcheck disable=SC2016 # for the shell that writes the file
+  as_root sh -c 'printf "#!/bin/sh\nexit 101\n" >"$1" && chmod 755 "$1"' sh "$policy"
+  trap 'as_root rm -f "$policy"' EXIT
 fi
 
 echo "setup: installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
