@@ -12,12 +12,12 @@
 #include "src/agent/ranks.hpp"
 #include "src/agent/scratch.hpp"
 #include "src/agent/strays.hpp"
-#include "src/agent/supervisor.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/message_stream.hpp"
+#include "src/process/supervisor.hpp"
 
 namespace dlrun::agent {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "src/agent/supervisor.hpp"
 #include "src/process/exit_status.hpp"
+#include "src/process/supervisor.hpp"
 
 namespace dlrun::agent {
 

@@ -45,6 +45,7 @@ Result<job::Request> request_of(const JobOptions& options, const Environment& en
   add(options.tasks_per_node, "resources.tasks-per-node", "--tasks-per-node", Override::Reading::text);
   add(options.cpus_per_task, "resources.cpus-per-task", "--cpus-per-task", Override::Reading::text);
   add(options.mpi, "launch.mpi", "--mpi", Override::Reading::text);
+  add(options.via, "launch.via", "--via", Override::Reading::text);
   if (options.no_bind) add("false", "launch.bind", "--no-bind", Override::Reading::yaml);
   if (!options.allocation_file.empty()) request.allocation_file = options.allocation_file;
   if (!options.framework_dir.empty()) request.framework_dir = options.framework_dir;

@@ -6,16 +6,17 @@
 #include <utility>
 
 #include "src/agent/mpi_service.hpp"
-#include "src/agent/supervisor.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/job/arrivals.hpp"
 #include "src/job/exchange.hpp"
 #include "src/job/verdict.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/child.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/message_stream.hpp"
+#include "src/process/supervisor.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -28,11 +29,13 @@ class Head {
   Head(const plan::Plan& plan, HeadParts parts)
       : plan_(plan),
         parts_(parts),
+        arrivals_(plan, std::string(parts.launcher.name())),
         exchange_(static_cast<int>(plan.nodes.size())),
         supervisor_(static_cast<int>(plan.nodes.size()),
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
         last_lines_(plan.ranks.size()) {
     outcome_.ranks.resize(plan.ranks.size());
+    for (const plan::NodePlan& node : plan.nodes) agents_.push_back({node.index});
   }
 
   Result<Outcome> run() {
@@ -46,6 +49,8 @@ class Head {
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
     end_leftovers();
+    if (!outcome_.interrupted_by)
+      if (auto error = arrivals_.error()) return fail(std::move(*error));
     agent::remove_mpi_leftovers(plan_);  // of an agent that was killed before it could
     return conclude();
   }
@@ -53,32 +58,65 @@ class Head {
  private:
   struct Agent {
     NodeIndex node;
-    std::unique_ptr<MessageStream> stream;
-    std::optional<pid_t> pid;
+    std::unique_ptr<MessageStream> stream = {};
+    std::optional<pid_t> pid = {};
     bool ready = false, done = false, gone = false;
   };
 
   // The start.
 
   Result<void> start_agents() {
-    for (const plan::NodePlan& node : plan_.nodes) {
-      launch::AgentLink link = TRY(parts_.launcher.start(plan_, node.index));
-      const std::size_t index = agents_.size();
-      agents_.push_back({node.index, nullptr, link.pid});
-      agents_.back().stream = std::make_unique<MessageStream>(
-          loop_, std::move(link.from_agent), std::move(link.to_agent),
-          MessageStream::Handlers{
-              .message = [this, index](const Message& message) { on_message(agents_[index], message); },
-              .closed = [this, index](const std::string& reason) { on_closed(agents_[index], reason); },
-              .drained = {}});
-      const Json slice = plan::to_json(plan::slice_of(plan_, node.index));
-      agents_.back().stream->send({{{"type", "slice"}}, to_text(slice)});
-    }
-    return {};
+    return parts_.launcher.start(
+        plan_, loop_,
+        {.connected = [this](NodeIndex node,
+                             launch::AgentLink link) { on_connected(agent_of(node), std::move(link)); },
+         .failed =
+             [this](NodeIndex node, Error why) {
+               parts_.events.add(
+                   {{"event", "unreachable"}, {"host", host_of(agent_of(node))}, {"reason", why.what}});
+               arrivals_.failed(node, std::move(why));
+               after_arrival();
+             },
+         .note = [this](const std::string& text) { parts_.status.note(text); }});
+  }
+
+  Agent& agent_of(NodeIndex node) { return agents_[static_cast<std::size_t>(node.get())]; }
+
+  void on_connected(Agent& agent, launch::AgentLink link) {
+    agent.pid = link.pid;
+    if (ending_) return;  // too late: the end of its stream sends it home
+    agent.stream = std::make_unique<MessageStream>(
+        loop_, std::move(link.from_agent), std::move(link.to_agent),
+        MessageStream::Handlers{
+            .message = [this, &agent](const Message& message) { on_message(agent, message); },
+            .closed = [this, &agent](const std::string& reason) { on_closed(agent, reason); },
+            .drained = {}});
+    arrivals_.connected(agent.node);
+    after_arrival();
+  }
+
+  // No rank is started before every node has its agent.
+  void after_arrival() {
+    if (ending_ || !arrivals_.all_answered()) return;
+    if (!arrivals_.all_here()) return send_home();
+    for (Agent& agent : agents_)
+      agent.stream->send({{{"type", "slice"}}, to_text(plan::to_json(plan::slice_of(plan_, agent.node)))});
+  }
+
+  // Agents without a slice have started nothing and go when their streams end.
+  void send_home() {
+    ending_ = true;
+    for (Agent& agent : agents_)
+      if (agent.stream) agent.stream->close();
+    loop_.stop();
   }
 
   void on_start_timeout() {
     const std::string limit = format_duration(plan_.limits.start_timeout);
+    if (!arrivals_.all_answered()) {
+      arrivals_.give_up(fmt::format("no agent from there within {} (launch.start-timeout)", limit));
+      return send_home();
+    }
     for (Agent& agent : agents_) {
       if (!agent.ready)
         blame_node(agent, to_int(ExitCode::unavailable), "the agent did not answer within " + limit);
@@ -281,13 +319,15 @@ class Head {
     parts_.status.note(first && number != SIGQUIT
                            ? fmt::format("{}: stopping; again to stop at once", signal_text(number))
                            : fmt::format("{}: stopping at once", signal_text(number)));
+    if (!arrivals_.all_here()) return send_home();
     apply(supervisor_.on(
         Supervisor::Stop{number == SIGQUIT ? Supervisor::Urgency::now : Supervisor::Urgency::polite},
         ticks()));
   }
 
   void reap_agents() {
-    std::vector<pid_t> own;
+    parts_.launcher.child_ended();
+    std::vector<pid_t> own = parts_.launcher.children();
     for (Agent& agent : agents_) {
       if (!agent.pid) continue;
       if (reap(*agent.pid))
@@ -345,9 +385,12 @@ class Head {
     }
   }
 
+  // An agent that has said farewell or was sent home, or the engine that started them.
   bool is_leaving(pid_t pid) const {
-    return std::any_of(agents_.begin(), agents_.end(),
-                       [&](const Agent& agent) { return agent.done && agent.pid == pid; });
+    const std::vector<pid_t> engines = parts_.launcher.children();
+    return std::find(engines.begin(), engines.end(), pid) != engines.end() ||
+           std::any_of(agents_.begin(), agents_.end(),
+                       [&](const Agent& agent) { return (agent.done || ending_) && agent.pid == pid; });
   }
 
   Outcome conclude() {
@@ -369,12 +412,14 @@ class Head {
   const plan::Plan& plan_;
   HeadParts parts_;
   EventLoop loop_;
+  Arrivals arrivals_;
   Exchange exchange_;
   Supervisor supervisor_;
   std::vector<pid_t> before_us_;
   std::deque<Agent> agents_;  // addresses stay
   std::vector<std::deque<std::string>> last_lines_;
   std::optional<EventLoop::TimerId> start_timer_;
+  bool ending_ = false;  // before any rank was started
   Ticks began_ = std::chrono::steady_clock::now();
   std::optional<Ticks> all_started_, last_exit_;
   Outcome outcome_;

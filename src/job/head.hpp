@@ -20,8 +20,8 @@ struct HeadParts {
   RunStatus& status;
 };
 
-// Runs one attempt of the plan. An Error only where no agent could be started; anything later is in the
-// Outcome.
+// Runs one attempt of the plan. An Error where not every node got an agent: no rank has been started then.
+// Anything later is in the Outcome.
 Result<Outcome> run_attempt(const plan::Plan& plan, HeadParts parts);
 
 }  // namespace dlrun::job

@@ -71,7 +71,11 @@ Outcome outcome_of(const Error& error) {
 Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus& status) {
   const Instant began = clock.now();
   const Prepared job = TRY(prepare(request, began));
-  const auto launcher = TRY(launch::choose_launcher(job.plan, request.environment));
+  const auto launcher = TRY(launch::choose_launcher(job.plan, {.via = job.spec.launch.via,
+                                                               .scheduler = job.allocation.scheduler,
+                                                               .fan_out = job.spec.launch.fan_out,
+                                                               .patience = job.spec.launch.start_timeout,
+                                                               .environment = request.environment}));
   TRY(write_run_directory(job, request.installation.data));
   status.planned(job.plan);
   const Result<Outcome> ran = run_planned(job.plan, *launcher, {request, clock, status});

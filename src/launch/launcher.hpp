@@ -1,9 +1,14 @@
-// Launcher: one way to get an agent onto a node. A launcher starts `dlrun agent` there and hands back both
-// directions of its stream; it decides nothing about ranks. Adding one = one file here.
+// Launcher: one way to get an agent onto each node. A launcher starts `dlrun agent` on all nodes of a plan
+// and hands back both directions of each agent's stream; it decides nothing about ranks. It never asks a
+// person anything, and answers for every node: with a stream or with an Error that says why there is none.
+// Adding one = one file here and one line in choose.cpp.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -11,24 +16,51 @@
 #include "src/base/result.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/plan/plan.hpp"
+#include "src/process/event_loop.hpp"
 
 namespace dlrun::launch {
 
 struct AgentLink {
-  UniqueFd from_agent, to_agent;
-  std::optional<pid_t> pid;  // a child of ours to reap, where there is one
+  UniqueFd from_agent, to_agent;  // to_agent may be empty: both directions are one socket
+  std::optional<pid_t> pid = {};  // the agent itself, where it is a child of ours to reap
+};
+
+struct LaunchCallbacks {
+  // One of the two for every node, each once, from within the loop.
+  std::function<void(NodeIndex, AgentLink)> connected;
+  std::function<void(NodeIndex, Error)> failed;       // `where` is left empty: the node is known
+  std::function<void(const std::string& text)> note;  // for people: what the engine said
 };
 
 class Launcher {
  public:
+  // Ends what it still runs. Streams that were handed over are the caller's.
   virtual ~Launcher() = default;
-  virtual Result<AgentLink> start(const plan::Plan& plan, NodeIndex node) = 0;
+  virtual std::string_view name() const = 0;  // as in launch.via
+  // Begins, and returns at once; an Error where nothing at all can be started. Its signals are blocked
+  // already.
+  virtual Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) = 0;
+  // Children of this process that belong to the launcher (an srun, an mpiexec): not to be reaped or killed by
+  // others. After SIGCHLD child_ended() is called.
+  virtual std::vector<pid_t> children() const { return {}; }
+  virtual void child_ended() {}
+};
+
+// What the job and its surroundings say about launching.
+struct LaunchSettings {
+  std::string via = "auto";         // a launcher's name, or auto
+  std::string scheduler = "local";  // whose allocation it is
+  int fan_out = 32;                 // nodes that are being reached at one time
+  Seconds patience{120};            // until a node must have answered
+  Environment environment;          // dlrun's own
 };
 
 // The way that leads to the plan's nodes; an Error that names those no way leads to.
-Result<std::unique_ptr<Launcher>> choose_launcher(const plan::Plan& plan, const Environment& environment);
+Result<std::unique_ptr<Launcher>> choose_launcher(const plan::Plan& plan, const LaunchSettings& settings);
 
-// The agent as a child of this process, on this machine.
-std::unique_ptr<Launcher> make_local_launcher(Environment environment);
+// Agents as children of this process, all on this machine.
+std::unique_ptr<Launcher> make_local_launcher(const LaunchSettings& settings);
+// Agents over ssh, by libssh.
+std::unique_ptr<Launcher> make_ssh_launcher(const LaunchSettings& settings);
 
 }  // namespace dlrun::launch

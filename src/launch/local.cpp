@@ -1,5 +1,6 @@
 // The agent on this machine: a child of the head, in a session of its own so that Ctrl-C reaches the head
-// alone. It outlives a killed head just long enough to end the ranks.
+// alone. It outlives a killed head just long enough to end the ranks. Asked for by name, it also plays the
+// nodes of a larger plan, one agent each.
 #include <cerrno>
 
 #include <sys/socket.h>
@@ -14,8 +15,24 @@ namespace {
 class LocalLauncher final : public Launcher {
  public:
   explicit LocalLauncher(Environment environment) : environment_(std::move(environment)) {}
+  std::string_view name() const override { return "local"; }
 
-  Result<AgentLink> start(const plan::Plan&, NodeIndex) override {
+  Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
+    callbacks_ = std::move(callbacks);
+    for (const plan::NodePlan& node : plan.nodes)
+      loop.after(Seconds(0), [this, index = node.index] { tell(index, start_one()); });
+    return {};
+  }
+
+ private:
+  void tell(NodeIndex node, Result<AgentLink> link) {
+    if (link)
+      callbacks_.connected(node, std::move(*link));
+    else
+      callbacks_.failed(node, std::move(link).error());
+  }
+
+  Result<AgentLink> start_one() const {
     int fds[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
       return fail(ErrorKind::unavailable, "socketpair: {}", system_reason(errno));
@@ -29,19 +46,17 @@ class LocalLauncher final : public Launcher {
                                        .stderr_fd = STDERR_FILENO,
                                        .inherited_fds = {},
                                        .parent_death = ParentDeath::outlive}));
-    UniqueFd writing(::dup(ours.get()));
-    if (!writing) return fail(ErrorKind::unavailable, "dup: {}", system_reason(errno));
-    return AgentLink{std::move(ours), std::move(writing), pid};
+    return AgentLink{std::move(ours), UniqueFd(), pid};
   }
 
- private:
   Environment environment_;
+  LaunchCallbacks callbacks_;
 };
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_local_launcher(Environment environment) {
-  return std::make_unique<LocalLauncher>(std::move(environment));
+std::unique_ptr<Launcher> make_local_launcher(const LaunchSettings& settings) {
+  return std::make_unique<LocalLauncher>(settings.environment);
 }
 
 }  // namespace dlrun::launch

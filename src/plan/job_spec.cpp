@@ -157,7 +157,8 @@ Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::pa
 }
 
 Result<LaunchSpec> read_launch(Fields fields) {
-  static const std::array<std::string, 2> ways{"auto", "local"};
+  static const std::array<std::string, 9> ways{"auto", "local", "ssh",  "slurm",  "pbs",
+                                               "sge",  "lsf",   "flux", "mpiexec"};
   static const std::array<std::string, 5> protocols{"auto", "pmix", "pmi1", "engine", "none"};
   LaunchSpec out;
   out.via = TRY(choice(fields, "via", out.via, ways));

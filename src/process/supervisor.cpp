@@ -1,4 +1,4 @@
-#include "src/agent/supervisor.hpp"
+#include "src/process/supervisor.hpp"
 
 #include <csignal>
 

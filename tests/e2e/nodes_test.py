@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Plans of several nodes, each played by an agent on this machine (--via local): labels, shapes, MPI worlds, failures."""
+import json
+import os
+
+import support
+
+MPI = os.path.join(os.environ["DLRUN_BIN"], "..", "tests", "unit", "mpi", "mpi-program-")
+
+
+class Nodes(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.write("three.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "none",
+                                             "nodes": [{"host": f"a{i}", "slots": 2} for i in (1, 2, 3)]}))
+
+    def many(self, *words):
+        return self.dlrun("--allocation", "three.json", "--via", "local", "--tasks-per-node", "2", "--run-dir", "run", *words)
+
+    def test_each_node_has_its_ranks_and_its_name_in_the_labels(self):
+        code, out, err = self.many("--framework", "plain", "--", "sh", "-c", "echo node $DLRUN_NODE of $DLRUN_NODES")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(sorted(out.splitlines()), [f"[worker {rank} a{rank // 2 + 1}] node {rank // 2} of 3" for rank in range(6)])
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "run/nodes"))), ["0001-a1.sh", "0002-a2.sh", "0003-a3.sh"])
+
+    def test_an_mpi_world_over_all_nodes_of_each_flavour(self):
+        for flavour in ("openmpi", "mpich"):
+            with self.subTest(flavour):
+                code, out, err = self.dlrun("--allocation", "three.json", "--via", "local", "--tasks-per-node", "2",
+                                            "--framework", "mpi", "--", MPI + flavour)
+                self.assertEqual(code, 0, err)
+                for rank in range(6):
+                    self.assertIn(f"rank {rank} of 6, sum 21, on this node 2\n", out)
+
+    def test_a_failure_on_one_node_ends_the_others(self):
+        code, _, err = self.many("--framework", "plain", "--", "sh", "-c", "[ $DLRUN_RANK = 4 ] && exit 9; setsid sleep 1000 & sleep 1000")
+        self.assertEqual(code, 9)
+        self.assertIn("worker 4 (rank 4) on a3: exit code 9", err)
+        self.none_left()
+
+    def test_a_way_that_is_none_is_refused(self):
+        code, _, err = self.dlrun("--allocation", "three.json", "--via", "loca", "--framework", "plain", "--", "true")
+        self.assertEqual(code, 64)
+        self.assertIn("did you mean 'local'?", err)
+
+
+if __name__ == "__main__":
+    support.main()
