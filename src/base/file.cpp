@@ -16,6 +16,22 @@ tl::unexpected<Error> io_error(std::string_view verb, const std::filesystem::pat
   return fail(ErrorKind::io, "cannot {} {}: {}", verb, path.string(), system_reason(number));
 }
 
+Result<std::string> read_to_end(int fd, std::size_t expected, const std::filesystem::path& path) {
+  std::string content;
+  std::size_t have = 0;
+  content.resize(expected);
+  for (;;) {
+    if (have == content.size()) content.resize(content.size() * 2);
+    const ssize_t got = ::read(fd, content.data() + have, content.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ErrorKind::input, "cannot read {}: {}", path.string(), system_reason(errno));
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  content.resize(have);
+  return content;
+}
+
 }  // namespace
 
 std::string system_reason(int error_number) {
@@ -28,19 +44,12 @@ Result<std::string> read_file(const std::filesystem::path& path) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0 || S_ISDIR(status.st_mode))
     return fail(ErrorKind::input, "cannot read {}: is a directory", path.string());
-  std::string content;
-  std::size_t have = 0;
-  content.resize(status.st_size > 0 ? static_cast<std::size_t>(status.st_size) + 1 : 4096);
-  for (;;) {
-    if (have == content.size()) content.resize(content.size() * 2);
-    const ssize_t got = ::read(fd.get(), content.data() + have, content.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(ErrorKind::input, "cannot read {}: {}", path.string(), system_reason(errno));
-    if (got == 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  content.resize(have);
-  return content;
+  return read_to_end(fd.get(), status.st_size > 0 ? static_cast<std::size_t>(status.st_size) + 1 : 4096,
+                     path);
+}
+
+Result<std::string> read_all(int fd, const std::filesystem::path& path) {
+  return read_to_end(fd, 65536, path);
 }
 
 Result<void> write_all(int fd, std::string_view content, const std::filesystem::path& path) {

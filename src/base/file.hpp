@@ -15,6 +15,8 @@ namespace dlrun {
 std::string system_reason(int error_number);
 
 Result<std::string> read_file(const std::filesystem::path& path);
+// The rest of an open descriptor, to its end. `path` is for the error text.
+Result<std::string> read_all(int fd, const std::filesystem::path& path);
 
 enum class Durability { none, synced };  // synced: fsync of the file and, after the rename, of its folder
 // Writes beside and renames, so that readers see the old content or the new, never a part.

@@ -18,6 +18,7 @@ struct Context {
 Result<int> run(const RunOptions& options, const Context& context);
 Result<int> show_plan(const PlanOptions& options, const Context& context);
 Result<int> show_allocation(const AllocationOptions& options, const Context& context);
+Result<int> show_hosts(const HostsOptions& options, const Context& context);
 Result<int> show_frameworks(const FrameworksOptions& options, const Context& context);
 
 // The request that the flags of `dlrun run` and `dlrun plan` make.

@@ -58,6 +58,7 @@ int main(const std::vector<std::string>& arguments) {
           [&](const RunOptions& run_options) { return run(run_options, context); },
           [&](const PlanOptions& plan_options) { return show_plan(plan_options, context); },
           [&](const AllocationOptions& allocation) { return show_allocation(allocation, context); },
+          [&](const HostsOptions& hosts) { return show_hosts(hosts, context); },
           [&](const FrameworksOptions& frameworks) { return show_frameworks(frameworks, context); },
           [&](const AgentOptions&) { return Result<int>(serve_agent(environment)); },
           [&](const Answer& answer) { return console.out(answer.text), Result<int>(0); },

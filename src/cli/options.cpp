@@ -24,7 +24,18 @@ constexpr const char* kPlanExamples = R"(Examples:
   dlrun plan --allocation alloc.json train.yaml     for a cluster that is not there
   dlrun plan --scripts scripts train.yaml           write the node scripts)";
 
-const std::vector<std::string> kCommands{"run", "plan", "allocation", "frameworks", "agent"};
+constexpr const char* kHostsExamples = R"(Commands:
+  dlrun hosts expand LIST...      the names of a list, one a line
+  dlrun hosts compress HOST...    a short list of the names
+  dlrun hosts count LIST...       how many they are
+LIST is in the host-list language of Slurm; "-" reads lists from standard input, one a line.
+Examples:
+  dlrun hosts expand 'n[008-011],rack[0-1]node[2-3]-ib'    one name a line, in Slurm's order
+  dlrun hosts expand --separator , "$SLURM_JOB_NODELIST"   in one line
+  sort -u machines | dlrun hosts compress -                a short list of the same names, in the same order
+  dlrun hosts count 'n[1-4096]'                            how many names a list has)";
+
+const std::vector<std::string> kCommands{"run", "plan", "allocation", "hosts", "frameworks", "agent"};
 
 void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--color", common.color, "auto, always or never (NO_COLOR is respected)")
@@ -76,6 +87,21 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   return names;
 }
 
+// "\n" and "\t" in a separator, as shells pass them on.
+std::string unescaped(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+    if (next != 'n' && next != 't' && next != '\\') {
+      out += text[i];
+      continue;
+    }
+    out += next == 'n' ? '\n' : next == 't' ? '\t' : '\\';
+    ++i;
+  }
+  return out;
+}
+
 // The first word that is a flag but none of ours.
 std::optional<Error> unknown_flag(const CLI::App& app, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
@@ -124,6 +150,31 @@ std::optional<Error> empty_value(const CLI::App& app) {
   return std::nullopt;
 }
 
+// CLI11 reads "[1-3]" as a list of its own, so the words of `dlrun hosts` are taken as they stand.
+Result<HostsOptions> hosts_options(const CLI::App& app, HostsOptions hosts,
+                                   const std::vector<std::string>& words,
+                                   const std::vector<std::string>& rest) {
+  const std::vector<std::string> left = app.remaining();
+  for (const std::string& word : left)
+    if (word.size() > 1 && word[0] == '-') {
+      if (auto flag = unknown_flag(app, words)) return fail(std::move(*flag));
+      return fail(usage_error(app, fmt::format("unknown flag '{}'", word)));
+    }
+  static const std::vector<std::string> actions{"expand", "compress", "count"};
+  if (left.empty()) return fail(usage_error(app, "what to do is missing: expand, compress or count"));
+  const auto action = std::find(actions.begin(), actions.end(), left[0]);
+  if (action == actions.end())
+    return fail(usage_error(app, fmt::format("'{}' is nothing that hosts can do", left[0]),
+                            did_you_mean(left[0], actions)));
+  hosts.action = static_cast<HostsOptions::Action>(action - actions.begin());
+  hosts.words.assign(left.begin() + 1, left.end());
+  hosts.words.insert(hosts.words.end(), rest.begin(), rest.end());
+  if (hosts.words.empty())
+    return fail(usage_error(app, "no host list", "name one, or '-' to read them from standard input"));
+  hosts.separator = unescaped(hosts.separator);
+  return hosts;
+}
+
 }  // namespace
 
 std::string version_text();  // version.cpp
@@ -142,6 +193,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   RunOptions run;
   PlanOptions plan;
   AllocationOptions allocation;
+  HostsOptions hosts;
   FrameworksOptions frameworks;
   CLI::App app("dlrun: launches distributed training jobs on clusters and on this machine", "dlrun");
   app.footer(
@@ -162,13 +214,19 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       app.add_subcommand("allocation", "show the nodes we may use, and how that is known");
   allocation_command->add_option("--scheduler", allocation.scheduler, "ask this scheduler only")
       ->type_name("NAME");
+  CLI::App* hosts_command = app.add_subcommand("hosts", "expand, compress and count host lists");
+  hosts_command->footer(kHostsExamples)->allow_extras();
+  hosts_command
+      ->add_option("--separator", hosts.separator, "with expand: between names (default: a line each)")
+      ->type_name("TEXT");
+  hosts_command->add_flag("--unique", hosts.unique, "take each name once, where it is first");
   CLI::App* frameworks_command = app.add_subcommand("frameworks", "list the adapters, or show one");
   frameworks_command->add_option("NAME", frameworks.name, "show this one");
   frameworks_command->add_option("--framework-dir", frameworks.framework_dir, "folder with more adapters")
       ->type_name("DIR");
   CLI::App* agent_command =
       app.add_subcommand("agent", "internal: one node's agent, on stdin and stdout")->group("");
-  for (CLI::App* command : {run_command, plan_command, allocation_command, frameworks_command})
+  for (CLI::App* command : {run_command, plan_command, allocation_command, hosts_command, frameworks_command})
     add_common(*command, options.common);
 
   CLI::App* chosen = words.empty() || !is_command(words[0]) ? &app : app.get_subcommand(words[0]);
@@ -199,6 +257,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
     options.command = plan;
   } else if (chosen == allocation_command) {
     options.command = allocation;
+  } else if (chosen == hosts_command) {
+    options.command = TRY(hosts_options(*hosts_command, hosts, words, rest));
   } else if (chosen == frameworks_command) {
     options.command = frameworks;
   } else if (chosen == agent_command) {

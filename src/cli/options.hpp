@@ -40,6 +40,14 @@ struct PlanOptions {
 struct AllocationOptions {
   std::string scheduler = "auto";
 };
+// dlrun hosts: the words may be lists; "-" is standard input.
+struct HostsOptions {
+  enum class Action { expand, compress, count };
+  Action action = Action::expand;
+  std::vector<std::string> words;
+  std::string separator = "\n";
+  bool unique = false;
+};
 struct FrameworksOptions {
   std::string name, framework_dir;
 };
@@ -51,7 +59,9 @@ struct Answer {
 
 struct Options {
   CommonOptions common;
-  std::variant<RunOptions, PlanOptions, AllocationOptions, FrameworksOptions, AgentOptions, Answer> command;
+  std::variant<RunOptions, PlanOptions, AllocationOptions, HostsOptions, FrameworksOptions, AgentOptions,
+               Answer>
+      command;
 };
 
 // `arguments` without the program's name. An Error (usage) names the word that is wrong and what may have
