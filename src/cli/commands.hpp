@@ -19,6 +19,7 @@ Result<int> run(const RunOptions& options, const Context& context);
 Result<int> show_plan(const PlanOptions& options, const Context& context);
 Result<int> show_allocation(const AllocationOptions& options, const Context& context);
 Result<int> show_hosts(const HostsOptions& options, const Context& context);
+Result<int> serve_agent(const AgentOptions& options, const Context& context);
 Result<int> show_frameworks(const FrameworksOptions& options, const Context& context);
 
 // The request that the flags of `dlrun run` and `dlrun plan` make.

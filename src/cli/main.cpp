@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "src/agent/agent.hpp"
 #include "src/base/overloaded.hpp"
 #include "src/cli/commands.hpp"
 
@@ -35,16 +34,6 @@ int report(const Error& error, Console& console) {
   return to_int(exit_code(of_a_flag ? ErrorKind::usage : error.kind));
 }
 
-int serve_agent(const Environment& environment) {
-  // The stream gets numbers of its own, so that nothing which writes to stdout by mistake can break it.
-  // Close-on-exec: a rank that held the stream would keep it open after the agent's death.
-  const int in = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (in < 0 || out < 0) return to_int(ExitCode::unavailable);
-  ::dup2(STDERR_FILENO, STDOUT_FILENO);
-  ::close(STDIN_FILENO);
-  return agent::serve(environment, in, out);
-}
-
 int main(const std::vector<std::string>& arguments) {
   settle_in();
   const Environment environment = Environment::of_this_process();
@@ -60,7 +49,7 @@ int main(const std::vector<std::string>& arguments) {
           [&](const AllocationOptions& allocation) { return show_allocation(allocation, context); },
           [&](const HostsOptions& hosts) { return show_hosts(hosts, context); },
           [&](const FrameworksOptions& frameworks) { return show_frameworks(frameworks, context); },
-          [&](const AgentOptions&) { return Result<int>(serve_agent(environment)); },
+          [&](const AgentOptions& agent) { return serve_agent(agent, context); },
           [&](const Answer& answer) { return console.out(answer.text), Result<int>(0); },
       },
       options->command);

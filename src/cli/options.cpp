@@ -226,6 +226,11 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       ->type_name("DIR");
   CLI::App* agent_command =
       app.add_subcommand("agent", "internal: one node's agent, on stdin and stdout")->group("");
+  AgentOptions agent;
+  agent_command->add_option("--head", agent.head, "addresses of the head to call back to")->type_name("A,B");
+  agent_command->add_option("--port", agent.port, "its port")->check(CLI::Range(1, 65535));
+  agent_command->add_option("--token", agent.token, "where the token is: - for standard input, or a file")
+      ->type_name("FILE");
   for (CLI::App* command : {run_command, plan_command, allocation_command, hosts_command, frameworks_command})
     add_common(*command, options.common);
 
@@ -262,7 +267,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   } else if (chosen == frameworks_command) {
     options.command = frameworks;
   } else if (chosen == agent_command) {
-    options.command = AgentOptions{};
+    options.command = agent;
   }
   return options;
 }

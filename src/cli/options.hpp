@@ -51,7 +51,11 @@ struct HostsOptions {
 struct FrameworksOptions {
   std::string name, framework_dir;
 };
-struct AgentOptions {};
+struct AgentOptions {
+  std::string head;  // addresses to call back to; empty: the stream is stdin and stdout
+  int port = 0;
+  std::string token;  // "-": the first line of stdin
+};
 // Text that answers the command line itself: --help, --version.
 struct Answer {
   std::string text;

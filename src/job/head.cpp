@@ -48,6 +48,7 @@ class Head {
     TRY(start_agents());
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
+    parts_.launcher.stop();
     end_leftovers();
     if (!outcome_.interrupted_by)
       if (auto error = arrivals_.error()) return fail(std::move(*error));

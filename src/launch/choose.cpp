@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "src/base/strings.hpp"
-#include "src/launch/launcher.hpp"
+#include "src/launch/engine.hpp"
 
 namespace dlrun::launch {
 namespace {
@@ -20,7 +20,8 @@ struct Way {
 };
 
 // In the order in which they are asked; the last one is for whatever has no way of its own.
-constexpr std::array<Way, 1> kWays{{{"local", "local", make_local_launcher}}};
+constexpr std::array<Way, 2> kWays{
+    {{"local", "local", make_local_launcher}, {"slurm", "slurm", make_slurm_launcher}}};
 
 std::string this_host() {
   std::array<char, 256> name{};

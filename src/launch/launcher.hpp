@@ -44,6 +44,8 @@ class Launcher {
   // others. After SIGCHLD child_ended() is called.
   virtual std::vector<pid_t> children() const { return {}; }
   virtual void child_ended() {}
+  // Every agent is gone or given up: what the launcher still runs shall end.
+  virtual void stop() {}
 };
 
 // What the job and its surroundings say about launching.

@@ -1,0 +1,50 @@
+// AgentPort: where agents call back to the head over TCP, for engines that start programs but give no stream
+// to them. It hands over connections that proved themselves; all others are dropped without a word: wrong,
+// slow and flooding ones cost a bounded number of descriptors and bytes, and nothing else.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "src/base/types.hpp"
+#include "src/base/unique_fd.hpp"
+#include "src/process/event_loop.hpp"
+#include "src/process/handshake.hpp"
+
+namespace dlrun::launch {
+
+class AgentPort {
+ public:
+  using Arrived = std::function<void(const AgentCard& card, UniqueFd connection)>;
+  // `token` outlives it.
+  static Result<std::unique_ptr<AgentPort>> open(EventLoop& loop, const Token& token, Arrived arrived);
+  ~AgentPort();
+
+  Port port() const { return port_; }
+
+ private:
+  struct Caller {
+    UniqueFd fd;
+    HeadHandshake handshake;
+    std::string line = {};
+    EventLoop::TimerId deadline = {};
+  };
+  using Place = std::list<Caller>::iterator;
+
+  AgentPort(EventLoop& loop, const Token& token, Arrived arrived, UniqueFd listener, Port port);
+  void accept_one();
+  void read_from(Place caller);
+  void finish(Place caller, const std::string& line);
+  void drop(Place caller);
+
+  EventLoop& loop_;
+  const Token& token_;
+  Arrived arrived_;
+  UniqueFd listener_;
+  Port port_;
+  std::list<Caller> callers_;  // unproven, oldest first
+};
+
+}  // namespace dlrun::launch

@@ -1,0 +1,189 @@
+#include "src/launch/engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <deque>
+#include <list>
+#include <optional>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "schedulers/node_identity.hpp"
+#include "src/base/file.hpp"
+#include "src/base/install.hpp"
+#include "src/base/strings.hpp"
+#include "src/launch/agent_port.hpp"
+#include "src/process/child.hpp"
+#include "src/process/line_buffer.hpp"
+
+namespace dlrun::launch {
+namespace {
+
+constexpr std::size_t kKeptLines = 8;
+
+// A running command, and the last things that it said.
+struct Running {
+  EngineCommand command;
+  std::optional<pid_t> pid;
+  UniqueFd said;
+  LineBuffer lines = {};
+  std::deque<std::string> last = {};
+};
+
+struct Pipe {
+  UniqueFd read, write;
+};
+Result<Pipe> make_pipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return fail(ErrorKind::unavailable, "pipe: {}", system_reason(errno));
+  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+class EngineLauncher final : public Launcher {
+ public:
+  EngineLauncher(std::string name, EngineCommands commands)
+      : name_(std::move(name)), commands_(std::move(commands)) {}
+
+  ~EngineLauncher() override {
+    for (Running& running : running_) {
+      if (running.said) loop_->unwatch(running.said.get());
+      if (running.pid) ::kill(-*running.pid, SIGKILL);
+    }
+  }
+
+  std::string_view name() const override { return name_; }
+
+  Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
+    loop_ = &loop;
+    callbacks_ = std::move(callbacks);
+    for (const plan::NodePlan& node : plan.nodes) hosts_.push_back(node.host);
+    finder_.emplace(hosts_);
+    arrived_.resize(hosts_.size());
+    port_ = TRY(AgentPort::open(
+        loop, token_, [this](const AgentCard& card, UniqueFd fd) { on_arrived(card, std::move(fd)); }));
+    for (EngineCommand& command : TRY(commands_(plan, TRY(agent_command()))))
+      TRY(start_one(std::move(command)));
+    return {};
+  }
+
+  std::vector<pid_t> children() const override {
+    std::vector<pid_t> out;
+    for (const Running& running : running_)
+      if (running.pid) out.push_back(*running.pid);
+    return out;
+  }
+
+  void child_ended() override {
+    for (Running& running : running_) {
+      if (!running.pid) continue;
+      const auto status = reap(*running.pid);
+      if (!status) continue;
+      running.pid.reset();
+      listen(running);
+      on_ended(running, *status);
+    }
+  }
+
+  void stop() override {
+    for (const pid_t pid : children()) ::kill(pid, SIGTERM);
+  }
+
+ private:
+  Result<AgentCommand> agent_command() const {
+    const MachineNames machine = this_machine();
+    std::vector<std::string> addresses = machine.addresses;
+    addresses.insert(addresses.end(), machine.names.begin(), machine.names.end());
+    const Installation installation = TRY(this_installation());
+    return AgentCommand{{(installation.bin / "dlrun").string(), "agent", "--head", join(addresses, ","),
+                         "--port", fmt::format("{}", port_->port()), "--token", "-"}};
+  }
+
+  Result<void> start_one(EngineCommand command) {
+    Pipe input = TRY(make_pipe()), output = TRY(make_pipe());
+    ::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
+    const pid_t pid = TRY(start_child({.argv = command.argv,
+                                       .environment = command.environment,
+                                       .working_directory = "/",
+                                       .stdin_fd = input.read.get(),
+                                       .stdout_fd = output.write.get(),
+                                       .stderr_fd = output.write.get(),
+                                       .inherited_fds = {}}));
+    TRY(write_all(input.write.get(), token_.text() + "\n", "the engine's standard input"));
+    Running& running = running_.emplace_back(Running{std::move(command), pid, std::move(output.read)});
+    loop_->watch(running.said.get(), POLLIN, [this, &running](short) { listen(running); });
+    return {};
+  }
+
+  // What the engine says is for people; the agents have their own way.
+  void listen(Running& running) {
+    std::array<char, 4096> chunk;
+    while (running.said) {
+      const ssize_t got = ::read(running.said.get(), chunk.data(), chunk.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) return;
+      if (got > 0) {
+        for (const std::string& line : running.lines.add({chunk.data(), static_cast<std::size_t>(got)}))
+          hear(running, line);
+        continue;
+      }
+      for (const std::string& line : running.lines.finish()) hear(running, line);
+      loop_->unwatch(running.said.get());
+      running.said.reset();
+    }
+  }
+
+  void hear(Running& running, const std::string& line) {
+    if (trim(line).empty()) return;
+    if (running.last.size() == kKeptLines) running.last.pop_front();
+    running.last.push_back(line);
+    callbacks_.note(line);
+  }
+
+  void on_arrived(const AgentCard& card, UniqueFd fd) {
+    const auto found = find_machine(*finder_, {card.names, card.addresses});
+    if (!found || !*found)
+      return callbacks_.note(fmt::format("an agent on {} called, which is none of the run's nodes",
+                                         card.names.empty() ? std::string("?") : card.names.front()));
+    if (arrived_[**found])
+      return callbacks_.note(fmt::format("a second agent on {} called and was sent home", hosts_[**found]));
+    arrived_[**found] = true;
+    callbacks_.connected(NodeIndex(static_cast<int>(**found)), AgentLink{std::move(fd), UniqueFd()});
+  }
+
+  // Its nodes that have no agent by now will never have one.
+  void on_ended(const Running& running, const ExitStatus& status) {
+    std::string why = fmt::format("{} ended ({}) before an agent came from there",
+                                  running.command.argv.front(), status.text());
+    for (const std::string& line : running.last) why += "\n    | " + line;
+    for (const NodeIndex node : running.command.nodes) {
+      const auto at = static_cast<std::size_t>(node.get());
+      if (arrived_[at]) continue;
+      arrived_[at] = true;
+      callbacks_.failed(
+          node, Error{.kind = ErrorKind::unavailable, .what = why, .where = {}, .hint = {}, .also = {}});
+    }
+  }
+
+  std::string name_;
+  EngineCommands commands_;
+  EventLoop* loop_ = nullptr;
+  LaunchCallbacks callbacks_;
+  Token token_ = Token::random();
+  std::unique_ptr<AgentPort> port_;
+  std::vector<HostName> hosts_;
+  std::optional<NodeFinder> finder_;
+  std::vector<bool> arrived_;
+  std::list<Running> running_;  // addresses stay
+};
+
+}  // namespace
+
+std::unique_ptr<Launcher> make_engine_launcher(std::string name, EngineCommands commands) {
+  return std::make_unique<EngineLauncher>(std::move(name), std::move(commands));
+}
+
+}  // namespace dlrun::launch

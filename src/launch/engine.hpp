@@ -1,0 +1,36 @@
+// Engine: ways onto the nodes that are commands of the site (srun, mpiexec, pbsdsh, ...): they start agents,
+// and the agents call back. A way of this kind is a function that writes the commands down; what runs,
+// watches and ends them is here. The token goes to the command's standard input, which engines carry to the
+// agents.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/launch/launcher.hpp"
+
+namespace dlrun::launch {
+
+// One command, and the nodes that it brings agents to.
+struct EngineCommand {
+  Argv argv;
+  Environment environment;
+  std::vector<NodeIndex> nodes;
+};
+
+// What stands at the end of an engine's command: the agent's own command line.
+struct AgentCommand {
+  Argv argv;
+};
+
+using EngineCommands =
+    std::function<Result<std::vector<EngineCommand>>(const plan::Plan&, const AgentCommand&)>;
+
+std::unique_ptr<Launcher> make_engine_launcher(std::string name, EngineCommands commands);
+
+// One srun step with one agent a node, inside the job that we stand in.
+std::unique_ptr<Launcher> make_slurm_launcher(const LaunchSettings& settings);
+
+}  // namespace dlrun::launch

@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+"""Inside a Slurm job of several nodes: dlrun reads the allocation, gets an agent onto each node by one srun step, and the
+ranks of any kind run there."""
+import support
+from support import DLRUN, MPI
+
+
+class Slurm(support.Case):
+    slurm = True
+
+    def salloc(self, *words, nodes=4, flags=()):
+        return self.run_on("salloc", "-Q", f"-N{nodes}", *flags, *words)
+
+    def test_ranks_run_on_every_node(self):
+        code, out, err = self.salloc(DLRUN, "--allocation", self.allocation(), "--run-dir", "run", "--tasks-per-node", "2",
+                                     "--framework", "plain", "--", "sh", "-c", "echo $(hostname) $DLRUN_RANK")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(sorted(out.splitlines()), [f"[worker {r} n{r // 2 + 1}] n{r // 2 + 1} {r}" for r in range(8)])
+
+    def allocation(self):
+        import json
+        return self.write("a.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "slurm",
+                                                "nodes": [{"host": f"n{i + 1}", "slots": 2, "cpus": 16} for i in range(4)]}))
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,65 @@
+"""What the tests on a cluster share: a cluster with the built dlrun on it, and what must hold after each test."""
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+import namespaces
+from cluster import Cluster, wait_until
+from configuration import HOME
+
+BIN = os.environ["DLRUN_BIN"]  # set by ctest
+SOURCE, BUILD = os.environ["DLRUN_SOURCE"], os.environ["DLRUN_BUILD"]
+DLRUN = f"{BIN}/dlrun"
+MPI = f"{BUILD}/tests/unit/mpi/mpi-program-"
+
+
+class Case(unittest.TestCase):
+    """Tests on one cluster, which is up before the first and healthy before each. Nothing of a job may be left after one."""
+    nodes, slurm, max_startups = 4, False, 200
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(cls.nodes, slurm=cls.slurm, keep=(SOURCE, BUILD), max_startups=cls.max_startups).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.__exit__()
+
+    def setUp(self):
+        self.folder = f"{HOME}/{self.id().rpartition('.')[2]}"
+        self.cluster.run("head", ["mkdir", "-p", self.folder])
+
+    def tearDown(self):
+        self.nothing_left()
+
+    def nothing_left(self):
+        """No process of the user anywhere (sshd's own take a moment to follow their clients)."""
+        wait_until(lambda: not self.cluster.strays())
+
+    def start(self, *words, host="head", env=None, **options):
+        """`words` on a host, in the test's own folder, which all hosts see."""
+        return self.cluster.start(host, ["env", "-C", self.folder, *words], env=env, **options)
+
+    def run_on(self, *words, host="head", env=None):
+        process = self.start(*words, host=host, env=env)
+        out, err = process.communicate()
+        return process.returncode, out, err
+
+    def write(self, name, text):
+        path = pathlib.Path(self.folder) / name
+        path.write_text(text)
+        path.chmod(0o755)
+        return str(path)
+
+    def read(self, name):
+        return (pathlib.Path(self.folder) / name).read_text()
+
+    def record(self, run="run"):
+        return json.loads(self.read(f"{run}/record.json"))
+
+
+def main():
+    namespaces.enter()
+    unittest.main(module=sys.modules["__main__"], verbosity=1)
