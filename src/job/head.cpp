@@ -48,7 +48,6 @@ class Head {
     TRY(start_agents());
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
-    parts_.launcher.stop();
     end_leftovers();
     if (!outcome_.interrupted_by)
       if (auto error = arrivals_.error()) return fail(std::move(*error));
@@ -366,32 +365,36 @@ class Head {
     }
   }
 
-  // What a killed agent left: we are its subreaper. An agent that said farewell may take a moment to end by
-  // itself.
+  // What a killed agent left: we are its subreaper. An agent that said farewell and the engine that brought
+  // it may take a moment to end by themselves.
   void end_leftovers() {
     const auto margin = std::chrono::duration_cast<Ticks::duration>(kAgentMargin);
     const Ticks patience = ticks() + margin, limit = patience + margin;
-    bool counted = false;
+    bool counted = false, stopped = false;
     for (;;) {
       reap_agents();
-      std::vector<pid_t> left = descendants(before_us_);
-      if (left.empty()) return;
+      const bool patient = ticks() < patience;
+      if (!patient && !std::exchange(stopped, true)) parts_.launcher.stop();
+      std::vector<pid_t> spared = before_us_;
+      if (patient)
+        for (const pid_t pid : leaving()) spared.push_back(pid);
+      const std::vector<pid_t> left = descendants(spared);
+      if (left.empty() && leaving().empty()) return;
       // Only a process that the kernel cannot end (a dead file server) is still there now: say so rather than
       // wait.
       if (ticks() > limit) return void(++outcome_.agents_unverified);
-      if (ticks() < patience) std::erase_if(left, [this](pid_t pid) { return is_leaving(pid); });
       for (const pid_t pid : left) ::kill(pid, SIGKILL);
       if (!left.empty() && !std::exchange(counted, true)) outcome_.strays += left.size();
       ::usleep(2000);
     }
   }
 
-  // An agent that has said farewell or was sent home, or the engine that started them.
-  bool is_leaving(pid_t pid) const {
-    const std::vector<pid_t> engines = parts_.launcher.children();
-    return std::find(engines.begin(), engines.end(), pid) != engines.end() ||
-           std::any_of(agents_.begin(), agents_.end(),
-                       [&](const Agent& agent) { return (agent.done || ending_) && agent.pid == pid; });
+  // Agents that have said farewell or were sent home, and the engine that started them.
+  std::vector<pid_t> leaving() const {
+    std::vector<pid_t> out = parts_.launcher.children();
+    for (const Agent& agent : agents_)
+      if (agent.pid && (agent.done || ending_)) out.push_back(*agent.pid);
+    return out;
   }
 
   Outcome conclude() {

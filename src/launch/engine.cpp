@@ -137,7 +137,9 @@ class EngineLauncher final : public Launcher {
   }
 
   void hear(Running& running, const std::string& line) {
-    if (trim(line).empty()) return;
+    const auto& chatter = running.command.chatter;
+    const auto is_in_line = [&](const std::string& text) { return line.find(text) != std::string::npos; };
+    if (trim(line).empty() || std::any_of(chatter.begin(), chatter.end(), is_in_line)) return;
     if (running.last.size() == kKeptLines) running.last.pop_front();
     running.last.push_back(line);
     callbacks_.note(line);

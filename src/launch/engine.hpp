@@ -18,6 +18,7 @@ struct EngineCommand {
   Argv argv;
   Environment environment;
   std::vector<NodeIndex> nodes;
+  std::vector<std::string> chatter = {};  // lines that have one of these in them mean nothing here
 };
 
 // What stands at the end of an engine's command: the agent's own command line.

@@ -83,6 +83,7 @@ EngineCommand srun_command(const plan::Plan& plan, const AgentCommand& agent, co
   if (version.major > 20 || (version.major == 20 && version.minor >= 11)) out.argv.emplace_back("--overlap");
   out.argv.insert(out.argv.end(), agent.argv.begin(), agent.argv.end());
   out.environment = for_srun(environment);
+  out.chatter = {"lacks support for cpu binding"};
   return out;
 }
 

@@ -17,6 +17,13 @@ class Slurm(support.Case):
         self.assertEqual(code, 0, err)
         self.assertEqual(sorted(out.splitlines()), [f"[worker {r} n{r // 2 + 1}] n{r // 2 + 1} {r}" for r in range(8)])
 
+    def test_an_open_mpi_world_over_all_nodes(self):
+        code, out, err = self.salloc(DLRUN, "--allocation", self.allocation(), "--tasks-per-node", "2", "--framework", "mpi", "--",
+                                     MPI + "openmpi")
+        self.assertEqual(code, 0, err)
+        for rank in range(8):
+            self.assertIn(f"rank {rank} of 8, sum 36, on this node 2\n", out)
+
     def allocation(self):
         import json
         return self.write("a.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "slurm",
