@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "src/agent/control_server.hpp"
+#include "src/agent/forwarded.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/prelude.hpp"
 #include "src/agent/ranks.hpp"
@@ -14,6 +15,7 @@
 #include "src/agent/strays.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
+#include "src/base/strings.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/message_stream.hpp"
@@ -49,6 +51,7 @@ class Agent {
 
   void on_message(const Message& message) {
     const std::string type = message.type();
+    if (type == "environment") return take_environment(message.body);
     if (type == "slice") return take_slice(message.body);
     if (type == "exchanged") return take_exchanged(message);
     if (type == "stop") return stop(field<std::string>(message.header, "urgency", type).value_or("polite"));
@@ -108,6 +111,10 @@ class Agent {
                                 if (number == SIGCHLD) return on_child_ended();
                                 if (number == SIGTERM || number == SIGINT || number == SIGHUP) stop("polite");
                               });
+  }
+
+  void take_environment(const std::string& entries) {
+    environment_ = forwarded(Environment::from_entries(split(entries, '\0')), environment_);
   }
 
   void take_slice(const std::string& text) {

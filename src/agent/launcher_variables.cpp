@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 14> prefixes = {
     "PRTE_",     "PALS_",
 };
 
-constexpr std::array<std::string_view, 13> names = {
+constexpr std::array<std::string_view, 17> names = {
     "MPI_LOCALNRANKS",
     "MPI_LOCALRANKID",
     "MPIEXEC_HOSTNAME",
@@ -29,6 +29,10 @@ constexpr std::array<std::string_view, 13> names = {
     "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
     "OMPI_MCA_hwloc_base_binding_policy",
     "SLURM_MPI_TYPE",
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_GTIDS",
+    "SLURM_STEP_ID",
 };
 
 }  // namespace

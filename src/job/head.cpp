@@ -28,8 +28,8 @@ class Head {
  public:
   Head(const plan::Plan& plan, HeadParts parts)
       : plan_(plan),
-        parts_(parts),
-        arrivals_(plan, std::string(parts.launcher.name())),
+        parts_(std::move(parts)),
+        arrivals_(plan, std::string(parts_.launcher->name())),
         exchange_(static_cast<int>(plan.nodes.size())),
         supervisor_(static_cast<int>(plan.nodes.size()),
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
@@ -66,7 +66,7 @@ class Head {
   // The start.
 
   Result<void> start_agents() {
-    return parts_.launcher.start(
+    return parts_.launcher->start(
         plan_, loop_,
         {.connected = [this](NodeIndex node,
                              launch::AgentLink link) { on_connected(agent_of(node), std::move(link)); },
@@ -99,8 +99,13 @@ class Head {
   void after_arrival() {
     if (ending_ || !arrivals_.all_answered()) return;
     if (!arrivals_.all_here()) return send_home();
-    for (Agent& agent : agents_)
+    for (Agent& agent : agents_) {
+      // NULs between the entries: values may have any other byte.
+      if (!parts_.launcher->shares_environment())
+        agent.stream->send(
+            {{{"type", "environment"}}, join(parts_.environment.entries(), std::string(1, '\0'))});
       agent.stream->send({{{"type", "slice"}}, to_text(plan::to_json(plan::slice_of(plan_, agent.node)))});
+    }
   }
 
   // Agents without a slice have started nothing and go when their streams end.
@@ -326,8 +331,8 @@ class Head {
   }
 
   void reap_agents() {
-    parts_.launcher.child_ended();
-    std::vector<pid_t> own = parts_.launcher.children();
+    parts_.launcher->child_ended();
+    std::vector<pid_t> own = parts_.launcher->children();
     for (Agent& agent : agents_) {
       if (!agent.pid) continue;
       if (reap(*agent.pid))
@@ -374,7 +379,7 @@ class Head {
     for (;;) {
       reap_agents();
       const bool patient = ticks() < patience;
-      if (!patient && !std::exchange(stopped, true)) parts_.launcher.stop();
+      if (!patient && !std::exchange(stopped, true)) parts_.launcher->stop();
       std::vector<pid_t> spared = before_us_;
       if (patient)
         for (const pid_t pid : leaving()) spared.push_back(pid);
@@ -391,7 +396,7 @@ class Head {
 
   // Agents that have said farewell or were sent home, and the engine that started them.
   std::vector<pid_t> leaving() const {
-    std::vector<pid_t> out = parts_.launcher.children();
+    std::vector<pid_t> out = parts_.launcher->children();
     for (const Agent& agent : agents_)
       if (agent.pid && (agent.done || ending_)) out.push_back(*agent.pid);
     return out;
@@ -414,8 +419,8 @@ class Head {
   }
 
   const plan::Plan& plan_;
-  HeadParts parts_;
   EventLoop loop_;
+  HeadParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
   Arrivals arrivals_;
   Exchange exchange_;
   Supervisor supervisor_;
@@ -432,7 +437,7 @@ class Head {
 }  // namespace
 
 Result<Outcome> run_attempt(const plan::Plan& plan, HeadParts parts) {
-  Head head(plan, parts);
+  Head head(plan, std::move(parts));
   return head.run();
 }
 

@@ -15,9 +15,10 @@
 namespace dlrun::job {
 
 struct HeadParts {
-  launch::Launcher& launcher;
+  std::unique_ptr<launch::Launcher> launcher;  // used up: it lives as long as the loop that it is part of
   EventLog& events;
   RunStatus& status;
+  const Environment& environment;  // of the job, for the agents on other nodes
 };
 
 // Runs one attempt of the plan. An Error where not every node got an agent: no rank has been started then.

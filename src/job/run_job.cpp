@@ -48,11 +48,13 @@ struct Surroundings {
   RunStatus& status;
 };
 
-Result<Outcome> run_planned(const plan::Plan& plan, launch::Launcher& launcher, const Surroundings& around) {
+Result<Outcome> run_planned(const plan::Plan& plan, std::unique_ptr<launch::Launcher> launcher,
+                            const Surroundings& around) {
   TRY(run_checks(plan, around.request.environment));
   EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock));
   events.add({{"event", "planned"}, {"ranks", plan.world_size()}, {"nodes", plan.nodes.size()}});
-  Outcome outcome = TRY(run_attempt(plan, {launcher, events, around.status}));
+  Outcome outcome =
+      TRY(run_attempt(plan, {std::move(launcher), events, around.status, around.request.environment}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
@@ -71,14 +73,14 @@ Outcome outcome_of(const Error& error) {
 Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus& status) {
   const Instant began = clock.now();
   const Prepared job = TRY(prepare(request, began));
-  const auto launcher = TRY(launch::choose_launcher(job.plan, {.via = job.spec.launch.via,
-                                                               .scheduler = job.allocation.scheduler,
-                                                               .fan_out = job.spec.launch.fan_out,
-                                                               .patience = job.spec.launch.start_timeout,
-                                                               .environment = request.environment}));
+  auto launcher = TRY(launch::choose_launcher(job.plan, {.via = job.spec.launch.via,
+                                                         .scheduler = job.allocation.scheduler,
+                                                         .fan_out = job.spec.launch.fan_out,
+                                                         .patience = job.spec.launch.start_timeout,
+                                                         .environment = request.environment}));
   TRY(write_run_directory(job, request.installation.data));
   status.planned(job.plan);
-  const Result<Outcome> ran = run_planned(job.plan, *launcher, {request, clock, status});
+  const Result<Outcome> ran = run_planned(job.plan, std::move(launcher), {request, clock, status});
   RunReport report{.outcome = ran ? *ran : outcome_of(ran.error()), .record = {}};
   report.record =
       make_record(job, report.outcome, {began, clock.now()}, provenance(job, request.environment));

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "src/base/strings.hpp"
-#include "src/launch/engine.hpp"
+#include "src/launch/launcher.hpp"
 
 namespace dlrun::launch {
 namespace {
 
-using Maker = std::unique_ptr<Launcher> (*)(const LaunchSettings&);
+using Maker = Result<std::unique_ptr<Launcher>> (*)(const LaunchSettings&);
 
 struct Way {
   std::string_view name;

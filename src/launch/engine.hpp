@@ -31,7 +31,4 @@ using EngineCommands =
 
 std::unique_ptr<Launcher> make_engine_launcher(std::string name, EngineCommands commands);
 
-// One srun step with one agent a node, inside the job that we stand in.
-std::unique_ptr<Launcher> make_slurm_launcher(const LaunchSettings& settings);
-
 }  // namespace dlrun::launch

@@ -34,9 +34,11 @@ struct LaunchCallbacks {
 
 class Launcher {
  public:
-  // Ends what it still runs. Streams that were handed over are the caller's.
+  // Ends what it still runs. Streams that were handed over are the caller's. The loop is still there.
   virtual ~Launcher() = default;
   virtual std::string_view name() const = 0;  // as in launch.via
+  // Whether the agents start with the environment of this process anyway.
+  virtual bool shares_environment() const { return false; }
   // Begins, and returns at once; an Error where nothing at all can be started. Its signals are blocked
   // already.
   virtual Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) = 0;
@@ -60,9 +62,12 @@ struct LaunchSettings {
 // The way that leads to the plan's nodes; an Error that names those no way leads to.
 Result<std::unique_ptr<Launcher>> choose_launcher(const plan::Plan& plan, const LaunchSettings& settings);
 
+// The ways. An Error where one cannot be gone from here at all; nothing has been started then.
 // Agents as children of this process, all on this machine.
-std::unique_ptr<Launcher> make_local_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_local_launcher(const LaunchSettings& settings);
 // Agents over ssh, by libssh.
-std::unique_ptr<Launcher> make_ssh_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_ssh_launcher(const LaunchSettings& settings);
+// One srun step with one agent a node, inside the job that we stand in.
+Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& settings);
 
 }  // namespace dlrun::launch

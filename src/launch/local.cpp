@@ -16,6 +16,7 @@ class LocalLauncher final : public Launcher {
  public:
   explicit LocalLauncher(Environment environment) : environment_(std::move(environment)) {}
   std::string_view name() const override { return "local"; }
+  bool shares_environment() const override { return true; }
 
   Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
     callbacks_ = std::move(callbacks);
@@ -55,7 +56,7 @@ class LocalLauncher final : public Launcher {
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_local_launcher(const LaunchSettings& settings) {
+Result<std::unique_ptr<Launcher>> make_local_launcher(const LaunchSettings& settings) {
   return std::make_unique<LocalLauncher>(settings.environment);
 }
 

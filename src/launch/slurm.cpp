@@ -87,22 +87,19 @@ EngineCommand srun_command(const plan::Plan& plan, const AgentCommand& agent, co
   return out;
 }
 
-std::unique_ptr<Launcher> make_slurm_launcher(const LaunchSettings& settings) {
-  return make_engine_launcher(
-      "slurm",
-      [environment = settings.environment](const plan::Plan& plan,
-                                           const AgentCommand& agent) -> Result<std::vector<EngineCommand>> {
-        if (!environment.find("SLURM_JOB_ID"))
-          return fail(
-              Error{.kind = ErrorKind::unavailable,
-                    .what = "launch.via: slurm needs a Slurm job to stand in, and SLURM_JOB_ID is not set",
-                    .where = {},
-                    .hint = "run it by sbatch or salloc, or reach the nodes with --via ssh"});
-        const SlurmVersion version = TRY(version_of_srun(environment));
-        std::vector<EngineCommand> out;
-        out.push_back(srun_command(plan, agent, version, environment));
-        return out;
-      });
+Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& settings) {
+  if (!settings.environment.find("SLURM_JOB_ID"))
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = "launch.via: slurm needs a Slurm job to stand in, and SLURM_JOB_ID is not set",
+                      .where = {},
+                      .hint = "run it by sbatch or salloc, or reach the nodes with --via ssh"});
+  const SlurmVersion version = TRY(version_of_srun(settings.environment));
+  return make_engine_launcher("slurm", [version, environment = settings.environment](
+                                           const plan::Plan& plan, const AgentCommand& agent) {
+    std::vector<EngineCommand> out;
+    out.push_back(srun_command(plan, agent, version, environment));
+    return Result<std::vector<EngineCommand>>(std::move(out));
+  });
 }
 
 }  // namespace dlrun::launch

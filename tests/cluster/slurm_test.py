@@ -24,6 +24,13 @@ class Slurm(support.Case):
         for rank in range(8):
             self.assertIn(f"rank {rank} of 8, sum 36, on this node 2\n", out)
 
+    def test_the_jobs_environment_counts_on_every_node_whatever_its_bytes(self):
+        script = self.write("rank.sh", '#!/bin/bash\nprintf "%s|%s|%s\\n" "$SLURMD_NODENAME" "$(od -An -tx1 <<<"$ODD" | tr -d " \\n")" "${SLURM_PROCID-none}"\n')
+        self.write("job.sh", f"#!/bin/bash\nexport ODD=$'\\xff\\n x'\nexec {DLRUN} --allocation {self.allocation()} --quiet --framework plain -- {script}\n")
+        code, out, err = self.salloc("./job.sh")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(sorted(out.splitlines()), [f"[worker {i} n{i + 1}] n{i + 1}|ff0a20780a|none" for i in range(4)])
+
     def allocation(self):
         import json
         return self.write("a.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "slurm",

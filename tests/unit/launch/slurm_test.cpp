@@ -1,0 +1,69 @@
+#include "src/launch/slurm.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "src/base/strings.hpp"
+
+using namespace dlrun;
+using namespace dlrun::launch;
+
+namespace {
+
+plan::Plan plan_of(const std::vector<std::string>& hosts) {
+  plan::Plan plan;
+  for (const std::string& host : hosts)
+    plan.nodes.push_back({.index = NodeIndex(static_cast<int>(plan.nodes.size())), .host = HostName(host)});
+  return plan;
+}
+
+const AgentCommand kAgent{{"/opt/dlrun/bin/dlrun", "agent", "--head", "n1", "--port", "7", "--token", "-"}};
+
+bool has(const EngineCommand& command, const std::string& word) {
+  return std::find(command.argv.begin(), command.argv.end(), word) != command.argv.end();
+}
+
+}  // namespace
+
+TEST_CASE("one step brings one agent to each of the plan's nodes, in any part of the job") {
+  const EngineCommand command = srun_command(plan_of({"n1", "n2", "n7"}), kAgent, {22, 5}, {});
+  CHECK(join(command.argv, " ") ==
+        "srun --nodes=3 --ntasks=3 --ntasks-per-node=1 --nodelist=n[1-2,7] --mpi=none --cpu-bind=none "
+        "--input=all "
+        "--export=ALL --kill-on-bad-exit=0 --wait=0 --job-name=dlrun --overlap "
+        "/opt/dlrun/bin/dlrun agent --head n1 --port 7 --token -");
+  CHECK(command.nodes == std::vector{NodeIndex(0), NodeIndex(1), NodeIndex(2)});
+}
+
+TEST_CASE("--overlap is given to those that know it") {
+  CHECK(has(srun_command(plan_of({"n1"}), kAgent, {20, 11}, {}), "--overlap"));
+  CHECK(has(srun_command(plan_of({"n1"}), kAgent, {23, 2}, {}), "--overlap"));
+  CHECK_FALSE(has(srun_command(plan_of({"n1"}), kAgent, {20, 2}, {}), "--overlap"));
+  CHECK_FALSE(has(srun_command(plan_of({"n1"}), kAgent, {19, 5}, {}), "--overlap"));
+}
+
+TEST_CASE("the job's own task options are not the agents'") {
+  const Environment job =
+      Environment::from_entries({"SLURM_JOB_ID=7", "SLURM_CPUS_PER_TASK=8", "SLURM_TRES_PER_TASK=cpu:8",
+                                 "SRUN_CPUS_PER_TASK=8", "SLURM_NTASKS=64", "SLURM_MEM_PER_CPU=100",
+                                 "SLURM_MEM_PER_NODE=6400", "SLURM_DISTRIBUTION=cyclic", "PATH=/bin"});
+  const EngineCommand command = srun_command(plan_of({"n1"}), kAgent, {22, 5}, job);
+  // Two kinds of memory limits together are an error to srun.
+  CHECK(command.environment ==
+        Environment::from_entries({"SLURM_JOB_ID=7", "SLURM_MEM_PER_NODE=6400", "PATH=/bin"}));
+}
+
+TEST_CASE("versions as Slurm and Debian write them") {
+  CHECK(parse_slurm_version("slurm 22.05.8\n")->minor == 5);
+  CHECK(parse_slurm_version("slurm-wlm 23.11.4\n")->major == 23);
+  CHECK(parse_slurm_version("slurm 26.11.0-0rc1")->minor == 11);
+  for (const char* text : {"", "slurm", "bash: srun: command not found", "slurm x.y", "flux 0.50"})
+    CHECK_FALSE(parse_slurm_version(text).has_value());
+}
+
+TEST_CASE("outside a Slurm job there is no way by srun") {
+  const auto launcher = make_slurm_launcher({});
+  REQUIRE_FALSE(launcher.has_value());
+  CHECK(launcher.error().what.find("SLURM_JOB_ID is not set") != std::string::npos);
+}
