@@ -18,6 +18,7 @@
 #include "src/base/strings.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/descendants.hpp"
+#include "src/process/heartbeat.hpp"
 #include "src/process/message_stream.hpp"
 #include "src/process/supervisor.hpp"
 
@@ -51,6 +52,8 @@ class Agent {
 
   void on_message(const Message& message) {
     const std::string type = message.type();
+    if (heartbeat_) heartbeat_->heard(0, ticks());
+    if (type == "alive") return beat_begins();
     if (type == "environment") return take_environment(message.body);
     if (type == "slice") return take_slice(message.body);
     if (type == "exchanged") return take_exchanged(message);
@@ -59,6 +62,22 @@ class Agent {
       return ask_for_checkpoint(field<bool>(message.header, "stop", type).value_or(false));
     if (type == "bye") return loop_.stop();
     give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
+  }
+
+  // A head that says "alive" wants to hear the same, and is missed when it says nothing for long: its own
+  // time without a word is not ours to judge (a terminal that is held up), so we wait three times as long.
+  void beat_begins() {
+    if (heartbeat_ || !slice_) return;
+    heartbeat_.emplace(3 * slice_->plan.limits.lost_after);
+    heartbeat_->heard(0, ticks());
+    beat();
+  }
+
+  void beat() {
+    if (head_gone_ || done_) return;
+    send({{"type", "alive"}});
+    if (!heartbeat_->silent(ticks()).empty()) return on_head_gone();
+    loop_.after(slice_->plan.limits.lost_after / 4, [this] { beat(); });
   }
 
   // The head died, was killed, or the link dropped: nobody can use what the ranks do any more.
@@ -338,6 +357,7 @@ class Agent {
                {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
                 .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
   std::optional<Supervisor> supervisor_;
+  std::optional<Heartbeat> heartbeat_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<MpiService> mpi_;
   std::unique_ptr<RankProcess> prelude_;

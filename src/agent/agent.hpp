@@ -3,11 +3,12 @@
 // none behind: not when a rank fails, not when the head dies (the stream ends), not for children that made
 // sessions of their own.
 //
-// Messages from the head:  environment | slice | exchanged {key, sizes} | stop {urgency} | checkpoint {stop}
-// | bye Messages to the head:    ready | prelude {seconds} | started {rank, pid, cpus} | output {rank,
-// stream} |
-//                          report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} |
-//                          exchange {key} | log {text} | error {kind, text} | done {strays}
+// From the head:
+//   environment | slice | exchanged {key, sizes} | stop {urgency} | checkpoint {stop} | alive | bye
+// To the head:
+//   ready | prelude {seconds} | started {rank, pid, cpus} | output {rank, stream} | report {rank, ...} |
+//   exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive | log {text} |
+//   error {kind, text} | done {strays}
 #pragma once
 
 #include "src/base/environment.hpp"

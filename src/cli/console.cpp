@@ -51,6 +51,7 @@ void Console::put(int fd, std::string_view text) {
       stop_seen_ = stop_seen_ || stop_is_pending();
       dropping_ = stop_seen_;
       if (dropping_) return;
+      if (waiting_work_) waiting_work_();
       continue;
     }
     const ssize_t put = ::write(fd, text.data(), std::min(text.size(), piece));

@@ -3,6 +3,7 @@
 // without the other.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,8 @@ class Console {
   void clear_status_line();
   // From now on, what no reader takes within a moment is dropped.
   void stop_waiting_for_readers() { stop_seen_ = true; }
+  // Called about ten times a second while a reader keeps us waiting.
+  void while_waiting(std::function<void()> work) { waiting_work_ = std::move(work); }
   bool interactive() const { return interactive_; }
   int width() const;
 
@@ -49,6 +52,7 @@ class Console {
 
   Verbosity verbosity_;
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
+  std::function<void()> waiting_work_;
   std::string status_;      // as drawn
   bool dropping_ = false;   // the last text was dropped: the next one is not waited for
   bool stop_seen_ = false;  // a stop was asked for, or its signal is pending

@@ -17,6 +17,7 @@ class RunPrinter final : public job::RunStatus {
   void output(const plan::RankPlan& rank, job::OutputStream stream, std::string_view line) override;
   void progress(const Json& report) override;
   void note(const std::string& text) override;
+  void while_waiting(std::function<void()> work) override { console_.while_waiting(std::move(work)); }
   void stopping() override { console_.stop_waiting_for_readers(); }
   void finished(const plan::Plan& plan, const job::Outcome& outcome) override;
 

@@ -15,6 +15,7 @@
 #include "src/plan/run_directory.hpp"
 #include "src/process/child.hpp"
 #include "src/process/descendants.hpp"
+#include "src/process/heartbeat.hpp"
 #include "src/process/message_stream.hpp"
 #include "src/process/supervisor.hpp"
 
@@ -31,6 +32,7 @@ class Head {
         parts_(std::move(parts)),
         arrivals_(plan, std::string(parts_.launcher->name())),
         exchange_(static_cast<int>(plan.nodes.size())),
+        heartbeat_(plan.limits.lost_after),
         supervisor_(static_cast<int>(plan.nodes.size()),
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
         last_lines_(plan.ranks.size()) {
@@ -46,8 +48,13 @@ class Head {
     parts_.status.phase(
         fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
     TRY(start_agents());
+    if (!parts_.launcher->shares_machine()) {
+      parts_.status.while_waiting([this] { say_alive_in_time(); });
+      beat();
+    }
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
+    parts_.status.while_waiting({});
     end_leftovers();
     if (!outcome_.interrupted_by)
       if (auto error = arrivals_.error()) return fail(std::move(*error));
@@ -92,6 +99,7 @@ class Head {
             .closed = [this, &agent](const std::string& reason) { on_closed(agent, reason); },
             .drained = {}});
     arrivals_.connected(agent.node);
+    heartbeat_.heard(agent.node.get(), ticks());
     after_arrival();
   }
 
@@ -144,8 +152,10 @@ class Head {
   // Messages.
 
   void on_message(Agent& agent, const Message& message) {
+    heartbeat_.heard(agent.node.get(), ticks());
     const std::string type = message.type();
     const Json& header = message.header;
+    if (type == "alive") return;
     if (type == "output") return on_output(header, message.body);
     if (type == "report") return on_report(header);
     if (type == "exchange") return on_exchange(agent, header, message.body);
@@ -289,8 +299,36 @@ class Head {
     gone(agent);
   }
 
+  // Both sides say that they are there: a link that is cut and a machine that is frozen say nothing more.
+  void beat() {
+    for (const int node : heartbeat_.silent(ticks())) on_silent(agents_[static_cast<std::size_t>(node)]);
+    say_alive();
+    loop_.after(heartbeat_.interval(), [this] { beat(); });
+  }
+
+  // A terminal that is held up holds up the loop: agents are to hear from us all the same.
+  void say_alive_in_time() {
+    if (ticks() - said_alive_ > heartbeat_.interval()) say_alive();
+  }
+
+  void say_alive() {
+    said_alive_ = ticks();
+    for (Agent& agent : agents_)
+      if (agent.stream && !agent.gone) agent.stream->send({{{"type", "alive"}}});
+  }
+
+  void on_silent(Agent& agent) {
+    if (agent.gone) return;
+    blame_node(agent, to_int(ExitCode::lost),
+               fmt::format("nothing heard from it for {}: the node is cut off, frozen or down",
+                           format_duration(plan_.limits.lost_after)));
+    agent.stream->close();
+    gone(agent);
+  }
+
   void gone(Agent& agent) {
     if (agent.gone) return;
+    heartbeat_.forget(agent.node.get());
     agent.gone = true;
     if (!agent.done) ++outcome_.agents_unverified;
     apply(supervisor_.on(Supervisor::Gone{agent.node.get()}, ticks()));
@@ -379,7 +417,8 @@ class Head {
     for (;;) {
       reap_agents();
       const bool patient = ticks() < patience;
-      if (!patient && !std::exchange(stopped, true)) parts_.launcher->stop();
+      if ((!patient || outcome_.agents_unverified > 0) && !std::exchange(stopped, true))
+        parts_.launcher->stop();
       std::vector<pid_t> spared = before_us_;
       if (patient)
         for (const pid_t pid : leaving()) spared.push_back(pid);
@@ -423,11 +462,13 @@ class Head {
   HeadParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
   Arrivals arrivals_;
   Exchange exchange_;
+  Heartbeat heartbeat_;
   Supervisor supervisor_;
   std::vector<pid_t> before_us_;
   std::deque<Agent> agents_;  // addresses stay
   std::vector<std::deque<std::string>> last_lines_;
   std::optional<EventLoop::TimerId> start_timer_;
+  Ticks said_alive_{};
   bool ending_ = false;  // before any rank was started
   Ticks began_ = std::chrono::steady_clock::now();
   std::optional<Ticks> all_started_, last_exit_;

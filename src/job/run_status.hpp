@@ -2,6 +2,7 @@
 // itself prints nothing.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ class RunStatus {
   virtual void progress(
       const Json& report) = 0;  // rank 0's {"step": .., "steps": .., "epoch": .., "loss": ..}
   virtual void note(const std::string& text) = 0;
+  // Called every now and then while a slow reader holds up one of these calls: the run must go on meanwhile.
+  virtual void while_waiting(std::function<void()> work) = 0;
   virtual void stopping() = 0;  // a signal asked for the end: nothing may wait for a slow reader now
   virtual void finished(const plan::Plan& plan, const Outcome& outcome) = 0;
 };

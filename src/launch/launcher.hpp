@@ -39,6 +39,8 @@ class Launcher {
   virtual std::string_view name() const = 0;  // as in launch.via
   // Whether the agents start with the environment of this process anyway.
   virtual bool shares_environment() const { return false; }
+  // Whether they are on this machine, where a stream ends with its process and needs no heartbeats.
+  virtual bool shares_machine() const { return false; }
   // Begins, and returns at once; an Error where nothing at all can be started. Its signals are blocked
   // already.
   virtual Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) = 0;

@@ -17,6 +17,7 @@ class LocalLauncher final : public Launcher {
   explicit LocalLauncher(Environment environment) : environment_(std::move(environment)) {}
   std::string_view name() const override { return "local"; }
   bool shares_environment() const override { return true; }
+  bool shares_machine() const override { return true; }
 
   Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
     callbacks_ = std::move(callbacks);

@@ -58,6 +58,7 @@ Node default_layer() {
                                       {"fan-out", text(std::to_string(spec.launch.fan_out))},
                                       {"start-timeout", duration(spec.launch.start_timeout)},
                                       {"grace", duration(spec.launch.grace)},
+                                      {"lost-after", duration(spec.launch.lost_after)},
                                       {"mpi", text(spec.launch.mpi)},
                                       {"bind", text(spec.launch.bind ? "true" : "false")}})},
                   {"checkpoint", section({{"every", text(spec.checkpoint.every)},

@@ -165,11 +165,14 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.fan_out = static_cast<int>(TRY(fields.integer_or("fan-out", out.fan_out, 1, 10000)));
   out.start_timeout = TRY(fields.duration_or("start-timeout", out.start_timeout));
   out.grace = TRY(fields.duration_or("grace", out.grace));
+  out.lost_after = TRY(fields.duration_or("lost-after", out.lost_after));
   out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
   out.bind = TRY(fields.truth_or("bind", out.bind));
   TRY(fields.finish());
   if (out.start_timeout.count() <= 0)
     return yaml::error_at(*fields.find("start-timeout"), "launch.start-timeout must be longer than nothing");
+  if (out.lost_after < Seconds(1))
+    return yaml::error_at(*fields.find("lost-after"), "launch.lost-after must be 1s or more");
   return out;
 }
 

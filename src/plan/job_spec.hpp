@@ -56,6 +56,7 @@ struct LaunchSpec {
   int fan_out = 32;
   Seconds start_timeout{120};
   Seconds grace{10};
+  Seconds lost_after{15};
   std::string mpi = "auto";  // auto, pmix, pmi1, engine, none
   bool bind = true;
 };

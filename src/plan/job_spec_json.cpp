@@ -59,6 +59,7 @@ Json to_json(const JobSpec& spec) {
             {"fan-out", spec.launch.fan_out},
             {"start-timeout", spec.launch.start_timeout.count()},
             {"grace", spec.launch.grace.count()},
+            {"lost-after", spec.launch.lost_after.count()},
             {"mpi", spec.launch.mpi},
             {"bind", spec.launch.bind}}},
           {"checkpoint",

@@ -188,7 +188,9 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.working_directory =
       input.working_directory.empty() ? input.spec.base_directory.string() : input.working_directory;
   plan.prelude = prelude_of(input.spec.environment);
-  plan.limits = {.start_timeout = input.spec.launch.start_timeout, .grace = input.spec.launch.grace};
+  plan.limits = {.start_timeout = input.spec.launch.start_timeout,
+                 .grace = input.spec.launch.grace,
+                 .lost_after = input.spec.launch.lost_after};
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
   Facts facts = facts_of_job(plan, input.spec, input.installation);

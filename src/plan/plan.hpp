@@ -59,7 +59,8 @@ struct Prelude {
 
 struct Limits {
   Seconds start_timeout{120};
-  Seconds grace{10};  // between TERM and KILL
+  Seconds grace{10};       // between TERM and KILL
+  Seconds lost_after{15};  // a node that is not heard for so long is lost
 };
 
 struct Plan {

@@ -152,6 +152,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   const Json limits = TRY(field<Json>(json, "limits", where));
   out.limits.start_timeout = TRY(seconds(limits, "start_timeout", where));
   out.limits.grace = TRY(seconds(limits, "grace", where));
+  out.limits.lost_after = TRY(seconds(limits, "lost_after", where));
   out.files = TRY(field<EnvironmentChanges>(json, "files", where));
   out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
   out.nodes = TRY(nodes_from_json(json, where));
@@ -192,7 +193,9 @@ Json to_json(const Plan& plan) {
             {"setup", plan.prelude.setup}}},
           {"environment", plan.environment},
           {"limits",
-           {{"start_timeout", plan.limits.start_timeout.count()}, {"grace", plan.limits.grace.count()}}},
+           {{"start_timeout", plan.limits.start_timeout.count()},
+            {"grace", plan.limits.grace.count()},
+            {"lost_after", plan.limits.lost_after.count()}}},
           {"files", plan.files},
           {"checks", plan.checks},
           {"nodes", std::move(nodes)},

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""How runs on several nodes end when something breaks: in bounded time, with the culprit named and nothing left anywhere."""
+import json
+import os
+import signal
+import time
+
+import support
+from cluster import wait_until
+from support import DLRUN
+
+# Ranks that say that they run, have a child in a session of its own, and never end by themselves.
+RANKS = 'setsid sleep 1000 & echo running $DLRUN_RANK; {extra} while :; do sleep 0.1; done'
+
+
+class Failure(support.Case):
+    slurm = True
+
+    def setUp(self):
+        super().setUp()
+        self.write("a.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "slurm",
+                                         "nodes": [{"host": f"n{i + 1}", "slots": 2, "cpus": 16} for i in range(4)]}))
+
+    def job(self, extra=""):
+        """dlrun in a Slurm job with two ranks on each of four nodes, once all of them run."""
+        process = self.start("salloc", "-Q", "-N4", "--no-kill", DLRUN, "--allocation", "a.json", "--run-dir", "run", "--tasks-per-node", "2",
+                             "--set", "launch.lost-after=2s", "--set", "launch.grace=2s", "--framework", "plain", "--",
+                             "bash", "-c", RANKS.format(extra=extra))
+        self.lines = []
+        while sum("running" in line for line in self.lines) < 8:
+            line = process.stdout.readline()
+            if not line:
+                self.fail("it ended too early: " + process.stderr.read())
+            self.lines.append(line)
+        return process
+
+    def end_of(self, process):
+        begin = time.monotonic()
+        out, err = process.communicate()
+        self.seconds = time.monotonic() - begin
+        print(f"{self.id().rpartition('.')[2]}: ended after {self.seconds:.1f} s")
+        return process.returncode, err
+
+    def agents(self, host):
+        return [pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith(f"{DLRUN} agent")]
+
+    def test_a_rank_that_fails(self):
+        code, err = self.end_of(self.job('[ $DLRUN_RANK = 5 ] && { sleep 1; echo last words; exit 7; };'))
+        self.assertEqual(code, 7)
+        self.assertIn("worker 5 (rank 5) on n3: exit code 7\n  its last lines:\n", err)
+        self.assertIn("last words", err)
+
+    def test_a_rank_that_is_killed(self):
+        process = self.job()
+        ranks = [pid for pid, (uid, words) in self.cluster.processes("n2").items() if words.startswith("bash -c setsid")]
+        os.kill(ranks[0], signal.SIGKILL)
+        code, err = self.end_of(process)
+        self.assertEqual(code, 137)
+        self.assertRegex(err, r"on n2: killed by SIGKILL")
+
+    def test_an_agent_that_is_killed(self):
+        process = self.job()
+        os.kill(self.agents("n3")[0], signal.SIGKILL)
+        code, err = self.end_of(process)
+        self.assertEqual(code, 71)
+        self.assertIn("n3: the agent", err)
+
+    def test_the_head_is_killed(self):
+        process = self.job()
+        head = [pid for pid, (_, words) in self.cluster.processes("head").items() if words.startswith(f"{DLRUN} --allocation")]
+        os.kill(head[0], signal.SIGKILL)
+        self.end_of(process)
+
+    def test_a_node_that_is_cut_off(self):
+        process = self.job()
+        self.cluster.cut("n4")
+        code, err = self.end_of(process)
+        self.assertEqual(code, 71)
+        self.assertIn("n4: nothing heard from it for 2s: the node is cut off, frozen or down", err)
+        # Its agent ends the ranks by itself, though nobody can tell it to.
+        wait_until(lambda: "n4" not in self.cluster.strays())
+        self.cluster.mend("n4")
+        self.cluster.wait_idle()
+
+    def test_a_node_that_is_frozen(self):
+        process = self.job()
+        self.cluster.freeze("n2")
+        code, err = self.end_of(process)
+        self.assertEqual(code, 71)
+        self.assertIn("n2: nothing heard from it for 2s", err)
+        self.cluster.thaw("n2")
+        self.nothing_left()
+        self.cluster.wait_idle()
+
+    def test_a_node_that_crashes(self):
+        process = self.job()
+        self.cluster.crash("n3")
+        code, err = self.end_of(process)
+        self.assertEqual(code, 71)
+        self.assertIn("n3: ", err)
+        self.cluster.boot("n3")
+        self.cluster.wait_idle()
+
+    def test_ctrl_c(self):
+        process = self.job()
+        head = [pid for pid, (_, words) in self.cluster.processes("head").items() if words.startswith(f"{DLRUN} --allocation")]
+        os.kill(head[0], signal.SIGINT)
+        code, err = self.end_of(process)
+        self.assertEqual(code, 130)
+        self.assertIn("SIGINT", err)
+
+
+if __name__ == "__main__":
+    support.main()
