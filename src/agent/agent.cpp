@@ -53,9 +53,9 @@ class Agent {
   void on_message(const Message& message) {
     const std::string type = message.type();
     if (heartbeat_) heartbeat_->heard(0, ticks());
-    if (type == "alive") return beat_begins();
+    if (type == "alive") return;
     if (type == "environment") return take_environment(message.body);
-    if (type == "slice") return take_slice(message.body);
+    if (type == "slice") return take_slice(message);
     if (type == "exchanged") return take_exchanged(message);
     if (type == "stop") return stop(field<std::string>(message.header, "urgency", type).value_or("polite"));
     if (type == "checkpoint")
@@ -64,10 +64,9 @@ class Agent {
     give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
   }
 
-  // A head that says "alive" wants to hear the same, and is missed when it says nothing for long: its own
-  // time without a word is not ours to judge (a terminal that is held up), so we wait three times as long.
-  void beat_begins() {
-    if (heartbeat_ || !slice_) return;
+  // A head on another machine wants to hear that we live, and is missed when it says nothing for long. What
+  // holds it up may be a person (Ctrl-Z), so we wait three times as long as it does.
+  void begin_beating() {
     heartbeat_.emplace(3 * slice_->plan.limits.lost_after);
     heartbeat_->heard(0, ticks());
     beat();
@@ -120,6 +119,17 @@ class Agent {
     if (mpi_) mpi_->exchanged(field<std::string>(message.header, "key", "exchanged").value_or(""), blobs);
   }
 
+  // By somebody else than the head (the scheduler, a person, a keeper that was killed): it is to know who it
+  // was before it hears of the ranks' ends.
+  void on_told_to_end(int number) {
+    if (!supervisor_ || supervisor_->stop_was_asked()) return stop("polite");
+    give_up({.kind = ErrorKind::lost,
+             .what = fmt::format("the agent was told to end by {}", signal_text(number)),
+             .where = {},
+             .hint = {},
+             .also = {}});
+  }
+
   // The start.
 
   Result<void> prepare_process() {
@@ -128,7 +138,8 @@ class Agent {
     return loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2},
                               [this](int number) {
                                 if (number == SIGCHLD) return on_child_ended();
-                                if (number == SIGTERM || number == SIGINT || number == SIGHUP) stop("polite");
+                                if (number == SIGTERM || number == SIGINT || number == SIGHUP)
+                                  on_told_to_end(number);
                               });
   }
 
@@ -136,8 +147,9 @@ class Agent {
     environment_ = forwarded(Environment::from_entries(split(entries, '\0')), environment_);
   }
 
-  void take_slice(const std::string& text) {
-    if (auto started = begin(text); !started) give_up(started.error());
+  void take_slice(const Message& message) {
+    if (auto started = begin(message.body); !started) give_up(started.error());
+    if (slice_ && field<bool>(message.header, "heartbeat", "slice").value_or(false)) begin_beating();
   }
 
   Result<void> begin(const std::string& text) {

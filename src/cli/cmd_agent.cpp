@@ -6,6 +6,7 @@
 
 #include "schedulers/node_identity.hpp"
 #include "src/agent/agent.hpp"
+#include "src/agent/keeper.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
@@ -25,7 +26,7 @@ int serve_standard_streams(const Environment& environment) {
   if (in < 0 || out < 0) return to_int(ExitCode::unavailable);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   ::close(STDIN_FILENO);
-  return agent::serve(environment, in, out);
+  return agent::keep([&] { return agent::serve(environment, in, out); }, {in, out});
 }
 
 Result<Token> read_token(const std::string& where) {
@@ -51,7 +52,8 @@ Result<int> serve_agent(const AgentOptions& options, const Context& context) {
   const Token token = TRY(read_token(options.token));
   UniqueFd head = TRY(call_home(split(options.head, ','), Port(static_cast<std::uint16_t>(options.port)),
                                 token, card_of(context.environment), kPatience));
-  return agent::serve(context.environment, head.release(), -1);
+  const int fd = head.release();
+  return agent::keep([&] { return agent::serve(context.environment, fd, -1); }, {fd});
 }
 
 }  // namespace dlrun::cli

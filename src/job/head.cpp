@@ -112,7 +112,8 @@ class Head {
       if (!parts_.launcher->shares_environment())
         agent.stream->send(
             {{{"type", "environment"}}, join(parts_.environment.entries(), std::string(1, '\0'))});
-      agent.stream->send({{{"type", "slice"}}, to_text(plan::to_json(plan::slice_of(plan_, agent.node)))});
+      agent.stream->send({{{"type", "slice"}, {"heartbeat", !parts_.launcher->shares_machine()}},
+                          to_text(plan::to_json(plan::slice_of(plan_, agent.node)))});
     }
   }
 

@@ -19,8 +19,12 @@ class Signals(support.Case):
         self.assertIsNone(head.poll())
         return head
 
-    def agent_of(self, head):
-        return next(pid for pid, command in self.marked().items() if pid != head.pid and command.split()[-1] == "agent")
+    def agent_of(self, head, name="dlrun-agent"):
+        """The agent, or its keeper: they differ in what ps shows."""
+        def comm(pid):
+            with open(f"/proc/{pid}/comm") as file:
+                return file.read().strip()
+        return next(pid for pid in self.marked() if pid != head.pid and comm(pid) == name)
 
     def test_one_interrupt_is_polite_and_named(self):
         head = self.start_ranks()
@@ -96,6 +100,22 @@ class Signals(support.Case):
         _, err = head.communicate()
         self.assertEqual(head.returncode, 71, err)
         self.assertIn("the agent ended without a word", err)
+        self.none_left()
+
+    def test_kill_9_of_the_keeper(self):
+        head = self.start_ranks()
+        os.kill(self.agent_of(head, "dlrun-keeper"), signal.SIGKILL)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 71, err)
+        self.assertIn("the agent was told to end by SIGTERM", err)
+        self.none_left()
+
+    def test_kill_9_of_head_and_agent_at_once(self):
+        head = self.start_ranks()
+        agent = self.agent_of(head)
+        head.kill()
+        os.kill(agent, signal.SIGKILL)
+        head.communicate()
         self.none_left()
 
     def test_kill_9_of_a_rank(self):

@@ -1,0 +1,15 @@
+// keep(): runs the agent in a child and cleans up behind it. An agent that is killed by force cannot end what
+// its ranks have started in sessions of their own; the keeper, which does nothing else and holds nothing, is
+// their subreaper then and kills it all. Only if both are killed in one moment can something be left.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+namespace dlrun::agent {
+
+// The exit code of `work`, or 128+N where signal N ended it. `streams` are the agent's alone: the keeper
+// closes its copies, so that the head sees their end with the agent's. Called before any thread is started.
+int keep(const std::function<int()>& work, const std::vector<int>& streams);
+
+}  // namespace dlrun::agent
