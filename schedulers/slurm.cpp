@@ -216,7 +216,7 @@ std::optional<SlurmJob> ask_controller(const Surroundings& surroundings, Allocat
         fmt::format("scontrol does not answer: {}; what it would tell is unknown", text.error().what));
     return std::nullopt;
   }
-  auto job = parse_scontrol_job(*text);
+  auto job = parse_scontrol_job(*text, *out.job_id);
   if (job) return std::move(*job);
   out.warnings.push_back("not understood, and not taken: " + job.error().text());
   return std::nullopt;

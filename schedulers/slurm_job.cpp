@@ -39,10 +39,13 @@ Result<void> read_node_line(const WordLine& line, SlurmJob& job) {
 
 }  // namespace
 
-Result<SlurmJob> parse_scontrol_job(std::string_view text) {
+Result<SlurmJob> parse_scontrol_job(std::string_view text, std::string_view job_id) {
   SlurmJob job;
-  bool times_known = false;
+  bool times_known = false, ours = false;
   for (const WordLine& line : word_lines(text)) {
+    if (line.words[0].starts_with("JobId="))
+      ours = value_of(line.words, "JobId") == job_id || value_of(line.words, "HetJobId") == job_id;
+    if (!ours) continue;
     if (line.words[0].starts_with("Nodes=")) {
       if (auto read = read_node_line(line, job); !read)
         return fail(about_allocation(read.error(), fmt::format("scontrol show job, line {}", line.number)));

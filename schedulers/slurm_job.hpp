@@ -20,7 +20,8 @@ struct SlurmJob {
   std::map<std::string, int> gpus_without_index;  // how many, where no IDX is told
 };
 
-// All components of a heterogeneous job together; the first one's times.
-Result<SlurmJob> parse_scontrol_job(std::string_view text);
+// All components of a heterogeneous job together; the first one's times. The last task of an array has the
+// array's own id, and scontrol then tells of every task: the others' are skipped.
+Result<SlurmJob> parse_scontrol_job(std::string_view text, std::string_view job_id);
 
 }  // namespace dlrun
