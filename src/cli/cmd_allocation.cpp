@@ -61,8 +61,10 @@ void print(const Allocation& allocation, Console& console) {
   std::string job = allocation.job_id ? ", job " + *allocation.job_id : "";
   if (allocation.array_index) job += fmt::format(", array index {}", *allocation.array_index);
   console.out(fmt::format("scheduler  {}{}", allocation.scheduler, job));
-  console.out(fmt::format("end time   {}", allocation.end_time ? format_utc(*allocation.end_time)
-                                                               : "none known (see the evidence)"));
+  const std::string_view no_end =
+      allocation.scheduler == "local" ? "no limit" : "none known (see the evidence)";
+  console.out(fmt::format("end time   {}",
+                          allocation.end_time ? format_utc(*allocation.end_time) : std::string(no_end)));
   print_nodes(allocation, console);
   for (const std::string& line : allocation.evidence)
     console.out(console.tinted_out("evidence   " + line, Tint::dim));
