@@ -6,6 +6,7 @@
 #include <ctime>
 #include <set>
 
+#include "schedulers/flux.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun {
@@ -97,6 +98,7 @@ Json to_json(const Allocation& allocation) {
 }
 
 Result<Allocation> allocation_from_json(const Json& json, std::string_view where) {
+  if (is_flux_r(json)) return flux_allocation(json, where);
   static const std::array<std::string, 8> keys{"schema", "scheduler", "job_id",   "array_index",
                                                "nodes",  "end_time",  "evidence", "warnings"};
   TRY(only_keys(json, keys, where));

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
+#include <fmt/format.h>
+
+#include "schedulers/cuda_visible.hpp"
 #include "src/base/shared_library.hpp"
-#include "src/base/strings.hpp"
-#include "src/base/units.hpp"
 
 namespace dlrun {
 namespace {
@@ -71,10 +71,6 @@ FoundGpus ask(const Nvml& nvml) {
   return {.names = std::move(names), .evidence = std::move(evidence)};
 }
 
-bool hides_all(const std::string& value) {
-  return value.empty() || value == "-1" || value == "NoDevFiles" || value == "none";
-}
-
 }  // namespace
 
 FoundGpus gpus_of_driver() {
@@ -87,29 +83,18 @@ FoundGpus gpus_of_driver() {
   return found;
 }
 
-Result<FoundGpus> usable_gpus(const FoundGpus& driver, const Environment& environment) {
+FoundGpus usable_gpus(const FoundGpus& driver, const Environment& environment) {
   const auto visible = environment.find("CUDA_VISIBLE_DEVICES");
   if (!visible) return driver;
-  FoundGpus out{.names = std::vector<std::string>{}, .evidence = "CUDA_VISIBLE_DEVICES=" + *visible};
-  if (hides_all(*visible)) return out;
-  // Only indices can be checked against indices: UUIDs may be abbreviated, and a divided GPU's index means
-  // its first instance.
-  const auto is_index = [](const std::string& name) { return parse_integer(name, 0, 1'000'000).has_value(); };
-  const bool comparable = driver.names && std::all_of(driver.names->begin(), driver.names->end(), is_index);
-  for (const std::string& word : split(*visible, ',')) {
-    const std::string name(trim(word));
-    const bool there = !comparable || !is_index(name) ||
-                       std::find(driver.names->begin(), driver.names->end(), name) != driver.names->end();
-    if (name.empty() || !there)
-      return fail(Error{
-          .kind = ErrorKind::allocation,
-          .what = fmt::format("CUDA_VISIBLE_DEVICES={} names GPU '{}', and this machine has: {}", *visible,
-                              name, driver.names ? join(*driver.names, ", ") : std::string("unknown")),
-          .where = {},
-          .hint = "unset CUDA_VISIBLE_DEVICES, or name GPUs that nvidia-smi -L lists"});
-    out.names->push_back(name);
-  }
-  return out;
+  // Indices can be checked only where the driver's names are indices: a divided GPU's index means its first
+  // instance.
+  std::optional<std::size_t> count;
+  if (driver.names && !std::any_of(driver.names->begin(), driver.names->end(), is_mig_id))
+    count = driver.names->size();
+  VisibleGpus seen = read_cuda_visible(*visible, count);
+  return {.names = std::move(seen.names),
+          .evidence = "CUDA_VISIBLE_DEVICES=" + *visible,
+          .warning = std::move(seen.warning)};
 }
 
 }  // namespace dlrun

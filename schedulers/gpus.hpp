@@ -14,13 +14,13 @@ namespace dlrun {
 struct FoundGpus {
   std::optional<std::vector<std::string>> names;  // nothing: nobody could tell
   std::string evidence;
+  std::optional<std::string> warning = {};  // what hides a part of them
 };
 
 // What a driver tells: indices in bus order, or the UUIDs of MIG instances where a GPU is divided.
 FoundGpus gpus_of_driver();
 
-// The driver's GPUs, less those that the environment hides from us. An Error where the environment names a
-// GPU that is not there.
-Result<FoundGpus> usable_gpus(const FoundGpus& driver, const Environment& environment);
+// The driver's GPUs, less those that the environment hides from us, by CUDA's own rule (cuda_visible.hpp).
+FoundGpus usable_gpus(const FoundGpus& driver, const Environment& environment);
 
 }  // namespace dlrun

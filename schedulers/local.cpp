@@ -37,12 +37,13 @@ class Local final : public Scheduler {
     if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0')
       return fail(ErrorKind::allocation, "this machine does not tell its host name");
     const int cores = TRY(allowed_cores());
-    const FoundGpus gpus = TRY(usable_gpus(surroundings.driver_gpus(), surroundings.environment));
+    const FoundGpus gpus = usable_gpus(surroundings.driver_gpus(), surroundings.environment);
     Allocation out;
     out.scheduler = "local";
     out.nodes.push_back({.host = HostName(host.data()), .slots = cores, .cpus = cores, .gpus = gpus.names});
     out.evidence = {fmt::format("host name {}", host.data()), fmt::format("affinity mask: {} cores", cores),
                     gpus.evidence};
+    if (gpus.warning) out.warnings.push_back(*gpus.warning);
     return out;
   }
 };

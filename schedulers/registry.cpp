@@ -1,54 +1,49 @@
 // The table of schedulers. It is explicit: the order is visible, and no backend can be lost by a linker.
-// Inside a job of a scheduler that has no backend here, nothing is guessed: taking this machine alone would
-// run smaller.
-#include <array>
-
+// The first one that we are inside of wins; the others whose marks are there too are told in the evidence.
 #include "schedulers/scheduler.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun {
 namespace {
 
-struct Mark {
-  std::string_view scheduler, variable;
-};
-
-// What the jobs of schedulers without a backend can be told by.
-constexpr std::array<Mark, 6> kWithoutBackend{{{"Slurm", "SLURM_JOB_ID"},
-                                               {"PBS", "PBS_JOBID"},
-                                               {"LSF", "LSB_JOBID"},
-                                               {"Flux", "FLUX_JOB_ID"},
-                                               {"Grid Engine", "PE_HOSTFILE"},
-                                               {"OAR", "OAR_JOB_ID"}}};
-
-Result<void> check_no_other(const Environment& environment) {
-  for (const Mark& mark : kWithoutBackend)
-    if (const auto value = environment.find(mark.variable))
-      return fail(
-          Error{.kind = ErrorKind::allocation,
-                .what = fmt::format("this is a {} job ({}={}), and this version cannot read its allocation",
-                                    mark.scheduler, mark.variable, *value),
-                .where = {},
-                .hint = "--allocation FILE names its nodes; --scheduler local takes this machine alone"});
-  return {};
+// A job of one scheduler with another one's variables: a wrapper (Slurm's PBS look), or left over from a
+// shell that the job was submitted from.
+void note_others(const std::vector<std::unique_ptr<Scheduler>>& schedulers, const Surroundings& surroundings,
+                 Allocation& found) {
+  for (const auto& other : schedulers) {
+    if (other->name() == found.scheduler || other->name() == "local") continue;
+    if (const std::string why = other->inside(surroundings); !why.empty())
+      found.evidence.push_back(
+          fmt::format("{} too ({}): not taken; --scheduler {} would", why, other->name(), other->name()));
+  }
 }
 
 }  // namespace
 
+// Slurm first: its wrappers set the variables of PBS as well. Torque before PBS, whose variables it shares.
 std::vector<std::unique_ptr<Scheduler>> all_schedulers() {
   std::vector<std::unique_ptr<Scheduler>> out;
+  out.push_back(make_slurm_scheduler());
+  out.push_back(make_torque_scheduler());
+  out.push_back(make_pbs_scheduler());
+  out.push_back(make_lsf_scheduler());
+  out.push_back(make_flux_scheduler());
+  out.push_back(make_gridengine_scheduler());
+  out.push_back(make_oar_scheduler());
+  out.push_back(make_cobalt_scheduler());
   out.push_back(make_local_scheduler());
   return out;
 }
 
 Result<Allocation> find_allocation(const Surroundings& surroundings, std::string_view wanted) {
-  if (wanted == "auto") TRY(check_no_other(surroundings.environment));
   std::vector<std::string> names{"auto"};
-  for (const auto& scheduler : all_schedulers()) {
+  const auto schedulers = all_schedulers();
+  for (const auto& scheduler : schedulers) {
     const std::string why = scheduler->inside(surroundings);
     if (wanted == scheduler->name() || (wanted == "auto" && !why.empty())) {
       Allocation found = TRY(scheduler->allocation(surroundings));
       if (wanted == "auto") found.evidence.insert(found.evidence.begin(), why);
+      note_others(schedulers, surroundings, found);
       return found;
     }
     names.emplace_back(scheduler->name());

@@ -39,6 +39,14 @@ class Scheduler {
 };
 
 std::unique_ptr<Scheduler> make_local_scheduler();
+std::unique_ptr<Scheduler> make_slurm_scheduler();
+std::unique_ptr<Scheduler> make_torque_scheduler();
+std::unique_ptr<Scheduler> make_pbs_scheduler();
+std::unique_ptr<Scheduler> make_lsf_scheduler();
+std::unique_ptr<Scheduler> make_flux_scheduler();
+std::unique_ptr<Scheduler> make_gridengine_scheduler();
+std::unique_ptr<Scheduler> make_oar_scheduler();
+std::unique_ptr<Scheduler> make_cobalt_scheduler();
 
 // All backends, in the order in which they are asked; the last one is this machine, which always answers.
 std::vector<std::unique_ptr<Scheduler>> all_schedulers();

@@ -1,31 +1,94 @@
-// dlrun allocation: the nodes we may use, from which source, and why.
+// dlrun allocation: the nodes we may use, from which source, and why. Nodes that are alike share a line.
+#include <algorithm>
+
+#include "schedulers/hostlist.hpp"
 #include "schedulers/scheduler.hpp"
+#include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/cli/commands.hpp"
 
 namespace dlrun::cli {
+namespace {
 
-Result<int> show_allocation(const AllocationOptions& options, const Context& context) {
+struct Row {
+  std::vector<HostName> hosts;
+  std::string slots, cpus, gpus;
+  bool like(const Row& other) const {
+    return slots == other.slots && cpus == other.cpus && gpus == other.gpus;
+  }
+};
+
+std::string gpu_text(const AllocatedNode& node) {
+  if (!node.gpus) return "unknown";
+  return node.gpus->empty() ? "none" : join(*node.gpus, ",");
+}
+
+// Neighbours that are alike, together: the order of the nodes stays to be seen.
+std::vector<Row> rows_of(const Allocation& allocation) {
+  std::vector<Row> out;
+  for (const AllocatedNode& node : allocation.nodes) {
+    Row row{.hosts = {node.host},
+            .slots = std::to_string(node.slots),
+            .cpus = node.cpus ? std::to_string(*node.cpus) : "unknown",
+            .gpus = gpu_text(node)};
+    if (!out.empty() && out.back().like(row))
+      out.back().hosts.push_back(node.host);
+    else
+      out.push_back(std::move(row));
+  }
+  return out;
+}
+
+void print_nodes(const Allocation& allocation, Console& console) {
+  std::size_t width = 5;
+  const std::vector<Row> rows = rows_of(allocation);
+  std::vector<std::string> names;
+  for (const Row& row : rows) {
+    names.push_back(compress_hostlist(row.hosts));
+    width = std::max(width, names.back().size());
+  }
+  const auto line = [&](std::string_view count, std::string_view name, std::string_view slots,
+                        std::string_view cpus, std::string_view gpus) {
+    return fmt::format("{:>5}  {:<{}}  {:>7}  {:>7}  {}", count, name, width, slots, cpus, gpus);
+  };
+  console.out(console.tinted_out(line("nodes", "names", "slots", "cpus", "gpus"), Tint::bold));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    console.out(
+        line(std::to_string(rows[i].hosts.size()), names[i], rows[i].slots, rows[i].cpus, rows[i].gpus));
+}
+
+void print(const Allocation& allocation, Console& console) {
+  std::string job = allocation.job_id ? ", job " + *allocation.job_id : "";
+  if (allocation.array_index) job += fmt::format(", array index {}", *allocation.array_index);
+  console.out(fmt::format("scheduler  {}{}", allocation.scheduler, job));
+  const std::string_view no_end =
+      allocation.scheduler == "local" ? "no limit" : "none known (see the evidence)";
+  console.out(fmt::format("end time   {}",
+                          allocation.end_time ? format_utc(*allocation.end_time) : std::string(no_end)));
+  print_nodes(allocation, console);
+  for (const std::string& line : allocation.evidence)
+    console.out(console.tinted_out("evidence   " + line, Tint::dim));
+  for (const std::string& line : allocation.warnings)
+    console.err(console.tinted_err("dlrun: warning: " + line, Tint::yellow));
+}
+
+Result<Allocation> allocation_of(const AllocationOptions& options, const Context& context) {
+  if (!options.file.empty())
+    return allocation_from_json(TRY(parse_json(TRY(read_file(options.file)), options.file)), options.file);
   const SystemCommands commands;
   const SystemClock clock;
   const Surroundings surroundings{context.environment, commands, clock, gpus_of_driver};
-  const Allocation allocation = TRY(find_allocation(surroundings, options.scheduler));
-  if (context.common.json) {
+  return find_allocation(surroundings, options.scheduler);
+}
+
+}  // namespace
+
+Result<int> show_allocation(const AllocationOptions& options, const Context& context) {
+  const Allocation allocation = TRY(allocation_of(options, context));
+  if (context.common.json)
     TRY(context.console.data(to_pretty_text(to_json(allocation))));
-    return 0;
-  }
-  Console& console = context.console;
-  console.out(fmt::format("scheduler  {}{}", allocation.scheduler,
-                          allocation.job_id ? ", job " + *allocation.job_id : ""));
-  console.out(
-      fmt::format("end time   {}", allocation.end_time ? format_utc(*allocation.end_time) : "no limit"));
-  for (const AllocatedNode& node : allocation.nodes)
-    console.out(fmt::format("node       {}: {} slots, {} cpus, GPUs {}", node.host, node.slots,
-                            node.cpus ? std::to_string(*node.cpus) : "unknown",
-                            !node.gpus           ? "unknown"
-                            : node.gpus->empty() ? "none"
-                                                 : join(*node.gpus, ",")));
-  for (const std::string& line : allocation.evidence) console.out("evidence   " + line);
+  else
+    print(allocation, context.console);
   return 0;
 }
 

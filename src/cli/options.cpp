@@ -212,6 +212,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   plan_command->add_flag("--explain", plan.explain, "show every setting and where it came from");
   CLI::App* allocation_command =
       app.add_subcommand("allocation", "show the nodes we may use, and how that is known");
+  allocation_command->add_option("--allocation", allocation.file,
+                                 "show this file: an allocation, or R of Flux");
   allocation_command->add_option("--scheduler", allocation.scheduler, "ask this scheduler only")
       ->type_name("NAME");
   CLI::App* hosts_command = app.add_subcommand("hosts", "expand, compress and count host lists");

@@ -38,7 +38,7 @@ struct PlanOptions {
   bool explain = false;
 };
 struct AllocationOptions {
-  std::string scheduler = "auto";
+  std::string scheduler = "auto", file;  // file: an allocation as JSON, or R of Flux
 };
 // dlrun hosts: the words may be lists; "-" is standard input.
 struct HostsOptions {

@@ -45,37 +45,33 @@ TEST_CASE("an unknown scheduler is refused with the nearest name") {
   CHECK(found.error().text() == "scheduler 'locla' is not known\n  hint: did you mean 'local'?");
 }
 
-TEST_CASE("inside a job of a scheduler that is not supported, this machine is taken only by name") {
+TEST_CASE("inside a job whose nodes cannot be read, this machine is taken only by name") {
   const auto inside = Environment::from_entries({"SLURM_JOB_ID=7"});
   const auto found = found_in(inside, "auto");
   REQUIRE_FALSE(found.has_value());
   CHECK(found.error().kind == ErrorKind::allocation);
-  CHECK(found.error().text() ==
-        "this is a Slurm job (SLURM_JOB_ID=7), and this version cannot read its allocation\n"
-        "  hint: --allocation FILE names its nodes; --scheduler local takes this machine alone");
+  CHECK(found.error().what.find("SLURM_JOB_NODELIST is not set") != std::string::npos);
   CHECK(found_in(inside, "local").has_value());
 }
 
 TEST_CASE("GPUs: the driver's list, less what the environment hides") {
-  CHECK(usable_gpus(kFour, Environment{})->names == kFour.names);
-  CHECK(usable_gpus(kFour, with_devices("3, 1"))->names == std::vector<std::string>{"3", "1"});
-  CHECK(usable_gpus(kFour, with_devices("GPU-8f2c"))->names == std::vector<std::string>{"GPU-8f2c"});
-  CHECK(usable_gpus(kDivided, with_devices("0"))->names == std::vector<std::string>{"0"});
+  CHECK(usable_gpus(kFour, Environment{}).names == kFour.names);
+  CHECK(usable_gpus(kFour, with_devices("3, 1")).names == std::vector<std::string>{"3", "1"});
+  CHECK(usable_gpus(kFour, with_devices("GPU-8f2c")).names == std::vector<std::string>{"GPU-8f2c"});
+  CHECK(usable_gpus(kDivided, with_devices("0")).names == std::vector<std::string>{"0"});
   for (const char* hidden : {"", "-1", "NoDevFiles"})
-    CHECK(usable_gpus(kFour, with_devices(hidden))->names == std::vector<std::string>{});
-  CHECK(usable_gpus(kFour, with_devices("2"))->evidence == "CUDA_VISIBLE_DEVICES=2");
+    CHECK(usable_gpus(kFour, with_devices(hidden)).names == std::vector<std::string>{});
+  CHECK(usable_gpus(kFour, with_devices("2")).evidence == "CUDA_VISIBLE_DEVICES=2");
 }
 
 TEST_CASE("without a driver's word GPUs are unknown, unless the user names them") {
-  CHECK_FALSE(usable_gpus(kUnknown, Environment{})->names.has_value());
-  CHECK(usable_gpus(kUnknown, with_devices("0,1"))->names == std::vector<std::string>{"0", "1"});
+  CHECK_FALSE(usable_gpus(kUnknown, Environment{}).names.has_value());
+  CHECK(usable_gpus(kUnknown, with_devices("0,1")).names == std::vector<std::string>{"0", "1"});
 }
 
-TEST_CASE("a GPU that is not there is an error, not a smaller list") {
-  const auto found = usable_gpus(kFour, with_devices("1,7"));
-  REQUIRE_FALSE(found.has_value());
-  CHECK(found.error().text() ==
-        "CUDA_VISIBLE_DEVICES=1,7 names GPU '7', and this machine has: 0, 1, 2, 3\n"
-        "  hint: unset CUDA_VISIBLE_DEVICES, or name GPUs that nvidia-smi -L lists");
-  CHECK_FALSE(usable_gpus(kFour, with_devices("1,,2")).has_value());
+TEST_CASE("a GPU that is not there hides what follows, as CUDA has it, and is named") {
+  const auto found = usable_gpus(kFour, with_devices("1,7,2"));
+  CHECK(found.names == std::vector<std::string>{"1"});
+  CHECK(found.warning->find("entry 2 ('7') is not one of this machine's 4 GPUs") != std::string::npos);
+  CHECK(usable_gpus(kFour, with_devices("1,,2")).names == std::vector<std::string>{"1"});
 }

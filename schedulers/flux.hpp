@@ -1,0 +1,14 @@
+// Flux's resource set R as an allocation: what the backend asks for, and what --allocation FILE may hold.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "schedulers/scheduler.hpp"
+
+namespace dlrun {
+
+bool is_flux_r(const Json& json);
+Result<Allocation> flux_allocation(const Json& r, std::string_view where);
+
+}  // namespace dlrun

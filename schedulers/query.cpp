@@ -1,0 +1,27 @@
+#include "schedulers/query.hpp"
+
+#include <ctime>
+
+#include "src/base/strings.hpp"
+
+namespace dlrun {
+
+Result<std::string> ask_scheduler(const Surroundings& surroundings, const Argv& argv) {
+  Command command{.argv = argv, .environment = surroundings.environment, .limit = kQueryLimit};
+  command.environment.set("TZ", "UTC0");
+  command.environment.set("LC_ALL", "C");
+  command.environment.unset("SLURM_TIME_FORMAT");
+  const CommandOutput output = TRY(surroundings.commands.run(command));
+  if (output.status.success()) return output.out;
+  const std::string_view said = trim(output.err.empty() ? output.out : output.err);
+  return fail(ErrorKind::allocation, "{} failed: {}", argv.front(), said.substr(0, said.find('\n')));
+}
+
+std::optional<Instant> parse_calendar(const std::string& text, const char* format) {
+  std::tm parts{};
+  const char* end = ::strptime(text.c_str(), format, &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return Instant(std::chrono::seconds(::timegm(&parts)));
+}
+
+}  // namespace dlrun

@@ -1,0 +1,21 @@
+// Questions to a scheduler's own programs: bounded in time, in one language and time zone. A program that is
+// absent, slow or fails is normal; the caller writes the reason into the evidence.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "schedulers/scheduler.hpp"
+
+namespace dlrun {
+
+// How long a scheduler's program may take: a busy controller must not hold up a start.
+inline constexpr Seconds kQueryLimit{5};
+
+// What the program printed; the Error tells why there is nothing. Times are printed in UTC.
+Result<std::string> ask_scheduler(const Surroundings& surroundings, const Argv& argv);
+
+// A calendar time in UTC by strptime's format; nothing where the text is another.
+std::optional<Instant> parse_calendar(const std::string& text, const char* format);
+
+}  // namespace dlrun

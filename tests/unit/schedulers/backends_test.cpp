@@ -1,0 +1,197 @@
+// Every backend in a recorded world: what it reads, what it refuses, and what it says about it.
+#include <doctest/doctest.h>
+
+#include "tests/unit/schedulers/world.hpp"
+
+using namespace dlrun;
+
+namespace {
+
+bool says(const std::vector<std::string>& lines, std::string_view word) {
+  for (const std::string& line : lines)
+    if (line.find(word) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("Slurm: counts and node list") {
+  World world;
+  world.set("SLURM_JOB_NODELIST", "n[1-4]");
+  world.set("SLURM_TASKS_PER_NODE", "2(x3),1");
+  CHECK(text_of(world.find()) == "n1:2 n2:2 n3:2 n4:1");
+  world.set("SLURM_TASKS_PER_NODE", "2(x3)");
+  const std::string error = text_of(world.find());
+  CHECK(error.find("SLURM_JOB_NODELIST=n[1-4]: 4 nodes") != std::string::npos);
+  CHECK(error.find("SLURM_TASKS_PER_NODE=2(x3): counts for 3") != std::string::npos);
+}
+
+TEST_CASE("Slurm: counts that are none are refused with their text") {
+  World world;
+  world.set("SLURM_JOB_NODELIST", "n[1-2]");
+  for (const char* text : {"2(x", "2(x0)", "2(x2),", "x", "-1(x2)", "2(x99999999999)", "2(3)"}) {
+    world.set("SLURM_TASKS_PER_NODE", text);
+    CHECK_MESSAGE(text_of(world.find()).starts_with("error: SLURM_TASKS_PER_NODE"), text);
+  }
+}
+
+TEST_CASE("Slurm: the number of nodes contradicts the list") {
+  World world;
+  world.set("SLURM_JOB_NODELIST", "n[1-2]");
+  world.set("SLURM_JOB_NUM_NODES", "3");
+  CHECK(text_of(world.find()).find("SLURM_JOB_NUM_NODES=3") != std::string::npos);
+}
+
+TEST_CASE("Slurm: in an interactive step the job's nodes count, not the step's") {
+  World world;
+  world.set("SLURM_JOB_NODELIST", "n[19-20]");
+  world.set("SLURM_STEP_NODELIST", "n19");
+  world.set("SLURM_JOB_NUM_NODES", "2");
+  world.set("SLURM_STEP_NUM_NODES", "1");
+  world.set("SLURM_TASKS_PER_NODE", "1");
+  world.set("SLURM_JOB_CPUS_PER_NODE", "4(x2)");
+  const auto found = world.find();
+  CHECK(text_of(found) == "n19:4/4 n20:4/4");
+  CHECK(says(found->evidence, "of the step"));
+}
+
+TEST_CASE("Slurm: NTASKS wins over NTASKS_PER_NODE, with a warning") {
+  World world;
+  world.set("SLURM_NNODES", "1");
+  world.set("SLURMD_NODENAME", "n1");
+  world.set("SLURM_NTASKS", "1");
+  world.set("SLURM_NTASKS_PER_NODE", "2");
+  const auto found = world.find();
+  CHECK(text_of(found) == "n1:1");
+  CHECK(says(found->warnings, "SLURM_NTASKS (1) and SLURM_NTASKS_PER_NODE (2) disagree"));
+}
+
+TEST_CASE("Slurm: GPU variables are those of one node alone") {
+  World world;
+  world.set("SLURM_JOB_ID", "7");
+  world.set("SLURM_JOB_NODELIST", "n[1-2]");
+  world.set("SLURMD_NODENAME", "n2");
+  world.set("SLURM_JOB_GPUS", "0-3");
+  CHECK(text_of(world.find()) == "n1:1 n2:1[0,1,2,3]");
+  world.commands.answer(
+      "scontrol show job -d 7",
+      "JobId=7\n   RunTime=00:00:06 TimeLimit=00:10:00\n"
+      "   StartTime=2026-11-27T20:46:37 EndTime=2026-11-27T20:56:37 Deadline=N/A\n"
+      "     Nodes=n1 CPU_IDs=0 Mem=0 GRES=gpu:2(IDX:0,3)\n     Nodes=n2 CPU_IDs=0 Mem=0 GRES=\n");
+  const auto found = world.find();
+  CHECK(text_of(found) == "n1:1[0,3] n2:1[]");
+  CHECK(format_utc(found->end_time.value()) == "2026-11-27T20:56:37Z");
+}
+
+TEST_CASE("Slurm: an absent or busy controller is a line of evidence") {
+  World world;
+  world.set("SLURM_JOB_ID", "7");
+  world.set("SLURM_JOB_NODELIST", "n1");
+  world.commands.refuse("scontrol", "slurm_load_jobs error: Unable to contact slurm controller");
+  const auto found = world.find();
+  REQUIRE(found.has_value());
+  CHECK_FALSE(found->end_time.has_value());
+  CHECK(says(found->evidence, "Unable to contact slurm controller"));
+}
+
+TEST_CASE("Slurm wins over the PBS variables of its wrapper, and says that it saw them") {
+  World world;
+  world.set("SLURM_JOB_NODELIST", "n1");
+  world.set_file("PBS_NODEFILE", "n9\n");
+  world.set("PBS_JOBID", "7");
+  CHECK(text_of(world.find()) == "n1:1");
+  CHECK(says(world.find()->evidence, "PBS_JOBID=7 too (pbs): not taken"));
+  CHECK(text_of(world.find("pbs")) == "n9:1");
+}
+
+TEST_CASE("PBS: lines are ranks, runs of a host add up, order is that of first sight") {
+  World world;
+  world.set("PBS_JOBID", "3.srv");
+  world.set_file("PBS_NODEFILE", "node10\nnode9\nnode10\nnode9");
+  CHECK(text_of(world.find()) == "node10:2 node9:2");
+  world.set_file("PBS_NODEFILE", "");
+  CHECK(text_of(world.find()).find("the node file is empty") != std::string::npos);
+  world.set_file("PBS_NODEFILE", "n1 n2\n");
+  CHECK(text_of(world.find()).find("PBS_NODEFILE:1") != std::string::npos);
+}
+
+TEST_CASE("PBS: qstat gives CPUs, GPUs and the end; CUDA_VISIBLE_DEVICES names those of the first host") {
+  World world;
+  world.set("PBS_JOBID", "3.srv");
+  world.set_file("PBS_NODEFILE", "x1.a.test\nx1.a.test\nx2.a.test\n");
+  world.commands.answer(
+      "qstat -f -F json 3.srv",
+      R"json({"Jobs":{"3.srv":{"exec_vnode":"(x1:ncpus=2:ngpus=1)+(x1:ncpus=2:ngpus=1)+(x2:ncpus=4)",
+      "stime":"Fri Nov 27 21:03:38 2026","Resource_List":{"walltime":"00:05:00"}}}})json");
+  CHECK(text_of(world.find()) == "x1.a.test:2/4[0,1] x2.a.test:1/4[]");
+  CHECK(format_utc(world.find()->end_time.value()) == "2026-11-27T21:08:38Z");
+  world.set("CUDA_VISIBLE_DEVICES", "GPU-1a,GPU-2b");
+  CHECK(text_of(world.find()) == "x1.a.test:2/4[GPU-1a,GPU-2b] x2.a.test:1/4[]");
+  world.set_file("PBS_NODEFILE", "x1.a.test\nx3.a.test\n");
+  CHECK(text_of(world.find()).find("node file and its exec_vnode disagree") != std::string::npos);
+}
+
+TEST_CASE("PBS: a qstat that is Slurm's wrapper leaves GPUs and end unknown") {
+  World world;
+  world.set("PBS_JOBID", "3");
+  world.set_file("PBS_NODEFILE", "n1\n");
+  world.commands.answer("qstat", "Usage: qstat [-f]\n");
+  CHECK(text_of(world.find()) == "n1:1");
+  CHECK(says(world.find()->evidence, "GPUs and end unknown"));
+}
+
+TEST_CASE("Torque: GPUs from its GPU file") {
+  World world;
+  world.set_file("PBS_NODEFILE", "n1\nn1\nn2\nn2\n");
+  world.set("PBS_NUM_PPN", "2");
+  world.set_file("PBS_GPUFILE", "n1-gpu1\nn2-gpu0\nn2-gpu1\n");
+  CHECK(text_of(world.find()) == "n1:2[1] n2:2[0,1]");
+  world.set("PBS_NP", "5");
+  CHECK(text_of(world.find()).find("PBS_NP=5") != std::string::npos);
+}
+
+TEST_CASE("Grid Engine: a line without a count is named and left out") {
+  World world;
+  world.set_file("PE_HOSTFILE", "node01\n\nnode02 4 all.q@node02 UNDEFINED\nnode03 2 q 0,0:0,1\n");
+  const auto found = world.find();
+  CHECK(text_of(found) == "node02:4 node03:2");
+  CHECK(says(found->warnings, "PE_HOSTFILE:1: node node01"));
+  world.set("NSLOTS", "7");
+  CHECK(text_of(world.find()).find("NSLOTS=7") != std::string::npos);
+}
+
+TEST_CASE("LSF: pairs, host file, launch node, contradiction") {
+  World world;
+  world.set("LSB_MCPU_HOSTS", "hostA 2 hostB 3");
+  CHECK(text_of(world.find()) == "hostA:2 hostB:3");
+  world.set_file("LSB_DJOB_HOSTFILE", "hostA\nhostA\nhostB\n");
+  CHECK(text_of(world.find()).find("LSB_MCPU_HOSTS=hostA 2 hostB 3: hostA:2 hostB:3") != std::string::npos);
+  world.environment.unset("LSB_MCPU_HOSTS");
+  world.set_file("LSB_DJOB_HOSTFILE", "batch5\nd05n01\nd05n01\nd05n02\nd05n02\n");
+  CHECK(text_of(world.find()) == "d05n01:2 d05n02:2");
+  CHECK(says(world.find()->evidence, "launch node batch5"));
+}
+
+TEST_CASE("Flux: R") {
+  World world;
+  world.set("FLUX_JOB_ID", "f1");
+  world.commands.answer(
+      "flux job info f1 R",
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-7","gpu":"0-1"}},
+      {"rank":"2","children":{"core":"0-3"}}],"nodelist":["n[1-2]","m5"],"expiration":1795813422.0}})");
+  CHECK(text_of(world.find()) == "n1:8/8[0,1] n2:8/8[0,1] m5:4/4[]");
+  CHECK(world.find()->end_time.has_value());
+  world.commands.answer("flux job info f1 R", R"({"execution":{"R_lite":[],"nodelist":["n1"]}})");
+  CHECK(text_of(world.find()).find("n1 has no entry") != std::string::npos);
+  world.commands.answer("flux job info f1 R", "{}");
+  CHECK(text_of(world.find()).starts_with("error: flux job info f1 R"));
+}
+
+TEST_CASE("OAR and Cobalt: repeated names") {
+  World world;
+  world.set_file("OAR_NODEFILE", "nodeA\nnodeA\nnodeB\n");
+  CHECK(text_of(world.find()) == "nodeA:2 nodeB:1");
+  World other;
+  other.set_file("COBALT_NODEFILE", "nodeA\n");
+  CHECK(other.find()->scheduler == "cobalt");
+}
