@@ -46,6 +46,7 @@ Result<job::Request> request_of(const JobOptions& options, const Environment& en
   add(options.cpus_per_task, "resources.cpus-per-task", "--cpus-per-task", Override::Reading::text);
   add(options.mpi, "launch.mpi", "--mpi", Override::Reading::text);
   add(options.via, "launch.via", "--via", Override::Reading::text);
+  add(options.retries, "launch.retries", "--retries", Override::Reading::text);
   if (options.no_bind) add("false", "launch.bind", "--no-bind", Override::Reading::yaml);
   if (!options.allocation_file.empty()) request.allocation_file = options.allocation_file;
   if (!options.framework_dir.empty()) request.framework_dir = options.framework_dir;

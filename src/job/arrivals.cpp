@@ -25,13 +25,19 @@ void Arrivals::give_up(const std::string& why) {
           Error{.kind = ErrorKind::unavailable, .what = why, .where = {}, .hint = {}, .also = {}});
 }
 
+std::vector<std::string> Arrivals::missing_hosts() const {
+  std::vector<std::string> out;
+  for (const auto& [index, why] : missing_)
+    out.push_back(plan_.nodes.at(static_cast<std::size_t>(index)).host.get());
+  return out;
+}
+
 std::optional<Error> Arrivals::error() const {
   if (missing_.empty()) return std::nullopt;
-  std::vector<std::string> hosts;
+  const std::vector<std::string> hosts = missing_hosts();
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // in the order of the nodes
   for (const auto& [index, why] : missing_) {
     const std::string host = plan_.nodes.at(static_cast<std::size_t>(index)).host.get();
-    hosts.push_back(host);
     auto same =
         std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == why.what; });
     if (same == reasons.end()) same = reasons.insert(reasons.end(), {why.what, {}});

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "src/base/result.hpp"
 #include "src/plan/plan.hpp"
@@ -28,6 +29,7 @@ class Arrivals {
   // "3 of 16 nodes cannot be reached by ssh: n03, n07, n11", with each one's reason; equal reasons once. The
   // kind and the hint are the first one's.
   std::optional<Error> error() const;
+  std::vector<std::string> missing_hosts() const;
 
  private:
   const plan::Plan& plan_;

@@ -56,8 +56,10 @@ class Head {
     TRY(loop_.run());
     parts_.status.while_waiting({});
     end_leftovers();
-    if (!outcome_.interrupted_by)
-      if (auto error = arrivals_.error()) return fail(std::move(*error));
+    if (!outcome_.interrupted_by && !arrivals_.all_here()) {
+      outcome_.unreachable = arrivals_.error();
+      outcome_.bad_hosts = arrivals_.missing_hosts();
+    }
     agent::remove_mpi_leftovers(plan_);  // of an agent that was killed before it could
     return conclude();
   }
@@ -336,6 +338,7 @@ class Head {
   }
 
   void blame_node(Agent& agent, int code, const std::string& reason) {
+    if (code == to_int(ExitCode::lost)) outcome_.bad_hosts.push_back(host_of(agent));
     parts_.events.add(
         {{"event", "node_failed"}, {"host", host_of(agent)}, {"code", code}, {"reason", reason}});
     if (!outcome_.culprit && !outcome_.interrupted_by)

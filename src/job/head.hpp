@@ -21,8 +21,8 @@ struct HeadParts {
   const Environment& environment;  // of the job, for the agents on other nodes
 };
 
-// Runs one attempt of the plan. An Error where not every node got an agent: no rank has been started then.
-// Anything later is in the Outcome.
+// Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not
+// every node got an agent, is in the Outcome.
 Result<Outcome> run_attempt(const plan::Plan& plan, HeadParts parts);
 
 }  // namespace dlrun::job

@@ -9,6 +9,7 @@
 
 #include "src/base/clock.hpp"
 #include "src/base/json.hpp"
+#include "src/base/result.hpp"
 #include "src/base/types.hpp"
 #include "src/process/exit_status.hpp"
 
@@ -45,7 +46,9 @@ struct TimeLedger {
 
 struct Outcome {
   int exit_code = 0;
-  std::optional<std::string> error;  // it ended before its ranks were watched: no agent, a failed check
+  std::optional<std::string> error;    // it ended before its ranks were watched: no agent, a failed check
+  std::optional<Error> unreachable;    // not every node got an agent: no rank was started
+  std::vector<std::string> bad_hosts;  // nodes that were lost or not reached
   std::optional<Culprit> culprit;
   std::optional<int> interrupted_by;  // a signal that asked the run to stop
   std::vector<RankResult> ranks;      // by rank

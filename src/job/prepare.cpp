@@ -82,7 +82,7 @@ Result<Prepared> prepare(const Request& request, Instant now) {
   job.allocation = TRY(allocation_of(request));
   job.adapter = TRY(
       plan::find_adapter(adapters_of(request), job.spec.framework, plan::place_of(job.spec, "framework")));
-  plan::PlanInput input;
+  plan::PlanInput& input = job.input;
   input.spec = job.spec;
   input.allocation = job.allocation;
   input.adapter = job.adapter;

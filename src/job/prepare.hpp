@@ -13,6 +13,7 @@
 #include "src/plan/adapter.hpp"
 #include "src/plan/job_spec.hpp"
 #include "src/plan/load_job.hpp"
+#include "src/plan/make_plan.hpp"
 #include "src/plan/plan.hpp"
 
 namespace dlrun::job {
@@ -33,6 +34,7 @@ struct Prepared {
   plan::JobSpec spec;
   Allocation allocation;
   plan::Adapter adapter;
+  plan::PlanInput input;  // what the plan was made of: a further attempt changes it
   plan::Plan plan;
 };
 

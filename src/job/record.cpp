@@ -56,6 +56,7 @@ Json culprit_json(const Culprit& culprit) {
 
 std::string reason_of(const Outcome& outcome) {
   if (outcome.error) return *outcome.error;
+  if (outcome.unreachable) return outcome.unreachable->text();
   if (outcome.culprit) return outcome.culprit->text();
   if (outcome.exit_code == to_int(ExitCode::again))
     return "stopped with a sound checkpoint: run the same command again to go on";
@@ -76,23 +77,27 @@ Json provenance(const Prepared& job, const Environment& environment) {
           {"git", git_state(job.plan.working_directory, environment)}};
 }
 
-Json make_record(const Prepared& job, const Outcome& outcome, const RunTimes& times, Json provenance) {
+Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
   const TimeLedger& time = outcome.time;
   const Json ledger{{"start", time.start.count()},
                     {"ranks", time.ranks.count()},
                     {"checkpoint", time.checkpoint.count()},
                     {"finish", time.finish.count()},
                     {"total", time.total.count()}};
-  Json attempt{
-      {"attempt", job.plan.attempt},
+  return {
+      {"attempt", plan.attempt},
       {"exit_code", outcome.exit_code},
       {"reason", reason_of(outcome)},
       {"culprit", outcome.culprit ? culprit_json(*outcome.culprit) : Json(nullptr)},
       {"interrupted_by", outcome.interrupted_by ? Json(signal_text(*outcome.interrupted_by)) : Json(nullptr)},
-      {"ranks", ranks_json(job.plan, outcome)},
+      {"ranks", ranks_json(plan, outcome)},
       {"processes_ended_behind_ranks", outcome.strays},
       {"nodes_not_verified_clean", outcome.agents_unverified},
       {"seconds", ledger}};
+}
+
+Json make_record(const Prepared& job, const Outcome& outcome, const RunTimes& times, Json attempts,
+                 Json provenance) {
   return {{"schema", "dlrun.record/1"},
           {"name", job.plan.name},
           {"job_id", job.plan.job_id},
@@ -106,7 +111,7 @@ Json make_record(const Prepared& job, const Outcome& outcome, const RunTimes& ti
           {"reason", reason_of(outcome)},
           {"result", outcome.result},
           {"last_progress", outcome.last_progress},
-          {"attempts", Json::array({std::move(attempt)})},
+          {"attempts", std::move(attempts)},
           {"provenance", std::move(provenance)}};
 }
 

@@ -15,7 +15,11 @@ struct RunTimes {
 // folder, GPUs. Asked for while the ranks run, since git may take its time.
 Json provenance(const Prepared& job, const Environment& environment);
 
-Json make_record(const Prepared& job, const Outcome& outcome, const RunTimes& times, Json provenance);
+// One attempt of a run: its plan and how it ended.
+Json attempt_record(const plan::Plan& plan, const Outcome& outcome);
+// `outcome` is the last attempt's, `attempts` a list of attempt_record().
+Json make_record(const Prepared& job, const Outcome& outcome, const RunTimes& times, Json attempts,
+                 Json provenance);
 
 // One sentence about the end: "done", "worker 1 (rank 1) on c1: exit code 3", "stopped with a checkpoint:
 // ...".

@@ -39,12 +39,10 @@ Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& data, co
   return {};
 }
 
-Result<void> write_run_directory(const Prepared& job, const fs::path& data) {
+namespace {
+
+Result<void> write_plan(const Prepared& job, const fs::path& data) {
   const fs::path directory = job.plan.run_directory;
-  TRY(make_new(directory));
-  TRY(make_directories(directory / "logs", Access::shared));
-  TRY(replace_file(directory / "spec.json", to_pretty_text(plan::to_json(job.spec)), Durability::none));
-  TRY(replace_file(directory / "allocation.json", to_pretty_text(to_json(job.allocation)), Durability::none));
   TRY(replace_file(directory / "plan.json", to_pretty_text(plan::to_json(job.plan)), Durability::none));
   TRY(write_node_scripts(job.plan, data, directory / "nodes"));
   for (const auto& [name, content] : job.plan.files) {
@@ -53,6 +51,33 @@ Result<void> write_run_directory(const Prepared& job, const fs::path& data) {
     TRY(replace_file(file, content, Durability::none));
   }
   return {};
+}
+
+Result<void> move(const fs::path& from, const fs::path& to) {
+  std::error_code problem;
+  fs::rename(from, to, problem);
+  if (problem)
+    return fail(ErrorKind::io, "cannot move {} to {}: {}", from.string(), to.string(), problem.message());
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_run_directory(const Prepared& job, const fs::path& data) {
+  const fs::path directory = job.plan.run_directory;
+  TRY(make_new(directory));
+  TRY(make_directories(directory / "logs", Access::shared));
+  TRY(replace_file(directory / "spec.json", to_pretty_text(plan::to_json(job.spec)), Durability::none));
+  TRY(replace_file(directory / "allocation.json", to_pretty_text(to_json(job.allocation)), Durability::none));
+  return write_plan(job, data);
+}
+
+Result<void> write_further_attempt(const Prepared& job, const fs::path& data) {
+  const fs::path directory = job.plan.run_directory;
+  const fs::path before = directory / "attempts" / std::to_string(job.plan.attempt - 1);
+  TRY(make_directories(before, Access::shared));
+  for (const char* name : {"plan.json", "nodes"}) TRY(move(directory / name, before / name));
+  return write_plan(job, data);
 }
 
 }  // namespace dlrun::job

@@ -8,6 +8,9 @@ namespace dlrun::job {
 
 // Makes it and writes spec.json, allocation.json, plan.json, nodes/*.sh, logs/ and the adapter's files.
 // `data` is the installed data folder, which has the templates.
+// The plan, scripts and files of a further attempt in the run directory that is there; what the attempt
+// before it had goes to attempts/N.
+Result<void> write_further_attempt(const Prepared& job, const std::filesystem::path& data);
 Result<void> write_run_directory(const Prepared& job, const std::filesystem::path& data);
 
 // The node scripts alone, below `folder`, for `dlrun plan --scripts`.

@@ -4,6 +4,7 @@
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/job/attempts.hpp"
 #include "src/job/event_log.hpp"
 #include "src/job/head.hpp"
 #include "src/job/record.hpp"
@@ -52,7 +53,10 @@ Result<Outcome> run_planned(const plan::Plan& plan, std::unique_ptr<launch::Laun
                             const Surroundings& around) {
   TRY(run_checks(plan, around.request.environment));
   EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock));
-  events.add({{"event", "planned"}, {"ranks", plan.world_size()}, {"nodes", plan.nodes.size()}});
+  events.add({{"event", "planned"},
+              {"attempt", plan.attempt},
+              {"ranks", plan.world_size()},
+              {"nodes", plan.nodes.size()}});
   Outcome outcome =
       TRY(run_attempt(plan, {std::move(launcher), events, around.status, around.request.environment}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
@@ -68,25 +72,69 @@ Outcome outcome_of(const Error& error) {
   return outcome;
 }
 
+launch::LaunchSettings launch_settings(const Prepared& job, const Request& request) {
+  return {.via = job.spec.launch.via,
+          .scheduler = job.allocation.scheduler,
+          .fan_out = job.spec.launch.fan_out,
+          .patience = job.spec.launch.start_timeout,
+          .environment = request.environment};
+}
+
+// Plans the job again for one more attempt, on good nodes.
+Result<void> plan_again(Prepared& job, const Attempts& attempts, const Surroundings& around) {
+  job.input.allocation = TRY(attempts.without_bad_nodes(job.allocation));
+  job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
+  ++job.input.attempt;
+  job.plan = TRY(plan::make_plan(job.input));
+  return write_further_attempt(job, around.request.installation.data);
+}
+
+struct Ran {
+  Result<Outcome> last;
+  Json attempts = Json::array();
+};
+
+// Attempt after attempt, until one ends well or another is not worth it.
+Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, const Surroundings& around) {
+  Attempts attempts(job.spec.launch.retries, job.plan.nodes.size());
+  Ran out{.last = run_planned(job.plan, std::move(launcher), around)};
+  for (;;) {
+    const Outcome outcome = out.last ? *out.last : outcome_of(out.last.error());
+    out.attempts.push_back(attempt_record(job.plan, outcome));
+    if (!out.last || !attempts.worth_another(outcome)) return out;
+    around.status.note(reason_of(outcome));
+    if (auto planned = plan_again(job, attempts, around); !planned) {
+      around.status.note(planned.error().text());
+      return out;
+    }
+    around.status.note(fmt::format(
+        "attempt {} of {}{}", job.plan.attempt, job.spec.launch.retries + 1,
+        attempts.bad_nodes().empty()
+            ? ""
+            : " without " +
+                  join(std::vector(attempts.bad_nodes().begin(), attempts.bad_nodes().end()), ", ")));
+    around.status.planned(job.plan);
+    auto next = launch::choose_launcher(job.plan, launch_settings(job, around.request));
+    out.last = next ? run_planned(job.plan, std::move(*next), around) : fail(std::move(next).error());
+  }
+}
+
 }  // namespace
 
 Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus& status) {
   const Instant began = clock.now();
-  const Prepared job = TRY(prepare(request, began));
-  auto launcher = TRY(launch::choose_launcher(job.plan, {.via = job.spec.launch.via,
-                                                         .scheduler = job.allocation.scheduler,
-                                                         .fan_out = job.spec.launch.fan_out,
-                                                         .patience = job.spec.launch.start_timeout,
-                                                         .environment = request.environment}));
+  Prepared job = TRY(prepare(request, began));
+  auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, request)));
   TRY(write_run_directory(job, request.installation.data));
   status.planned(job.plan);
-  const Result<Outcome> ran = run_planned(job.plan, std::move(launcher), {request, clock, status});
-  RunReport report{.outcome = ran ? *ran : outcome_of(ran.error()), .record = {}};
-  report.record =
-      make_record(job, report.outcome, {began, clock.now()}, provenance(job, request.environment));
+  Ran ran = run_attempts(job, std::move(launcher), {request, clock, status});
+  RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
+  report.record = make_record(job, report.outcome, {began, clock.now()}, std::move(ran.attempts),
+                              provenance(job, request.environment));
   const auto written = replace_file(job.plan.run_directory + "/record.json", to_pretty_text(report.record),
                                     Durability::synced);
-  if (!ran) return fail(ran.error());
+  if (!ran.last) return fail(ran.last.error());
+  if (report.outcome.unreachable) return fail(*report.outcome.unreachable);
   // A verdict is worth more than the news that it could not be written down.
   if (!written && report.outcome.exit_code == 0) return fail(written.error());
   if (!written) status.note(written.error().text());

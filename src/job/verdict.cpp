@@ -7,6 +7,7 @@
 namespace dlrun::job {
 
 int exit_code_of(const Outcome& outcome) {
+  if (outcome.unreachable) return to_int(exit_code(outcome.unreachable->kind));
   if (outcome.culprit) return outcome.culprit->code;
   const int again = to_int(ExitCode::again);
   const auto ended_with = [](int code) {

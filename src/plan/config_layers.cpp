@@ -59,6 +59,7 @@ Node default_layer() {
                                       {"start-timeout", duration(spec.launch.start_timeout)},
                                       {"grace", duration(spec.launch.grace)},
                                       {"lost-after", duration(spec.launch.lost_after)},
+                                      {"retries", text(std::to_string(spec.launch.retries))},
                                       {"mpi", text(spec.launch.mpi)},
                                       {"bind", text(spec.launch.bind ? "true" : "false")}})},
                   {"checkpoint", section({{"every", text(spec.checkpoint.every)},

@@ -60,6 +60,7 @@ Json to_json(const JobSpec& spec) {
             {"start-timeout", spec.launch.start_timeout.count()},
             {"grace", spec.launch.grace.count()},
             {"lost-after", spec.launch.lost_after.count()},
+            {"retries", spec.launch.retries},
             {"mpi", spec.launch.mpi},
             {"bind", spec.launch.bind}}},
           {"checkpoint",

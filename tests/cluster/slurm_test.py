@@ -12,13 +12,13 @@ class Slurm(support.Case):
         return self.run_on("salloc", "-Q", f"-N{nodes}", *flags, *words)
 
     def test_ranks_run_on_every_node(self):
-        code, out, err = self.salloc(DLRUN, "--allocation", self.allocation(), "--run-dir", "run", "--tasks-per-node", "2",
+        code, out, err = self.salloc(DLRUN, "--run-dir", "run", "--tasks-per-node", "2",
                                      "--framework", "plain", "--", "sh", "-c", "echo $(hostname) $DLRUN_RANK")
         self.assertEqual(code, 0, err)
         self.assertEqual(sorted(out.splitlines()), [f"[worker {r} n{r // 2 + 1}] n{r // 2 + 1} {r}" for r in range(8)])
 
     def test_an_open_mpi_world_over_all_nodes(self):
-        code, out, err = self.salloc(DLRUN, "--allocation", self.allocation(), "--tasks-per-node", "2", "--framework", "mpi", "--",
+        code, out, err = self.salloc(DLRUN, "--tasks-per-node", "2", "--framework", "mpi", "--",
                                      MPI + "openmpi")
         self.assertEqual(code, 0, err)
         for rank in range(8):
@@ -26,15 +26,10 @@ class Slurm(support.Case):
 
     def test_the_jobs_environment_counts_on_every_node_whatever_its_bytes(self):
         script = self.write("rank.sh", '#!/bin/bash\nprintf "%s|%s|%s\\n" "$SLURMD_NODENAME" "$(od -An -tx1 <<<"$ODD" | tr -d " \\n")" "${SLURM_PROCID-none}"\n')
-        self.write("job.sh", f"#!/bin/bash\nexport ODD=$'\\xff\\n x'\nexec {DLRUN} --allocation {self.allocation()} --quiet --framework plain -- {script}\n")
+        self.write("job.sh", f"#!/bin/bash\nexport ODD=$'\\xff\\n x'\nexec {DLRUN} --quiet --framework plain -- {script}\n")
         code, out, err = self.salloc("./job.sh")
         self.assertEqual(code, 0, err)
         self.assertEqual(sorted(out.splitlines()), [f"[worker {i} n{i + 1}] n{i + 1}|ff0a20780a|none" for i in range(4)])
-
-    def allocation(self):
-        import json
-        return self.write("a.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "slurm",
-                                                "nodes": [{"host": f"n{i + 1}", "slots": 2, "cpus": 16} for i in range(4)]}))
 
 
 if __name__ == "__main__":

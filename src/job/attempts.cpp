@@ -1,0 +1,46 @@
+#include "src/job/attempts.hpp"
+
+#include "src/base/exit_code.hpp"
+#include "src/base/strings.hpp"
+
+namespace dlrun::job {
+namespace {
+
+// Faults of the job or of its folders are the same on every node.
+bool is_of_the_job(int code) {
+  for (const ExitCode own : {ExitCode::usage, ExitCode::input, ExitCode::allocation, ExitCode::io,
+                             ExitCode::internal, ExitCode::again})
+    if (code == to_int(own)) return true;
+  return false;
+}
+
+}  // namespace
+
+bool Attempts::worth_another(const Outcome& outcome) {
+  if (left_ == 0 || outcome.exit_code == 0 || outcome.interrupted_by) return false;
+  for (const std::string& host : outcome.bad_hosts) bad_.insert(host);
+  const bool node_failed = !outcome.bad_hosts.empty();
+  if (!node_failed && (!outcome.culprit || is_of_the_job(outcome.exit_code))) return false;
+  const std::string host = outcome.culprit ? outcome.culprit->host : std::string();
+  if (!node_failed && !host.empty() && host == last_culprit_) bad_.insert(host);
+  last_culprit_ = host;
+  --left_;
+  return true;
+}
+
+Result<Allocation> Attempts::without_bad_nodes(const Allocation& allocation) const {
+  Allocation out = allocation;
+  std::erase_if(out.nodes, [&](const AllocatedNode& node) { return bad_.contains(node.host.get()); });
+  if (out.nodes.size() >= nodes_) return out;
+  return fail(
+      Error{.kind = ErrorKind::lost,
+            .what = fmt::format(
+                "there is no spare node for another attempt: the run needs {}, and without {} the allocation "
+                "has {}",
+                nodes_, join(std::vector(bad_.begin(), bad_.end()), ", "), out.nodes.size()),
+            .where = {},
+            .hint = "ask the scheduler for one node more than the job's resources.nodes",
+            .also = {}});
+}
+
+}  // namespace dlrun::job
