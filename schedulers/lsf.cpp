@@ -62,7 +62,7 @@ bool is_launch_node(const AllocatedNode& node) {
 // compared.
 std::string drop_launch_node(std::vector<AllocatedNode>& nodes) {
   if (nodes.size() < 2 || !is_launch_node(nodes.front())) return {};
-  const std::string name = nodes.front().host.get();
+  std::string name = nodes.front().host.get();
   nodes.erase(nodes.begin());
   return name;
 }

@@ -55,11 +55,12 @@ std::vector<WordLine> word_lines(std::string_view text) {
   return out;
 }
 
-Error unreadable(std::string what, std::string_view where, std::string hint) {
+Error unreadable(std::string what, std::string_view where, std::string_view hint) {
   return Error{.kind = ErrorKind::allocation,
                .what = std::move(what),
                .where = std::string(where),
-               .hint = hint.empty() ? "--allocation FILE or --hostfile FILE names the nodes by hand" : hint};
+               .hint = std::string(
+                   hint.empty() ? "--allocation FILE or --hostfile FILE names the nodes by hand" : hint)};
 }
 
 Error conflict(std::string_view what, std::string_view first, std::string_view second) {

@@ -44,7 +44,7 @@ Result<std::vector<AllocatedNode>> group_nodes(const std::vector<AllocatedNode>&
 Result<std::vector<int>> expand_counts(std::string_view text, std::string_view where);
 
 // An allocation Error about a text in a file or variable.
-Error unreadable(std::string what, std::string_view where, std::string hint = {});
+Error unreadable(std::string what, std::string_view where, std::string_view hint = {});
 // Two sources that must agree and do not; shows both.
 Error conflict(std::string_view what, std::string_view first, std::string_view second);
 // Turns an Error of a parser into one about the allocation, with its place.
