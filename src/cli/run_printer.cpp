@@ -39,6 +39,7 @@ std::string result_text(const Json& result) {
 }
 
 void RunPrinter::planned(const plan::Plan& plan) {
+  hosts_.clear();  // of an attempt before
   for (const plan::NodePlan& node : plan.nodes) hosts_.push_back(node.host.get());
   console_.detail(fmt::format("dlrun: {} ranks on {} node{}, MPI by {}, run directory {}", plan.ranks.size(),
                               plan.nodes.size(), plan.nodes.size() == 1 ? "" : "s", plan::to_text(plan.mpi),

@@ -2,6 +2,7 @@
 """Plans of several nodes, each played by an agent on this machine (--via local): labels, shapes, MPI worlds, failures."""
 import json
 import os
+import signal
 
 import support
 
@@ -37,6 +38,33 @@ class Nodes(support.Case):
         self.assertEqual(code, 9)
         self.assertIn("worker 4 (rank 4) on a3: exit code 9", err)
         self.none_left()
+
+    def test_a_lost_node_is_replaced_by_a_spare(self):
+        script = 'if [ $DLRUN_ATTEMPT = 1 ]; then echo running; sleep 1000; fi; echo attempt $DLRUN_ATTEMPT on $DLRUN_NODE'
+        process = self.start("--allocation", "three.json", "--via", "local", "--nodes", "2", "--retries", "2", "--run-dir", "run",
+                             "--framework", "plain", "--", "sh", "-c", script)
+        support.wait_until(lambda: self.exists("run/events.jsonl") and
+                           sum(event["event"] == "started" for event in self.events()) == 2, "both ranks run")
+        rank = next(event["pid"] for event in self.events() if event["event"] == "started" and event["host"] == "a1")
+        with open(f"/proc/{rank}/stat") as file:
+            agent = int(file.read().rpartition(")")[2].split()[1])
+        os.kill(agent, signal.SIGKILL)
+        out, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("attempt 2 of 3 without a1", err)
+        self.assertEqual(sorted(out.splitlines())[-2:], ["[worker 1 a2] running", "[worker 1 a3] attempt 2 on 1"])
+        record = self.record()
+        self.assertEqual([attempt["exit_code"] for attempt in record["attempts"]], [71, 0])
+        self.assertEqual([rank["host"] for rank in record["attempts"][1]["ranks"]], ["a2", "a3"])
+        self.assertTrue(self.exists("run/attempts/1/plan.json"))
+        self.none_left()
+
+    def test_without_a_spare_it_stops(self):
+        code, _, err = self.many("--retries", "3", "--framework", "plain", "--", "sh", "-c", "[ $DLRUN_RANK = 2 ] && exit 3; sleep 1000")
+        self.assertEqual(code, 3, err)
+        # Tried again once on the same nodes; then the node is not trusted any more, and there is no other.
+        self.assertEqual(len(self.record()["attempts"]), 2)
+        self.assertIn("there is no spare node for another attempt: the run needs 3, and without a2 the allocation has 2", err)
 
     def test_a_way_that_is_none_is_refused(self):
         code, _, err = self.dlrun("--allocation", "three.json", "--via", "loca", "--framework", "plain", "--", "true")
