@@ -37,7 +37,7 @@ class Training(support.Case):
                 process = self.train(mpi + "-run", "--set", f"checkpoint.dir={mpi}")
                 out, err = process.communicate()
                 self.assertEqual(process.returncode, 0, err)
-                self.assertEqual(self.record(f"{mpi}-run")["last_progress"]["step"], 20)
+                self.assertEqual(self.record(f"{mpi}-run")["result"]["steps"], 20)
                 self.nothing_left()
 
     def test_a_node_that_dies_is_replaced_and_the_training_carries_on(self):
@@ -54,7 +54,7 @@ class Training(support.Case):
         record = self.record()
         self.assertEqual([attempt["exit_code"] for attempt in record["attempts"]], [71, 0])
         self.assertEqual([rank["host"] for rank in record["attempts"][1]["ranks"]], ["n1", "n3"])
-        self.assertEqual(record["last_progress"]["step"], 80)
+        self.assertEqual(record["result"]["steps"], 80)
         self.cluster.boot("n2")
         self.cluster.wait_idle()
 
