@@ -123,8 +123,11 @@ class LineReader {
   }
 
   Error no_count(std::string_view element, std::size_t column) {
-    return error(column, fmt::format("host {} has no count, and other hosts of the list have one", element),
-                 fmt::format("write it as {}:1", element));
+    return error(
+        column, fmt::format("host {} has no count, and other hosts of the list have one", element),
+        fmt::format(is_address(element) && element.find(':') != std::string_view::npos ? "write it as [{}]:1"
+                                                                                       : "write it as {}:1",
+                    element));
   }
 
   // Where ":COUNT" begins; an address has colons of its own.
@@ -161,11 +164,11 @@ class LineReader {
   Result<int> count(std::string_view text, std::size_t column) {
     const auto value = parse_integer(text, 1, kMostSlots);
     if (!value)
-      return fail(error(column,
-                        text.empty()
-                            ? std::string("a count is missing here")
-                            : fmt::format("'{}' is no count of slots from 1 to {}", text, kMostSlots),
-                        "leave out a host that must not be used"));
+      return fail(
+          error(column,
+                text.empty() ? std::string("a count is missing here")
+                             : fmt::format("'{}' is no count of slots from 1 to {}", text, kMostSlots),
+                text.empty() ? "write it as HOST:4 or slots=4" : "leave out a host that must not be used"));
     return static_cast<int>(*value);
   }
 
@@ -179,7 +182,8 @@ class LineReader {
     if (option_of(word.text))
       return fail(error(word.column, fmt::format("option '{}' has no value", word.text),
                         fmt::format("write it as {}=4", word.text)));
-    std::string hint = "one host a line, as HOST, HOST:COUNT or HOST slots=COUNT";
+    std::string hint = out_.source == "--hosts" ? "separate hosts by commas: a:2,b:2"
+                                                : "one host a line, as HOST, HOST:COUNT or HOST slots=COUNT";
     if (next_ == 1 && is_address(words_[0].text))
       hint = "a file like /etc/hosts is no host file: keep one name a line";
     return fail(error(word.column, fmt::format("'{}' is neither an option nor a count", word.text), hint));

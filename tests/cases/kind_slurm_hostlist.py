@@ -19,7 +19,7 @@ def check(case, dlrun):
     done = hosts(dlrun, "expand", "--", case["input"])
     if "error" in expect:
         said = done.stderr.splitlines()
-        return "" if done.returncode == 64 and any(line.strip() == "^" for line in said) else f"not refused: {done}"
+        return "" if done.returncode == 65 and any(line.strip() == "^" for line in said) else f"not refused: {done}"
     if done.returncode != 0:
         return done.stderr
     names = done.stdout.splitlines()

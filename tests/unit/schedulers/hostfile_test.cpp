@@ -49,9 +49,9 @@ TEST_CASE("the dialects") {
 
 TEST_CASE("addresses are whole names") {
   CHECK(file("10.0.0.1 slots=4\n10.0.0.2 slots=4\n") == "10.0.0.1:4 10.0.0.2:4");
-  CHECK(words("[fe80::1]:2,fe80::2") ==
-        "error: host fe80::2 has no count, and other hosts of the list have one\n"
-        "  in: --hosts, column 13\n  hint: write it as fe80::2:1");
+  CHECK(words("[fe80::1]:2,[fe80::2]:3") == "fe80::1:2 fe80::2:3");
+  CHECK(words("fe80::1,fe80::2") == "fe80::1:1 fe80::2:1");
+  CHECK(has(words("[fe80::1]:2,fe80::2"), "write it as [fe80::2]:1"));
 }
 
 TEST_CASE("every spelling of a limit") {
