@@ -20,9 +20,11 @@ void note_others(const std::vector<std::unique_ptr<Scheduler>>& schedulers, cons
 
 }  // namespace
 
-// Slurm first: its wrappers set the variables of PBS as well. Torque before PBS, whose variables it shares.
+// A host file is named explicitly, so it wins. Slurm first of the others: its wrappers set the variables of
+// PBS as well. Torque before PBS, whose variables it shares.
 std::vector<std::unique_ptr<Scheduler>> all_schedulers() {
   std::vector<std::unique_ptr<Scheduler>> out;
+  out.push_back(make_hostfile_scheduler());
   out.push_back(make_slurm_scheduler());
   out.push_back(make_torque_scheduler());
   out.push_back(make_pbs_scheduler());
@@ -38,6 +40,13 @@ std::vector<std::unique_ptr<Scheduler>> all_schedulers() {
 Result<Allocation> find_allocation(const Surroundings& surroundings, std::string_view wanted) {
   std::vector<std::string> names{"auto"};
   const auto schedulers = all_schedulers();
+  if (const std::string named = schedulers.front()->inside(surroundings);
+      !named.empty() && wanted != "auto" && wanted != schedulers.front()->name())
+    return fail(
+        Error{.kind = ErrorKind::usage,
+              .what = fmt::format("--scheduler {} and {} both say where the nodes come from", wanted, named),
+              .where = {},
+              .hint = "give one of them"});
   for (const auto& scheduler : schedulers) {
     const std::string why = scheduler->inside(surroundings);
     if (wanted == scheduler->name() || (wanted == "auto" && !why.empty())) {

@@ -14,19 +14,27 @@
 
 #include "schedulers/allocation.hpp"
 #include "schedulers/gpus.hpp"
+#include "schedulers/node_identity.hpp"
 #include "src/base/environment.hpp"
 #include "src/process/command.hpp"
 
 namespace dlrun {
+
+// The nodes that the user names on the command line. "-" as a file is standard input.
+struct NamedHosts {
+  std::optional<std::filesystem::path> hostfile = {};          // --hostfile
+  std::optional<std::filesystem::path> private_hostfile = {};  // --private-hostfile
+  std::string host_words = {};                                 // --hosts a:2,b:2
+};
 
 // What a backend sees of the world besides the files that its variables name.
 struct Surroundings {
   const Environment& environment;
   const CommandRunner& commands;  // squeue, qstat, ...: absent, slow and failing ones are normal
   const Clock& clock;
-  std::function<FoundGpus()> driver_gpus;              // this machine's; asked only by who needs them
-  std::optional<std::filesystem::path> hostfile = {};  // --hostfile
-  std::string host_words = {};                         // --hosts a:2,b:2
+  std::function<FoundGpus()> driver_gpus;  // this machine's; asked only by who needs them
+  NamedHosts named = {};
+  std::function<MachineNames()> machine_names = this_machine;
 };
 
 class Scheduler {
@@ -39,6 +47,7 @@ class Scheduler {
 };
 
 std::unique_ptr<Scheduler> make_local_scheduler();
+std::unique_ptr<Scheduler> make_hostfile_scheduler();
 std::unique_ptr<Scheduler> make_slurm_scheduler();
 std::unique_ptr<Scheduler> make_torque_scheduler();
 std::unique_ptr<Scheduler> make_pbs_scheduler();

@@ -77,7 +77,8 @@ Result<Allocation> allocation_of(const AllocationOptions& options, const Context
     return allocation_from_json(TRY(parse_json(TRY(read_file(options.file)), options.file)), options.file);
   const SystemCommands commands;
   const SystemClock clock;
-  const Surroundings surroundings{context.environment, commands, clock, gpus_of_driver};
+  const Surroundings surroundings{context.environment, commands, clock, gpus_of_driver,
+                                  named_hosts(options.named)};
   return find_allocation(surroundings, options.scheduler);
 }
 

@@ -22,6 +22,7 @@ Result<int> show_hosts(const HostsOptions& options, const Context& context);
 Result<int> serve_agent(const AgentOptions& options, const Context& context);
 Result<int> show_frameworks(const FrameworksOptions& options, const Context& context);
 
+NamedHosts named_hosts(const HostFileOptions& options);
 // The request that the flags of `dlrun run` and `dlrun plan` make.
 Result<job::Request> request_of(const JobOptions& options, const Environment& environment);
 

@@ -49,6 +49,20 @@ void add_common(CLI::App& app, CommonOptions& common) {
   app.add_flag("--json", common.json, "machine-readable output on stdout; text for people goes to stderr");
 }
 
+void add_named_hosts(CLI::App& app, HostFileOptions& named) {
+  app.add_option("--hostfile", named.hostfile, "use the hosts of this file; - for standard input")
+      ->type_name("FILE")
+      ->excludes("--allocation");
+  app.add_option("--private-hostfile", named.private_hostfile,
+                 "the address by which ranks reach each host of --hostfile")
+      ->type_name("FILE")
+      ->excludes("--allocation");
+  app.add_option("--hosts", named.hosts, "use these hosts: a:2,b:2 or n[1-4]:8")
+      ->type_name("LIST")
+      ->excludes("--allocation")
+      ->excludes("--hostfile");
+}
+
 void add_job(CLI::App& app, JobOptions& job) {
   app.add_option("JOB", job.job_file, "job file (YAML)");
   app.add_option("--framework", job.framework, "adapter to run under; with -- CMD no job file is needed")
@@ -70,6 +84,7 @@ void add_job(CLI::App& app, JobOptions& job) {
   app.add_option("--run-dir", job.run_dir, "run directory (default: runs/NAME-ID)")->type_name("DIR");
   app.add_option("--allocation", job.allocation_file, "use this allocation instead of the one found")
       ->type_name("FILE");
+  add_named_hosts(app, job.named);
   app.add_option("--scheduler", job.scheduler, "whose allocation to use (default: the first found)")
       ->type_name("NAME");
   app.add_option("--framework-dir", job.framework_dir, "folder with more adapters")->type_name("DIR");
@@ -216,6 +231,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       app.add_subcommand("allocation", "show the nodes we may use, and how that is known");
   allocation_command->add_option("--allocation", allocation.file,
                                  "show this file: an allocation, or R of Flux");
+  add_named_hosts(*allocation_command, allocation.named);
   allocation_command->add_option("--scheduler", allocation.scheduler, "ask this scheduler only")
       ->type_name("NAME");
   CLI::App* hosts_command = app.add_subcommand("hosts", "expand, compress and count host lists");

@@ -18,6 +18,10 @@ struct CommonOptions {
   bool json = false;
 };
 
+// The nodes that the user names; empty where not.
+struct HostFileOptions {
+  std::string hostfile, private_hostfile, hosts;
+};
 // What names a job and changes it: shared by run and plan.
 struct JobOptions {
   std::string job_file;
@@ -27,6 +31,7 @@ struct JobOptions {
   bool no_bind = false;
   std::vector<std::string> sets;  // PATH=VALUE
   std::string run_dir, allocation_file, scheduler = "auto", framework_dir;
+  HostFileOptions named;
 };
 
 struct RunOptions {
@@ -39,6 +44,7 @@ struct PlanOptions {
 };
 struct AllocationOptions {
   std::string scheduler = "auto", file;  // file: an allocation as JSON, or R of Flux
+  HostFileOptions named;
 };
 // dlrun hosts: the words may be lists; "-" is standard input.
 struct HostsOptions {

@@ -18,6 +18,14 @@ Result<Override> set_override(const std::string& text) {
 
 }  // namespace
 
+NamedHosts named_hosts(const HostFileOptions& options) {
+  NamedHosts out;
+  if (!options.hostfile.empty()) out.hostfile = options.hostfile;
+  if (!options.private_hostfile.empty()) out.private_hostfile = options.private_hostfile;
+  out.host_words = options.hosts;
+  return out;
+}
+
 Result<job::Request> request_of(const JobOptions& options, const Environment& environment) {
   job::Request request;
   request.installation = TRY(this_installation());
@@ -52,6 +60,7 @@ Result<job::Request> request_of(const JobOptions& options, const Environment& en
   if (!options.framework_dir.empty()) request.framework_dir = options.framework_dir;
   if (!options.run_dir.empty()) request.run_directory = options.run_dir;
   request.scheduler = options.scheduler;
+  request.named_hosts = named_hosts(options.named);
   return request;
 }
 

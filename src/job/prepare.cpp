@@ -4,7 +4,6 @@
 
 #include <unistd.h>
 
-#include "schedulers/scheduler.hpp"
 #include "src/base/file.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/process/child.hpp"
@@ -36,7 +35,8 @@ Result<Allocation> allocation_of(const Request& request) {
   if (!request.allocation_file) {
     const SystemCommands commands;
     const SystemClock clock;
-    const Surroundings surroundings{request.environment, commands, clock, gpus_of_driver};
+    const Surroundings surroundings{request.environment, commands, clock, gpus_of_driver,
+                                    request.named_hosts};
     return find_allocation(surroundings, request.scheduler);
   }
   const std::string name = request.allocation_file->string();

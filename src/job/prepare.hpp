@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "schedulers/allocation.hpp"
+#include "schedulers/scheduler.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/install.hpp"
 #include "src/plan/adapter.hpp"
@@ -23,6 +23,7 @@ struct Request {
   std::filesystem::path here;                            // the user's working directory
   std::optional<std::filesystem::path> allocation_file;  // plan for this one instead of the one we stand in
   std::string scheduler = "auto";
+  NamedHosts named_hosts;
   std::optional<std::filesystem::path> framework_dir;
   std::optional<std::filesystem::path> run_directory;  // nothing: runs/NAME-ID below `here`
   Environment environment;

@@ -5,6 +5,8 @@
 #include "schedulers/cuda_visible.hpp"
 #include "schedulers/flux.hpp"
 #include "schedulers/gres.hpp"
+#include "schedulers/hostfile.hpp"
+#include "schedulers/hostlist.hpp"
 #include "schedulers/pbs_job.hpp"
 #include "schedulers/slurm_job.hpp"
 #include "schedulers/sources.hpp"
@@ -81,6 +83,30 @@ TEST_CASE("R of Flux") {
 TEST_CASE("node files") {
   fuzz({"n1.a\nn1.a\nn2.a\n", "10.0.0.1\nn\n"},
        [](const std::string& text) { return is_sound(nodes_of_lines(text, "file")); });
+}
+
+// What is taken must come back from its short form, and be counted the same.
+TEST_CASE("host lists") {
+  fuzz({"rack[0-1]node[2-3]-ib[0-1]", "n[008-011],n[1,01,001]", "1.2.3.[089,100-110]", "a,b1,b02"},
+       [](const std::string& text) {
+         const auto names = expand_hostlist(text, 5000);
+         if (!names) return is_sound(names);
+         return expand_hostlist(compress_hostlist(*names)).value() == *names &&
+                count_hostlist(text, 5000).value() == names->size();
+       });
+}
+
+TEST_CASE("host files") {
+  fuzz({"n[1-3] slots = 4 max_slots=8 // spare\nn4:2 # x\n", "203.0.113.1 10.0.0.1 slots=2\nfe80::1 3\n",
+        "a:2,[fe80::1]:2", "n1 slots=2\nn1.a max-slots=2\nlocalhost\n"},
+       [](const std::string& text) {
+         auto entries = read_hostfile(text, "hosts");
+         if (entries) {
+           const auto found = merge_entries(*entries);
+           return is_sound(found) && is_sound(add_addresses(*entries, *entries));
+         }
+         return is_sound(entries) && is_sound(read_host_words(text));
+       });
 }
 
 TEST_CASE("times and visible devices") {
