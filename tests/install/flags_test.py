@@ -15,14 +15,14 @@ def help_of(dlrun, *command):
 
 
 def main(dlrun):
-    helps = [help_of(dlrun, *command) for command in ([], ["run"], ["plan"], ["allocation"], ["frameworks"])]
+    helps = [help_of(dlrun, *command) for command in ([], ["run"], ["plan"], ["allocation"], ["hosts"], ["frameworks"])]
     has = {flag for text in helps for flag in re.findall(r"(?m)^\s+(?:-\w,)?(--[a-z][a-z-]*)", text)}
     bash = re.sub(r"(?m)#.*$", "", (ROOT / "share/completions/dlrun.bash").read_text())
     zsh = (ROOT / "share/completions/_dlrun").read_text()
     page = (ROOT / "man/dlrun.1").read_text()
     tables = {
         "share/completions/dlrun.bash": set(FLAG.findall(bash)),
-        "share/completions/_dlrun": {"--" + name for name in re.findall(r"['\"*,]--([a-z-]+)[\[}]", zsh)},
+        "share/completions/_dlrun": {"--" + name for name in re.findall(r"PLACE[\[}]", zsh)},
         "man/dlrun.1": {"--" + name for name in re.findall(r"\.It Fl -([a-z-]+)", page)},
     }
     bad = 0
