@@ -1,6 +1,7 @@
 // Reads one adapter file. See adapter.hpp for what an adapter can say and man/dlrun-framework.5 for people.
 #include "src/plan/adapter.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "src/base/fields.hpp"
@@ -79,6 +80,34 @@ Result<void> read_checks(const Node* node, Adapter& out) {
   return {};
 }
 
+// A fact of a role that this adapter does not have would be empty in every job.
+Result<void> check_role_names(const Adapter& adapter) {
+  std::vector<std::string> known;
+  for (const RoleKind& kind : adapter.roles) known.push_back(kind.name);
+  const auto check = [&](const std::string& fact, const std::string& where) -> Result<void> {
+    const std::string role = role_of_fact(fact);
+    if (role.empty() || std::find(known.begin(), known.end(), role) != known.end()) return {};
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("fact '{}': this framework has no role '{}'", fact, role),
+                      .where = where,
+                      .hint = known.empty() ? "name its roles under 'roles'" : did_you_mean(role, known)});
+  };
+  std::vector<const FactText*> texts;
+  for (const AdapterVariable& variable : adapter.variables) {
+    if (variable.text) texts.push_back(&*variable.text);
+    TRY(check(variable.json_fact, adapter.source));
+    TRY(check(variable.condition, adapter.source));
+  }
+  for (const auto* list : {&adapter.prefix, &adapter.suffix, &adapter.command})
+    for (const FactText& text : *list) texts.push_back(&text);
+  for (const auto& [name, text] : adapter.files) texts.push_back(&text);
+  for (const auto& list : adapter.checks)
+    for (const FactText& text : list) texts.push_back(&text);
+  for (const FactText* text : texts)
+    for (const std::string& fact : text->facts()) TRY(check(fact, text->source()));
+  return {};
+}
+
 }  // namespace
 
 Result<Adapter> parse_adapter(std::string_view text, const std::string& file) {
@@ -86,8 +115,8 @@ Result<Adapter> parse_adapter(std::string_view text, const std::string& file) {
   static const std::array<std::string, 5> protocols{"none", "auto", "pmix", "pmi1", "engine"};
   const Node root = TRY(yaml::parse(text, file));
   Fields fields = TRY(Fields::of(root, ""));
-  for (const std::string_view key :
-       {"name", "summary", "process", "mpi", "env", "prefix", "command", "files", "checks"})
+  for (const std::string_view key : {"name", "summary", "process", "mpi", "env", "prefix", "suffix",
+                                     "command", "files", "checks", "roles"})
     fields.known(key);
   TRY(fields.finish());
   Adapter out;
@@ -104,9 +133,12 @@ Result<Adapter> parse_adapter(std::string_view text, const std::string& file) {
       out.variables.push_back(TRY(read_variable(key, value, variables.path(key))));
   }
   out.prefix = TRY(read_words(fields.find("prefix"), "prefix", Scope::rank));
+  out.suffix = TRY(read_words(fields.find("suffix"), "suffix", Scope::rank));
   out.command = TRY(read_words(fields.find("command"), "command", Scope::rank));
+  if (const Node* roles = fields.find("roles")) out.roles = TRY(read_role_kinds(*roles, "roles"));
   TRY(read_files(fields.find("files"), out));
   TRY(read_checks(fields.find("checks"), out));
+  TRY(check_role_names(out));
   return out;
 }
 

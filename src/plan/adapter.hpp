@@ -11,6 +11,7 @@
 
 #include "src/plan/fact_text.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/roles.hpp"
 
 namespace dlrun::plan {
 
@@ -31,8 +32,10 @@ struct Adapter {
   std::string mpi = "none";  // auto: look at the program; else a protocol
   std::vector<AdapterVariable> variables;
   std::vector<FactText> prefix;                         // argv before the user's command
+  std::vector<FactText> suffix;                         // and after it
   std::vector<FactText> command;                        // instead of a user's command
   std::vector<std::pair<std::string, FactText>> files;  // name under the run directory
+  std::vector<RoleKind> roles;                          // in the order of the ranks; empty: no roles
   std::vector<std::vector<FactText>> checks;            // each must succeed before a rank starts
 };
 

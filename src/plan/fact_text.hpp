@@ -19,6 +19,8 @@ class FactText {
   // An Error where a named fact has no value.
   Result<std::string> evaluate(const Facts& facts) const;
   bool uses_rank() const;
+  std::vector<std::string> facts() const;
+  const std::string& source() const { return source_; }
 
  private:
   struct Piece {

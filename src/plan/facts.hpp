@@ -27,6 +27,8 @@ struct FactInfo {
 
 std::span<const FactInfo> all_facts();
 const FactInfo* find_fact(std::string_view name);
+// NAME of a fact called "role.NAME.something"; empty for others.
+std::string role_of_fact(std::string_view fact);
 
 using Facts = std::map<std::string, Json, std::less<>>;
 

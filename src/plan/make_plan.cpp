@@ -5,24 +5,20 @@
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/placement.hpp"
+#include "src/plan/role_facts.hpp"
 
 namespace dlrun::plan {
 namespace {
 
 // What the job file may say and this version does not do yet: refused, since ignoring it would run another
 // job.
-Result<void> check_supported(const JobSpec& spec, const Adapter& adapter) {
+Result<void> check_supported(const JobSpec& spec) {
   const auto refuse = [&](std::string_view path, std::string what, std::string hint) {
     return fail(Error{.kind = ErrorKind::input,
                       .what = std::move(what),
                       .where = place_of(spec, path),
                       .hint = std::move(hint)});
   };
-  if (!spec.roles.empty())
-    return refuse("roles",
-                  fmt::format("framework {} has no roles, and the job names '{}'", adapter.name,
-                              spec.roles.front().name),
-                  "use resources.tasks-per-node for the number of ranks");
   if (spec.environment.container)
     return refuse("environment.container", "jobs in containers are not supported by this version",
                   "start dlrun inside the container");
@@ -117,6 +113,7 @@ Result<Argv> argv_of_rank(const PlanInput& input, const Facts& facts) {
   Argv out = TRY(words(input.adapter.prefix, facts));
   for (std::string& word : TRY(words(input.adapter.command, facts))) out.push_back(std::move(word));
   out.insert(out.end(), input.spec.command.begin(), input.spec.command.end());
+  for (std::string& word : TRY(words(input.adapter.suffix, facts))) out.push_back(std::move(word));
   if (out.empty())
     return fail(
         Error{.kind = ErrorKind::input,
@@ -174,9 +171,9 @@ std::string mpi_wish(const JobSpec& spec, const Adapter& adapter) {
 }
 
 Result<Plan> make_plan(const PlanInput& input) {
-  TRY(check_supported(input.spec, input.adapter));
+  TRY(check_supported(input.spec));
   TRY(check_texts(input));
-  Placed placed = TRY(place(input.spec, input.allocation));
+  Placed placed = TRY(place(input.spec, TRY(roles_of_job(input.spec, input.adapter)), input.allocation));
   Plan plan;
   plan.name = input.spec.name;
   plan.job_id = input.job_id;
@@ -192,6 +189,9 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
   Facts facts = facts_of_job(plan, input.spec, input.installation);
+  std::vector<std::string> role_names;
+  for (const RoleKind& kind : input.adapter.roles) role_names.push_back(kind.name);
+  add_role_facts(facts, plan, role_names);
   TRY(fill_job(plan, input, facts));
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
     RankPlan& rank = plan.ranks[i];
