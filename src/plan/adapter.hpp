@@ -31,6 +31,7 @@ struct Adapter {
   ProcessModel process = ProcessModel::per_rank;
   std::string mpi = "none";  // auto: look at the program; else a protocol
   std::vector<AdapterVariable> variables;
+  std::vector<AdapterVariable> defaults;                // only where the environment has no such variable
   std::vector<FactText> prefix;                         // argv before the user's command
   std::vector<FactText> suffix;                         // and after it
   std::vector<FactText> command;                        // instead of a user's command
@@ -40,6 +41,11 @@ struct Adapter {
 };
 
 Result<Adapter> parse_adapter(std::string_view text, const std::string& file);
+
+// From a tree that has what it extends in it.
+Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file);
+// `child` over `parent`: maps key by key one level down (env, defaults, files, roles, needs), all else whole.
+yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child);
 
 // Where adapters are looked for, first found wins.
 struct AdapterPath {

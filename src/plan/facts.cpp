@@ -9,7 +9,7 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 29> kFacts{{
+constexpr std::array<FactInfo, 33> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name for this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more each time the job is started again"},
@@ -18,6 +18,9 @@ constexpr std::array<FactInfo, 29> kFacts{{
     {"install.bin", Scope::job, "the folder of dlrun's own programs"},
     {"world.size", Scope::job, "how many ranks there are"},
     {"node.count", Scope::job, "how many nodes there are"},
+    {"task.count", Scope::job, "how many processes the job has, whoever starts them"},
+    {"hostfile.openmpi", Scope::job, "a host file for Open MPI's mpirun: 'HOST slots=TASKS' a line"},
+    {"hostfile.mpich", Scope::job, "a host file for MPICH's mpiexec: 'HOST:TASKS' a line"},
     {"node.hosts", Scope::job, "the nodes' host names, in order (a list)"},
     {"rendezvous.host", Scope::job, "where rank 0 runs; 127.0.0.1 where there is one node"},
     {"rendezvous.port", Scope::job, "a port for the ranks to meet at"},
@@ -39,6 +42,7 @@ constexpr std::array<FactInfo, 29> kFacts{{
     {"rank.cpus", Scope::rank, "how many cores it may use; none where the node does not tell"},
     {"node.host", Scope::rank, "the host name of its node"},
     {"node.address", Scope::rank, "what other nodes reach its node by: the host name, or an address"},
+    {"node.tasks", Scope::rank, "how many processes its node has, whoever starts them"},
     {"node.ranks", Scope::rank, "how many ranks its node has"},
 }};
 
@@ -115,7 +119,8 @@ Json train_config(const JobSpec& spec) {
   return yaml::to_json_with_sources(root);
 }
 
-Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& installation) {
+Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& installation,
+                   const std::vector<int>& tasks) {
   std::vector<std::string> hosts;
   for (const NodePlan& node : plan.nodes) hosts.push_back(node.host.get());
   const NodePlan& first = plan.nodes[static_cast<std::size_t>(plan.ranks.front().node.get())];
@@ -128,6 +133,16 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["install.bin"] = installation.bin.string();
   out["world.size"] = plan.world_size();
   out["node.count"] = plan.nodes.size();
+  int all_tasks = 0;
+  std::string openmpi, mpich;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    all_tasks += tasks[i];
+    openmpi += fmt::format("{} slots={}\n", hosts[i], tasks[i]);
+    mpich += fmt::format("{}:{}\n", hosts[i], tasks[i]);
+  }
+  out["task.count"] = all_tasks;
+  out["hostfile.openmpi"] = std::move(openmpi);
+  out["hostfile.mpich"] = std::move(mpich);
   out["node.hosts"] = hosts;
   out["rendezvous.host"] = hosts.size() == 1 ? "127.0.0.1" : first.reached_by();
   out["rendezvous.port"] = rendezvous_port(plan.job_id, plan.attempt);
@@ -152,6 +167,7 @@ void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, con
   facts["rank.gpus"] = rank.gpus ? Json(*rank.gpus) : Json(nullptr);
   facts["rank.cpus"] = share.cores ? Json(*share.cores) : Json(nullptr);
   facts["node.host"] = node.host.get();
+  facts["node.tasks"] = share.node_tasks;
   facts["node.ranks"] = share.node_ranks;
 }
 

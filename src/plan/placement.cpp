@@ -194,13 +194,49 @@ void add_ranks(Placed& out, const JobSpec& spec, const Role& role, const std::ve
     }
 }
 
+// The framework starts a node's tasks itself: one rank has all their GPUs, and cores enough for them.
+Placed one_rank_a_node(Placed placed) {
+  Placed out{.nodes = std::move(placed.nodes),
+             .ranks = {},
+             .ranks_per_node = std::vector<int>(placed.ranks_per_node.size(), 1),
+             .tasks_per_node = std::move(placed.tasks_per_node),
+             .cores = {}};
+  for (std::size_t i = 0; i < placed.ranks.size(); ++i) {
+    RankPlan& task = placed.ranks[i];
+    if (!out.ranks.empty() && out.ranks.back().node == task.node) {
+      if (task.gpus)
+        out.ranks.back().gpus->insert(out.ranks.back().gpus->end(), task.gpus->begin(), task.gpus->end());
+      continue;
+    }
+    task.rank = Rank(static_cast<int>(out.ranks.size()));
+    task.task_index = task.rank.get();
+    if (task.cpus) task.cpus = CpuShare{};
+    out.ranks.push_back(std::move(task));
+    out.cores.push_back(placed.cores[i]);
+  }
+  return out;
+}
+
+// The framework's own launcher, on the first node. It is neither bound nor are GPUs hidden from it: what it
+// starts there would inherit that.
+Placed one_rank(Placed placed) {
+  placed.ranks.resize(1);
+  placed.ranks.front().gpus.reset();
+  placed.ranks.front().cpus.reset();
+  placed.cores = {std::nullopt};
+  placed.ranks_per_node.assign(placed.ranks_per_node.size(), 0);
+  placed.ranks_per_node.front() = 1;
+  return placed;
+}
+
 }  // namespace
 
 int tasks_per_node(const Resources& resources) {
   return resources.tasks_per_node.value_or(std::max(1, resources.gpus_per_node.value_or(1)));
 }
 
-Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation) {
+Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
+                     ProcessModel process) {
   std::vector<AllocatedNode> nodes = TRY(choose_nodes(spec, allocation));
   RoleTasks tasks = TRY(deal_tasks(spec, roles, nodes));
   drop_idle_nodes(tasks, nodes);
@@ -219,6 +255,9 @@ Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const 
   for (std::size_t role = 0; role < roles.size(); ++role)
     add_ranks(out, spec, roles[role], tasks[role], nodes, cursors);
   TRY(assign_ports(out.ranks, roles, nodes.size()));
+  out.tasks_per_node = out.ranks_per_node;
+  if (process == ProcessModel::per_node) out = one_rank_a_node(std::move(out));
+  if (process == ProcessModel::per_job) out = one_rank(std::move(out));
   return out;
 }
 

@@ -17,10 +17,12 @@ struct Placed {
   std::vector<NodePlan> nodes;
   std::vector<RankPlan> ranks;            // without environment and argv
   std::vector<int> ranks_per_node;        // by node
+  std::vector<int> tasks_per_node;        // by node: processes that the ranks start, where they start more
   std::vector<std::optional<int>> cores;  // by rank: how many it may use, where the node tells
 };
 
-Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation);
+Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
+                     ProcessModel process);
 
 // What `tasks-per-node` is where the job does not say: the GPUs a node, else 1.
 int tasks_per_node(const Resources& resources);

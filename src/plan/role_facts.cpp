@@ -28,7 +28,8 @@ void add_role_facts(Facts& facts, const Plan& plan, const std::vector<std::strin
 }
 
 std::string tensorflow_config(const Json& cluster, const RankPlan& rank) {
-  return dlrun::to_text(Json{{"cluster", cluster}, {"task", {{"type", rank.role}, {"index", rank.task_index}}}});
+  return dlrun::to_text(
+      Json{{"cluster", cluster}, {"task", {{"type", rank.role}, {"index", rank.task_index}}}});
 }
 
 }  // namespace dlrun::plan
