@@ -17,12 +17,17 @@
 
 namespace dlrun::job {
 
+// What to do outside of a scheduler's job that is asked for with --nodes.
+enum class MissingNodes { refuse, invent };
+
 struct Request {
   plan::JobSources sources;
   std::filesystem::path here;                            // the user's working directory
   std::optional<std::filesystem::path> allocation_file;  // plan for this one instead of the one we stand in
   std::string scheduler = "auto";
   std::optional<std::filesystem::path> framework_dir;
+  MissingNodes missing_nodes = MissingNodes::refuse;   // invent: for plans that are only looked at
+  bool preview = false;                                // job id without time in it: same input, same plan
   std::optional<std::filesystem::path> run_directory;  // nothing: runs/NAME-ID below `here`
   Environment environment;
   Installation installation;

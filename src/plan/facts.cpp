@@ -9,7 +9,7 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 33> kFacts{{
+constexpr std::array<FactInfo, 34> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name for this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more each time the job is started again"},
@@ -21,6 +21,8 @@ constexpr std::array<FactInfo, 33> kFacts{{
     {"task.count", Scope::job, "how many processes the job has, whoever starts them"},
     {"hostfile.openmpi", Scope::job, "a host file for Open MPI's mpirun: 'HOST slots=TASKS' a line"},
     {"hostfile.mpich", Scope::job, "a host file for MPICH's mpiexec: 'HOST:TASKS' a line"},
+    {"tensorflow.cluster", Scope::job,
+     "the cluster part of TF_CONFIG, as JSON; none where the framework has no roles"},
     {"node.hosts", Scope::job, "the nodes' host names, in order (a list)"},
     {"rendezvous.host", Scope::job, "where rank 0 runs; 127.0.0.1 where there is one node"},
     {"rendezvous.port", Scope::job, "a port for the ranks to meet at"},
@@ -162,8 +164,10 @@ void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, con
   facts["rank.port"] = rank.port ? Json(*rank.port) : Json(nullptr);
   facts["rank.address"] = rank.port ? Json(rank_address(plan, rank)) : Json(nullptr);
   facts["node.address"] = node.reached_by();
-  if (const auto cluster = facts.find("tensorflow.cluster"); cluster != facts.end())
-    facts["rank.tensorflow-config"] = tensorflow_config(cluster->second, rank);
+  const auto cluster = facts.find("tensorflow.cluster");
+  const bool has_roles = cluster != facts.end() && !cluster->second.is_null();
+  facts["rank.tensorflow-config"] =
+      has_roles ? Json(tensorflow_config(cluster->second, rank)) : Json(nullptr);
   facts["rank.gpus"] = rank.gpus ? Json(*rank.gpus) : Json(nullptr);
   facts["rank.cpus"] = share.cores ? Json(*share.cores) : Json(nullptr);
   facts["node.host"] = node.host.get();

@@ -4,6 +4,7 @@
 
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/invented_nodes.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
 
@@ -189,6 +190,7 @@ Result<Plan> make_plan(const PlanInput& input) {
       input.working_directory.empty() ? input.spec.base_directory.string() : input.working_directory;
   plan.prelude = prelude_of(input.spec.environment);
   plan.limits = {.start_timeout = input.spec.launch.start_timeout, .grace = input.spec.launch.grace};
+  plan.invented_nodes = input.allocation.scheduler == kInventedNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
   Facts facts = facts_of_job(plan, input.spec, input.installation, placed.tasks_per_node);

@@ -78,8 +78,9 @@ struct Plan {
   EnvironmentChanges environment;  // common to all ranks
   Limits limits;
   std::map<std::string, std::string>
-      files;                 // name under the run directory -> content (a host file, the train section)
-  std::vector<Argv> checks;  // commands that must succeed before any rank starts
+      files;                    // name under the run directory -> content (a host file, the train section)
+  std::vector<Argv> checks;     // commands that must succeed before any rank starts
+  bool invented_nodes = false;  // the nodes are made up: the plan can be looked at, and not be run
   std::vector<NodePlan> nodes;
   std::vector<RankPlan> ranks;  // by rank
 

@@ -162,6 +162,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.limits.grace = TRY(seconds(limits, "grace", where));
   out.files = TRY(field<EnvironmentChanges>(json, "files", where));
   out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
+  out.invented_nodes = TRY(field<bool>(json, "invented_nodes", where));
   out.nodes = TRY(nodes_from_json(json, where));
   const Json ranks = TRY(field<Json>(json, "ranks", where));
   if (!ranks.is_array()) return bad(where, "field 'ranks' is no list");
@@ -205,6 +206,7 @@ Json to_json(const Plan& plan) {
            {{"start_timeout", plan.limits.start_timeout.count()}, {"grace", plan.limits.grace.count()}}},
           {"files", plan.files},
           {"checks", plan.checks},
+          {"invented_nodes", plan.invented_nodes},
           {"nodes", std::move(nodes)},
           {"ranks", std::move(ranks)}};
 }

@@ -24,7 +24,7 @@ void add_role_facts(Facts& facts, const Plan& plan, const std::vector<std::strin
     if (!addresses.empty() && name != "evaluator") cluster[name] = addresses;
     facts["role." + name + ".addresses"] = std::move(addresses);
   }
-  if (!names.empty()) facts["tensorflow.cluster"] = std::move(cluster);
+  facts["tensorflow.cluster"] = names.empty() ? Json(nullptr) : std::move(cluster);
 }
 
 std::string tensorflow_config(const Json& cluster, const RankPlan& rank) {
