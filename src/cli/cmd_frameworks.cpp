@@ -41,7 +41,7 @@ Result<int> show_frameworks(const FrameworksOptions& options, const Context& con
   }
   for (const plan::Adapter& adapter : adapters)
     context.console.out(
-        fmt::format("{:<12} {:<9} {}", adapter.name, plan::to_text(adapter.process), adapter.summary));
+        fmt::format("{:<20} {:<9} {}", adapter.name, plan::to_text(adapter.process), adapter.summary));
   return 0;
 }
 

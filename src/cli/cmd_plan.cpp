@@ -1,16 +1,13 @@
 // dlrun plan: what would run where. Starts nothing; writes only the scripts that are asked for.
-#include "src/base/quote.hpp"
-#include "src/base/strings.hpp"
+#include <map>
+
 #include "src/cli/commands.hpp"
+#include "src/cli/plan_table.hpp"
 #include "src/job/run_directory.hpp"
+#include "src/plan/placement.hpp"
 
 namespace dlrun::cli {
 namespace {
-
-std::string gpus_text(const plan::RankPlan& rank) {
-  if (!rank.gpus) return "-";
-  return rank.gpus->empty() ? "hidden" : join(*rank.gpus, ",");
-}
 
 void print_plan(const job::Prepared& job, Console& console) {
   const plan::Plan& plan = job.plan;
@@ -19,20 +16,39 @@ void print_plan(const job::Prepared& job, Console& console) {
                           plan.nodes.size() == 1 ? "" : "s"));
   console.out(fmt::format("processes  {}, MPI by {}", plan::to_text(plan.process), plan::to_text(plan.mpi)));
   console.out(fmt::format("directory  {}", plan.working_directory));
-  std::size_t wide = 4;
-  for (const plan::NodePlan& node : plan.nodes) wide = std::max(wide, node.host.get().size());
   console.out("");
-  console.out(console.tinted_out(fmt::format("{:>4}  {:<10} {:>4}  {:<{}}  {:>5}  {:<8}  {}", "rank", "role",
-                                             "task", "host", wide, "local", "GPUs", "command"),
-                                 Tint::bold));
-  for (const plan::RankPlan& rank : plan.ranks)
-    console.out(fmt::format("{:>4}  {:<10} {:>4}  {:<{}}  {:>5}  {:<8}  {}", rank.rank, rank.role,
-                            rank.task_index, plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host,
-                            wide, rank.local_rank, gpus_text(rank), shell_join(rank.argv)));
+  print_plan_table(plan, console);
+}
+
+// What the planner worked out where the job does not say.
+std::vector<plan::Explained> derived(const job::Prepared& job) {
+  std::vector<plan::Explained> out;
+  const plan::Resources& asked = job.spec.resources;
+  if (!asked.nodes)
+    out.push_back({"resources.nodes", std::to_string(job.allocation.nodes.size()),
+                   "all of the allocation (" + job.allocation.scheduler + ")"});
+  if (!asked.tasks_per_node && job.spec.roles.empty())
+    out.push_back(
+        {"resources.tasks-per-node", std::to_string(plan::tasks_per_node(asked)),
+         asked.gpus_per_node ? "one a GPU, from resources.gpus-per-node" : "default: no gpus-per-node"});
+  std::map<std::string, int> roles;
+  for (const plan::RankPlan& rank : job.plan.ranks) ++roles[rank.role];
+  for (const auto& [name, count] : roles)
+    if (!job.adapter.roles.empty() && plan::place_of(job.spec, "roles." + name).empty())
+      out.push_back({"roles." + name + ".count", std::to_string(count), "framework " + job.adapter.name});
+  out.push_back({"launch.mpi", std::string(plan::to_text(job.plan.mpi)),
+                 job.spec.launch.mpi != "auto" ? plan::place_of(job.spec, "launch.mpi")
+                 : job.adapter.mpi == "auto"   ? "the program's own MPI library"
+                                               : "framework " + job.adapter.name});
+  return out;
 }
 
 Result<void> print_explained(const job::Prepared& job, const Context& context) {
-  const auto lines = plan::explain(job.tree);
+  auto lines = plan::explain(job.tree);
+  for (plan::Explained& line : derived(job)) {
+    std::erase_if(lines, [&](const plan::Explained& other) { return other.path == line.path; });
+    lines.push_back(std::move(line));
+  }
   if (context.common.json) {
     Json settings = Json::array();
     for (const auto& line : lines)
@@ -53,8 +69,14 @@ Result<void> print_explained(const job::Prepared& job, const Context& context) {
 }  // namespace
 
 Result<int> show_plan(const PlanOptions& options, const Context& context) {
-  const job::Request request = TRY(request_of(options.job, context.environment));
+  job::Request request = TRY(request_of(options.job, context.environment));
+  request.preview = true;
+  if (!options.job.nodes.empty()) request.missing_nodes = job::MissingNodes::invent;
   const job::Prepared job = TRY(job::prepare(request, SystemClock().now()));
+  if (job.plan.invented_nodes)
+    context.console.say(
+        fmt::format("dlrun: no scheduler's job here: the {} node(s) of this plan are invented, from {} on",
+                    job.plan.nodes.size(), job.plan.nodes.front().host));
   if (!options.scripts.empty()) {
     TRY(job::write_node_scripts(job.plan, request.installation.data, options.scripts));
     context.console.say(

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/process/child.hpp"
 #include "src/process/mpi_flavour.hpp"
@@ -29,6 +30,20 @@ std::string new_job_id(Instant now) {
       "{}-{:04x}", stamp,
       (static_cast<unsigned>(::getpid()) ^ static_cast<unsigned>(now.time_since_epoch().count() << 8)) &
           0xffff);
+}
+
+std::string preview_id(const Allocation& allocation) {
+  return allocation.job_id ? "preview-" + plan::as_job_name(*allocation.job_id) : "preview";
+}
+
+// The nodes asked for, where this machine alone is not enough and only a look at the plan is wanted.
+void invent_nodes(const plan::JobSpec& spec, Allocation& allocation) {
+  const plan::Resources& asked = spec.resources;
+  if (allocation.scheduler != "local" || !asked.nodes) return;
+  const auto& gpus = allocation.nodes.front().gpus;
+  const bool enough =
+      *asked.nodes == 1 && static_cast<int>(gpus ? gpus->size() : 0) >= asked.gpus_per_node.value_or(0);
+  if (!enough) allocation = plan::invented_allocation(*asked.nodes, asked.gpus_per_node);
 }
 
 Result<Allocation> allocation_of(const Request& request) {
@@ -80,13 +95,15 @@ Result<Prepared> prepare(const Request& request, Instant now) {
   job.spec = TRY(plan::load_job(request.sources, request.here));
   job.tree = job.spec.tree;
   job.allocation = TRY(allocation_of(request));
+  if (request.missing_nodes == MissingNodes::invent && !request.allocation_file)
+    invent_nodes(job.spec, job.allocation);
   job.adapter = TRY(
       plan::find_adapter(adapters_of(request), job.spec.framework, plan::place_of(job.spec, "framework")));
   plan::PlanInput& input = job.input;
   input.spec = job.spec;
   input.allocation = job.allocation;
   input.adapter = job.adapter;
-  input.job_id = new_job_id(now);
+  input.job_id = request.preview ? preview_id(job.allocation) : new_job_id(now);
   input.installation = request.installation;
   input.environment = request.environment;
   const fs::path runs = request.here / "runs" / fmt::format("{}-{}", job.spec.name, input.job_id);

@@ -18,6 +18,9 @@
 
 namespace dlrun::job {
 
+// What to do outside of a scheduler's job that is asked for with --nodes.
+enum class MissingNodes { refuse, invent };
+
 struct Request {
   plan::JobSources sources;
   std::filesystem::path here;                            // the user's working directory
@@ -25,6 +28,8 @@ struct Request {
   std::string scheduler = "auto";
   NamedHosts named_hosts;
   std::optional<std::filesystem::path> framework_dir;
+  MissingNodes missing_nodes = MissingNodes::refuse;   // invent: for plans that are only looked at
+  bool preview = false;                                // job id without time in it: same input, same plan
   std::optional<std::filesystem::path> run_directory;  // nothing: runs/NAME-ID below `here`
   Environment environment;
   Installation installation;

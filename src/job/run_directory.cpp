@@ -31,9 +31,10 @@ Result<void> make_new(const fs::path& directory) {
 Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& data, const fs::path& folder) {
   const render::Template script = TRY(render::load_node_template(data));
   TRY(make_directories(folder, Access::shared));
+  const render::RanksByNode ranks = render::ranks_by_node(plan);
   for (const plan::NodePlan& node : plan.nodes) {
     const fs::path name = fs::path(plan::node_script_path(plan, node.index)).filename();
-    TRY(replace_file(folder / name, TRY(render::render_node_script(plan, node.index, script)),
+    TRY(replace_file(folder / name, TRY(render::render_node_script(plan, node.index, ranks, script)),
                      Durability::none));
   }
   return {};

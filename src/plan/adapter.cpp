@@ -1,6 +1,7 @@
 // Reads one adapter file. See adapter.hpp for what an adapter can say and man/dlrun-framework.5 for people.
 #include "src/plan/adapter.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "src/base/fields.hpp"
@@ -79,15 +80,85 @@ Result<void> read_checks(const Node* node, Adapter& out) {
   return {};
 }
 
+// What must be there becomes checks, so that it is looked for where the ranks run and after the prelude.
+Result<void> read_needs(const Node* node, Adapter& out) {
+  if (node == nullptr) return {};
+  Fields fields = TRY(Fields::of(*node, "needs"));
+  for (const auto& [key, test, text] :
+       {std::array<const char*, 3>{"programs", "command -v \"$0\" >/dev/null", "the program $0 is not found"},
+        std::array<const char*, 3>{"variables", "eval \"[ -n \\\"\\${$0+set}\\\" ]\"",
+                                   "the variable $0 is not set"}}) {
+    const Node* names = fields.find(key);
+    if (names == nullptr) continue;
+    for (const std::string& name : TRY(fields.text_list(key))) {
+      if (name.empty() || (key == std::string_view("variables") && !is_shell_identifier(name)))
+        return yaml::error_at(*names, fmt::format("needs.{}: '{}' is no name", key, name));
+      const std::string line = fmt::format("{} || {{ echo \"{}, and framework {} needs it\" >&2; exit 1; }}",
+                                           test, text, out.name);
+      std::vector<FactText> check;
+      for (const std::string& word : {std::string("sh"), std::string("-c"), line, name})
+        check.push_back(FactText::literal(word, names->source));
+      out.checks.push_back(std::move(check));
+    }
+  }
+  return fields.finish();
+}
+
+// A fact of a role that this adapter does not have would be empty in every job.
+Result<void> check_role_names(const Adapter& adapter) {
+  std::vector<std::string> known;
+  for (const RoleKind& kind : adapter.roles) known.push_back(kind.name);
+  const auto check = [&](const std::string& fact, const std::string& where) -> Result<void> {
+    const std::string role = role_of_fact(fact);
+    if (role.empty() || std::find(known.begin(), known.end(), role) != known.end()) return {};
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("fact '{}': this framework has no role '{}'", fact, role),
+                      .where = where,
+                      .hint = known.empty() ? "name its roles under 'roles'" : did_you_mean(role, known)});
+  };
+  std::vector<const FactText*> texts;
+  for (const auto* variables : {&adapter.variables, &adapter.defaults})
+    for (const AdapterVariable& variable : *variables) {
+      if (variable.text) texts.push_back(&*variable.text);
+      TRY(check(variable.json_fact, adapter.source));
+      TRY(check(variable.condition, adapter.source));
+    }
+  for (const auto* list : {&adapter.prefix, &adapter.suffix, &adapter.command})
+    for (const FactText& text : *list) texts.push_back(&text);
+  for (const auto& [name, text] : adapter.files) texts.push_back(&text);
+  for (const auto& list : adapter.checks)
+    for (const FactText& text : list) texts.push_back(&text);
+  for (const FactText* text : texts)
+    for (const std::string& fact : text->facts()) TRY(check(fact, text->source()));
+  return {};
+}
+
 }  // namespace
 
 Result<Adapter> parse_adapter(std::string_view text, const std::string& file) {
-  static const std::array<std::string, 1> models{"per-rank"};
+  return parse_adapter(TRY(yaml::parse(text, file)), file);
+}
+
+yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child) {
+  yaml::Node out = parent;
+  out.source = child.source;
+  for (const auto& [key, value] : child.entries) {
+    const Node* base = parent.find(key);
+    const bool both_maps = base != nullptr && base->kind == yaml::Kind::map && value.kind == yaml::Kind::map;
+    Node merged = both_maps ? *base : value;
+    if (both_maps)
+      for (const auto& [name, inner] : value.entries) merged.set(name, inner);
+    out.set(key, std::move(merged));
+  }
+  return out;
+}
+
+Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
+  static const std::array<std::string, 3> models{"per-rank", "per-node", "per-job"};
   static const std::array<std::string, 5> protocols{"none", "auto", "pmix", "pmi1", "engine"};
-  const Node root = TRY(yaml::parse(text, file));
   Fields fields = TRY(Fields::of(root, ""));
-  for (const std::string_view key :
-       {"name", "summary", "process", "mpi", "env", "prefix", "command", "files", "checks"})
+  for (const std::string_view key : {"name", "summary", "process", "mpi", "env", "prefix", "suffix",
+                                     "command", "files", "checks", "roles", "extends", "defaults", "needs"})
     fields.known(key);
   TRY(fields.finish());
   Adapter out;
@@ -96,7 +167,7 @@ Result<Adapter> parse_adapter(std::string_view text, const std::string& file) {
   out.summary = TRY(fields.text("summary"));
   if (out.name.empty() || as_job_name(out.name) != out.name)
     return yaml::error_at(*fields.find("name"), fmt::format("'{}' cannot name a framework", out.name));
-  TRY(fields.choice_or("process", 0, models));
+  out.process = static_cast<ProcessModel>(TRY(fields.choice_or("process", 0, models)));
   out.mpi = protocols[TRY(fields.choice_or("mpi", 0, protocols))];
   if (const Node* env = fields.find("env")) {
     const Fields variables = TRY(Fields::of(*env, "env"));
@@ -104,9 +175,20 @@ Result<Adapter> parse_adapter(std::string_view text, const std::string& file) {
       out.variables.push_back(TRY(read_variable(key, value, variables.path(key))));
   }
   out.prefix = TRY(read_words(fields.find("prefix"), "prefix", Scope::rank));
+  out.suffix = TRY(read_words(fields.find("suffix"), "suffix", Scope::rank));
   out.command = TRY(read_words(fields.find("command"), "command", Scope::rank));
+  if (const Node* defaults = fields.find("defaults")) {
+    const Fields variables = TRY(Fields::of(*defaults, "defaults"));
+    for (const auto& [key, value] : defaults->entries)
+      out.defaults.push_back(TRY(read_variable(key, value, variables.path(key))));
+  }
+  TRY(read_needs(fields.find("needs"), out));
+  if (const Node* roles = fields.find("roles")) out.roles = TRY(read_role_kinds(*roles, "roles"));
+  if (!out.roles.empty() && out.process != ProcessModel::per_rank)
+    return yaml::error_at(*fields.find("roles"), "roles go with process: per-rank");
   TRY(read_files(fields.find("files"), out));
   TRY(read_checks(fields.find("checks"), out));
+  TRY(check_role_names(out));
   return out;
 }
 

@@ -11,6 +11,7 @@
 
 #include "src/plan/fact_text.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/roles.hpp"
 
 namespace dlrun::plan {
 
@@ -30,13 +31,21 @@ struct Adapter {
   ProcessModel process = ProcessModel::per_rank;
   std::string mpi = "none";  // auto: look at the program; else a protocol
   std::vector<AdapterVariable> variables;
+  std::vector<AdapterVariable> defaults;                // only where the environment has no such variable
   std::vector<FactText> prefix;                         // argv before the user's command
+  std::vector<FactText> suffix;                         // and after it
   std::vector<FactText> command;                        // instead of a user's command
   std::vector<std::pair<std::string, FactText>> files;  // name under the run directory
+  std::vector<RoleKind> roles;                          // in the order of the ranks; empty: no roles
   std::vector<std::vector<FactText>> checks;            // each must succeed before a rank starts
 };
 
 Result<Adapter> parse_adapter(std::string_view text, const std::string& file);
+
+// From a tree that has what it extends in it.
+Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file);
+// `child` over `parent`: maps key by key one level down (env, defaults, files, roles, needs), all else whole.
+yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child);
 
 // Where adapters are looked for, first found wins.
 struct AdapterPath {

@@ -4,6 +4,7 @@
 #include <set>
 #include <system_error>
 
+#include "src/base/fields.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/adapter.hpp"
@@ -14,17 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<Adapter> load(const fs::path& file) {
-  Adapter adapter = TRY(parse_adapter(TRY(read_file(file)), file.string()));
-  if (adapter.name != file.stem().string())
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("the adapter calls itself '{}' and its file '{}'", adapter.name,
-                                          file.stem().string()),
-                      .where = file.string(),
-                      .hint = "name the file after the framework"});
-  return adapter;
-}
-
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> out;
   std::error_code problem;
@@ -32,6 +22,47 @@ std::vector<std::string> names_in(const fs::path& folder) {
     if (it->path().extension() == ".yaml") out.push_back(it->path().stem().string());
   std::sort(out.begin(), out.end());
   return out;
+}
+
+Result<fs::path> find_file(const AdapterPath& path, const std::string& name, const std::string& asked_at) {
+  std::vector<std::string> known, looked;
+  std::error_code problem;
+  for (const fs::path& folder : path.folders) {
+    const fs::path file = folder / (name + ".yaml");
+    if (as_job_name(name) == name && fs::exists(file, problem)) return file;
+    for (std::string& other : names_in(folder)) known.push_back(std::move(other));
+    looked.push_back(folder.string());
+  }
+  return fail(
+      Error{.kind = ErrorKind::input,
+            .what = fmt::format("framework '{}' is not known", name),
+            .where = asked_at,
+            .hint = known.empty() ? "no adapters in " + join(looked, ", ") : did_you_mean(name, known)});
+}
+
+// The file, laid over what it extends. `chain` is who extends whom so far.
+Result<yaml::Node> load_tree(const AdapterPath& path, const fs::path& file, std::vector<std::string> chain) {
+  yaml::Node tree = TRY(yaml::parse(TRY(read_file(file)), file.string()));
+  const yaml::Node* extends = tree.find("extends");
+  if (extends == nullptr) return tree;
+  const std::string name = TRY(yaml::as_text(*extends, "extends"));
+  chain.push_back(file.stem().string());
+  if (std::find(chain.begin(), chain.end(), name) != chain.end())
+    return yaml::error_at(
+        *extends, fmt::format("adapters extend each other in a circle: {} -> {}", join(chain, " -> "), name));
+  const yaml::Node parent = TRY(load_tree(path, TRY(find_file(path, name, extends->source)), chain));
+  return extend_adapter(parent, tree);
+}
+
+Result<Adapter> load(const AdapterPath& path, const fs::path& file) {
+  Adapter adapter = TRY(parse_adapter(TRY(load_tree(path, file, {})), file.string()));
+  if (adapter.name != file.stem().string())
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("the adapter calls itself '{}' and its file '{}'", adapter.name,
+                                          file.stem().string()),
+                      .where = file.string(),
+                      .hint = "name the file after the framework"});
+  return adapter;
 }
 
 }  // namespace
@@ -46,19 +77,7 @@ AdapterPath adapter_path(const std::optional<fs::path>& framework_dir, const fs:
 }
 
 Result<Adapter> find_adapter(const AdapterPath& path, const std::string& name, const std::string& asked_at) {
-  std::vector<std::string> known, looked;
-  std::error_code problem;
-  for (const fs::path& folder : path.folders) {
-    const fs::path file = folder / (name + ".yaml");
-    if (as_job_name(name) == name && fs::exists(file, problem)) return load(file);
-    for (std::string& other : names_in(folder)) known.push_back(std::move(other));
-    looked.push_back(folder.string());
-  }
-  return fail(
-      Error{.kind = ErrorKind::input,
-            .what = fmt::format("framework '{}' is not known", name),
-            .where = asked_at,
-            .hint = known.empty() ? "no adapters in " + join(looked, ", ") : did_you_mean(name, known)});
+  return load(path, TRY(find_file(path, name, asked_at)));
 }
 
 Result<std::vector<Adapter>> all_adapters(const AdapterPath& path) {

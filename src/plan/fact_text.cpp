@@ -61,6 +61,20 @@ Result<std::string> FactText::evaluate(const Facts& facts) const {
   return out;
 }
 
+FactText FactText::literal(std::string text, std::string source) {
+  FactText out;
+  out.pieces_.push_back({.text = std::move(text), .is_fact = false});
+  out.source_ = std::move(source);
+  return out;
+}
+
+std::vector<std::string> FactText::facts() const {
+  std::vector<std::string> out;
+  for (const Piece& piece : pieces_)
+    if (piece.is_fact) out.push_back(piece.text);
+  return out;
+}
+
 bool FactText::uses_rank() const {
   return std::any_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) {
     return piece.is_fact && find_fact(piece.text)->scope == Scope::rank;

@@ -16,9 +16,14 @@ class FactText {
   // "{{".
   static Result<FactText> parse(const yaml::Node& node, std::string_view name, Scope allowed);
 
+  // Text without facts, whatever it looks like.
+  static FactText literal(std::string text, std::string source);
+
   // An Error where a named fact has no value.
   Result<std::string> evaluate(const Facts& facts) const;
   bool uses_rank() const;
+  std::vector<std::string> facts() const;
+  const std::string& source() const { return source_; }
 
  private:
   struct Piece {

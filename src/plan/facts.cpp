@@ -4,11 +4,12 @@
 #include <array>
 
 #include "src/base/strings.hpp"
+#include "src/plan/role_facts.hpp"
 
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 22> kFacts{{
+constexpr std::array<FactInfo, 34> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name for this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more each time the job is started again"},
@@ -17,19 +18,33 @@ constexpr std::array<FactInfo, 22> kFacts{{
     {"install.bin", Scope::job, "the folder of dlrun's own programs"},
     {"world.size", Scope::job, "how many ranks there are"},
     {"node.count", Scope::job, "how many nodes there are"},
+    {"task.count", Scope::job, "how many processes the job has, whoever starts them"},
+    {"hostfile.openmpi", Scope::job, "a host file for Open MPI's mpirun: 'HOST slots=TASKS' a line"},
+    {"hostfile.mpich", Scope::job, "a host file for MPICH's mpiexec: 'HOST:TASKS' a line"},
+    {"tensorflow.cluster", Scope::job,
+     "the cluster part of TF_CONFIG, as JSON; none where the framework has no roles"},
     {"node.hosts", Scope::job, "the nodes' host names, in order (a list)"},
     {"rendezvous.host", Scope::job, "where rank 0 runs; 127.0.0.1 where there is one node"},
     {"rendezvous.port", Scope::job, "a port for the ranks to meet at"},
     {"checkpoint.dir", Scope::job, "the folder of checkpoints, absolute; none where the job has none"},
     {"train.config", Scope::job, "the job file's train section with its places, as JSON; builtin only"},
+    {"role.NAME.addresses", Scope::job, "HOST:PORT of each task of role NAME, in order (a list)"},
+    {"role.NAME.hosts", Scope::job, "the host of each task of role NAME, in order (a list)"},
+    {"role.NAME.count", Scope::job, "how many tasks role NAME has; 0 where the job has none"},
     {"rank.index", Scope::rank, "the rank, from 0"},
     {"rank.local", Scope::rank, "the rank among those of its node, from 0"},
     {"rank.node", Scope::rank, "the index of its node, from 0"},
     {"rank.role", Scope::rank, "its role; 'worker' where the framework has no roles"},
     {"rank.task-index", Scope::rank, "its position among the ranks of its role, from 0"},
+    {"rank.port", Scope::rank, "its port; none where its role has none"},
+    {"rank.address", Scope::rank, "its HOST:PORT, as its peers reach it; none where its role has no port"},
+    {"rank.tensorflow-config", Scope::rank,
+     "the value of TF_CONFIG: every role's addresses, and its own place"},
     {"rank.gpus", Scope::rank, "its GPUs (a list); none where the job does not ask for GPUs"},
     {"rank.cpus", Scope::rank, "how many cores it may use; none where the node does not tell"},
     {"node.host", Scope::rank, "the host name of its node"},
+    {"node.address", Scope::rank, "what other nodes reach its node by: the host name, or an address"},
+    {"node.tasks", Scope::rank, "how many processes its node has, whoever starts them"},
     {"node.ranks", Scope::rank, "how many ranks its node has"},
 }};
 
@@ -71,9 +86,19 @@ std::span<const FactInfo> all_facts() {
   return kFacts;
 }
 
+// Roles' names may have dots in them, the last word never has.
+std::string role_of_fact(std::string_view fact) {
+  const std::size_t last = fact.rfind('.');
+  if (!fact.starts_with("role.") || last < sizeof "role." || last == std::string_view::npos) return {};
+  return std::string(fact.substr(sizeof "role." - 1, last - (sizeof "role." - 1)));
+}
+
 const FactInfo* find_fact(std::string_view name) {
+  std::string general(name);
+  if (const std::string role = role_of_fact(name); !role.empty())
+    general = "role.NAME" + general.substr(sizeof "role." - 1 + role.size());
   const auto found =
-      std::find_if(kFacts.begin(), kFacts.end(), [&](const FactInfo& fact) { return fact.name == name; });
+      std::find_if(kFacts.begin(), kFacts.end(), [&](const FactInfo& fact) { return fact.name == general; });
   return found == kFacts.end() ? nullptr : &*found;
 }
 
@@ -96,9 +121,11 @@ Json train_config(const JobSpec& spec) {
   return yaml::to_json_with_sources(root);
 }
 
-Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& installation) {
+Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& installation,
+                   const std::vector<int>& tasks) {
   std::vector<std::string> hosts;
   for (const NodePlan& node : plan.nodes) hosts.push_back(node.host.get());
+  const NodePlan& first = plan.nodes[static_cast<std::size_t>(plan.ranks.front().node.get())];
   Facts out;
   out["job.name"] = plan.name;
   out["job.id"] = plan.job_id;
@@ -108,8 +135,18 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["install.bin"] = installation.bin.string();
   out["world.size"] = plan.world_size();
   out["node.count"] = plan.nodes.size();
+  int all_tasks = 0;
+  std::string openmpi, mpich;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    all_tasks += tasks[i];
+    openmpi += fmt::format("{} slots={}\n", hosts[i], tasks[i]);
+    mpich += fmt::format("{}:{}\n", hosts[i], tasks[i]);
+  }
+  out["task.count"] = all_tasks;
+  out["hostfile.openmpi"] = std::move(openmpi);
+  out["hostfile.mpich"] = std::move(mpich);
   out["node.hosts"] = hosts;
-  out["rendezvous.host"] = hosts.size() == 1 ? "127.0.0.1" : hosts.front();
+  out["rendezvous.host"] = hosts.size() == 1 ? "127.0.0.1" : first.reached_by();
   out["rendezvous.port"] = rendezvous_port(plan.job_id, plan.attempt);
   out["checkpoint.dir"] = spec.checkpoint.dir.empty() ? Json(nullptr) : Json(spec.checkpoint.dir);
   out["train.config"] =
@@ -123,9 +160,18 @@ void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, con
   facts["rank.node"] = rank.node.get();
   facts["rank.role"] = rank.role;
   facts["rank.task-index"] = rank.task_index;
+  const NodePlan& node = plan.nodes[static_cast<std::size_t>(rank.node.get())];
+  facts["rank.port"] = rank.port ? Json(*rank.port) : Json(nullptr);
+  facts["rank.address"] = rank.port ? Json(rank_address(plan, rank)) : Json(nullptr);
+  facts["node.address"] = node.reached_by();
+  const auto cluster = facts.find("tensorflow.cluster");
+  const bool has_roles = cluster != facts.end() && !cluster->second.is_null();
+  facts["rank.tensorflow-config"] =
+      has_roles ? Json(tensorflow_config(cluster->second, rank)) : Json(nullptr);
   facts["rank.gpus"] = rank.gpus ? Json(*rank.gpus) : Json(nullptr);
   facts["rank.cpus"] = share.cores ? Json(*share.cores) : Json(nullptr);
-  facts["node.host"] = plan.nodes[static_cast<std::size_t>(rank.node.get())].host.get();
+  facts["node.host"] = node.host.get();
+  facts["node.tasks"] = share.node_tasks;
   facts["node.ranks"] = share.node_ranks;
 }
 

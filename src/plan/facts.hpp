@@ -27,14 +27,19 @@ struct FactInfo {
 
 std::span<const FactInfo> all_facts();
 const FactInfo* find_fact(std::string_view name);
+// NAME of a fact called "role.NAME.something"; empty for others.
+std::string role_of_fact(std::string_view fact);
 
 using Facts = std::map<std::string, Json, std::less<>>;
 
 // `plan` needs its identity, nodes and placed ranks; environment and argv are what facts are for.
-Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& installation);
+// `tasks` is by node: how many processes the job has there, whoever starts them.
+Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& installation,
+                   const std::vector<int>& tasks);
 // What a rank's facts need beyond its plan.
 struct RankShare {
   int node_ranks = 1;        // ranks on its node
+  int node_tasks = 1;        // processes on its node, whoever starts them
   std::optional<int> cores;  // its own, where the node's number is known
 };
 // Sets the facts of one rank over those of its job; called for rank after rank on the same Facts.

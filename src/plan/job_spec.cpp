@@ -69,11 +69,12 @@ Result<RoleSpec> read_role(std::string name, Fields fields) {
   out.count = TRY(optional_integer(fields, "count", 1, kMostTasks));
   out.per_node = TRY(optional_integer(fields, "per-node", 1, kMostTasks));
   out.gpus = TRY(optional_integer(fields, "gpus", 0, 1024));
-  out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
+  if (fields.has("placement"))
+    out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
   TRY(fields.finish());
-  if (out.count.has_value() == out.per_node.has_value())
-    return yaml::error_at(fields.node(), fmt::format("roles.{} needs either 'count' or 'per-node'{}",
-                                                     out.name, out.count ? ", not both" : ""));
+  if (out.count && out.per_node)
+    return yaml::error_at(fields.node(),
+                          fmt::format("roles.{} takes either 'count' or 'per-node', not both", out.name));
   return out;
 }
 

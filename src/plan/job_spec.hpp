@@ -32,10 +32,10 @@ enum class Placement { shared, dedicated };
 
 struct RoleSpec {
   std::string name;
-  std::optional<int> count;     // over the whole job
-  std::optional<int> per_node;  // or a node
-  std::optional<int> gpus;      // a task; 0 hides them
-  Placement placement = Placement::shared;
+  std::optional<int> count;            // over the whole job
+  std::optional<int> per_node;         // or a node; neither: the adapter's default
+  std::optional<int> gpus;             // a task; 0 hides them
+  std::optional<Placement> placement;  // nothing: the adapter's word
 };
 
 struct Container {

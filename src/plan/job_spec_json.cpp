@@ -27,7 +27,9 @@ Json to_json(const std::vector<RoleSpec>& roles) {
     out[role.name] = {{"count", or_null(role.count)},
                       {"per-node", or_null(role.per_node)},
                       {"gpus", or_null(role.gpus)},
-                      {"placement", role.placement == Placement::shared ? "shared" : "dedicated"}};
+                      {"placement", !role.placement                        ? Json(nullptr)
+                                    : *role.placement == Placement::shared ? Json("shared")
+                                                                           : Json("dedicated")}};
   return out;
 }
 

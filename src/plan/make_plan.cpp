@@ -4,25 +4,22 @@
 
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/invented_nodes.hpp"
 #include "src/plan/placement.hpp"
+#include "src/plan/role_facts.hpp"
 
 namespace dlrun::plan {
 namespace {
 
 // What the job file may say and this version does not do yet: refused, since ignoring it would run another
 // job.
-Result<void> check_supported(const JobSpec& spec, const Adapter& adapter) {
+Result<void> check_supported(const JobSpec& spec) {
   const auto refuse = [&](std::string_view path, std::string what, std::string hint) {
     return fail(Error{.kind = ErrorKind::input,
                       .what = std::move(what),
                       .where = place_of(spec, path),
                       .hint = std::move(hint)});
   };
-  if (!spec.roles.empty())
-    return refuse("roles",
-                  fmt::format("framework {} has no roles, and the job names '{}'", adapter.name,
-                              spec.roles.front().name),
-                  "use resources.tasks-per-node for the number of ranks");
   if (spec.environment.container)
     return refuse("environment.container", "jobs in containers are not supported by this version",
                   "start dlrun inside the container");
@@ -92,13 +89,13 @@ void set_devices(RankPlan& rank, const std::optional<int>& cores) {
   rank.environment["ZE_AFFINITY_MASK"] = "";
 }
 
-Result<void> set_adapter_variables(EnvironmentChanges& out, const Adapter& adapter, const Facts& facts,
-                                   Scope scope) {
+Result<void> set_adapter_variables(EnvironmentChanges& out, const std::vector<AdapterVariable>& variables,
+                                   const Facts& facts, Scope scope) {
   const auto has_value = [&](const std::string& fact) {
     const auto found = facts.find(fact);
     return found != facts.end() && !found->second.is_null() && !fact_text(found->second).empty();
   };
-  for (const AdapterVariable& variable : adapter.variables) {
+  for (const AdapterVariable& variable : variables) {
     if (variable.uses_rank != (scope == Scope::rank)) continue;
     if (!variable.condition.empty() && !has_value(variable.condition)) continue;
     out[variable.name] = variable.text ? TRY(variable.text->evaluate(facts))
@@ -117,6 +114,7 @@ Result<Argv> argv_of_rank(const PlanInput& input, const Facts& facts) {
   Argv out = TRY(words(input.adapter.prefix, facts));
   for (std::string& word : TRY(words(input.adapter.command, facts))) out.push_back(std::move(word));
   out.insert(out.end(), input.spec.command.begin(), input.spec.command.end());
+  for (std::string& word : TRY(words(input.adapter.suffix, facts))) out.push_back(std::move(word));
   if (out.empty())
     return fail(
         Error{.kind = ErrorKind::input,
@@ -148,7 +146,7 @@ Result<void> check_texts(const PlanInput& input) {
 
 Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   plan.environment = common_environment(plan);
-  TRY(set_adapter_variables(plan.environment, input.adapter, facts, Scope::job));
+  TRY(set_adapter_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
   for (const auto& check : input.adapter.checks) plan.checks.push_back(TRY(words(check, facts)));
@@ -157,7 +155,9 @@ Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
 
 Result<void> fill_rank(RankPlan& rank, const PlanInput& input, const Facts& facts, const RankShare& share) {
   set_place(rank, share.node_ranks);
-  TRY(set_adapter_variables(rank.environment, input.adapter, facts, Scope::rank));
+  TRY(set_adapter_variables(rank.environment, input.adapter.variables, facts, Scope::rank));
+  for (const Scope scope : {Scope::job, Scope::rank})
+    TRY(set_adapter_variables(rank.defaults, input.adapter.defaults, facts, scope));
   // The user's word is the last one, also over what the adapter says about single ranks.
   for (const auto& [name, value] : input.spec.environment.set) rank.environment.erase(name);
   set_devices(rank, share.cores);
@@ -174,9 +174,10 @@ std::string mpi_wish(const JobSpec& spec, const Adapter& adapter) {
 }
 
 Result<Plan> make_plan(const PlanInput& input) {
-  TRY(check_supported(input.spec, input.adapter));
+  TRY(check_supported(input.spec));
   TRY(check_texts(input));
-  Placed placed = TRY(place(input.spec, input.allocation));
+  Placed placed = TRY(place(input.spec, TRY(roles_of_job(input.spec, input.adapter)), input.allocation,
+                            input.adapter.process));
   Plan plan;
   plan.name = input.spec.name;
   plan.job_id = input.job_id;
@@ -191,13 +192,19 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.limits = {.start_timeout = input.spec.launch.start_timeout,
                  .grace = input.spec.launch.grace,
                  .lost_after = input.spec.launch.lost_after};
+  plan.invented_nodes = input.allocation.scheduler == kInventedNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
-  Facts facts = facts_of_job(plan, input.spec, input.installation);
+  Facts facts = facts_of_job(plan, input.spec, input.installation, placed.tasks_per_node);
+  std::vector<std::string> role_names;
+  for (const RoleKind& kind : input.adapter.roles) role_names.push_back(kind.name);
+  add_role_facts(facts, plan, role_names);
   TRY(fill_job(plan, input, facts));
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
     RankPlan& rank = plan.ranks[i];
-    const RankShare share{.node_ranks = placed.ranks_per_node[static_cast<std::size_t>(rank.node.get())],
+    const auto node = static_cast<std::size_t>(rank.node.get());
+    const RankShare share{.node_ranks = placed.ranks_per_node[node],
+                          .node_tasks = placed.tasks_per_node[node],
                           .cores = placed.cores[i]};
     set_facts_of_rank(facts, plan, rank, share);
     TRY(fill_rank(rank, input, facts, share));

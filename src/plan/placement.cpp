@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "src/base/strings.hpp"
+#include "src/plan/ports.hpp"
+#include "src/plan/role_tasks.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -17,10 +19,6 @@ std::string hosts_text(const std::vector<AllocatedNode>& nodes) {
   const std::size_t left_out = names.size() - most;
   names.resize(most);
   return fmt::format("{}, and {} more", join(names, ", "), left_out);
-}
-
-std::string count_text(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 Result<std::vector<AllocatedNode>> choose_nodes(const JobSpec& spec, const Allocation& allocation) {
@@ -45,21 +43,49 @@ Result<std::vector<AllocatedNode>> choose_nodes(const JobSpec& spec, const Alloc
   return nodes;
 }
 
-// Every node must have the GPUs; all that have not are named at once.
-Result<void> check_gpus(const JobSpec& spec, const std::vector<AllocatedNode>& nodes) {
-  const auto asked = static_cast<std::size_t>(spec.resources.gpus_per_node.value_or(0));
+// By node.
+struct NodeTasks {
+  int all = 0;
+  int with_gpus = 0;   // tasks that can have GPUs
+  int sharing = 0;     // of these, those that share what the others leave
+  int asked_gpus = 0;  // what the others ask for
+};
+
+std::vector<NodeTasks> tasks_by_node(const std::vector<Role>& roles, const RoleTasks& tasks,
+                                     std::size_t nodes) {
+  std::vector<NodeTasks> out(nodes);
+  for (std::size_t role = 0; role < roles.size(); ++role)
+    for (std::size_t node = 0; node < nodes; ++node) {
+      const int count = tasks[role][node];
+      out[node].all += count;
+      if (roles[role].gpus != 0) out[node].with_gpus += count;
+      if (!roles[role].gpus) out[node].sharing += count;
+      out[node].asked_gpus += count * roles[role].gpus.value_or(0);
+    }
+  return out;
+}
+
+// Every node that runs tasks with GPUs must have them; all that have not are named at once.
+Result<void> check_gpus(const JobSpec& spec, const std::vector<AllocatedNode>& nodes,
+                        const std::vector<NodeTasks>& tasks) {
   Error error{.kind = ErrorKind::allocation,
               .what = {},
               .where = place_of(spec, "resources.gpus-per-node"),
               .hint = "ask for what is there with --gpus-per-node, or get other nodes"};
-  for (const AllocatedNode& node : nodes) {
-    if (node.gpus && node.gpus->size() >= asked) continue;
+  std::size_t asked = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const AllocatedNode& node = nodes[i];
+    if (tasks[i].with_gpus == 0) continue;
+    const auto needed =
+        static_cast<std::size_t>(std::max(spec.resources.gpus_per_node.value_or(0), tasks[i].asked_gpus));
+    asked = std::max(asked, needed);
+    if (needed == 0 || (node.gpus && node.gpus->size() >= needed)) continue;
     error.also.push_back(!node.gpus
                              ? fmt::format("{}: nothing tells its GPUs", node.host)
                              : fmt::format("{} has {}{}", node.host, count_text(node.gpus->size(), "GPU"),
                                            node.gpus->empty() ? "" : ": " + join(*node.gpus, ", ")));
   }
-  if (asked == 0 || error.also.empty()) return {};
+  if (error.also.empty()) return {};
   error.what = fmt::format("the job asks for {} a node, and {} of {} not enough", count_text(asked, "GPU"),
                            error.also.size(),
                            count_text(nodes.size(), "node") + (error.also.size() == 1 ? " has" : " have"));
@@ -67,32 +93,37 @@ Result<void> check_gpus(const JobSpec& spec, const std::vector<AllocatedNode>& n
 }
 
 // GPUs must be divided among the tasks without remainder: a task with less would train another model's speed.
-Result<int> gpus_per_task(const JobSpec& spec, int tasks) {
-  const int gpus = spec.resources.gpus_per_node.value_or(0);
-  if (gpus == 0 || gpus % tasks == 0) return gpus / tasks;
+Result<int> gpus_shared_each(const JobSpec& spec, const NodeTasks& tasks) {
+  if (!spec.resources.gpus_per_node || tasks.sharing == 0) return 0;
+  const int gpus = *spec.resources.gpus_per_node - tasks.asked_gpus;
+  if (gpus >= 0 && gpus % tasks.sharing == 0 && (gpus > 0 || *spec.resources.gpus_per_node == 0))
+    return gpus / tasks.sharing;
   std::string place = place_of(spec, "resources.tasks-per-node");
   if (place.empty()) place = place_of(spec, "resources.gpus-per-node");
   return fail(Error{.kind = ErrorKind::input,
                     .what = fmt::format("{} a node cannot be shared out equally among {}",
-                                        count_text(static_cast<std::size_t>(gpus), "GPU"),
-                                        count_text(static_cast<std::size_t>(tasks), "task")),
+                                        count_text(static_cast<std::size_t>(std::max(gpus, 0)), "GPU"),
+                                        count_text(static_cast<std::size_t>(tasks.sharing), "task")),
                     .where = std::move(place),
-                    .hint = gpus < tasks ? fmt::format("use --tasks-per-node {}, one task a GPU", gpus)
-                                         : "choose a number of tasks that divides the number of GPUs"});
+                    .hint = gpus < tasks.sharing
+                                ? fmt::format("use --tasks-per-node {}, one task a GPU", std::max(gpus, 1))
+                                : "choose a number of tasks that divides the number of GPUs"});
 }
 
-Result<void> check_cores(const JobSpec& spec, const std::vector<AllocatedNode>& nodes, int tasks) {
+Result<void> check_cores(const JobSpec& spec, const std::vector<AllocatedNode>& nodes,
+                         const std::vector<NodeTasks>& tasks) {
   if (!spec.resources.cpus_per_task) return {};
-  const std::int64_t asked = static_cast<std::int64_t>(*spec.resources.cpus_per_task) * tasks;
-  for (const AllocatedNode& node : nodes)
-    if (node.cpus && *node.cpus < asked)
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::int64_t asked = static_cast<std::int64_t>(*spec.resources.cpus_per_task) * tasks[i].all;
+    if (nodes[i].cpus && *nodes[i].cpus < asked)
       return fail(
           Error{.kind = ErrorKind::allocation,
                 .what = fmt::format("{} of {} cores need {} cores, and {} has {}",
-                                    count_text(static_cast<std::size_t>(tasks), "task"),
-                                    *spec.resources.cpus_per_task, asked, node.host, *node.cpus),
+                                    count_text(static_cast<std::size_t>(tasks[i].all), "task"),
+                                    *spec.resources.cpus_per_task, asked, nodes[i].host, *nodes[i].cpus),
                 .where = place_of(spec, "resources.cpus-per-task"),
                 .hint = "ask for fewer cores a task, or leave cpus-per-task out to share what is there"});
+  }
   return {};
 }
 
@@ -105,18 +136,97 @@ struct CoreShare {
 CoreShare core_share(const JobSpec& spec, const AllocatedNode& node, int tasks) {
   CoreShare out;
   out.cores = spec.resources.cpus_per_task;
-  if (!node.cpus) return out;
+  if (!node.cpus || tasks == 0) return out;
   if (!out.cores) out.cores = std::max(1, *node.cpus / tasks);
   if (spec.launch.bind && tasks <= *node.cpus)
     out.shares = spec.resources.cpus_per_task ? *node.cpus / *out.cores : tasks;
   return out;
 }
 
-std::optional<Gpus> gpus_of_task(const JobSpec& spec, const AllocatedNode& node, int task, int each) {
-  if (!spec.resources.gpus_per_node) return std::nullopt;
+// A node that no role needs takes no part: an agent there would have nothing to start.
+void drop_idle_nodes(RoleTasks& tasks, std::vector<AllocatedNode>& nodes) {
+  std::size_t kept = 0;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    if (std::all_of(tasks.begin(), tasks.end(), [&](const auto& role) { return role[node] == 0; })) continue;
+    for (auto& role : tasks) role[kept] = role[node];
+    if (kept != node) nodes[kept] = std::move(nodes[node]);
+    ++kept;
+  }
+  for (auto& role : tasks) role.resize(kept);
+  nodes.resize(kept);
+}
+
+// What is given out so far on one node.
+struct NodeCursor {
+  CoreShare share;
+  int shared_each = 0;
+  int ranks = 0;
+  std::size_t gpus = 0;
+};
+
+std::optional<Gpus> take_gpus(const JobSpec& spec, const Role& role, const AllocatedNode& node,
+                              NodeCursor& cursor) {
+  if (!role.gpus && !spec.resources.gpus_per_node) return std::nullopt;
+  const auto each = static_cast<std::size_t>(role.gpus.value_or(cursor.shared_each));
   if (each == 0) return Gpus{};
-  const auto first = node.gpus->begin() + static_cast<std::ptrdiff_t>(task) * each;
-  return Gpus(first, first + each);
+  const auto first = node.gpus->begin() + static_cast<std::ptrdiff_t>(cursor.gpus);
+  cursor.gpus += each;
+  return Gpus(first, first + static_cast<std::ptrdiff_t>(each));
+}
+
+void add_ranks(Placed& out, const JobSpec& spec, const Role& role, const std::vector<int>& tasks,
+               const std::vector<AllocatedNode>& nodes, std::vector<NodeCursor>& cursors) {
+  int task_index = 0;
+  for (std::size_t node = 0; node < nodes.size(); ++node)
+    for (int task = 0; task < tasks[node]; ++task) {
+      NodeCursor& cursor = cursors[node];
+      RankPlan rank;
+      rank.rank = Rank(static_cast<int>(out.ranks.size()));
+      rank.role = role.name;
+      rank.task_index = task_index++;
+      rank.node = NodeIndex(static_cast<int>(node));
+      rank.local_rank = LocalRank(cursor.ranks);
+      rank.gpus = take_gpus(spec, role, nodes[node], cursor);
+      if (cursor.share.shares) rank.cpus = CpuShare{.share = cursor.ranks, .of = *cursor.share.shares};
+      ++cursor.ranks;
+      out.ranks.push_back(std::move(rank));
+      out.cores.push_back(cursor.share.cores);
+    }
+}
+
+// The framework starts a node's tasks itself: one rank has all their GPUs, and cores enough for them.
+Placed one_rank_a_node(Placed placed) {
+  Placed out{.nodes = std::move(placed.nodes),
+             .ranks = {},
+             .ranks_per_node = std::vector<int>(placed.ranks_per_node.size(), 1),
+             .tasks_per_node = std::move(placed.tasks_per_node),
+             .cores = {}};
+  for (std::size_t i = 0; i < placed.ranks.size(); ++i) {
+    RankPlan& task = placed.ranks[i];
+    if (!out.ranks.empty() && out.ranks.back().node == task.node) {
+      if (task.gpus)
+        out.ranks.back().gpus->insert(out.ranks.back().gpus->end(), task.gpus->begin(), task.gpus->end());
+      continue;
+    }
+    task.rank = Rank(static_cast<int>(out.ranks.size()));
+    task.task_index = task.rank.get();
+    if (task.cpus) task.cpus = CpuShare{};
+    out.ranks.push_back(std::move(task));
+    out.cores.push_back(placed.cores[i]);
+  }
+  return out;
+}
+
+// The framework's own launcher, on the first node. It is neither bound nor are GPUs hidden from it: what it
+// starts there would inherit that.
+Placed one_rank(Placed placed) {
+  placed.ranks.resize(1);
+  placed.ranks.front().gpus.reset();
+  placed.ranks.front().cpus.reset();
+  placed.cores = {std::nullopt};
+  placed.ranks_per_node.assign(placed.ranks_per_node.size(), 0);
+  placed.ranks_per_node.front() = 1;
+  return placed;
 }
 
 }  // namespace
@@ -125,31 +235,29 @@ int tasks_per_node(const Resources& resources) {
   return resources.tasks_per_node.value_or(std::max(1, resources.gpus_per_node.value_or(1)));
 }
 
-Result<Placed> place(const JobSpec& spec, const Allocation& allocation) {
-  const int tasks = tasks_per_node(spec.resources);
-  const std::vector<AllocatedNode> nodes = TRY(choose_nodes(spec, allocation));
-  const int each = TRY(gpus_per_task(spec, tasks));
-  TRY(check_gpus(spec, nodes));
-  TRY(check_cores(spec, nodes, tasks));
+Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
+                     ProcessModel process) {
+  std::vector<AllocatedNode> nodes = TRY(choose_nodes(spec, allocation));
+  RoleTasks tasks = TRY(deal_tasks(spec, roles, nodes));
+  drop_idle_nodes(tasks, nodes);
+  const std::vector<NodeTasks> by_node = tasks_by_node(roles, tasks, nodes.size());
+  std::vector<NodeCursor> cursors;
   Placed out;
-  for (const AllocatedNode& node : nodes) {
-    const NodeIndex index(static_cast<int>(out.nodes.size()));
-    const CoreShare share = core_share(spec, node, tasks);
-    out.nodes.push_back({.index = index, .host = node.host});
-    out.ranks_per_node.push_back(tasks);
-    for (int task = 0; task < tasks; ++task) {
-      RankPlan rank;
-      rank.rank = Rank(static_cast<int>(out.ranks.size()));
-      rank.role = "worker";
-      rank.task_index = rank.rank.get();
-      rank.node = index;
-      rank.local_rank = LocalRank(task);
-      rank.gpus = gpus_of_task(spec, node, task, each);
-      if (share.shares) rank.cpus = CpuShare{.share = task, .of = *share.shares};
-      out.ranks.push_back(std::move(rank));
-      out.cores.push_back(share.cores);
-    }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    cursors.push_back({.share = core_share(spec, nodes[i], by_node[i].all),
+                       .shared_each = TRY(gpus_shared_each(spec, by_node[i]))});
+    out.nodes.push_back(
+        {.index = NodeIndex(static_cast<int>(i)), .host = nodes[i].host, .address = nodes[i].address});
+    out.ranks_per_node.push_back(by_node[i].all);
   }
+  TRY(check_gpus(spec, nodes, by_node));
+  TRY(check_cores(spec, nodes, by_node));
+  for (std::size_t role = 0; role < roles.size(); ++role)
+    add_ranks(out, spec, roles[role], tasks[role], nodes, cursors);
+  TRY(assign_ports(out.ranks, roles, nodes.size()));
+  out.tasks_per_node = out.ranks_per_node;
+  if (process == ProcessModel::per_node) out = one_rank_a_node(std::move(out));
+  if (process == ProcessModel::per_job) out = one_rank(std::move(out));
   return out;
 }
 

@@ -1,6 +1,6 @@
-// Placement: which rank runs on which node with which GPUs and cores. Pure. Ranks are dense and contiguous a
-// node, nodes keep the allocation's order, and every node's own list is used: nothing is divided by the
-// assumption that nodes are alike. It never gives less than was asked for.
+// Placement: which rank runs on which node with which GPUs and cores. Pure. Ranks are dense, role after role,
+// and each role's are contiguous a node; nodes keep the allocation's order, and every node's own list is
+// used: nothing is divided by the assumption that nodes are alike. It never gives less than was asked for.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,7 @@
 #include "schedulers/allocation.hpp"
 #include "src/plan/job_spec.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/roles.hpp"
 
 namespace dlrun::plan {
 
@@ -16,10 +17,12 @@ struct Placed {
   std::vector<NodePlan> nodes;
   std::vector<RankPlan> ranks;            // without environment and argv
   std::vector<int> ranks_per_node;        // by node
+  std::vector<int> tasks_per_node;        // by node: processes that the ranks start, where they start more
   std::vector<std::optional<int>> cores;  // by rank: how many it may use, where the node tells
 };
 
-Result<Placed> place(const JobSpec& spec, const Allocation& allocation);
+Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
+                     ProcessModel process);
 
 // What `tasks-per-node` is where the job does not say: the GPUs a node, else 1.
 int tasks_per_node(const Resources& resources);

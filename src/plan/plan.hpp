@@ -38,6 +38,7 @@ struct RankPlan {
   LocalRank local_rank;
   std::optional<std::vector<std::string>> gpus;  // nothing: not our business; empty: hidden
   std::optional<CpuShare> cpus;
+  std::optional<int> port;         // where its peers reach it, for roles that have ports
   EnvironmentChanges environment;  // over the plan's common one
   EnvironmentChanges defaults;     // only where the environment, after the prelude, has no such name
   Argv argv;
@@ -46,6 +47,8 @@ struct RankPlan {
 struct NodePlan {
   NodeIndex index;
   HostName host;
+  std::optional<std::string> address = {};  // what other nodes reach it by, where that is not `host`
+  const std::string& reached_by() const { return address ? *address : host.get(); }
 };
 
 // Shell lines run once a node before its ranks, in this order; their environment is what the ranks start
@@ -76,8 +79,9 @@ struct Plan {
   EnvironmentChanges environment;  // common to all ranks
   Limits limits;
   std::map<std::string, std::string>
-      files;                 // name under the run directory -> content (a host file, the train section)
-  std::vector<Argv> checks;  // commands that must succeed before any rank starts
+      files;                    // name under the run directory -> content (a host file, the train section)
+  std::vector<Argv> checks;     // commands that must succeed before any rank starts
+  bool invented_nodes = false;  // the nodes are made up: the plan can be looked at, and not be run
   std::vector<NodePlan> nodes;
   std::vector<RankPlan> ranks;  // by rank
 

@@ -80,9 +80,11 @@ Json to_json(const RankPlan& rank) {
            {"local_rank", rank.local_rank.get()},
            {"gpus", nullptr},
            {"cpus", nullptr},
+           {"port", nullptr},
            {"environment", rank.environment},
            {"defaults", rank.defaults},
            {"argv", rank.argv}};
+  if (rank.port) out["port"] = *rank.port;
   if (rank.gpus) out["gpus"] = *rank.gpus;
   if (rank.cpus) out["cpus"] = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
   return out;
@@ -106,6 +108,10 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
     if (out.cpus->share >= out.cpus->of)
       return bad(where, fmt::format("share {} of {} does not exist", out.cpus->share, out.cpus->of));
   }
+  if (const Json port = TRY(field<Json>(json, "port", where)); !port.is_null()) {
+    out.port = TRY(integer(json, "port", where, 1));
+    if (*out.port > 65535) return bad(where, fmt::format("port {} does not exist", *out.port));
+  }
   if (out.node.get() >= node_count)
     return bad(where, fmt::format("rank {} is on node {} of {}", out.rank, out.node, node_count));
   if (out.argv.empty()) return bad(where, fmt::format("rank {} has no command", out.rank));
@@ -119,6 +125,8 @@ Result<std::vector<NodePlan>> nodes_from_json(const Json& json, std::string_view
   for (const Json& node : list) {
     out.push_back({.index = NodeIndex(TRY(integer(node, "index", where))),
                    .host = HostName(TRY(field<std::string>(node, "host", where)))});
+    if (const Json address = TRY(field<Json>(node, "address", where)); !address.is_null())
+      out.back().address = TRY(field<std::string>(node, "address", where));
     if (out.back().index.get() + 1 != static_cast<int>(out.size()))
       return bad(where, fmt::format("node {} stands at position {}", out.back().index, out.size() - 1));
   }
@@ -155,6 +163,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.limits.lost_after = TRY(seconds(limits, "lost_after", where));
   out.files = TRY(field<EnvironmentChanges>(json, "files", where));
   out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
+  out.invented_nodes = TRY(field<bool>(json, "invented_nodes", where));
   out.nodes = TRY(nodes_from_json(json, where));
   const Json ranks = TRY(field<Json>(json, "ranks", where));
   if (!ranks.is_array()) return bad(where, "field 'ranks' is no list");
@@ -176,7 +185,9 @@ std::string_view to_text(ProcessModel model) {
 Json to_json(const Plan& plan) {
   Json nodes = Json::array(), ranks = Json::array();
   for (const NodePlan& node : plan.nodes)
-    nodes.push_back({{"index", node.index.get()}, {"host", node.host.get()}});
+    nodes.push_back({{"index", node.index.get()},
+                     {"host", node.host.get()},
+                     {"address", node.address ? Json(*node.address) : Json(nullptr)}});
   for (const RankPlan& rank : plan.ranks) ranks.push_back(to_json(rank));
   return {{"schema", kPlanSchema},
           {"name", plan.name},
@@ -198,6 +209,7 @@ Json to_json(const Plan& plan) {
             {"lost_after", plan.limits.lost_after.count()}}},
           {"files", plan.files},
           {"checks", plan.checks},
+          {"invented_nodes", plan.invented_nodes},
           {"nodes", std::move(nodes)},
           {"ranks", std::move(ranks)}};
 }

@@ -147,18 +147,23 @@ Json example() {
     rank.argv = {"c"};
     plan.ranks.push_back(rank);
   }
-  return node_script_context(plan, NodeIndex(0));
+  return node_script_context(plan, NodeIndex(0), ranks_by_node(plan));
 }
 
 }  // namespace
 
-Json node_script_context(const Plan& plan, NodeIndex node) {
+RanksByNode ranks_by_node(const Plan& plan) {
+  RanksByNode out(plan.nodes.size());
+  for (const RankPlan& rank : plan.ranks) out[static_cast<std::size_t>(rank.node.get())].push_back(&rank);
+  return out;
+}
+
+Json node_script_context(const Plan& plan, NodeIndex node, const RanksByNode& by_node) {
   Json ranks = Json::array();
   bool has_shares = false;
-  for (const RankPlan& rank : plan.ranks) {
-    if (rank.node != node) continue;
-    ranks.push_back(rank_context(rank));
-    has_shares = has_shares || (rank.cpus && rank.cpus->of > 1);
+  for (const RankPlan* rank : by_node[static_cast<std::size_t>(node.get())]) {
+    ranks.push_back(rank_context(*rank));
+    has_shares = has_shares || (rank->cpus && rank->cpus->of > 1);
   }
   Json activate = nullptr;
   if (!plan.prelude.activate.empty())
@@ -194,9 +199,14 @@ Result<Template> load_node_template(const std::filesystem::path& data) {
 }
 
 Result<std::string> render_node_script(const Plan& plan, NodeIndex node, const Template& script) {
+  return render_node_script(plan, node, ranks_by_node(plan), script);
+}
+
+Result<std::string> render_node_script(const Plan& plan, NodeIndex node, const RanksByNode& ranks,
+                                       const Template& script) {
   if (node.get() < 0 || node.get() >= static_cast<int>(plan.nodes.size()))
     return fail(ErrorKind::internal, "a script is asked for node {} of {}", node, plan.nodes.size());
-  return script.render(node_script_context(plan, node), shell_quote);
+  return script.render(node_script_context(plan, node, ranks), shell_quote);
 }
 
 }  // namespace dlrun::render

@@ -22,7 +22,7 @@ def main(dlrun):
     page = (ROOT / "man/dlrun.1").read_text()
     tables = {
         "share/completions/dlrun.bash": set(FLAG.findall(bash)),
-        "share/completions/_dlrun": {"--" + name for name in re.findall(r"PLACE[\[}]", zsh)},
+        "share/completions/_dlrun": {"--" + name for name in re.findall(r"['\"*,)]--([a-z-]+)[\[}]", zsh)},
         "man/dlrun.1": {"--" + name for name in re.findall(r"\.It Fl -([a-z-]+)", page)},
     }
     bad = 0

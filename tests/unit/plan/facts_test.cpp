@@ -7,6 +7,7 @@
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/adapter.hpp"
+#include "src/plan/role_facts.hpp"
 #include "tests/unit/plan/support.hpp"
 
 using namespace dlrun;
@@ -31,7 +32,8 @@ TEST_CASE("all facts, and no others, are computed") {
   plan.job_id = "x";
   plan.nodes = {{.index = NodeIndex(0), .host = HostName("laptop")}};
   plan.ranks.resize(1);
-  plan::Facts facts = plan::facts_of_job(plan, in.spec, in.installation);
+  plan::Facts facts = plan::facts_of_job(plan, in.spec, in.installation, {2});
+  plan::add_role_facts(facts, plan, {"NAME"});
   for (const plan::FactInfo& fact : plan::all_facts())
     CHECK_MESSAGE(facts.contains(fact.name) == (fact.scope == plan::Scope::job), fact.name);
   plan::set_facts_of_rank(facts, plan, plan.ranks[0], {});

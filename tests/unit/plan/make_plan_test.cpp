@@ -131,7 +131,7 @@ TEST_CASE("fewer nodes than the allocation has: the first ones, in its order") {
 
 TEST_CASE("what this version cannot do is refused, never ignored") {
   CHECK(error_of(make_plan(input("command: [x]\nroles: {ps: {count: 2}}\n", machine(2)))) ==
-        "job.yaml:2:8: framework plain has no roles, and the job names 'ps'\n"
+        "job.yaml:2:13: framework plain has no roles, and the job names 'ps'\n"
         "  hint: use resources.tasks-per-node for the number of ranks");
   CHECK(error_of(make_plan(input("command: [x]\nenvironment: {container: {image: a.sif}}\n", machine(2)))) ==
         "job.yaml:2:26: jobs in containers are not supported by this version\n"

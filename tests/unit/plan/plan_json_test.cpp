@@ -120,7 +120,9 @@ TEST_CASE("whatever the nodes are like, ranks are dense and contiguous, and GPUs
     const auto spec =
         job(fmt::format("command: [x]\nresources: {{gpus-per-node: {}, tasks-per-node: {}}}\n", gpus, tasks))
             .value();
-    const auto placed = plan::place(spec, allocation).value();
+    const auto placed =
+        plan::place(spec, plan::roles_of_job(spec, plain()).value(), allocation, plan::ProcessModel::per_rank)
+            .value();
     REQUIRE(placed.ranks.size() == allocation.nodes.size() * static_cast<std::size_t>(tasks));
     std::map<std::string, int> uses;
     for (std::size_t r = 0; r < placed.ranks.size(); ++r) {

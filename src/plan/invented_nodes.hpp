@@ -1,0 +1,16 @@
+// Invented nodes: an allocation of nodes that are not there (node0001, ...), for a look at how a job would be
+// planned on a cluster of that shape. Nothing is ever run on it.
+#pragma once
+
+#include <optional>
+
+#include "schedulers/allocation.hpp"
+
+namespace dlrun::plan {
+
+// The scheduler's name in such an allocation.
+inline constexpr const char* kInventedNodes = "invented";
+
+Allocation invented_allocation(int nodes, std::optional<int> gpus_per_node);
+
+}  // namespace dlrun::plan

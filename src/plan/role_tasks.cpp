@@ -1,0 +1,167 @@
+#include "src/plan/role_tasks.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "src/base/strings.hpp"
+
+namespace dlrun::plan {
+namespace {
+
+constexpr int kNoLimit = std::numeric_limits<int>::max();
+
+// A task that says nothing of GPUs shares what the job asks for a node, and gets at least one of them.
+int gpus_wanted(const JobSpec& spec, const Role& role) {
+  return role.gpus.value_or(spec.resources.gpus_per_node.value_or(0) > 0 ? 1 : 0);
+}
+
+Result<std::size_t> shared_node_count(const std::vector<Role>& roles, std::size_t nodes) {
+  std::size_t dedicated = 0;
+  std::vector<std::string> asked, sharing;
+  std::string where;
+  for (const Role& role : roles) {
+    if (role.placement == Placement::shared) {
+      sharing.push_back(role.name);
+      continue;
+    }
+    const auto count = static_cast<std::size_t>(*role.count);
+    dedicated += count;
+    asked.push_back(fmt::format("{} {}", count, role.name));
+    where = role.where;
+  }
+  const std::size_t needed = dedicated + (sharing.empty() ? 0 : 1);
+  if (needed <= nodes) return nodes - dedicated;
+  return fail(
+      Error{.kind = ErrorKind::allocation,
+            .what = fmt::format("dedicated roles need {} of their own ({}){}, and the job has {}",
+                                count_text(dedicated, "node"), join(asked, ", "),
+                                sharing.empty() ? "" : " and " + join(sharing, ", ") + " at least one more",
+                                count_text(nodes, "node")),
+            .where = where,
+            .hint = fmt::format("get {} nodes, lower the counts, or use placement: shared", needed)});
+}
+
+tl::unexpected<Error> no_room(const Role& role, int each, int room, std::size_t nodes) {
+  return fail(
+      Error{.kind = ErrorKind::allocation,
+            .what = fmt::format("role {} asks for {} with {} each, and the {} {} room for {}", role.name,
+                                count_text(static_cast<std::size_t>(*role.count), "task"),
+                                count_text(static_cast<std::size_t>(each), "GPU"), count_text(nodes, "node"),
+                                nodes == 1 ? "has" : "have", room),
+            .where = role.where,
+            .hint = fmt::format("use count: {}, or get more nodes: no GPU is given to two tasks", room)});
+}
+
+// One a node, round after round, where there is room.
+std::vector<int> deal(int count, const std::vector<int>& room) {
+  std::vector<int> out(room.size(), 0);
+  while (count > 0) {
+    const int before = count;
+    for (std::size_t i = 0; i < room.size() && count > 0; ++i) {
+      if (out[i] >= room[i]) continue;
+      ++out[i];
+      --count;
+    }
+    if (count == before) break;  // the caller has checked the room
+  }
+  return out;
+}
+
+struct NodeLoad {
+  int gpus = 0;     // that the tasks so far need at least
+  int sharing = 0;  // tasks so far that share the node's GPUs or cores with a role that fills it
+};
+
+class Dealer {
+ public:
+  Dealer(const JobSpec& spec, const std::vector<AllocatedNode>& nodes, std::size_t shared)
+      : spec_(spec), nodes_(nodes), loads_(nodes.size()), shared_(shared), next_dedicated_(shared) {}
+
+  Result<std::vector<int>> tasks_of(const Role& role) {
+    std::vector<int> out = TRY(counted(role));
+    const int each = gpus_wanted(spec_, role);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      loads_[i].gpus += out[i] * each;
+      if (role.gpus != 0) loads_[i].sharing += out[i];
+    }
+    return out;
+  }
+
+ private:
+  int room(std::size_t node, int each) const {
+    if (each == 0) return kNoLimit;
+    return std::max(0, usable_gpus(spec_, nodes_[node]) - loads_[node].gpus) / each;
+  }
+
+  Result<std::vector<int>> counted(const Role& role) {
+    std::vector<int> out(nodes_.size(), 0);
+    if (role.placement == Placement::dedicated) {
+      for (int i = 0; i < *role.count; ++i) out[next_dedicated_++] = 1;
+      return out;
+    }
+    const int each = gpus_wanted(spec_, role);
+    if (role.count) return dealt(role, each);
+    for (std::size_t i = 0; i < shared_; ++i)
+      out[i] = !role.per_node ? room(i, each)
+               : role.fills   ? std::max(0, *role.per_node - loads_[i].sharing)
+                              : *role.per_node;
+    return out;
+  }
+
+  Result<std::vector<int>> dealt(const Role& role, int each) {
+    std::vector<int> rooms;
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < shared_; ++i) {
+      rooms.push_back(room(i, each));
+      total += rooms.back();
+    }
+    if (total < *role.count) return no_room(role, each, static_cast<int>(total), shared_);
+    std::vector<int> out = deal(*role.count, rooms);
+    out.resize(nodes_.size(), 0);
+    return out;
+  }
+
+  const JobSpec& spec_;
+  const std::vector<AllocatedNode>& nodes_;
+  std::vector<NodeLoad> loads_;
+  std::size_t shared_;
+  std::size_t next_dedicated_;
+};
+
+}  // namespace
+
+std::string count_text(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+int usable_gpus(const JobSpec& spec, const AllocatedNode& node) {
+  const int there = node.gpus ? static_cast<int>(node.gpus->size()) : 0;
+  return spec.resources.gpus_per_node ? std::min(there, *spec.resources.gpus_per_node) : there;
+}
+
+Result<RoleTasks> deal_tasks(const JobSpec& spec, const std::vector<Role>& roles,
+                             const std::vector<AllocatedNode>& nodes) {
+  const std::size_t shared = TRY(shared_node_count(roles, nodes.size()));
+  Dealer dealer(spec, nodes, shared);
+  RoleTasks out;
+  std::int64_t total = 0;
+  for (const Role& role : roles) {
+    out.push_back(TRY(dealer.tasks_of(role)));
+    const std::int64_t tasks = std::accumulate(out.back().begin(), out.back().end(), std::int64_t{0});
+    total += tasks;
+    if (tasks == 0 && !role.fills)
+      return fail(
+          Error{.kind = ErrorKind::allocation,
+                .what = fmt::format("role {} gets no task: no node has the {} it asks for", role.name,
+                                    count_text(static_cast<std::size_t>(role.gpus.value_or(0)), "GPU")),
+                .where = role.where,
+                .hint = "ask for fewer GPUs a task, or get other nodes"});
+  }
+  constexpr std::int64_t most = 10'000'000;
+  if (total == 0 || total > most)
+    return fail(ErrorKind::input, "the job has {} ranks; from 1 to {} can be planned", total, most);
+  return out;
+}
+
+}  // namespace dlrun::plan

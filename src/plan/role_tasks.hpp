@@ -1,0 +1,24 @@
+// Role tasks: how many tasks of each role each node gets. Shared roles have the first nodes, dedicated ones
+// the last, one node a task. A count is dealt out one a node, round after round, to nodes that have room.
+// It never gives less than was asked for: what does not fit is an error that counts both sides.
+#pragma once
+
+#include <vector>
+
+#include "schedulers/allocation.hpp"
+#include "src/plan/roles.hpp"
+
+namespace dlrun::plan {
+
+// By role, then by node.
+using RoleTasks = std::vector<std::vector<int>>;
+
+Result<RoleTasks> deal_tasks(const JobSpec& spec, const std::vector<Role>& roles,
+                             const std::vector<AllocatedNode>& nodes);
+
+// The GPUs of a node that this job may use: what it asks for a node, else what the node has.
+int usable_gpus(const JobSpec& spec, const AllocatedNode& node);
+// "3 tasks", "1 task".
+std::string count_text(std::size_t count, std::string_view noun);
+
+}  // namespace dlrun::plan

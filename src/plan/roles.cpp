@@ -1,0 +1,137 @@
+#include "src/plan/roles.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "src/base/strings.hpp"
+#include "src/plan/adapter.hpp"
+#include "src/plan/placement.hpp"
+
+namespace dlrun::plan {
+namespace {
+
+constexpr int kMostTasks = 100'000;
+
+Result<std::optional<int>> integer(yaml::Fields& fields, std::string_view key, int low, int high) {
+  if (!fields.has(key)) return std::optional<int>{};
+  return std::optional<int>(static_cast<int>(TRY(fields.integer_or(key, 0, low, high))));
+}
+
+Result<RoleKind> read_role_kind(const std::string& name, const yaml::Node& node, const std::string& path) {
+  static const std::array<std::string, 3> defaults{"absent", "count", "tasks-per-node"};
+  static const std::array<std::string, 2> placements{"shared", "dedicated"};
+  if (as_job_name(name) != name) return yaml::error_at(node, fmt::format("'{}' cannot name a role", name));
+  yaml::Fields fields = TRY(yaml::Fields::of(node, path));
+  RoleKind out;
+  out.name = name;
+  const std::optional<int> count = TRY(integer(fields, "count", 1, kMostTasks));
+  out.fallback = static_cast<RoleDefault>(TRY(fields.choice_or("default", count ? 1 : 0, defaults)));
+  out.count = count.value_or(1);
+  out.gpus = TRY(integer(fields, "gpus", 0, 1024));
+  out.port = TRY(integer(fields, "port", 1024, 65535));
+  out.most = TRY(integer(fields, "most", 1, kMostTasks));
+  out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
+  TRY(fields.finish());
+  if (count && out.fallback != RoleDefault::count)
+    return yaml::error_at(*fields.find("count"), path + ": 'count' goes with 'default: count'");
+  if (out.placement == Placement::dedicated && out.fallback == RoleDefault::tasks_per_node)
+    return yaml::error_at(node, path + ": a dedicated role needs a count, one node each");
+  return out;
+}
+
+// What the job says of a role, else what the adapter says.
+Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* asked) {
+  Role out{.name = kind.name,
+           .count = {},
+           .per_node = {},
+           .gpus = kind.gpus,
+           .port = kind.port,
+           .placement = kind.placement,
+           .fills = false,
+           .where = asked == nullptr ? spec.tree.source : place_of(spec, "roles." + kind.name)};
+  if (asked != nullptr) {
+    if (asked->gpus) out.gpus = asked->gpus;
+    if (asked->placement) out.placement = *asked->placement;
+    out.count = asked->count;
+    out.per_node = asked->per_node;
+  }
+  if (!out.count && !out.per_node && kind.fallback != RoleDefault::tasks_per_node) out.count = kind.count;
+  // A GPU number a task and none of tasks: each node gives what its own GPUs give.
+  const bool by_gpus =
+      out.gpus.value_or(0) > 0 && !spec.resources.gpus_per_node && !spec.resources.tasks_per_node;
+  out.fills = !out.count && !out.per_node && !by_gpus;
+  if (out.fills)
+    out.per_node = out.gpus.value_or(0) > 0 && !spec.resources.tasks_per_node
+                       ? *spec.resources.gpus_per_node / *out.gpus
+                       : tasks_per_node(spec.resources);
+  if (out.per_node == 0)
+    return fail(Error{.kind = ErrorKind::allocation,
+                      .what = fmt::format("role {} asks for {} GPUs a task, and the job for {} a node",
+                                          out.name, *out.gpus, *spec.resources.gpus_per_node),
+                      .where = out.where,
+                      .hint = "ask for more GPUs a node, or fewer a task"});
+  if (out.placement == Placement::dedicated && !out.count)
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("role {} is dedicated and gives no count", out.name),
+                      .where = out.where,
+                      .hint = "a dedicated role has one node each: say how many with 'count'"});
+  if (kind.most && out.count.value_or(kMostTasks) > *kind.most)
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("role {} can have at most {} task{} in a job", out.name, *kind.most,
+                                          *kind.most == 1 ? "" : "s"),
+                      .where = out.where,
+                      .hint = fmt::format("use count: {}", *kind.most)});
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<RoleKind>> read_role_kinds(const yaml::Node& node, const std::string& path) {
+  const yaml::Fields fields = TRY(yaml::Fields::of(node, path));
+  std::vector<RoleKind> out;
+  for (const auto& [name, value] : node.entries)
+    out.push_back(TRY(read_role_kind(name, value, fields.path(name))));
+  return out;
+}
+
+Result<std::vector<Role>> roles_of_job(const JobSpec& spec, const Adapter& adapter) {
+  std::vector<std::string> known;
+  for (const RoleKind& kind : adapter.roles) known.push_back(kind.name);
+  for (const RoleSpec& asked : spec.roles) {
+    if (std::find(known.begin(), known.end(), asked.name) != known.end()) continue;
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = known.empty()
+                                  ? fmt::format("framework {} has no roles, and the job names '{}'",
+                                                adapter.name, asked.name)
+                                  : fmt::format("framework {} has no role '{}'", adapter.name, asked.name),
+                      .where = place_of(spec, "roles." + asked.name),
+                      .hint = known.empty() ? "use resources.tasks-per-node for the number of ranks"
+                                            : did_you_mean(asked.name, known)});
+  }
+  std::vector<Role> out;
+  for (const RoleKind& kind : adapter.roles) {
+    const auto asked = std::find_if(spec.roles.begin(), spec.roles.end(),
+                                    [&](const RoleSpec& role) { return role.name == kind.name; });
+    const bool named = asked != spec.roles.end();
+    if (!named && kind.fallback == RoleDefault::absent) continue;
+    out.push_back(TRY(merged(spec, kind, named ? &*asked : nullptr)));
+  }
+  if (out.empty() && !known.empty())
+    return fail(
+        Error{.kind = ErrorKind::input,
+              .what = fmt::format("framework {} runs only roles, and the job names none", adapter.name),
+              .where = spec.tree.source,
+              .hint = "valid names under 'roles': " + join(known, ", ")});
+  if (out.empty())
+    out.push_back({.name = "worker",
+                   .count = {},
+                   .per_node = tasks_per_node(spec.resources),
+                   .gpus = {},
+                   .port = {},
+                   .placement = Placement::shared,
+                   .fills = false,
+                   .where = place_of(spec, "resources.tasks-per-node")});
+  return out;
+}
+
+}  // namespace dlrun::plan

@@ -1,0 +1,50 @@
+// Roles: what a framework's adapter says about the kinds of processes it has (worker, ps, chief, ...), and
+// those of one job, with the job file's `roles:` laid over them. The order is the adapter's and is the order
+// of the ranks. It knows no nodes: placement.hpp does.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/fields.hpp"
+#include "src/plan/job_spec.hpp"
+
+namespace dlrun::plan {
+
+struct Adapter;
+
+// How many tasks of a role there are where the job does not say.
+enum class RoleDefault {
+  absent,          // none: the role is there only where the job names it
+  count,           // so many over the job
+  tasks_per_node,  // what `tasks-per-node` is, on every node
+};
+
+// One entry of an adapter's `roles`.
+struct RoleKind {
+  std::string name;
+  RoleDefault fallback = RoleDefault::absent;
+  int count = 1;            // with RoleDefault::count
+  std::optional<int> gpus;  // a task; nothing: its share of the node's
+  std::optional<int> port;  // the first of its ports on each node; nothing: it opens none
+  std::optional<int> most;  // tasks over the job
+  Placement placement = Placement::shared;
+};
+
+Result<std::vector<RoleKind>> read_role_kinds(const yaml::Node& node, const std::string& path);
+
+// One role of one job. With neither `count` nor `per_node` it has as many tasks on each node as the node's
+// GPUs give.
+struct Role {
+  std::string name;
+  std::optional<int> count, per_node, gpus, port;
+  Placement placement = Placement::shared;
+  bool fills = false;  // per_node counts the tasks of other GPU roles on the node, too
+  std::string where;   // what errors call its place
+};
+
+// The roles of the job, in order. A framework without roles has one, "worker".
+Result<std::vector<Role>> roles_of_job(const JobSpec& spec, const Adapter& adapter);
+
+}  // namespace dlrun::plan

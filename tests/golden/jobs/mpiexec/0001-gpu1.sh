@@ -1,0 +1,98 @@
+#!/bin/bash
+# Job mpiexec (mpiexec-1a2b), node 1 of 2: gpu1
+# Written by dlrun. Run by hand, `bash THIS_FILE` does this node's part of the job without dlrun and ends when
+# its ranks end. dlrun's agent does `source THIS_FILE prelude` and starts the ranks itself, from the same plan.
+# shellcheck disable=SC1090,SC1091  # what the prelude sources is not here to be checked
+# shellcheck disable=SC2016,SC2317  # quoted values are meant as they stand; functions are called by name
+
+dlrun_failed() {  # CODE WHAT
+  echo "dlrun: gpu1: exit code $1 from $2" >&2
+  exit "$1"
+}
+if [[ ${1-} == prelude ]]; then return 0; fi
+set +eu  # the prelude may have set these
+IFS=$' \t\n'
+
+# What every rank of the job has in its environment.
+export DLRUN_ATTEMPT=1
+export DLRUN_JOB_ID=mpiexec-1a2b
+export DLRUN_NODES=2
+export DLRUN_RUN_DIR=/home/ann/runs/mpiexec-1a2b
+export DLRUN_SIZE=1
+
+# One function a rank: its own environment, then its command.
+rank_0() {  # worker 0
+  export DLRUN_LOCAL_RANK=0
+  export DLRUN_LOCAL_SIZE=1
+  export DLRUN_NODE=0
+  export DLRUN_RANK=0
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=0
+  exec mpirun --hostfile /home/ann/runs/mpiexec-1a2b/hostfile -n 16 ./train
+}
+
+cd -- /home/ann/jobs || dlrun_failed 74 'the working directory'
+
+# The job's files, written where they are not there yet.
+dlrun_file() {  # PATH TEXT
+  if [[ -e $1 ]]; then return; fi
+  { mkdir -p -- "${1%/*}" && printf %s "$2" >"$1.$$" && mv -- "$1.$$" "$1"; } || dlrun_failed 74 "$1"
+}
+dlrun_file /home/ann/runs/mpiexec-1a2b/hostfile 'gpu1 slots=8
+gpu2.cluster slots=8
+'
+sh -c 'command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework mpiexec needs it" >&2; exit 1; }' mpirun || dlrun_failed "$?" 'the check: sh -c '\''command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework mpiexec needs it" >&2; exit 1; }'\'' mpirun'
+
+# Every rank leads a process group of its own, so that its children end with it, and has a watcher that tells its
+# start and its end through a pipe. The first rank that fails ends the others; its exit code is the script's.
+exec {dlrun_pipe}<> <(:)
+dlrun_watch() {  # RANK
+  local err
+  exec {err}>&2 2>/dev/null  # bash's own lines about jobs go nowhere
+  trap : HUP INT TERM  # the ranks end by these, then the watchers
+  set -m
+  "rank_$1" </dev/null 2>&"$err" {err}>&- {dlrun_pipe}>&- &
+  echo "start $1 $!" >&"$dlrun_pipe"
+  until wait "$!" || ! kill -0 "$!" 2>/dev/null; do :; done
+  wait "$!"
+  echo "end $1 $?" >&"$dlrun_pipe"
+}
+
+dlrun_code=0
+dlrun_groups=()
+dlrun_signal() {  # SIGNAL
+  local group
+  for group in "${dlrun_groups[@]}"; do kill "-$1" -- "-$group" 2>/dev/null; done
+}
+dlrun_stop() {  # CODE
+  if ((dlrun_code)); then return; fi
+  dlrun_code=$1
+  dlrun_signal TERM
+  set -m
+  (sleep 10; dlrun_signal KILL) &
+  dlrun_killer=$!
+  set +m
+}
+trap 'dlrun_stop 129' HUP
+trap 'dlrun_stop 130' INT
+trap 'dlrun_stop 143' TERM
+dlrun_watch 0 &
+dlrun_left=1
+while ((dlrun_left)); do
+  read -r -u "$dlrun_pipe" dlrun_event dlrun_rank dlrun_value || continue
+  case $dlrun_event in
+    start)
+      dlrun_groups[dlrun_rank]=$dlrun_value
+      if ((dlrun_code)); then kill -TERM -- "-$dlrun_value" 2>/dev/null; fi
+      ;;
+    end)
+      ((dlrun_left -= 1))
+      if ((dlrun_value && !dlrun_code)); then
+        echo "dlrun: gpu1: rank $dlrun_rank ended with exit code $dlrun_value" >&2
+        dlrun_stop "$dlrun_value"
+      fi
+      ;;
+  esac
+done
+if [[ -n ${dlrun_killer-} ]]; then kill -- "-$dlrun_killer" 2>/dev/null; fi
+exit "$dlrun_code"

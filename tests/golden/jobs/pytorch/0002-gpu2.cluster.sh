@@ -1,0 +1,232 @@
+#!/bin/bash
+# Job pytorch (pytorch-1a2b), node 2 of 2: gpu2.cluster
+# Written by dlrun. Run by hand, `bash THIS_FILE` does this node's part of the job without dlrun and ends when
+# its ranks end. dlrun's agent does `source THIS_FILE prelude` and starts the ranks itself, from the same plan.
+# shellcheck disable=SC1090,SC1091  # what the prelude sources is not here to be checked
+# shellcheck disable=SC2016,SC2317  # quoted values are meant as they stand; functions are called by name
+
+dlrun_failed() {  # CODE WHAT
+  echo "dlrun: gpu2.cluster: exit code $1 from $2" >&2
+  exit "$1"
+}
+if [[ ${1-} == prelude ]]; then return 0; fi
+set +eu  # the prelude may have set these
+IFS=$' \t\n'
+
+# What every rank of the job has in its environment.
+export DLRUN_ATTEMPT=1
+export DLRUN_JOB_ID=pytorch-1a2b
+export DLRUN_NODES=2
+export DLRUN_RUN_DIR=/home/ann/runs/pytorch-1a2b
+export DLRUN_SIZE=16
+export MASTER_ADDR=gpu1
+export MASTER_PORT=21085
+export WORLD_SIZE=16
+
+# Binds the command to run number $1 of this node's cores, divided into $2 equal runs.
+dlrun_bound() {
+  local share=$1 of=$2 key value part cores=()
+  shift 2
+  while read -r key value; do
+    [[ $key == Cpus_allowed_list: ]] && break
+  done </proc/self/status
+  for part in ${value//,/ }; do
+    while read -r key; do cores+=("$key"); done < <(seq "${part%-*}" "${part#*-}")
+  done
+  local each=$((${#cores[@]} / of)) IFS=,
+  if ((each == 0)) || ! command -v taskset >/dev/null; then exec "$@"; fi
+  exec taskset -c "${cores[*]:share * each:each}" "$@"
+}
+
+# One function a rank: its own environment, then its command.
+rank_8() {  # worker 8
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
+  export CUDA_VISIBLE_DEVICES=0
+  export DLRUN_LOCAL_RANK=0
+  export DLRUN_LOCAL_SIZE=8
+  export DLRUN_NODE=1
+  export DLRUN_RANK=8
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=8
+  export GROUP_RANK=1
+  export LOCAL_RANK=0
+  export LOCAL_WORLD_SIZE=8
+  export RANK=8
+  dlrun_bound 0 8 python train.py
+}
+rank_9() {  # worker 9
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
+  export CUDA_VISIBLE_DEVICES=1
+  export DLRUN_LOCAL_RANK=1
+  export DLRUN_LOCAL_SIZE=8
+  export DLRUN_NODE=1
+  export DLRUN_RANK=9
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=9
+  export GROUP_RANK=1
+  export LOCAL_RANK=1
+  export LOCAL_WORLD_SIZE=8
+  export RANK=9
+  dlrun_bound 1 8 python train.py
+}
+rank_10() {  # worker 10
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
+  export CUDA_VISIBLE_DEVICES=2
+  export DLRUN_LOCAL_RANK=2
+  export DLRUN_LOCAL_SIZE=8
+  export DLRUN_NODE=1
+  export DLRUN_RANK=10
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=10
+  export GROUP_RANK=1
+  export LOCAL_RANK=2
+  export LOCAL_WORLD_SIZE=8
+  export RANK=10
+  dlrun_bound 2 8 python train.py
+}
+rank_11() {  # worker 11
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
+  export CUDA_VISIBLE_DEVICES=3
+  export DLRUN_LOCAL_RANK=3
+  export DLRUN_LOCAL_SIZE=8
+  export DLRUN_NODE=1
+  export DLRUN_RANK=11
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=11
+  export GROUP_RANK=1
+  export LOCAL_RANK=3
+  export LOCAL_WORLD_SIZE=8
+  export RANK=11
+  dlrun_bound 3 8 python train.py
+}
+rank_12() {  # worker 12
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
+  export CUDA_VISIBLE_DEVICES=4
+  export DLRUN_LOCAL_RANK=4
+  export DLRUN_LOCAL_SIZE=8
+  export DLRUN_NODE=1
+  export DLRUN_RANK=12
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=12
+  export GROUP_RANK=1
+  export LOCAL_RANK=4
+  export LOCAL_WORLD_SIZE=8
+  export RANK=12
+  dlrun_bound 4 8 python train.py
+}
+rank_13() {  # worker 13
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
+  export CUDA_VISIBLE_DEVICES=5
+  export DLRUN_LOCAL_RANK=5
+  export DLRUN_LOCAL_SIZE=8
+  export DLRUN_NODE=1
+  export DLRUN_RANK=13
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=13
+  export GROUP_RANK=1
+  export LOCAL_RANK=5
+  export LOCAL_WORLD_SIZE=8
+  export RANK=13
+  dlrun_bound 5 8 python train.py
+}
+rank_14() {  # worker 14
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
+  export CUDA_VISIBLE_DEVICES=6
+  export DLRUN_LOCAL_RANK=6
+  export DLRUN_LOCAL_SIZE=8
+  export DLRUN_NODE=1
+  export DLRUN_RANK=14
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=14
+  export GROUP_RANK=1
+  export LOCAL_RANK=6
+  export LOCAL_WORLD_SIZE=8
+  export RANK=14
+  dlrun_bound 6 8 python train.py
+}
+rank_15() {  # worker 15
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
+  export CUDA_VISIBLE_DEVICES=7
+  export DLRUN_LOCAL_RANK=7
+  export DLRUN_LOCAL_SIZE=8
+  export DLRUN_NODE=1
+  export DLRUN_RANK=15
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=15
+  export GROUP_RANK=1
+  export LOCAL_RANK=7
+  export LOCAL_WORLD_SIZE=8
+  export RANK=15
+  dlrun_bound 7 8 python train.py
+}
+
+cd -- /home/ann/jobs || dlrun_failed 74 'the working directory'
+
+# Every rank leads a process group of its own, so that its children end with it, and has a watcher that tells its
+# start and its end through a pipe. The first rank that fails ends the others; its exit code is the script's.
+exec {dlrun_pipe}<> <(:)
+dlrun_watch() {  # RANK
+  local err
+  exec {err}>&2 2>/dev/null  # bash's own lines about jobs go nowhere
+  trap : HUP INT TERM  # the ranks end by these, then the watchers
+  set -m
+  "rank_$1" </dev/null 2>&"$err" {err}>&- {dlrun_pipe}>&- &
+  echo "start $1 $!" >&"$dlrun_pipe"
+  until wait "$!" || ! kill -0 "$!" 2>/dev/null; do :; done
+  wait "$!"
+  echo "end $1 $?" >&"$dlrun_pipe"
+}
+
+dlrun_code=0
+dlrun_groups=()
+dlrun_signal() {  # SIGNAL
+  local group
+  for group in "${dlrun_groups[@]}"; do kill "-$1" -- "-$group" 2>/dev/null; done
+}
+dlrun_stop() {  # CODE
+  if ((dlrun_code)); then return; fi
+  dlrun_code=$1
+  dlrun_signal TERM
+  set -m
+  (sleep 10; dlrun_signal KILL) &
+  dlrun_killer=$!
+  set +m
+}
+trap 'dlrun_stop 129' HUP
+trap 'dlrun_stop 130' INT
+trap 'dlrun_stop 143' TERM
+dlrun_watch 8 &
+dlrun_watch 9 &
+dlrun_watch 10 &
+dlrun_watch 11 &
+dlrun_watch 12 &
+dlrun_watch 13 &
+dlrun_watch 14 &
+dlrun_watch 15 &
+dlrun_left=8
+while ((dlrun_left)); do
+  read -r -u "$dlrun_pipe" dlrun_event dlrun_rank dlrun_value || continue
+  case $dlrun_event in
+    start)
+      dlrun_groups[dlrun_rank]=$dlrun_value
+      if ((dlrun_code)); then kill -TERM -- "-$dlrun_value" 2>/dev/null; fi
+      ;;
+    end)
+      ((dlrun_left -= 1))
+      if ((dlrun_value && !dlrun_code)); then
+        echo "dlrun: gpu2.cluster: rank $dlrun_rank ended with exit code $dlrun_value" >&2
+        dlrun_stop "$dlrun_value"
+      fi
+      ;;
+  esac
+done
+if [[ -n ${dlrun_killer-} ]]; then kill -- "-$dlrun_killer" 2>/dev/null; fi
+exit "$dlrun_code"

@@ -1,0 +1,92 @@
+#!/bin/bash
+# Job torchrun (torchrun-1a2b), node 1 of 2: gpu1
+# Written by dlrun. Run by hand, `bash THIS_FILE` does this node's part of the job without dlrun and ends when
+# its ranks end. dlrun's agent does `source THIS_FILE prelude` and starts the ranks itself, from the same plan.
+# shellcheck disable=SC1090,SC1091  # what the prelude sources is not here to be checked
+# shellcheck disable=SC2016,SC2317  # quoted values are meant as they stand; functions are called by name
+
+dlrun_failed() {  # CODE WHAT
+  echo "dlrun: gpu1: exit code $1 from $2" >&2
+  exit "$1"
+}
+if [[ ${1-} == prelude ]]; then return 0; fi
+set +eu  # the prelude may have set these
+IFS=$' \t\n'
+
+# What every rank of the job has in its environment.
+export DLRUN_ATTEMPT=1
+export DLRUN_JOB_ID=torchrun-1a2b
+export DLRUN_NODES=2
+export DLRUN_RUN_DIR=/home/ann/runs/torchrun-1a2b
+export DLRUN_SIZE=2
+
+# One function a rank: its own environment, then its command.
+rank_0() {  # worker 0
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
+  export DLRUN_LOCAL_RANK=0
+  export DLRUN_LOCAL_SIZE=1
+  export DLRUN_NODE=0
+  export DLRUN_RANK=0
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=0
+  exec torchrun --nnodes=2 --node-rank=0 --nproc-per-node=8 --master-addr=gpu1 --master-port=22955 train.py
+}
+
+cd -- /home/ann/jobs || dlrun_failed 74 'the working directory'
+sh -c 'command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework pytorch-torchrun needs it" >&2; exit 1; }' torchrun || dlrun_failed "$?" 'the check: sh -c '\''command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework pytorch-torchrun needs it" >&2; exit 1; }'\'' torchrun'
+
+# Every rank leads a process group of its own, so that its children end with it, and has a watcher that tells its
+# start and its end through a pipe. The first rank that fails ends the others; its exit code is the script's.
+exec {dlrun_pipe}<> <(:)
+dlrun_watch() {  # RANK
+  local err
+  exec {err}>&2 2>/dev/null  # bash's own lines about jobs go nowhere
+  trap : HUP INT TERM  # the ranks end by these, then the watchers
+  set -m
+  "rank_$1" </dev/null 2>&"$err" {err}>&- {dlrun_pipe}>&- &
+  echo "start $1 $!" >&"$dlrun_pipe"
+  until wait "$!" || ! kill -0 "$!" 2>/dev/null; do :; done
+  wait "$!"
+  echo "end $1 $?" >&"$dlrun_pipe"
+}
+
+dlrun_code=0
+dlrun_groups=()
+dlrun_signal() {  # SIGNAL
+  local group
+  for group in "${dlrun_groups[@]}"; do kill "-$1" -- "-$group" 2>/dev/null; done
+}
+dlrun_stop() {  # CODE
+  if ((dlrun_code)); then return; fi
+  dlrun_code=$1
+  dlrun_signal TERM
+  set -m
+  (sleep 10; dlrun_signal KILL) &
+  dlrun_killer=$!
+  set +m
+}
+trap 'dlrun_stop 129' HUP
+trap 'dlrun_stop 130' INT
+trap 'dlrun_stop 143' TERM
+dlrun_watch 0 &
+dlrun_left=1
+while ((dlrun_left)); do
+  read -r -u "$dlrun_pipe" dlrun_event dlrun_rank dlrun_value || continue
+  case $dlrun_event in
+    start)
+      dlrun_groups[dlrun_rank]=$dlrun_value
+      if ((dlrun_code)); then kill -TERM -- "-$dlrun_value" 2>/dev/null; fi
+      ;;
+    end)
+      ((dlrun_left -= 1))
+      if ((dlrun_value && !dlrun_code)); then
+        echo "dlrun: gpu1: rank $dlrun_rank ended with exit code $dlrun_value" >&2
+        dlrun_stop "$dlrun_value"
+      fi
+      ;;
+  esac
+done
+if [[ -n ${dlrun_killer-} ]]; then kill -- "-$dlrun_killer" 2>/dev/null; fi
+exit "$dlrun_code"
