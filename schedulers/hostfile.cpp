@@ -123,11 +123,10 @@ class LineReader {
   }
 
   Error no_count(std::string_view element, std::size_t column) {
-    return error(
-        column, fmt::format("host {} has no count, and other hosts of the list have one", element),
-        fmt::format(is_address(element) && element.find(':') != std::string_view::npos ? "write it as [{}]:1"
-                                                                                       : "write it as {}:1",
-                    element));
+    const bool has_colons = is_address(element) && element.find(':') != std::string_view::npos;
+    const std::string host = has_colons ? fmt::format("[{}]", element) : std::string(element);
+    return error(column, fmt::format("host {} has no count, and other hosts of the list have one", element),
+                 fmt::format("write it as {}:1", host));
   }
 
   // Where ":COUNT" begins; an address has colons of its own.
