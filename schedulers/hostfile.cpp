@@ -124,9 +124,9 @@ class LineReader {
 
   Error no_count(std::string_view element, std::size_t column) {
     const bool has_colons = is_address(element) && element.find(':') != std::string_view::npos;
-    return error(
-        column, fmt::format("host {} has no count, and other hosts of the list have one", element),
-        has_colons ? fmt::format("write it as [{}]:1", element) : fmt::format("write it as {}:1", element));
+    const std::string host = has_colons ? fmt::format("[{}]", element) : std::string(element);
+    return error(column, fmt::format("host {} has no count, and other hosts of the list have one", element),
+                 fmt::format("write it as {}:1", host));
   }
 
   // Where ":COUNT" begins; an address has colons of its own.
