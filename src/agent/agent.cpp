@@ -195,13 +195,16 @@ class Agent {
   }
 
   Result<void> start_ranks() {
-    return ranks_.start({&*slice_, environment_, control_path(), mpi_.get()},
-                        [this](const RankState& rank, const std::vector<int>& processors) {
-                          send({{"type", "started"},
-                                {"rank", rank.plan.rank.get()},
-                                {"pid", rank.process->pid()},
-                                {"processors", processors}});
-                        });
+    TRY(ranks_.start({&*slice_, environment_, control_path(), mpi_.get()},
+                     [this](const RankState& rank, const std::vector<int>& processors) {
+                       send({{"type", "started"},
+                             {"rank", rank.plan.rank.get()},
+                             {"pid", rank.process->pid()},
+                             {"processors", processors}});
+                     }));
+    // A framework that starts its processes itself can have its only rank elsewhere.
+    if (ranks_.all().empty()) end_strays();
+    return {};
   }
 
   Result<void> start_services() {

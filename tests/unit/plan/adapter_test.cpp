@@ -118,3 +118,32 @@ TEST_CASE("adapters: the first folder that has one wins; what is not known names
   CHECK(error_of(plan::find_adapter(plan::adapter_path({}, "", "/not/there"), "plain")) ==
         "framework 'plain' is not known\n  hint: no adapters in /not/there/frameworks");
 }
+
+TEST_CASE("an adapter that extends another says only what differs") {
+  const auto parent =
+      yaml::parse("name: a\nsummary: first\nenv: {A: x, B: y}\nroles: {w: {port: 2000}}\n", "a.yaml");
+  const auto child = yaml::parse("name: b\nextends: a\nenv: {B: z}\n", "b.yaml");
+  const auto both = plan::parse_adapter(plan::extend_adapter(*parent, *child), "b.yaml").value();
+  CHECK(both.name == "b");
+  CHECK(both.summary == "first");
+  CHECK(both.variables.size() == 2);
+  CHECK(both.variables[1].text->evaluate({}).value() == "z");
+  CHECK(both.roles.front().port == 2000);
+}
+
+TEST_CASE("facts of roles are known for the roles that the adapter has") {
+  CHECK(error_of(plan::parse_adapter(
+            "name: a\nsummary: s\nroles: {ps: {}}\nprefix: [\"{{role.pss.hosts}}\"]\n", "a.yaml")) ==
+        "a.yaml:4:10: fact 'role.pss.hosts': this framework has no role 'pss'\n  hint: did you mean 'ps'?");
+}
+
+TEST_CASE("what an adapter needs becomes a check, and its roles go with ranks of dlrun's own") {
+  const auto needy =
+      plan::parse_adapter("name: a\nsummary: s\nneeds: {programs: [torchrun], variables: [X]}\n", "a.yaml");
+  REQUIRE(needy.value().checks.size() == 2);
+  CHECK(needy->checks[0].back().evaluate({}).value() == "torchrun");
+  CHECK(error_of(plan::parse_adapter("name: a\nsummary: s\nneeds: {variables: [\"X;rm\"]}\n", "a.yaml"))
+            .find("needs.variables: 'X;rm' is no name") != std::string::npos);
+  CHECK(error_of(plan::parse_adapter("name: a\nsummary: s\nprocess: per-job\nroles: {w: {}}\n", "a.yaml"))
+            .find("roles go with process: per-rank") != std::string::npos);
+}
