@@ -65,6 +65,8 @@ class Engine {
   virtual void apply(const SgdStep& sgd) = 0;
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
+  // An Error where a device failed in a call before; results and gradients since then mean nothing.
+  virtual Result<void> status() const { return {}; }
 
   virtual std::span<float> gradients() = 0;  // the arena; behind the last gradient lie spare_slots() floats
   virtual std::span<const Bucket> buckets() const = 0;
@@ -88,6 +90,7 @@ struct EngineOptions {
   Precision precision = Precision::f32;
   std::uint64_t seed = 1;               // initial weights and dropout; equal on all ranks
   int rank = 0;                         // only decorrelates dropout between ranks
+  int ranks = 1;                        // more: gradients() must be what the batch gave, also from a GPU
   std::size_t bucket_bytes = 8u << 20;  // a bucket is closed once it holds that much
 };
 

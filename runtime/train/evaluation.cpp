@@ -33,6 +33,7 @@ Result<Totals> evaluate(Engine& engine, Communicator& comm, const BatchFiller& f
     filler.fill(
         rows, [&](std::uint64_t i) { return sample(at + i); }, std::nullopt, engine.input(), engine.labels());
     const BatchResult result = engine.evaluate_batch();
+    TRY(engine.status());
     mine.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(rows)});
   }
   std::array<double, 3> sums = {mine.loss_sum, mine.correct, mine.rows};

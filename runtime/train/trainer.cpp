@@ -60,6 +60,7 @@ Result<StepTotals> Trainer::forward_backward(const Share& share) {
   const BatchResult mine = parts_.engine.train_batch(position_.step, [&](std::size_t index) {
     if (index != last && sent) sent = parts_.comm.allreduce_start(bucket(index));
   });
+  TRY(parts_.engine.status());
   TRY(std::move(sent));
   Requests requests = parts_.local_requests();
   const Requests heard = parts_.reporter.requests();

@@ -1,0 +1,173 @@
+// The host's side of an engine on a GPU: names, plain layouts and first values; the work is the plug-in's. An
+// error of the device in a step is kept and told by status().
+#include "runtime/graph/cuda/cuda_engine.hpp"
+
+#include <optional>
+
+#include "runtime/base/keyed_random.hpp"
+#include "runtime/graph/cuda/flat_plan.hpp"
+#include "runtime/graph/fuse.hpp"
+#include "runtime/graph/operators/dropout.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+// Filters x channels x pixels (plain) to filters x pixels x channels, or back.
+enum class To { device, plain };
+void convert(const Placed& placed, std::span<const float> from, std::span<float> to, To direction) {
+  const std::size_t channels = placed.channels, pixels = placed.pixels;
+  for (std::size_t filter = 0; filter < placed.filters; ++filter)
+    for (std::size_t channel = 0; channel < channels; ++channel)
+      for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
+        const std::size_t start = filter * channels * pixels;
+        const std::size_t plain = start + channel * pixels + pixel, device = start + pixel * channels + channel;
+        if (direction == To::device)
+          to[device] = from[plain];
+        else
+          to[plain] = from[device];
+      }
+}
+
+class CudaEngine final : public Engine {
+ public:
+  CudaEngine(const CudaLibrary& library, Graph graph, const EngineOptions& options, FlatPlan plan)
+      : library_(library), graph_(std::move(graph)), options_(options), plan_(std::move(plan)) {
+    for (const Placed& placed : plan_.tensors) tensors_.push_back(placed.info);
+  }
+  ~CudaEngine() override {
+    if (engine_ != nullptr) library_.table().destroy(engine_);
+  }
+
+  Result<void> prepare(int device) {
+    const DlrunCudaPlan plan{.nodes = plan_.nodes.data(),
+                             .count = plan_.nodes.size(),
+                             .batch = options_.batch,
+                             .precision =
+                                 options_.precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32,
+                             .gradients = options_.ranks > 1 ? DLRUN_CUDA_TRAVEL : DLRUN_CUDA_STAY,
+                             .floats = plan_.floats,
+                             .spare = FlatPlan::kSpareSlots,
+                             .statistics = plan_.statistics,
+                             .dropouts = plan_.dropouts.size()};
+    if (library_.table().create(&plan, device, &engine_) != 0)
+      return fail(library_.error(fmt::format("model '{}' in batches of {} does not come up on GPU {} ({})",
+                                             graph_.model, options_.batch, device,
+                                             library_.device_name(device))));
+    return initialise();
+  }
+
+  std::int64_t batch() const override { return options_.batch; }
+  std::span<float> input() override {
+    return {library_.table().input(engine_),
+            static_cast<std::size_t>(options_.batch * graph_.nodes[0].shape.elements())};
+  }
+  std::span<std::int32_t> labels() override {
+    return {library_.table().labels(engine_), static_cast<std::size_t>(options_.batch)};
+  }
+
+  BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
+    std::vector<std::uint64_t> keys;
+    for (std::size_t layer = 0; layer < plan_.dropouts.size(); ++layer)
+      keys.push_back(dropout_rule(options_, layer, step, plan_.dropouts[layer]).key);
+    DlrunCudaResult result{};
+    note(library_.table().train(engine_, keys.data(), &result), "a training step");
+    for (std::size_t bucket = 0; on_bucket && bucket < plan_.buckets.size(); ++bucket) on_bucket(bucket);
+    return {result.loss_sum, result.correct};
+  }
+  void apply(const SgdStep& sgd) override {
+    const DlrunCudaRates rates{sgd.learning_rate, sgd.momentum, sgd.weight_decay, sgd.gradient_scale};
+    note(library_.table().apply(engine_, &rates), "an update");
+  }
+  BatchResult evaluate_batch() override {
+    DlrunCudaResult result{};
+    note(library_.table().evaluate(engine_, &result), "an evaluation");
+    return {result.loss_sum, result.correct};
+  }
+  Result<void> status() const override {
+    if (failure_) return fail(*failure_);
+    return {};
+  }
+
+  std::span<float> gradients() override { return {library_.table().gradients(engine_), plan_.floats}; }
+  std::span<const Bucket> buckets() const override { return plan_.buckets; }
+  std::span<float> spare_slots() override { return gradients().last(FlatPlan::kSpareSlots); }
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+
+  Result<void> read_tensor(std::size_t index, std::span<float> out) const override {
+    const Placed& placed = plan_.tensors[index];
+    TRY(check_size(placed, out.size()));
+    std::vector<float> there(out.size());
+    if (library_.table().read(engine_, placed.arena, placed.offset, there.size(), there.data()) != 0)
+      return fail(library_.error(fmt::format("tensor '{}' cannot be read", placed.info.name)));
+    convert(placed, there, out, To::plain);
+    return {};
+  }
+  Result<void> write_tensor(std::size_t index, std::span<const float> values) override {
+    const Placed& placed = plan_.tensors[index];
+    TRY(check_size(placed, values.size()));
+    std::vector<float> there(values.size());
+    convert(placed, values, there, To::device);
+    if (library_.table().write(engine_, placed.arena, placed.offset, there.size(), there.data()) != 0)
+      return fail(library_.error(fmt::format("tensor '{}' cannot be written", placed.info.name)));
+    return {};
+  }
+
+  std::uint64_t plan_hash() const override {
+    std::uint64_t hash =
+        random_key({hash_text("cuda"), hash_text(graph_.model), static_cast<std::uint64_t>(options_.batch),
+                    static_cast<std::uint64_t>(options_.precision), options_.seed, options_.bucket_bytes});
+    for (const Placed& placed : plan_.tensors)
+      hash = random_key({hash, hash_text(placed.info.name), placed.info.elements(), placed.offset});
+    for (const Bucket& bucket : plan_.buckets) hash = random_key({hash, bucket.offset, bucket.length});
+    return hash;
+  }
+  std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
+
+ private:
+  // The CPU's first values: a function of seed and name.
+  Result<void> initialise() {
+    for (std::size_t index = 0; index < plan_.tensors.size(); ++index) {
+      const Placed& placed = plan_.tensors[index];
+      if (placed.arena == DLRUN_CUDA_MOMENTA) continue;  // zero already
+      std::vector<float> values(placed.info.elements());
+      const std::uint64_t key = random_key({options_.seed, hash_text(placed.info.name)});
+      kernels::uniform(values.data(), values.size(), key, placed.bound, placed.constant);
+      TRY(write_tensor(index, values));
+    }
+    return {};
+  }
+
+  static Result<void> check_size(const Placed& placed, std::size_t count) {
+    if (count == placed.info.elements()) return {};
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("tensor '{}' has {} numbers, not {}", placed.info.name,
+                                          placed.info.elements(), count),
+                      .hint = "the values are from another model or another number of classes"});
+  }
+
+  void note(int code, const char* what) {
+    if (code != 0 && !failure_) failure_ = library_.error(fmt::format("{} failed on the GPU", what));
+  }
+
+  CudaLibrary library_;
+  Graph graph_;
+  EngineOptions options_;
+  FlatPlan plan_;
+  std::vector<TensorInfo> tensors_;
+  void* engine_ = nullptr;
+  std::optional<Error> failure_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> compile_cuda(const CudaLibrary& library, Graph graph,
+                                             const EngineOptions& options, int device) {
+  Graph fused = fuse(std::move(graph));
+  FlatPlan plan = TRY(flatten(fused, options));
+  auto engine = std::make_unique<CudaEngine>(library, std::move(fused), options, std::move(plan));
+  TRY(engine->prepare(device));
+  return engine;
+}
+
+}  // namespace dlrun::runtime

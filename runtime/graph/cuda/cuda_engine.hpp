@@ -1,0 +1,34 @@
+// CudaEngine: an Engine on one GPU, through the plug-in libdlrun-cuda.so. Takes the same Graph as the CPU's and
+// has the same tensors in the same order, so that checkpoints go from one to the other. It includes no CUDA.
+#pragma once
+
+#include <memory>
+
+#include "runtime/graph/graph.hpp"
+#include "runtime/graph/cuda/table.h"
+#include "src/base/shared_library.hpp"
+
+namespace dlrun::runtime {
+
+// The plug-in, loaded, with the GPUs that this process sees.
+class CudaLibrary {
+ public:
+  // An Error where the plug-in is not there, is of another build, or finds no driver or no GPU.
+  static Result<CudaLibrary> open();
+  int devices() const { return devices_; }
+  const DlrunCudaTable& table() const { return *table_; }
+  std::string device_name(int device) const;
+  Error error(std::string what) const;  // with the plug-in's own text
+
+ private:
+  CudaLibrary(SharedLibrary library, const DlrunCudaTable* table)
+      : library_(std::move(library)), table_(table) {}
+  SharedLibrary library_;
+  const DlrunCudaTable* table_;
+  int devices_ = 0;
+};
+
+Result<std::unique_ptr<Engine>> compile_cuda(const CudaLibrary& library, Graph graph,
+                                             const EngineOptions& options, int device);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,201 @@
+// See flat_plan.hpp.
+#include "runtime/graph/cuda/flat_plan.hpp"
+
+#include <cmath>
+
+namespace dlrun::runtime {
+
+namespace {
+
+class Flattener {
+ public:
+  Flattener(const Graph& graph, const EngineOptions& options) : graph_(graph), options_(options) {}
+
+  Result<FlatPlan> run() {
+    const auto read_by = readers(graph_);
+    for (const Node& node : graph_.nodes) {
+      TRY(add(node));
+      DlrunCudaNode& flat = plan_.nodes.back();
+      const std::size_t index = plan_.nodes.size() - 1;
+      bool needed = flat.weight != DLRUN_CUDA_NOWHERE;
+      for (const Value input : node.inputs) needed = needed || trained_[input.get()];
+      trained_.push_back(needed);
+      flat.needs_gradient = needed && !read_by[index].empty() ? 1 : 0;
+    }
+    place();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Owned {
+    std::size_t node, tensor;
+    std::size_t DlrunCudaNode::*at;
+  };
+
+  Result<void> add(const Node& node) {
+    DlrunCudaNode flat{};
+    flat.kind = DLRUN_CUDA_INPUT;
+    flat.input_count = node.inputs.size();
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) flat.inputs[i] = node.inputs[i].get();
+    const Shape from = node.inputs.empty() ? node.shape : graph_.nodes[node.inputs[0].get()].shape;
+    flat.in_channels = from.channels, flat.in_height = from.height, flat.in_width = from.width;
+    flat.channels = node.shape.channels, flat.height = node.shape.height, flat.width = node.shape.width;
+    flat.weight = flat.bias = flat.running_mean = flat.running_variance = DLRUN_CUDA_NOWHERE;
+    plan_.nodes.push_back(flat);
+    return std::visit([&](const auto& spec) { return fill(plan_.nodes.back(), node, from, spec); },
+                      node.operation);
+  }
+
+  static int flag(Activation activation) { return activation == Activation::relu ? 1 : 0; }
+
+  template <class Windowed>
+  static void window(DlrunCudaNode& flat, const Windowed& spec, std::int64_t size) {
+    flat.window = size, flat.stride = spec.stride, flat.padding = spec.padding;
+    flat.relu = flag(spec.activation);
+  }
+
+  Result<void> fill(DlrunCudaNode&, const Node&, const Shape&, const op::Input&) { return {}; }
+  Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::Convolution& spec) {
+    flat.kind = DLRUN_CUDA_CONVOLUTION;
+    window(flat, spec, spec.kernel);
+    const std::int64_t pixels = spec.kernel * spec.kernel;
+    weights(flat, node, {spec.filters, from.channels, spec.kernel, spec.kernel}, from.channels, pixels,
+            spec.bias);
+    return {};
+  }
+  // A convolution of one pixel with as many channels as there are inputs.
+  Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::FullyConnected& spec) {
+    flat.kind = DLRUN_CUDA_CONVOLUTION;
+    flat.in_channels = from.elements(), flat.in_height = flat.in_width = 1;
+    flat.window = flat.stride = 1;
+    flat.relu = flag(spec.activation);
+    weights(flat, node, {spec.outputs, from.elements()}, from.channels, from.height * from.width,
+            Bias::learned);
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::MaxPool& spec) {
+    flat.kind = DLRUN_CUDA_MAX_POOL;
+    window(flat, spec, spec.window);
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::GlobalAveragePool&) {
+    flat.kind = DLRUN_CUDA_AVERAGE_POOL;
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape&, const op::BatchNorm& spec) {
+    flat.kind = DLRUN_CUDA_BATCH_NORM;
+    flat.epsilon = spec.epsilon, flat.share = spec.momentum, flat.relu = flag(spec.activation);
+    vector(node, ".weight", &DlrunCudaNode::weight, 0, 1);
+    vector(node, ".bias", &DlrunCudaNode::bias, 0, 0);
+    statistic(node, ".running_mean", flat.running_mean, 0);
+    statistic(node, ".running_var", flat.running_variance, 1);
+    flat.weight = 0;  // known to be there; its place follows
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Relu&) {
+    flat.kind = DLRUN_CUDA_RELU;
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Dropout& spec) {
+    flat.kind = DLRUN_CUDA_DROPOUT;
+    flat.probability = spec.probability;
+    plan_.dropouts.push_back(spec.probability);
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Add& spec) {
+    flat.kind = DLRUN_CUDA_ADD;
+    flat.relu = flag(spec.activation);
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::SoftmaxCrossEntropy&) {
+    flat.kind = DLRUN_CUDA_LOSS;
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Flatten&) {
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = fmt::format("model '{}': a flatten ({}) whose reader needs it has no form on a GPU",
+                                          graph_.model, operation_name(node.operation)),
+                      .hint = "write device: cpu"});
+  }
+
+  void weights(DlrunCudaNode& flat, const Node& node, std::vector<std::int64_t> shape, std::int64_t channels,
+               std::int64_t pixels, Bias bias) {
+    const float bound = 1.0F / std::sqrt(static_cast<float>(channels * pixels));
+    const std::int64_t filters = shape[0];
+    owned_.push_back({plan_.nodes.size() - 1, parameters_.size(), &DlrunCudaNode::weight});
+    parameters_.push_back({.info = {node.name + ".weight", std::move(shape), TensorInfo::Role::parameter},
+                           .filters = static_cast<std::size_t>(filters),
+                           .channels = static_cast<std::size_t>(channels),
+                           .pixels = static_cast<std::size_t>(pixels),
+                           .bound = bound});
+    if (bias == Bias::learned) vector(node, ".bias", &DlrunCudaNode::bias, bound, 0);
+    flat.weight = 0;
+  }
+
+  void vector(const Node& node, const char* part, std::size_t DlrunCudaNode::*at, float bound, float constant) {
+    owned_.push_back({plan_.nodes.size() - 1, parameters_.size(), at});
+    parameters_.push_back({.info = {node.name + part, {node.shape.channels}, TensorInfo::Role::parameter},
+                           .channels = static_cast<std::size_t>(node.shape.channels),
+                           .bound = bound,
+                           .constant = constant});
+  }
+
+  void statistic(const Node& node, const char* part, std::size_t& offset, float constant) {
+    offset = plan_.statistics;
+    statistics_.push_back({.info = {node.name + part, {node.shape.channels}, TensorInfo::Role::statistic},
+                           .arena = DLRUN_CUDA_STATISTICS,
+                           .offset = offset,
+                           .channels = static_cast<std::size_t>(node.shape.channels),
+                           .constant = constant});
+    plan_.statistics += static_cast<std::size_t>(node.shape.channels);
+  }
+
+  // From the last node to the first; in a node as declared. Buckets are cut on the way.
+  void place() {
+    constexpr std::size_t line = 16;  // floats
+    std::size_t begin = 0;
+    for (std::size_t node = plan_.nodes.size(); node-- > 0;) {
+      for (const Owned& owned : owned_) {
+        if (owned.node != node) continue;
+        plan_.nodes[node].*owned.at = plan_.floats;
+        parameters_[owned.tensor].offset = plan_.floats;
+        plan_.floats += (parameters_[owned.tensor].info.elements() + line - 1) / line * line;
+      }
+      if ((plan_.floats - begin) * sizeof(float) < options_.bucket_bytes) continue;
+      plan_.buckets.push_back({begin, plan_.floats - begin});
+      begin = plan_.floats;
+    }
+    plan_.floats += FlatPlan::kSpareSlots;
+    if (begin + FlatPlan::kSpareSlots == plan_.floats && !plan_.buckets.empty())
+      plan_.buckets.back().length += FlatPlan::kSpareSlots;
+    else
+      plan_.buckets.push_back({begin, plan_.floats - begin});
+    list();
+  }
+
+  void list() {
+    plan_.tensors = parameters_;
+    plan_.tensors.insert(plan_.tensors.end(), statistics_.begin(), statistics_.end());
+    for (Placed momentum : parameters_) {
+      momentum.info.name += ".momentum";
+      momentum.info.role = TensorInfo::Role::momentum;
+      momentum.arena = DLRUN_CUDA_MOMENTA;
+      plan_.tensors.push_back(std::move(momentum));
+    }
+  }
+
+  const Graph& graph_;
+  const EngineOptions& options_;
+  FlatPlan plan_;
+  std::vector<Placed> parameters_, statistics_;
+  std::vector<Owned> owned_;
+  std::vector<bool> trained_;
+};
+
+}  // namespace
+
+Result<FlatPlan> flatten(const Graph& graph, const EngineOptions& options) {
+  return Flattener(graph, options).run();
+}
+
+}  // namespace dlrun::runtime
