@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/checksum.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
+#include "runtime/graph/cuda/cuda_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
 
@@ -18,6 +19,31 @@ Result<int> rank_of(const Environment& environment) {
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("DLRUN_RANK is '{}', not a rank", environment.get("DLRUN_RANK"))});
   return static_cast<int>(*rank);
+}
+
+// The rank's own GPU: the only one that CUDA_VISIBLE_DEVICES leaves it, else that of its number on the node.
+Result<int> device_of(const CudaLibrary& library, const Environment& environment) {
+  const std::string text = environment.get("DLRUN_LOCAL_RANK", "0");
+  const auto local = parse_integer(text, 0, 1 << 20);
+  if (library.devices() == 1 && environment.find("CUDA_VISIBLE_DEVICES")) return 0;
+  if (local && *local < library.devices()) return static_cast<int>(*local);
+  return fail(
+      Error{.kind = ErrorKind::unavailable,
+            .what = fmt::format("no GPU is left for local rank {}: {} are seen", text, library.devices()),
+            .hint = "start as many ranks a node as it has GPUs"});
+}
+
+Result<std::unique_ptr<Engine>> make_engine(const TrainSpec& spec, const Environment& environment,
+                                            const InputShape& shape, int rank) {
+  EngineOptions options = engine_options(spec, rank);
+  if (spec.device == TrainSpec::Device::cpu) return make_cpu_engine(spec.model, shape, options);
+  const auto ranks = parse_integer(environment.get("DLRUN_SIZE", "2"), 1, 1 << 30);  // unknown: more than one
+  options.ranks = ranks ? static_cast<int>(*ranks) : 2;
+  const CudaLibrary library = TRY(CudaLibrary::open());
+  const int device = TRY(device_of(library, environment));
+  for (const Model& model : models())
+    if (model.name == spec.model) return compile_cuda(library, TRY(model.build(shape)), options, device);
+  return fail(ErrorKind::internal, "model '{}' passed the job's check but is not there", spec.model);
 }
 
 struct Facts {
@@ -45,8 +71,8 @@ Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prep
   const int rank = TRY(rank_of(environment));
   const InputShape shape = TRY(probe_data(spec.data));
   auto data = std::async(std::launch::async, [&spec] { return load_data(spec.data); });
-  auto engine = std::async(std::launch::async, [&spec, shape, rank] {
-    return make_cpu_engine(spec.model, shape, engine_options(spec, rank));
+  auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
+    return make_engine(spec, environment, shape, rank);
   });
   auto comm = make_communicator(environment);
   if (comm) out.comm = std::move(*comm);
@@ -57,7 +83,7 @@ Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prep
   if (!comm) return tl::unexpected(std::move(comm).error());
   if (out.comm->rank() == rank) return {};
   // Started by something that does not say which rank this is: only now is it known.
-  out.engine = TRY(make_cpu_engine(spec.model, shape, engine_options(spec, out.comm->rank())));
+  out.engine = TRY(make_engine(spec, environment, shape, out.comm->rank()));
   return {};
 }
 

@@ -155,6 +155,9 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.optimizer = TRY(read_optimizer(fields));
   out.schedule = TRY(read_schedule(fields));
   out.precision = TRY(read_precision(fields));
+  static const std::vector<std::string> devices = {"cpu", "cuda"};
+  out.device =
+      TRY(fields.choice_or("device", 0, devices)) == 0 ? TrainSpec::Device::cpu : TrainSpec::Device::cuda;
   out.bucket_bytes = TRY(read_allreduce(fields));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
   if (const Node* stop = fields.find("stop-at")) {

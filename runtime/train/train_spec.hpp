@@ -58,6 +58,8 @@ struct TrainSpec {
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
   Precision precision = Precision::f32;
+  enum class Device { cpu, cuda };
+  Device device = Device::cpu;
   std::size_t bucket_bytes = 8u << 20;
   std::uint64_t seed = 1;
   std::optional<BenchmarkSpec> benchmark;

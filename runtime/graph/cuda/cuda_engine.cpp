@@ -21,7 +21,8 @@ void convert(const Placed& placed, std::span<const float> from, std::span<float>
     for (std::size_t channel = 0; channel < channels; ++channel)
       for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
         const std::size_t start = filter * channels * pixels;
-        const std::size_t plain = start + channel * pixels + pixel, device = start + pixel * channels + channel;
+        const std::size_t plain = start + channel * pixels + pixel,
+                          device = start + pixel * channels + channel;
         if (direction == To::device)
           to[device] = from[plain];
         else
@@ -40,20 +41,20 @@ class CudaEngine final : public Engine {
   }
 
   Result<void> prepare(int device) {
-    const DlrunCudaPlan plan{.nodes = plan_.nodes.data(),
-                             .count = plan_.nodes.size(),
-                             .batch = options_.batch,
-                             .precision =
-                                 options_.precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32,
-                             .gradients = options_.ranks > 1 ? DLRUN_CUDA_TRAVEL : DLRUN_CUDA_STAY,
-                             .floats = plan_.floats,
-                             .spare = FlatPlan::kSpareSlots,
-                             .statistics = plan_.statistics,
-                             .dropouts = plan_.dropouts.size()};
+    const DlrunCudaPlan plan{
+        .nodes = plan_.nodes.data(),
+        .count = plan_.nodes.size(),
+        .batch = options_.batch,
+        .precision = options_.precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32,
+        .gradients = options_.ranks > 1 ? DLRUN_CUDA_TRAVEL : DLRUN_CUDA_STAY,
+        .floats = plan_.floats,
+        .spare = FlatPlan::kSpareSlots,
+        .statistics = plan_.statistics,
+        .dropouts = plan_.dropouts.size()};
     if (library_.table().create(&plan, device, &engine_) != 0)
-      return fail(library_.error(fmt::format("model '{}' in batches of {} does not come up on GPU {} ({})",
-                                             graph_.model, options_.batch, device,
-                                             library_.device_name(device))));
+      return fail(
+          library_.error(fmt::format("model '{}' in batches of {} does not come up on GPU {} ({})",
+                                     graph_.model, options_.batch, device, library_.device_name(device))));
     return initialise();
   }
 

@@ -1,11 +1,12 @@
-// CudaEngine: an Engine on one GPU, through the plug-in libdlrun-cuda.so. Takes the same Graph as the CPU's and
-// has the same tensors in the same order, so that checkpoints go from one to the other. It includes no CUDA.
+// CudaEngine: an Engine on one GPU, through the plug-in libdlrun-cuda.so. Takes the same Graph as the CPU's
+// and has the same tensors in the same order, so that checkpoints go from one to the other. It includes no
+// CUDA.
 #pragma once
 
 #include <memory>
 
-#include "runtime/graph/graph.hpp"
 #include "runtime/graph/cuda/table.h"
+#include "runtime/graph/graph.hpp"
 #include "src/base/shared_library.hpp"
 
 namespace dlrun::runtime {

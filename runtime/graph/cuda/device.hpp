@@ -31,10 +31,18 @@ inline void check(cudnnStatus_t status, const std::string& what) {
 
 using Bf16 = __nv_bfloat16;
 
-__device__ inline float number(float value) { return value; }
-__device__ inline float number(Bf16 value) { return __bfloat162float(value); }
-__device__ inline void put(float& to, float value) { to = value; }
-__device__ inline void put(Bf16& to, float value) { to = __float2bfloat16(value); }
+__device__ inline float number(float value) {
+  return value;
+}
+__device__ inline float number(Bf16 value) {
+  return __bfloat162float(value);
+}
+__device__ inline void put(float& to, float value) {
+  to = value;
+}
+__device__ inline void put(Bf16& to, float value) {
+  to = __float2bfloat16(value);
+}
 
 // Memory of the device, counted.
 class Memory {
@@ -127,7 +135,8 @@ inline bool claim(Tensor& tensor) {
 template <class F>
 __global__ void each_kernel(std::int64_t count, F f) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step)
     f(i);
 }
 #ifdef __CUDACC__

@@ -64,7 +64,8 @@ class Flattener {
     return {};
   }
   // A convolution of one pixel with as many channels as there are inputs.
-  Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::FullyConnected& spec) {
+  Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape& from,
+                    const op::FullyConnected& spec) {
     flat.kind = DLRUN_CUDA_CONVOLUTION;
     flat.in_channels = from.elements(), flat.in_height = flat.in_width = 1;
     flat.window = flat.stride = 1;
@@ -112,10 +113,11 @@ class Flattener {
     return {};
   }
   Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Flatten&) {
-    return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = fmt::format("model '{}': a flatten ({}) whose reader needs it has no form on a GPU",
-                                          graph_.model, operation_name(node.operation)),
-                      .hint = "write device: cpu"});
+    return fail(
+        Error{.kind = ErrorKind::unavailable,
+              .what = fmt::format("model '{}': a flatten ({}) whose reader needs it has no form on a GPU",
+                                  graph_.model, operation_name(node.operation)),
+              .hint = "write device: cpu"});
   }
 
   void weights(DlrunCudaNode& flat, const Node& node, std::vector<std::int64_t> shape, std::int64_t channels,
@@ -132,7 +134,8 @@ class Flattener {
     flat.weight = 0;
   }
 
-  void vector(const Node& node, const char* part, std::size_t DlrunCudaNode::*at, float bound, float constant) {
+  void vector(const Node& node, const char* part, std::size_t DlrunCudaNode::*at, float bound,
+              float constant) {
     owned_.push_back({plan_.nodes.size() - 1, parameters_.size(), at});
     parameters_.push_back({.info = {node.name + part, {node.shape.channels}, TensorInfo::Role::parameter},
                            .channels = static_cast<std::size_t>(node.shape.channels),

@@ -1,5 +1,5 @@
-// FlatPlan: a Graph as the list that goes to the GPU's plug-in, with the places of its parameters in the arenas:
-// in the order in which gradients become final, as on the CPU, but in the GPU's layouts. Pure data.
+// FlatPlan: a Graph as the list that goes to the GPU's plug-in, with the places of its parameters in the
+// arenas: in the order in which gradients become final, as on the CPU, but in the GPU's layouts. Pure data.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace dlrun::runtime {
 
-// A tensor of the state, where it lies, and how its plain layout (filters x channels x pixels) relates: on the
-// device it is filters x pixels x channels.
+// A tensor of the state, where it lies, and how its plain layout (filters x channels x pixels) relates: on
+// the device it is filters x pixels x channels.
 struct Placed {
   TensorInfo info;
   DlrunCudaArena arena = DLRUN_CUDA_VALUES;

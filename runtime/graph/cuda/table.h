@@ -1,6 +1,6 @@
 // The C table between the training runtime and its CUDA half: all that crosses the border of the plug-in. No
-// CUDA type and no C++ type is in it. A plan goes over once as a flat list of operators; after that only steps
-// and numbers do. Activations are NHWC on the device, weights OHWI; the host side converts.
+// CUDA type and no C++ type is in it. A plan goes over once as a flat list of operators; after that only
+// steps and numbers do. Activations are NHWC on the device, weights OHWI; the host side converts.
 #pragma once
 
 #include <stddef.h>
