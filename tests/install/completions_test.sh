@@ -39,7 +39,7 @@ expect dlrun allocation --sc = --scheduler
 expect dlrun --mpi pm = pmix pmi1
 expect dlrun --color a = auto always
 expect dlrun plan '' = job.yaml other.yml sub
-expect dlrun --framework mp = mpi # asked of dlrun itself
+expect dlrun --framework mpie = mpiexec # asked of dlrun itself
 expect dlrun frameworks bu = builtin
 expect dlrun --framework mpi -- --fr =
 

@@ -152,12 +152,12 @@ class Convolution final : public Operator {
           name_);
     keep(device, fastest(filters, found, device, "the weights of " + name_), weights_by_);
     if (in.gradient == nullptr) return;
-    std::vector<cudnnConvolutionBwdDataAlgoPerf_t> datas(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
+    std::vector<cudnnConvolutionBwdDataAlgoPerf_t> choices(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
     check(cudnnFindConvolutionBackwardDataAlgorithmEx(device.dnn, w_, w, y_, out.gradient, conv_, x_, in.gradient,
-                                                      static_cast<int>(datas.size()), &found, datas.data(), room,
+                                                      static_cast<int>(choices.size()), &found, choices.data(), room,
                                                       kWorkspace),
           name_);
-    keep(device, fastest(datas, found, device, "the data of " + name_), data_by_);
+    keep(device, fastest(choices, found, device, "the data of " + name_), data_by_);
   }
 
   template <class Performance, class Algorithm>
