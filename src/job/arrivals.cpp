@@ -37,10 +37,10 @@ std::optional<Error> Arrivals::error() const {
   const std::vector<std::string> hosts = missing_hosts();
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // in the order of the nodes
   for (const auto& [index, why] : missing_) {
+    const std::string& text = why.what;  // a lambda of clang 14 cannot have the binding itself
     const std::string host = plan_.nodes.at(static_cast<std::size_t>(index)).host.get();
-    auto same =
-        std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == why.what; });
-    if (same == reasons.end()) same = reasons.insert(reasons.end(), {why.what, {}});
+    auto same = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == text; });
+    if (same == reasons.end()) same = reasons.insert(reasons.end(), {text, {}});
     same->second.push_back(host);
   }
   const Error& first = missing_.begin()->second;
