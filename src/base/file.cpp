@@ -95,6 +95,14 @@ Result<void> replace_file(const std::filesystem::path& path, std::string_view co
   return durability == Durability::synced ? sync_directory(path.parent_path()) : Result<void>{};
 }
 
+Result<void> write_new_file(const std::filesystem::path& path, std::string_view content) {
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!fd) return io_error("create", path, errno);
+  TRY(write_all(fd.get(), content, path));
+  if (::close(fd.release()) != 0) return io_error("close", path, errno);
+  return {};
+}
+
 Result<void> make_directories(const std::filesystem::path& path, Access access) {
   std::error_code problem;
   std::filesystem::create_directories(path, problem);

@@ -109,13 +109,14 @@ class Head {
   void after_arrival() {
     if (ending_ || !arrivals_.all_answered()) return;
     if (!arrivals_.all_here()) return send_home();
+    const plan::Slicer slicer(plan_);
     for (Agent& agent : agents_) {
       // NULs between the entries: values may have any other byte.
       if (!parts_.launcher->shares_environment())
         agent.stream->send(
             {{{"type", "environment"}}, join(parts_.environment.entries(), std::string(1, '\0'))});
       agent.stream->send({{{"type", "slice"}, {"heartbeat", !parts_.launcher->shares_machine()}},
-                          to_text(plan::to_json(plan::slice_of(plan_, agent.node)))});
+                          to_text(plan::to_json(slicer.slice_of(agent.node)))});
     }
   }
 
@@ -367,6 +368,7 @@ class Head {
                            ? fmt::format("{}: stopping; again to stop at once", signal_text(number))
                            : fmt::format("{}: stopping at once", signal_text(number)));
     if (!arrivals_.all_here()) return send_home();
+    const plan::Slicer slicer(plan_);
     apply(supervisor_.on(
         Supervisor::Stop{number == SIGQUIT ? Supervisor::Urgency::now : Supervisor::Urgency::polite},
         ticks()));

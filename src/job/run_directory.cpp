@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/base/file.hpp"
 #include "src/plan/run_directory.hpp"
@@ -28,16 +29,45 @@ Result<void> make_new(const fs::path& directory) {
 
 }  // namespace
 
-Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& data, const fs::path& folder) {
-  const render::Template script = TRY(render::load_node_template(data));
-  TRY(make_directories(folder, Access::shared));
+namespace {
+
+using WriteFile = Result<void> (*)(const fs::path&, std::string_view);
+
+Result<void> write_scripts(const plan::Plan& plan, const render::Template& script, const fs::path& folder,
+                           WriteFile write) {
   const render::RanksByNode ranks = render::ranks_by_node(plan);
   for (const plan::NodePlan& node : plan.nodes) {
     const fs::path name = fs::path(plan::node_script_path(plan, node.index)).filename();
-    TRY(replace_file(folder / name, TRY(render::render_node_script(plan, node.index, ranks, script)),
-                     Durability::none));
+    TRY(write(folder / name, TRY(render::render_node_script(plan, node.index, ranks, script))));
   }
   return {};
+}
+
+// A folder that is new is written beside and renamed as a whole: one rename in place of thousands.
+Result<void> write_new_folder(const plan::Plan& plan, const render::Template& script, const fs::path& folder) {
+  const fs::path beside = folder.string() + fmt::format(".tmp{}", ::getpid());
+  std::error_code problem;
+  TRY(make_directories(beside, Access::shared));
+  auto written = write_scripts(plan, script, beside, write_new_file);
+  if (written) fs::rename(beside, folder, problem);
+  if (written && !problem) return {};
+  std::error_code ignored;
+  fs::remove_all(beside, ignored);
+  if (!written) return written;
+  return fail(ErrorKind::io, "cannot create {}: {}", folder.string(), problem.message());
+}
+
+}  // namespace
+
+Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& data, const fs::path& folder) {
+  const render::Template script = TRY(render::load_node_template(data));
+  const fs::path whole = folder.filename().empty() ? folder.parent_path() : folder;  // "scripts/"
+  std::error_code problem;
+  if (!fs::exists(whole, problem)) return write_new_folder(plan, script, whole);
+  TRY(make_directories(whole, Access::shared));
+  return write_scripts(plan, script, whole, [](const fs::path& path, std::string_view content) {
+    return replace_file(path, content, Durability::none);
+  });
 }
 
 namespace {

@@ -92,13 +92,22 @@ struct Plan {
 struct NodeSlice {
   Plan plan;  // `nodes` is whole; `ranks` are this node's
   NodeIndex node;
-  std::vector<int>
-      ranks_per_node;  // by node; ranks are dense and contiguous a node unless `node_of_rank` says more
-  std::vector<int> node_of_rank;  // by rank
+  std::vector<int> node_of_rank;  // by rank; its JSON form is runs of [node, count]
   int world_size() const { return static_cast<int>(node_of_rank.size()); }
 };
 
-NodeSlice slice_of(const Plan& plan, NodeIndex node);
+// Cuts a plan into its nodes' slices. What they share is worked out once, so that all of them together cost
+// one pass over the ranks. The plan must outlive it.
+class Slicer {
+ public:
+  explicit Slicer(const Plan& plan);
+  NodeSlice slice_of(NodeIndex node) const;
+
+ private:
+  Plan common_;  // without ranks
+  std::vector<int> node_of_rank_;
+  std::vector<std::vector<const RankPlan*>> by_node_;
+};
 
 Json to_json(const Plan& plan);
 Result<Plan> plan_from_json(const Json& json);

@@ -58,16 +58,34 @@ Result<Seconds> seconds(const Json& object, std::string_view key, std::string_vi
   return Seconds(value.get<double>());
 }
 
-Result<std::vector<int>> integers(const Json& object, std::string_view key, std::string_view where,
-                                  int below) {
+// Ranks of one node mostly stand together: [node, count] for each run keeps the slices of thousands of nodes
+// small.
+Json runs_of(const std::vector<int>& node_of_rank) {
+  Json out = Json::array();
+  for (const int node : node_of_rank) {
+    if (out.empty() || out.back()[0] != node)
+      out.push_back({node, 1});
+    else
+      out.back()[1] = out.back()[1].get<int>() + 1;
+  }
+  return out;
+}
+
+bool is_run(const Json& item, int nodes) {
+  return item.is_array() && item.size() == 2 && item[0].is_number_integer() && item[1].is_number_integer() &&
+         item[0] >= 0 && item[0] < nodes && item[1] > 0 && item[1] <= kLargest;
+}
+
+Result<std::vector<int>> node_runs(const Json& object, std::string_view key, std::string_view where,
+                                   int nodes) {
   const Json list = TRY(field<Json>(object, key, where));
   std::vector<int> out;
   if (!list.is_array()) return bad(where, fmt::format("field '{}' is no list", key));
   for (const Json& item : list) {
-    if (!item.is_number_integer() || item < 0 || item >= below)
+    if (!is_run(item, nodes) || item[1].get<std::size_t>() + out.size() > kLargest)
       return bad(where, fmt::format("field '{}' has an item out of range: {}", key,
                                     dlrun::to_text(item).substr(0, 60)));
-    out.push_back(item.get<int>());
+    out.insert(out.end(), item[1].get<std::size_t>(), item[0].get<int>());
   }
   return out;
 }
@@ -222,22 +240,10 @@ Result<Plan> plan_from_json(const Json& json) {
   return plan;
 }
 
-NodeSlice slice_of(const Plan& plan, NodeIndex node) {
-  NodeSlice out{.plan = plan, .node = node, .ranks_per_node = {}, .node_of_rank = {}};
-  out.ranks_per_node.assign(plan.nodes.size(), 0);
-  for (const RankPlan& rank : plan.ranks) {
-    ++out.ranks_per_node[static_cast<std::size_t>(rank.node.get())];
-    out.node_of_rank.push_back(rank.node.get());
-  }
-  std::erase_if(out.plan.ranks, [&](const RankPlan& rank) { return rank.node != node; });
-  return out;
-}
-
 Json to_json(const NodeSlice& slice) {
   return {{"schema", kSliceSchema},
           {"node", slice.node.get()},
-          {"ranks_per_node", slice.ranks_per_node},
-          {"node_of_rank", slice.node_of_rank},
+          {"node_of_rank", runs_of(slice.node_of_rank)},
           {"plan", to_json(slice.plan)}};
 }
 
@@ -250,11 +256,8 @@ Result<NodeSlice> slice_from_json(const Json& json) {
   out.plan = TRY(any_plan_from_json(TRY(field<Json>(json, "plan", where)), where));
   const int nodes = static_cast<int>(out.plan.nodes.size());
   out.node = NodeIndex(TRY(integer(json, "node", where)));
-  out.ranks_per_node = TRY(integers(json, "ranks_per_node", where, kLargest));
-  out.node_of_rank = TRY(integers(json, "node_of_rank", where, nodes));
-  if (out.node.get() >= nodes || static_cast<int>(out.ranks_per_node.size()) != nodes)
-    return bad(where, fmt::format("node {} of {} nodes, with {} counts", out.node, nodes,
-                                  out.ranks_per_node.size()));
+  out.node_of_rank = TRY(node_runs(json, "node_of_rank", where, nodes));
+  if (out.node.get() >= nodes) return bad(where, fmt::format("node {} of {} nodes", out.node, nodes));
   for (const RankPlan& rank : out.plan.ranks)
     if (rank.node != out.node || rank.rank.get() >= out.world_size())
       return bad(where, fmt::format("rank {} does not belong to node {}", rank.rank, out.node));

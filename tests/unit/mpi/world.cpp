@@ -41,20 +41,17 @@ plan::NodeSlice slice_for(const WorldSpec& spec, int node, int nodes) {
   slice.plan.mpi = spec.mpi;
   slice.node = NodeIndex(node);
   slice.node_of_rank = spec.node_of_rank;
-  slice.ranks_per_node.assign(static_cast<std::size_t>(nodes), 0);
   for (int i = 0; i < nodes; ++i)
     slice.plan.nodes.push_back({NodeIndex(i), HostName("node" + std::to_string(i))});
   for (std::size_t r = 0; r < spec.node_of_rank.size(); ++r) {
-    int& on_node = slice.ranks_per_node[static_cast<std::size_t>(spec.node_of_rank[r])];
     if (spec.node_of_rank[r] == node) {
       plan::RankPlan rank;
       rank.rank = Rank(static_cast<int>(r));
       rank.node = NodeIndex(node);
-      rank.local_rank = LocalRank(on_node);
+      rank.local_rank = LocalRank(static_cast<int>(slice.plan.ranks.size()));
       rank.argv = spec.argv;
       slice.plan.ranks.push_back(rank);
     }
-    ++on_node;
   }
   return slice;
 }

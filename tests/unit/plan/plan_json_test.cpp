@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -89,11 +90,12 @@ TEST_CASE("slices divide the ranks among the nodes, and survive JSON") {
   Random random(2);
   for (int i = 0; i < 100; ++i) {
     const plan::Plan whole = some_plan(random);
+    const plan::Slicer slicer(whole);
     std::size_t ranks = 0;
     for (const plan::NodePlan& node : whole.nodes) {
-      const plan::NodeSlice slice = slice_of(whole, node.index);
+      const plan::NodeSlice slice = slicer.slice_of(node.index);
       CHECK(slice.world_size() == whole.world_size());
-      CHECK(slice.ranks_per_node[static_cast<std::size_t>(node.index.get())] ==
+      CHECK(std::count(slice.node_of_rank.begin(), slice.node_of_rank.end(), node.index.get()) ==
             static_cast<int>(slice.plan.ranks.size()));
       for (const plan::RankPlan& rank : slice.plan.ranks) CHECK(rank.node == node.index);
       ranks += slice.plan.ranks.size();
