@@ -1,5 +1,5 @@
-// The GPUs of this machine, as CUDA_VISIBLE_DEVICES and NVML tell them. NVML is loaded when asked for: a
-// machine without it has unknown GPUs, which is no error.
+// The GPUs of this machine, as CUDA_VISIBLE_DEVICES and NVML tell them. A machine without NVML has unknown
+// GPUs, which is no error.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 #include "src/agent/binding.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 
@@ -14,6 +15,19 @@ namespace {
 struct DestroyTopology {
   void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
 };
+using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+
+enum class WithDevices { no, yes };  // looking at the PCI bus takes longer
+
+Result<Topology> load_topology(WithDevices devices) {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::internal, "hwloc cannot start");
+  Topology topology(raw);
+  if (devices == WithDevices::yes) hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
+  if (hwloc_topology_load(raw) != 0)
+    return fail(ErrorKind::internal, "hwloc cannot read this node's topology");
+  return topology;
+}
 
 }  // namespace
 
@@ -22,11 +36,8 @@ Result<Cores> usable_cores() {
   CPU_ZERO(&allowed);
   if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0)
     return fail(ErrorKind::internal, "sched_getaffinity: {}", system_reason(errno));
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::internal, "hwloc cannot start");
-  const std::unique_ptr<hwloc_topology, DestroyTopology> topology(raw);
-  if (hwloc_topology_load(raw) != 0)
-    return fail(ErrorKind::internal, "hwloc cannot read this node's topology");
+  const Topology topology = TRY(load_topology(WithDevices::no));
+  const hwloc_topology_t raw = topology.get();
   Cores cores;
   const int count = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_CORE);
   for (int i = 0; i < count; ++i) {
@@ -40,25 +51,99 @@ Result<Cores> usable_cores() {
   return cores;
 }
 
-Result<std::vector<int>> processors_of(const Cores& cores, const plan::CpuShare& share) {
-  std::vector<std::vector<int>> units = cores;
-  if (static_cast<int>(units.size()) < share.of) {
-    units.clear();
-    for (const auto& core : cores)
-      for (const int processor : core) units.push_back({processor});
+Result<Processors> processors_near(const std::string& pci_bus_id) {
+  const Topology topology = TRY(load_topology(WithDevices::yes));
+  const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology.get(), pci_bus_id.c_str());
+  if (device == nullptr) return Processors{};
+  const hwloc_obj_t around = hwloc_get_non_io_ancestor_obj(topology.get(), device);
+  if (around == nullptr || around->cpuset == nullptr ||
+      hwloc_bitmap_isequal(around->cpuset, hwloc_topology_get_topology_cpuset(topology.get())) != 0)
+    return Processors{};
+  Processors out;
+  for (int p = hwloc_bitmap_first(around->cpuset); p >= 0; p = hwloc_bitmap_next(around->cpuset, p))
+    out.push_back(p);
+  return out;
+}
+
+namespace {
+
+// The node's cores, or its single processors where there are fewer cores than shares; each is given once.
+class Units {
+ public:
+  Units(const Cores& cores, int shares) : units_(cores) {
+    if (static_cast<int>(units_.size()) < shares) {
+      units_.clear();
+      for (const Processors& core : cores)
+        for (const int processor : core) units_.push_back({processor});
+    }
+    taken_.resize(units_.size(), false);
   }
-  const auto count = static_cast<int>(units.size());
-  if (share.share < 0 || share.share >= share.of || count < share.of)
-    return fail(ErrorKind::allocation, "cannot bind rank share {} of {}: this node lets us use {} processors",
-                share.share + 1, share.of, count);
-  // Uneven counts: the first shares get one unit more.
-  const int base = count / share.of, extra = count % share.of;
-  const int first = share.share * base + std::min(share.share, extra);
-  const int length = base + (share.share < extra ? 1 : 0);
-  std::vector<int> out;
-  for (int i = first; i < first + length; ++i)
-    out.insert(out.end(), units[static_cast<std::size_t>(i)].begin(),
-               units[static_cast<std::size_t>(i)].end());
+
+  int count() const { return static_cast<int>(units_.size()); }
+  int count_near(const Processors& near) const {
+    int out = 0;
+    for (const Processors& unit : units_) out += is_near(unit, near) ? 1 : 0;
+    return out;
+  }
+  // Up to `most` free units, in order; only those near, where `near` is not empty. How many were taken.
+  int take(int most, const Processors& near, Processors& into) {
+    int taken = 0;
+    for (std::size_t i = 0; i < units_.size() && taken < most; ++i) {
+      if (taken_[i] || (!near.empty() && !is_near(units_[i], near))) continue;
+      taken_[i] = true;
+      into.insert(into.end(), units_[i].begin(), units_[i].end());
+      ++taken;
+    }
+    return taken;
+  }
+  // Unit runs as if nobody had a GPU: share s of `of` is a run of neighbours.
+  static int quota(int count, const plan::CpuShare& share) {
+    return count / share.of + (share.share < count % share.of ? 1 : 0);
+  }
+
+ private:
+  static bool is_near(const Processors& unit, const Processors& near) {
+    return std::find(near.begin(), near.end(), unit.front()) != near.end();
+  }
+  std::vector<Processors> units_;
+  std::vector<bool> taken_;
+};
+
+// What the ranks whose GPUs have the same neighbours leave to each of them.
+int near_part(const Units& units, const std::vector<Wish>& wishes, std::size_t which) {
+  int rivals = 0, before = 0;
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    if (wishes[i].near != wishes[which].near) continue;
+    if (i < which) ++before;
+    ++rivals;
+  }
+  return Units::quota(units.count_near(wishes[which].near), {.share = before, .of = rivals});
+}
+
+Result<void> check(const Units& units, const std::vector<Wish>& wishes) {
+  for (const Wish& wish : wishes)
+    if (wish.share.share < 0 || wish.share.share >= wish.share.of || units.count() < wish.share.of)
+      return fail(ErrorKind::allocation,
+                  "cannot bind rank share {} of {}: this node lets us use {} processors",
+                  wish.share.share + 1, wish.share.of, units.count());
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<Wish>& wishes) {
+  int shares = 1;
+  for (const Wish& wish : wishes) shares = std::max(shares, wish.share.of);
+  Units units(cores, shares);
+  TRY(check(units, wishes));
+  std::vector<Processors> out(wishes.size());
+  std::vector<int> missing;
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    missing.push_back(Units::quota(units.count(), wishes[i].share));
+    if (wishes[i].near.empty()) continue;
+    missing[i] -= units.take(std::min(missing[i], near_part(units, wishes, i)), wishes[i].near, out[i]);
+  }
+  for (std::size_t i = 0; i < wishes.size(); ++i) units.take(missing[i], {}, out[i]);
   return out;
 }
 

@@ -1,5 +1,6 @@
-// Which processors a rank gets: the cores that this node lets us use, in hwloc's order (neighbours share
-// caches and NUMA nodes), divided into equal runs. It only computes; the rank's start applies it.
+// Which processors a node's ranks get: the cores that this node lets us use, in hwloc's order (neighbours
+// share caches and NUMA nodes), as many for each rank as its share says, and those near its GPU first. It
+// only computes; the rank's start applies it.
 #pragma once
 
 #include <vector>
@@ -9,15 +10,29 @@
 
 namespace dlrun::agent {
 
-// Logical processors (the system's numbers) grouped by core, in topology order, within our affinity mask.
-using Cores = std::vector<std::vector<int>>;
+using Processors = std::vector<int>;  // logical ones, by the system's numbers
+
+// Processors grouped by core, in topology order, within our affinity mask.
+using Cores = std::vector<Processors>;
 
 // Reads the topology with hwloc.
 Result<Cores> usable_cores();
 
-// The processors of run `share.share` of `share.of`: whole cores as long as there are enough of them, then
-// single processors; an Error where there are fewer processors than shares (the plan should not have bound
-// these ranks).
-Result<std::vector<int>> processors_of(const Cores& cores, const plan::CpuShare& share);
+// The processors that share a NUMA node with the PCI device at "00000000:3B:00.0"; empty where hwloc cannot
+// tell, or where the device is near all of them alike.
+Result<Processors> processors_near(const std::string& pci_bus_id);
+
+// What one rank wants.
+struct Wish {
+  plan::CpuShare share;
+  Processors near = {};  // of its GPU; empty: all cores are alike to it
+};
+
+// The processors of each wish, in order. Each gets run `share` of `of`: whole cores as long as there are
+// enough of them, then single processors; uneven counts give the first shares one more. Nobody's core is
+// another's. Wishes with a GPU take cores near it first, as many as the GPU's neighbours leave them; all else
+// is filled from what remains, in order. An Error where there are fewer processors than shares (the plan
+// should not have bound these ranks).
+Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<Wish>& wishes);
 
 }  // namespace dlrun::agent

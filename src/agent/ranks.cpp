@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedulers/nvml.hpp"
 #include "src/plan/run_directory.hpp"
 
 namespace dlrun::agent {
@@ -18,10 +19,38 @@ Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base, 
   return environment;
 }
 
-Result<Cores> cores_for(const std::deque<RankState>& ranks) {
-  const bool bound = std::any_of(ranks.begin(), ranks.end(),
-                                 [](const RankState& rank) { return rank.plan.cpus.has_value(); });
-  return bound ? usable_cores() : Result<Cores>(Cores{});
+// Processors near the rank's GPUs. One that cannot be found is near nothing: binding still divides the node.
+Result<Processors> near_gpus(const plan::RankPlan& rank, const std::vector<DriverGpu>& gpus) {
+  Processors out;
+  for (const std::string& name : rank.gpus.value_or(std::vector<std::string>{})) {
+    const DriverGpu* gpu = find_gpu(gpus, name);
+    if (gpu == nullptr || gpu->pci_bus_id.empty()) continue;
+    for (const int processor : TRY(processors_near(gpu->pci_bus_id)))
+      if (std::find(out.begin(), out.end(), processor) == out.end()) out.push_back(processor);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+bool any_bound_with_gpus(const std::deque<RankState>& ranks) {
+  return std::any_of(ranks.begin(), ranks.end(), [](const RankState& rank) {
+    return rank.plan.cpus && rank.plan.gpus && !rank.plan.gpus->empty();
+  });
+}
+
+// By position in `ranks`; empty for those that are not bound.
+Result<std::vector<Processors>> processors_for(const std::deque<RankState>& ranks) {
+  std::vector<DriverGpu> gpus;
+  if (any_bound_with_gpus(ranks)) gpus = ask_nvml().value_or(std::vector<DriverGpu>{});
+  std::vector<Wish> wishes;
+  for (const RankState& rank : ranks)
+    if (rank.plan.cpus) wishes.push_back({*rank.plan.cpus, TRY(near_gpus(rank.plan, gpus))});
+  std::vector<Processors> out(ranks.size());
+  if (wishes.empty()) return out;
+  std::vector<Processors> divided = TRY(divide(TRY(usable_cores()), wishes));
+  for (std::size_t i = 0, next = 0; i < ranks.size(); ++i)
+    if (ranks[i].plan.cpus) out[i] = std::move(divided[next++]);
+  return out;
 }
 
 }  // namespace
@@ -32,31 +61,30 @@ void Ranks::add(const plan::NodeSlice& slice) {
 }
 
 Result<void> Ranks::start(const Base& base,
-                          const std::function<void(const RankState&, const std::vector<int>&)>& started) {
-  const Cores cores = TRY(cores_for(ranks_));
+                          const std::function<void(const RankState&, const Processors&)>& started) {
+  const std::vector<Processors> processors = TRY(processors_for(ranks_));
   for (RankState& rank : ranks_) {
-    auto processors = start_one(rank, base, cores);
-    if (!processors) {
-      processors.error().where = fmt::format("{} {}", rank.plan.role, rank.plan.task_index);
-      return fail(processors.error());
+    const Processors& own = processors[static_cast<std::size_t>(rank.member)];
+    if (auto running = start_one(rank, base, own); !running) {
+      running.error().where = fmt::format("{} {}", rank.plan.role, rank.plan.task_index);
+      return running;
     }
-    started(rank, *processors);
+    started(rank, own);
   }
   return {};
 }
 
-Result<std::vector<int>> Ranks::start_one(RankState& rank, const Base& base, const Cores& cores) {
+Result<void> Ranks::start_one(RankState& rank, const Base& base, const Processors& processors) {
   const RankWiring wiring = base.mpi != nullptr ? TRY(base.mpi->wire(rank.plan.rank)) : RankWiring{};
   RankProcess::Start start{.environment = environment_of(rank.plan, base, wiring),
                            .working_directory = base.slice->plan.working_directory,
                            .log_path = plan::rank_log_path(base.slice->plan, rank.plan),
                            .inherited_fds = {},
-                           .processors = {}};
+                           .processors = processors};
   for (const UniqueFd& fd : wiring.child_fds) start.inherited_fds.push_back(fd.get());
-  if (rank.plan.cpus) start.processors = TRY(processors_of(cores, *rank.plan.cpus));
   rank.process = TRY(RankProcess::start(rank.plan, start, loop_, callbacks_));
   if (base.mpi != nullptr) base.mpi->started(rank.plan.rank);
-  return start.processors;
+  return {};
 }
 
 RankState* Ranks::find(Rank rank) {

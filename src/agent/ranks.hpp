@@ -38,7 +38,7 @@ class Ranks {
   // Starts every rank in order and calls `started` with each and its processors. The first that cannot be
   // started is an Error that names it; those before it run.
   Result<void> start(const Base& base,
-                     const std::function<void(const RankState&, const std::vector<int>&)>& started);
+                     const std::function<void(const RankState&, const Processors&)>& started);
 
   // The rank's state; nullptr for a rank of another node.
   RankState* find(Rank rank);
@@ -50,7 +50,7 @@ class Ranks {
   void close_output();
 
  private:
-  Result<std::vector<int>> start_one(RankState& rank, const Base& base, const Cores& cores);
+  Result<void> start_one(RankState& rank, const Base& base, const Processors& processors);
   EventLoop& loop_;
   RankProcess::Callbacks callbacks_;
   std::deque<RankState> ranks_;  // addresses stay

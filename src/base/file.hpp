@@ -22,7 +22,8 @@ enum class Durability { none, synced };  // synced: fsync of the file and, after
 // Writes beside and renames, so that readers see the old content or the new, never a part.
 Result<void> replace_file(const std::filesystem::path& path, std::string_view content, Durability durability);
 
-// Writes a file that is not there yet, in place: for folders that nobody looks into before all of it is written.
+// Writes a file that is not there yet, in place: for folders that nobody looks into before all of it is
+// written.
 Result<void> write_new_file(const std::filesystem::path& path, std::string_view content);
 
 enum class Access { shared, owner_only };  // owner_only: mode 0700

@@ -44,7 +44,8 @@ Result<void> write_scripts(const plan::Plan& plan, const render::Template& scrip
 }
 
 // A folder that is new is written beside and renamed as a whole: one rename in place of thousands.
-Result<void> write_new_folder(const plan::Plan& plan, const render::Template& script, const fs::path& folder) {
+Result<void> write_new_folder(const plan::Plan& plan, const render::Template& script,
+                              const fs::path& folder) {
   const fs::path beside = folder.string() + fmt::format(".tmp{}", ::getpid());
   std::error_code problem;
   TRY(make_directories(beside, Access::shared));

@@ -109,9 +109,10 @@ TEST_CASE("a damaged template") {
 
 TEST_CASE("damaged allocations and plans, as --allocation and agents read them") {
   const plan::Plan plan = plan::make_plan(test::input(kSmallJob, test::machine(4))).value();
-  Mutator mutator({to_text(to_json(test::machine(4, std::vector<std::string>{"0"}))),
-                   to_text(plan::to_json(plan)), to_text(plan::to_json(plan::Slicer(plan).slice_of(NodeIndex(0))))},
-                  {"null", "-1", "1e300", "[]", "{}", "\"\"", "\"x\"", ",", ":", "true", "99999999999999"});
+  Mutator mutator(
+      {to_text(to_json(test::machine(4, std::vector<std::string>{"0"}))), to_text(plan::to_json(plan)),
+       to_text(plan::to_json(plan::Slicer(plan).slice_of(NodeIndex(0))))},
+      {"null", "-1", "1e300", "[]", "{}", "\"\"", "\"x\"", ",", ":", "true", "99999999999999"});
   for (int i = 0; i < kTexts; ++i) {
     const auto json = parse_json(mutator.next(), "input.json");
     REQUIRE(is_sound(json));

@@ -19,7 +19,7 @@ INCLUDES = {
     "src/plan": ["src/base", "schedulers"],
     "src/render": ["src/base", "src/plan"],
     "src/launch": ["src/base", "src/process", "schedulers", "src/plan"],
-    "src/agent": ["src/base", "src/process", "src/plan", "src/render"],
+    "src/agent": ["src/base", "src/process", "schedulers", "src/plan", "src/render"],
     "src/job": ["src", "schedulers"],
     "src/report": ["src", "schedulers"],
     "src/cli": ["src", "schedulers"],

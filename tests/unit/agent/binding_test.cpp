@@ -5,14 +5,16 @@
 #include <doctest/doctest.h>
 
 using namespace dlrun;
-using agent::processors_of;
-using Processors = std::vector<int>;
+using agent::divide;
+using agent::Processors;
 
 namespace {
 // Four cores of two threads each, numbered as Linux does.
 const agent::Cores kCores{{0, 4}, {1, 5}, {2, 6}, {3, 7}};
 Processors of(int share, int of) {
-  return processors_of(kCores, {share, of}).value();
+  std::vector<agent::Wish> all;
+  for (int i = 0; i < of; ++i) all.push_back({{i, of}});
+  return divide(kCores, all).value()[static_cast<std::size_t>(share)];
 }
 }  // namespace
 
@@ -32,9 +34,9 @@ TEST_CASE("more ranks than cores share cores by their threads") {
 }
 
 TEST_CASE("more ranks than processors is an error that counts both") {
-  CHECK(processors_of(kCores, {8, 9}).error().what ==
+  CHECK(divide(kCores, {{{8, 9}}}).error().what ==
         "cannot bind rank share 9 of 9: this node lets us use 8 processors");
-  CHECK_FALSE(processors_of(kCores, {-1, 2}).has_value());
+  CHECK_FALSE(divide(kCores, {{{-1, 2}}}).has_value());
 }
 
 TEST_CASE("every processor of this machine that we may use is in exactly one core") {
@@ -45,4 +47,50 @@ TEST_CASE("every processor of this machine that we may use is in exactly one cor
   std::sort(all.begin(), all.end());
   CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
   CHECK_FALSE(all.empty());
+}
+
+namespace {
+// Two sockets of four cores.
+const agent::Cores kSockets{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
+const Processors kFirst{0, 1, 2, 3}, kSecond{4, 5, 6, 7};
+using Divided = std::vector<Processors>;
+}  // namespace
+
+TEST_CASE("a rank is bound near its GPU") {
+  CHECK(divide(kSockets, {{{0, 2}, kSecond}, {{1, 2}, kFirst}}).value() == Divided{kSecond, kFirst});
+  CHECK(
+      divide(kSockets, {{{0, 4}, kSecond}, {{1, 4}, kSecond}, {{2, 4}, kFirst}, {{3, 4}, kFirst}}).value() ==
+      Divided{{4, 5}, {6, 7}, {0, 1}, {2, 3}});
+}
+
+TEST_CASE("ranks that crowd round one socket share it, and fill up from the other") {
+  CHECK(divide(kSockets, {{{0, 2}, kFirst}, {{1, 2}, kFirst}}).value() ==
+        Divided{{0, 1, 4, 5}, {2, 3, 6, 7}});
+  CHECK(divide(kSockets, {{{0, 1}, kSecond}}).value() == Divided{{4, 5, 6, 7, 0, 1, 2, 3}});
+}
+
+TEST_CASE("ranks without a GPU leave the cores near the GPUs to those with one") {
+  CHECK(divide(kSockets, {{{0, 2}}, {{1, 2}, kFirst}}).value() == Divided{kSecond, kFirst});
+}
+
+TEST_CASE("whatever is near what, every core is given once") {
+  for (int of = 1; of <= 8; ++of)
+    for (int pattern = 0; pattern < 6561; pattern += 7) {  // each rank: no GPU, first or second socket
+      std::vector<agent::Wish> wishes;
+      for (int i = 0, rest = pattern; i < of; ++i, rest /= 3)
+        wishes.push_back({{i, of}, rest % 3 == 0 ? Processors{} : rest % 3 == 1 ? kFirst : kSecond});
+      Processors all;
+      const auto divided = divide(kSockets, wishes);
+      for (const Processors& own : divided.value()) {
+        CHECK(static_cast<int>(own.size()) >= 8 / of);
+        all.insert(all.end(), own.begin(), own.end());
+      }
+      std::sort(all.begin(), all.end());
+      REQUIRE(all == Processors{0, 1, 2, 3, 4, 5, 6, 7});
+    }
+}
+
+TEST_CASE("a device that is not there is near nothing") {
+  CHECK(agent::processors_near("0000:ff:1f.7").value().empty());
+  CHECK(agent::processors_near("no bus id").value().empty());
 }

@@ -1,0 +1,26 @@
+// What NVIDIA's driver says about this machine's GPUs. NVML is loaded when asked for, by its stable C
+// interface: a machine without it has unknown GPUs, which is no error. It changes no setting of a GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/base/result.hpp"
+
+namespace dlrun {
+
+struct DriverGpu {
+  int index = 0;                            // in bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID numbers them
+  std::string uuid = {};                    // "GPU-..."; empty where the driver does not tell
+  std::string pci_bus_id = {};              // "00000000:3B:00.0"; empty likewise
+  std::vector<std::string> instances = {};  // UUIDs of MIG instances; empty for a whole GPU
+};
+
+// All GPUs that the driver shows; the Error tells why they are unknown.
+Result<std::vector<DriverGpu>> ask_nvml();
+
+// The GPU that an entry of CUDA_VISIBLE_DEVICES means: an index, a UUID or the beginning of one, either form
+// of a MIG id. nullptr where it is none of these.
+const DriverGpu* find_gpu(const std::vector<DriverGpu>& gpus, const std::string& name);
+
+}  // namespace dlrun
