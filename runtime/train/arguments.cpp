@@ -13,7 +13,7 @@ tl::unexpected<Error> wrong(std::string what, std::string hint = "dlrun-train --
 }  // namespace
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
-  static const std::vector<std::string> flags = {"--config", "--check", "--version", "--help"};
+  static const std::vector<std::string> flags = {"--config", "--check", "--check-settings", "--version", "--help"};
   Arguments out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -23,6 +23,8 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
     }
     if (word == "--check") {
       out.action = Arguments::Action::check;
+    } else if (word == "--check-settings") {
+      out.action = Arguments::Action::check_settings;
     } else if (word == "--config" || word.starts_with("--config=")) {
       if (!out.config.empty()) return wrong("--config is given twice");
       if (word == "--config" && i + 1 == words.size()) return wrong("--config needs a file");
@@ -41,6 +43,7 @@ std::string_view help_text() {
 
   dlrun-train --config FILE            trains; FILE is JSON that dlrun wrote from a job file
   dlrun-train --check --config FILE    checks the job, the data files' headers and the checkpoint folder
+  dlrun-train --check-settings --config FILE    checks what the job says, and looks at nothing else
   dlrun-train --version | --help
 
 Exit codes: 0 done, 64 usage, 65 job file or data malformed, 69 ranks could not connect, 70 a bug,

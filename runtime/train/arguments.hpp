@@ -10,7 +10,7 @@
 namespace dlrun::runtime {
 
 struct Arguments {
-  enum class Action { train, check, version, help };
+  enum class Action { train, check, check_settings, version, help };
   Action action = Action::train;
   std::filesystem::path config;
 };

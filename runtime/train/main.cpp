@@ -38,5 +38,6 @@ int main(int argc, char** argv) {
   const auto spec = dlrun::runtime::read_train_spec_file(arguments->config);
   if (!spec) return fail_with(spec.error());
   if (arguments->action == Arguments::Action::check) return check(*spec);
+  if (arguments->action == Arguments::Action::check_settings) return dlrun::to_int(dlrun::ExitCode::done);
   return dlrun::runtime::run_session(*spec, dlrun::Environment::of_this_process(), begin);
 }

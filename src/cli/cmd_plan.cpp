@@ -3,6 +3,7 @@
 
 #include "src/cli/commands.hpp"
 #include "src/cli/plan_table.hpp"
+#include "src/job/checks.hpp"
 #include "src/job/run_directory.hpp"
 #include "src/plan/placement.hpp"
 
@@ -73,6 +74,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
   request.preview = true;
   if (!options.job.nodes.empty()) request.missing_nodes = job::MissingNodes::invent;
   const job::Prepared job = TRY(job::prepare(request, SystemClock().now()));
+  TRY(job::run_plan_checks(job, request.environment));
   if (job.plan.invented_nodes)
     context.console.say(
         fmt::format("dlrun: no scheduler's job here: the {} node(s) of this plan are invented, from {} on",

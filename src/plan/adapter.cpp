@@ -70,12 +70,13 @@ Result<void> read_files(const Node* node, Adapter& out) {
   return {};
 }
 
-Result<void> read_checks(const Node* node, Adapter& out) {
+Result<void> read_checks(const Node* node, std::string_view key, std::vector<std::vector<FactText>>& out) {
   if (node == nullptr) return {};
-  if (node->kind != yaml::Kind::list) return yaml::error_at(*node, "checks must be a list of commands");
+  if (node->kind != yaml::Kind::list)
+    return yaml::error_at(*node, fmt::format("{} must be a list of commands", key));
   for (const Node& command : node->items) {
-    out.checks.push_back(TRY(read_words(&command, "checks", Scope::job)));
-    if (out.checks.back().empty()) return yaml::error_at(command, "checks: an empty command");
+    out.push_back(TRY(read_words(&command, std::string(key), Scope::job)));
+    if (out.back().empty()) return yaml::error_at(command, fmt::format("{}: an empty command", key));
   }
   return {};
 }
@@ -126,8 +127,9 @@ Result<void> check_role_names(const Adapter& adapter) {
   for (const auto* list : {&adapter.prefix, &adapter.suffix, &adapter.command})
     for (const FactText& text : *list) texts.push_back(&text);
   for (const auto& [name, text] : adapter.files) texts.push_back(&text);
-  for (const auto& list : adapter.checks)
-    for (const FactText& text : list) texts.push_back(&text);
+  for (const auto* lists : {&adapter.checks, &adapter.plan_checks})
+    for (const auto& list : *lists)
+      for (const FactText& text : list) texts.push_back(&text);
   for (const FactText* text : texts)
     for (const std::string& fact : text->facts()) TRY(check(fact, text->source()));
   return {};
@@ -158,7 +160,7 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   static const std::array<std::string, 5> protocols{"none", "auto", "pmix", "pmi1", "engine"};
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key : {"name", "summary", "process", "mpi", "env", "prefix", "suffix",
-                                     "command", "files", "checks", "roles", "extends", "defaults", "needs"})
+                                     "command", "files", "checks", "plan-checks", "roles", "extends", "defaults", "needs"})
     fields.known(key);
   TRY(fields.finish());
   Adapter out;
@@ -187,7 +189,8 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   if (!out.roles.empty() && out.process != ProcessModel::per_rank)
     return yaml::error_at(*fields.find("roles"), "roles go with process: per-rank");
   TRY(read_files(fields.find("files"), out));
-  TRY(read_checks(fields.find("checks"), out));
+  TRY(read_checks(fields.find("checks"), "checks", out.checks));
+  TRY(read_checks(fields.find("plan-checks"), "plan-checks", out.plan_checks));
   TRY(check_role_names(out));
   return out;
 }

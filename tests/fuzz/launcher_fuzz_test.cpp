@@ -13,10 +13,9 @@
 
 using namespace dlrun;
 using test::Mutator;
+using test::Texts;
 
 namespace {
-
-constexpr int kTexts = 4000;
 
 const std::string kJob = R"(name: flowers
 framework: plain
@@ -59,7 +58,7 @@ bool is_whole(const plan::Plan& plan) {
 TEST_CASE("a damaged job file is an error with words, or a plan with every rank once") {
   REQUIRE(test::job(kJob));
   Mutator mutator({kJob, kSmallJob}, test::odd_values());
-  for (int i = 0; i < kTexts; ++i) {
+  for (Texts texts; texts.next();) {
     const std::string text = mutator.next();
     CAPTURE(text);
     const auto job = test::job(text);
@@ -77,7 +76,7 @@ TEST_CASE("--set with damaged paths and values") {
   Mutator paths({"train.epochs", "resources.nodes", "roles.ps.count"},
                 {".", "..", "[0]", "", " ", "\n", "=", "a.b.c"});
   Mutator values({"1", "[1, 2]", "{a: b}"}, test::odd_values());
-  for (int i = 0; i < kTexts; ++i) {
+  for (Texts texts; texts.next();) {
     auto tree = yaml::parse(kJob, "job.yaml").value();
     const std::string path = paths.next(), value = values.next();
     CAPTURE(path);
@@ -89,7 +88,7 @@ TEST_CASE("--set with damaged paths and values") {
 TEST_CASE("a damaged adapter") {
   REQUIRE(plan::parse_adapter(kAdapter, "some.yaml"));
   Mutator mutator({kAdapter}, test::odd_values());
-  for (int i = 0; i < kTexts; ++i) REQUIRE(is_sound(plan::parse_adapter(mutator.next(), "some.yaml")));
+  for (Texts texts; texts.next();) REQUIRE(is_sound(plan::parse_adapter(mutator.next(), "some.yaml")));
 }
 
 TEST_CASE("a damaged template") {
@@ -99,7 +98,7 @@ TEST_CASE("a damaged template") {
   Mutator mutator({good},
                   {"{{", "}}", "{{#", "{{/", "{{^", "{{{", "}}}", "{{!", "{{#a}}", "{{/ranks}}", ".", "\n"});
   const Json context = {{"ranks", Json::array({{{"name", "x y"}, {"raw", "z"}}})}};
-  for (int i = 0; i < kTexts; ++i) {
+  for (Texts texts; texts.next();) {
     const auto parsed = render::Template::parse(mutator.next(), "node.sh.tmpl");
     REQUIRE(is_sound(parsed));
     if (parsed)
@@ -113,7 +112,7 @@ TEST_CASE("damaged allocations and plans, as --allocation and agents read them")
       {to_text(to_json(test::machine(4, std::vector<std::string>{"0"}))), to_text(plan::to_json(plan)),
        to_text(plan::to_json(plan::Slicer(plan).slice_of(NodeIndex(0))))},
       {"null", "-1", "1e300", "[]", "{}", "\"\"", "\"x\"", ",", ":", "true", "99999999999999"});
-  for (int i = 0; i < kTexts; ++i) {
+  for (Texts texts; texts.next();) {
     const auto json = parse_json(mutator.next(), "input.json");
     REQUIRE(is_sound(json));
     if (!json) continue;
@@ -126,7 +125,7 @@ TEST_CASE("damaged allocations and plans, as --allocation and agents read them")
 TEST_CASE("damaged frames between head and agent") {
   Mutator mutator({encode({{{"type", "output"}, {"rank", 3}}, "hello\n"}) + encode({{{"type", "done"}}})},
                   {std::string(8, '\xff'), std::string(4, '\0'), "{", "}", "\"type\"", "7"});
-  for (int i = 0; i < kTexts; ++i) {
+  for (Texts texts; texts.next();) {
     MessageDecoder decoder;
     decoder.add(mutator.next());
     for (bool more = true; more;) {

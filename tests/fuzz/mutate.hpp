@@ -4,13 +4,34 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/base/environment.hpp"
+#include "src/base/units.hpp"
+
 namespace dlrun::test {
+
+// How long one case goes on: the texts that every test run tries, and for as many seconds as DLRUN_FUZZ_SECONDS
+// says.
+class Texts {
+ public:
+  // Whether there is one more to try.
+  bool next() { return done_++ < kAtLeast || std::chrono::steady_clock::now() < end_; }
+
+ private:
+  static constexpr int kAtLeast = 4000;
+  static std::chrono::seconds asked() {
+    const std::string text = Environment::of_this_process().get("DLRUN_FUZZ_SECONDS", "0");
+    return std::chrono::seconds(parse_integer(text, 0, 3600).value());
+  }
+  int done_ = 0;
+  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + asked();
+};
 
 class Mutator {
  public:

@@ -19,7 +19,6 @@ using test::Mutator;
 
 namespace {
 
-constexpr int kTexts = 4000;
 const std::vector<std::string> kTokens{"(",    ")",           "[",  "]", "-", ",",  ":", "(x",
                                        "IDX:", "99999999999", "\n", "+", "=", "\"", " "};
 
@@ -30,12 +29,8 @@ bool is_sound(const R& result) {
 
 template <class Read>
 void fuzz(std::vector<std::string> seeds, Read read) {
-  using SteadyClock = std::chrono::steady_clock;
-  const auto asked = parse_integer(Environment::of_this_process().get("DLRUN_FUZZ_SECONDS", "0"), 0, 3600);
-  REQUIRE(asked.has_value());
-  const auto end = SteadyClock::now() + std::chrono::seconds(*asked);
   Mutator mutator(std::move(seeds), kTokens);
-  for (int i = 0; i < kTexts || SteadyClock::now() < end; ++i) {
+  for (test::Texts texts; texts.next();) {
     const std::string text = mutator.next();
     CAPTURE(text);
     REQUIRE(read(text));

@@ -131,6 +131,21 @@ TEST_CASE("an adapter that extends another says only what differs") {
   CHECK(both.roles.front().port == 2000);
 }
 
+TEST_CASE("adapters that extend each other in a circle, or what is not there, are named") {
+  const Folder data;
+  data.write("frameworks/a.yaml", "name: a\nextends: b\n");
+  data.write("frameworks/b.yaml", "name: b\nextends: c\n");
+  data.write("frameworks/c.yaml", "name: c\nextends: a\n");
+  data.write("frameworks/self.yaml", "name: self\nextends: self\n");
+  data.write("frameworks/orphan.yaml", "name: orphan\nextends: d\n");
+  const plan::AdapterPath path = plan::adapter_path({}, "", data.path());
+  const auto refusal = [&](const std::string& name) { return error_of(plan::find_adapter(path, name)); };
+  CHECK(refusal("a").find("c.yaml:2:10: adapters extend each other in a circle: a -> b -> c -> a") !=
+        std::string::npos);
+  CHECK(refusal("self").find("in a circle: self -> self") != std::string::npos);
+  CHECK(refusal("orphan").find("orphan.yaml:2:10: framework 'd' is not known") != std::string::npos);
+}
+
 TEST_CASE("facts of roles are known for the roles that the adapter has") {
   CHECK(error_of(plan::parse_adapter(
             "name: a\nsummary: s\nroles: {ps: {}}\nprefix: [\"{{role.pss.hosts}}\"]\n", "a.yaml")) ==

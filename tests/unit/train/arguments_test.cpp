@@ -8,6 +8,7 @@ using namespace dlrun::runtime;
 TEST_CASE("the flags of dlrun-train") {
   CHECK(parse_arguments({"--config", "a.json"})->config == "a.json");
   CHECK(parse_arguments({"--config=a.json", "--check"})->action == Arguments::Action::check);
+  CHECK(parse_arguments({"--check-settings", "--config=a"})->action == Arguments::Action::check_settings);
   CHECK(parse_arguments({"--version"})->action == Arguments::Action::version);
   CHECK(parse_arguments({"--help"})->action == Arguments::Action::help);
 }
