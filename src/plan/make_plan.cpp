@@ -4,6 +4,7 @@
 
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/exec_limits.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
@@ -150,7 +151,7 @@ Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
   for (const auto& check : input.adapter.checks) plan.checks.push_back(TRY(words(check, facts)));
-  return {};
+  return check_lengths(plan.environment, "the job");
 }
 
 Result<void> fill_rank(RankPlan& rank, const PlanInput& input, const Facts& facts, const RankShare& share) {
@@ -164,7 +165,10 @@ Result<void> fill_rank(RankPlan& rank, const PlanInput& input, const Facts& fact
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
   std::erase_if(rank.defaults, [&](const auto& entry) { return input.environment.find(entry.first); });
   rank.argv = TRY(argv_of_rank(input, facts));
-  return {};
+  const std::string whose = fmt::format("rank {} ({} {})", rank.rank, rank.role, rank.task_index);
+  TRY(check_lengths(rank.environment, whose));
+  TRY(check_lengths(rank.defaults, whose));
+  return check_lengths(rank.argv, whose);
 }
 
 }  // namespace
