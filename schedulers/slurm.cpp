@@ -107,9 +107,24 @@ Result<void> add_this_node(const Environment& environment, Allocation& out) {
   return {};
 }
 
+// Variables of a heterogeneous job stay behind in jobs that are submitted from it.
+bool het_is_ours(const Environment& environment, std::int64_t groups) {
+  const auto own = first_of(environment, {"SLURM_JOB_ID", "SLURM_JOBID"});
+  bool told = false;
+  for (std::int64_t i = 0; i < groups; ++i) {
+    const auto id = environment.find(fmt::format("SLURM_JOB_ID_HET_GROUP_{}", i));
+    if (own && id && *id == own->text) return true;
+    told = told || id.has_value();
+  }
+  return !own || !told;
+}
+
 Result<void> add_nodes(const Environment& environment, Allocation& out) {
   const auto groups = parse_integer(environment.get("SLURM_HET_SIZE"), 2, 1024);
-  if (groups) {
+  const bool stale = groups && !het_is_ours(environment, *groups);
+  if (stale)
+    out.evidence.push_back(fmt::format("SLURM_HET_SIZE={}: left over from another job; not taken", *groups));
+  if (groups && !stale) {
     out.evidence.push_back(fmt::format("SLURM_HET_SIZE={}: all groups together", *groups));
     for (std::int64_t i = 0; i < *groups; ++i)
       TRY(add_group(environment, fmt::format("_HET_GROUP_{}", i), out));
@@ -208,15 +223,26 @@ void take_gpus(const SlurmJob& job, Allocation& out) {
   if (!job.gpus.empty()) out.evidence.push_back(fmt::format("scontrol: GPUs of {} nodes", job.gpus.size()));
 }
 
-std::optional<SlurmJob> ask_controller(const Surroundings& surroundings, Allocation& out) {
+tl::unexpected<Error> left_over(const std::string& job_id, std::string_view why) {
+  return fail(
+      Error{.kind = ErrorKind::allocation,
+            .what = fmt::format("the Slurm variables of this shell are left over: job {} {}", job_id, why),
+            .hint = "unset the SLURM_* variables or open a new shell; --scheduler local takes this "
+                    "machine alone"});
+}
+
+Result<std::optional<SlurmJob>> ask_controller(const Surroundings& surroundings, Allocation& out) {
   if (!out.job_id) return std::nullopt;
   const auto text = ask_scheduler(surroundings, {"scontrol", "show", "job", "-d", *out.job_id});
+  if (!text && text.error().what.find("Invalid job id") != std::string::npos)
+    return left_over(*out.job_id, "is not known to Slurm");
   if (!text) {
     out.evidence.push_back(
         fmt::format("scontrol does not answer: {}; what it would tell is unknown", text.error().what));
     return std::nullopt;
   }
   auto job = parse_scontrol_job(*text, *out.job_id);
+  if (job && slurm_job_is_over(job->state)) return left_over(*out.job_id, "is over (" + job->state + ")");
   if (job) return std::move(*job);
   out.warnings.push_back("not understood, and not taken: " + job.error().text());
   return std::nullopt;
@@ -240,7 +266,7 @@ class Slurm final : public Scheduler {
     TRY(add_nodes(environment, out));
     TRY(join_groups(out));
     compare_tasks(environment, out);
-    const auto job = ask_controller(surroundings, out);
+    const auto job = TRY(ask_controller(surroundings, out));
     if (job) take_gpus(*job, out);
     TRY(add_own_gpus(environment, out));
     take_times(environment, job, out);

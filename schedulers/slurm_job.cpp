@@ -1,6 +1,7 @@
 #include "schedulers/slurm_job.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "schedulers/gres.hpp"
 #include "schedulers/hostlist.hpp"
@@ -39,6 +40,14 @@ Result<void> read_node_line(const WordLine& line, SlurmJob& job) {
 
 }  // namespace
 
+bool slurm_job_is_over(std::string_view state) {
+  // COMPLETING is not among them: the batch script of such a job may still be at work.
+  constexpr std::array<std::string_view, 10> over{"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE",
+                                                  "FAILED",    "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY",
+                                                  "REVOKED",   "TIMEOUT"};
+  return std::find(over.begin(), over.end(), state) != over.end();
+}
+
 Result<SlurmJob> parse_scontrol_job(std::string_view text, std::string_view job_id) {
   SlurmJob job;
   bool times_known = false, ours = false;
@@ -50,6 +59,7 @@ Result<SlurmJob> parse_scontrol_job(std::string_view text, std::string_view job_
       if (auto read = read_node_line(line, job); !read)
         return fail(about_allocation(read.error(), fmt::format("scontrol show job, line {}", line.number)));
     }
+    if (job.state.empty()) job.state = value_of(line.words, "JobState");
     if (!times_known && !value_of(line.words, "TimeLimit").empty())
       job.unlimited = value_of(line.words, "TimeLimit") == "UNLIMITED";
     if (const std::string end = value_of(line.words, "EndTime"); !end.empty() && !times_known) {

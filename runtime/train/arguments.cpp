@@ -13,7 +13,8 @@ tl::unexpected<Error> wrong(std::string what, std::string hint = "dlrun-train --
 }  // namespace
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
-  static const std::vector<std::string> flags = {"--config", "--check", "--check-settings", "--version", "--help"};
+  static const std::vector<std::string> flags = {"--config", "--check", "--check-settings", "--version",
+                                                 "--help"};
   Arguments out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];

@@ -1,5 +1,6 @@
-// An adapter's checks: commands that must succeed before any rank starts. Their own message is the error. A look at
-// a plan runs those that need nothing but the job, so that a wrong setting is found on the login node too.
+// An adapter's checks: commands that must succeed before any rank starts. Their own message is the error. A
+// look at a plan runs those that need nothing but the job, so that a wrong setting is found on the login node
+// too.
 #pragma once
 
 #include "src/job/prepare.hpp"

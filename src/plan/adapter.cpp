@@ -159,8 +159,9 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   static const std::array<std::string, 3> models{"per-rank", "per-node", "per-job"};
   static const std::array<std::string, 5> protocols{"none", "auto", "pmix", "pmi1", "engine"};
   Fields fields = TRY(Fields::of(root, ""));
-  for (const std::string_view key : {"name", "summary", "process", "mpi", "env", "prefix", "suffix",
-                                     "command", "files", "checks", "plan-checks", "roles", "extends", "defaults", "needs"})
+  for (const std::string_view key :
+       {"name", "summary", "process", "mpi", "env", "prefix", "suffix", "command", "files", "checks",
+        "plan-checks", "roles", "extends", "defaults", "needs"})
     fields.known(key);
   TRY(fields.finish());
   Adapter out;

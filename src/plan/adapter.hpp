@@ -38,7 +38,7 @@ struct Adapter {
   std::vector<std::pair<std::string, FactText>> files;  // name under the run directory
   std::vector<RoleKind> roles;                          // in the order of the ranks; empty: no roles
   std::vector<std::vector<FactText>> checks;            // each must succeed before a rank starts
-  std::vector<std::vector<FactText>> plan_checks;       // those that look at the job alone: dlrun plan runs them
+  std::vector<std::vector<FactText>> plan_checks;  // those that look at the job alone: dlrun plan runs them
 };
 
 Result<Adapter> parse_adapter(std::string_view text, const std::string& file);

@@ -16,8 +16,8 @@
 
 namespace dlrun::test {
 
-// How long one case goes on: the texts that every test run tries, and for as many seconds as DLRUN_FUZZ_SECONDS
-// says.
+// How long one case goes on: the texts that every test run tries, and for as many seconds as
+// DLRUN_FUZZ_SECONDS says.
 class Texts {
  public:
   // Whether there is one more to try.

@@ -217,7 +217,8 @@ TEST_CASE("what no program can be started with is refused by name and size") {
   auto in = input("command: [x]\n", machine(2));
   in.spec.command.push_back(std::string(131072, 'x'));
   CHECK(error_of(make_plan(in)) ==
-        "word 2 of the command of rank 0 (worker 0) takes 131072 bytes, and the system passes at most 131071 to "
+        "word 2 of the command of rank 0 (worker 0) takes 131072 bytes, and the system passes at most 131071 "
+        "to "
         "a program\n  hint: hand long lists over in a file");
   in.spec.command.back().pop_back();
   CHECK(make_plan(in).has_value());

@@ -83,6 +83,43 @@ TEST_CASE("Slurm: GPU variables are those of one node alone") {
   CHECK(format_utc(found->end_time.value()) == "2026-11-27T20:56:37Z");
 }
 
+TEST_CASE("Slurm: variables that a job left behind in a shell are no allocation") {
+  const auto found = [](const char* state) {
+    World world;
+    world.set("SLURM_JOB_ID", "7");
+    world.set("SLURM_JOB_NODELIST", "n1");
+    world.commands.answer("scontrol show job -d 7",
+                          fmt::format("JobId=7 JobName=x\n   JobState={} Reason=None\n", state));
+    return text_of(world.find());
+  };
+  CHECK(found("TIMEOUT") ==
+        "error: the Slurm variables of this shell are left over: job 7 is over (TIMEOUT)\n  hint: unset the "
+        "SLURM_* variables or open a new shell; --scheduler local takes this machine alone");
+  CHECK(found("RUNNING") == "n1:1");
+  CHECK(found("COMPLETING") == "n1:1");
+  World world;
+  world.set("SLURM_JOB_ID", "7");
+  world.set("SLURM_JOB_NODELIST", "n1");
+  world.commands.refuse("scontrol", "slurm_load_jobs error: Invalid job id specified");
+  CHECK(text_of(world.find()).find("job 7 is not known to Slurm") != std::string::npos);
+}
+
+TEST_CASE("Slurm: a job that was submitted from within a heterogeneous one is not that one") {
+  World world;
+  world.set("SLURM_JOB_ID", "40");
+  world.set("SLURM_JOB_NODELIST", "n9");
+  world.set("SLURM_HET_SIZE", "2");
+  for (const auto& [group, id, list] :
+       {std::array<const char*, 3>{"0", "34", "n1"}, std::array<const char*, 3>{"1", "35", "n[2-3]"}}) {
+    world.set(std::string("SLURM_JOB_ID_HET_GROUP_") + group, id);
+    world.set(std::string("SLURM_JOB_NODELIST_HET_GROUP_") + group, list);
+  }
+  CHECK(text_of(world.find()) == "n9:1");
+  CHECK(says(world.find()->evidence, "left over from another job"));
+  world.set("SLURM_JOB_ID", "34");
+  CHECK(text_of(world.find()) == "n1:1 n2:1 n3:1");
+}
+
 TEST_CASE("Slurm: an absent or busy controller is a line of evidence") {
   World world;
   world.set("SLURM_JOB_ID", "7");
@@ -129,6 +166,17 @@ TEST_CASE("PBS: qstat gives CPUs, GPUs and the end; CUDA_VISIBLE_DEVICES names t
   CHECK(text_of(world.find()) == "x1.a.test:2/4[GPU-1a,GPU-2b] x2.a.test:1/4[]");
   world.set_file("PBS_NODEFILE", "x1.a.test\nx3.a.test\n");
   CHECK(text_of(world.find()).find("node file and its exec_vnode disagree") != std::string::npos);
+}
+
+TEST_CASE("PBS: a node file that names the service node alone contradicts what was granted") {
+  World world;
+  world.set("PBS_JOBID", "3.srv");
+  world.set_file("PBS_NODEFILE", "mom1\n");
+  world.commands.answer("qstat -f -F json 3.srv",
+                        R"json({"Jobs":{"3.srv":{"exec_vnode":"(nid1:ncpus=2)+(nid2:ncpus=2)"}}})json");
+  const std::string refusal = text_of(world.find());
+  CHECK(refusal.find("mom1") != std::string::npos);
+  CHECK(refusal.find("exec_vnode: nid1 nid2") != std::string::npos);
 }
 
 TEST_CASE("PBS: a qstat that is Slurm's wrapper leaves GPUs and end unknown") {
