@@ -3,6 +3,7 @@
 #include "src/launch/slurm.hpp"
 
 #include <array>
+#include <map>
 
 #include "schedulers/hostlist.hpp"
 #include "src/base/strings.hpp"
@@ -57,33 +58,75 @@ std::optional<SlurmVersion> parse_slurm_version(std::string_view text) {
   return SlurmVersion{static_cast<int>(*major), static_cast<int>(*minor)};
 }
 
-EngineCommand srun_command(const plan::Plan& plan, const AgentCommand& agent, const SlurmVersion& version,
+namespace {
+
+struct Step {
+  std::string het_group;  // empty: the job has no groups
+  std::vector<plan::NodePlan> nodes;
+};
+
+EngineCommand srun_command(const Step& step, const AgentCommand& agent, const SlurmVersion& version,
                            const Environment& environment) {
   std::vector<HostName> hosts;
   EngineCommand out;
-  for (const plan::NodePlan& node : plan.nodes) {
+  for (const plan::NodePlan& node : step.nodes) {
     hosts.push_back(node.host);
     out.nodes.push_back(node.index);
   }
   const std::string count = std::to_string(hosts.size());
-  out.argv = {"srun",
-              "--nodes=" + count,
-              "--ntasks=" + count,
-              "--ntasks-per-node=1",
-              "--nodelist=" + compress_hostlist(hosts),
-              "--mpi=none",       // the agents serve the ranks' MPI
-              "--cpu-bind=none",  // and bind them
-              "--input=all",      // the token, to every agent
-              "--export=ALL",
-              "--kill-on-bad-exit=0",
-              "--wait=0",  // one agent's end is not the others'
-              "--job-name=dlrun"};
+  out.argv = {"srun"};
+  if (!step.het_group.empty()) out.argv.push_back("--het-group=" + step.het_group);
+  for (std::string word : {"--nodes=" + count, "--ntasks=" + count, std::string("--ntasks-per-node=1"),
+                           "--nodelist=" + compress_hostlist(hosts),
+                           std::string("--mpi=none"),       // the agents serve the ranks' MPI
+                           std::string("--cpu-bind=none"),  // and bind them
+                           std::string("--input=all"),      // the token, to every agent
+                           std::string("--export=ALL"), std::string("--kill-on-bad-exit=0"),
+                           std::string("--wait=0"),  // one agent's end is not the others'
+                           std::string("--job-name=dlrun")})
+    out.argv.push_back(std::move(word));
   // Since 20.11 a step has its processors for itself unless it says otherwise; older ones do not know the
   // flag.
   if (version.major > 20 || (version.major == 20 && version.minor >= 11)) out.argv.emplace_back("--overlap");
   out.argv.insert(out.argv.end(), agent.argv.begin(), agent.argv.end());
   out.environment = for_srun(environment);
   out.chatter = {"lacks support for cpu binding"};
+  return out;
+}
+
+// The group of each host of a heterogeneous job, the first one where it is in several; empty for other jobs.
+Result<std::map<std::string, int>> het_groups(const Environment& environment) {
+  std::map<std::string, int> out;
+  const auto groups = parse_integer(environment.get("SLURM_HET_SIZE"), 2, 1024);
+  for (int i = 0; groups && i < *groups; ++i) {
+    const std::string list = environment.get(fmt::format("SLURM_JOB_NODELIST_HET_GROUP_{}", i));
+    for (const HostName& host : TRY(expand_hostlist(list))) out.emplace(host.get(), i);
+  }
+  return out;
+}
+
+Result<std::vector<Step>> steps_of(const plan::Plan& plan, const Environment& environment) {
+  const auto groups = TRY(het_groups(environment));
+  std::map<std::string, Step> steps;
+  for (const plan::NodePlan& node : plan.nodes) {
+    const auto found = groups.find(node.host.get());
+    Step& step = steps[found == groups.end() ? "" : fmt::format("{:04}", found->second)];
+    if (found != groups.end()) step.het_group = std::to_string(found->second);
+    step.nodes.push_back(node);
+  }
+  std::vector<Step> out;
+  for (auto& [order, step] : steps) out.push_back(std::move(step));
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<EngineCommand>> srun_commands(const plan::Plan& plan, const AgentCommand& agent,
+                                                 const SlurmVersion& version,
+                                                 const Environment& environment) {
+  std::vector<EngineCommand> out;
+  for (const Step& step : TRY(steps_of(plan, environment)))
+    out.push_back(srun_command(step, agent, version, environment));
   return out;
 }
 
@@ -96,9 +139,7 @@ Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& sett
   const SlurmVersion version = TRY(version_of_srun(settings.environment));
   return make_engine_launcher("slurm", [version, environment = settings.environment](
                                            const plan::Plan& plan, const AgentCommand& agent) {
-    std::vector<EngineCommand> out;
-    out.push_back(srun_command(plan, agent, version, environment));
-    return Result<std::vector<EngineCommand>>(std::move(out));
+    return srun_commands(plan, agent, version, environment);
   });
 }
 

@@ -1,5 +1,5 @@
-// The srun command of the Slurm way, as a pure function of what is known about the job, so that the flags can
-// be tested without a cluster.
+// The srun commands of the Slurm way, as a pure function of what is known about the job, so that the flags
+// can be tested without a cluster.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,10 @@ struct SlurmVersion {
 // "slurm 22.05.8", "slurm-wlm 23.11.4".
 std::optional<SlurmVersion> parse_slurm_version(std::string_view text);
 
-EngineCommand srun_command(const plan::Plan& plan, const AgentCommand& agent, const SlurmVersion& version,
-                           const Environment& environment);
+// One step over all nodes of the plan, or one for each group of a heterogeneous job that has nodes in the
+// plan: srun reaches the nodes of no other group than the one that it is told. An Error where a group's list
+// cannot be read.
+Result<std::vector<EngineCommand>> srun_commands(const plan::Plan& plan, const AgentCommand& agent,
+                                                 const SlurmVersion& version, const Environment& environment);
 
 }  // namespace dlrun::launch

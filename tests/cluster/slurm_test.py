@@ -24,6 +24,21 @@ class Slurm(support.Case):
         for rank in range(8):
             self.assertIn(f"rank {rank} of 8, sum 36, on this node 2\n", out)
 
+    def test_all_groups_of_a_heterogeneous_job(self):
+        code, out, err = self.run_on("salloc", "-Q", "-N1", ":", "-N2", "--ntasks-per-node=2", DLRUN, "--quiet",
+                                     "--tasks-per-node", "1", "--framework", "plain", "--", "hostname")
+        self.assertEqual(code, 0, err)
+        hosts = [line.split()[-1] for line in out.splitlines()]
+        self.assertEqual((len(hosts), len(set(hosts))), (3, 3), out)
+
+    def test_variables_of_a_job_that_is_over_are_no_allocation(self):
+        code, out, _ = self.salloc("sh", "-c", "env | grep ^SLURM_", nodes=2)
+        left = [line for line in out.splitlines() if line.startswith("SLURM_")]
+        self.assertTrue(left)
+        code, _, err = self.run_on("env", *left, DLRUN, "--framework", "plain", "--", "hostname")
+        self.assertEqual(code, 66)
+        self.assertRegex(err, r"the Slurm variables of this shell are left over: job \d+ is over \(COMPLETED\)")
+
     def test_the_jobs_environment_counts_on_every_node_whatever_its_bytes(self):
         script = self.write("rank.sh", '#!/bin/bash\nprintf "%s|%s|%s\\n" "$SLURMD_NODENAME" "$(od -An -tx1 <<<"$ODD" | tr -d " \\n")" "${SLURM_PROCID-none}"\n')
         self.write("job.sh", f"#!/bin/bash\nexport ODD=$'\\xff\\n x'\nexec {DLRUN} --quiet --framework plain -- {script}\n")

@@ -20,6 +20,13 @@ plan::Plan plan_of(const std::vector<std::string>& hosts) {
 
 const AgentCommand kAgent{{"/opt/dlrun/bin/dlrun", "agent", "--head", "n1", "--port", "7", "--token", "-"}};
 
+EngineCommand srun_command(const plan::Plan& plan, const AgentCommand& agent, const SlurmVersion& version,
+                           const Environment& environment) {
+  const auto commands = srun_commands(plan, agent, version, environment).value();
+  REQUIRE(commands.size() == 1);
+  return commands.front();
+}
+
 bool has(const EngineCommand& command, const std::string& word) {
   return std::find(command.argv.begin(), command.argv.end(), word) != command.argv.end();
 }
@@ -34,6 +41,20 @@ TEST_CASE("one step brings one agent to each of the plan's nodes, in any part of
         "--export=ALL --kill-on-bad-exit=0 --wait=0 --job-name=dlrun --overlap "
         "/opt/dlrun/bin/dlrun agent --head n1 --port 7 --token -");
   CHECK(command.nodes == std::vector{NodeIndex(0), NodeIndex(1), NodeIndex(2)});
+}
+
+TEST_CASE("a heterogeneous job takes a step for each group that has nodes in the plan") {
+  const Environment job = Environment::from_entries({"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=c1",
+                                                     "SLURM_JOB_NODELIST_HET_GROUP_1=c[2,5]",
+                                                     "SLURM_JOB_NODELIST_HET_GROUP_2=c9"});
+  const auto commands = srun_commands(plan_of({"c1", "c2", "c5"}), kAgent, {22, 5}, job).value();
+  REQUIRE(commands.size() == 2);
+  CHECK(has(commands[0], "--het-group=0"));
+  CHECK(has(commands[0], "--nodelist=c1"));
+  CHECK(commands[0].nodes == std::vector{NodeIndex(0)});
+  CHECK(has(commands[1], "--het-group=1"));
+  CHECK(has(commands[1], "--nodelist=c[2,5]"));
+  CHECK(commands[1].nodes == std::vector{NodeIndex(1), NodeIndex(2)});
 }
 
 TEST_CASE("--overlap is given to those that know it") {
