@@ -35,7 +35,8 @@ Examples:
   sort -u machines | dlrun hosts compress -                a short list of the same names, in the same order
   dlrun hosts count 'n[1-4096]'                            how many names a list has)";
 
-const std::vector<std::string> kCommands{"run", "plan", "allocation", "hosts", "frameworks", "agent"};
+const std::vector<std::string> kCommands{"run",        "plan",  "allocation", "hosts",
+                                         "frameworks", "agent", "slurm-end"};
 
 void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--color", common.color, "auto, always or never (NO_COLOR is respected)")
@@ -251,6 +252,10 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   agent_command->add_option("--port", agent.port, "its port")->check(CLI::Range(1, 65535));
   agent_command->add_option("--token", agent.token, "where the token is: - for standard input, or a file")
       ->type_name("FILE");
+  CLI::App* slurm_end_command =
+      app.add_subcommand("slurm-end", "internal: when a Slurm job ends, from libslurm")->group("");
+  SlurmEndOptions slurm_end;
+  slurm_end_command->add_option("JOB", slurm_end.job_id, "its number")->required();
   for (CLI::App* command : {run_command, plan_command, allocation_command, hosts_command, frameworks_command})
     add_common(*command, options.common);
 
@@ -288,6 +293,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
     options.command = frameworks;
   } else if (chosen == agent_command) {
     options.command = agent;
+  } else if (chosen == slurm_end_command) {
+    options.command = slurm_end;
   }
   return options;
 }

@@ -62,6 +62,9 @@ struct AgentOptions {
   int port = 0;
   std::string token;  // "-": the first line of stdin
 };
+struct SlurmEndOptions {
+  std::uint32_t job_id = 0;
+};
 // Text that answers the command line itself: --help, --version.
 struct Answer {
   std::string text;
@@ -70,7 +73,7 @@ struct Answer {
 struct Options {
   CommonOptions common;
   std::variant<RunOptions, PlanOptions, AllocationOptions, HostsOptions, FrameworksOptions, AgentOptions,
-               Answer>
+               SlurmEndOptions, Answer>
       command;
 };
 
