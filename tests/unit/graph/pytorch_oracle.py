@@ -31,11 +31,18 @@ def run(node, inputs, training):
     if kind == "input":
         return load("images", [job["batch"]] + node["shape"])
     if kind == "convolution":
-        return F.conv2d(x, state[name + ".weight"], state.get(name + ".bias"), node["stride"], node["padding"])
+        return F.conv2d(x, state[name + ".weight"], state.get(name + ".bias"), node["stride"],
+                        (node["padding"], node["padding_width"]), groups=node["groups"])
     if kind == "fully connected":
         return F.linear(x.flatten(1), state[name + ".weight"], state[name + ".bias"])
     if kind == "max pool":
-        return F.max_pool2d(x, node["window"], node["stride"], node["padding"])
+        return F.max_pool2d(x, node["window"], node["stride"], node["padding"], ceil_mode=node["keeps_edge"])
+    if kind == "window average pool":
+        return F.avg_pool2d(x, node["window"], node["stride"], node["padding"], node["keeps_edge"], node["counts_padding"])
+    if kind == "local response norm":
+        return F.local_response_norm(x, node["size"], node["alpha"], node["beta"], node["bias"])
+    if kind == "concat":
+        return torch.cat(inputs, 1)
     if kind == "average pool":
         return F.adaptive_avg_pool2d(x, 1)
     if kind == "batch norm":
@@ -44,7 +51,7 @@ def run(node, inputs, training):
     if kind == "relu":
         return F.relu(x)
     if kind == "dropout":
-        return x * load("mask", x.shape) if training else x
+        return x * load(f"mask.{node['number']}", x.shape) if training else x
     if kind == "add":
         return inputs[0] + inputs[1]
     if kind == "flatten":
@@ -53,10 +60,14 @@ def run(node, inputs, training):
 
 
 def scores(training):
-    values = []
-    for node in job["nodes"][:-1]:
-        values.append(run(node, [values[i] for i in node["inputs"]], training))
-    return values[job["nodes"][-1]["inputs"][0]]
+    """Of every head: [(weight, scores)], the main one last."""
+    values, heads = [], []
+    for node in job["nodes"]:
+        inputs = [values[i] for i in node["inputs"]]
+        values.append(None if node["kind"] == "loss" else run(node, inputs, training))
+        if node["kind"] == "loss":
+            heads.append((node["weight"], inputs[0]))
+    return heads
 
 
 labels = torch.from_numpy(numpy.fromfile(folder / "labels", numpy.int32).astype("int64"))
@@ -67,10 +78,15 @@ def everything():
     """All figures of one evaluation and one training step, by name."""
     for name in statistics:
         state[name] = statistics[name].clone()
-    found = {"evaluation loss": F.cross_entropy(scores(False).float(), labels, ignore_index=-1, reduction="sum").detach()}
-    loss = F.cross_entropy(scores(True).float(), labels, ignore_index=-1, reduction="sum")
-    found["training loss"] = loss.detach()
-    slopes = torch.autograd.grad(loss / job["batch"], [state[name] for name in parameters])
+    def losses(training):
+        return [(weight, F.cross_entropy(of.float(), labels, ignore_index=-1, reduction="sum"))
+                for weight, of in scores(training)]
+
+    found = {"evaluation loss": losses(False)[-1][1].detach()}
+    heads = losses(True)
+    found["training loss"] = heads[-1][1].detach()
+    total = sum(weight * loss for weight, loss in heads)
+    slopes = torch.autograd.grad(total / job["batch"], [state[name] for name in parameters])
     found.update(("gradient." + name, slope) for name, slope in zip(parameters, slopes))
     found.update(("after." + name, state[name]) for name in statistics)
     return found
