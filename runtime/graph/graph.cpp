@@ -37,6 +37,21 @@ std::string operation_name(const Operation& operation) {
   return kNames[operation.index()];
 }
 
+std::int64_t parameter_count(const Graph& graph) {
+  std::int64_t sum = 0;
+  for (const Node& node : graph.nodes) {
+    const Shape from = node.inputs.empty() ? Shape{} : graph.nodes[node.inputs[0].get()].shape;
+    if (const auto* spec = std::get_if<op::Convolution>(&node.operation))
+      sum += spec->filters * (from.channels / spec->groups * spec->kernel * spec->kernel_width +
+                              (spec->bias == Bias::learned ? 1 : 0));
+    else if (const auto* full = std::get_if<op::FullyConnected>(&node.operation))
+      sum += full->outputs * (from.elements() + 1);
+    else if (std::holds_alternative<op::BatchNorm>(node.operation))
+      sum += 2 * from.channels;
+  }
+  return sum;
+}
+
 GraphBuilder::GraphBuilder(std::string model, const InputShape& input) : input_(input) {
   graph_.model = std::move(model);
   constexpr std::int64_t kExtent = 1 << 14, kElements = 1 << 26, kClasses = 1 << 20;

@@ -100,6 +100,8 @@ struct Graph {
 // The nodes that read each value.
 std::vector<std::vector<std::size_t>> readers(const Graph& graph);
 std::string operation_name(const Operation& operation);
+// Learned numbers: weights, biases, batch norm's scales and shifts.
+std::int64_t parameter_count(const Graph& graph);
 
 class GraphBuilder {
  public:

@@ -10,7 +10,13 @@ namespace dlrun::runtime {
 
 std::span<const Model> models() {
   static constexpr std::array kModels = {Model{"mnist-cnn", mnist_cnn},
-                                         Model{"resnet18-cifar", resnet18_cifar}};
+                                         Model{"cifar10-convnet", cifar10_convnet},
+                                         Model{"resnet18-cifar", resnet18_cifar},
+                                         Model{"alexnet", alexnet},
+                                         Model{"caffenet", caffenet},
+                                         Model{"googlenet", googlenet},
+                                         Model{"inception-v3", inception_v3},
+                                         Model{"hep-cnn", hep_cnn}};
   return kModels;
 }
 

@@ -16,6 +16,12 @@ struct Model {
 
 std::span<const Model> models();
 
+Result<Graph> alexnet(const InputShape& input);
+Result<Graph> caffenet(const InputShape& input);
+Result<Graph> cifar10_convnet(const InputShape& input);
+Result<Graph> googlenet(const InputShape& input);
+Result<Graph> hep_cnn(const InputShape& input);
+Result<Graph> inception_v3(const InputShape& input);
 Result<Graph> mnist_cnn(const InputShape& input);
 Result<Graph> resnet18_cifar(const InputShape& input);
 
