@@ -57,6 +57,8 @@ class Flattener {
   Result<void> fill(DlrunCudaNode&, const Node&, const Shape&, const op::Input&) { return {}; }
   Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::Convolution& spec) {
     flat.kind = DLRUN_CUDA_CONVOLUTION;
+    if (spec.groups != 1 || spec.kernel_width != spec.kernel || spec.padding_width != spec.padding)
+      return no_form(node, "in groups, or with a window that is not square,");
     window(flat, spec, spec.kernel);
     const std::int64_t pixels = spec.kernel * spec.kernel;
     weights(flat, node, {spec.filters, from.channels, spec.kernel, spec.kernel}, from.channels, pixels,
@@ -108,16 +110,31 @@ class Flattener {
     flat.relu = flag(spec.activation);
     return {};
   }
-  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::SoftmaxCrossEntropy&) {
+  Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape&,
+                    const op::SoftmaxCrossEntropy& spec) {
+    if (spec.weight != 1) return no_form(node, "of an auxiliary head");
     flat.kind = DLRUN_CUDA_LOSS;
     return {};
   }
   Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Flatten&) {
-    return fail(
-        Error{.kind = ErrorKind::unavailable,
-              .what = fmt::format("model '{}': a flatten ({}) whose reader needs it has no form on a GPU",
-                                  graph_.model, operation_name(node.operation)),
-              .hint = "write device: cpu"});
+    return no_form(node, "whose reader needs it");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::AveragePool&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::LocalResponseNorm&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Concat&) {
+    return no_form(node, "");
+  }
+
+  Result<void> no_form(const Node& node, const char* which) const {
+    return fail(Error{
+        .kind = ErrorKind::unavailable,
+        .what = fmt::format("model '{}': a {} {}has no form on a GPU", graph_.model,
+                            operation_name(node.operation), *which == '\0' ? "" : fmt::format("{} ", which)),
+        .hint = "write device: cpu"});
   }
 
   void weights(DlrunCudaNode& flat, const Node& node, std::vector<std::int64_t> shape, std::int64_t channels,

@@ -98,8 +98,9 @@ TEST_CASE("what is not built yet is refused by name, with what there is") {
             .find("train.parameter-server is not built yet") != std::string::npos);
   CHECK(refusal(model + data + "  allreduce: {wire: bf16}\n").find("wire format 'bf16' is not built yet") !=
         std::string::npos);
-  CHECK(refusal("  model: [conv, relu]\n" + data).find("a layer list of one's own is not built yet") !=
-        std::string::npos);
+  CHECK(
+      refusal("  model: {layers: [relu]}\n" + data).find("the last layer must give a score for each class") !=
+      std::string::npos);
   CHECK(read(model + "  data: {format: idx, dir: /x, train: 0.9}\n")->data.train_share == 0.9);
   CHECK(refusal(model + "  data: {format: idx, dir: /x, train: 1.5}\n")
             .find("train.data.train: 1.5 is out of range") != std::string::npos);
