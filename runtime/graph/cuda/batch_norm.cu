@@ -33,6 +33,9 @@ class BatchNorm final : public Operator {
         (5 + 2 * std::size_t{forward_splits_}) * channels * sizeof(float), "batch norm"));
     inverse_ = mean_ + channels, scale_ = inverse_ + channels, constant_ = scale_ + channels;
     linear_ = constant_ + channels, partial_ = linear_ + channels;
+    if (after() == After::add_relu)
+      passes_ = static_cast<std::uint8_t*>(device.memory.device(
+          static_cast<std::size_t>(device.tensors[index].elements / vector_), "what ReLUs let pass"));
   }
 
   void forward(Device& device, Mode mode) override {
@@ -82,7 +85,8 @@ class BatchNorm final : public Operator {
 
   template <class Finish>
   void finish(Device& device, unsigned splits, Finish what) {
-    norm::finish_kernel<<<blocks(node_.channels * 32), 256, 0, device.stream>>>(
+    const unsigned threads = splits > 64 ? 32 * norm::kMostWarps : 32;
+    norm::finish_kernel<<<static_cast<unsigned>(node_.channels), threads, 0, device.stream>>>(
         partial_, static_cast<int>(splits), node_.channels, what);
     check(cudaGetLastError(), "batch norm");
   }
@@ -99,7 +103,7 @@ class BatchNorm final : public Operator {
       take_running(device);
     by_after([&](auto is) {
       norm::apply<T, V, decltype(is)::value>
-          <<<there(), block(), 0, device.stream>>>(to, x, skip, affine(device), walk());
+          <<<there(), block(), 0, device.stream>>>(to, x, skip, passes_, affine(device), walk());
     });
     check(cudaGetLastError(), "batch norm");
   }
@@ -170,7 +174,7 @@ class BatchNorm final : public Operator {
       }
     by_after([&](auto is) {
       norm::measure_slopes<T, V, decltype(is)::value><<<back(), block(), 0, device.stream>>>(
-          x, slope, static_cast<const T*>(out.value), passed, affine(device), walk(), partial_);
+          x, slope, passes_, passed, affine(device), walk(), partial_);
     });
     finish_slopes(device);
     if (adds_later) {
@@ -204,6 +208,7 @@ class BatchNorm final : public Operator {
   unsigned width_ = 1, height_ = 1, columns_ = 1, forward_splits_ = 1, backward_splits_ = 1;
   float *mean_ = nullptr, *inverse_ = nullptr, *scale_ = nullptr, *constant_ = nullptr, *linear_ = nullptr,
         *partial_ = nullptr;
+  std::uint8_t* passes_ = nullptr;
 };
 
 }  // namespace

@@ -124,9 +124,11 @@ struct Affine {
   const float *mean, *scale, *bias;  // y = (x - mean) scale + bias
 };
 
+// Behind a sum the ReLU leaves in `passes` which of a pack's numbers it lets through, a bit each: backward
+// reads those instead of the sums.
 template <class T, int V, After AFTER>
-__global__ __launch_bounds__(kThreads, kForward) void apply(T* to, const T* x, const T* skip, Affine affine,
-                                                            Walk walk) {
+__global__ __launch_bounds__(kThreads, kForward) void apply(T* to, const T* x, const T* skip,
+                                                            std::uint8_t* passes, Affine affine, Walk walk) {
   constexpr int kRows = adds(AFTER) ? kMore : kOne;
   const std::int64_t group = my_group();
   if (group >= walk.columns) return;
@@ -139,12 +141,15 @@ __global__ __launch_bounds__(kThreads, kForward) void apply(T* to, const T* x, c
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       if (r >= count) break;
+      unsigned bits = 0;
       for (int v = 0; v < V; ++v) {
         float value = fmaf(number(xs[r].of[v]) - mean.of[v], scale.of[v], bias.of[v]);
         if constexpr (adds(AFTER)) value += number(skips[r].of[v]);
+        if constexpr (AFTER == After::add_relu) bits |= (value > 0 ? 1U : 0U) << v;
         put(xs[r].of[v], rectifies(AFTER) && value < 0 ? 0.0F : value);
       }
       store(to, at + r * step, xs[r]);
+      if constexpr (AFTER == After::add_relu) passes[at + r * step] = static_cast<std::uint8_t>(bits);
     }
   });
 }
@@ -153,8 +158,9 @@ __global__ __launch_bounds__(kThreads, kForward) void apply(T* to, const T* x, c
 // seen in the sum's value `out`, and dy is left in `passed` for the other summand and for the next kernel.
 template <class T, int V, After AFTER>
 __global__ __launch_bounds__(kThreads, kBackward) void measure_slopes(const T* x, const T* slope,
-                                                                      const T* out, T* passed, Affine affine,
-                                                                      Walk walk, float* partial) {
+                                                                      const std::uint8_t* passes, T* passed,
+                                                                      Affine affine, Walk walk,
+                                                                      float* partial) {
   const std::int64_t group = my_group();
   float first[V] = {}, second[V] = {};
   if (group < walk.columns) {
@@ -162,9 +168,13 @@ __global__ __launch_bounds__(kThreads, kBackward) void measure_slopes(const T* x
     mean.load(affine.mean, group);
     if constexpr (AFTER == After::relu) scale.load(affine.scale, group), bias.load(affine.bias, group);
     up<kMore>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
-      Pack<T, V> xs[kMore], slopes[kMore], outs[kMore];
+      Pack<T, V> xs[kMore], slopes[kMore];
+      unsigned bits[kMore] = {};
       load(xs, x, at, step, count), load(slopes, slope, at, step, count);
-      if constexpr (AFTER == After::add_relu) load(outs, out, at, step, count);
+      if constexpr (AFTER == After::add_relu)
+#pragma unroll
+        for (int r = 0; r < kMore; ++r)
+          if (r < count) bits[r] = passes[at + r * step];
 #pragma unroll
       for (int r = 0; r < kMore; ++r) {
         if (r >= count) break;
@@ -172,7 +182,7 @@ __global__ __launch_bounds__(kThreads, kBackward) void measure_slopes(const T* x
           const float centred = number(xs[r].of[v]) - mean.of[v];
           bool stops = false;
           if constexpr (AFTER == After::relu) stops = !(fmaf(centred, scale.of[v], bias.of[v]) > 0);
-          if constexpr (AFTER == After::add_relu) stops = !(number(outs[r].of[v]) > 0);
+          if constexpr (AFTER == After::add_relu) stops = (bits[r] >> v & 1U) == 0;
           const float dy = stops ? 0.0F : number(slopes[r].of[v]);
           first[v] += dy;
           second[v] += dy * centred;
@@ -219,15 +229,14 @@ __global__ __launch_bounds__(kThreads, kBackward) void apply_slopes(T* to, const
   });
 }
 
-// Second stage of sums: one warp a channel; finish(channel, first, second).
+// Second stage of sums: one block a channel, of one warp or four; finish(channel, first, second).
+constexpr int kMostWarps = 4;
 template <class Finish>
 __global__ void finish_kernel(const float* partial, int splits, std::int64_t channels, Finish finish) {
-  const std::int64_t channel = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
-  if (channel >= channels) return;
-  const int lane = threadIdx.x % 32;
+  const std::int64_t channel = blockIdx.x;
   double first = 0, second = 0;
 #pragma unroll 4
-  for (int split = lane; split < splits; split += 32) {
+  for (int split = threadIdx.x; split < splits; split += blockDim.x) {
     first += partial[channel * splits + split];
     second += partial[(channels + channel) * splits + split];
   }
@@ -235,7 +244,12 @@ __global__ void finish_kernel(const float* partial, int splits, std::int64_t cha
     first += __shfl_down_sync(0xffffffffU, first, offset);
     second += __shfl_down_sync(0xffffffffU, second, offset);
   }
-  if (lane == 0) finish(channel, first, second);
+  __shared__ double room[2][kMostWarps];
+  if (threadIdx.x % 32 == 0) room[0][threadIdx.x / 32] = first, room[1][threadIdx.x / 32] = second;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) first += room[0][warp], second += room[1][warp];
+  finish(channel, first, second);
 }
 
 }  // namespace dlrun::cuda::norm

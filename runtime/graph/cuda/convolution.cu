@@ -37,13 +37,13 @@ __global__ void bias_gradient(float* to, const T* slope, std::int64_t rows, std:
   if (threadIdx.x == 0) to[blockIdx.x] = room[0];
 }
 
-void widen(Device& device, float* to, const Bf16* from, std::int64_t count) {
-  for_each(device.stream, count, [=] __device__(std::int64_t i) { to[i] = number(from[i]); });
+void widen(cudaStream_t stream, float* to, const Bf16* from, std::int64_t count) {
+  for_each(stream, count, [=] __device__(std::int64_t i) { to[i] = number(from[i]); });
 }
 
 Geometry geometry_of(const DlrunCudaNode& node) {
   return {node.in_channels, node.in_height, node.in_width, node.channels, node.height,
-          node.width,       node.window,    node.stride,   node.padding};
+          node.width,       node.window,    node.window,   node.stride,   node.padding};
 }
 
 class Convolution final : public Operator {
@@ -77,9 +77,11 @@ class Convolution final : public Operator {
           device.gradients + node_.bias, slope, out.elements / node_.channels, node_.channels);
       check(cudaGetLastError(), "the gradient of a bias");
     });
-    passes_.weights(device, in.value, out.gradient, slope_);
+    join_side(device);
+    fork_side(device);
+    passes_.weights(device.side, in.value, out.gradient, slope_);
     if (device.half())
-      widen(device, device.gradients + node_.weight, static_cast<const Bf16*>(slope_), weights_);
+      widen(device.side.stream, device.gradients + node_.weight, static_cast<const Bf16*>(slope_), weights_);
     if (in.gradient == nullptr) return;
     passes_.data(device, device.weights(node_.weight), out.gradient, in.gradient,
                  claim(in) ? Passes::Into::sum : Passes::Into::fresh);

@@ -83,9 +83,19 @@ struct Algorithms {
   cudnnConvolutionBwdDataAlgo_t data{};
 };
 
-struct Device {
+// A stream with what cuDNN needs to work on it.
+struct Lane {
   cudaStream_t stream = nullptr;
   cudnnHandle_t dnn = nullptr;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+
+struct Device {
+  cudaStream_t stream = nullptr;  // main.stream
+  Lane main, side;                // side: gradients of weights, beside the way back through the layers
+  cudaEvent_t forked = nullptr, joined = nullptr;
+  bool side_runs = false;
   std::int64_t batch = 0;
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
   std::vector<Tensor> tensors;
@@ -94,9 +104,7 @@ struct Device {
   float* input = nullptr;  // as the host filled it
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
-  double* result = nullptr;  // loss, correct
-  void* workspace = nullptr;
-  std::size_t workspace_bytes = 0;
+  double* result = nullptr;                      // loss, correct
   std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
 
@@ -136,6 +144,20 @@ void refresh(Device& device, std::size_t count);
 inline unsigned blocks(std::int64_t count, int threads = 256) {
   const std::int64_t wanted = (count + threads - 1) / threads;
   return static_cast<unsigned>(wanted < 1 ? 1 : wanted > 65535 * 16 ? 65535 * 16 : wanted);
+}
+
+// Main waits for the side lane; the side lane starts at what main has done so far. The plan's lifetimes rely
+// on it: what a convolution's side work reads stays until the next convolution on the way back joins it.
+inline void join_side(Device& device) {
+  if (!device.side_runs) return;
+  check(cudaEventRecord(device.joined, device.side.stream), "joining streams");
+  check(cudaStreamWaitEvent(device.main.stream, device.joined, 0), "joining streams");
+  device.side_runs = false;
+}
+inline void fork_side(Device& device) {
+  check(cudaEventRecord(device.forked, device.main.stream), "forking streams");
+  check(cudaStreamWaitEvent(device.side.stream, device.forked, 0), "forking streams");
+  device.side_runs = true;
 }
 
 // Whether the caller adds to the gradient instead of writing it; from now on it is written.

@@ -35,8 +35,17 @@ bool looks_back_at_input(const DlrunCudaNode& node, std::size_t which) {
 }
 bool looks_back_at_output(const DlrunCudaNode& node) {
   if (node.kind == DLRUN_CUDA_RELU) return true;
-  if (node.kind == DLRUN_CUDA_BATCH_NORM) return node.relu != 0 && node.input_count == 2;
   return node.relu != 0 && (node.kind == DLRUN_CUDA_CONVOLUTION || node.kind == DLRUN_CUDA_ADD);
+}
+
+// When what a convolution's backward reads may go: its gradient of weights runs beside the way back until the
+// next convolution there waits for it.
+std::size_t settled(const DlrunCudaPlan& plan, std::size_t index) {
+  const std::size_t backward = 2 * plan.count - 1 - index;
+  if (plan.nodes[index].kind != DLRUN_CUDA_CONVOLUTION) return backward;
+  for (std::size_t below = index; below-- > 0;)
+    if (plan.nodes[below].kind == DLRUN_CUDA_CONVOLUTION) return 2 * plan.count - 1 - below;
+  return 2 * plan.count - 1;
 }
 
 }  // namespace
@@ -76,7 +85,7 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
     for (std::size_t reader = plan.count; reader-- > index + 1;)
       for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
         if (plan.nodes[reader].inputs[i] == index && looks_back_at_input(plan.nodes[reader], i))
-          life.last = std::max(life.last, backward_of(reader));
+          life.last = std::max(life.last, settled(plan, reader));
     out.push_back(life);
   }
   return out;
@@ -87,7 +96,7 @@ std::vector<Lifetime> gradient_lifetimes(const DlrunCudaPlan& plan, std::size_t 
   std::vector<Lifetime> out;
   for (std::size_t index = 0; index < plan.count; ++index) {
     const std::size_t writer = last_reader(plan, index);
-    Lifetime life{0, 2 * plan.count - 1 - writer, 2 * plan.count - 1 - index};
+    Lifetime life{0, 2 * plan.count - 1 - writer, settled(plan, index)};
     if (plan.nodes[index].needs_gradient != 0) life.bytes = bytes_of(plan, plan.nodes[index], number_size);
     if (plan.nodes[writer].kind == DLRUN_CUDA_LOSS) life.first = writer;
     out.push_back(life);

@@ -38,7 +38,7 @@ auto fastest(Device& device, const std::vector<Candidate>& candidates, int count
 std::string Geometry::text() const {
   return "a convolution of " + std::to_string(in_channels) + "x" + std::to_string(in_height) + "x" +
          std::to_string(in_width) + " to " + std::to_string(channels) + " filters of " +
-         std::to_string(window) + "x" + std::to_string(window) + " stride " + std::to_string(stride) +
+         std::to_string(window) + "x" + std::to_string(window_width) + " stride " + std::to_string(stride) +
          " padding " + std::to_string(padding);
 }
 
@@ -74,7 +74,7 @@ void Passes::describe(Device& device, const Geometry& g) {
                                    n(g.width)),
         name_);
   check(cudnnSetFilter4dDescriptor(w_, type, CUDNN_TENSOR_NHWC, n(g.channels), n(g.in_channels), n(g.window),
-                                   n(g.window)),
+                                   n(g.window_width)),
         name_);
   check(cudnnSetConvolution2dDescriptor(conv_, n(g.padding), n(g.padding), n(g.stride), n(g.stride), 1, 1,
                                         CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
@@ -87,49 +87,50 @@ void Passes::choose(Device& device, const Arrays& arrays) {
   void* room = rooms.device(kWorkspace, "timing convolutions");
   int found = 0;
   std::vector<cudnnConvolutionFwdAlgoPerf_t> forwards(CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
-  check(cudnnGetConvolutionForwardAlgorithm_v7(device.dnn, x_, w_, conv_, y_,
+  check(cudnnGetConvolutionForwardAlgorithm_v7(device.main.dnn, x_, w_, conv_, y_,
                                                static_cast<int>(forwards.size()), &found, forwards.data()),
         name_);
-  by_.forward = fastest(device, forwards, found, name_, device.workspace_bytes, [&](auto algorithm) {
-    return cudnnConvolutionForward(device.dnn, &kOne, x_, arrays.x, w_, arrays.w, conv_, algorithm, room,
+  by_.forward = fastest(device, forwards, found, name_, device.main.workspace_bytes, [&](auto algorithm) {
+    return cudnnConvolutionForward(device.main.dnn, &kOne, x_, arrays.x, w_, arrays.w, conv_, algorithm, room,
                                    kWorkspace, &kZero, y_, arrays.y);
   });
   std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> filters(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT);
   check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-            device.dnn, x_, y_, conv_, w_, static_cast<int>(filters.size()), &found, filters.data()),
+            device.main.dnn, x_, y_, conv_, w_, static_cast<int>(filters.size()), &found, filters.data()),
         name_);
   const std::string of_weights = "the weights of " + name_;
-  by_.weights = fastest(device, filters, found, of_weights, device.workspace_bytes, [&](auto algorithm) {
-    return cudnnConvolutionBackwardFilter(device.dnn, &kOne, x_, arrays.x, y_, arrays.y_slope, conv_,
+  by_.weights = fastest(device, filters, found, of_weights, device.side.workspace_bytes, [&](auto algorithm) {
+    return cudnnConvolutionBackwardFilter(device.main.dnn, &kOne, x_, arrays.x, y_, arrays.y_slope, conv_,
                                           algorithm, room, kWorkspace, &kZero, w_, arrays.w_slope);
   });
   if (arrays.x_slope == nullptr) return;
   std::vector<cudnnConvolutionBwdDataAlgoPerf_t> choices(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
-  check(cudnnGetConvolutionBackwardDataAlgorithm_v7(device.dnn, w_, y_, conv_, x_,
+  check(cudnnGetConvolutionBackwardDataAlgorithm_v7(device.main.dnn, w_, y_, conv_, x_,
                                                     static_cast<int>(choices.size()), &found, choices.data()),
         name_);
   const std::string of_data = "the data of " + name_;
-  by_.data = fastest(device, choices, found, of_data, device.workspace_bytes, [&](auto algorithm) {
-    return cudnnConvolutionBackwardData(device.dnn, &kOne, w_, arrays.w, y_, arrays.y_slope, conv_, algorithm,
-                                        room, kWorkspace, &kZero, x_, arrays.x_slope);
+  by_.data = fastest(device, choices, found, of_data, device.main.workspace_bytes, [&](auto algorithm) {
+    return cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, arrays.w, y_, arrays.y_slope, conv_,
+                                        algorithm, room, kWorkspace, &kZero, x_, arrays.x_slope);
   });
 }
 
 void Passes::forward(Device& device, const void* x, const void* w, void* y) const {
-  check(cudnnConvolutionForward(device.dnn, &kOne, x_, x, w_, w, conv_, by_.forward, device.workspace,
-                                device.workspace_bytes, &kZero, y_, y),
+  check(cudnnConvolutionForward(device.main.dnn, &kOne, x_, x, w_, w, conv_, by_.forward,
+                                device.main.workspace, device.main.workspace_bytes, &kZero, y_, y),
         name_);
 }
 
-void Passes::weights(Device& device, const void* x, const void* y_slope, void* w_slope) const {
-  check(cudnnConvolutionBackwardFilter(device.dnn, &kOne, x_, x, y_, y_slope, conv_, by_.weights,
-                                       device.workspace, device.workspace_bytes, &kZero, w_, w_slope),
+void Passes::weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope) const {
+  check(cudnnConvolutionBackwardFilter(lane.dnn, &kOne, x_, x, y_, y_slope, conv_, by_.weights,
+                                       lane.workspace, lane.workspace_bytes, &kZero, w_, w_slope),
         name_);
 }
 
 void Passes::data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const {
-  check(cudnnConvolutionBackwardData(device.dnn, &kOne, w_, w, y_, y_slope, conv_, by_.data, device.workspace,
-                                     device.workspace_bytes, into == Into::sum ? &kOne : &kZero, x_, x_slope),
+  check(cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, y_slope, conv_, by_.data,
+                                     device.main.workspace, device.main.workspace_bytes,
+                                     into == Into::sum ? &kOne : &kZero, x_, x_slope),
         name_);
 }
 

@@ -10,7 +10,7 @@ namespace dlrun::cuda {
 struct Geometry {
   std::int64_t in_channels, in_height, in_width;
   std::int64_t channels, height, width;  // of the output
-  std::int64_t window, stride, padding;
+  std::int64_t window, window_width, stride, padding;
   std::string text() const;
 };
 
@@ -29,7 +29,8 @@ class Passes {
   ~Passes();
 
   void forward(Device& device, const void* x, const void* w, void* y) const;
-  void weights(Device& device, const void* x, const void* y_slope, void* w_slope) const;
+  // On the side lane or on main.
+  void weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope) const;
   enum class Into { fresh, sum };
   void data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const;
 

@@ -49,16 +49,22 @@ class Engine {
  public:
   Engine(const DlrunCudaPlan& plan, int device) : plan_(plan), number_(device) {
     check(cudaSetDevice(device), "choosing the GPU");
-    check(cudaStreamCreateWithFlags(&device_.stream, cudaStreamNonBlocking), "a stream");
-    check(cudnnCreate(&device_.dnn), "starting cuDNN");
-    check(cudnnSetStream(device_.dnn, device_.stream), "cuDNN's stream");
+    for (Lane* lane : {&device_.main, &device_.side}) {
+      check(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking), "a stream");
+      check(cudnnCreate(&lane->dnn), "starting cuDNN");
+      check(cudnnSetStream(lane->dnn, lane->stream), "cuDNN's stream");
+    }
+    device_.stream = device_.main.stream;
+    for (cudaEvent_t* event : {&device_.forked, &device_.joined})
+      check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "an event");
     device_.batch = plan.batch;
     device_.precision = plan.precision;
     make_arenas();
     make_tensors(plan);
     check(cudaDeviceSynchronize(), "clearing memory");
     make_operators(plan);
-    device_.workspace = device_.memory.device(device_.workspace_bytes, "workspace of convolutions");
+    for (Lane* lane : {&device_.main, &device_.side})
+      lane->workspace = device_.memory.device(lane->workspace_bytes, "workspace of convolutions");
     check(cudaDeviceSynchronize(), "starting the GPU");
   }
   ~Engine() {
@@ -67,8 +73,12 @@ class Engine {
     for (const cudaGraphExec_t graph : {train_, evaluate_})
       if (graph != nullptr) cudaGraphExecDestroy(graph);
     operators_.clear();
-    if (device_.dnn != nullptr) cudnnDestroy(device_.dnn);
-    if (device_.stream != nullptr) cudaStreamDestroy(device_.stream);
+    for (const cudaEvent_t event : {device_.forked, device_.joined})
+      if (event != nullptr) cudaEventDestroy(event);
+    for (const Lane& lane : {device_.main, device_.side}) {
+      if (lane.dnn != nullptr) cudnnDestroy(lane.dnn);
+      if (lane.stream != nullptr) cudaStreamDestroy(lane.stream);
+    }
   }
 
   float* input() const { return host_input_; }
@@ -99,6 +109,7 @@ class Engine {
       *milliseconds++ = milliseconds_of(device_.stream, [&] {
         for (Tensor& tensor : device_.tensors) tensor.written = false;
         made.backward(device_);
+        join_side(device_);
       });
     }
     *milliseconds++ = milliseconds_of(device_.stream, [&] { copy_batch(Mode::train); });
@@ -146,9 +157,18 @@ class Engine {
     host_labels_ = static_cast<std::int32_t*>(memory.pinned(label_bytes()));
   }
 
+  // Whether an operator reads the image as a tensor of the plan, not as the host left it.
+  bool image_is_wanted(const DlrunCudaPlan& plan) const {
+    for (std::size_t index = 1; index < plan.count; ++index)
+      for (std::size_t i = 0; i < plan.nodes[index].input_count; ++i)
+        if (plan.nodes[index].inputs[i] == 0 && !is_stem(device_, plan, plan.nodes[index])) return true;
+    return false;
+  }
+
   void make_tensors(const DlrunCudaPlan& plan) {
     std::vector<Lifetime> lifetimes = value_lifetimes(plan, device_.size());
     const std::vector<Lifetime> gradients = gradient_lifetimes(plan, device_.size());
+    if (!image_is_wanted(plan)) lifetimes[0].bytes = 0;
     lifetimes.insert(lifetimes.end(), gradients.begin(), gradients.end());
     const Placement placement = place(lifetimes);
     auto* const start =
@@ -156,6 +176,7 @@ class Engine {
     for (std::size_t index = 0; index < plan.count; ++index) {
       const DlrunCudaNode& node = plan.nodes[index];
       Tensor tensor;
+      tensor.wanted = lifetimes[index].bytes != 0;
       tensor.elements = plan.batch * node.channels * node.height * node.width;
       tensor.value = start + placement.offsets[index];
       if (gradients[index].bytes != 0) tensor.gradient = start + placement.offsets[plan.count + index];
@@ -170,8 +191,6 @@ class Engine {
     for (std::size_t index = 0; index < plan.count; ++index) {
       const DlrunCudaNode& node = plan.nodes[index];
       const bool stem = is_stem(device_, plan, node);
-      for (std::size_t i = 0; i < node.input_count && !stem; ++i)
-        device_.tensors[node.inputs[i]].wanted = true;
       const auto make = [&]() -> Made {
         switch (node.kind) {
           case DLRUN_CUDA_INPUT:
@@ -212,6 +231,7 @@ class Engine {
     for (const Made& made : operators_) made->forward(device_, mode);
     if (mode == Mode::train)
       for (auto made = operators_.rbegin(); made != operators_.rend(); ++made) (*made)->backward(device_);
+    join_side(device_);
   }
   void issue(Mode mode) {
     copy_batch(mode);

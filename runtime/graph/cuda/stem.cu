@@ -1,74 +1,79 @@
 // A model's first convolution on images of few channels in bf16: 7x7 with stride 2 on 3 channels has too few
 // channels for matrix units. Four pixels of a 2x2 square become the channels of one (space to depth), which
-// makes it a convolution of stride 1 with a quarter of the pixels, read straight from what the host filled. A
-// tap that the original has not is zero, and its gradient is dropped.
+// makes it a convolution of stride 1 with a quarter of the pixels; its columns become channels as well. It is
+// read straight from what the host filled. A tap that the original has not is zero, and its gradient is
+// dropped.
 #include "runtime/graph/cuda/passes.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
-constexpr std::int64_t kStride = 2;
+constexpr int kStride = 2, kImage = 3;  // channels of an image
+constexpr int kSquare = kStride * kStride * kImage;
 
 // y[o] = sum of x[2 o + k - p] w[k]. With k + lead = 2 a + b, lead making p + lead = 2 q even, that is the
-// sum over a and b of z[o + a - q][b] w[a][b], where z[r][b] = x[2 r + b].
+// sum over a and b of z[o + a - q][b] w[a][b], where z[r][b] = x[2 r + b]: so along rows, whose taps a remain
+// a window. Along columns the taps become channels as well: a pixel holds the squares that its output pixel
+// reads.
 struct Layout {
-  std::int64_t image_channels, image_height, image_width;
-  std::int64_t filters, window, lead, before, taps;  // before: q
-  std::int64_t rows, columns, channels;              // of z with its margin, channels padded to 8
+  int image_height, image_width, window, lead, before, taps;  // before: q
+  int rows, columns;                                          // of the arranged image, margins included
+  std::int64_t filters;
 
   explicit Layout(const DlrunCudaNode& node)
-      : image_channels(node.in_channels),
-        image_height(node.in_height),
-        image_width(node.in_width),
-        filters(node.channels),
-        window(node.window),
-        lead(node.padding % kStride),
-        before((node.padding + lead) / kStride),
-        taps((node.window + lead + kStride - 1) / kStride),
-        rows(node.height + taps - 1),
-        columns(node.width + taps - 1),
-        channels((node.in_channels * kStride * kStride + 7) / 8 * 8) {}
-  std::int64_t pixels() const { return rows * columns; }
-  std::int64_t weights() const { return filters * taps * taps * channels; }
+      : image_height(static_cast<int>(node.in_height)),
+        image_width(static_cast<int>(node.in_width)),
+        window(static_cast<int>(node.window)),
+        lead(static_cast<int>(node.padding) % kStride),
+        before((static_cast<int>(node.padding) + lead) / kStride),
+        taps((window + lead + kStride - 1) / kStride),
+        rows(static_cast<int>(node.height) + taps - 1),
+        columns(static_cast<int>(node.width)),
+        filters(node.channels) {}
+  __host__ __device__ int channels() const { return taps * kSquare; }
+  std::int64_t pixels() const { return std::int64_t{rows} * columns; }
+  std::int64_t weights() const { return filters * taps * channels(); }
 };
 
 struct alignas(16) Eight {
   Bf16 of[8];
 };
 
+// One thread a pixel.
+template <int TAPS>
 void arrange(Device& device, Eight* to, const Layout& s) {
   const float* image = device.input;
-  const std::int64_t packs = s.channels / 8;
-  for_each(device.stream, device.batch * s.pixels() * packs, [=] __device__(std::int64_t wide) {
-    const int i = static_cast<int>(wide), pack = i % static_cast<int>(packs),
-              pixel = i / static_cast<int>(packs);
-    const int column = pixel % static_cast<int>(s.columns), row = pixel / static_cast<int>(s.columns);
-    const int y = row % static_cast<int>(s.rows) - static_cast<int>(s.before);
-    const std::int64_t number_of_image = row / static_cast<int>(s.rows);
-    const int x = column - static_cast<int>(s.before);
-    Eight out;
-    for (int k = 0; k < 8; ++k) {
-      const int place = pack * 8 + k, of_square = place / static_cast<int>(s.image_channels);
-      const int v = 2 * y + of_square / 2, u = 2 * x + of_square % 2;
-      const bool inside = of_square < 4 && v >= 0 && u >= 0 && v < s.image_height && u < s.image_width;
-      const std::int64_t plane =
-          number_of_image * s.image_channels + place % static_cast<int>(s.image_channels);
-      put(out.of[k], inside ? image[(plane * s.image_height + v) * s.image_width + u] : 0.0F);
+  for_each(device.stream, device.batch * s.pixels(), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide), column = i % s.columns, row = i / s.columns % s.rows;
+    const std::int64_t plane = static_cast<std::int64_t>(i / s.columns / s.rows) * kImage;
+    constexpr int kChannels = TAPS * kSquare;
+    union {
+      Bf16 of[kChannels];
+      Eight packs[kChannels / 8];
+    } out;
+#pragma unroll
+    for (int k = 0; k < kChannels; ++k) {
+      const int channel = k % kImage, of_square = k / kImage % (kStride * kStride), tap = k / kSquare;
+      const int v = kStride * (row - s.before) + of_square / kStride;
+      const int u = kStride * (column + tap - s.before) + of_square % kStride;
+      const bool inside = v >= 0 && u >= 0 && v < s.image_height && u < s.image_width;
+      put(out.of[k], inside ? image[((plane + channel) * s.image_height + v) * s.image_width + u] : 0.0F);
     }
-    to[i] = out;
+#pragma unroll
+    for (int pack = 0; pack < kChannels / 8; ++pack) to[wide * (kChannels / 8) + pack] = out.packs[pack];
   });
 }
 
-// Where the tap `i` of the arranged weights is in the original's (filters x window x window x channels), or
-// -1.
+// Where the number `i` of the arranged weights is in the original's (filters x window x window x channels),
+// or -1.
 __device__ inline std::int64_t original(const Layout& s, std::int64_t i) {
-  const std::int64_t place = i % s.channels, of_square = place / s.image_channels;
-  const std::int64_t right = i / s.channels % s.taps, down = i / s.channels / s.taps % s.taps;
-  const std::int64_t filter = i / s.channels / s.taps / s.taps;
-  const std::int64_t y = kStride * down + of_square / kStride - s.lead;
-  const std::int64_t x = kStride * right + of_square % kStride - s.lead;
-  if (of_square >= kStride * kStride || y < 0 || x < 0 || y >= s.window || x >= s.window) return -1;
-  return ((filter * s.window + y) * s.window + x) * s.image_channels + place % s.image_channels;
+  const int place = static_cast<int>(i % s.channels()), of_square = place / kImage % (kStride * kStride);
+  const int down = static_cast<int>(i / s.channels() % s.taps), right = place / kSquare;
+  const std::int64_t filter = i / s.channels() / s.taps;
+  const int y = kStride * down + of_square / kStride - s.lead,
+            x = kStride * right + of_square % kStride - s.lead;
+  if (y < 0 || x < 0 || y >= s.window || x >= s.window) return -1;
+  return ((filter * s.window + y) * s.window + x) * kImage + place % kImage;
 }
 
 class Stem final : public Operator {
@@ -77,18 +82,24 @@ class Stem final : public Operator {
       : node_(node),
         out_(index),
         layout_(node),
-        image_(room(device, device.batch * layout_.pixels() * layout_.channels)),
+        image_(room(device, device.batch * layout_.pixels() * layout_.channels())),
         weights_(room(device, layout_.weights())),
         slopes_(room(device, layout_.weights())),
         passes_(device, geometry(), arrays(device)) {}
 
   void forward(Device& device, Mode) override {
-    arrange(device, static_cast<Eight*>(image_), layout_);
+    if (layout_.taps == 4)
+      arrange<4>(device, static_cast<Eight*>(image_), layout_);
+    else
+      arrange<2>(device, static_cast<Eight*>(image_), layout_);
     take_weights(device);
     passes_.forward(device, image_, weights_, device.tensors[out_].value);
   }
   void backward(Device& device) override {
-    passes_.weights(device, image_, device.tensors[out_].gradient, slopes_);
+    join_side(device);
+    fork_side(device);
+    passes_.weights(device.side, image_, device.tensors[out_].gradient, slopes_);
+    join_side(device);
     leave_slopes(device);
   }
 
@@ -113,13 +124,14 @@ class Stem final : public Operator {
     return device.memory.device(static_cast<std::size_t>(numbers) * sizeof(Bf16), "the first convolution");
   }
   Geometry geometry() const {
-    return {layout_.channels,
+    return {layout_.channels(),
             layout_.rows,
             layout_.columns,
             node_.channels,
             node_.height,
             node_.width,
             layout_.taps,
+            1,
             1,
             0};
   }
@@ -140,9 +152,10 @@ class Stem final : public Operator {
 bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node) {
   if (node.kind != DLRUN_CUDA_CONVOLUTION || !device.half()) return false;
   if (plan.nodes[node.inputs[0]].kind != DLRUN_CUDA_INPUT) return false;
-  if (node.stride != kStride || node.window < 3 || node.in_channels > 4) return false;
+  if (node.stride != kStride || node.window < 3 || node.in_channels != kImage) return false;
   if (node.bias != DLRUN_CUDA_NOWHERE || node.relu != 0) return false;
-  return device.batch * Layout(node).pixels() * 2 < INT32_MAX;
+  const Layout layout(node);
+  return (layout.taps == 2 || layout.taps == 4) && device.batch * layout.pixels() < INT32_MAX;
 }
 
 Made make_stem(Device& device, const DlrunCudaNode& node, std::size_t index) {
