@@ -86,8 +86,8 @@ class BatchNorm final : public Operator {
   template <class Finish>
   void finish(Device& device, unsigned splits, Finish what) {
     const unsigned threads = splits > 64 ? 32 * norm::kMostWarps : 32;
-    norm::finish_kernel<<<static_cast<unsigned>(node_.channels), threads, 0, device.stream>>>(
-        partial_, static_cast<int>(splits), node_.channels, what);
+    launch_early(device.stream, dim3(static_cast<unsigned>(node_.channels)), dim3(threads),
+                 norm::finish_kernel<Finish>, partial_, static_cast<int>(splits), node_.channels, what);
     check(cudaGetLastError(), "batch norm");
   }
 
@@ -102,8 +102,8 @@ class BatchNorm final : public Operator {
     else
       take_running(device);
     by_after([&](auto is) {
-      norm::apply<T, V, decltype(is)::value>
-          <<<there(), block(), 0, device.stream>>>(to, x, skip, passes_, affine(device), walk());
+      launch_early(device.stream, there(), block(), norm::apply<T, V, decltype(is)::value>, to, x, skip,
+                   passes_, affine(device), walk());
     });
     check(cudaGetLastError(), "batch norm");
   }
@@ -195,11 +195,11 @@ class BatchNorm final : public Operator {
     constexpr After kLeft = AFTER == After::relu ? After::relu : After::nothing;
     const norm::Slopes by{constant_, linear_};
     if (adds)
-      norm::apply_slopes<T, V, kLeft, true>
-          <<<back(), block(), 0, device.stream>>>(to, x, slope, affine(device), by, walk());
+      launch_early(device.stream, back(), block(), norm::apply_slopes<T, V, kLeft, true>, to, x, slope,
+                   affine(device), by, walk());
     else
-      norm::apply_slopes<T, V, kLeft, false>
-          <<<back(), block(), 0, device.stream>>>(to, x, slope, affine(device), by, walk());
+      launch_early(device.stream, back(), block(), norm::apply_slopes<T, V, kLeft, false>, to, x, slope,
+                   affine(device), by, walk());
   }
 
   DlrunCudaNode node_;

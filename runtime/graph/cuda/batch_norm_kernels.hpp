@@ -18,7 +18,7 @@ constexpr int kThreads = 256;
 constexpr int kForward = 3, kBackward = 2;  // blocks on a processor at once: what registers allow
 // Rows that a thread has in flight, of kernels that read one array, or more: enough to hide the memory's
 // delay, few enough to stay in registers.
-constexpr int kOne = 4, kMore = 2;
+constexpr int kMany = 4, kFew = 2;
 
 // Where one thread's rows are: `columns` packs make a row.
 struct Walk {
@@ -94,14 +94,15 @@ __device__ inline std::int64_t my_group() {
 // Sums of x and x^2.
 template <class T, int V>
 __global__ __launch_bounds__(kThreads, kForward) void measure(const T* x, Walk walk, float* partial) {
+  cudaTriggerProgrammaticLaunchCompletion();
   const std::int64_t group = my_group();
   float first[V] = {}, second[V] = {};
   if (group < walk.columns)
-    up<kOne>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
-      Pack<T, V> xs[kOne];
+    up<kMany>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
+      Pack<T, V> xs[kMany];
       load(xs, x, at, step, count);
 #pragma unroll
-      for (int r = 0; r < kOne; ++r)
+      for (int r = 0; r < kMany; ++r)
         if (r < count)
           for (int v = 0; v < V; ++v) {
             const float value = number(xs[r].of[v]);
@@ -129,7 +130,8 @@ struct Affine {
 template <class T, int V, After AFTER>
 __global__ __launch_bounds__(kThreads, kForward) void apply(T* to, const T* x, const T* skip,
                                                             std::uint8_t* passes, Affine affine, Walk walk) {
-  constexpr int kRows = adds(AFTER) ? kMore : kOne;
+  cudaGridDependencySynchronize();
+  constexpr int kRows = adds(AFTER) ? kFew : kMany;
   const std::int64_t group = my_group();
   if (group >= walk.columns) return;
   Channels<V> mean, scale, bias;
@@ -161,22 +163,23 @@ __global__ __launch_bounds__(kThreads, kBackward) void measure_slopes(const T* x
                                                                       const std::uint8_t* passes, T* passed,
                                                                       Affine affine, Walk walk,
                                                                       float* partial) {
+  cudaTriggerProgrammaticLaunchCompletion();
   const std::int64_t group = my_group();
   float first[V] = {}, second[V] = {};
   if (group < walk.columns) {
     Channels<V> mean, scale, bias;
     mean.load(affine.mean, group);
     if constexpr (AFTER == After::relu) scale.load(affine.scale, group), bias.load(affine.bias, group);
-    up<kMore>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
-      Pack<T, V> xs[kMore], slopes[kMore];
-      unsigned bits[kMore] = {};
+    up<kMany>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
+      Pack<T, V> xs[kMany], slopes[kMany];
+      unsigned bits[kMany] = {};
       load(xs, x, at, step, count), load(slopes, slope, at, step, count);
       if constexpr (AFTER == After::add_relu)
 #pragma unroll
-        for (int r = 0; r < kMore; ++r)
+        for (int r = 0; r < kMany; ++r)
           if (r < count) bits[r] = passes[at + r * step];
 #pragma unroll
-      for (int r = 0; r < kMore; ++r) {
+      for (int r = 0; r < kMany; ++r) {
         if (r >= count) break;
         for (int v = 0; v < V; ++v) {
           const float centred = number(xs[r].of[v]) - mean.of[v];
@@ -202,18 +205,20 @@ struct Slopes {
 template <class T, int V, After AFTER, bool ADDS>
 __global__ __launch_bounds__(kThreads, kBackward) void apply_slopes(T* to, const T* x, const T* slope,
                                                                     Affine affine, Slopes by, Walk walk) {
+  cudaGridDependencySynchronize();
+  constexpr int kRows = ADDS ? kFew : kMany;
   const std::int64_t group = my_group();
   if (group >= walk.columns) return;
   Channels<V> mean, scale, bias, constant, linear;
   mean.load(affine.mean, group), scale.load(affine.scale, group);
   if constexpr (AFTER == After::relu) bias.load(affine.bias, group);
   constant.load(by.constant, group), linear.load(by.linear, group);
-  down<kMore>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
-    Pack<T, V> xs[kMore], slopes[kMore], before[kMore];
+  down<kRows>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
+    Pack<T, V> xs[kRows], slopes[kRows], before[kRows];
     load(xs, x, at, step, count), load(slopes, slope, at, step, count);
     if constexpr (ADDS) load(before, static_cast<const T*>(to), at, step, count);
 #pragma unroll
-    for (int r = 0; r < kMore; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       if (r >= count) break;
       for (int v = 0; v < V; ++v) {
         const float centred = number(xs[r].of[v]) - mean.of[v];
@@ -233,6 +238,8 @@ __global__ __launch_bounds__(kThreads, kBackward) void apply_slopes(T* to, const
 constexpr int kMostWarps = 4;
 template <class Finish>
 __global__ void finish_kernel(const float* partial, int splits, std::int64_t channels, Finish finish) {
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
   const std::int64_t channel = blockIdx.x;
   double first = 0, second = 0;
 #pragma unroll 4

@@ -235,6 +235,19 @@ void for_each(cudaStream_t stream, std::int64_t count, F f) {
   check(cudaGetLastError(), "a kernel's launch");
 }
 
+// A kernel whose blocks may be brought up while the kernel before it on the stream ends: it begins with
+// cudaGridDependencySynchronize(), and that one lets it by cudaTriggerProgrammaticLaunchCompletion().
+template <class... Parameters, class... Arguments>
+void launch_early(cudaStream_t stream, dim3 grid, dim3 block, void (*kernel)(Parameters...),
+                  Arguments... arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t how{};
+  how.gridDim = grid, how.blockDim = block, how.stream = stream, how.attrs = &early, how.numAttrs = 1;
+  check(cudaLaunchKernelEx(&how, kernel, static_cast<Parameters>(arguments)...), "a kernel's launch");
+}
+
 // body(type pointer maker): calls `body` with a value of the activation type.
 template <class Body>
 void by_type(const Device& device, const Body& body) {

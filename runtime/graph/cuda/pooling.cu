@@ -144,12 +144,16 @@ void average(Device& device, T* to, const T* from, std::int64_t channels, std::i
   });
 }
 
-template <class T>
-void spread(Device& device, T* to, const T* slope, std::int64_t channels, std::int64_t area, bool adds) {
-  for_each(device.stream, device.batch * channels * area, [=] __device__(std::int64_t i) {
-    const float part =
-        number(slope[i / channels / area * channels + i % channels]) / static_cast<float>(area);
-    put(to[i], (adds ? number(to[i]) : 0.0F) + part);
+template <class T, int V>
+void spread(Device& device, Pack<T, V>* to, const Pack<T, V>* slope, int groups, int area, bool adds) {
+  const float share = 1.0F / static_cast<float>(area);
+  for_each(device.stream, device.batch * groups * area, [=] __device__(std::int64_t i) {
+    const std::int64_t row = i / groups;
+    const Pack<T, V> dy = slope[row / area * groups + (i - row * groups)];
+    Pack<T, V> out{};
+    if (adds) out = to[i];
+    for (int k = 0; k < V; ++k) put(out.of[k], (adds ? number(out.of[k]) : 0.0F) + number(dy.of[k]) * share);
+    to[i] = out;
   });
 }
 
@@ -168,15 +172,19 @@ class AveragePool final : public Operator {
     Tensor& in = device.tensors[node_.inputs[0]];
     if (in.gradient == nullptr) return;
     const bool adds = claim(in);
-    const void* slope = device.tensors[out_].gradient;
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
-      spread(device, static_cast<T*>(in.gradient), static_cast<const T*>(slope), node_.channels, area(),
-             adds);
+      node_.channels % 8 == 0 ? backward_as<T, 8>(device, adds) : backward_as<T, 1>(device, adds);
     });
   }
 
  private:
+  template <class T, int V>
+  void backward_as(Device& device, bool adds) const {
+    spread(device, static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient),
+           static_cast<const Pack<T, V>*>(device.tensors[out_].gradient),
+           static_cast<int>(node_.channels) / V, static_cast<int>(area()), adds);
+  }
   std::int64_t area() const { return node_.in_height * node_.in_width; }
   DlrunCudaNode node_;
   std::size_t out_;
