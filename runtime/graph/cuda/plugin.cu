@@ -49,8 +49,11 @@ class Engine {
  public:
   Engine(const DlrunCudaPlan& plan, int device) : plan_(plan), number_(device) {
     check(cudaSetDevice(device), "choosing the GPU");
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
     for (Lane* lane : {&device_.main, &device_.side}) {
-      check(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking), "a stream");
+      const int priority = lane == &device_.main ? greatest : least;
+      check(cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, priority), "a stream");
       check(cudnnCreate(&lane->dnn), "starting cuDNN");
       check(cudnnSetStream(lane->dnn, lane->stream), "cuDNN's stream");
     }
