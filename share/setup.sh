@@ -10,7 +10,7 @@ build_packages=(
   libcli11-dev nlohmann-json3-dev libfmt-dev libyaml-cpp-dev libexpected-dev    # command line, JSON, text, YAML, results
   libsodium-dev                                                                 # agents prove themselves to their head
   libpmix-dev libhwloc-dev openmpi-bin libopenmpi-dev mpich libmpich-dev                     # starting MPI ranks; one plug-in a flavour
-  libdnnl-dev zlib1g-dev libdeflate-dev libxxhash-dev                           # the training runtime
+  libdnnl-dev zlib1g-dev libdeflate-dev libjpeg-dev libpng-dev libxxhash-dev                           # the training runtime
   dataset-fashion-mnist                                                         # what the quick start trains on
 )
 test_packages=(
