@@ -20,8 +20,9 @@ struct Way {
 };
 
 // In the order in which they are asked; the last one is for whatever has no way of its own.
-constexpr std::array<Way, 2> kWays{
-    {{"local", "local", make_local_launcher}, {"slurm", "slurm", make_slurm_launcher}}};
+constexpr std::array<Way, 3> kWays{{{"local", "local", make_local_launcher},
+                                    {"slurm", "slurm", make_slurm_launcher},
+                                    {"ssh", "", make_ssh_launcher}}};
 
 std::string this_host() {
   std::array<char, 256> name{};

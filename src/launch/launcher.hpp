@@ -16,6 +16,7 @@
 #include "src/base/result.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/ssh_spec.hpp"
 #include "src/process/event_loop.hpp"
 
 namespace dlrun::launch {
@@ -48,6 +49,8 @@ class Launcher {
   // others. After SIGCHLD child_ended() is called.
   virtual std::vector<pid_t> children() const { return {}; }
   virtual void child_ended() {}
+  // What the way knows about the end of an agent's stream; empty where that is nothing.
+  virtual std::string last_words(NodeIndex) const { return {}; }
   // Every agent is gone or given up: what the launcher still runs shall end.
   virtual void stop() {}
 };
@@ -58,7 +61,8 @@ struct LaunchSettings {
   std::string scheduler = "local";  // whose allocation it is
   int fan_out = 32;                 // nodes that are being reached at one time
   Seconds patience{120};            // until a node must have answered
-  Environment environment;          // dlrun's own
+  plan::SshSpec ssh = {};
+  Environment environment;  // dlrun's own
 };
 
 // The way that leads to the plan's nodes; an Error that names those no way leads to.
