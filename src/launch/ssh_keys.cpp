@@ -1,6 +1,7 @@
 #include "src/launch/ssh_keys.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -10,12 +11,28 @@
 namespace dlrun::launch {
 namespace {
 
+constexpr std::array<const char*, 3> kUsualKeys{"id_ed25519", "id_ecdsa", "id_rsa"};
+
 // As libssh has it: not $HOME.
 std::string home() {
   passwd entry{}, *found = nullptr;
   std::string space(16384, '\0');
   ::getpwuid_r(::getuid(), &entry, space.data(), space.size(), &found);
   return found == nullptr ? std::string() : found->pw_dir;
+}
+
+std::string usual_folder() {
+  return home() + "/.ssh/";
+}
+
+// libssh tells the first one only.
+std::string first_identity(ssh_session session) {
+  char* named = nullptr;
+  if (::ssh_options_get(session, SSH_OPTIONS_IDENTITY, &named) != SSH_OK || named == nullptr) return {};
+  std::string path = named;
+  ::ssh_string_free_char(named);
+  if (path.starts_with("%d/")) path.replace(0, 3, usual_folder());
+  return path;
 }
 
 KeyHandle read_key(const std::string& identity, bool& asked) {
@@ -38,27 +55,28 @@ std::vector<std::string> identities(ssh_session session) {
         std::find(out.begin(), out.end(), path) == out.end())
       out.push_back(path);
   };
-  char* named = nullptr;
-  if (::ssh_options_get(session, SSH_OPTIONS_IDENTITY, &named) == SSH_OK && named != nullptr) {
-    std::string path = named;
-    ::ssh_string_free_char(named);
-    if (path.starts_with("%d/")) path.replace(0, 2, home() + "/.ssh");
-    add(path);
-  }
-  for (const char* name : {"id_ed25519", "id_ecdsa", "id_rsa"}) add(home() + "/.ssh/" + name);
+  add(first_identity(session));
+  for (const char* name : kUsualKeys) add(usual_folder() + name);
   return out;
 }
 
-KeyHandle key_with_certificate(const std::string& identity) {
-  const std::string path = identity + "-cert.pub";
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return {};
+bool names_identities(ssh_session session) {
+  return !first_identity(session).starts_with(usual_folder());
+}
+
+std::vector<KeyHandle> keys_of(const std::string& identity) {
+  std::vector<KeyHandle> out;
   bool asked = false;
-  KeyHandle key = read_key(identity, asked);
-  ssh_key certificate = nullptr;
-  if (!key || ::ssh_pki_import_cert_file(path.c_str(), &certificate) != SSH_OK) return {};
-  const KeyHandle owned(certificate);
-  return ::ssh_pki_copy_cert_to_privkey(certificate, key.get()) == SSH_OK ? std::move(key) : KeyHandle();
+  if (KeyHandle certified = read_key(identity, asked)) {
+    ssh_key certificate = nullptr;
+    if (::ssh_pki_import_cert_file((identity + "-cert.pub").c_str(), &certificate) == SSH_OK) {
+      const KeyHandle owned(certificate);
+      if (::ssh_pki_copy_cert_to_privkey(certificate, certified.get()) == SSH_OK)
+        out.push_back(std::move(certified));
+    }
+  }
+  if (KeyHandle plain = read_key(identity, asked)) out.push_back(std::move(plain));
+  return out;
 }
 
 KeyState state_of(const std::vector<std::string>& identities) {

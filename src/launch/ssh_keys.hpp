@@ -17,8 +17,10 @@ using KeyHandle = std::unique_ptr<ssh_key_struct, KeyFree>;
 
 // Files that ssh_config and custom name, those that exist.
 std::vector<std::string> identities(ssh_session session);
-// The private key with the certificate that lies beside it (FILE-cert.pub); empty where there is none.
-KeyHandle key_with_certificate(const std::string& identity);
+// Whether ssh_config names keys of its own.
+bool names_identities(ssh_session session);
+// The private key, and before it the same with the certificate that lies beside it (FILE-cert.pub).
+std::vector<KeyHandle> keys_of(const std::string& identity);
 
 struct KeyState {
   int usable = 0;

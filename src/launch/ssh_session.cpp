@@ -87,6 +87,8 @@ Result<void> SshSession::open(const std::string& host, const plan::SshSpec& sett
 
 // What the job says goes before what ssh_config says, which is read for the rest.
 Result<void> SshSession::configure(const std::string& host, const plan::SshSpec& settings) {
+  // Its own log goes to stderr, as loud as ssh_config's LogLevel says; what matters of it is in our Errors.
+  ::ssh_set_log_callback([](int, const char*, const char*, void*) {});
   session_.reset(::ssh_new());
   if (!session_) return fail(ErrorKind::internal, "libssh has no memory for a session");
   ssh_session session = session_.get();
@@ -106,7 +108,6 @@ Result<void> SshSession::configure(const std::string& host, const plan::SshSpec&
   }
   ::ssh_options_get_port(session, &port_);
   host_ = option(session, SSH_OPTIONS_HOST);
-  user_ = option(session, SSH_OPTIONS_USER);
   ::ssh_set_blocking(session, 0);
   return {};
 }
@@ -166,23 +167,26 @@ Result<void> SshSession::accept_host_key(const std::string& fingerprint, std::mu
               reason());
 }
 
+// Not left to libssh's own round of keys: that one writes public keys beside the user's private ones.
 Result<void> SshSession::log_in() {
-  const int rc = TRY(finish("our login", SSH_AUTH_AGAIN,
-                            [&] { return ::ssh_userauth_publickey_auto(session_.get(), nullptr, nullptr); }));
-  if (rc == SSH_AUTH_SUCCESS) return {};
-  if (rc == SSH_AUTH_ERROR && ::ssh_is_connected(session_.get()) == 0)
-    return fail(ErrorKind::unavailable, "it closed the connection during our login: {}", reason());
-  for (const std::string& identity : identities(session_.get()))
-    if (log_in_by_certificate(identity)) return {};
+  ssh_session session = session_.get();
+  user_ = option(session, SSH_OPTIONS_USER);  // known by now, where nobody named one
+  if (TRY(accepted([&] { return ::ssh_userauth_agent(session, nullptr); }))) return {};
+  for (const std::string& identity : identities(session))
+    for (const KeyHandle& key : keys_of(identity))
+      if (TRY(accepted([&] { return ::ssh_userauth_publickey(session, nullptr, key.get()); }))) return {};
+  // Where ssh_config names several keys, only libssh knows all of them.
+  if (!names_identities(session)) return fail(refused());
+  if (TRY(accepted([&] { return ::ssh_userauth_publickey_auto(session, nullptr, nullptr); }))) return {};
   return fail(refused());
 }
 
-bool SshSession::log_in_by_certificate(const std::string& identity) {
-  const KeyHandle key = key_with_certificate(identity);
-  if (!key) return false;
-  const auto rc = finish("our login", SSH_AUTH_AGAIN,
-                         [&] { return ::ssh_userauth_publickey(session_.get(), nullptr, key.get()); });
-  return rc && *rc == SSH_AUTH_SUCCESS;
+template <class Call>
+Result<bool> SshSession::accepted(Call call) {
+  const int rc = TRY(finish("our login", SSH_AUTH_AGAIN, call));
+  if (rc == SSH_AUTH_SUCCESS) return true;
+  if (::ssh_is_connected(session_.get()) != 0) return false;
+  return fail(ErrorKind::unavailable, "it closed the connection during our login: {}", reason());
 }
 
 Error SshSession::refused() const {

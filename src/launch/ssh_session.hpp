@@ -72,7 +72,8 @@ class SshSession {
   Result<void> check_host_key(plan::HostKeys policy, std::mutex& writing);
   Result<void> accept_host_key(const std::string& fingerprint, std::mutex& writing);
   Result<void> log_in();
-  bool log_in_by_certificate(const std::string& identity);
+  template <class Call>
+  Result<bool> accepted(Call call);
   Error refused() const;
   // Calls until it no longer says `again`; an Error where the time or somebody's patience is over.
   template <class Call>
