@@ -17,7 +17,7 @@ constexpr std::size_t kChunk = 64 * 1024;
 constexpr std::size_t kKeptStderr = 2048;
 constexpr Seconds kAskAfter{5};  // of silence: ssh's own question whether somebody is there
 constexpr Seconds kGiveUp{15};   // of silence
-constexpr Seconds kFarewell{2};  // how long the server may take to say how the agent ended
+constexpr Seconds kFarewell{1};  // how long the server may take to say how the agent ended
 constexpr Milliseconds kTurn{1000};
 
 Ticks now() {

@@ -89,6 +89,8 @@ class Ssh(support.Case):
     def test_a_proxy_of_the_user_s_config_is_gone_through(self):
         with changed(f"{HOME}/.ssh/config", "Host n2\n  ProxyJump n1\nHost *\n  BatchMode yes\n  LogLevel ERROR\n"):
             self.runs_everywhere()
+        address = self.cluster.addresses["n1"]
+        self.assertIn(f"Accepted publickey for dlruser from {address}", self.cluster.log("sshd.n2"))
 
     # Login shells.
 
