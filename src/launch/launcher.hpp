@@ -76,4 +76,11 @@ Result<std::unique_ptr<Launcher>> make_ssh_launcher(const LaunchSettings& settin
 // One srun step with one agent a node, inside the job that we stand in.
 Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& settings);
 
+// The other ways that are commands of a site (engines.hpp).
+Result<std::unique_ptr<Launcher>> make_mpiexec_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_pbs_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_sge_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_lsf_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_flux_launcher(const LaunchSettings& settings);
+
 }  // namespace dlrun::launch
