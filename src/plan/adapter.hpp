@@ -44,6 +44,9 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file);
 // `child` over `parent`: maps key by key one level down (env, defaults, files, roles, needs), all else whole.
 yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child);
 
+// What it sets, the names of facts as they stand in it.
+Json to_json(const Adapter& adapter);
+
 // Where adapters are looked for, first found wins.
 struct AdapterPath {
   std::vector<std::filesystem::path> folders;
@@ -54,6 +57,8 @@ AdapterPath adapter_path(const std::optional<std::filesystem::path>& framework_d
 
 Result<Adapter> find_adapter(const AdapterPath& path, const std::string& name,
                              const std::string& asked_at = {});
+// The adapter in this file, wherever it is; what it extends is looked for beside it first.
+Result<Adapter> load_adapter(AdapterPath path, const std::filesystem::path& file);
 // Every adapter that find_adapter would give, by name.
 Result<std::vector<Adapter>> all_adapters(const AdapterPath& path);
 

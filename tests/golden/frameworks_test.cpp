@@ -80,6 +80,9 @@ TEST_CASE("frameworks: what the ranks of 2 nodes with 8 GPUs get") {
   for (const plan::Adapter& adapter : *all) {
     CAPTURE(adapter.name);
     names.insert(adapter.name + ".txt");
+    CHECK_MESSAGE(
+        (adapter.name == "builtin" || fs::exists(kData / "share/examples" / (adapter.name + ".yaml"))),
+        "it has no example in share/examples");
     const auto spec = read_job(job_of(adapter.name));
     REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
     const auto plan = plan_job(*spec, two_nodes());
