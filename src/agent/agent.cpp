@@ -10,6 +10,7 @@
 #include "src/agent/forwarded.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/prelude.hpp"
+#include "src/agent/rank_look.hpp"
 #include "src/agent/ranks.hpp"
 #include "src/agent/scratch.hpp"
 #include "src/agent/strays.hpp"
@@ -60,6 +61,7 @@ class Agent {
     if (type == "stop") return stop(field<std::string>(message.header, "urgency", type).value_or("polite"));
     if (type == "checkpoint")
       return ask_for_checkpoint(field<bool>(message.header, "stop", type).value_or(false));
+    if (type == "look") return look_at_ranks();
     if (type == "bye") return loop_.stop();
     give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
   }
@@ -106,6 +108,28 @@ class Agent {
     Json request{{"checkpoint", "now"}};
     if (stop_after) request["stop"] = true;
     if (control_) control_->tell_all(request);
+  }
+
+  // The job has stopped moving: what do our ranks do?
+  void look_at_ranks() {
+    Json looks = Json::array();
+    for (const RankState& rank : ranks_.all()) {
+      if (!rank.process || !rank.process->running()) continue;
+      RankLook look = look_at_rank(rank.process->pid());
+      look.in_barrier = mpi_ && mpi_->waits(rank.plan.rank);
+      looks.push_back({{"rank", rank.plan.rank.get()}, {"look", to_json(look)}});
+    }
+    send({{"type", "looked"}, {"ranks", std::move(looks)}});
+  }
+
+  // Ranks that wait in a barrier for long may do so in MPI_Finalize: the head is to find out.
+  void watch_barriers(bool waited) {
+    const auto& ranks = ranks_.all();
+    const bool wait = mpi_ && std::any_of(ranks.begin(), ranks.end(), [this](const RankState& rank) {
+                        return mpi_->waits(rank.plan.rank);
+                      });
+    if (wait && waited) send({{"type", "mpi_waits"}});
+    if (!done_) loop_.after(slice_->plan.limits.finalize / 4, [this, wait] { watch_barriers(wait); });
   }
 
   void take_exchanged(const Message& message) {
@@ -202,6 +226,8 @@ class Agent {
                              {"pid", rank.process->pid()},
                              {"processors", processors}});
                      }));
+    if (slice_->plan.mpi == plan::MpiProtocol::pmi1 && slice_->plan.limits.finalize.count() > 0)
+      watch_barriers(false);
     // A framework that starts its processes itself can have its only rank elsewhere.
     if (ranks_.all().empty()) end_strays();
     return {};

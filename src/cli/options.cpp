@@ -77,6 +77,12 @@ void add_job(CLI::App& app, JobOptions& job) {
   app.add_option("--via", job.via, "how agents get onto the nodes: auto, local, slurm")->type_name("HOW");
   app.add_option("--retries", job.retries, "further attempts after a failure, without nodes that were lost")
       ->type_name("K");
+  app.add_option("--no-output-limit", job.no_output_limit,
+                 "the job is hung when no rank prints anything for so long")
+      ->type_name("DURATION");
+  app.add_option("--no-progress-limit", job.no_progress_limit,
+                 "the job is hung when no new step is reported for so long")
+      ->type_name("DURATION");
   app.add_flag("--no-bind", job.no_bind, "do not bind ranks to cores");
   app.add_option("--set", job.sets, "set any key of the job file")
       ->type_name("PATH=VALUE")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <deque>
+#include <set>
 #include <utility>
 
 #include "src/agent/mpi_service.hpp"
@@ -11,6 +12,7 @@
 #include "src/base/units.hpp"
 #include "src/job/arrivals.hpp"
 #include "src/job/exchange.hpp"
+#include "src/job/hang_watch.hpp"
 #include "src/job/verdict.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/child.hpp"
@@ -33,6 +35,7 @@ class Head {
         arrivals_(plan, std::string(parts_.launcher->name())),
         exchange_(static_cast<int>(plan.nodes.size())),
         heartbeat_(plan.limits.lost_after),
+        hangs_(plan.ranks.size(), limits_of(plan)),
         supervisor_(static_cast<int>(plan.nodes.size()),
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
         last_lines_(plan.ranks.size()) {
@@ -52,6 +55,7 @@ class Head {
       parts_.status.while_waiting([this] { say_alive_in_time(); });
       beat();
     }
+    if (hangs_.watches()) watch_for_hangs();
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
     parts_.status.while_waiting({});
@@ -160,6 +164,8 @@ class Head {
     const std::string type = message.type();
     const Json& header = message.header;
     if (type == "alive") return;
+    if (type == "mpi_waits") return look_at_ranks();
+    if (type == "looked") return on_looked(agent, header);
     if (type == "output") return on_output(header, message.body);
     if (type == "report") return on_report(header);
     if (type == "exchange") return on_exchange(agent, header, message.body);
@@ -199,6 +205,7 @@ class Head {
   void on_output(const Json& header, const std::string& body) {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr) return;
+    hangs_.printed(rank->rank, ticks());
     const OutputStream stream = text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out;
     std::deque<std::string>& last = last_lines_[static_cast<std::size_t>(rank->rank.get())];
     std::vector<std::string> lines = split(body, '\n');
@@ -215,6 +222,7 @@ class Head {
     const plan::RankPlan* rank = rank_of(header);
     const Json report = field<Json>(header, "report", "report").value_or(Json());
     if (rank == nullptr || !report.is_object()) return;
+    hangs_.reported(rank->rank, report, ticks());
     if (report.contains("saved") || report.contains("result") || report.contains("phase"))
       parts_.events.add({{"event", "report"}, {"rank", rank->rank.get()}, {"report", report}});
     if (report.contains("saved"))
@@ -248,6 +256,7 @@ class Head {
     result.pid = field<pid_t>(header, "pid", "started").value_or(0);
     result.processors = field<std::vector<int>>(header, "processors", "started").value_or(std::vector<int>{});
     all_started_ = std::chrono::steady_clock::now();
+    hangs_.started(rank->rank, *all_started_);
   }
 
   void on_exited(const Json& header) {
@@ -256,22 +265,24 @@ class Head {
     result_of(*rank).status = ExitStatus{.exit_code = field<int>(header, "code", "exited").value_or(1),
                                          .signal = field<int>(header, "signal", "exited").value_or(0)};
     last_exit_ = std::chrono::steady_clock::now();
+    hangs_.exited(rank->rank, *last_exit_);
   }
 
   void on_failed(Agent& agent, const Json& header) {
-    const plan::RankPlan* rank = rank_of(header);
-    if (rank == nullptr) return;
-    const int code = field<int>(header, "code", "failed").value_or(1);
-    const std::string reason = text_of(header, "reason");
+    if (const plan::RankPlan* rank = rank_of(header))
+      blame_rank(agent, *rank, field<int>(header, "code", "failed").value_or(1), text_of(header, "reason"));
+  }
+
+  void blame_rank(Agent& agent, const plan::RankPlan& rank, int code, const std::string& reason) {
     if (!outcome_.culprit && !outcome_.interrupted_by)
-      outcome_.culprit = Culprit{.rank = rank->rank,
-                                 .role = rank->role,
-                                 .task_index = rank->task_index,
+      outcome_.culprit = Culprit{.rank = rank.rank,
+                                 .role = rank.role,
+                                 .task_index = rank.task_index,
                                  .host = host_of(agent),
                                  .code = code,
                                  .reason = reason,
                                  .last_lines = {},
-                                 .log_path = plan::rank_log_path(plan_, *rank)};
+                                 .log_path = plan::rank_log_path(plan_, rank)};
     apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
   }
 
@@ -291,6 +302,7 @@ class Head {
 
   void on_done(Agent& agent, const Json& header) {
     agent.done = true;
+    looking_.erase(agent.node.get());
     outcome_.strays += field<std::size_t>(header, "strays", "done").value_or(0);
     agent.stream->send({{{"type", "bye"}}});
     if (!last_exit_) last_exit_ = ticks();
@@ -301,6 +313,51 @@ class Head {
       blame_node(agent, to_int(ExitCode::lost),
                  reason.empty() ? "the agent ended without a word" : "the agent was lost: " + reason);
     gone(agent);
+  }
+
+  // Hangs: the watch says when to look, every agent looks, and then the watch says who it is.
+
+  static HangWatch::Limits limits_of(const plan::Plan& plan) {
+    return {.no_output = plan.limits.no_output,
+            .no_progress = plan.limits.no_progress,
+            .finalize = plan.mpi == plan::MpiProtocol::pmi1 ? plan.limits.finalize : Seconds(0)};
+  }
+
+  void watch_for_hangs() {
+    if (outcome_.culprit || outcome_.interrupted_by) return;
+    if (hangs_.suspicious(ticks())) look_at_ranks();
+    loop_.after(hangs_.interval(), [this] { watch_for_hangs(); });
+  }
+
+  void look_at_ranks() {
+    if (!looking_.empty()) return;
+    hangs_.begin_looking();
+    for (Agent& agent : agents_)
+      if (!agent.gone && !agent.done) looking_.insert(agent.node.get());
+    for (const int node : looking_)
+      agents_[static_cast<std::size_t>(node)].stream->send({{{"type", "look"}}});
+  }
+
+  void on_looked(const Agent& agent, const Json& header) {
+    for (const Json& item : field<Json>(header, "ranks", "looked").value_or(Json::array()))
+      if (const plan::RankPlan* rank = rank_of(item))
+        hangs_.looked(rank->rank,
+                      agent::look_from_json(field<Json>(item, "look", "looked").value_or(Json())));
+    looking_.erase(agent.node.get());
+    if (!looking_.empty()) return;
+    hangs_.all_looked(ticks());
+    if (outcome_.culprit || outcome_.interrupted_by) return;
+    if (const auto hang = hangs_.verdict(ticks())) on_hang(*hang);
+  }
+
+  void on_hang(const HangWatch::Hang& hang) {
+    const plan::RankPlan& rank = plan_.ranks[static_cast<std::size_t>(hang.rank.get())];
+    Agent& agent = agent_of(rank.node);
+    parts_.events.add(
+        {{"event", "hang"}, {"rank", hang.rank.get()}, {"host", host_of(agent)}, {"reason", hang.reason}});
+    if (hang.node_is_bad) outcome_.bad_hosts.push_back(host_of(agent));
+    blame_rank(agent, rank, to_int(ExitCode::lost), hang.reason);
+    outcome_.culprit->work_was_done = hang.kind == HangWatch::Kind::finalize;
   }
 
   // Both sides say that they are there: a link that is cut and a machine that is frozen say nothing more.
@@ -332,6 +389,7 @@ class Head {
 
   void gone(Agent& agent) {
     if (agent.gone) return;
+    looking_.erase(agent.node.get());
     heartbeat_.forget(agent.node.get());
     agent.gone = true;
     if (!agent.done) ++outcome_.agents_unverified;
@@ -469,6 +527,8 @@ class Head {
   Arrivals arrivals_;
   Exchange exchange_;
   Heartbeat heartbeat_;
+  HangWatch hangs_;
+  std::set<int> looking_;  // nodes that are still to tell what they see
   Supervisor supervisor_;
   std::vector<pid_t> before_us_;
   std::deque<Agent> agents_;  // addresses stay

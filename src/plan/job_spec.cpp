@@ -167,6 +167,9 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.start_timeout = TRY(fields.duration_or("start-timeout", out.start_timeout));
   out.grace = TRY(fields.duration_or("grace", out.grace));
   out.lost_after = TRY(fields.duration_or("lost-after", out.lost_after));
+  out.no_output = TRY(fields.duration_or("no-output-limit", out.no_output));
+  out.no_progress = TRY(fields.duration_or("no-progress-limit", out.no_progress));
+  out.finalize = TRY(fields.duration_or("finalize-limit", out.finalize));
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
   out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
   out.bind = TRY(fields.truth_or("bind", out.bind));

@@ -57,8 +57,9 @@ struct LaunchSpec {
   Seconds start_timeout{120};
   Seconds grace{10};
   Seconds lost_after{15};
-  int retries = 0;           // further attempts in the same allocation
-  std::string mpi = "auto";  // auto, pmix, pmi1, engine, none
+  Seconds no_output{0}, no_progress{0}, finalize{30};  // 0: never
+  int retries = 0;                                     // further attempts in the same allocation
+  std::string mpi = "auto";                            // auto, pmix, pmi1, engine, none
   bool bind = true;
 };
 

@@ -195,7 +195,10 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.prelude = prelude_of(input.spec.environment);
   plan.limits = {.start_timeout = input.spec.launch.start_timeout,
                  .grace = input.spec.launch.grace,
-                 .lost_after = input.spec.launch.lost_after};
+                 .lost_after = input.spec.launch.lost_after,
+                 .no_output = input.spec.launch.no_output,
+                 .no_progress = input.spec.launch.no_progress,
+                 .finalize = input.spec.launch.finalize};
   plan.invented_nodes = input.allocation.scheduler == kInventedNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);

@@ -64,6 +64,8 @@ struct Limits {
   Seconds start_timeout{120};
   Seconds grace{10};       // between TERM and KILL
   Seconds lost_after{15};  // a node that is not heard for so long is lost
+  // The job is hung after so long: 0 is never.
+  Seconds no_output{0}, no_progress{0}, finalize{30};
 };
 
 struct Plan {

@@ -179,6 +179,9 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.limits.start_timeout = TRY(seconds(limits, "start_timeout", where));
   out.limits.grace = TRY(seconds(limits, "grace", where));
   out.limits.lost_after = TRY(seconds(limits, "lost_after", where));
+  out.limits.no_output = TRY(seconds(limits, "no_output", where));
+  out.limits.no_progress = TRY(seconds(limits, "no_progress", where));
+  out.limits.finalize = TRY(seconds(limits, "finalize", where));
   out.files = TRY(field<EnvironmentChanges>(json, "files", where));
   out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
   out.invented_nodes = TRY(field<bool>(json, "invented_nodes", where));
@@ -224,7 +227,10 @@ Json to_json(const Plan& plan) {
           {"limits",
            {{"start_timeout", plan.limits.start_timeout.count()},
             {"grace", plan.limits.grace.count()},
-            {"lost_after", plan.limits.lost_after.count()}}},
+            {"lost_after", plan.limits.lost_after.count()},
+            {"no_output", plan.limits.no_output.count()},
+            {"no_progress", plan.limits.no_progress.count()},
+            {"finalize", plan.limits.finalize.count()}}},
           {"files", plan.files},
           {"checks", plan.checks},
           {"invented_nodes", plan.invented_nodes},
