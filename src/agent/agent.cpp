@@ -9,6 +9,7 @@
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
 #include "src/agent/mpi_service.hpp"
+#include "src/agent/port_claims.hpp"
 #include "src/agent/prelude.hpp"
 #include "src/agent/rank_look.hpp"
 #include "src/agent/ranks.hpp"
@@ -56,6 +57,7 @@ class Agent {
     if (heartbeat_) heartbeat_->heard(0, ticks());
     if (type == "alive") return;
     if (type == "environment") return take_environment(message.body);
+    if (type == "claim") return claim_ports(message.header);
     if (type == "slice") return take_slice(message);
     if (type == "exchanged") return take_exchanged(message);
     if (type == "stop") return stop(field<std::string>(message.header, "urgency", type).value_or("polite"));
@@ -171,6 +173,15 @@ class Agent {
     environment_ = forwarded(Environment::from_entries(split(entries, '\0')), environment_);
   }
 
+  void claim_ports(const Json& header) {
+    const auto taken =
+        ports_.claim(field<std::vector<int>>(header, "ports", "claim").value_or(std::vector<int>{}));
+    if (!taken) return give_up(taken.error());
+    Json out = Json::array();
+    for (const PortClaims::Taken& port : *taken) out.push_back({{"port", port.port}, {"by", port.by}});
+    send({{"type", "claimed"}, {"taken", std::move(out)}});
+  }
+
   void take_slice(const Message& message) {
     if (auto started = begin(message.body); !started) give_up(started.error());
     if (slice_ && field<bool>(message.header, "heartbeat", "slice").value_or(false)) begin_beating();
@@ -219,7 +230,7 @@ class Agent {
   }
 
   Result<void> start_ranks() {
-    TRY(ranks_.start({&*slice_, environment_, control_path(), mpi_.get()},
+    TRY(ranks_.start({&*slice_, environment_, control_path(), mpi_.get(), &ports_},
                      [this](const RankState& rank, const std::vector<int>& processors) {
                        send({{"type", "started"},
                              {"rank", rank.plan.rank.get()},
@@ -394,6 +405,7 @@ class Agent {
   Environment environment_;
   std::optional<plan::NodeSlice> slice_;
   std::optional<Scratch> scratch_;
+  PortClaims ports_;
   Ranks ranks_{loop_,
                {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
                 .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};

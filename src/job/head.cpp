@@ -13,6 +13,7 @@
 #include "src/job/arrivals.hpp"
 #include "src/job/exchange.hpp"
 #include "src/job/hang_watch.hpp"
+#include "src/job/port_rounds.hpp"
 #include "src/job/verdict.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/child.hpp"
@@ -113,6 +114,47 @@ class Head {
   void after_arrival() {
     if (ending_ || !arrivals_.all_answered()) return;
     if (!arrivals_.all_here()) return send_home();
+    claim_ports();
+  }
+
+  // Ports first: every rank is told the same ones, so they must be known to be free before any rank starts.
+  void claim_ports() {
+    const auto by_node = plan::ports_by_node(plan_);
+    ports_.ask(by_node);
+    if (ports_.asked().empty()) return send_slices();
+    for (const int node : ports_.asked()) {
+      std::vector<int> ports;
+      for (const plan::PortUse& use : by_node[static_cast<std::size_t>(node)]) ports.push_back(use.port);
+      agents_[static_cast<std::size_t>(node)].stream->send({{{"type", "claim"}, {"ports", ports}}});
+    }
+  }
+
+  void on_claimed(const Agent& agent, const Json& header) {
+    for (const Json& item : field<Json>(header, "taken", "claimed").value_or(Json::array())) {
+      const int port = field<int>(item, "port", "claimed").value_or(0);
+      const std::string by = text_of(item, "by");
+      ports_.taken(host_of(agent), port, by);
+      parts_.events.add({{"event", "port_taken"}, {"host", host_of(agent)}, {"port", port}, {"by", by}});
+      parts_.status.note(fmt::format("port {} on {} is taken by {}", port, host_of(agent), by));
+    }
+    const PortRounds::Next next = ports_.answered(agent.node);
+    if (next == PortRounds::Next::wait || ending_) return;
+    if (next == PortRounds::Next::start) return send_slices();
+    if (auto planned = plan_without_taken_ports(next); !planned) {
+      outcome_.unreachable = planned.error();
+      return send_home();
+    }
+    claim_ports();
+  }
+
+  Result<void> plan_without_taken_ports(PortRounds::Next next) {
+    if (next == PortRounds::Next::plan_anew && parts_.plan_without)
+      return parts_.plan_without(ports_.all_taken());
+    return fail(ErrorKind::unavailable, "whatever port is planned, another program takes it first");
+  }
+
+  void send_slices() {
+    sliced_ = true;
     const plan::Slicer slicer(plan_);
     for (Agent& agent : agents_) {
       // NULs between the entries: values may have any other byte.
@@ -164,6 +206,7 @@ class Head {
     const std::string type = message.type();
     const Json& header = message.header;
     if (type == "alive") return;
+    if (type == "claimed") return on_claimed(agent, header);
     if (type == "mpi_waits") return look_at_ranks();
     if (type == "looked") return on_looked(agent, header);
     if (type == "output") return on_output(header, message.body);
@@ -408,6 +451,7 @@ class Head {
                                  .reason = reason,
                                  .last_lines = {},
                                  .log_path = {}};
+    if (!sliced_ && arrivals_.all_here()) return send_home();  // no agent has anything to end
     apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
   }
 
@@ -425,8 +469,7 @@ class Head {
     parts_.status.note(first && number != SIGQUIT
                            ? fmt::format("{}: stopping; again to stop at once", signal_text(number))
                            : fmt::format("{}: stopping at once", signal_text(number)));
-    if (!arrivals_.all_here()) return send_home();
-    const plan::Slicer slicer(plan_);
+    if (!sliced_) return send_home();
     apply(supervisor_.on(
         Supervisor::Stop{number == SIGQUIT ? Supervisor::Urgency::now : Supervisor::Urgency::polite},
         ticks()));
@@ -525,6 +568,7 @@ class Head {
   EventLoop loop_;
   HeadParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
   Arrivals arrivals_;
+  PortRounds ports_;
   Exchange exchange_;
   Heartbeat heartbeat_;
   HangWatch hangs_;
@@ -535,6 +579,7 @@ class Head {
   std::vector<std::deque<std::string>> last_lines_;
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
+  bool sliced_ = false;  // the agents know their ranks
   bool ending_ = false;  // before any rank was started
   Ticks began_ = std::chrono::steady_clock::now();
   std::optional<Ticks> all_started_, last_exit_;

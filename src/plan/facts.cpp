@@ -147,7 +147,7 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["hostfile.mpich"] = std::move(mpich);
   out["node.hosts"] = hosts;
   out["rendezvous.host"] = hosts.size() == 1 ? "127.0.0.1" : first.reached_by();
-  out["rendezvous.port"] = rendezvous_port(plan.job_id, plan.attempt);
+  out["rendezvous.port"] = plan.rendezvous_port.value_or(rendezvous_port(plan.job_id, plan.attempt));
   out["checkpoint.dir"] = spec.checkpoint.dir.empty() ? Json(nullptr) : Json(spec.checkpoint.dir);
   out["train.config"] =
       spec.train.kind == yaml::Kind::null ? Json(nullptr) : Json(to_pretty_text(train_config(spec)));

@@ -69,6 +69,7 @@ Result<RoleSpec> read_role(std::string name, Fields fields) {
   out.count = TRY(optional_integer(fields, "count", 1, kMostTasks));
   out.per_node = TRY(optional_integer(fields, "per-node", 1, kMostTasks));
   out.gpus = TRY(optional_integer(fields, "gpus", 0, 1024));
+  out.port = TRY(optional_integer(fields, "port", 1024, 65535));
   if (fields.has("placement"))
     out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
   TRY(fields.finish());

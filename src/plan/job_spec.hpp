@@ -32,9 +32,10 @@ enum class Placement { shared, dedicated };
 
 struct RoleSpec {
   std::string name;
-  std::optional<int> count;            // over the whole job
-  std::optional<int> per_node;         // or a node; neither: the adapter's default
-  std::optional<int> gpus;             // a task; 0 hides them
+  std::optional<int> count;     // over the whole job
+  std::optional<int> per_node;  // or a node; neither: the adapter's default
+  std::optional<int> gpus;      // a task; 0 hides them
+  std::optional<int> port;      // the first one on each node; nothing: the adapter's, or one that is free
   std::optional<Placement> placement;  // nothing: the adapter's word
 };
 

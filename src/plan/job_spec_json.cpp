@@ -27,6 +27,7 @@ Json to_json(const std::vector<RoleSpec>& roles) {
     out[role.name] = {{"count", or_null(role.count)},
                       {"per-node", or_null(role.per_node)},
                       {"gpus", or_null(role.gpus)},
+                      {"port", or_null(role.port)},
                       {"placement", !role.placement                        ? Json(nullptr)
                                     : *role.placement == Placement::shared ? Json("shared")
                                                                            : Json("dedicated")}};

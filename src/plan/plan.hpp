@@ -85,7 +85,8 @@ struct Plan {
   std::vector<Argv> checks;     // commands that must succeed before any rank starts
   bool invented_nodes = false;  // the nodes are made up: the plan can be looked at, and not be run
   std::vector<NodePlan> nodes;
-  std::vector<RankPlan> ranks;  // by rank
+  std::vector<RankPlan> ranks;              // by rank
+  std::optional<int> rendezvous_port = {};  // where rank 0's program opens one for all to meet at
 
   int world_size() const { return static_cast<int>(ranks.size()); }
 };

@@ -40,8 +40,9 @@ struct Role {
   std::string name;
   std::optional<int> count, per_node, gpus, port;
   Placement placement = Placement::shared;
-  bool fills = false;  // per_node counts the tasks of other GPU roles on the node, too
-  std::string where;   // what errors call its place
+  bool port_is_stated = false;  // by the job: no other will do
+  bool fills = false;           // per_node counts the tasks of other GPU roles on the node, too
+  std::string where;            // what errors call its place
 };
 
 // The roles of the job, in order. A framework without roles has one, "worker".
