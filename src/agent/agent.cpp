@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -29,7 +30,8 @@ namespace {
 
 constexpr std::size_t kMostQueued = std::size_t{8}
                                     << 20;  // bytes to the head before the ranks' pipes are left to fill
-constexpr Seconds kFarewell{5};             // how long the head may take to say bye
+constexpr std::size_t kMostOfOne = std::size_t{1} << 20;  // of one rank's before its own pipes are
+constexpr Seconds kFarewell{5};                           // how long the head may take to say bye
 
 class Agent {
  public:
@@ -78,7 +80,7 @@ class Agent {
 
   void beat() {
     if (head_gone_ || done_) return;
-    send({{"type", "alive"}});
+    head_.send_ahead({{{"type", "alive"}}});
     if (!heartbeat_->silent(ticks()).empty()) return on_head_gone();
     loop_.after(slice_->plan.limits.lost_after / 4, [this] { beat(); });
   }
@@ -93,6 +95,7 @@ class Agent {
   }
 
   void on_drained() {
+    queued_of_.clear();
     ranks_.set_output(Ranks::Flow::on);
     say_farewell();
   }
@@ -121,7 +124,7 @@ class Agent {
       look.in_barrier = mpi_ && mpi_->waits(rank.plan.rank);
       looks.push_back({{"rank", rank.plan.rank.get()}, {"look", to_json(look)}});
     }
-    send({{"type", "looked"}, {"ranks", std::move(looks)}});
+    head_.send_ahead({{{"type", "looked"}, {"ranks", std::move(looks)}}});
   }
 
   // Ranks that wait in a barrier for long may do so in MPI_Finalize: the head is to find out.
@@ -265,7 +268,7 @@ class Agent {
          .aborted = [this](Rank rank, int code, const std::string& reason) { on_abort(rank, code, reason); },
          .exchange =
              [this](const std::string& key, std::string blob) {
-               send({{"type", "exchange"}, {"key", key}}, std::move(blob));
+               head_.send_ahead({{{"type", "exchange"}, {"key", key}}, std::move(blob)});
              },
          .log = [this](const std::string& line) { log(line); }}));
     return {};
@@ -285,8 +288,14 @@ class Agent {
     if (head_gone_) return;
     std::string body;
     for (const std::string& line : lines) body += line + "\n";
+    const std::size_t size = body.size();
     send({{"type", "output"}, {"rank", rank.get()}, {"stream", stream == Stream::out ? "out" : "err"}},
          std::move(body));
+    if (head_.queued() == 0) return;
+    // Who floods waits; the others go on until the node has more to say than memory is given for.
+    if ((queued_of_[rank.get()] += size) > kMostOfOne)
+      if (RankState* state = ranks_.find(rank); state != nullptr && state->process)
+        state->process->pause_output();
     if (head_.queued() > kMostQueued) ranks_.set_output(Ranks::Flow::off);
   }
 
@@ -409,6 +418,7 @@ class Agent {
   Ranks ranks_{loop_,
                {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
                 .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
+  std::map<int, std::size_t> queued_of_;  // by rank: bytes since the queue to the head was empty
   std::optional<Supervisor> supervisor_;
   std::optional<Heartbeat> heartbeat_;
   std::unique_ptr<ControlServer> control_;

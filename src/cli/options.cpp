@@ -227,6 +227,9 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
 
   CLI::App* run_command = app.add_subcommand("run", "run a job")->footer(kRunExamples);
   add_job(*run_command, run.job);
+  run_command->add_option("--tee", run.tee, "show these ranks' lines only: 0-3,7 or worker:0,ps")
+      ->type_name("RANKS");
+  run_command->add_flag("--no-fold", run.no_fold, "on a terminal: do not make equal lines of ranks one");
   CLI::App* plan_command =
       app.add_subcommand("plan", "show what would run where, and start nothing")->footer(kPlanExamples);
   add_job(*plan_command, plan.job);

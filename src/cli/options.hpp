@@ -37,6 +37,8 @@ struct JobOptions {
 
 struct RunOptions {
   JobOptions job;
+  std::string tee;
+  bool no_fold = false;
 };
 struct PlanOptions {
   JobOptions job;

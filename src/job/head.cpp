@@ -59,6 +59,7 @@ class Head {
     if (hangs_.watches()) watch_for_hangs();
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
+    parts_.status.flush_lines(std::nullopt);
     parts_.status.while_waiting({});
     end_leftovers();
     if (!outcome_.interrupted_by && !arrivals_.all_here()) {
@@ -259,6 +260,17 @@ class Head {
       if (last.size() == kept) last.pop_front();
       last.push_back(line.substr(0, longest));
     }
+    flush_lines_in_time();
+  }
+
+  void flush_lines_in_time() {
+    const auto due = parts_.status.lines_due();
+    if (!due || std::exchange(flush_pending_, true)) return;
+    loop_.after(*due - ticks(), [this] {
+      flush_pending_ = false;
+      parts_.status.flush_lines(ticks());
+      flush_lines_in_time();
+    });
   }
 
   void on_report(const Json& header) {
@@ -579,6 +591,7 @@ class Head {
   std::vector<std::deque<std::string>> last_lines_;
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
+  bool flush_pending_ = false;
   bool sliced_ = false;  // the agents know their ranks
   bool ending_ = false;  // before any rank was started
   Ticks began_ = std::chrono::steady_clock::now();

@@ -97,7 +97,7 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, cons
             ? ""
             : " without " +
                   join(std::vector(attempts.bad_nodes().begin(), attempts.bad_nodes().end()), ", ")));
-    around.status.planned(job.plan);
+    (void)around.status.planned(job.plan);  // its nodes are new; the ranks are those of the first attempt
     auto next = launch::choose_launcher(job.plan, launch_settings(job, around.request));
     out.last = next ? run_planned(job, std::move(*next), around) : fail(std::move(next).error());
   }
@@ -109,8 +109,8 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   const Instant began = clock.now();
   Prepared job = TRY(prepare(request, began));
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, request)));
+  TRY(status.planned(job.plan));
   TRY(write_run_directory(job, request.installation.data));
-  status.planned(job.plan);
   Ran ran = run_attempts(job, std::move(launcher), {request, clock, status});
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   report.record = make_record(job, report.outcome, {began, clock.now()}, std::move(ran.attempts),
