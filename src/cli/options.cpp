@@ -79,6 +79,12 @@ void add_job(CLI::App& app, JobOptions& job) {
       ->type_name("HOW");
   app.add_option("--retries", job.retries, "further attempts after a failure, without nodes that were lost")
       ->type_name("K");
+  app.add_option("--no-output-limit", job.no_output_limit,
+                 "the job is hung when no rank prints anything for so long")
+      ->type_name("DURATION");
+  app.add_option("--no-progress-limit", job.no_progress_limit,
+                 "the job is hung when no new step is reported for so long")
+      ->type_name("DURATION");
   app.add_flag("--no-bind", job.no_bind, "do not bind ranks to cores");
   app.add_option("--set", job.sets, "set any key of the job file")
       ->type_name("PATH=VALUE")
@@ -239,6 +245,9 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
 
   CLI::App* run_command = app.add_subcommand("run", "run a job")->footer(kRunExamples);
   add_job(*run_command, run.job);
+  run_command->add_option("--tee", run.tee, "show these ranks' lines only: 0-3,7 or worker:0,ps")
+      ->type_name("RANKS");
+  run_command->add_flag("--no-fold", run.no_fold, "on a terminal: do not make equal lines of ranks one");
   CLI::App* plan_command =
       app.add_subcommand("plan", "show what would run where, and start nothing")->footer(kPlanExamples);
   add_job(*plan_command, plan.job);

@@ -25,6 +25,7 @@ struct Culprit {
   std::string reason;
   std::vector<std::string> last_lines;
   std::string log_path;
+  bool work_was_done = false;  // it failed only to end: another attempt would do it all again
   // "worker 1 (rank 1) on c1: exit code 3"
   std::string text() const;
 };

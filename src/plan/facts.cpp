@@ -163,7 +163,7 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["node.count"] = plan.nodes.size();
   add_host_facts(out, plan, tasks);
   const std::string meet = plan.nodes.size() == 1 ? "127.0.0.1" : first.reached_by();
-  const int port = rendezvous_port(plan.job_id, plan.attempt);
+  const int port = plan.rendezvous_port.value_or(rendezvous_port(plan.job_id, plan.attempt));
   out["rendezvous.host"] = meet;
   out["rendezvous.port"] = port;
   out["rendezvous.address"] = host_and_port(meet, port);

@@ -69,6 +69,7 @@ Result<RoleSpec> read_role(std::string name, Fields fields) {
   out.count = TRY(optional_integer(fields, "count", 1, kMostTasks));
   out.per_node = TRY(optional_integer(fields, "per-node", 1, kMostTasks));
   out.gpus = TRY(optional_integer(fields, "gpus", 0, 1024));
+  out.port = TRY(optional_integer(fields, "port", 1024, 65535));
   if (fields.has("placement"))
     out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
   TRY(fields.finish());
@@ -192,6 +193,9 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.start_timeout = TRY(fields.duration_or("start-timeout", out.start_timeout));
   out.grace = TRY(fields.duration_or("grace", out.grace));
   out.lost_after = TRY(fields.duration_or("lost-after", out.lost_after));
+  out.no_output = TRY(fields.duration_or("no-output-limit", out.no_output));
+  out.no_progress = TRY(fields.duration_or("no-progress-limit", out.no_progress));
+  out.finalize = TRY(fields.duration_or("finalize-limit", out.finalize));
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
   out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
   out.bind = TRY(fields.truth_or("bind", out.bind));

@@ -27,6 +27,7 @@ Json to_json(const std::vector<RoleSpec>& roles) {
     out[role.name] = {{"count", or_null(role.count)},
                       {"per-node", or_null(role.per_node)},
                       {"gpus", or_null(role.gpus)},
+                      {"port", or_null(role.port)},
                       {"placement", !role.placement                        ? Json(nullptr)
                                     : *role.placement == Placement::shared ? Json("shared")
                                                                            : Json("dedicated")}};
@@ -69,6 +70,9 @@ Json to_json(const JobSpec& spec) {
             {"start-timeout", spec.launch.start_timeout.count()},
             {"grace", spec.launch.grace.count()},
             {"lost-after", spec.launch.lost_after.count()},
+            {"no-output-limit", spec.launch.no_output.count()},
+            {"no-progress-limit", spec.launch.no_progress.count()},
+            {"finalize-limit", spec.launch.finalize.count()},
             {"retries", spec.launch.retries},
             {"mpi", spec.launch.mpi},
             {"bind", spec.launch.bind},

@@ -179,6 +179,34 @@ Result<void> fill_rank(RankPlan& rank, const PlanInput& input, const Facts& fact
   return check_lengths(rank.argv, whose);
 }
 
+bool uses_rendezvous_port(const Adapter& adapter) {
+  const auto names_it = [](const std::string& fact) {
+    return fact == "rendezvous.port" || fact == "rendezvous.address";
+  };
+  const auto in = [&](const FactText& text) {
+    const std::vector<std::string> facts = text.facts();
+    return std::any_of(facts.begin(), facts.end(), names_it);
+  };
+  for (const auto* variables : {&adapter.variables, &adapter.defaults})
+    for (const AdapterVariable& variable : *variables)
+      if (names_it(variable.json_fact) || (variable.text && in(*variable.text))) return true;
+  for (const auto* words : {&adapter.prefix, &adapter.command, &adapter.suffix})
+    if (std::any_of(words->begin(), words->end(), [&](const AdapterWord& word) { return in(word.text); }))
+      return true;
+  return std::any_of(adapter.files.begin(), adapter.files.end(),
+                     [&](const auto& file) { return in(file.second); });
+}
+
+// The port at which ranks meet, as found free so far; nothing where the framework's adapter names none.
+std::optional<int> free_rendezvous_port(const Plan& plan, const PlanInput& input) {
+  if (!uses_rendezvous_port(input.adapter)) return std::nullopt;
+  int port = rendezvous_port(plan.job_id, plan.attempt);
+  const NodePlan& first = plan.nodes[static_cast<std::size_t>(plan.ranks.front().node.get())];
+  if (const auto taken = input.taken_ports.find(first.host.get()); taken != input.taken_ports.end())
+    while (taken->second.contains(port)) ++port;
+  return port;
+}
+
 }  // namespace
 
 std::string mpi_wish(const JobSpec& spec, const Adapter& adapter) {
@@ -189,7 +217,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   TRY(check_supported(input.spec));
   TRY(check_texts(input));
   Placed placed = TRY(place(input.spec, TRY(roles_of_job(input.spec, input.adapter)), input.allocation,
-                            input.adapter.process));
+                            input.adapter.process, input.taken_ports));
   Plan plan;
   plan.name = input.spec.name;
   plan.job_id = input.job_id;
@@ -203,10 +231,14 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.prelude = prelude_of(input.spec.environment);
   plan.limits = {.start_timeout = input.spec.launch.start_timeout,
                  .grace = input.spec.launch.grace,
-                 .lost_after = input.spec.launch.lost_after};
+                 .lost_after = input.spec.launch.lost_after,
+                 .no_output = input.spec.launch.no_output,
+                 .no_progress = input.spec.launch.no_progress,
+                 .finalize = input.spec.launch.finalize};
   plan.invented_nodes = input.allocation.scheduler == kInventedNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
+  plan.rendezvous_port = free_rendezvous_port(plan, input);
   Facts facts = facts_of_job(plan, input.spec, input.installation, placed.tasks_per_node);
   std::vector<std::string> role_names;
   for (const RoleKind& kind : input.adapter.roles) role_names.push_back(kind.name);

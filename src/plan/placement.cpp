@@ -240,7 +240,7 @@ int tasks_per_node(const Resources& resources) {
 }
 
 Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
-                     ProcessModel process) {
+                     ProcessModel process, const TakenPorts& taken) {
   std::vector<AllocatedNode> nodes = TRY(choose_nodes(spec, allocation));
   RoleTasks tasks = TRY(deal_tasks(spec, roles, nodes));
   drop_idle_nodes(tasks, nodes);
@@ -258,7 +258,7 @@ Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const 
   TRY(check_cores(spec, nodes, by_node));
   for (std::size_t role = 0; role < roles.size(); ++role)
     add_ranks(out, spec, roles[role], tasks[role], nodes, cursors);
-  TRY(assign_ports(out.ranks, roles, nodes.size()));
+  TRY(assign_ports(out.ranks, roles, nodes, taken));
   out.tasks_per_node = out.ranks_per_node;
   if (process == ProcessModel::per_node) out = one_rank_a_node(std::move(out));
   if (process == ProcessModel::per_job) out = one_rank(std::move(out));

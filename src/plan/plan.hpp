@@ -66,6 +66,8 @@ struct Limits {
   Seconds start_timeout{120};
   Seconds grace{10};       // between TERM and KILL
   Seconds lost_after{15};  // a node that is not heard for so long is lost
+  // The job is hung after so long: 0 is never.
+  Seconds no_output{0}, no_progress{0}, finalize{30};
 };
 
 struct Plan {
@@ -85,7 +87,8 @@ struct Plan {
   std::vector<Argv> checks;     // commands that must succeed before any rank starts
   bool invented_nodes = false;  // the nodes are made up: the plan can be looked at, and not be run
   std::vector<NodePlan> nodes;
-  std::vector<RankPlan> ranks;  // by rank
+  std::vector<RankPlan> ranks;              // by rank
+  std::optional<int> rendezvous_port = {};  // where rank 0's program opens one for all to meet at
 
   int world_size() const { return static_cast<int>(ranks.size()); }
 };

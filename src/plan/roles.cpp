@@ -52,12 +52,21 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
            .gpus = kind.gpus,
            .port = kind.port,
            .placement = kind.placement,
+           .port_is_stated = false,
            .fills = false,
            .elsewhere = false,
            .service = kind.service,
            .light = kind.light,
            .where = asked == nullptr ? spec.tree.source : place_of(spec, "roles." + kind.name)};
   if (asked != nullptr) {
+    if (asked->port && !kind.port)
+      return fail(Error{
+          .kind = ErrorKind::input,
+          .what = fmt::format("role {} opens no ports, and the job gives it port {}", out.name, *asked->port),
+          .where = place_of(spec, "roles." + kind.name + ".port"),
+          .hint = "leave it out"});
+    if (asked->port) out.port = asked->port;
+    out.port_is_stated = asked->port.has_value();
     if (asked->gpus) out.gpus = asked->gpus;
     if (asked->placement) out.placement = *asked->placement;
     out.count = asked->count;
@@ -140,6 +149,7 @@ Result<std::vector<Role>> roles_of_job(const JobSpec& spec, const Adapter& adapt
                    .gpus = {},
                    .port = {},
                    .placement = Placement::shared,
+                   .port_is_stated = false,
                    .fills = false,
                    .elsewhere = false,
                    .service = false,

@@ -47,11 +47,12 @@ struct Role {
   std::string name;
   std::optional<int> count, per_node, gpus, port;
   Placement placement = Placement::shared;
-  bool fills = false;      // per_node counts the tasks of other GPU roles on the node, too
-  bool elsewhere = false;  // only on nodes that have no task of the roles before it
-  bool service = false;    // it runs until the other roles have ended
-  bool light = false;      // it takes no share of the cores
-  std::string where;       // what errors call its place
+  bool port_is_stated = false;  // by the job: no other will do
+  bool fills = false;           // per_node counts the tasks of other GPU roles on the node, too
+  bool elsewhere = false;       // only on nodes that have no task of the roles before it
+  bool service = false;         // it runs until the other roles have ended
+  bool light = false;           // it takes no share of the cores
+  std::string where;            // what errors call its place
 };
 
 // The roles of the job, in order. A framework without roles has one, "worker".

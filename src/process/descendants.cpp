@@ -93,8 +93,12 @@ Result<void> become_subreaper() {
 }
 
 std::vector<pid_t> descendants(const std::vector<pid_t>& except) {
+  return descendants_of(::getpid(), except);
+}
+
+std::vector<pid_t> descendants_of(pid_t root, const std::vector<pid_t>& except) {
   const auto children_of = family_tree();
-  std::vector<pid_t> found{::getpid()};
+  std::vector<pid_t> found{root};
   std::vector<pid_t> alive;
   for (std::size_t i = 0; i < found.size(); ++i) {
     for (const auto& [pid, state] : children_of(found[i])) {

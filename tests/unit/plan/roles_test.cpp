@@ -118,6 +118,23 @@ TEST_CASE("more workers than there are ports up to the next role's step over its
   CHECK(plan.ranks[12].port == 2230);
 }
 
+TEST_CASE(
+    "a port that another program has is stepped over on that node alone, and never where the job names it") {
+  const std::string job = "command: [x]\nresources: {gpus-per-node: 2}\n";
+  auto one = input(job, cluster({2, 2}), tensorflow());
+  one.taken_ports["n2"] = {{2220, "process 7 (nc)"}, {2222, "process 8 (nc)"}};
+  const auto plan = make_plan(one).value();
+  CHECK(plan.ranks[0].port == 2220);
+  CHECK(plan.ranks[2].port == 2221);
+  CHECK(plan.ranks[3].port == 2223);
+  CHECK(plan.ranks[1].environment.at("TF_CONFIG").find("n2:2223") != std::string::npos);
+
+  auto stated = input(job + "roles: {worker: {port: 2221}}\n", cluster({2, 2}), tensorflow());
+  CHECK(make_plan(stated).value().ranks[0].port == 2221);
+  stated.taken_ports = one.taken_ports;
+  CHECK(make_plan(stated).error().what == "port 2222 of role worker is taken on n2 by process 8 (nc)");
+}
+
 TEST_CASE("TF_CONFIG lists every role in the order of the task indices") {
   auto allocation = cluster({1, 1});
   allocation.nodes[1].address = "10.0.0.2";
