@@ -11,8 +11,8 @@ _dlrun_flags() {
     frameworks) echo "--framework-dir $common" ;;
     plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
     run)
-      echo '--framework --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --mpi --via --retries --no-bind --set --run-dir' \
-        '--allocation --hostfile --private-hostfile --hosts --scheduler --framework-dir' "$common"
+      echo '--framework --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --mpi --via --retries --no-output-limit --no-progress-limit --no-bind --set --run-dir' \
+        '--tee --no-fold --allocation --hostfile --private-hostfile --hosts --scheduler --framework-dir' "$common"
       ;;
   esac
 }
@@ -39,9 +39,10 @@ _dlrun() {
     --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
     --run-dir | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
     --allocation | --hostfile | --private-hostfile) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
-    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --name | --set | --scheduler | --hosts | --via | --retries | --separator) return 0 ;;
+    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --name | --set | --scheduler | --hosts | --via | --retries | --tee | --no-output-limit | --no-progress-limit | --separator) return 0 ;;
     hosts) mapfile -t COMPREPLY < <(compgen -W 'expand compress count' -- "$current") ;;
-    frameworks) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;
+    frameworks) mapfile -t COMPREPLY < <(compgen -W "check $(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;
+    check) [[ $command != frameworks ]] || mapfile -t COMPREPLY < <(compgen -d -- "$current" || true; compgen -f -X '!*.yaml' -- "$current" || true) ;;
   esac
 
   if [[ $current == -* ]]; then

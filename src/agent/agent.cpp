@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -9,7 +10,9 @@
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
 #include "src/agent/mpi_service.hpp"
+#include "src/agent/port_claims.hpp"
 #include "src/agent/prelude.hpp"
+#include "src/agent/rank_look.hpp"
 #include "src/agent/ranks.hpp"
 #include "src/agent/scratch.hpp"
 #include "src/agent/strays.hpp"
@@ -27,7 +30,8 @@ namespace {
 
 constexpr std::size_t kMostQueued = std::size_t{8}
                                     << 20;  // bytes to the head before the ranks' pipes are left to fill
-constexpr Seconds kFarewell{5};             // how long the head may take to say bye
+constexpr std::size_t kMostOfOne = std::size_t{1} << 20;  // of one rank's before its own pipes are
+constexpr Seconds kFarewell{5};                           // how long the head may take to say bye
 
 class Agent {
  public:
@@ -55,11 +59,14 @@ class Agent {
     if (heartbeat_) heartbeat_->heard(0, ticks());
     if (type == "alive") return;
     if (type == "environment") return take_environment(message.body);
+    if (type == "claim") return claim_ports(message.header);
     if (type == "slice") return take_slice(message);
     if (type == "exchanged") return take_exchanged(message);
+    if (type == "go") return go();
     if (type == "stop") return stop(field<std::string>(message.header, "urgency", type).value_or("polite"));
     if (type == "checkpoint")
       return ask_for_checkpoint(field<bool>(message.header, "stop", type).value_or(false));
+    if (type == "look") return look_at_ranks();
     if (type == "bye") return loop_.stop();
     give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
   }
@@ -74,7 +81,7 @@ class Agent {
 
   void beat() {
     if (head_gone_ || done_) return;
-    send({{"type", "alive"}});
+    head_.send_ahead({{{"type", "alive"}}});
     if (!heartbeat_->silent(ticks()).empty()) return on_head_gone();
     loop_.after(slice_->plan.limits.lost_after / 4, [this] { beat(); });
   }
@@ -89,6 +96,7 @@ class Agent {
   }
 
   void on_drained() {
+    queued_of_.clear();
     ranks_.set_output(Ranks::Flow::on);
     say_farewell();
   }
@@ -97,6 +105,7 @@ class Agent {
     if (!supervisor_) return;
     const auto how = urgency == "now" ? Supervisor::Urgency::now : Supervisor::Urgency::polite;
     apply(supervisor_->on(Supervisor::Stop{how}, ticks()));
+    if (waits_for_others_) nothing_to_run();
   }
 
   void ask_for_checkpoint(bool stop_after) {
@@ -106,6 +115,28 @@ class Agent {
     Json request{{"checkpoint", "now"}};
     if (stop_after) request["stop"] = true;
     if (control_) control_->tell_all(request);
+  }
+
+  // The job has stopped moving: what do our ranks do?
+  void look_at_ranks() {
+    Json looks = Json::array();
+    for (const RankState& rank : ranks_.all()) {
+      if (!rank.process || !rank.process->running()) continue;
+      RankLook look = look_at_rank(rank.process->pid());
+      look.in_barrier = mpi_ && mpi_->waits(rank.plan.rank);
+      looks.push_back({{"rank", rank.plan.rank.get()}, {"look", to_json(look)}});
+    }
+    head_.send_ahead({{{"type", "looked"}, {"ranks", std::move(looks)}}});
+  }
+
+  // Ranks that wait in a barrier for long may do so in MPI_Finalize: the head is to find out.
+  void watch_barriers(bool waited) {
+    const auto& ranks = ranks_.all();
+    const bool wait = mpi_ && std::any_of(ranks.begin(), ranks.end(), [this](const RankState& rank) {
+                        return mpi_->waits(rank.plan.rank);
+                      });
+    if (wait && waited) send({{"type", "mpi_waits"}});
+    if (!done_) loop_.after(slice_->plan.limits.finalize / 4, [this, wait] { watch_barriers(wait); });
   }
 
   void take_exchanged(const Message& message) {
@@ -145,6 +176,15 @@ class Agent {
 
   void take_environment(const std::string& entries) {
     environment_ = forwarded(Environment::from_entries(split(entries, '\0')), environment_);
+  }
+
+  void claim_ports(const Json& header) {
+    const auto taken =
+        ports_.claim(field<std::vector<int>>(header, "ports", "claim").value_or(std::vector<int>{}));
+    if (!taken) return give_up(taken.error());
+    Json out = Json::array();
+    for (const PortClaims::Taken& port : *taken) out.push_back({{"port", port.port}, {"by", port.by}});
+    send({{"type", "claimed"}, {"taken", std::move(out)}});
   }
 
   void take_slice(const Message& message) {
@@ -191,17 +231,26 @@ class Agent {
     send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}});
     environment_ = std::move(*environment);
     scrub_launcher_variables(environment_);
+    waits_for_others_ = true;
+  }
+
+  // Every node is ready: what one of them lacks ends the job before any rank was started.
+  void go() {
+    waits_for_others_ = false;
+    if (supervisor_->stop_was_asked()) return nothing_to_run();
     if (auto started = start_ranks(); !started) give_up(started.error());
   }
 
   Result<void> start_ranks() {
-    TRY(ranks_.start({&*slice_, environment_, control_path(), mpi_.get()},
+    TRY(ranks_.start({&*slice_, environment_, control_path(), mpi_.get(), &ports_},
                      [this](const RankState& rank, const std::vector<int>& processors) {
                        send({{"type", "started"},
                              {"rank", rank.plan.rank.get()},
                              {"pid", rank.process->pid()},
                              {"processors", processors}});
                      }));
+    if (slice_->plan.mpi == plan::MpiProtocol::pmi1 && slice_->plan.limits.finalize.count() > 0)
+      watch_barriers(false);
     // A framework that starts its processes itself can have its only rank elsewhere.
     if (ranks_.all().empty()) end_strays();
     return {};
@@ -228,7 +277,7 @@ class Agent {
          .aborted = [this](Rank rank, int code, const std::string& reason) { on_abort(rank, code, reason); },
          .exchange =
              [this](const std::string& key, std::string blob) {
-               send({{"type", "exchange"}, {"key", key}}, std::move(blob));
+               head_.send_ahead({{{"type", "exchange"}, {"key", key}}, std::move(blob)});
              },
          .log = [this](const std::string& line) { log(line); }}));
     return {};
@@ -248,8 +297,14 @@ class Agent {
     if (head_gone_) return;
     std::string body;
     for (const std::string& line : lines) body += line + "\n";
+    const std::size_t size = body.size();
     send({{"type", "output"}, {"rank", rank.get()}, {"stream", stream == Stream::out ? "out" : "err"}},
          std::move(body));
+    if (head_.queued() == 0) return;
+    // Who floods waits; the others go on until the node has more to say than memory is given for.
+    if ((queued_of_[rank.get()] += size) > kMostOfOne)
+      if (RankState* state = ranks_.find(rank); state != nullptr && state->process)
+        state->process->pause_output();
     if (head_.queued() > kMostQueued) ranks_.set_output(Ranks::Flow::off);
   }
 
@@ -368,9 +423,11 @@ class Agent {
   Environment environment_;
   std::optional<plan::NodeSlice> slice_;
   std::optional<Scratch> scratch_;
+  PortClaims ports_;
   Ranks ranks_{loop_,
                {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
                 .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
+  std::map<int, std::size_t> queued_of_;  // by rank: bytes since the queue to the head was empty
   std::optional<Supervisor> supervisor_;
   std::optional<Heartbeat> heartbeat_;
   std::unique_ptr<ControlServer> control_;
@@ -378,6 +435,7 @@ class Agent {
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
   std::unique_ptr<Strays> strays_;
+  bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's
   bool head_gone_ = false, done_ = false, failed_ = false;
   MessageStream head_;
 };

@@ -4,11 +4,12 @@
 // sessions of their own.
 //
 // From the head:
-//   environment | slice {heartbeat} | exchanged {key, sizes} | stop {urgency} | checkpoint {stop} | alive |
-//   bye
+//   environment | claim {ports} | slice {heartbeat} | exchanged {key, sizes} | stop {urgency} | checkpoint
+//   {stop} | look | alive | bye
 // To the head:
-//   ready | prelude {seconds} | started {rank, pid, cpus} | output {rank, stream} | report {rank, ...} |
-//   exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive | log {text} |
+//   ready | claimed {taken} | prelude {seconds} | started {rank, pid, cpus} | output {rank, stream} | report
+//   {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive | log {text} |
+//   mpi_waits | looked {ranks} |
 //   error {kind, text} | done {strays}
 #pragma once
 

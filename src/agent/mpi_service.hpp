@@ -46,6 +46,8 @@ class MpiService {
   // The child is gone. What it had said before is delivered (finalized, aborted) before this returns, so that
   // the caller can judge its end.
   virtual void exited(Rank rank) = 0;
+  // True while the rank waits in a barrier for others.
+  virtual bool waits(Rank) const { return false; }
   // May be called from within exchange().
   virtual void exchanged(const std::string& key, const std::vector<std::string>& blobs) = 0;
 };

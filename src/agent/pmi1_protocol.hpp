@@ -38,6 +38,7 @@ class Pmi1Protocol {
   Pmi1Protocol(Pmi1World world, Events events);
 
   void line(Rank rank, std::string_view text);
+  bool waits(Rank rank) const { return in_barrier_.contains(rank); }
   // All nodes' new pairs of the barrier `key`: what every rank of this node waits for.
   void exchanged(const std::string& key, const std::vector<std::string>& blobs);
 

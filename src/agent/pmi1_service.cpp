@@ -61,6 +61,8 @@ class Pmi1Service final : public MpiService {
     close(rank);
   }
 
+  bool waits(Rank rank) const override { return protocol_.waits(rank); }
+
   void exchanged(const std::string& key, const std::vector<std::string>& blobs) override {
     protocol_.exchanged(key, blobs);
   }

@@ -82,6 +82,10 @@ Result<void> Ranks::start_one(RankState& rank, const Base& base, const Processor
                            .inherited_fds = {},
                            .processors = processors};
   for (const UniqueFd& fd : wiring.child_fds) start.inherited_fds.push_back(fd.get());
+  // Now they are its own to open. Later ones of the node are still held: nobody gets them by chance.
+  if (rank.plan.port) base.ports->release(*rank.plan.port);
+  if (rank.plan.rank == Rank(0) && base.slice->plan.rendezvous_port)
+    base.ports->release(*base.slice->plan.rendezvous_port);
   rank.process = TRY(RankProcess::start(rank.plan, start, loop_, callbacks_));
   if (base.mpi != nullptr) base.mpi->started(rank.plan.rank);
   return {};

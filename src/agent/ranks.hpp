@@ -9,6 +9,7 @@
 
 #include "src/agent/binding.hpp"
 #include "src/agent/mpi_service.hpp"
+#include "src/agent/port_claims.hpp"
 #include "src/agent/rank_end.hpp"
 #include "src/agent/rank_process.hpp"
 
@@ -28,7 +29,8 @@ class Ranks {
     const plan::NodeSlice* slice;
     Environment environment;
     std::string control_path;
-    MpiService* mpi;  // nullptr: none
+    MpiService* mpi;    // nullptr: none
+    PortClaims* ports;  // held for the ranks until now
   };
   enum class Flow { on, off };
 

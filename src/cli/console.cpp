@@ -97,6 +97,14 @@ void Console::clear_status_line() {
   status_.clear();
 }
 
+bool Console::shows_out_on_terminal() const {
+  return ::isatty(out_is_err_ ? STDERR_FILENO : STDOUT_FILENO) == 1;
+}
+
+bool Console::shows_err_on_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
 int Console::width() const {
   winsize size{};
   constexpr int usual = 80;

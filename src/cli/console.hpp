@@ -39,6 +39,8 @@ class Console {
   void stop_waiting_for_readers() { stop_seen_ = true; }
   // Called about ten times a second while a reader keeps us waiting.
   void while_waiting(std::function<void()> work) { waiting_work_ = std::move(work); }
+  bool shows_out_on_terminal() const;
+  static bool shows_err_on_terminal();
   bool interactive() const { return interactive_; }
   int width() const;
 

@@ -28,6 +28,7 @@ struct JobOptions {
   std::string framework;
   std::vector<std::string> words;  // after "--"
   std::string name, nodes, gpus_per_node, tasks_per_node, cpus_per_task, mpi, via, retries;
+  std::string no_output_limit, no_progress_limit;
   bool no_bind = false;
   std::vector<std::string> sets;  // PATH=VALUE
   std::string run_dir, allocation_file, scheduler = "auto", framework_dir;
@@ -36,6 +37,8 @@ struct JobOptions {
 
 struct RunOptions {
   JobOptions job;
+  std::string tee;
+  bool no_fold = false;
 };
 struct PlanOptions {
   JobOptions job;
@@ -56,6 +59,7 @@ struct HostsOptions {
 };
 struct FrameworksOptions {
   std::string name, framework_dir;
+  std::string check;  // an adapter's file
 };
 struct AgentOptions {
   std::string head;  // addresses to call back to; empty: the stream is stdin and stdout

@@ -38,12 +38,23 @@ std::string result_text(const Json& result) {
   return text;
 }
 
-void RunPrinter::planned(const plan::Plan& plan) {
+RunPrinter::RunPrinter(Console& console, const Clock& clock, Choice choice)
+    : console_(console),
+      clock_(clock),
+      began_(clock.ticks()),
+      choice_(std::move(choice)),
+      folds_out_(choice_.fold && console.shows_out_on_terminal()),
+      folds_err_(choice_.fold && Console::shows_err_on_terminal()),
+      folder_([this](const FoldedLine& line) { print_line(line); }) {}
+
+Result<void> RunPrinter::planned(const plan::Plan& plan) {
   hosts_.clear();  // of an attempt before
   for (const plan::NodePlan& node : plan.nodes) hosts_.push_back(node.host.get());
+  folder_.expect(plan);
   console_.detail(fmt::format("dlrun: {} ranks on {} node{}, MPI by {}, run directory {}", plan.ranks.size(),
                               plan.nodes.size(), plan.nodes.size() == 1 ? "" : "s", plan::to_text(plan.mpi),
                               plan.run_directory));
+  return choice_.tee ? choice_.tee->check(plan) : Result<void>{};
 }
 
 void RunPrinter::phase(const std::string& text) {
@@ -51,14 +62,29 @@ void RunPrinter::phase(const std::string& text) {
 }
 
 void RunPrinter::output(const plan::RankPlan& rank, job::OutputStream stream, std::string_view line) {
-  std::string label = fmt::format("[{} {}", rank.role, rank.task_index);
-  if (hosts_.size() > 1) label += " " + hosts_[static_cast<std::size_t>(rank.node.get())];
+  if (choice_.tee && !choice_.tee->contains(rank)) return;
+  if (stream == job::OutputStream::out ? folds_out_ : folds_err_)
+    return folder_.add(rank, stream, line, clock_.ticks());
+  print_line({stream, rank.role, {&rank}, std::string(line)});
+}
+
+void RunPrinter::flush_lines(std::optional<Ticks> until) {
+  until ? folder_.flush_due(*until) : folder_.flush();
+}
+
+void RunPrinter::print_line(const FoldedLine& line) {
+  const plan::RankPlan& rank = *line.ranks.front();
+  std::string label = fmt::format("[{} {}", line.role, task_ranges(line.ranks));
+  if (hosts_.size() > 1 && line.ranks.size() == 1)
+    label += " " + hosts_[static_cast<std::size_t>(rank.node.get())];
   label += "]";
-  const Tint tint = kTints[static_cast<std::size_t>(rank.rank.get()) % std::size(kTints)];
-  if (stream == job::OutputStream::out)
-    console_.out(console_.tinted_out(label, tint) + " " + std::string(line));
+  const Tint tint = line.ranks.size() > 1
+                        ? Tint::bold
+                        : kTints[static_cast<std::size_t>(rank.rank.get()) % std::size(kTints)];
+  if (line.stream == job::OutputStream::out)
+    console_.out(console_.tinted_out(label, tint) + " " + line.text);
   else
-    console_.err(console_.tinted_err(label, tint) + " " + std::string(line));
+    console_.err(console_.tinted_err(label, tint) + " " + line.text);
 }
 
 void RunPrinter::progress(const Json& report) {

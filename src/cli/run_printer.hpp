@@ -3,18 +3,25 @@
 #pragma once
 
 #include "src/cli/console.hpp"
+#include "src/cli/line_folder.hpp"
+#include "src/cli/rank_choice.hpp"
 #include "src/job/run_status.hpp"
 
 namespace dlrun::cli {
 
 class RunPrinter final : public job::RunStatus {
  public:
-  RunPrinter(Console& console, const Clock& clock)
-      : console_(console), clock_(clock), began_(clock.ticks()) {}
+  struct Choice {
+    bool fold = true;                    // equal lines of many ranks, on a terminal
+    std::optional<RankChoice> tee = {};  // only these ranks' lines
+  };
+  RunPrinter(Console& console, const Clock& clock, Choice choice);
 
-  void planned(const plan::Plan& plan) override;
+  Result<void> planned(const plan::Plan& plan) override;
   void phase(const std::string& text) override;
   void output(const plan::RankPlan& rank, job::OutputStream stream, std::string_view line) override;
+  std::optional<Ticks> lines_due() const override { return folder_.due(); }
+  void flush_lines(std::optional<Ticks> until) override;
   void progress(const Json& report) override;
   void note(const std::string& text) override;
   void while_waiting(std::function<void()> work) override { console_.while_waiting(std::move(work)); }
@@ -22,10 +29,14 @@ class RunPrinter final : public job::RunStatus {
   void finished(const plan::Plan& plan, const job::Outcome& outcome) override;
 
  private:
+  void print_line(const FoldedLine& line);
   void print_culprit(const job::Culprit& culprit);
   Console& console_;
   const Clock& clock_;
   Ticks began_;
+  Choice choice_;
+  bool folds_out_, folds_err_;
+  LineFolder folder_;
   std::vector<std::string> hosts_;  // by node; a label names the host where there are several
 };
 

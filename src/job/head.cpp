@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <deque>
+#include <set>
 #include <utility>
 
 #include "src/agent/mpi_service.hpp"
@@ -11,6 +12,8 @@
 #include "src/base/units.hpp"
 #include "src/job/arrivals.hpp"
 #include "src/job/exchange.hpp"
+#include "src/job/hang_watch.hpp"
+#include "src/job/port_rounds.hpp"
 #include "src/job/verdict.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/child.hpp"
@@ -33,10 +36,13 @@ class Head {
         arrivals_(plan, std::string(parts_.launcher->name())),
         exchange_(static_cast<int>(plan.nodes.size())),
         heartbeat_(plan.limits.lost_after),
+        hangs_(plan.ranks.size(), limits_of(plan)),
         supervisor_(static_cast<int>(plan.nodes.size()),
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
         last_lines_(plan.ranks.size()) {
     outcome_.ranks.resize(plan.ranks.size());
+    for (const plan::RankPlan& rank : plan.ranks) served_ += rank.service ? 0 : 1;
+    served_at_first_ = served_;
     for (const plan::NodePlan& node : plan.nodes) agents_.push_back({node.index});
   }
 
@@ -52,8 +58,10 @@ class Head {
       parts_.status.while_waiting([this] { say_alive_in_time(); });
       beat();
     }
+    if (hangs_.watches()) watch_for_hangs();
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
+    parts_.status.flush_lines(std::nullopt);
     parts_.status.while_waiting({});
     end_leftovers();
     if (!outcome_.interrupted_by && !arrivals_.all_here()) {
@@ -109,6 +117,47 @@ class Head {
   void after_arrival() {
     if (ending_ || !arrivals_.all_answered()) return;
     if (!arrivals_.all_here()) return send_home();
+    claim_ports();
+  }
+
+  // Ports first: every rank is told the same ones, so they must be known to be free before any rank starts.
+  void claim_ports() {
+    const auto by_node = plan::ports_by_node(plan_);
+    ports_.ask(by_node);
+    if (ports_.asked().empty()) return send_slices();
+    for (const int node : ports_.asked()) {
+      std::vector<int> ports;
+      for (const plan::PortUse& use : by_node[static_cast<std::size_t>(node)]) ports.push_back(use.port);
+      agents_[static_cast<std::size_t>(node)].stream->send({{{"type", "claim"}, {"ports", ports}}});
+    }
+  }
+
+  void on_claimed(const Agent& agent, const Json& header) {
+    for (const Json& item : field<Json>(header, "taken", "claimed").value_or(Json::array())) {
+      const int port = field<int>(item, "port", "claimed").value_or(0);
+      const std::string by = text_of(item, "by");
+      ports_.taken(host_of(agent), port, by);
+      parts_.events.add({{"event", "port_taken"}, {"host", host_of(agent)}, {"port", port}, {"by", by}});
+      parts_.status.note(fmt::format("port {} on {} is taken by {}", port, host_of(agent), by));
+    }
+    const PortRounds::Next next = ports_.answered(agent.node);
+    if (next == PortRounds::Next::wait || ending_) return;
+    if (next == PortRounds::Next::start) return send_slices();
+    if (auto planned = plan_without_taken_ports(next); !planned) {
+      outcome_.unreachable = planned.error();
+      return send_home();
+    }
+    claim_ports();
+  }
+
+  Result<void> plan_without_taken_ports(PortRounds::Next next) {
+    if (next == PortRounds::Next::plan_anew && parts_.plan_without)
+      return parts_.plan_without(ports_.all_taken());
+    return fail(ErrorKind::unavailable, "whatever port is planned, another program takes it first");
+  }
+
+  void send_slices() {
+    sliced_ = true;
     const plan::Slicer slicer(plan_);
     for (Agent& agent : agents_) {
       // NULs between the entries: values may have any other byte.
@@ -160,11 +209,15 @@ class Head {
     const std::string type = message.type();
     const Json& header = message.header;
     if (type == "alive") return;
+    if (type == "claimed") return on_claimed(agent, header);
+    if (type == "mpi_waits") return look_at_ranks();
+    if (type == "looked") return on_looked(agent, header);
     if (type == "output") return on_output(header, message.body);
     if (type == "report") return on_report(header);
     if (type == "exchange") return on_exchange(agent, header, message.body);
     if (type != "ready") parts_.events.add(event_of(agent, header));
     if (type == "ready") agent.ready = true;
+    if (type == "prelude") return on_prepared();
     if (type == "started") return on_started(header);
     if (type == "exited") return on_exited(header);
     if (type == "failed") return on_failed(agent, header);
@@ -199,6 +252,7 @@ class Head {
   void on_output(const Json& header, const std::string& body) {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr) return;
+    hangs_.printed(rank->rank, ticks());
     const OutputStream stream = text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out;
     std::deque<std::string>& last = last_lines_[static_cast<std::size_t>(rank->rank.get())];
     std::vector<std::string> lines = split(body, '\n');
@@ -209,12 +263,24 @@ class Head {
       if (last.size() == kept) last.pop_front();
       last.push_back(line.substr(0, longest));
     }
+    flush_lines_in_time();
+  }
+
+  void flush_lines_in_time() {
+    const auto due = parts_.status.lines_due();
+    if (!due || std::exchange(flush_pending_, true)) return;
+    loop_.after(*due - ticks(), [this] {
+      flush_pending_ = false;
+      parts_.status.flush_lines(ticks());
+      flush_lines_in_time();
+    });
   }
 
   void on_report(const Json& header) {
     const plan::RankPlan* rank = rank_of(header);
     const Json report = field<Json>(header, "report", "report").value_or(Json());
     if (rank == nullptr || !report.is_object()) return;
+    hangs_.reported(rank->rank, report, ticks());
     if (report.contains("saved") || report.contains("result") || report.contains("phase"))
       parts_.events.add({{"event", "report"}, {"rank", rank->rank.get()}, {"report", report}});
     if (report.contains("saved"))
@@ -241,6 +307,13 @@ class Head {
       if (!other.gone) other.stream->send(answer);
   }
 
+  // A prelude that fails on one node ends the job before any rank was started on another.
+  void on_prepared() {
+    if (++prepared_ < agents_.size()) return;
+    for (Agent& agent : agents_)
+      if (!agent.gone) agent.stream->send({{{"type", "go"}}});
+  }
+
   void on_started(const Json& header) {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr) return;
@@ -248,6 +321,7 @@ class Head {
     result.pid = field<pid_t>(header, "pid", "started").value_or(0);
     result.processors = field<std::vector<int>>(header, "processors", "started").value_or(std::vector<int>{});
     all_started_ = std::chrono::steady_clock::now();
+    hangs_.started(rank->rank, *all_started_);
   }
 
   void on_exited(const Json& header) {
@@ -255,23 +329,37 @@ class Head {
     if (rank == nullptr) return;
     result_of(*rank).status = ExitStatus{.exit_code = field<int>(header, "code", "exited").value_or(1),
                                          .signal = field<int>(header, "signal", "exited").value_or(0)};
+    result_of(*rank).told_to_end = services_ended_ && rank->service;
     last_exit_ = std::chrono::steady_clock::now();
+    hangs_.exited(rank->rank, *last_exit_);
+    end_services(*rank);
+  }
+
+  // Services (parameter servers, schedulers) run until those that they serve have ended, wherever these ran.
+  void end_services(const plan::RankPlan& ended) {
+    if (ended.service || !ended_in_order(result_of(ended))) return;
+    if (--served_ > 0 || plan_.world_size() == served_at_first_) return;
+    if (outcome_.culprit || outcome_.interrupted_by) return;
+    services_ended_ = true;
+    apply(supervisor_.on(Supervisor::Stop{Supervisor::Urgency::polite}, ticks()));
   }
 
   void on_failed(Agent& agent, const Json& header) {
     const plan::RankPlan* rank = rank_of(header);
-    if (rank == nullptr) return;
-    const int code = field<int>(header, "code", "failed").value_or(1);
-    const std::string reason = text_of(header, "reason");
+    if (rank == nullptr || (services_ended_ && rank->service)) return;
+    blame_rank(agent, *rank, field<int>(header, "code", "failed").value_or(1), text_of(header, "reason"));
+  }
+
+  void blame_rank(Agent& agent, const plan::RankPlan& rank, int code, const std::string& reason) {
     if (!outcome_.culprit && !outcome_.interrupted_by)
-      outcome_.culprit = Culprit{.rank = rank->rank,
-                                 .role = rank->role,
-                                 .task_index = rank->task_index,
+      outcome_.culprit = Culprit{.rank = rank.rank,
+                                 .role = rank.role,
+                                 .task_index = rank.task_index,
                                  .host = host_of(agent),
                                  .code = code,
                                  .reason = reason,
                                  .last_lines = {},
-                                 .log_path = plan::rank_log_path(plan_, *rank)};
+                                 .log_path = plan::rank_log_path(plan_, rank)};
     apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
   }
 
@@ -291,16 +379,65 @@ class Head {
 
   void on_done(Agent& agent, const Json& header) {
     agent.done = true;
+    looking_.erase(agent.node.get());
     outcome_.strays += field<std::size_t>(header, "strays", "done").value_or(0);
     agent.stream->send({{{"type", "bye"}}});
     if (!last_exit_) last_exit_ = ticks();
   }
 
   void on_closed(Agent& agent, const std::string& reason) {
+    const std::string last_words = parts_.launcher->last_words(agent.node);
     if (!agent.done)
       blame_node(agent, to_int(ExitCode::lost),
-                 reason.empty() ? "the agent ended without a word" : "the agent was lost: " + reason);
+                 !last_words.empty() ? last_words
+                 : reason.empty()    ? "the agent ended without a word"
+                                     : "the agent was lost: " + reason);
     gone(agent);
+  }
+
+  // Hangs: the watch says when to look, every agent looks, and then the watch says who it is.
+
+  static HangWatch::Limits limits_of(const plan::Plan& plan) {
+    return {.no_output = plan.limits.no_output,
+            .no_progress = plan.limits.no_progress,
+            .finalize = plan.mpi == plan::MpiProtocol::pmi1 ? plan.limits.finalize : Seconds(0)};
+  }
+
+  void watch_for_hangs() {
+    if (outcome_.culprit || outcome_.interrupted_by) return;
+    if (hangs_.suspicious(ticks())) look_at_ranks();
+    loop_.after(hangs_.interval(), [this] { watch_for_hangs(); });
+  }
+
+  void look_at_ranks() {
+    if (!looking_.empty()) return;
+    hangs_.begin_looking();
+    for (Agent& agent : agents_)
+      if (!agent.gone && !agent.done) looking_.insert(agent.node.get());
+    for (const int node : looking_)
+      agents_[static_cast<std::size_t>(node)].stream->send({{{"type", "look"}}});
+  }
+
+  void on_looked(const Agent& agent, const Json& header) {
+    for (const Json& item : field<Json>(header, "ranks", "looked").value_or(Json::array()))
+      if (const plan::RankPlan* rank = rank_of(item))
+        hangs_.looked(rank->rank,
+                      agent::look_from_json(field<Json>(item, "look", "looked").value_or(Json())));
+    looking_.erase(agent.node.get());
+    if (!looking_.empty()) return;
+    hangs_.all_looked(ticks());
+    if (outcome_.culprit || outcome_.interrupted_by) return;
+    if (const auto hang = hangs_.verdict(ticks())) on_hang(*hang);
+  }
+
+  void on_hang(const HangWatch::Hang& hang) {
+    const plan::RankPlan& rank = plan_.ranks[static_cast<std::size_t>(hang.rank.get())];
+    Agent& agent = agent_of(rank.node);
+    parts_.events.add(
+        {{"event", "hang"}, {"rank", hang.rank.get()}, {"host", host_of(agent)}, {"reason", hang.reason}});
+    if (hang.node_is_bad) outcome_.bad_hosts.push_back(host_of(agent));
+    blame_rank(agent, rank, to_int(ExitCode::lost), hang.reason);
+    outcome_.culprit->work_was_done = hang.kind == HangWatch::Kind::finalize;
   }
 
   // Both sides say that they are there: a link that is cut and a machine that is frozen say nothing more.
@@ -332,6 +469,7 @@ class Head {
 
   void gone(Agent& agent) {
     if (agent.gone) return;
+    looking_.erase(agent.node.get());
     heartbeat_.forget(agent.node.get());
     agent.gone = true;
     if (!agent.done) ++outcome_.agents_unverified;
@@ -350,6 +488,7 @@ class Head {
                                  .reason = reason,
                                  .last_lines = {},
                                  .log_path = {}};
+    if (!sliced_ && arrivals_.all_here()) return send_home();  // no agent has anything to end
     apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
   }
 
@@ -367,8 +506,7 @@ class Head {
     parts_.status.note(first && number != SIGQUIT
                            ? fmt::format("{}: stopping; again to stop at once", signal_text(number))
                            : fmt::format("{}: stopping at once", signal_text(number)));
-    if (!arrivals_.all_here()) return send_home();
-    const plan::Slicer slicer(plan_);
+    if (!sliced_) return send_home();
     apply(supervisor_.on(
         Supervisor::Stop{number == SIGQUIT ? Supervisor::Urgency::now : Supervisor::Urgency::polite},
         ticks()));
@@ -467,15 +605,23 @@ class Head {
   EventLoop loop_;
   HeadParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
   Arrivals arrivals_;
+  PortRounds ports_;
   Exchange exchange_;
   Heartbeat heartbeat_;
+  HangWatch hangs_;
+  std::set<int> looking_;  // nodes that are still to tell what they see
   Supervisor supervisor_;
   std::vector<pid_t> before_us_;
   std::deque<Agent> agents_;  // addresses stay
   std::vector<std::deque<std::string>> last_lines_;
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
-  bool ending_ = false;  // before any rank was started
+  bool flush_pending_ = false;
+  bool sliced_ = false;                   // the agents know their ranks
+  bool ending_ = false;                   // before any rank was started
+  int served_at_first_ = 0, served_ = 0;  // ranks that are no services, and those of them that have not ended
+  bool services_ended_ = false;
+  std::size_t prepared_ = 0;  // nodes whose environment is set up, where the job has a prelude
   Ticks began_ = std::chrono::steady_clock::now();
   std::optional<Ticks> all_started_, last_exit_;
   Outcome outcome_;

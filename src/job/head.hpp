@@ -4,6 +4,8 @@
 // which node could not confirm that).
 #pragma once
 
+#include <functional>
+
 #include "src/base/clock.hpp"
 #include "src/base/result.hpp"
 #include "src/job/event_log.hpp"
@@ -11,6 +13,7 @@
 #include "src/job/run_status.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/ports.hpp"
 
 namespace dlrun::job {
 
@@ -19,6 +22,8 @@ struct HeadParts {
   EventLog& events;
   RunStatus& status;
   const Environment& environment;  // of the job, for the agents on other nodes
+  // Makes the plan anew, in its place, without these ports; the nodes and the ranks stay. Empty: it cannot.
+  std::function<Result<void>(const plan::TakenPorts&)> plan_without = {};
 };
 
 // Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not

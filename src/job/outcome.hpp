@@ -25,6 +25,7 @@ struct Culprit {
   std::string reason;
   std::vector<std::string> last_lines;
   std::string log_path;
+  bool work_was_done = false;  // it failed only to end: another attempt would do it all again
   // "worker 1 (rank 1) on c1: exit code 3"
   std::string text() const;
 };
@@ -33,6 +34,7 @@ struct RankResult {
   std::optional<ExitStatus> status;  // nothing: never started, or lost with its node
   std::optional<pid_t> pid;
   std::vector<int> processors;
+  bool told_to_end = false;  // a service, whose work was done
 };
 
 // Where the time of the run went; the parts add up to `total`.

@@ -71,8 +71,6 @@ Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& data, co
   });
 }
 
-namespace {
-
 Result<void> write_plan(const Prepared& job, const fs::path& data) {
   const fs::path directory = job.plan.run_directory;
   TRY(replace_file(directory / "plan.json", to_pretty_text(plan::to_json(job.plan)), Durability::none));
@@ -84,6 +82,8 @@ Result<void> write_plan(const Prepared& job, const fs::path& data) {
   }
   return {};
 }
+
+namespace {
 
 Result<void> move(const fs::path& from, const fs::path& to) {
   std::error_code problem;

@@ -13,6 +13,9 @@ namespace dlrun::job {
 Result<void> write_further_attempt(const Prepared& job, const std::filesystem::path& data);
 Result<void> write_run_directory(const Prepared& job, const std::filesystem::path& data);
 
+// The plan and what follows from it again, before anything started: it was planned anew.
+Result<void> write_plan(const Prepared& job, const std::filesystem::path& data);
+
 // The node scripts alone, below `folder`, for `dlrun plan --scripts`.
 Result<void> write_node_scripts(const plan::Plan& plan, const std::filesystem::path& data,
                                 const std::filesystem::path& folder);

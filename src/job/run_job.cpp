@@ -20,16 +20,29 @@ struct Surroundings {
   RunStatus& status;
 };
 
-Result<Outcome> run_planned(const plan::Plan& plan, std::unique_ptr<launch::Launcher> launcher,
+// The same job with other ports, before any of its ranks runs.
+Result<void> plan_without(Prepared& job, const plan::TakenPorts& taken, const Surroundings& around) {
+  for (const auto& [host, ports] : taken) job.input.taken_ports[host].insert(ports.begin(), ports.end());
+  job.plan = TRY(plan::make_plan(job.input));
+  return write_plan(job, around.request.installation.data);
+}
+
+Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
                             const Surroundings& around) {
+  const plan::Plan& plan = job.plan;
   TRY(run_checks(plan, around.request.environment));
   EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock));
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
               {"nodes", plan.nodes.size()}});
-  Outcome outcome =
-      TRY(run_attempt(plan, {std::move(launcher), events, around.status, around.request.environment}));
+  Outcome outcome = TRY(run_attempt(plan, {.launcher = std::move(launcher),
+                                           .events = events,
+                                           .status = around.status,
+                                           .environment = around.request.environment,
+                                           .plan_without = [&](const plan::TakenPorts& taken) {
+                                             return plan_without(job, taken, around);
+                                           }}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
@@ -48,6 +61,7 @@ launch::LaunchSettings launch_settings(const Prepared& job, const Request& reque
           .scheduler = job.allocation.scheduler,
           .fan_out = job.spec.launch.fan_out,
           .patience = job.spec.launch.start_timeout,
+          .ssh = job.spec.launch.ssh,
           .environment = request.environment};
 }
 
@@ -68,7 +82,7 @@ struct Ran {
 // Attempt after attempt, until one ends well or another is not worth it.
 Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, const Surroundings& around) {
   Attempts attempts(job.spec.launch.retries, job.plan.nodes.size());
-  Ran out{.last = run_planned(job.plan, std::move(launcher), around)};
+  Ran out{.last = run_planned(job, std::move(launcher), around)};
   for (;;) {
     const Outcome outcome = out.last ? *out.last : outcome_of(out.last.error());
     out.attempts.push_back(attempt_record(job.plan, outcome));
@@ -84,9 +98,9 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, cons
             ? ""
             : " without " +
                   join(std::vector(attempts.bad_nodes().begin(), attempts.bad_nodes().end()), ", ")));
-    around.status.planned(job.plan);
+    (void)around.status.planned(job.plan);  // its nodes are new; the ranks are those of the first attempt
     auto next = launch::choose_launcher(job.plan, launch_settings(job, around.request));
-    out.last = next ? run_planned(job.plan, std::move(*next), around) : fail(std::move(next).error());
+    out.last = next ? run_planned(job, std::move(*next), around) : fail(std::move(next).error());
   }
 }
 
@@ -96,8 +110,8 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   const Instant began = clock.now();
   Prepared job = TRY(prepare(request, began));
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, request)));
+  TRY(status.planned(job.plan));
   TRY(write_run_directory(job, request.installation.data));
-  status.planned(job.plan);
   Ran ran = run_attempts(job, std::move(launcher), {request, clock, status});
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   report.record = make_record(job, report.outcome, {began, clock.now()}, std::move(ran.attempts),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,14 @@ enum class OutputStream { out, err };
 class RunStatus {
  public:
   virtual ~RunStatus() = default;
-  virtual void planned(const plan::Plan& plan) = 0;
+  // An Error where it is no plan for what is to be drawn (the user named ranks that are not in it).
+  virtual Result<void> planned(const plan::Plan& plan) = 0;
   virtual void phase(const std::string& text) = 0;  // "starting 2 ranks", "loading data"
   virtual void output(const plan::RankPlan& rank, OutputStream stream, std::string_view line) = 0;
+  // Lines may wait a moment for equal ones of other ranks: until when, and what is due by then; at the end
+  // all.
+  virtual std::optional<Ticks> lines_due() const { return std::nullopt; }
+  virtual void flush_lines(std::optional<Ticks>) {}
   virtual void progress(
       const Json& report) = 0;  // rank 0's {"step": .., "steps": .., "epoch": .., "loss": ..}
   virtual void note(const std::string& text) = 0;

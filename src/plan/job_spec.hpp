@@ -15,6 +15,7 @@
 #include "src/base/yaml.hpp"
 #include "src/plan/names.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/ssh_spec.hpp"
 
 namespace dlrun::plan {
 
@@ -32,9 +33,10 @@ enum class Placement { shared, dedicated };
 
 struct RoleSpec {
   std::string name;
-  std::optional<int> count;            // over the whole job
-  std::optional<int> per_node;         // or a node; neither: the adapter's default
-  std::optional<int> gpus;             // a task; 0 hides them
+  std::optional<int> count;     // over the whole job
+  std::optional<int> per_node;  // or a node; neither: the adapter's default
+  std::optional<int> gpus;      // a task; 0 hides them
+  std::optional<int> port;      // the first one on each node; nothing: the adapter's, or one that is free
   std::optional<Placement> placement;  // nothing: the adapter's word
 };
 
@@ -57,9 +59,11 @@ struct LaunchSpec {
   Seconds start_timeout{120};
   Seconds grace{10};
   Seconds lost_after{15};
-  int retries = 0;           // further attempts in the same allocation
-  std::string mpi = "auto";  // auto, pmix, pmi1, engine, none
+  Seconds no_output{0}, no_progress{0}, finalize{30};  // 0: never
+  int retries = 0;                                     // further attempts in the same allocation
+  std::string mpi = "auto";                            // auto, pmix, pmi1, engine, none
   bool bind = true;
+  SshSpec ssh = {};
 };
 
 struct CheckpointSpec {

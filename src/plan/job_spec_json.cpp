@@ -27,6 +27,7 @@ Json to_json(const std::vector<RoleSpec>& roles) {
     out[role.name] = {{"count", or_null(role.count)},
                       {"per-node", or_null(role.per_node)},
                       {"gpus", or_null(role.gpus)},
+                      {"port", or_null(role.port)},
                       {"placement", !role.placement                        ? Json(nullptr)
                                     : *role.placement == Placement::shared ? Json("shared")
                                                                            : Json("dedicated")}};
@@ -46,6 +47,13 @@ Json to_json(const JobEnvironment& environment) {
           {"container", std::move(container)}};
 }
 
+Json to_json(const SshSpec& ssh) {
+  return {{"host-keys", name_of(ssh.host_keys)},
+          {"user", ssh.user},
+          {"port", ssh.port ? Json(ssh.port->get()) : Json()},
+          {"connect-timeout", ssh.connect_timeout.count()}};
+}
+
 }  // namespace
 
 Json to_json(const JobSpec& spec) {
@@ -62,9 +70,13 @@ Json to_json(const JobSpec& spec) {
             {"start-timeout", spec.launch.start_timeout.count()},
             {"grace", spec.launch.grace.count()},
             {"lost-after", spec.launch.lost_after.count()},
+            {"no-output-limit", spec.launch.no_output.count()},
+            {"no-progress-limit", spec.launch.no_progress.count()},
+            {"finalize-limit", spec.launch.finalize.count()},
             {"retries", spec.launch.retries},
             {"mpi", spec.launch.mpi},
-            {"bind", spec.launch.bind}}},
+            {"bind", spec.launch.bind},
+            {"ssh", to_json(spec.launch.ssh)}}},
           {"checkpoint",
            {{"dir", spec.checkpoint.dir},
             {"every", spec.checkpoint.every},

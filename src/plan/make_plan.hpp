@@ -12,6 +12,7 @@
 #include "src/plan/adapter.hpp"
 #include "src/plan/job_spec.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/ports.hpp"
 #include "src/plan/run_directory.hpp"
 
 namespace dlrun::plan {
@@ -26,6 +27,7 @@ struct PlanInput {
   std::string working_directory;  // empty: the job file's folder
   Installation installation;
   std::optional<MpiProtocol> detected_mpi;  // needed where mpi_wish() is "auto": what the program speaks
+  TakenPorts taken_ports = {};              // by others, as agents found
   Environment environment;                  // dlrun's own: it can hold what the user chose already
 };
 

@@ -9,6 +9,7 @@
 #include "schedulers/allocation.hpp"
 #include "src/plan/job_spec.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/ports.hpp"
 #include "src/plan/roles.hpp"
 
 namespace dlrun::plan {
@@ -22,7 +23,7 @@ struct Placed {
 };
 
 Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
-                     ProcessModel process);
+                     ProcessModel process, const TakenPorts& taken = {});
 
 // What `tasks-per-node` is where the job does not say: the GPUs a node, else 1.
 int tasks_per_node(const Resources& resources);

@@ -39,6 +39,7 @@ struct RankPlan {
   std::optional<std::vector<std::string>> gpus;  // nothing: not our business; empty: hidden
   std::optional<CpuShare> cpus;
   std::optional<int> port;         // where its peers reach it, for roles that have ports
+  bool service = false;            // runs until the ranks that are none have ended, and is then ended
   EnvironmentChanges environment;  // over the plan's common one
   EnvironmentChanges defaults;     // only where the environment, after the prelude, has no such name
   Argv argv;
@@ -57,13 +58,16 @@ struct Prelude {
   std::vector<std::string> modules;  // module load ...
   std::string activate;              // shell line, empty for none
   std::vector<std::string> setup;    // the user's own lines
-  bool empty() const { return modules.empty() && activate.empty() && setup.empty(); }
+  std::vector<Argv> needs = {};      // probes for what the framework needs; each says what is missing
+  bool empty() const { return modules.empty() && activate.empty() && setup.empty() && needs.empty(); }
 };
 
 struct Limits {
   Seconds start_timeout{120};
   Seconds grace{10};       // between TERM and KILL
   Seconds lost_after{15};  // a node that is not heard for so long is lost
+  // The job is hung after so long: 0 is never.
+  Seconds no_output{0}, no_progress{0}, finalize{30};
 };
 
 struct Plan {
@@ -83,7 +87,8 @@ struct Plan {
   std::vector<Argv> checks;     // commands that must succeed before any rank starts
   bool invented_nodes = false;  // the nodes are made up: the plan can be looked at, and not be run
   std::vector<NodePlan> nodes;
-  std::vector<RankPlan> ranks;  // by rank
+  std::vector<RankPlan> ranks;              // by rank
+  std::optional<int> rendezvous_port = {};  // where rank 0's program opens one for all to meet at
 
   int world_size() const { return static_cast<int>(ranks.size()); }
 };

@@ -99,6 +99,7 @@ Json to_json(const RankPlan& rank) {
            {"gpus", nullptr},
            {"cpus", nullptr},
            {"port", nullptr},
+           {"service", rank.service},
            {"environment", rank.environment},
            {"defaults", rank.defaults},
            {"argv", rank.argv}};
@@ -106,6 +107,13 @@ Json to_json(const RankPlan& rank) {
   if (rank.gpus) out["gpus"] = *rank.gpus;
   if (rank.cpus) out["cpus"] = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
   return out;
+}
+
+Result<std::optional<int>> port_or_nothing(const Json& json, std::string_view key, std::string_view where) {
+  if (TRY(field<Json>(json, key, where)).is_null()) return std::nullopt;
+  const int port = TRY(integer(json, key, where, 1));
+  if (port > 65535) return bad(where, fmt::format("port {} does not exist", port));
+  return port;
 }
 
 Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int node_count) {
@@ -118,6 +126,7 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
   out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
   out.defaults = TRY(field<EnvironmentChanges>(json, "defaults", where));
   out.argv = TRY(field<Argv>(json, "argv", where));
+  out.service = TRY(field<bool>(json, "service", where));
   if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
     out.gpus = TRY(field<std::vector<std::string>>(json, "gpus", where));
   if (const Json cpus = TRY(field<Json>(json, "cpus", where)); !cpus.is_null()) {
@@ -126,10 +135,7 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
     if (out.cpus->share >= out.cpus->of)
       return bad(where, fmt::format("share {} of {} does not exist", out.cpus->share, out.cpus->of));
   }
-  if (const Json port = TRY(field<Json>(json, "port", where)); !port.is_null()) {
-    out.port = TRY(integer(json, "port", where, 1));
-    if (*out.port > 65535) return bad(where, fmt::format("port {} does not exist", *out.port));
-  }
+  out.port = TRY(port_or_nothing(json, "port", where));
   if (out.node.get() >= node_count)
     return bad(where, fmt::format("rank {} is on node {} of {}", out.rank, out.node, node_count));
   if (out.argv.empty()) return bad(where, fmt::format("rank {} has no command", out.rank));
@@ -156,6 +162,7 @@ Result<Prelude> prelude_from_json(const Json& json, std::string_view where) {
   out.modules = TRY(field<std::vector<std::string>>(json, "modules", where));
   out.activate = TRY(field<std::string>(json, "activate", where));
   out.setup = TRY(field<std::vector<std::string>>(json, "setup", where));
+  out.needs = TRY(field<std::vector<Argv>>(json, "needs", where));
   return out;
 }
 
@@ -179,9 +186,13 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.limits.start_timeout = TRY(seconds(limits, "start_timeout", where));
   out.limits.grace = TRY(seconds(limits, "grace", where));
   out.limits.lost_after = TRY(seconds(limits, "lost_after", where));
+  out.limits.no_output = TRY(seconds(limits, "no_output", where));
+  out.limits.no_progress = TRY(seconds(limits, "no_progress", where));
+  out.limits.finalize = TRY(seconds(limits, "finalize", where));
   out.files = TRY(field<EnvironmentChanges>(json, "files", where));
   out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
   out.invented_nodes = TRY(field<bool>(json, "invented_nodes", where));
+  out.rendezvous_port = TRY(port_or_nothing(json, "rendezvous_port", where));
   out.nodes = TRY(nodes_from_json(json, where));
   const Json ranks = TRY(field<Json>(json, "ranks", where));
   if (!ranks.is_array()) return bad(where, "field 'ranks' is no list");
@@ -219,15 +230,20 @@ Json to_json(const Plan& plan) {
           {"prelude",
            {{"modules", plan.prelude.modules},
             {"activate", plan.prelude.activate},
-            {"setup", plan.prelude.setup}}},
+            {"setup", plan.prelude.setup},
+            {"needs", plan.prelude.needs}}},
           {"environment", plan.environment},
           {"limits",
            {{"start_timeout", plan.limits.start_timeout.count()},
             {"grace", plan.limits.grace.count()},
-            {"lost_after", plan.limits.lost_after.count()}}},
+            {"lost_after", plan.limits.lost_after.count()},
+            {"no_output", plan.limits.no_output.count()},
+            {"no_progress", plan.limits.no_progress.count()},
+            {"finalize", plan.limits.finalize.count()}}},
           {"files", plan.files},
           {"checks", plan.checks},
           {"invented_nodes", plan.invented_nodes},
+          {"rendezvous_port", plan.rendezvous_port ? Json(*plan.rendezvous_port) : Json(nullptr)},
           {"nodes", std::move(nodes)},
           {"ranks", std::move(ranks)}};
 }

@@ -16,6 +16,8 @@ Result<void> become_subreaper();
 // Every living process below this one (zombies are not listed), parents before children; without `except` and
 // what is below those.
 std::vector<pid_t> descendants(const std::vector<pid_t>& except = {});
+// The same below another process.
+std::vector<pid_t> descendants_of(pid_t root, const std::vector<pid_t>& except = {});
 
 // Reaps every zombie that came to us as an orphan, but none of `own`: those are reaped by pid where they are
 // waited for.

@@ -116,6 +116,14 @@ void MessageStream::send(const Message& message) {
   if (outgoing_.size() == 1) write_queue();  // most messages leave at once
 }
 
+void MessageStream::send_ahead(const Message& message) {
+  if (closed_ || !writable_ || outgoing_.empty()) return send(message);
+  std::string bytes = encode(message);
+  queued_ += bytes.size();
+  // The first one may be half sent.
+  outgoing_.insert(outgoing_.begin() + static_cast<std::ptrdiff_t>(++ahead_), std::move(bytes));
+}
+
 void MessageStream::write_ready() {
   write_queue();
   if (!closed_ && outgoing_.empty() && handlers_.drained) handlers_.drained();
@@ -132,6 +140,7 @@ void MessageStream::write_queue() {
     queued_ -= static_cast<std::size_t>(put);
     if (sent_of_first_ < first.size()) continue;
     outgoing_.pop_front();
+    ahead_ -= ahead_ > 0 ? 1 : 0;
     sent_of_first_ = 0;
   }
   update_watches();
@@ -142,7 +151,7 @@ void MessageStream::write_queue() {
 void MessageStream::give_up_writing() {
   writable_ = false;
   outgoing_.clear();
-  queued_ = sent_of_first_ = 0;
+  queued_ = sent_of_first_ = ahead_ = 0;
   update_watches();
 }
 

@@ -56,6 +56,8 @@ class MessageStream {
   MessageStream& operator=(const MessageStream&) = delete;
 
   void send(const Message& message);
+  // Ahead of all that waits: for what others wait for. In order with others of its kind.
+  void send_ahead(const Message& message);
   std::size_t queued() const { return queued_; }
   void close();
 
@@ -75,6 +77,7 @@ class MessageStream {
   std::deque<std::string> outgoing_;
   std::size_t sent_of_first_ = 0;
   std::size_t queued_ = 0;
+  std::size_t ahead_ = 0;  // how many behind the first were sent ahead
   bool closed_ = false, writable_ = true;
 };
 

@@ -1,5 +1,6 @@
 #include "src/process/message_stream.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <random>
 
@@ -64,6 +65,28 @@ TEST_CASE("a stream delivers what was queued beyond the socket's buffer, then th
   REQUIRE(loop.run().has_value());
   CHECK(received == 10000000);
   CHECK(end.empty());
+}
+
+TEST_CASE("what is sent ahead overtakes what waits, keeps its own order and tears nothing") {
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  EventLoop loop;
+  std::vector<std::string> heard;
+  MessageStream reader(loop, UniqueFd(fds[0]), UniqueFd(),
+                       {.message = [&](const Message& message) { heard.push_back(message.type()); },
+                        .closed = [&](const std::string&) { loop.stop(); },
+                        .drained = {}});
+  MessageStream writer(loop, UniqueFd(fds[1]), UniqueFd(),
+                       {.message = {}, .closed = {}, .drained = [&] { writer.close(); }});
+  for (int i = 0; i < 20; ++i) writer.send({{{"type", "output"}}, std::string(100000, 'x')});
+  writer.send_ahead({{{"type", "first"}}});
+  writer.send_ahead({{{"type", "second"}}});
+  REQUIRE(loop.run().has_value());
+  REQUIRE(heard.size() == 22);
+  CHECK(heard.back() == "output");
+  const auto first = std::find(heard.begin(), heard.end(), "first");
+  REQUIRE(first != heard.end());
+  CHECK(*(first + 1) == "second");
 }
 
 TEST_CASE("what a peer said before it went is heard, also where we were still writing to it") {
