@@ -78,24 +78,16 @@ class Convolution final : public Operator {
       check(cudaGetLastError(), "the gradient of a bias");
     });
     join_side(device);
-    const Lane& lane = lane_of(device, out);
-    passes_.weights(lane, in.value, out.gradient, slope_);
+    fork_side(device);
+    passes_.weights(device.side, in.value, out.gradient, slope_);
     if (device.half())
-      widen(lane.stream, device.gradients + node_.weight, static_cast<const Bf16*>(slope_), weights_);
+      widen(device.side.stream, device.gradients + node_.weight, static_cast<const Bf16*>(slope_), weights_);
     if (in.gradient == nullptr) return;
     passes_.data(device, device.weights(node_.weight), out.gradient, in.gradient,
                  claim(in) ? Passes::Into::sum : Passes::Into::fresh);
   }
 
  private:
-  // Where an output is small, a kernel leaves processors idle at its end, and another beside it gains; where
-  // it is large, two at a time take each other's cache.
-  static const Lane& lane_of(Device& device, const Tensor& out) {
-    constexpr std::size_t kSmall = std::size_t{48} << 20;
-    if (static_cast<std::size_t>(out.elements) * device.size() > kSmall) return device.main;
-    fork_side(device);
-    return device.side;
-  }
   void* slopes_of(Device& device) const {
     if (!device.half()) return device.gradients + node_.weight;
     return device.memory.device(static_cast<std::size_t>(weights_) * sizeof(Bf16), "gradients of weights");

@@ -99,13 +99,10 @@ void Passes::choose(Device& device, const Arrays& arrays) {
             device.main.dnn, x_, y_, conv_, w_, static_cast<int>(filters.size()), &found, filters.data()),
         name_);
   const std::string of_weights = "the weights of " + name_;
-  std::size_t bytes = 0;  // on either lane
-  by_.weights = fastest(device, filters, found, of_weights, bytes, [&](auto algorithm) {
+  by_.weights = fastest(device, filters, found, of_weights, device.side.workspace_bytes, [&](auto algorithm) {
     return cudnnConvolutionBackwardFilter(device.main.dnn, &kOne, x_, arrays.x, y_, arrays.y_slope, conv_,
                                           algorithm, room, kWorkspace, &kZero, w_, arrays.w_slope);
   });
-  for (Lane* lane : {&device.main, &device.side})
-    if (lane->workspace_bytes < bytes) lane->workspace_bytes = bytes;
   if (arrays.x_slope == nullptr) return;
   std::vector<cudnnConvolutionBwdDataAlgoPerf_t> choices(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
   check(cudnnGetConvolutionBackwardDataAlgorithm_v7(device.main.dnn, w_, y_, conv_, x_,

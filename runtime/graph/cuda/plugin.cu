@@ -49,6 +49,7 @@ class Engine {
  public:
   Engine(const DlrunCudaPlan& plan, int device) : plan_(plan), number_(device) {
     check(cudaSetDevice(device), "choosing the GPU");
+    // The side lane fills what main leaves idle: it must not delay it.
     int least = 0, greatest = 0;
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
     for (Lane* lane : {&device_.main, &device_.side}) {
