@@ -32,7 +32,8 @@ constexpr Seconds kFarewell{5};             // how long the head may take to say
 class Agent {
  public:
   Agent(Environment environment, int in, int out)
-      : environment_(std::move(environment)),
+      : born_with_(environment),
+        environment_(std::move(environment)),
         head_(loop_, UniqueFd(in), UniqueFd(out),
               {.message = [this](const Message& message) { on_message(message); },
                .closed = [this](const std::string&) { on_head_gone(); },
@@ -216,7 +217,7 @@ class Agent {
                                       },
                                   .log = [this](const std::string& line) { log(line); }}));
     mpi_ = TRY(make_mpi_service(
-        *slice_, scratch_->path().string(), loop_,
+        *slice_, born_with_, scratch_->path().string(), loop_,
         {.connected =
              [this](Rank rank) {
                if (RankState* state = ranks_.find(rank)) state->end.joined_mpi = true;
@@ -365,7 +366,7 @@ class Agent {
   }
 
   EventLoop loop_;
-  Environment environment_;
+  Environment born_with_, environment_;
   std::optional<plan::NodeSlice> slice_;
   std::optional<Scratch> scratch_;
   Ranks ranks_{loop_,

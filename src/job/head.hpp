@@ -19,6 +19,7 @@ struct HeadParts {
   EventLog& events;
   RunStatus& status;
   const Environment& environment;  // of the job, for the agents on other nodes
+  const plan::Plan& shown;         // the plan with its real nodes, where each rank has an agent of its own
 };
 
 // Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not

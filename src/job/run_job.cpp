@@ -10,6 +10,7 @@
 #include "src/job/record.hpp"
 #include "src/job/run_directory.hpp"
 #include "src/launch/launcher.hpp"
+#include "src/plan/agent_per_rank.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -20,16 +21,18 @@ struct Surroundings {
   RunStatus& status;
 };
 
-Result<Outcome> run_planned(const plan::Plan& plan, std::unique_ptr<launch::Launcher> launcher,
+Result<Outcome> run_planned(const plan::Plan& real_plan, std::unique_ptr<launch::Launcher> launcher,
                             const Surroundings& around) {
+  const plan::Plan plan =
+      real_plan.mpi == plan::MpiProtocol::engine ? plan::agent_per_rank(real_plan) : real_plan;
   TRY(run_checks(plan, around.request.environment));
   EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock));
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
               {"nodes", plan.nodes.size()}});
-  Outcome outcome =
-      TRY(run_attempt(plan, {std::move(launcher), events, around.status, around.request.environment}));
+  Outcome outcome = TRY(
+      run_attempt(plan, {std::move(launcher), events, around.status, around.request.environment, real_plan}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
