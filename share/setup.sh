@@ -11,7 +11,7 @@ build_packages=(
   libssh-dev                                                                    # agents are started by ssh
   libsodium-dev                                                                 # agents prove themselves to their head
   libpmix-dev libhwloc-dev openmpi-bin libopenmpi-dev mpich libmpich-dev                     # starting MPI ranks; one plug-in a flavour
-  libdnnl-dev zlib1g-dev libdeflate-dev libxxhash-dev                           # the training runtime
+  libdnnl-dev zlib1g-dev libdeflate-dev libjpeg-dev libpng-dev libxxhash-dev                           # the training runtime
   dataset-fashion-mnist                                                         # what the quick start trains on
 )
 test_packages=(
