@@ -189,7 +189,7 @@ class EngineLauncher final : public Launcher {
 
   // Agents that are ranks to their engine are told apart by their number: many have one host.
   Result<std::optional<std::size_t>> node_of(const AgentCard& card) const {
-    const auto found = find_machine(*finder_, {card.names, card.addresses});
+    auto found = find_machine(*finder_, {card.names, card.addresses});
     if (!by_task_ || !found || !*found) return found;
     if (!card.task || static_cast<std::size_t>(*card.task) >= hosts_.size()) return std::nullopt;
     const auto task = static_cast<std::size_t>(*card.task);
