@@ -34,7 +34,7 @@ _dlrun() {
   done
 
   case $previous in
-    --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 none' -- "$current") && return 0 ;;
+    --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 engine none' -- "$current") && return 0 ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$current") && return 0 ;;
     --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
     --run-dir | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;

@@ -36,7 +36,8 @@ constexpr Seconds kFarewell{5};                           // how long the head m
 class Agent {
  public:
   Agent(Environment environment, int in, int out)
-      : environment_(std::move(environment)),
+      : born_with_(environment),
+        environment_(std::move(environment)),
         head_(loop_, UniqueFd(in), UniqueFd(out),
               {.message = [this](const Message& message) { on_message(message); },
                .closed = [this](const std::string&) { on_head_gone(); },
@@ -265,7 +266,7 @@ class Agent {
                                       },
                                   .log = [this](const std::string& line) { log(line); }}));
     mpi_ = TRY(make_mpi_service(
-        *slice_, scratch_->path().string(), loop_,
+        *slice_, born_with_, scratch_->path().string(), loop_,
         {.connected =
              [this](Rank rank) {
                if (RankState* state = ranks_.find(rank)) state->end.joined_mpi = true;
@@ -420,7 +421,7 @@ class Agent {
   }
 
   EventLoop loop_;
-  Environment environment_;
+  Environment born_with_, environment_;
   std::optional<plan::NodeSlice> slice_;
   std::optional<Scratch> scratch_;
   PortClaims ports_;

@@ -258,7 +258,7 @@ class Head {
     std::vector<std::string> lines = split(body, '\n');
     lines.pop_back();  // behind the last newline
     for (std::string& line : lines) {
-      parts_.status.output(*rank, stream, line);
+      parts_.status.output(parts_.shown.ranks[static_cast<std::size_t>(rank->rank.get())], stream, line);
       constexpr std::size_t kept = 12, longest = 400;
       if (last.size() == kept) last.pop_front();
       last.push_back(line.substr(0, longest));

@@ -48,6 +48,19 @@ std::vector<std::string> others_of(const plan::Plan& plan) {
   return out;
 }
 
+// launch.mpi: engine: the agents are to be ranks of an MPI's launcher.
+Result<std::unique_ptr<Launcher>> starter_of_mpi_ranks(const LaunchSettings& settings) {
+  if (settings.via == "slurm" || (settings.via == "auto" && settings.scheduler == "slurm"))
+    return make_slurm_launcher(settings);
+  if (settings.via == "mpiexec" || settings.via == "auto") return make_mpiexec_launcher(settings);
+  return fail(
+      Error{.kind = ErrorKind::usage,
+            .what = fmt::format("launch.mpi: engine needs a way that starts MPI ranks, and launch.via is {}",
+                                settings.via),
+            .where = {},
+            .hint = "--via slurm or --via mpiexec; or --mpi auto, which needs no such way"});
+}
+
 Result<std::unique_ptr<Launcher>> named(const LaunchSettings& settings) {
   std::vector<std::string> names{"auto"};
   for (const Way& way : kWays) {
@@ -63,6 +76,7 @@ Result<std::unique_ptr<Launcher>> named(const LaunchSettings& settings) {
 }  // namespace
 
 Result<std::unique_ptr<Launcher>> choose_launcher(const plan::Plan& plan, const LaunchSettings& settings) {
+  if (plan.mpi == plan::MpiProtocol::engine) return starter_of_mpi_ranks(settings);
   if (settings.via != "auto") return named(settings);
   const std::vector<std::string> others = others_of(plan);
   if (others.empty() && plan.nodes.size() == 1) return make_local_launcher(settings);

@@ -62,7 +62,10 @@ class EngineLauncher final : public Launcher {
     loop_ = &loop;
     callbacks_ = std::move(callbacks);
     for (const plan::NodePlan& node : plan.nodes) hosts_.push_back(node.host);
-    finder_.emplace(hosts_);
+    by_task_ = plan.mpi == plan::MpiProtocol::engine;
+    for (const HostName& host : hosts_)
+      if (std::find(distinct_.begin(), distinct_.end(), host) == distinct_.end()) distinct_.push_back(host);
+    finder_.emplace(by_task_ ? distinct_ : hosts_);
     arrived_.resize(hosts_.size());
     port_ = TRY(AgentPort::open(
         loop, token_, [this](const AgentCard& card, UniqueFd fd) { on_arrived(card, std::move(fd)); }));
@@ -184,8 +187,18 @@ class EngineLauncher final : public Launcher {
     callbacks_.note(line);
   }
 
+  // Agents that are ranks to their engine are told apart by their number: many have one host.
+  Result<std::optional<std::size_t>> node_of(const AgentCard& card) const {
+    auto found = find_machine(*finder_, {card.names, card.addresses});
+    if (!by_task_ || !found || !*found) return found;
+    if (!card.task || static_cast<std::size_t>(*card.task) >= hosts_.size()) return std::nullopt;
+    const auto task = static_cast<std::size_t>(*card.task);
+    // A rank that the engine put elsewhere than the plan says is none of it.
+    return hosts_[task] == distinct_[**found] ? std::optional(task) : std::nullopt;
+  }
+
   void on_arrived(const AgentCard& card, UniqueFd fd) {
-    const auto found = find_machine(*finder_, {card.names, card.addresses});
+    const auto found = node_of(card);
     if (!found || !*found)
       return callbacks_.note(fmt::format("an agent on {} called, which is none of the run's nodes",
                                          card.names.empty() ? std::string("?") : card.names.front()));
@@ -217,9 +230,10 @@ class EngineLauncher final : public Launcher {
   LaunchCallbacks callbacks_;
   Token token_ = Token::random();
   std::unique_ptr<AgentPort> port_;
-  std::vector<HostName> hosts_;
+  std::vector<HostName> hosts_, distinct_;
   std::optional<NodeFinder> finder_;
   std::vector<bool> arrived_;
+  bool by_task_ = false;
   std::string token_file_;
   std::deque<EngineCommand> waiting_;
   std::list<Running> running_;  // addresses stay

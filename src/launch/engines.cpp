@@ -1,5 +1,7 @@
 #include "src/launch/engines.hpp"
 
+#include "src/process/child.hpp"
+
 namespace dlrun::launch {
 
 std::vector<NodeIndex> all_nodes(const plan::Plan& plan) {
@@ -12,6 +14,12 @@ std::vector<std::string> all_hosts(const plan::Plan& plan) {
   std::vector<std::string> out;
   for (const plan::NodePlan& node : plan.nodes) out.push_back(node.host.get());
   return out;
+}
+
+MpiFlavour flavour_of(const plan::Plan& plan, const Environment& environment) {
+  if (plan.ranks.empty() || plan.ranks.front().argv.empty()) return MpiFlavour::unknown;
+  const auto program = find_program(plan.ranks.front().argv.front(), environment, plan.working_directory);
+  return program ? mpi_flavour(*program, environment).value_or(MpiFlavour::unknown) : MpiFlavour::unknown;
 }
 
 Argv with_agent(Argv words, const AgentCommand& agent) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "src/launch/engine.hpp"
+#include "src/process/mpi_flavour.hpp"
 
 namespace dlrun::launch {
 
@@ -31,6 +32,8 @@ Result<EngineCommand> flux_command(const plan::Plan& plan, const AgentCommand& a
                                    const std::vector<HostName>& brokers, const Environment& environment);
 
 // Helpers of theirs.
+// What the plan's program links; unknown where it is not here.
+MpiFlavour flavour_of(const plan::Plan& plan, const Environment& environment);
 std::vector<NodeIndex> all_nodes(const plan::Plan& plan);
 std::vector<std::string> all_hosts(const plan::Plan& plan);
 // `words` and then the agent's.

@@ -107,7 +107,7 @@ Error SshStream::failed_start(const StreamStart& start, bool reached, const std:
   } else if (end.code == 127 || end.code == 126) {
     error.what = end.code == 127 ? fmt::format("there is no {} there", program)
                                  : fmt::format("{} cannot be run there", program);
-    error.hint = "install dlrun at the same place on every node, or let --stage copy it there for the run";
+    error.hint = "install dlrun at the same place on every node, or on a file system that they share";
   } else {
     error.what = fmt::format("its agent was started and ended at once ({})", end.text());
     error.hint = "the dlrun there may be another version: dlrun --version";

@@ -29,7 +29,7 @@ TEST_CASE("Hydra starts one agent on each host, and lets them end one by one") {
       mpiexec_command(plan_of({"n1", "n7"}), kAgent, Mpiexec::hydra,
                       Environment::from_entries({"HYDRA_HOST_FILE=/x", "HYDRA_BOOTSTRAP=ssh"}));
   CHECK(text(command) ==
-        "-hosts n1,n7 -n 2 -ppn 1 -bind-to none -disable-auto-cleanup /bin/dlrun agent --token "
+        "-hosts n1:1,n7:1 -n 2 -bind-to none -disable-auto-cleanup /bin/dlrun agent --token "
         "/run/agent-token");
   CHECK_FALSE(command.environment.find("HYDRA_HOST_FILE"));
   CHECK(command.environment.find("HYDRA_BOOTSTRAP"));  // the site's way onto its nodes
@@ -38,7 +38,7 @@ TEST_CASE("Hydra starts one agent on each host, and lets them end one by one") {
 TEST_CASE("Open MPI's mpirun as well, with a slot a host so that it counts nothing") {
   const EngineCommand command = mpiexec_command(plan_of({"n1", "n7"}), kAgent, Mpiexec::open_mpi, {});
   CHECK(text(command) ==
-        "--host n1:1,n7:1 -np 2 --map-by ppr:1:node --bind-to none --mca orte_abort_on_non_zero_status 0 "
+        "--host n1:1,n7:1 -np 2 --map-by slot --bind-to none --mca orte_abort_on_non_zero_status 0 "
         "/bin/dlrun agent --token /run/agent-token");
   CHECK(command.nodes == std::vector{NodeIndex(0), NodeIndex(1)});
 }
