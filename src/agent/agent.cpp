@@ -20,9 +20,11 @@
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/plan/secrets.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/heartbeat.hpp"
 #include "src/process/message_stream.hpp"
+#include "src/process/oom_kills.hpp"
 #include "src/process/supervisor.hpp"
 
 namespace dlrun::agent {
@@ -64,7 +66,9 @@ class Agent {
     if (type == "slice") return take_slice(message);
     if (type == "exchanged") return take_exchanged(message);
     if (type == "go") return go();
-    if (type == "stop") return stop(field<std::string>(message.header, "urgency", type).value_or("polite"));
+    if (type == "stop")
+      return stop(field<std::string>(message.header, "urgency", type).value_or("polite"),
+                  field<bool>(message.header, "after_failure", type).value_or(false));
     if (type == "checkpoint")
       return ask_for_checkpoint(field<bool>(message.header, "stop", type).value_or(false));
     if (type == "look") return look_at_ranks();
@@ -102,10 +106,10 @@ class Agent {
     say_farewell();
   }
 
-  void stop(std::string_view urgency) {
+  void stop(std::string_view urgency, bool after_failure = false) {
     if (!supervisor_) return;
     const auto how = urgency == "now" ? Supervisor::Urgency::now : Supervisor::Urgency::polite;
-    apply(supervisor_->on(Supervisor::Stop{how}, ticks()));
+    apply(supervisor_->on(Supervisor::Stop{how, after_failure}, ticks()));
     if (waits_for_others_) nothing_to_run();
   }
 
@@ -197,7 +201,9 @@ class Agent {
     slice_ = TRY(plan::slice_from_json(TRY(parse_json(text, "slice"))));
     scratch_.emplace(TRY(Scratch::make(scratch_parent())));
     supervisor_.emplace(static_cast<int>(slice_->plan.ranks.size()),
-                        Supervisor::Policy{.grace = slice_->plan.limits.grace});
+                        Supervisor::Policy{.grace = slice_->plan.limits.grace,
+                                           .grace_after_failure = slice_->plan.limits.grace_after_failure});
+    environment_ = plan::handed_on(environment_, slice_->plan.environment_rules);
     scrub_launcher_variables(environment_);
     // A request of an attempt before this one has been answered.
     ::unlink(plan::checkpoint_request_path(slice_->plan).c_str());
@@ -243,6 +249,7 @@ class Agent {
   }
 
   Result<void> start_ranks() {
+    oom_kills_before_ = oom_kills();
     TRY(ranks_.start({&*slice_, environment_, control_path(), mpi_.get(), &ports_},
                      [this](const RankState& rank, const std::vector<int>& processors) {
                        send({{"type", "started"},
@@ -327,6 +334,7 @@ class Agent {
           {"code", status.exit_code},
           {"signal", status.signal},
           {"text", status.text()}});
+    rank.end.out_of_memory = oom_kills() > oom_kills_before_;
     rank.end.mpi = mpi_ != nullptr && slice_->world_size() > 1;
     if (auto failure = judge(rank.end, status))
       rank_failed(rank, failure->code, failure->reason, Supervisor::Urgency::polite);
@@ -428,6 +436,7 @@ class Agent {
   Ranks ranks_{loop_,
                {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
                 .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
+  std::uint64_t oom_kills_before_ = 0;    // the ranks' start
   std::map<int, std::size_t> queued_of_;  // by rank: bytes since the queue to the head was empty
   std::optional<Supervisor> supervisor_;
   std::optional<Heartbeat> heartbeat_;

@@ -4,8 +4,8 @@
 // sessions of their own.
 //
 // From the head:
-//   environment | claim {ports} | slice {heartbeat} | exchanged {key, sizes} | stop {urgency} | checkpoint
-//   {stop} | look | alive | bye
+//   environment | claim {ports} | slice {heartbeat} | exchanged {key, sizes} | stop {urgency, after_failure}
+//   | checkpoint {stop} | look | alive | bye
 // To the head:
 //   ready | claimed {taken} | prelude {seconds} | started {rank, pid, cpus} | output {rank, stream} | report
 //   {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive | log {text} |

@@ -1,5 +1,7 @@
 #include "src/agent/rank_end.hpp"
 
+#include <csignal>
+
 #include "src/base/exit_code.hpp"
 
 namespace dlrun::agent {
@@ -8,6 +10,12 @@ std::optional<Failure> judge(const RankEnd& end, const ExitStatus& status) {
   // 75 is a program's way to say that it stopped in order, with a checkpoint: the others are about to say the
   // same.
   const bool in_order = status.success() || status.code() == to_int(ExitCode::again);
+  if (!in_order && status.signal == SIGKILL && end.out_of_memory)
+    return Failure{
+        .member = 0,
+        .code = status.code(),
+        .reason =
+            status.text() + ": the node ran out of memory, and the kernel killed a process to get some back"};
   if (!in_order) return Failure{.member = 0, .code = status.code(), .reason = status.text()};
   if (!end.mpi) return std::nullopt;
   if (!end.joined_mpi)

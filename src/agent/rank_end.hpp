@@ -10,9 +10,10 @@
 namespace dlrun::agent {
 
 struct RankEnd {
-  bool mpi = false;         // its job promised it an MPI world of more than one rank
-  bool joined_mpi = false;  // its MPI library spoke to our service
-  bool left_mpi = false;    // and finalized
+  bool mpi = false;            // its job promised it an MPI world of more than one rank
+  bool joined_mpi = false;     // its MPI library spoke to our service
+  bool left_mpi = false;       // and finalized
+  bool out_of_memory = false;  // the kernel killed a process of this node for want of memory meanwhile
 };
 
 // The failure in it, or nothing. `member` is left 0.

@@ -6,6 +6,7 @@
 #include "src/job/checks.hpp"
 #include "src/job/run_directory.hpp"
 #include "src/plan/placement.hpp"
+#include "src/plan/secrets.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -46,6 +47,11 @@ std::vector<plan::Explained> derived(const job::Prepared& job) {
 
 Result<void> print_explained(const job::Prepared& job, const Context& context) {
   auto lines = plan::explain(job.tree);
+  constexpr std::string_view variables = "environment.set.";
+  for (plan::Explained& line : lines)
+    if (line.path.starts_with(variables) &&
+        plan::is_secret(line.path.substr(variables.size()), job.spec.environment.rules.secrets))
+      line.value = plan::kHidden;
   for (plan::Explained& line : derived(job)) {
     std::erase_if(lines, [&](const plan::Explained& other) { return other.path == line.path; });
     lines.push_back(std::move(line));
@@ -87,7 +93,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
   if (options.explain)
     TRY(print_explained(job, context));
   else if (context.common.json)
-    TRY(context.console.data(to_pretty_text(plan::to_json(job.plan))));
+    TRY(context.console.data(to_pretty_text(plan::to_json(plan::without_secrets(job.plan)))));
   else
     print_plan(job, context.console);
   return 0;

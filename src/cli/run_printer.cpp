@@ -91,6 +91,10 @@ void RunPrinter::progress(const Json& report) {
   console_.status_line(progress_line(report, clock_.ticks() - began_, console_.width()));
 }
 
+void RunPrinter::problem(const std::string& text) {
+  console_.err(console_.tinted_err("dlrun: error: ", Tint::red) + text);
+}
+
 void RunPrinter::note(const std::string& text) {
   console_.say("dlrun: " + text);
 }

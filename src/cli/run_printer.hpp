@@ -23,6 +23,7 @@ class RunPrinter final : public job::RunStatus {
   std::optional<Ticks> lines_due() const override { return folder_.due(); }
   void flush_lines(std::optional<Ticks> until) override;
   void progress(const Json& report) override;
+  void problem(const std::string& text) override;
   void note(const std::string& text) override;
   void while_waiting(std::function<void()> work) override { console_.while_waiting(std::move(work)); }
   void stopping() override { console_.stop_waiting_for_readers(); }

@@ -16,6 +16,7 @@
 #include "src/job/port_rounds.hpp"
 #include "src/job/verdict.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/plan/secrets.hpp"
 #include "src/process/child.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/heartbeat.hpp"
@@ -162,8 +163,9 @@ class Head {
     for (Agent& agent : agents_) {
       // NULs between the entries: values may have any other byte.
       if (!parts_.launcher->shares_environment())
-        agent.stream->send(
-            {{{"type", "environment"}}, join(parts_.environment.entries(), std::string(1, '\0'))});
+        agent.stream->send({{{"type", "environment"}},
+                            join(plan::handed_on(parts_.environment, plan_.environment_rules).entries(),
+                                 std::string(1, '\0'))});
       agent.stream->send({{{"type", "slice"}, {"heartbeat", !parts_.launcher->shares_machine()}},
                           to_text(plan::to_json(slicer.slice_of(agent.node)))});
     }
@@ -537,7 +539,9 @@ class Head {
 
   void stop_agents(std::string_view urgency) {
     for (Agent& agent : agents_)
-      if (!agent.gone && !agent.done) agent.stream->send({{{"type", "stop"}, {"urgency", urgency}}});
+      if (!agent.gone && !agent.done)
+        agent.stream->send(
+            {{{"type", "stop"}, {"urgency", urgency}, {"after_failure", outcome_.culprit.has_value()}}});
     if (urgency == "now") loop_.after(kAgentMargin, [this] { abandon_agents(); });
   }
 

@@ -7,6 +7,7 @@
 
 #include "src/base/file.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/plan/secrets.hpp"
 #include "src/render/node_script.hpp"
 
 namespace dlrun::job {
@@ -73,7 +74,8 @@ Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& data, co
 
 Result<void> write_plan(const Prepared& job, const fs::path& data) {
   const fs::path directory = job.plan.run_directory;
-  TRY(replace_file(directory / "plan.json", to_pretty_text(plan::to_json(job.plan)), Durability::none));
+  TRY(replace_file(directory / "plan.json", to_pretty_text(plan::to_json(plan::without_secrets(job.plan))),
+                   Durability::none));
   TRY(write_node_scripts(job.plan, data, directory / "nodes"));
   for (const auto& [name, content] : job.plan.files) {
     const fs::path file = directory / name;

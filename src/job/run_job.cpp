@@ -126,11 +126,11 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
                               provenance(job, request.environment));
   const auto written = replace_file(job.plan.run_directory + "/record.json", to_pretty_text(report.record),
                                     Durability::synced);
+  if (!written) status.problem("there is no record of this run: " + written.error().text());
   if (!ran.last) return fail(ran.last.error());
   if (report.outcome.unreachable) return fail(*report.outcome.unreachable);
   // A verdict is worth more than the news that it could not be written down.
   if (!written && report.outcome.exit_code == 0) return fail(written.error());
-  if (!written) status.note(written.error().text());
   status.finished(job.plan, report.outcome);
   return report;
 }

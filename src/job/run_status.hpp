@@ -29,6 +29,7 @@ class RunStatus {
   virtual void flush_lines(std::optional<Ticks>) {}
   virtual void progress(
       const Json& report) = 0;  // rank 0's {"step": .., "steps": .., "epoch": .., "loss": ..}
+  virtual void problem(const std::string& text) = 0;  // said whatever the user wants to hear
   virtual void note(const std::string& text) = 0;
   // Called every now and then while a slow reader holds up one of these calls: the run must go on meanwhile.
   virtual void while_waiting(std::function<void()> work) = 0;

@@ -143,12 +143,27 @@ Result<std::optional<Container>> read_container(Fields& parent) {
   return std::optional<Container>(std::move(out));
 }
 
+// Of variables' names, as in [A-Z]*_TOKEN.
+Result<std::vector<std::string>> read_patterns(Fields& fields, std::string_view key) {
+  std::vector<std::string> out = TRY(fields.text_list(key));
+  for (const std::string& pattern : out)
+    if (pattern.empty() || pattern.find_first_of("= \t\n") != std::string::npos)
+      return yaml::error_at(
+          *fields.find(key),
+          fmt::format("{}: '{}' is no pattern of a variable's name", fields.path(key), pattern),
+          "write names, with * and ? as in a shell");
+  return out;
+}
+
 Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::path& base) {
   JobEnvironment out;
   out.modules = TRY(fields.text_list("modules"));
   out.activate = TRY(read_activate(fields, base));
   out.setup = TRY(fields.text_list("setup"));
   out.set = TRY(read_variables(TRY(section(fields, "set"))));
+  out.rules.allow = TRY(read_patterns(fields, "allow"));
+  out.rules.deny = TRY(read_patterns(fields, "deny"));
+  out.rules.secrets = TRY(read_patterns(fields, "secrets"));
   out.container = TRY(read_container(fields));
   TRY(fields.finish());
   for (const std::string& module : out.modules)

@@ -50,6 +50,7 @@ struct JobEnvironment {
   std::string activate;            // "conda:NAME", "venv:PATH"
   std::vector<std::string> setup;  // shell lines
   EnvironmentChanges set;
+  EnvironmentRules rules = {};
   std::optional<Container> container;
 };
 

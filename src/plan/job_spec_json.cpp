@@ -1,6 +1,7 @@
 // A JobSpec as JSON, under the job file's own keys: for people, records and comparison. Durations are
 // seconds.
 #include "src/plan/job_spec.hpp"
+#include "src/plan/secrets.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -40,11 +41,13 @@ Json to_json(const JobEnvironment& environment) {
     container = {{"image", environment.container->image},
                  {"engine", environment.container->engine},
                  {"mounts", environment.container->mounts}};
-  return {{"modules", environment.modules},
-          {"activate", environment.activate},
-          {"setup", environment.setup},
-          {"set", environment.set},
-          {"container", std::move(container)}};
+  EnvironmentChanges set = environment.set;
+  for (auto& [name, value] : set)
+    if (is_secret(name, environment.rules.secrets)) value = kHidden;
+  return {{"modules", environment.modules},       {"activate", environment.activate},
+          {"setup", environment.setup},           {"set", std::move(set)},
+          {"allow", environment.rules.allow},     {"deny", environment.rules.deny},
+          {"secrets", environment.rules.secrets}, {"container", std::move(container)}};
 }
 
 Json to_json(const SshSpec& ssh) {

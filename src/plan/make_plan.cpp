@@ -9,6 +9,7 @@
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
+#include "src/plan/secrets.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -124,7 +125,10 @@ Result<void> check_texts(const PlanInput& input) {
   for (std::size_t i = 0; i < input.spec.command.size(); ++i)
     TRY(check_text(input.spec.command[i], fmt::format("word {} of the command", i + 1)));
   for (const auto& [name, value] : input.spec.environment.set)
-    TRY(check_text(value, "environment.set." + name));
+    if (auto checked = check_text(value, "environment.set." + name); !checked) {
+      if (!is_secret(name, input.spec.environment.rules.secrets)) return checked;
+      return fail(ErrorKind::input, "environment.set.{} is no UTF-8 text without NULs", name);
+    }
   for (const std::string& line : input.spec.environment.setup) TRY(check_text(line, "environment.setup"));
   TRY(check_text(input.spec.environment.activate, "environment.activate"));
   TRY(check_text(input.run_directory, "the run directory"));
@@ -207,6 +211,14 @@ std::optional<int> free_rendezvous_port(const Plan& plan, const PlanInput& input
   return port;
 }
 
+// Ranks of our own trainer wait in a collective for the one that failed, and look at no signal there; all
+// that can still end well is a checkpoint that is being written. The user's own word stands.
+Seconds grace_after_failure(const PlanInput& input) {
+  const Seconds grace = input.spec.launch.grace;
+  const bool own_trainer = !input.adapter.command.empty();
+  return own_trainer && place_of(input.spec, "launch.grace").empty() ? std::min(grace, Seconds(2)) : grace;
+}
+
 }  // namespace
 
 std::string mpi_wish(const JobSpec& spec, const Adapter& adapter) {
@@ -229,8 +241,10 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.working_directory =
       input.working_directory.empty() ? input.spec.base_directory.string() : input.working_directory;
   plan.prelude = prelude_of(input.spec.environment);
+  plan.environment_rules = input.spec.environment.rules;
   plan.limits = {.start_timeout = input.spec.launch.start_timeout,
                  .grace = input.spec.launch.grace,
+                 .grace_after_failure = grace_after_failure(input),
                  .lost_after = input.spec.launch.lost_after,
                  .no_output = input.spec.launch.no_output,
                  .no_progress = input.spec.launch.no_progress,

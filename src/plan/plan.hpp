@@ -62,10 +62,16 @@ struct Prelude {
   bool empty() const { return modules.empty() && activate.empty() && setup.empty() && needs.empty(); }
 };
 
+// Patterns of variables' names: which of dlrun's own environment the ranks get, and which are secrets.
+struct EnvironmentRules {
+  std::vector<std::string> allow = {}, deny = {}, secrets = {};
+};
+
 struct Limits {
   Seconds start_timeout{120};
-  Seconds grace{10};       // between TERM and KILL
-  Seconds lost_after{15};  // a node that is not heard for so long is lost
+  Seconds grace{10};                // between TERM and KILL
+  Seconds grace_after_failure{10};  // the same where a rank has failed and the others can only go
+  Seconds lost_after{15};           // a node that is not heard for so long is lost
   // The job is hung after so long: 0 is never.
   Seconds no_output{0}, no_progress{0}, finalize{30};
 };
@@ -81,6 +87,7 @@ struct Plan {
   std::string run_directory;
   Prelude prelude;
   EnvironmentChanges environment;  // common to all ranks
+  EnvironmentRules environment_rules = {};
   Limits limits;
   std::map<std::string, std::string>
       files;                    // name under the run directory -> content (a host file, the train section)

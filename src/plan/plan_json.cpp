@@ -182,9 +182,14 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.run_directory = TRY(field<std::string>(json, "run_directory", where));
   out.prelude = TRY(prelude_from_json(TRY(field<Json>(json, "prelude", where)), where));
   out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
+  const Json rules = TRY(field<Json>(json, "environment_rules", where));
+  out.environment_rules.allow = TRY(field<std::vector<std::string>>(rules, "allow", where));
+  out.environment_rules.deny = TRY(field<std::vector<std::string>>(rules, "deny", where));
+  out.environment_rules.secrets = TRY(field<std::vector<std::string>>(rules, "secrets", where));
   const Json limits = TRY(field<Json>(json, "limits", where));
   out.limits.start_timeout = TRY(seconds(limits, "start_timeout", where));
   out.limits.grace = TRY(seconds(limits, "grace", where));
+  out.limits.grace_after_failure = TRY(seconds(limits, "grace_after_failure", where));
   out.limits.lost_after = TRY(seconds(limits, "lost_after", where));
   out.limits.no_output = TRY(seconds(limits, "no_output", where));
   out.limits.no_progress = TRY(seconds(limits, "no_progress", where));
@@ -233,9 +238,14 @@ Json to_json(const Plan& plan) {
             {"setup", plan.prelude.setup},
             {"needs", plan.prelude.needs}}},
           {"environment", plan.environment},
+          {"environment_rules",
+           {{"allow", plan.environment_rules.allow},
+            {"deny", plan.environment_rules.deny},
+            {"secrets", plan.environment_rules.secrets}}},
           {"limits",
            {{"start_timeout", plan.limits.start_timeout.count()},
             {"grace", plan.limits.grace.count()},
+            {"grace_after_failure", plan.limits.grace_after_failure.count()},
             {"lost_after", plan.limits.lost_after.count()},
             {"no_output", plan.limits.no_output.count()},
             {"no_progress", plan.limits.no_progress.count()},

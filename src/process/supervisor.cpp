@@ -19,7 +19,7 @@ Supervisor::Supervisor(int members, Policy policy) : policy_(policy) {
 
 std::vector<Supervisor::Action> Supervisor::terminate(Ticks now) {
   state_ = State::terminating;
-  deadline_ = later(now, policy_.grace);
+  deadline_ = later(now, failed_ ? policy_.grace_after_failure.value_or(policy_.grace) : policy_.grace);
   return {Signal{SIGTERM}, WakeAt{deadline_}};
 }
 
@@ -40,6 +40,7 @@ std::vector<Supervisor::Action> Supervisor::on(const Event& event, Ticks now) {
   return std::visit(Overloaded{
                         [&](const Failed& failed) -> std::vector<Action> {
                           if (!first_failure_) first_failure_ = failed.failure;
+                          failed_ = true;
                           const bool early = state_ == State::running || state_ == State::settling;
                           if (early && failed.urgency == Urgency::now) return terminate(now);
                           if (state_ != State::running) return {};
@@ -56,6 +57,7 @@ std::vector<Supervisor::Action> Supervisor::on(const Event& event, Ticks now) {
                         [&](const Stop& stop) -> std::vector<Action> {
                           const bool again = stop_asked_;
                           stop_asked_ = true;
+                          failed_ = failed_ || stop.after_failure;
                           if (state_ == State::killing) return {};
                           if (stop.urgency == Urgency::now || again) return kill();
                           return state_ == State::terminating ? std::vector<Action>{} : terminate(now);

@@ -27,6 +27,7 @@ class Supervisor {
   struct Policy {
     Seconds settle{0.3};
     Seconds grace{10};
+    std::optional<Seconds> grace_after_failure = {};  // the same where nothing is said
   };
   enum class Urgency { polite, now };
 
@@ -40,6 +41,7 @@ class Supervisor {
   };
   struct Stop {
     Urgency urgency;
+    bool after_failure = false;  // of a member that another supervisor watches
   };
   struct Tick {};
   using Event = std::variant<Failed, Gone, Stop, Tick>;
@@ -72,7 +74,7 @@ class Supervisor {
   Ticks deadline_{};
   std::set<int> left_;
   std::optional<Failure> first_failure_;
-  bool stop_asked_ = false;
+  bool stop_asked_ = false, failed_ = false;
 };
 
 }  // namespace dlrun

@@ -5,6 +5,7 @@
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/secrets.hpp"
 
 namespace dlrun::render {
 namespace {
@@ -52,6 +53,15 @@ Json exports(const EnvironmentChanges& changes) {
   Json out = Json::array();
   for (const auto& [name, value] : changes)
     if (is_shell_identifier(name)) out.push_back({{"name", name}, {"value", value}});
+  return out;
+}
+
+// A script is a file: secrets are not written there, but taken from whoever runs it by hand.
+EnvironmentChanges take_secrets(EnvironmentChanges& changes, const plan::EnvironmentRules& rules) {
+  EnvironmentChanges out;
+  std::erase_if(changes, [&](const auto& entry) {
+    return plan::is_secret(entry.first, rules.secrets) && out.insert(entry).second;
+  });
   return out;
 }
 
@@ -142,7 +152,7 @@ Json checks_context(const Plan& plan, NodeIndex node) {
 Json example() {
   Plan plan;
   plan.prelude = {.modules = {"m"}, .activate = "a", .setup = {"s"}, .needs = {{"n"}}};
-  plan.environment = {{"A", "a"}};
+  plan.environment = {{"A", "a"}, {"A_TOKEN", "a"}};
   plan.mpi = MpiProtocol::pmix;
   plan.checks = {{"c"}};
   plan.files = {{"f", "f"}};
@@ -180,6 +190,8 @@ Json node_script_context(const Plan& plan, NodeIndex node, const RanksByNode& by
   if (!plan.prelude.activate.empty())
     activate = {{"line", plan.prelude.activate}, {"what", "environment.activate: " + plan.prelude.activate}};
   Json mpi = mpi_context(plan, ranks);
+  EnvironmentChanges open = plan.environment;
+  const EnvironmentChanges secrets = take_secrets(open, plan.environment_rules);
   return {{"name", one_line(plan.name)},
           {"job_id", one_line(plan.job_id)},
           {"number", node.get() + 1},
@@ -191,7 +203,8 @@ Json node_script_context(const Plan& plan, NodeIndex node, const RanksByNode& by
           {"activate", std::move(activate)},
           {"setup", setup_context(plan)},
           {"needs", needs_context(plan)},
-          {"exports", exports(plan.environment)},
+          {"exports", exports(open)},
+          {"secrets", exports(secrets)},
           {"has_shares", has_shares},
           {"has_services", !services.empty()},
           {"services_end_here", !services.empty() && plan.nodes.size() == 1},

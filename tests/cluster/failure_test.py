@@ -26,10 +26,11 @@ class Failure(support.Case):
         if self.slurm:
             self.cluster.wait_idle()
 
-    def job(self, extra=""):
+    def job(self, extra="", limit="0s"):
         """dlrun in a Slurm job with two ranks on each of four nodes, once all of them run."""
         process = self.start(*self.way, DLRUN, "--allocation", "a.json", "--run-dir", "run", "--tasks-per-node", "2",
-                             "--set", "launch.lost-after=2s", "--set", "launch.grace=2s", "--framework", "plain", "--",
+                             "--set", "launch.lost-after=2s", "--set", "launch.grace=2s", "--no-output-limit", limit,
+                             "--framework", "plain", "--",
                              "bash", "-c", RANKS.format(extra=extra))
         self.lines = []
         while sum("running" in line for line in self.lines) < 8:
@@ -63,6 +64,27 @@ class Failure(support.Case):
         code, err = self.end_of(process)
         self.assertEqual(code, 137)
         self.assertRegex(err, r"on n2: killed by SIGKILL")
+
+    def test_a_rank_that_crashes(self):
+        code, err = self.end_of(self.job('[ $DLRUN_RANK = 3 ] && { ulimit -c 0; sleep 1; kill -SEGV $$; };'))
+        self.assertEqual(code, 139)
+        self.assertIn("worker 3 (rank 3) on n2: killed by SIGSEGV (11)", err)
+
+    def test_a_rank_without_memory(self):
+        # What a program does whose memory is refused; the kernel's own killer cannot be called here.
+        program = "import os, resource, time; time.sleep(1); resource.setrlimit(resource.RLIMIT_AS, (10**8, 10**8)); b'x' * 10**9"
+        code, err = self.end_of(self.job(f'[ $DLRUN_RANK = 6 ] && exec python3 -c "{program}";'))
+        self.assertEqual(code, 1)
+        self.assertIn("worker 6 (rank 6) on n4: exit code 1", err)
+        self.assertIn("MemoryError", err)
+
+    def test_a_stopped_rank_is_a_hang_of_that_rank(self):
+        process = self.job(limit="3s")
+        ranks = [pid for pid, (uid, words) in self.cluster.processes("n3").items() if words.startswith("bash -c setsid")]
+        os.kill(ranks[1], signal.SIGSTOP)
+        code, err = self.end_of(process)
+        self.assertEqual(code, 71)
+        self.assertRegex(err, r"worker [45] \(rank [45]\) on n3: hung: .* is stopped, as by SIGSTOP")
 
     def test_an_agent_that_is_killed(self):
         process = self.job()

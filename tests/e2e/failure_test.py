@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How failures end: the right exit code, the culprit named, its last lines shown, nothing left running."""
 import os
+import shutil
 import subprocess
 
 import support
@@ -97,6 +98,13 @@ class Failure(support.Case):
                                       "for i in {1..100000}; do echo filling the disk with words $i; done")
             self.assertEqual(code, 74)
             self.assertIn("No space left on device", err)
+            self.assertIn("there is no record of this run: ", err)
+            # And where the ranks themselves end well.
+            shutil.rmtree(os.path.join(disk, "run"))
+            code, _, err = self.dlrun("--framework", "plain", "--run-dir", "small/other", "--", "bash", "-c",
+                                      "head -c 1M /dev/zero >small/fill; true")
+            self.assertEqual(code, 74, err)
+            self.assertIn("there is no record of this run: ", err)
         finally:
             subprocess.run(["umount", disk], check=True)
 

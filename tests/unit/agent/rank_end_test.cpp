@@ -12,6 +12,16 @@ TEST_CASE("without MPI an exit code says it all") {
   CHECK(judge(RankEnd{}, ExitStatus{.signal = 9})->code == 137);
 }
 
+TEST_CASE(
+    "a rank that is killed while the node is out of memory is told from one that is killed by somebody") {
+  const RankEnd starved{.out_of_memory = true};
+  CHECK(
+      judge(starved, ExitStatus{.signal = 9})->reason ==
+      "killed by SIGKILL (9): the node ran out of memory, and the kernel killed a process to get some back");
+  CHECK(judge(starved, ExitStatus{.signal = 9})->code == 137);
+  CHECK(judge(starved, ExitStatus{.signal = 15})->reason == "killed by SIGTERM (15)");
+}
+
 TEST_CASE("75 is an orderly stop with a checkpoint, not a failure") {
   CHECK_FALSE(judge(RankEnd{}, ExitStatus{.exit_code = 75}).has_value());
 }

@@ -1,0 +1,53 @@
+#include "src/plan/secrets.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fnmatch.h>
+
+namespace dlrun::plan {
+namespace {
+
+constexpr std::array<const char*, 10> kSecrets{"*TOKEN*",      "*SECRET*",     "*PASSWORD*", "*PASSWD*",
+                                               "*PASSPHRASE*", "*CREDENTIAL*", "*APIKEY*",   "*API_KEY*",
+                                               "*_KEY",        "*_PAT"};
+// Without these no shell and no program starts properly.
+constexpr std::array<const char*, 9> kNeeded{"PATH", "HOME",   "USER", "LOGNAME",        "SHELL",
+                                             "LANG", "TMPDIR", "TERM", "LD_LIBRARY_PATH"};
+
+bool matches(const std::string& name, const char* pattern) {
+  return ::fnmatch(pattern, name.c_str(), FNM_CASEFOLD) == 0;
+}
+
+bool matches_any(const std::string& name, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return matches(name, pattern.c_str()); });
+}
+
+}  // namespace
+
+bool is_secret(const std::string& name, const std::vector<std::string>& further) {
+  return matches_any(name, further) ||
+         std::any_of(kSecrets.begin(), kSecrets.end(),
+                     [&](const char* pattern) { return matches(name, pattern); });
+}
+
+Plan without_secrets(Plan plan) {
+  // What differs from rank to rank is the adapter's, and no secret.
+  for (auto& [name, value] : plan.environment)
+    if (is_secret(name, plan.environment_rules.secrets)) value = kHidden;
+  return plan;
+}
+
+Environment handed_on(const Environment& environment, const EnvironmentRules& rules) {
+  if (rules.allow.empty() && rules.deny.empty()) return environment;
+  Environment out;
+  for (const auto& [name, value] : environment.all()) {
+    const bool needed = std::any_of(kNeeded.begin(), kNeeded.end(), [&](const char* n) { return name == n; });
+    const bool allowed = rules.allow.empty() || needed || matches_any(name, rules.allow);
+    if (allowed && !matches_any(name, rules.deny)) out.set(name, value);
+  }
+  return out;
+}
+
+}  // namespace dlrun::plan

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""What must not be seen is not: secrets of the job in files and messages, the agents' token anywhere, and what the user does
+not want handed on."""
+import glob
+import json
+import os
+import subprocess
+
+import support
+
+VALUE = "hunter2-and-a-half"
+JOB = f"""framework: plain
+command: [bash, -c, 'test "$MY_TOKEN" = {VALUE[:7]}"{VALUE[7:]}" && test "$LICENSE" = {VALUE[:7]}"{VALUE[7:]}" && echo got them']
+environment:
+  set: {{MY_TOKEN: {VALUE}, LICENSE: {VALUE}, OPEN: all-may-see}}
+  secrets: [LICEN*]
+"""
+
+
+class Secrets(support.Case):
+    def test_ranks_get_secrets_and_no_file_or_message_has_them(self):
+        self.write("job.yaml", JOB)
+        code, out, err = self.dlrun("--run-dir", "run", "--verbose", "--json", "job.yaml")
+        self.assertEqual(code, 0, err)
+        self.assertIn("got them", err)
+        self.assertNotIn(VALUE, out + err)
+        files = [path for path in glob.glob(f"{self.folder}/run/**", recursive=True) if os.path.isfile(path)]
+        self.assertGreater(len(files), 5)
+        for path in files:
+            with open(path, errors="replace") as file:
+                self.assertNotIn(VALUE, file.read(), path)
+        self.assertIn("all-may-see", self.read("run/plan.json"))
+
+    def test_plans_do_not_show_them(self):
+        self.write("job.yaml", JOB)
+        for flags in (["--json"], ["--explain"], ["--explain", "--json"], []):
+            code, out, err = self.dlrun("plan", *flags, "job.yaml", "--set", f"environment.set.OTHER_API_KEY={VALUE}")
+            self.assertEqual(code, 0, err)
+            self.assertNotIn(VALUE, out + err)
+        self.assertIn("(secret, not shown)", self.dlrun("plan", "--explain", "job.yaml")[1])
+
+    def test_an_error_about_one_does_not_show_it(self):
+        with open(os.path.join(self.folder, "job.yaml"), "wb") as file:
+            file.write(JOB.replace("all-may-see", "x").encode().replace(VALUE.encode(), b'"' + VALUE.encode() + b'\\0"', 1)
+                       .replace(b"{MY_TOKEN: " + VALUE.encode(), b'{MY_TOKEN: "' + VALUE.encode() + b'\\0"'))
+        code, out, err = self.dlrun("plan", "job.yaml")
+        self.assertNotEqual(code, 0)
+        self.assertNotIn(VALUE, out + err)
+
+    def test_a_script_by_hand_takes_them_from_its_caller(self):
+        self.write("job.yaml", JOB)
+        self.dlrun("--run-dir", "run", "job.yaml")
+        script = glob.glob(f"{self.folder}/run/nodes/*.sh")[0]
+        done = subprocess.run(["bash", script], capture_output=True, text=True, env=self.environment, cwd=self.folder, check=False)
+        self.assertEqual(done.returncode, 64)
+        self.assertRegex(done.stderr, r"dlrun: \S+: LICENSE is secret, so its value is not written here: export it first")
+        done = subprocess.run(["bash", script], capture_output=True, text=True, cwd=self.folder, check=False,
+                              env={**self.environment, "LICENSE": VALUE, "MY_TOKEN": VALUE})
+        self.assertEqual((done.returncode, done.stdout), (0, "got them\n"), done.stderr)
+
+    def shown(self, *flags):
+        self.environment.update({"APP_MODE": "fast", "APP_DEBUG": "no", "SITE_THING": "x"})
+        self.runs = getattr(self, "runs", 0) + 1
+        code, out, err = self.dlrun("--framework", "plain", "--run-dir", f"run{self.runs}", *flags, "--", "env")
+        self.assertEqual(code, 0, err)
+        return {line.partition("] ")[2].partition("=")[0] for line in out.splitlines()}
+
+    def test_what_is_denied_or_not_allowed_is_not_handed_on(self):
+        self.assertLessEqual({"APP_MODE", "APP_DEBUG", "SITE_THING"}, self.shown())
+        shown = self.shown("--set", "environment.deny=[APP_D*]")
+        self.assertIn("APP_MODE", shown)
+        self.assertNotIn("APP_DEBUG", shown)
+        shown = self.shown("--set", f"environment.allow=[APP_*, {support.MARK}]", "--set", "environment.deny=[APP_D*]")
+        self.assertLessEqual({"APP_MODE", "PATH", "DLRUN_RANK"}, shown)
+        self.assertTrue(shown.isdisjoint({"APP_DEBUG", "SITE_THING"}))
+
+    def test_any_words_arrive_as_they_are(self):
+        words = ["'", '"', "$(touch /tmp/dlrun-pwned)", "`id`", "a\nb\n", "\\", "ä€😀", "-x", "{{x}}", "${HOME}", ";&|<>*?[", "\t", "", "x" * 100000]
+        self.write("show.py", "import json, sys; print(json.dumps([w if len(w) < 1000 else len(w) for w in sys.argv[1:]]))")
+        code, out, err = self.dlrun("--framework", "plain", "--run-dir", "run", "--", "python3", "show.py", *words)
+        self.assertEqual(code, 0, err[:500])
+        self.assertEqual(json.loads(out.partition("] ")[2]), words[:-1] + [100000])
+        self.assertFalse(os.path.exists("/tmp/dlrun-pwned"))
+        # And through the script by hand.
+        script = glob.glob(f"{self.folder}/run/nodes/*.sh")[0]
+        done = subprocess.run(["bash", script], capture_output=True, text=True, env=self.environment, cwd=self.folder, check=False)
+        self.assertEqual(json.loads(done.stdout), words[:-1] + [100000])
+
+
+if __name__ == "__main__":
+    support.main()
