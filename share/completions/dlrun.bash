@@ -9,6 +9,7 @@ _dlrun_flags() {
     allocation) echo "--allocation --scheduler --hostfile --private-hostfile --hosts $common" ;;
     hosts) echo "--separator --unique $common" ;;
     frameworks) echo "--framework-dir $common" ;;
+    submit) echo '--dry-run' "$(_dlrun_flags run)" ;;
     plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
     run)
       echo '--framework --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --mpi --via --retries --no-bind --set --run-dir' \
@@ -29,7 +30,7 @@ _dlrun() {
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case $word in
       --) return 0 ;; # the program's own words
-      run | plan | allocation | hosts | frameworks) command=$word && break ;;
+      run | plan | submit | allocation | hosts | frameworks) command=$word && break ;;
     esac
   done
 
@@ -51,7 +52,7 @@ _dlrun() {
       compgen -d -- "$current" || true # nothing to offer is no failure
       compgen -f -X '!*.yaml' -- "$current" || true
       compgen -f -X '!*.yml' -- "$current" || true
-      if ((COMP_CWORD == 1)); then compgen -W 'run plan allocation hosts frameworks' -- "$current" || true; fi
+      if ((COMP_CWORD == 1)); then compgen -W 'run plan submit allocation hosts frameworks' -- "$current" || true; fi
     )
   fi
 }

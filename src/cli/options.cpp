@@ -35,8 +35,14 @@ Examples:
   sort -u machines | dlrun hosts compress -                a short list of the same names, in the same order
   dlrun hosts count 'n[1-4096]'                            how many names a list has)";
 
-const std::vector<std::string> kCommands{"run",        "plan",  "allocation", "hosts",
-                                         "frameworks", "agent", "slurm-end"};
+constexpr const char* kSubmitExamples = R"(Examples:
+  dlrun submit train.yaml                           hand the job to the scheduler; its id is printed
+  dlrun submit --dry-run train.yaml                 show the script and the command, and submit nothing
+  dlrun submit --nodes 4 --set resources.walltime=8h train.yaml    with other resources than the file says
+  dlrun submit --scheduler pbs --dry-run train.yaml    for a scheduler that is not here)";
+
+const std::vector<std::string> kCommands{"run",        "plan",       "submit", "allocation", "hosts",
+                                         "frameworks", "agent",      "slurm-end"};
 
 void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--color", common.color, "auto, always or never (NO_COLOR is respected)")
@@ -210,6 +216,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   Options options;
   RunOptions run;
   PlanOptions plan;
+  SubmitOptions submit;
   AllocationOptions allocation;
   HostsOptions hosts;
   FrameworksOptions frameworks;
@@ -228,6 +235,10 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   plan_command->add_option("--scripts", plan.scripts, "write the node scripts into this folder")
       ->type_name("DIR");
   plan_command->add_flag("--explain", plan.explain, "show every setting and where it came from");
+  CLI::App* submit_command =
+      app.add_subcommand("submit", "hand the job to the scheduler of this cluster")->footer(kSubmitExamples);
+  add_job(*submit_command, submit.job);
+  submit_command->add_flag("--dry-run", submit.dry_run, "show the script and the command, submit nothing");
   CLI::App* allocation_command =
       app.add_subcommand("allocation", "show the nodes we may use, and how that is known");
   allocation_command->add_option("--allocation", allocation.file,
@@ -256,7 +267,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       app.add_subcommand("slurm-end", "internal: when a Slurm job ends, from libslurm")->group("");
   SlurmEndOptions slurm_end;
   slurm_end_command->add_option("JOB", slurm_end.job_id, "its number")->required();
-  for (CLI::App* command : {run_command, plan_command, allocation_command, hosts_command, frameworks_command})
+  for (CLI::App* command : {run_command, plan_command, submit_command, allocation_command, hosts_command, frameworks_command})
     add_common(*command, options.common);
 
   CLI::App* chosen = words.empty() || !is_command(words[0]) ? &app : app.get_subcommand(words[0]);
@@ -285,6 +296,9 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   } else if (chosen == plan_command) {
     plan.job.words = rest;
     options.command = plan;
+  } else if (chosen == submit_command) {
+    submit.job.words = rest;
+    options.command = submit;
   } else if (chosen == allocation_command) {
     options.command = allocation;
   } else if (chosen == hosts_command) {

@@ -42,6 +42,10 @@ struct PlanOptions {
   std::string scripts;
   bool explain = false;
 };
+struct SubmitOptions {
+  JobOptions job;
+  bool dry_run = false;
+};
 struct AllocationOptions {
   std::string scheduler = "auto", file;  // file: an allocation as JSON, or R of Flux
   HostFileOptions named;
@@ -72,8 +76,8 @@ struct Answer {
 
 struct Options {
   CommonOptions common;
-  std::variant<RunOptions, PlanOptions, AllocationOptions, HostsOptions, FrameworksOptions, AgentOptions,
-               SlurmEndOptions, Answer>
+  std::variant<RunOptions, PlanOptions, SubmitOptions, AllocationOptions, HostsOptions, FrameworksOptions,
+               AgentOptions, SlurmEndOptions, Answer>
       command;
 };
 
