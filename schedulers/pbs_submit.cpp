@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "src/base/units.hpp"
 
 namespace dlrun {
 namespace {
@@ -76,6 +77,24 @@ class AnyPbs : public Submission {
   }
 };
 
+// Nodes and the most CPUs of one, of `pbsnodes -a`: nothing where it tells no nodes.
+struct PbsNodes {
+  int count = 0;
+  std::int64_t most_cpus = 0;
+};
+PbsNodes nodes_of(std::string_view text) {
+  PbsNodes out;
+  for (const std::string& line : split(text, '\n')) {
+    const std::string_view words = trim(line);
+    if (!words.empty() && words == std::string_view(line).substr(0, words.size())) ++out.count;
+    constexpr std::string_view cpus = "resources_available.ncpus = ";
+    if (!words.starts_with(cpus)) continue;
+    if (const auto number = parse_integer(words.substr(cpus.size()), 0, 1 << 20))
+      out.most_cpus = std::max(out.most_cpus, *number);
+  }
+  return out;
+}
+
 class PbsSubmission final : public AnyPbs {
  public:
   std::string_view name() const override { return "pbs"; }
@@ -90,6 +109,26 @@ class PbsSubmission final : public AnyPbs {
     out.add(chunks, "resources.nodes");
     out.add("-l place=scatter");
     return std::move(out).with_extra(request);
+  }
+
+  // qsub takes a job for 50 hosts of a cluster that has three, and never runs it.
+  Result<void> check_possible(const SubmissionRequest& request, const Environment& environment,
+                              const CommandRunner& commands) const override {
+    const auto said =
+        commands.run({.argv = {"pbsnodes", "-a"}, .environment = environment, .limit = Seconds(20)});
+    const PbsNodes nodes = said && said->status.success() ? nodes_of(said->out) : PbsNodes{};
+    const int cpus = request.tasks_per_node * request.cpus_per_task;
+    std::string what;
+    if (nodes.count > 0 && request.nodes > nodes.count)
+      what = fmt::format("PBS has {} nodes and the job asks for {}", nodes.count, request.nodes);
+    else if (nodes.most_cpus > 0 && cpus > nodes.most_cpus)
+      what = fmt::format("no node of PBS has {} CPUs: {} are the most", cpus, nodes.most_cpus);
+    if (what.empty()) return {};
+    return fail(Error{.kind = ErrorKind::allocation,
+                      .what = what + ": the job would wait for ever",
+                      .where = {},
+                      .hint = "pbsnodes -a shows what is there",
+                      .also = {}});
   }
 };
 

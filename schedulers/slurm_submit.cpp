@@ -4,6 +4,8 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/walltime.hpp"
+#include "src/base/units.hpp"
 
 namespace dlrun {
 namespace {
@@ -25,6 +27,38 @@ std::string slurm_id(std::string_view line) {
     return std::isdigit(c) != 0;
   });
   return digits ? std::string(number) : std::string();
+}
+
+struct Partition {
+  std::string name;
+  std::int64_t nodes = 0;
+  Walltime limit;
+};
+
+// The partition that the job would go to, of `sinfo -h -o "%P %l %D"`: nothing where that is not told. A
+// partition has a line for each kind of node.
+std::optional<Partition> partition_of(std::string_view text, std::string_view wanted) {
+  std::optional<Partition> out;
+  for (const std::string& line : split(text, '\n')) {
+    const std::vector<std::string> words = split(trim(line), ' ');
+    if (words.size() != 3) continue;
+    const std::string name = words[0].substr(0, words[0].find('*'));
+    if (wanted.empty() ? !words[0].ends_with('*') : name != wanted) continue;
+    const auto limit = parse_slurm_walltime(words[1]);
+    const auto nodes = parse_integer(words[2], 0, INT32_MAX);
+    if (!limit || !nodes) return std::nullopt;
+    if (!out) out = Partition{name, 0, *limit};
+    out->nodes += *nodes;
+  }
+  return out;
+}
+
+tl::unexpected<Error> never(std::string what) {
+  return fail(Error{.kind = ErrorKind::allocation,
+                    .what = std::move(what) + ": the job would wait for ever",
+                    .where = {},
+                    .hint = "sinfo shows the partitions, their limits and nodes",
+                    .also = {}});
 }
 
 class SlurmSubmission final : public Submission {
@@ -61,6 +95,23 @@ class SlurmSubmission final : public Submission {
     const std::string id = last_line_of_shape(printed, slurm_id);
     if (id.empty()) return fail(ErrorKind::unavailable, "sbatch printed no job id: '{}'", trim(printed));
     return id;
+  }
+
+  Result<void> check_possible(const SubmissionRequest& request, const Environment& environment,
+                              const CommandRunner& commands) const override {
+    const auto said = commands.run({.argv = {"sinfo", "-h", "-o", "%P %l %D"},
+                                    .environment = this->environment(environment),
+                                    .limit = Seconds(20)});
+    if (!said || !said->status.success()) return {};
+    const auto partition = partition_of(said->out, request.queue);
+    if (!partition) return {};
+    if (request.nodes > partition->nodes)
+      return never(fmt::format("partition {} has {} nodes and the job asks for {}", partition->name,
+                               partition->nodes, request.nodes));
+    if (request.walltime && partition->limit.limit && *request.walltime > *partition->limit.limit)
+      return never(fmt::format("partition {} ends jobs after {} and the job asks for {}", partition->name,
+                               clock_text(*partition->limit.limit), clock_text(*request.walltime)));
+    return {};
   }
 
   std::vector<BlamedWord> blamed_words() const override {

@@ -56,6 +56,12 @@ class Submission {
   virtual Argv cancel_command(const std::string& job_id) const = 0;
   // The id among site banners: the last line that has the whole shape of one.
   virtual Result<std::string> job_id(std::string_view printed) const = 0;
+  // An Error where the job could wait for ever: schedulers accept more than they can run. No answer from the
+  // scheduler's programs is no Error.
+  virtual Result<void> check_possible(const SubmissionRequest& /*request*/, const Environment& /*environment*/,
+                                      const CommandRunner& /*commands*/) const {
+    return {};
+  }
   virtual std::vector<BlamedWord> blamed_words() const { return {}; }
   // What the submit command may inherit: no variables of a job that it is called from.
   virtual Environment environment(Environment ours) const { return ours; }

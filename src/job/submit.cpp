@@ -88,7 +88,9 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_w
   out.name = spec.name;
   out.folder = folder.string();
   out.script_path = (folder / "job.sh").string();
-  out.directives = TRY(out.scheduler->directives(request_to_scheduler(spec, trial, request.here, folder)));
+  const SubmissionRequest asked = request_to_scheduler(spec, trial, request.here, folder);
+  TRY(out.scheduler->check_possible(asked, request.environment, commands));
+  out.directives = TRY(out.scheduler->directives(asked));
   for (Directive& directive : out.directives) directive.place = plan::place_of(spec, directive.key);
   out.script = TRY(script_of(out, request, run_words));
   out.command = out.scheduler->submit_command(out.script_path, "");

@@ -64,12 +64,19 @@ class Submit(support.Case):
         self.write("job.yaml", JOB)
         for flags, directive, key in (
                 (["--set", "resources.queue=nosuch"], "#SBATCH --partition=nosuch", "resources.queue"),
-                (["--nodes", "99"], "#SBATCH --nodes=99", "resources.nodes at --nodes"),
                 (["--set", "resources.extra=[--frobnicate=1]"], "#SBATCH --frobnicate=1", "resources.extra")):
             code, out, err = self.run_on(DLRUN, "submit", *flags, "job.yaml")
             self.assertEqual((code, out), (69, ""), err)
             self.assertIn(f"directive: {directive}\n  hint: it comes from {key}", err)
         self.assertFalse(list(pathlib.Path(self.folder).glob("runs/*")))
+
+    def test_what_slurm_would_take_and_never_run_is_refused(self):
+        self.write("job.yaml", JOB)
+        for flags, why in ((["--nodes", "5"], "partition main has 4 nodes and the job asks for 5"),
+                           (["--set", "resources.queue=short"], "partition short ends jobs after 0:02:00 and the job asks for 0:05:00")):
+            code, out, err = self.run_on(DLRUN, "submit", *flags, "job.yaml")
+            self.assertEqual((code, out), (66, ""), err)
+            self.assertIn(why + ": the job would wait for ever", err)
 
     def test_a_job_may_submit_another(self):
         self.write("job.yaml", JOB)

@@ -121,6 +121,30 @@ TEST_CASE("what cannot be said in a directive is refused") {
   }
 }
 
+TEST_CASE("what a scheduler would take and never run is refused; its silence is not") {
+  World world;
+  SubmissionRequest request = small();
+  request.nodes = 4;
+  const auto check = [&](const Submission& scheduler) {
+    const auto out = scheduler.check_possible(request, world.environment, world.commands);
+    return out ? std::string("possible") : out.error().what;
+  };
+  const auto slurm = make_slurm_submission(), pbs = make_pbs_submission();
+  CHECK(check(*slurm) == "possible");
+  CHECK(check(*pbs) == "possible");
+  world.commands.answer("sinfo", "main* infinite 2\nmain* infinite 1\nshort 2:00 9\n");
+  CHECK(check(*slurm) == "partition main has 3 nodes and the job asks for 4: the job would wait for ever");
+  request.queue = "short";
+  CHECK(check(*slurm) == "possible");
+  request.walltime = std::chrono::seconds(121);
+  CHECK(check(*slurm) == "partition short ends jobs after 0:02:00 and the job asks for 0:02:01: the job would wait for ever");
+  world.commands.answer("pbsnodes", "pbsx1\n     Mom = pbsx1.pbsx.test\n     resources_available.ncpus = 8\n\npbsx2\n     Mom = x\n");
+  CHECK(check(*pbs) == "PBS has 2 nodes and the job asks for 4: the job would wait for ever");
+  request.nodes = 2;
+  request.tasks_per_node = 9;
+  CHECK(check(*pbs) == "no node of PBS has 9 CPUs: 8 are the most: the job would wait for ever");
+}
+
 TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not guessed") {
   SubmissionRequest request = small();
   request.nodes = 4;
