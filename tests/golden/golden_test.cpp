@@ -6,34 +6,19 @@
 
 #include <doctest/doctest.h>
 
-#include "src/base/environment.hpp"
 #include "src/base/file.hpp"
 #include "src/plan/config_layers.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/render/node_script.hpp"
+#include "tests/golden/compare.hpp"
 
 using namespace dlrun;
 namespace fs = std::filesystem;
+using golden::compare;
+using golden::kData;
+using golden::kHere;
 
 namespace {
-
-const fs::path kHere = TEST_DATA_DIR;
-const fs::path kData = kHere.parent_path().parent_path();  // the sources have the shape of the installed data
-
-bool refreshing() {
-  return Environment::of_this_process().find("DLRUN_REFRESH_GOLDEN").has_value();
-}
-
-void compare(const fs::path& file, const std::string& now) {
-  if (refreshing()) {
-    REQUIRE(replace_file(file, now, Durability::none).has_value());
-    return;
-  }
-  CAPTURE(file.filename().string());
-  const auto kept = read_file(file);
-  REQUIRE_MESSAGE(kept.has_value(), "missing; refresh-golden writes it");
-  CHECK(*kept == now);
-}
 
 std::vector<fs::path> sorted(const fs::path& folder) {
   std::vector<fs::path> out;
