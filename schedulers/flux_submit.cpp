@@ -54,6 +54,17 @@ class FluxSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"flux", "cancel", job_id}; }
+  Argv stop_command(const std::string& job_id) const override {
+    return {"flux", "job", "kill", "--signal=TERM", job_id};
+  }
+  Argv state_command(const std::string& job_id) const override {
+    return {"flux", "jobs", "-n", "-o", "{state}", job_id};
+  }
+  std::optional<bool> is_alive(const CommandOutput& state) const override {
+    if (!state.status.success()) return std::nullopt;
+    return state.out.find("RUN") != std::string::npos || state.out.find("CLEANUP") != std::string::npos;
+  }
+  std::string_view own_job_variable() const override { return "FLUX_JOB_ID"; }
 
   Result<std::string> job_id(std::string_view printed) const override {
     const std::string id = last_line_of_shape(printed, flux_id);

@@ -49,6 +49,13 @@ class GridEngineSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
+  Argv stop_command(const std::string& /*job_id*/) const override { return {}; }
+  Argv state_command(const std::string& job_id) const override { return {"qstat", "-j", job_id}; }
+  std::optional<bool> is_alive(const CommandOutput& state) const override {
+    if (state.status.success()) return true;
+    return state.err.find("do not exist") != std::string::npos ? std::optional(false) : std::nullopt;
+  }
+  std::string_view own_job_variable() const override { return "JOB_ID"; }
 
   Result<std::string> job_id(std::string_view printed) const override {
     const std::string id = last_line_of_shape(printed, gridengine_id);

@@ -52,6 +52,17 @@ class LsfSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"bkill", job_id}; }
+  Argv stop_command(const std::string& job_id) const override { return {"bkill", "-s", "TERM", job_id}; }
+  Argv state_command(const std::string& job_id) const override {
+    return {"bjobs", "-noheader", "-o", "stat", job_id};
+  }
+  std::optional<bool> is_alive(const CommandOutput& state) const override {
+    if (state.out.find("is not found") != std::string::npos || state.err.find("is not found") != std::string::npos)
+      return false;
+    if (!state.status.success()) return std::nullopt;
+    return state.out.find("RUN") != std::string::npos || state.out.find("SUSP") != std::string::npos;
+  }
+  std::string_view own_job_variable() const override { return "LSB_JOBID"; }
 
   Result<std::string> job_id(std::string_view printed) const override {
     const std::string id = last_line_of_shape(printed, lsf_id);

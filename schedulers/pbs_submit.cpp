@@ -45,6 +45,16 @@ class AnyPbs : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
+  Argv stop_command(const std::string& job_id) const override { return {"qsig", "-s", "TERM", job_id}; }
+  Argv state_command(const std::string& job_id) const override { return {"qstat", "-f", job_id}; }
+  std::optional<bool> is_alive(const CommandOutput& state) const override {
+    if (state.status.code() == 153 || state.status.code() == 35) return false;  // unknown, finished
+    if (!state.status.success()) return std::nullopt;
+    for (const char* word : {"job_state = R", "job_state = E", "job_state = S"})
+      if (state.out.find(word) != std::string::npos) return true;
+    return false;
+  }
+  std::string_view own_job_variable() const override { return "PBS_JOBID"; }
   Result<std::string> job_id(std::string_view printed) const override {
     const std::string id = last_line_of_shape(printed, pbs_id);
     if (id.empty()) return fail(ErrorKind::unavailable, "qsub printed no job id: '{}'", trim(printed));

@@ -90,6 +90,20 @@ class SlurmSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"scancel", job_id}; }
+  Argv stop_command(const std::string& job_id) const override {
+    return {"scancel", "--batch", "--signal=TERM", job_id};
+  }
+  Argv state_command(const std::string& job_id) const override {
+    return {"squeue", "-h", "-o", "%T", "-j", job_id};
+  }
+  std::optional<bool> is_alive(const CommandOutput& state) const override {
+    if (!state.status.success())
+      return state.err.find("Invalid job id") != std::string::npos ? std::optional(false) : std::nullopt;
+    for (const char* word : {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "CONFIGURING", "SIGNALING"})
+      if (state.out.find(word) != std::string::npos) return true;
+    return false;
+  }
+  std::string_view own_job_variable() const override { return "SLURM_JOB_ID"; }
 
   Result<std::string> job_id(std::string_view printed) const override {
     const std::string id = last_line_of_shape(printed, slurm_id);

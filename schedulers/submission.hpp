@@ -54,6 +54,12 @@ class Submission {
   // `after`: the job that must have ended first, however it ended; empty: none.
   virtual Argv submit_command(const std::string& script, const std::string& after) const = 0;
   virtual Argv cancel_command(const std::string& job_id) const = 0;
+  // Asks dlrun in the job to stop with a checkpoint; empty where the scheduler has no way.
+  virtual Argv stop_command(const std::string& job_id) const = 0;
+  virtual Argv state_command(const std::string& job_id) const = 0;
+  // What the state command's answer means; nothing where it is no answer: a controller that is busy.
+  virtual std::optional<bool> is_alive(const CommandOutput& state) const = 0;
+  virtual std::string_view own_job_variable() const = 0;
   // The id among site banners: the last line that has the whole shape of one.
   virtual Result<std::string> job_id(std::string_view printed) const = 0;
   // An Error where the job could wait for ever: schedulers accept more than they can run. No answer from the

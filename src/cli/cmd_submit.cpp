@@ -25,6 +25,18 @@ Result<void> refuse_named_nodes(const JobOptions& options) {
   return {};
 }
 
+// The elements of an array would share one ledger.
+Result<void> refuse_arrays(const job::SubmissionPlan& plan) {
+  for (const Directive& line : plan.directives)
+    if (line.key == "resources.extra" && line.text.find("-array") != std::string::npos)
+      return fail(Error{.kind = ErrorKind::usage,
+                        .what = fmt::format("--chain and an array of jobs do not go together: '{}'", line.text),
+                        .where = {},
+                        .hint = "submit a chain for each element",
+                        .also = {}});
+  return {};
+}
+
 Json to_json(const job::SubmissionPlan& plan) {
   return {{"schema", "dlrun.submission/1"},
           {"scheduler", plan.scheduler->name()},
@@ -53,14 +65,18 @@ Result<int> submit(const SubmitOptions& options, const Context& context) {
   const job::Request request = TRY(request_of(options.job, context.environment));
   const SystemCommands commands;
   const auto folder = TRY(job::new_submission_folder(request, SystemClock().now()));
-  const job::SubmissionPlan plan =
-      TRY(job::plan_submission(request, run_words(options.job), folder, commands));
+  Argv words = run_words(options.job);
+  if (options.chain > 0) words.insert(words.begin(), "--link-of=" + folder.string());
+  const job::SubmissionPlan plan = TRY(job::plan_submission(request, words, folder, commands));
+  if (options.chain > 0) TRY(refuse_arrays(plan));
   if (options.dry_run) return show_dry_run(plan, context);
-  const std::string id = TRY(job::hand_in(plan, context.environment, commands));
+  const std::string id = TRY(job::hand_in(
+      plan, context.environment, commands, options.chain > 0 ? std::optional(options.chain) : std::nullopt));
   context.console.say(fmt::format("dlrun: job {} of {} is submitted; what it prints comes to {}", id,
                                   plan.scheduler->name(), plan.folder));
   Json out = to_json(plan);
   out["job_id"] = id;
+  if (options.chain > 0) out["chain"] = plan.folder;
   TRY(context.console.data(context.common.json ? to_pretty_text(out) : id + "\n"));
   return 0;
 }

@@ -39,9 +39,15 @@ constexpr const char* kSubmitExamples = R"(Examples:
   dlrun submit train.yaml                           hand the job to the scheduler; its id is printed
   dlrun submit --dry-run train.yaml                 show the script and the command, and submit nothing
   dlrun submit --nodes 4 --set resources.walltime=8h train.yaml    with other resources than the file says
+  dlrun submit --chain 8 train.yaml                 go on in up to eight jobs, until the training is done
   dlrun submit --scheduler pbs --dry-run train.yaml    for a scheduler that is not here)";
 
-const std::vector<std::string> kCommands{"run",        "plan",       "submit", "allocation", "hosts",
+constexpr const char* kChainExamples = R"(Examples:
+  dlrun submit --chain 8 train.yaml      one training over up to eight jobs
+  dlrun chain status                     where the newest chain below runs/ stands
+  dlrun chain stop DIR                   end it with a checkpoint; --now does not wait for one)";
+
+const std::vector<std::string> kCommands{"run",        "plan",       "submit", "chain", "allocation", "hosts",
                                          "frameworks", "agent",      "slurm-end"};
 
 void add_common(CLI::App& app, CommonOptions& common) {
@@ -217,6 +223,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   RunOptions run;
   PlanOptions plan;
   SubmitOptions submit;
+  ChainOptions chain;
   AllocationOptions allocation;
   HostsOptions hosts;
   FrameworksOptions frameworks;
@@ -229,6 +236,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
 
   CLI::App* run_command = app.add_subcommand("run", "run a job")->footer(kRunExamples);
   add_job(*run_command, run.job);
+  run_command->add_option("--link-of", run.link_of, "the run is a link of this chain; submit --chain writes it")
+      ->type_name("DIR");
   CLI::App* plan_command =
       app.add_subcommand("plan", "show what would run where, and start nothing")->footer(kPlanExamples);
   add_job(*plan_command, plan.job);
@@ -239,6 +248,17 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       app.add_subcommand("submit", "hand the job to the scheduler of this cluster")->footer(kSubmitExamples);
   add_job(*submit_command, submit.job);
   submit_command->add_flag("--dry-run", submit.dry_run, "show the script and the command, submit nothing");
+  submit_command
+      ->add_option("--chain", submit.chain, "go on in further jobs until the training is done, N jobs at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000));
+  CLI::App* chain_command =
+      app.add_subcommand("chain", "show or stop a chain of jobs")->footer(kChainExamples);
+  chain_command->add_option("ACTION", chain.action, "status or stop")
+      ->required()
+      ->check(CLI::IsMember({"status", "stop"}));
+  chain_command->add_option("DIR", chain.folder, "folder of the chain (default: the newest one below runs/)");
+  chain_command->add_flag("--now", chain.now, "with stop: end the running job at once");
   CLI::App* allocation_command =
       app.add_subcommand("allocation", "show the nodes we may use, and how that is known");
   allocation_command->add_option("--allocation", allocation.file,
@@ -267,7 +287,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       app.add_subcommand("slurm-end", "internal: when a Slurm job ends, from libslurm")->group("");
   SlurmEndOptions slurm_end;
   slurm_end_command->add_option("JOB", slurm_end.job_id, "its number")->required();
-  for (CLI::App* command : {run_command, plan_command, submit_command, allocation_command, hosts_command, frameworks_command})
+  for (CLI::App* command : {run_command, plan_command, submit_command, chain_command, allocation_command, hosts_command, frameworks_command})
     add_common(*command, options.common);
 
   CLI::App* chosen = words.empty() || !is_command(words[0]) ? &app : app.get_subcommand(words[0]);
@@ -299,6 +319,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   } else if (chosen == submit_command) {
     submit.job.words = rest;
     options.command = submit;
+  } else if (chosen == chain_command) {
+    options.command = chain;
   } else if (chosen == allocation_command) {
     options.command = allocation;
   } else if (chosen == hosts_command) {

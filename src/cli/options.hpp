@@ -36,6 +36,7 @@ struct JobOptions {
 
 struct RunOptions {
   JobOptions job;
+  std::string link_of;  // folder of the chain that this run is a link of
 };
 struct PlanOptions {
   JobOptions job;
@@ -45,6 +46,11 @@ struct PlanOptions {
 struct SubmitOptions {
   JobOptions job;
   bool dry_run = false;
+  int chain = 0;  // links at most; 0: no chain
+};
+struct ChainOptions {
+  std::string action, folder;
+  bool now = false;
 };
 struct AllocationOptions {
   std::string scheduler = "auto", file;  // file: an allocation as JSON, or R of Flux
@@ -76,7 +82,7 @@ struct Answer {
 
 struct Options {
   CommonOptions common;
-  std::variant<RunOptions, PlanOptions, SubmitOptions, AllocationOptions, HostsOptions, FrameworksOptions,
+  std::variant<RunOptions, PlanOptions, SubmitOptions, ChainOptions, AllocationOptions, HostsOptions, FrameworksOptions,
                AgentOptions, SlurmEndOptions, Answer>
       command;
 };

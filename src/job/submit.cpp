@@ -5,6 +5,7 @@
 
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
+#include "src/job/chain_folder.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/plan/placement.hpp"
@@ -86,6 +87,7 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_w
   SubmissionPlan out;
   out.scheduler = TRY(find_submission(request.scheduler, request.environment, commands));
   out.name = spec.name;
+  out.retries = spec.chain.retries;
   out.folder = folder.string();
   out.script_path = (folder / "job.sh").string();
   const SubmissionRequest asked = request_to_scheduler(spec, trial, request.here, folder);
@@ -98,13 +100,25 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_w
 }
 
 Result<std::string> hand_in(const SubmissionPlan& plan, const Environment& environment,
-                            const CommandRunner& commands) {
+                            const CommandRunner& commands, std::optional<int> chain_links) {
   TRY(make_directories(fs::path(plan.folder).parent_path(), Access::shared));
   TRY(make_directories(plan.folder, Access::owner_only));
   TRY(replace_file(plan.script_path, plan.script, Durability::synced));
+  if (chain_links) {
+    Chain chain;
+    chain.name = plan.name;
+    chain.scheduler = plan.scheduler->name();
+    chain.max_links = *chain_links;
+    chain.retries = plan.retries;
+    chain.script = plan.script_path;
+    chain.search_path = environment.get("PATH");
+    TRY(ChainFolder(plan.folder).create(chain));
+  }
   auto job = submit_job(*plan.scheduler, plan.directives, plan.script_path, "", environment, commands);
   std::error_code ignored;
   if (!job) fs::remove_all(plan.folder, ignored);
+  // Beside the ledger, which is the first link's as soon as the job is handed in.
+  if (job && chain_links) TRY(ChainFolder(plan.folder).write_first_job(*job));
   return job;
 }
 

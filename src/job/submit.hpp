@@ -15,6 +15,7 @@ struct SubmissionPlan {
   std::string script_path, script;
   std::vector<Directive> directives;
   Argv command;  // that hands the script in
+  int retries = 0;  // of a chain
 };
 
 // Pure but for the files it reads and, for the choice of the scheduler, the programs it asks. `run_words` are
@@ -25,7 +26,8 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_w
 Result<std::filesystem::path> new_submission_folder(const Request& request, Instant now);
 
 // Writes folder and script and hands it in; what was refused leaves no folder behind. The job's id.
+// Where the submission is the first link of a chain, its ledger is there before the job can start.
 Result<std::string> hand_in(const SubmissionPlan& plan, const Environment& environment,
-                            const CommandRunner& commands);
+                            const CommandRunner& commands, std::optional<int> chain_links);
 
 }  // namespace dlrun::job
