@@ -42,9 +42,9 @@ Result<std::vector<Directive>> extra_directives(const SubmissionRequest& request
     const std::string_view option = trim(line);
     const bool one_line = std::none_of(line.begin(), line.end(), is_control);
     if (!option.starts_with('-') || !one_line)
-      return unsayable("resources.extra", line,
-                       fmt::format("write each as the option alone, without {}: [\"--reservation=week\"]",
-                                   trim(marker)));
+      return unsayable(
+          "resources.extra", line,
+          fmt::format("write each as the option alone, without {}: [\"--reservation=week\"]", trim(marker)));
     out.push_back({fmt::format("{} {}", marker, option), "resources.extra", {}});
   }
   return out;

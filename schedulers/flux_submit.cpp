@@ -17,8 +17,9 @@ std::string flux_id(std::string_view line) {
     rest.remove_prefix(1);
   else
     return {};
-  const bool letters = !rest.empty() && rest.size() < 16 &&
-                       std::all_of(rest.begin(), rest.end(), [](unsigned char c) { return std::isalnum(c) != 0; });
+  const bool letters =
+      !rest.empty() && rest.size() < 16 &&
+      std::all_of(rest.begin(), rest.end(), [](unsigned char c) { return std::isalnum(c) != 0; });
   return letters ? std::string(line) : std::string();
 }
 

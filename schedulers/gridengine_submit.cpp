@@ -35,8 +35,7 @@ class GridEngineSubmission final : public Submission {
     TRY(out.add_word("-o ", request.output, "the output folder"));
     out.add("-j y");
     out.add("-S /bin/bash");
-    if (request.walltime)
-      out.add(fmt::format("-l h_rt={}", request.walltime->count()), "resources.walltime");
+    if (request.walltime) out.add(fmt::format("-l h_rt={}", request.walltime->count()), "resources.walltime");
     TRY(out.add_word("-q ", request.queue, "resources.queue"));
     TRY(out.add_word("-P ", request.account, "resources.account"));
     return std::move(out).with_extra(request);
@@ -81,12 +80,13 @@ class GridEngineSubmission final : public Submission {
                         .hint = fmt::format("qconf -spl lists the site's; add \"-pe NAME {}\"", slots),
                         .also = {}});
     if (request.gpus_per_node > 0 && !has_option(request, "-l"))
-      return fail(Error{.kind = ErrorKind::input,
-                        .what = "Grid Engine has no common name for GPUs, and resources.extra names none",
-                        .where = {},
-                        .hint = fmt::format("qconf -sc lists the site's resources; add for example \"-l gpu={}\"",
-                                            request.gpus_per_node),
-                        .also = {}});
+      return fail(
+          Error{.kind = ErrorKind::input,
+                .what = "Grid Engine has no common name for GPUs, and resources.extra names none",
+                .where = {},
+                .hint = fmt::format("qconf -sc lists the site's resources; add for example \"-l gpu={}\"",
+                                    request.gpus_per_node),
+                .also = {}});
     // In these paths $ starts one of its own variables.
     if (request.output.find('$') != std::string::npos)
       return fail(ErrorKind::input, "Grid Engine cannot write into a folder with a '$': {}", request.output);

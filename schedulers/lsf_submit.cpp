@@ -57,7 +57,8 @@ class LsfSubmission final : public Submission {
     return {"bjobs", "-noheader", "-o", "stat", job_id};
   }
   std::optional<bool> is_alive(const CommandOutput& state) const override {
-    if (state.out.find("is not found") != std::string::npos || state.err.find("is not found") != std::string::npos)
+    if (state.out.find("is not found") != std::string::npos ||
+        state.err.find("is not found") != std::string::npos)
       return false;
     if (!state.status.success()) return std::nullopt;
     return state.out.find("RUN") != std::string::npos || state.out.find("SUSP") != std::string::npos;
@@ -70,12 +71,9 @@ class LsfSubmission final : public Submission {
     return id;
   }
   std::vector<BlamedWord> blamed_words() const override {
-    return {{"queue", "resources.queue"},
-            {"runlimit", "resources.walltime"},
-            {"run limit", "resources.walltime"},
-            {"project", "resources.account"},
-            {"gpu", "resources.gpus-per-node"},
-            {"number of processors", "resources.nodes"},
+    return {{"queue", "resources.queue"},        {"runlimit", "resources.walltime"},
+            {"run limit", "resources.walltime"}, {"project", "resources.account"},
+            {"gpu", "resources.gpus-per-node"},  {"number of processors", "resources.nodes"},
             {"too many", "resources.nodes"}};
   }
 };

@@ -61,10 +61,14 @@ class AnyPbs : public Submission {
     return id;
   }
   std::vector<BlamedWord> blamed_words() const override {
-    return {{"queue", "resources.queue"},         {"walltime", "resources.walltime"},
-            {"ngpus", "resources.gpus-per-node"}, {"gpus", "resources.gpus-per-node"},
-            {"account", "resources.account"},     {"select", "resources.nodes"},
-            {"ncpus", "resources.nodes"},         {"node(s) specification", "resources.nodes"},
+    return {{"queue", "resources.queue"},
+            {"walltime", "resources.walltime"},
+            {"ngpus", "resources.gpus-per-node"},
+            {"gpus", "resources.gpus-per-node"},
+            {"account", "resources.account"},
+            {"select", "resources.nodes"},
+            {"ncpus", "resources.nodes"},
+            {"node(s) specification", "resources.nodes"},
             {"-n value", "name"}};
   }
   // An inherited PBS_DPREFIX would make every directive a comment.
@@ -74,7 +78,8 @@ class AnyPbs : public Submission {
   }
 
  protected:
-  Result<void> add_common(DirectiveList& out, const SubmissionRequest& request, std::size_t longest_name) const {
+  Result<void> add_common(DirectiveList& out, const SubmissionRequest& request,
+                          std::size_t longest_name) const {
     TRY(out.add_word("-N ", pbs_name(request.name, longest_name), "name"));
     if (request.output.find(':') != std::string::npos)  // HOST:PATH
       return fail(ErrorKind::input, "PBS cannot write into a folder with a colon: {}", request.output);
@@ -112,9 +117,8 @@ class PbsSubmission final : public AnyPbs {
     DirectiveList out(marker());
     TRY(add_common(out, request, 230));
     // A line of the node file for each rank, on nodes that are all different.
-    std::string chunks =
-        fmt::format("-l select={}:ncpus={}:mpiprocs={}", request.nodes,
-                    request.tasks_per_node * request.cpus_per_task, request.tasks_per_node);
+    std::string chunks = fmt::format("-l select={}:ncpus={}:mpiprocs={}", request.nodes,
+                                     request.tasks_per_node * request.cpus_per_task, request.tasks_per_node);
     if (request.gpus_per_node > 0) chunks += fmt::format(":ngpus={}", request.gpus_per_node);
     out.add(chunks, "resources.nodes");
     out.add("-l place=scatter");
@@ -148,8 +152,8 @@ class TorqueSubmission final : public AnyPbs {
   Result<std::vector<Directive>> directives(const SubmissionRequest& request) const override {
     DirectiveList out(marker());
     TRY(add_common(out, request, 15));
-    std::string nodes = fmt::format("-l nodes={}:ppn={}", request.nodes,
-                                    request.tasks_per_node * request.cpus_per_task);
+    std::string nodes =
+        fmt::format("-l nodes={}:ppn={}", request.nodes, request.tasks_per_node * request.cpus_per_task);
     if (request.gpus_per_node > 0) nodes += fmt::format(":gpus={}", request.gpus_per_node);
     out.add(nodes, "resources.nodes");
     return std::move(out).with_extra(request);

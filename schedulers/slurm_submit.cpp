@@ -23,9 +23,8 @@ std::string slurm_id(std::string_view line) {
   const bool said = line.starts_with(sentence);
   if (said) line.remove_prefix(sentence.size());
   const std::string_view number = line.substr(0, line.find_first_of(said ? " " : ";"));
-  const bool digits = !number.empty() && std::all_of(number.begin(), number.end(), [](unsigned char c) {
-    return std::isdigit(c) != 0;
-  });
+  const bool digits = !number.empty() && std::all_of(number.begin(), number.end(),
+                                                     [](unsigned char c) { return std::isdigit(c) != 0; });
   return digits ? std::string(number) : std::string();
 }
 

@@ -24,7 +24,8 @@ constexpr std::array<Entry, 6> kEntries{{{"slurm", "sbatch", make_slurm_submissi
                                          {"lsf", "bsub", make_lsf_submission},
                                          {"flux", "flux", make_flux_submission}}};
 
-constexpr Seconds kSubmitLimit{60};  // a controller that is busy answers late, and a job handed in twice is worse
+constexpr Seconds kSubmitLimit{
+    60};  // a controller that is busy answers late, and a job handed in twice is worse
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -69,14 +70,14 @@ std::vector<std::string> known_names() {
 tl::unexpected<Error> no_choice(const std::vector<const Entry*>& found) {
   std::vector<std::string> names;
   for (const Entry* entry : found) names.push_back(fmt::format("{} ({})", entry->program, entry->name));
-  return fail(Error{
-      .kind = found.empty() ? ErrorKind::unavailable : ErrorKind::usage,
-      .what = found.empty() ? "no scheduler's submit command is on PATH (sbatch, qsub, bsub, flux)"
-                            : "submit commands of several schedulers are on PATH: " + join(names, ", "),
-      .where = {},
-      .hint = found.empty() ? "run it on a login node, or see the script: --scheduler NAME --dry-run"
-                            : fmt::format("choose one: --scheduler {}", found.front()->name),
-      .also = {}});
+  return fail(
+      Error{.kind = found.empty() ? ErrorKind::unavailable : ErrorKind::usage,
+            .what = found.empty() ? "no scheduler's submit command is on PATH (sbatch, qsub, bsub, flux)"
+                                  : "submit commands of several schedulers are on PATH: " + join(names, ", "),
+            .where = {},
+            .hint = found.empty() ? "run it on a login node, or see the script: --scheduler NAME --dry-run"
+                                  : fmt::format("choose one: --scheduler {}", found.front()->name),
+            .also = {}});
 }
 
 bool is_word_character(char c) {
@@ -87,7 +88,8 @@ bool is_word_character(char c) {
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();
-    if ((at == 0 || !is_word_character(text[at - 1])) && (end == text.size() || !is_word_character(text[end])))
+    if ((at == 0 || !is_word_character(text[at - 1])) &&
+        (end == text.size() || !is_word_character(text[end])))
       return true;
   }
   return false;

@@ -1,7 +1,7 @@
 // Submission: how a job is handed to one scheduler, as values: the directive lines of its script, the command
 // that hands it in, the job id among what that command prints, and which directive a refusal means. One file
-// a scheduler implements it; submission.cpp lists them. Nothing that people type becomes more than one word of
-// one directive: what a scheduler's directive language cannot say exactly is an Error, never a repair.
+// a scheduler implements it; submission.cpp lists them. Nothing that people type becomes more than one word
+// of one directive: what a scheduler's directive language cannot say exactly is an Error, never a repair.
 #pragma once
 
 #include <memory>
@@ -64,7 +64,8 @@ class Submission {
   virtual Result<std::string> job_id(std::string_view printed) const = 0;
   // An Error where the job could wait for ever: schedulers accept more than they can run. No answer from the
   // scheduler's programs is no Error.
-  virtual Result<void> check_possible(const SubmissionRequest& /*request*/, const Environment& /*environment*/,
+  virtual Result<void> check_possible(const SubmissionRequest& /*request*/,
+                                      const Environment& /*environment*/,
                                       const CommandRunner& /*commands*/) const {
     return {};
   }
@@ -80,8 +81,8 @@ std::unique_ptr<Submission> make_gridengine_submission();
 std::unique_ptr<Submission> make_lsf_submission();
 std::unique_ptr<Submission> make_flux_submission();
 
-// The scheduler called `wanted`, or for "auto" the one whose submit command is on PATH; qsub is asked whose it
-// is. Two of them are an Error: it is not guessed which one is meant.
+// The scheduler called `wanted`, or for "auto" the one whose submit command is on PATH; qsub is asked whose
+// it is. Two of them are an Error: it is not guessed which one is meant.
 Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
                                                     const CommandRunner& commands);
 

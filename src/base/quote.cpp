@@ -47,7 +47,7 @@ std::string shell_line(std::span<const std::string> words) {
       out += c == '\n'                ? std::string("\\n")
              : c == '\r'              ? std::string("\\r")
              : c == '\\' || c == '\'' ? std::string("\\") + c
-                                     : std::string(1, c);
+                                      : std::string(1, c);
     out += '\'';
   }
   return out;

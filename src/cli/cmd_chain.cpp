@@ -22,8 +22,8 @@ std::optional<Seconds> time_left(const Chain& chain) {
   const auto progress = job::progress_of(chain);
   if (!progress || progress->step <= 0 || progress->steps < progress->step || is_over(chain.state))
     return std::nullopt;
-  return seconds_of(chain) * (static_cast<double>(progress->steps - progress->step) /
-                              static_cast<double>(progress->step));
+  return seconds_of(chain) *
+         (static_cast<double>(progress->steps - progress->step) / static_cast<double>(progress->step));
 }
 
 Json status_json(const Chain& chain, const ChainFolder& folder) {
@@ -36,14 +36,16 @@ Json status_json(const Chain& chain, const ChainFolder& folder) {
   out["seconds"] = seconds_of(chain).count();
   out["step"] = progress ? Json(progress->step) : Json(nullptr);
   out["steps"] = progress && progress->steps > 0 ? Json(progress->steps) : Json(nullptr);
-  out["eta"] = left ? Json(format_utc(std::chrono::time_point_cast<Milliseconds>(SystemClock().now() + *left)))
-                    : Json(nullptr);
+  out["eta"] = left
+                   ? Json(format_utc(std::chrono::time_point_cast<Milliseconds>(SystemClock().now() + *left)))
+                   : Json(nullptr);
   return out;
 }
 
 void print_status(const Chain& chain, const ChainFolder& folder, Console& console) {
   console.out(fmt::format("chain      {} in {}", chain.name, folder.path().string()));
-  console.out(fmt::format("state      {}{}{}", to_text(chain.state), chain.reason.empty() ? "" : ": ", chain.reason));
+  console.out(
+      fmt::format("state      {}{}{}", to_text(chain.state), chain.reason.empty() ? "" : ": ", chain.reason));
   console.out(fmt::format("jobs       {} of at most {}{}", jobs_used(chain), chain.max_links,
                           chain.queued_job.empty() ? "" : ", the next one is " + chain.queued_job));
   if (chain.links.empty() && !folder.first_job().empty())
@@ -54,9 +56,9 @@ void print_status(const Chain& chain, const ChainFolder& folder, Console& consol
   if (const auto left = time_left(chain))
     console.out(fmt::format("left       {} in jobs, and the queue's time", format_duration(*left)));
   for (const job::Link& link : chain.links)
-    console.out(fmt::format("link {:<5} job {:<12} {:<11} {:>8}  {}", link.number, link.job_id, to_text(link.end),
-                            link.end == job::LinkEnd::running ? "" : format_duration(Seconds(link.seconds)),
-                            link.reason));
+    console.out(fmt::format(
+        "link {:<5} job {:<12} {:<11} {:>8}  {}", link.number, link.job_id, to_text(link.end),
+        link.end == job::LinkEnd::running ? "" : format_duration(Seconds(link.seconds)), link.reason));
 }
 
 bool run_quietly(const Submission& scheduler, const Argv& argv, const Context& context) {
@@ -92,7 +94,8 @@ Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const C
   // From the tail: what waits for a job that is cancelled before it ran may wait for ever.
   const std::string waiting = chain.links.empty() ? folder.first_job() : chain.queued_job;
   if (!waiting.empty() && !run_quietly(*scheduler, scheduler->cancel_command(waiting), context))
-    context.console.say(fmt::format("dlrun: job {} could not be cancelled; it will end as soon as it starts", waiting));
+    context.console.say(
+        fmt::format("dlrun: job {} could not be cancelled; it will end as soon as it starts", waiting));
   if (chain.state != ChainState::running || chain.links.empty()) {
     TRY(close_ledger(folder, *scheduler, context));
     context.console.say("dlrun: the chain is stopped");
@@ -100,7 +103,8 @@ Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const C
   }
   const std::string running = chain.links.back().job_id;
   const bool told = run_quietly(
-      *scheduler, options.now ? scheduler->cancel_command(running) : scheduler->stop_command(running), context);
+      *scheduler, options.now ? scheduler->cancel_command(running) : scheduler->stop_command(running),
+      context);
   context.console.say(fmt::format("dlrun: job {} {}", running,
                                   told          ? options.now ? "is cancelled" : "is asked to save and end"
                                   : options.now ? "could not be cancelled"

@@ -34,9 +34,9 @@ Result<int> run(const RunOptions& options, const Context& context) {
   if (context.common.json) context.console.send_out_to_err();
   const SystemClock clock;
   RunPrinter printer(context.console, clock);
-  const job::RunReport report = TRY(options.link_of.empty()
-                                        ? job::run_job(request, clock, printer)
-                                        : run_link(request, options.link_of, clock, printer));
+  const job::RunReport report =
+      TRY(options.link_of.empty() ? job::run_job(request, clock, printer)
+                                  : run_link(request, options.link_of, clock, printer));
   if (context.common.json) TRY(context.console.data(to_pretty_text(report.record)));
   return report.outcome.exit_code;
 }

@@ -1,4 +1,5 @@
-// dlrun submit: hands the job to the scheduler. The job's id alone goes to stdout, so that a script can use it.
+// dlrun submit: hands the job to the scheduler. The job's id alone goes to stdout, so that a script can use
+// it.
 #include "src/base/quote.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/run_words.hpp"
@@ -16,12 +17,12 @@ Result<void> refuse_named_nodes(const JobOptions& options) {
       {"--allocation", &options.allocation_file}};
   for (const auto& [flag, value] : flags)
     if (!value->empty())
-      return fail(Error{.kind = ErrorKind::usage,
-                        .what = fmt::format("{} {}: the scheduler chooses the nodes of a submitted job", flag,
-                                            *value),
-                        .where = {},
-                        .hint = "name nodes by resources.extra, for example [\"--nodelist=n1,n2\"]",
-                        .also = {}});
+      return fail(Error{
+          .kind = ErrorKind::usage,
+          .what = fmt::format("{} {}: the scheduler chooses the nodes of a submitted job", flag, *value),
+          .where = {},
+          .hint = "name nodes by resources.extra, for example [\"--nodelist=n1,n2\"]",
+          .also = {}});
   return {};
 }
 
@@ -29,11 +30,12 @@ Result<void> refuse_named_nodes(const JobOptions& options) {
 Result<void> refuse_arrays(const job::SubmissionPlan& plan) {
   for (const Directive& line : plan.directives)
     if (line.key == "resources.extra" && line.text.find("-array") != std::string::npos)
-      return fail(Error{.kind = ErrorKind::usage,
-                        .what = fmt::format("--chain and an array of jobs do not go together: '{}'", line.text),
-                        .where = {},
-                        .hint = "submit a chain for each element",
-                        .also = {}});
+      return fail(
+          Error{.kind = ErrorKind::usage,
+                .what = fmt::format("--chain and an array of jobs do not go together: '{}'", line.text),
+                .where = {},
+                .hint = "submit a chain for each element",
+                .also = {}});
   return {};
 }
 
@@ -70,8 +72,8 @@ Result<int> submit(const SubmitOptions& options, const Context& context) {
   const job::SubmissionPlan plan = TRY(job::plan_submission(request, words, folder, commands));
   if (options.chain > 0) TRY(refuse_arrays(plan));
   if (options.dry_run) return show_dry_run(plan, context);
-  const std::string id = TRY(job::hand_in(
-      plan, context.environment, commands, options.chain > 0 ? std::optional(options.chain) : std::nullopt));
+  const std::string id = TRY(job::hand_in(plan, context.environment, commands,
+                                          options.chain > 0 ? std::optional(options.chain) : std::nullopt));
   context.console.say(fmt::format("dlrun: job {} of {} is submitted; what it prints comes to {}", id,
                                   plan.scheduler->name(), plan.folder));
   Json out = to_json(plan);

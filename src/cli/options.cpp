@@ -47,8 +47,8 @@ constexpr const char* kChainExamples = R"(Examples:
   dlrun chain status                     where the newest chain below runs/ stands
   dlrun chain stop DIR                   end it with a checkpoint; --now does not wait for one)";
 
-const std::vector<std::string> kCommands{"run",        "plan",       "submit", "chain", "allocation", "hosts",
-                                         "frameworks", "agent",      "slurm-end"};
+const std::vector<std::string> kCommands{"run",   "plan",       "submit", "chain",    "allocation",
+                                         "hosts", "frameworks", "agent",  "slurm-end"};
 
 void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--color", common.color, "auto, always or never (NO_COLOR is respected)")
@@ -236,7 +236,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
 
   CLI::App* run_command = app.add_subcommand("run", "run a job")->footer(kRunExamples);
   add_job(*run_command, run.job);
-  run_command->add_option("--link-of", run.link_of, "the run is a link of this chain; submit --chain writes it")
+  run_command
+      ->add_option("--link-of", run.link_of, "the run is a link of this chain; submit --chain writes it")
       ->type_name("DIR");
   CLI::App* plan_command =
       app.add_subcommand("plan", "show what would run where, and start nothing")->footer(kPlanExamples);
@@ -249,7 +250,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   add_job(*submit_command, submit.job);
   submit_command->add_flag("--dry-run", submit.dry_run, "show the script and the command, submit nothing");
   submit_command
-      ->add_option("--chain", submit.chain, "go on in further jobs until the training is done, N jobs at most")
+      ->add_option("--chain", submit.chain,
+                   "go on in further jobs until the training is done, N jobs at most")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
   CLI::App* chain_command =
@@ -287,7 +289,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       app.add_subcommand("slurm-end", "internal: when a Slurm job ends, from libslurm")->group("");
   SlurmEndOptions slurm_end;
   slurm_end_command->add_option("JOB", slurm_end.job_id, "its number")->required();
-  for (CLI::App* command : {run_command, plan_command, submit_command, chain_command, allocation_command, hosts_command, frameworks_command})
+  for (CLI::App* command : {run_command, plan_command, submit_command, chain_command, allocation_command,
+                            hosts_command, frameworks_command})
     add_common(*command, options.common);
 
   CLI::App* chosen = words.empty() || !is_command(words[0]) ? &app : app.get_subcommand(words[0]);

@@ -82,8 +82,8 @@ struct Answer {
 
 struct Options {
   CommonOptions common;
-  std::variant<RunOptions, PlanOptions, SubmitOptions, ChainOptions, AllocationOptions, HostsOptions, FrameworksOptions,
-               AgentOptions, SlurmEndOptions, Answer>
+  std::variant<RunOptions, PlanOptions, SubmitOptions, ChainOptions, AllocationOptions, HostsOptions,
+               FrameworksOptions, AgentOptions, SlurmEndOptions, Answer>
       command;
 };
 

@@ -11,17 +11,13 @@ Argv run_words(const JobOptions& options) {
     if (!value.empty()) out.push_back(std::string(flag) + "=" + value);
   };
   for (const std::string& set : options.sets) add("--set", set);
-  for (const auto& [flag, value] : {std::pair("--framework", &options.framework),
-                                    std::pair("--name", &options.name),
-                                    std::pair("--nodes", &options.nodes),
-                                    std::pair("--gpus-per-node", &options.gpus_per_node),
-                                    std::pair("--tasks-per-node", &options.tasks_per_node),
-                                    std::pair("--cpus-per-task", &options.cpus_per_task),
-                                    std::pair("--mpi", &options.mpi),
-                                    std::pair("--via", &options.via),
-                                    std::pair("--retries", &options.retries),
-                                    std::pair("--run-dir", &options.run_dir),
-                                    std::pair("--framework-dir", &options.framework_dir)})
+  for (const auto& [flag, value] :
+       {std::pair("--framework", &options.framework), std::pair("--name", &options.name),
+        std::pair("--nodes", &options.nodes), std::pair("--gpus-per-node", &options.gpus_per_node),
+        std::pair("--tasks-per-node", &options.tasks_per_node),
+        std::pair("--cpus-per-task", &options.cpus_per_task), std::pair("--mpi", &options.mpi),
+        std::pair("--via", &options.via), std::pair("--retries", &options.retries),
+        std::pair("--run-dir", &options.run_dir), std::pair("--framework-dir", &options.framework_dir)})
     add(flag, *value);
   if (options.no_bind) out.emplace_back("--no-bind");
   if (!options.job_file.empty()) out.push_back(options.job_file);

@@ -38,13 +38,15 @@ bool made_progress(const Chain& chain, std::size_t index) {
   const auto step = number_of(link.progress, "step");
   if (!step) return link.saved || link.end == LinkEnd::again;
   for (std::size_t i = 0; i < index; ++i)
-    if (const auto before = number_of(chain.links[i].progress, "step"); before && *before >= *step) return false;
+    if (const auto before = number_of(chain.links[i].progress, "step"); before && *before >= *step)
+      return false;
   return true;
 }
 
 // Faults of the job, its files and folders are the same in every link.
 bool is_hopeless(int code) {
-  for (const ExitCode own : {ExitCode::usage, ExitCode::input, ExitCode::allocation, ExitCode::internal, ExitCode::io})
+  for (const ExitCode own :
+       {ExitCode::usage, ExitCode::input, ExitCode::allocation, ExitCode::internal, ExitCode::io})
     if (code == to_int(own)) return true;
   return false;
 }
@@ -163,8 +165,8 @@ Verdict judge(const Chain& chain, StopWish wish) {
 Verdict judge_next(const Chain& chain, StopWish wish) {
   Verdict verdict = judge(chain, wish);
   if (is_over(verdict.state) || jobs_used(chain) < static_cast<std::size_t>(chain.max_links)) return verdict;
-  return {ChainState::stopped, fmt::format("all {} links are used; the last one: {}", chain.max_links,
-                                           chain.links.back().reason)};
+  return {ChainState::stopped,
+          fmt::format("all {} links are used; the last one: {}", chain.max_links, chain.links.back().reason)};
 }
 
 }  // namespace dlrun::job

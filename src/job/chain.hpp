@@ -47,9 +47,9 @@ struct Chain {
   int retries = 0;    // failures that are tried again
   ChainState state = ChainState::queued;
   std::string reason;
-  std::string script;      // that every link is submitted with
+  std::string script;       // that every link is submitted with
   std::string search_path;  // PATH where it was submitted: nodes may have another
-  std::string queued_job;  // the job that comes next; empty: none
+  std::string queued_job;   // the job that comes next; empty: none
   std::vector<Link> links;
 };
 

@@ -60,7 +60,8 @@ Result<Lease> ChainFolder::newest_lease() const {
   for (const auto& entry : fs::directory_iterator(folder_ / "leases", problem))
     if (const auto number = parse_integer(entry.path().filename().string(), 1, 1'000'000))
       out.number = std::max(out.number, static_cast<int>(*number));
-  if (problem) return fail(ErrorKind::io, "cannot read {}: {}", (folder_ / "leases").string(), problem.message());
+  if (problem)
+    return fail(ErrorKind::io, "cannot read {}: {}", (folder_ / "leases").string(), problem.message());
   if (out.number == 0) return out;
   const fs::path file = lease_path(folder_, out.number);
   out.job_id = trim(TRY(read_file(file)));
@@ -110,12 +111,13 @@ Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, 
                                      .limit = Seconds(30)});
     const auto alive = state ? scheduler.is_alive(*state) : std::nullopt;
     if (alive.value_or(true))
-      return fail(Error{.kind = ErrorKind::unavailable,
-                        .what = fmt::format("job {} is link {} of this chain and {}", newest.job_id, newest.number,
-                                            alive ? "still runs" : "may still run: the scheduler does not answer"),
-                        .where = folder.path().string(),
-                        .hint = "dlrun chain status shows the chain",
-                        .also = {}});
+      return fail(
+          Error{.kind = ErrorKind::unavailable,
+                .what = fmt::format("job {} is link {} of this chain and {}", newest.job_id, newest.number,
+                                    alive ? "still runs" : "may still run: the scheduler does not answer"),
+                .where = folder.path().string(),
+                .hint = "dlrun chain status shows the chain",
+                .also = {}});
   }
   return folder.take_lease(newest, job_id);
 }

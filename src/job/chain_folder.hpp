@@ -1,7 +1,7 @@
-// The folder of a chain: its ledger chain.json, its leases, and the wish to stop. Only the holder of the newest
-// lease writes the ledger. A lease is a file with a number that is made once: of two links that a scheduler
-// starts at the same time, one gets the next number and the other does not; and a link that was thought dead and
-// comes back sees that its number is not the newest any more.
+// The folder of a chain: its ledger chain.json, its leases, and the wish to stop. Only the holder of the
+// newest lease writes the ledger. A lease is a file with a number that is made once: of two links that a
+// scheduler starts at the same time, one gets the next number and the other does not; and a link that was
+// thought dead and comes back sees that its number is not the newest any more.
 #pragma once
 
 #include <filesystem>

@@ -37,14 +37,13 @@ Result<void> ChainLink::start() {
   job_id_ = around_.environment.get(scheduler_->own_job_variable());
   if (job_id_.empty())
     return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("{} is not set: this is no job of {}", scheduler_->own_job_variable(),
-                                          chain_.scheduler),
+                      .what = fmt::format("{} is not set: this is no job of {}",
+                                          scheduler_->own_job_variable(), chain_.scheduler),
                       .where = {},
                       .hint = "--link-of belongs into the script that dlrun submit --chain writes",
                       .also = {}});
   if (is_over(chain_.state)) return {};
-  const Lease lease =
-      TRY(take_over(folder_, *scheduler_, job_id_, submit_environment(), around_.commands));
+  const Lease lease = TRY(take_over(folder_, *scheduler_, job_id_, submit_environment(), around_.commands));
   chain_ = TRY(folder_.read());  // as the holder before us left it
   account_for_vanished();
   const Verdict verdict = judge(chain_, folder_.stop_wish());
@@ -76,14 +75,17 @@ void ChainLink::account_for_vanished() {
   if (chain_.links.empty() || chain_.links.back().end != LinkEnd::running) return;
   Link& last = chain_.links.back();
   last.end = LinkEnd::vanished;
-  last.reason = last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
+  last.reason =
+      last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
   last.saved = checkpoint_mark(checkpoint_folder_) != last.checkpoint_mark;
   last.ended = format_utc(began_);
 }
 
 Result<void> ChainLink::hand_in_next() {
-  if (!chain_.queued_job.empty() || jobs_used(chain_) >= static_cast<std::size_t>(chain_.max_links)) return {};
-  chain_.queued_job = TRY(submit_job(*scheduler_, {}, chain_.script, job_id_, submit_environment(), around_.commands));
+  if (!chain_.queued_job.empty() || jobs_used(chain_) >= static_cast<std::size_t>(chain_.max_links))
+    return {};
+  chain_.queued_job =
+      TRY(submit_job(*scheduler_, {}, chain_.script, job_id_, submit_environment(), around_.commands));
   return {};
 }
 
@@ -121,7 +123,8 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
     verdict = {ChainState::failed, "the next link cannot be handed in: " + next.error().text()};
   }
   chain_.state = verdict.state, chain_.reason = verdict.reason;
-  if (is_over(verdict.state)) around_.note(fmt::format("the chain is {}: {}", to_text(verdict.state), verdict.reason));
+  if (is_over(verdict.state))
+    around_.note(fmt::format("the chain is {}: {}", to_text(verdict.state), verdict.reason));
   TRY(folder_.write(chain_, lease_));
   return folder_.release(lease_);
 }

@@ -1,7 +1,7 @@
-// One link of a chain, from inside its job: it takes the lease, hands the next link in so that it waits for this
-// one's end, and when its run is over writes down what came of it and cancels the next link where the chain is
-// over. The next link is handed in at the start and not at the end: a job that is killed, or whose node dies,
-// still has a successor.
+// One link of a chain, from inside its job: it takes the lease, hands the next link in so that it waits for
+// this one's end, and when its run is over writes down what came of it and cancels the next link where the
+// chain is over. The next link is handed in at the start and not at the end: a job that is killed, or whose
+// node dies, still has a successor.
 #pragma once
 
 #include "src/job/chain_folder.hpp"
@@ -30,7 +30,9 @@ class ChainLink {
 
  private:
   ChainLink(ChainFolder folder, std::string checkpoint_folder, Around around)
-      : folder_(std::move(folder)), checkpoint_folder_(std::move(checkpoint_folder)), around_(std::move(around)) {}
+      : folder_(std::move(folder)),
+        checkpoint_folder_(std::move(checkpoint_folder)),
+        around_(std::move(around)) {}
   Result<void> start();
   void account_for_vanished();
   Result<void> hand_in_next();

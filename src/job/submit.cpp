@@ -16,13 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Plans the job on nodes that the scheduler may give it: roles, counts and adapter are checked by the planner.
+// Plans the job on nodes that the scheduler may give it: roles, counts and adapter are checked by the
+// planner.
 Result<plan::Plan> trial_plan(const Request& request, const plan::JobSpec& spec) {
   plan::PlanInput input;
   input.spec = spec;
-  input.allocation = plan::invented_allocation(spec.resources.nodes.value_or(1), spec.resources.gpus_per_node);
-  input.adapter = TRY(
-      plan::find_adapter(adapters_of(request), spec.framework, plan::place_of(spec, "framework")));
+  input.allocation =
+      plan::invented_allocation(spec.resources.nodes.value_or(1), spec.resources.gpus_per_node);
+  input.adapter =
+      TRY(plan::find_adapter(adapters_of(request), spec.framework, plan::place_of(spec, "framework")));
   input.job_id = "submit";
   input.installation = request.installation;
   input.environment = request.environment;
@@ -39,8 +41,8 @@ int most_ranks_of_a_node(const plan::Plan& plan) {
   return counts.empty() ? 1 : std::max(1, *std::max_element(counts.begin(), counts.end()));
 }
 
-SubmissionRequest request_to_scheduler(const plan::JobSpec& spec, const plan::Plan& trial, const fs::path& here,
-                                       const fs::path& folder) {
+SubmissionRequest request_to_scheduler(const plan::JobSpec& spec, const plan::Plan& trial,
+                                       const fs::path& here, const fs::path& folder) {
   const plan::Resources& asked = spec.resources;
   SubmissionRequest out;
   out.name = spec.name;
@@ -68,9 +70,8 @@ Result<std::string> script_of(const SubmissionPlan& plan, const Request& request
       {"directives", lines}, {"directory", request.here.string()}, {"command", shell_line(words)}};
   TRY(script.check(context));
   // On one line: some schedulers take a line of the script for a directive wherever it stands.
-  return script.render(context, [](std::string_view text) {
-    return shell_line(std::vector<std::string>{std::string(text)});
-  });
+  return script.render(
+      context, [](std::string_view text) { return shell_line(std::vector<std::string>{std::string(text)}); });
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_w
   SubmissionPlan out;
   out.scheduler = TRY(find_submission(request.scheduler, request.environment, commands));
   out.name = spec.name;
-  out.retries = spec.chain.retries;
+  out.chain = spec.chain;
   out.folder = folder.string();
   out.script_path = (folder / "job.sh").string();
   const SubmissionRequest asked = request_to_scheduler(spec, trial, request.here, folder);
@@ -108,8 +109,8 @@ Result<std::string> hand_in(const SubmissionPlan& plan, const Environment& envir
     Chain chain;
     chain.name = plan.name;
     chain.scheduler = plan.scheduler->name();
-    chain.max_links = *chain_links;
-    chain.retries = plan.retries;
+    chain.max_links = std::min(*chain_links, plan.chain.max_links.value_or(*chain_links));
+    chain.retries = plan.chain.retries;
     chain.script = plan.script_path;
     chain.search_path = environment.get("PATH");
     TRY(ChainFolder(plan.folder).create(chain));

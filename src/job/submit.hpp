@@ -1,6 +1,7 @@
-// Submitting a job: from what was typed to a script of a few lines for the scheduler, in which dlrun runs, and
-// the handing in of that script. The job is planned first on nodes that are made up, so that what can never run
-// is refused here and not after hours in a queue. The script supervises nothing: that is dlrun's work.
+// Submitting a job: from what was typed to a script of a few lines for the scheduler, in which dlrun runs,
+// and the handing in of that script. The job is planned first on nodes that are made up, so that what can
+// never run is refused here and not after hours in a queue. The script supervises nothing: that is dlrun's
+// work.
 #pragma once
 
 #include "schedulers/submission.hpp"
@@ -15,7 +16,7 @@ struct SubmissionPlan {
   std::string script_path, script;
   std::vector<Directive> directives;
   Argv command;  // that hands the script in
-  int retries = 0;  // of a chain
+  plan::ChainSpec chain;
 };
 
 // Pure but for the files it reads and, for the choice of the scheduler, the programs it asks. `run_words` are

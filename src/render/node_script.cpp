@@ -108,8 +108,7 @@ Json checks_context(const Plan& plan, NodeIndex node) {
   Json out = Json::array();
   if (node.get() != 0) return out;  // once a job, not once a node
   for (const Argv& check : plan.checks)
-    out.push_back(
-        {{"command", shell_line(check)}, {"what", one_line("the check: " + shell_join(check))}});
+    out.push_back({{"command", shell_line(check)}, {"what", one_line("the check: " + shell_join(check))}});
   return out;
 }
 

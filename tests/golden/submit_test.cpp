@@ -32,8 +32,9 @@ TEST_CASE("submit: the script of each scheduler") {
     request.sources.overrides.clear();
     const std::string extra = name == "gridengine" ? "[-pe mpi 64, -l gpu=4]" : "[--reservation=week]";
     request.sources.overrides.push_back({"resources.extra", extra, "--set", plan::Override::Reading::yaml});
-    const auto plan = job::plan_submission(request, {"--set=train.lr=$x", "job.yaml", "--", "it's\n#$ -l all"},
-                                           "/home/ann/my jobs/runs/submit-flowers-1", NoCommands());
+    const auto plan =
+        job::plan_submission(request, {"--set=train.lr=$x", "job.yaml", "--", "it's\n#$ -l all"},
+                             "/home/ann/my jobs/runs/submit-flowers-1", NoCommands());
     REQUIRE_MESSAGE(plan.has_value(), plan.error().text());
     compare(kHere / "submit" / (name + ".sh"), plan->script);
     compare(kHere / "submit" / (name + ".command"), shell_join(plan->command) + "\n");

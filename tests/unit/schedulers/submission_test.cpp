@@ -13,7 +13,13 @@ using namespace dlrun;
 namespace {
 
 SubmissionRequest small() {
-  return {.name = "flowers", .directory = "/home/ann", .output = "/home/ann/runs/1", .walltime = {}, .queue = {}, .account = {}, .extra = {}};
+  return {.name = "flowers",
+          .directory = "/home/ann",
+          .output = "/home/ann/runs/1",
+          .walltime = {},
+          .queue = {},
+          .account = {},
+          .extra = {}};
 }
 
 std::string lines_of(const Submission& scheduler, const SubmissionRequest& request) {
@@ -45,17 +51,20 @@ TEST_CASE("Slurm's job id, bare, with its cluster, and in the sentence") {
   const auto slurm = make_slurm_submission();
   CHECK(slurm->job_id("7787202\n").value() == "7787202");
   CHECK(slurm->job_id("7787202;alpha\n").value() == "7787202");
-  CHECK(slurm->job_id("sbatch: no partition specified, using default partition alpha_all_serial\n"
-                      "Submitted batch job 7787202\n")
+  CHECK(slurm
+            ->job_id("sbatch: no partition specified, using default partition alpha_all_serial\n"
+                     "Submitted batch job 7787202\n")
             .value() == "7787202");
   CHECK(slurm->job_id("Submitted batch job 7787202 on cluster alpha").value() == "7787202");
-  CHECK(slurm->job_id("welcome to node 12\n").error().text() == "sbatch printed no job id: 'welcome to node 12'");
+  CHECK(slurm->job_id("welcome to node 12\n").error().text() ==
+        "sbatch printed no job id: 'welcome to node 12'");
 }
 
 TEST_CASE("a PBS job id is the last line that has the whole shape of one") {
   const auto pbs = make_pbs_submission();
   CHECK(pbs->job_id("123.server\n").value() == "123.server");
-  CHECK(pbs->job_id("Modules warning: 3 modules reloaded\nquota: 95% of 100G used\n39352.master.cluster.example\n")
+  CHECK(pbs->job_id(
+               "Modules warning: 3 modules reloaded\nquota: 95% of 100G used\n39352.master.cluster.example\n")
             .value() == "39352.master.cluster.example");
   CHECK(pbs->job_id("29[].pbsxsrv").value() == "29[].pbsxsrv");
   CHECK(make_torque_submission()->job_id("17\n").value() == "17");
@@ -63,8 +72,9 @@ TEST_CASE("a PBS job id is the last line that has the whole shape of one") {
 }
 
 TEST_CASE("the job ids of LSF, Grid Engine and Flux") {
-  CHECK(make_lsf_submission()->job_id("warning: <3>\nJob <607844> is submitted to queue <medium>.\n").value() ==
-        "607844");
+  CHECK(
+      make_lsf_submission()->job_id("warning: <3>\nJob <607844> is submitted to queue <medium>.\n").value() ==
+      "607844");
   CHECK(make_lsf_submission()->job_id("Job <1> is submitted to default queue <normal>.").value() == "1");
   CHECK_FALSE(make_lsf_submission()->job_id("Request aborted by esub. Job not submitted.\n"));
   CHECK(make_gridengine_submission()->job_id("Unable to say hello\n88\n").value() == "88");
@@ -112,7 +122,8 @@ TEST_CASE("what cannot be said in a directive is refused") {
   for (const char* queue : {"a\nb", "a\"b", "a\\b", "\r"}) {
     SubmissionRequest request = small();
     request.queue = queue;
-    for (const auto& scheduler : all()) CHECK(lines_of(*scheduler, request).starts_with("error: resources.queue"));
+    for (const auto& scheduler : all())
+      CHECK(lines_of(*scheduler, request).starts_with("error: resources.queue"));
   }
   SubmissionRequest request = small();
   for (const char* extra : {"#SBATCH --x", "x", "", "--a\n#SBATCH --b"}) {
@@ -137,8 +148,11 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
   request.queue = "short";
   CHECK(check(*slurm) == "possible");
   request.walltime = std::chrono::seconds(121);
-  CHECK(check(*slurm) == "partition short ends jobs after 0:02:00 and the job asks for 0:02:01: the job would wait for ever");
-  world.commands.answer("pbsnodes", "pbsx1\n     Mom = pbsx1.pbsx.test\n     resources_available.ncpus = 8\n\npbsx2\n     Mom = x\n");
+  CHECK(check(*slurm) ==
+        "partition short ends jobs after 0:02:00 and the job asks for 0:02:01: the job would wait for ever");
+  world.commands.answer(
+      "pbsnodes",
+      "pbsx1\n     Mom = pbsx1.pbsx.test\n     resources_available.ncpus = 8\n\npbsx2\n     Mom = x\n");
   CHECK(check(*pbs) == "PBS has 2 nodes and the job asks for 4: the job would wait for ever");
   request.nodes = 2;
   request.tasks_per_node = 9;
@@ -148,7 +162,8 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
 TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not guessed") {
   SubmissionRequest request = small();
   request.nodes = 4;
-  CHECK(has(lines_of(*make_gridengine_submission(), request), "gives 4 slots only in a parallel environment"));
+  CHECK(
+      has(lines_of(*make_gridengine_submission(), request), "gives 4 slots only in a parallel environment"));
   request.extra = {"-pe mpi 4"};
   CHECK(has(lines_of(*make_gridengine_submission(), request), "#$ -pe mpi 4\n"));
   request.gpus_per_node = 2;
@@ -157,7 +172,8 @@ TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not g
 
 TEST_CASE("a job that is submitted from inside another does not inherit its variables") {
   Environment inside;
-  for (const char* name : {"SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", "SBATCH_TIMELIMIT", "SRUN_CPUS_PER_TASK"})
+  for (const char* name :
+       {"SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", "SBATCH_TIMELIMIT", "SRUN_CPUS_PER_TASK"})
     inside.set(name, "1");
   inside.set("SLURM_CONF", "/etc/slurm.conf");
   inside.set("HOME", "/home/ann");
@@ -165,7 +181,8 @@ TEST_CASE("a job that is submitted from inside another does not inherit its vari
   CHECK(outside.entries() == std::vector<std::string>{"HOME=/home/ann", "SLURM_CONF=/etc/slurm.conf"});
 }
 
-TEST_CASE("values go into the script and never through qsub -v or sbatch --export, which split them at commas") {
+TEST_CASE(
+    "values go into the script and never through qsub -v or sbatch --export, which split them at commas") {
   for (const auto& scheduler : all())
     for (const std::string& word : scheduler->submit_command("/s.sh", "7")) {
       CHECK(word != "-v");
@@ -186,10 +203,12 @@ TEST_CASE("a refusal is shown with the directive that it means") {
     world.commands.refuse("sbatch --parsable /s.sh", said);
     return submit_job(*slurm, directives, "/s.sh", "", world.environment, world.commands).error().text();
   };
-  CHECK(refused("sbatch: error: invalid partition specified: nosuch\nsbatch: error: Batch job submission failed") ==
-        "slurm refused the job (exit code 1)\n  sbatch: error: invalid partition specified: nosuch\n"
-        "  sbatch: error: Batch job submission failed\n  directive: #SBATCH --partition=nosuch\n"
-        "  hint: it comes from resources.queue at job.yaml:3:12");
+  CHECK(
+      refused(
+          "sbatch: error: invalid partition specified: nosuch\nsbatch: error: Batch job submission failed") ==
+      "slurm refused the job (exit code 1)\n  sbatch: error: invalid partition specified: nosuch\n"
+      "  sbatch: error: Batch job submission failed\n  directive: #SBATCH --partition=nosuch\n"
+      "  hint: it comes from resources.queue at job.yaml:3:12");
   CHECK(has(refused("sbatch: unrecognized option '--frobnicate=3'"), "directive: #SBATCH --frobnicate=3\n"));
   CHECK(has(refused("sbatch: error: the moon is full"), "hint: see the whole script with --dry-run"));
 }
@@ -204,7 +223,8 @@ TEST_CASE("the scheduler is the one whose submit command is on PATH, and qsub is
   CHECK(has(found(), "no scheduler's submit command is on PATH"));
   CHECK(found("lsf") == "lsf");
   CHECK(has(found("slurn"), "did you mean 'slurm'?"));
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("dlrun-submission-{}", ::getpid());
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("dlrun-submission-{}", ::getpid());
   REQUIRE(make_directories(folder, Access::shared));
   const auto add_program = [&](const char* name) {
     REQUIRE(replace_file(folder / name, "#!/bin/sh\n", Durability::none));
@@ -214,7 +234,8 @@ TEST_CASE("the scheduler is the one whose submit command is on PATH, and qsub is
   add_program("qsub");
   world.commands.answer("qsub --version", "pbs_version = 23.06.06\n");
   CHECK(found() == "pbs");
-  world.commands.answer("qsub --version", "Version: 6.1.2\nCommit: 661e092552de43a785c15d39a3634a541d86898e\n");
+  world.commands.answer("qsub --version",
+                        "Version: 6.1.2\nCommit: 661e092552de43a785c15d39a3634a541d86898e\n");
   CHECK(found() == "torque");
   world.commands.refuse("qsub --version", "qsub: Unknown option: --version");
   world.commands.answer("qsub -help", "SGE 8.1.9\nusage: qsub [options]\n");
