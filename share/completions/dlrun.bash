@@ -44,7 +44,8 @@ _dlrun() {
     --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --name | --set | --scheduler | --hosts | --via | --retries | --chain | --separator) return 0 ;;
     chain) mapfile -t COMPREPLY < <(compgen -W 'status stop' -- "$current") ;;
     hosts) mapfile -t COMPREPLY < <(compgen -W 'expand compress count' -- "$current") ;;
-    frameworks) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;
+    frameworks) mapfile -t COMPREPLY < <(compgen -W "check $(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;
+    check) [[ $command != frameworks ]] || mapfile -t COMPREPLY < <(compgen -d -- "$current" || true; compgen -f -X '!*.yaml' -- "$current" || true) ;;
   esac
 
   if [[ $current == -* ]]; then

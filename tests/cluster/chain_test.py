@@ -53,8 +53,10 @@ class Chain(support.Case):
         wait_until(lambda: not self.run_on("squeue", "-h", "-t", "PENDING,RUNNING,COMPLETING", "-n", status["name"])[1], 0.2)
         return status
 
-    def wait_drill(self):
-        wait_until(lambda: os.path.exists(f"{self.folder}/drilled"), 0.1)
+    def wait_drill(self, chain):
+        drilled = lambda: os.path.exists(f"{self.folder}/drilled")
+        wait_until(lambda: drilled() or self.status(chain)["state"] not in ("queued", "running"), 0.1)
+        self.assertTrue(drilled(), self.status(chain))
 
     def ends(self, status):
         return [link["end"] for link in status["links"]]
@@ -75,7 +77,7 @@ class Chain(support.Case):
 
     def test_a_job_that_is_requeued_carries_on_and_its_successor_waits_for_it(self):
         chain = self.submit(COUNTER.format(drill="sleep 600", retries=0), 9)
-        self.wait_drill()
+        self.wait_drill(chain)
         job = self.status(chain)["links"][-1]["job_id"]
         self.assertEqual(self.run_on("scontrol", "requeue", job)[0], 0)
         status = self.wait_over(chain)
@@ -88,14 +90,14 @@ class Chain(support.Case):
             with self.subTest(how):
                 self.run_on("rm", "-rf", "ckpt", "drilled")
                 chain = self.submit(COUNTER.format(drill="sleep 600", retries=0), 9)
-                self.wait_drill()
+                self.wait_drill(chain)
                 self.run_on(*how, self.status(chain)["links"][-1]["job_id"])
                 status = self.wait_over(chain)
                 self.assertEqual((status["state"], len(status["links"])), ("done", 5), status)
 
     def test_a_node_that_dies_costs_one_link(self):
         chain = self.submit(COUNTER.format(drill="sleep 600", retries=0), 9, "--set", "resources.extra=[--no-requeue]")
-        self.wait_drill()
+        self.wait_drill(chain)
         job = self.status(chain)["links"][-1]["job_id"]
         node = self.run_on("squeue", "-h", "-o", "%B", "-j", job)[1].strip()
         self.cluster.crash(node)
@@ -122,7 +124,7 @@ class Chain(support.Case):
             with self.subTest(flags):
                 self.run_on("rm", "-rf", "ckpt", "drilled")
                 chain = self.submit(COUNTER.format(drill="sleep 600", retries=0), 9)
-                self.wait_drill()
+                self.wait_drill(chain)
                 code, _, err = self.run_on(DLRUN, "chain", "stop", chain, *flags)
                 self.assertEqual(code, 0, err)
                 job = self.status(chain)["links"][-1]["job_id"]

@@ -2,12 +2,10 @@
 #include "src/job/submit.hpp"
 
 #include "src/base/quote.hpp"
-#include "tests/golden/compare.hpp"
+#include "tests/golden/support.hpp"
 
 using namespace dlrun;
-using golden::compare;
-using golden::kData;
-using golden::kHere;
+using namespace dlrun::test;
 
 namespace {
 
