@@ -9,9 +9,11 @@ _dlrun_flags() {
     allocation) echo "--allocation --scheduler --hostfile --private-hostfile --hosts $common" ;;
     hosts) echo "--separator --unique $common" ;;
     frameworks) echo "--framework-dir $common" ;;
+    submit) echo '--dry-run --chain' "$(_dlrun_flags run)" ;;
+    chain) echo "--now $common" ;;
     plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
     run)
-      echo '--framework --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --mpi --via --retries --no-output-limit --no-progress-limit --no-bind --set --run-dir' \
+      echo '--framework --link-of --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --mpi --via --retries --no-output-limit --no-progress-limit --no-bind --set --run-dir' \
         '--tee --no-fold --allocation --hostfile --private-hostfile --hosts --scheduler --framework-dir' "$common"
       ;;
   esac
@@ -29,7 +31,7 @@ _dlrun() {
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case $word in
       --) return 0 ;; # the program's own words
-      run | plan | allocation | hosts | frameworks) command=$word && break ;;
+      run | plan | submit | chain | allocation | hosts | frameworks) command=$word && break ;;
     esac
   done
 
@@ -37,9 +39,10 @@ _dlrun() {
     --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 engine none' -- "$current") && return 0 ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$current") && return 0 ;;
     --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
-    --run-dir | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
+    --run-dir | --link-of | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
     --allocation | --hostfile | --private-hostfile) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
-    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --name | --set | --scheduler | --hosts | --via | --retries | --tee | --no-output-limit | --no-progress-limit | --separator) return 0 ;;
+    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --name | --set | --scheduler | --hosts | --via | --retries | --tee | --no-output-limit | --no-progress-limit | --chain | --separator) return 0 ;;
+    chain) mapfile -t COMPREPLY < <(compgen -W 'status stop' -- "$current") ;;
     hosts) mapfile -t COMPREPLY < <(compgen -W 'expand compress count' -- "$current") ;;
     frameworks) mapfile -t COMPREPLY < <(compgen -W "check $(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;
     check) [[ $command != frameworks ]] || mapfile -t COMPREPLY < <(compgen -d -- "$current" || true; compgen -f -X '!*.yaml' -- "$current" || true) ;;
@@ -47,12 +50,12 @@ _dlrun() {
 
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_flags "$command")" -- "$current")
-  elif [[ $command != allocation && $command != hosts && $command != frameworks ]]; then
+  elif [[ $command != allocation && $command != hosts && $command != chain && $command != frameworks ]]; then
     mapfile -t COMPREPLY < <(
       compgen -d -- "$current" || true # nothing to offer is no failure
       compgen -f -X '!*.yaml' -- "$current" || true
       compgen -f -X '!*.yml' -- "$current" || true
-      if ((COMP_CWORD == 1)); then compgen -W 'run plan allocation hosts frameworks' -- "$current" || true; fi
+      if ((COMP_CWORD == 1)); then compgen -W 'run plan submit chain allocation hosts frameworks' -- "$current" || true; fi
     )
   fi
 }

@@ -1,9 +1,33 @@
 // dlrun run: the job, from flags to its exit code.
 #include "src/cli/commands.hpp"
 #include "src/cli/run_printer.hpp"
+#include "src/job/chain_link.hpp"
 #include "src/job/run_job.hpp"
+#include "src/plan/load_job.hpp"
 
 namespace dlrun::cli {
+
+namespace {
+
+// The run as a link of a chain: before and after it, the chain's ledger.
+Result<job::RunReport> run_link(job::Request request, const std::string& folder, const Clock& clock,
+                                RunPrinter& printer) {
+  const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
+  const SystemCommands commands;
+  job::ChainLink link = TRY(job::ChainLink::begin(
+      folder, spec.checkpoint.dir,
+      {request.environment, commands, clock, [&](const std::string& text) { printer.note(text); }}));
+  if (!link.has_work()) {
+    printer.note("nothing to do, the chain is over: " + link.idle_reason());
+    return job::RunReport{};
+  }
+  request.run_directory = link.run_directory();
+  auto report = job::run_job(request, clock, printer);
+  if (const auto written = link.end(report); !written) printer.note(written.error().text());
+  return report;
+}
+
+}  // namespace
 
 Result<int> run(const RunOptions& options, const Context& context) {
   const job::Request request = TRY(request_of(options.job, context.environment));
@@ -12,7 +36,9 @@ Result<int> run(const RunOptions& options, const Context& context) {
   RunPrinter::Choice choice{.fold = !options.no_fold};
   if (!options.tee.empty()) choice.tee = TRY(RankChoice::parse(options.tee));
   RunPrinter printer(context.console, clock, std::move(choice));
-  const job::RunReport report = TRY(job::run_job(request, clock, printer));
+  const job::RunReport report =
+      TRY(options.link_of.empty() ? job::run_job(request, clock, printer)
+                                  : run_link(request, options.link_of, clock, printer));
   if (context.common.json) TRY(context.console.data(to_pretty_text(report.record)));
   return report.outcome.exit_code;
 }

@@ -17,6 +17,8 @@ struct Context {
 
 Result<int> run(const RunOptions& options, const Context& context);
 Result<int> show_plan(const PlanOptions& options, const Context& context);
+Result<int> submit(const SubmitOptions& options, const Context& context);
+Result<int> manage_chain(const ChainOptions& options, const Context& context);
 Result<int> show_allocation(const AllocationOptions& options, const Context& context);
 Result<int> show_hosts(const HostsOptions& options, const Context& context);
 Result<int> serve_agent(const AgentOptions& options, const Context& context);

@@ -46,6 +46,8 @@ int main(const std::vector<std::string>& arguments) {
       Overloaded{
           [&](const RunOptions& run_options) { return run(run_options, context); },
           [&](const PlanOptions& plan_options) { return show_plan(plan_options, context); },
+          [&](const SubmitOptions& submit_options) { return submit(submit_options, context); },
+          [&](const ChainOptions& chain) { return manage_chain(chain, context); },
           [&](const AllocationOptions& allocation) { return show_allocation(allocation, context); },
           [&](const HostsOptions& hosts) { return show_hosts(hosts, context); },
           [&](const FrameworksOptions& frameworks) { return show_frameworks(frameworks, context); },

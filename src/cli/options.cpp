@@ -35,8 +35,20 @@ Examples:
   sort -u machines | dlrun hosts compress -                a short list of the same names, in the same order
   dlrun hosts count 'n[1-4096]'                            how many names a list has)";
 
-const std::vector<std::string> kCommands{"run",        "plan",  "allocation", "hosts",
-                                         "frameworks", "agent", "slurm-end"};
+constexpr const char* kSubmitExamples = R"(Examples:
+  dlrun submit train.yaml                           hand the job to the scheduler; its id is printed
+  dlrun submit --dry-run train.yaml                 show the script and the command, and submit nothing
+  dlrun submit --nodes 4 --set resources.walltime=8h train.yaml    with other resources than the file says
+  dlrun submit --chain 8 train.yaml                 go on in up to eight jobs, until the training is done
+  dlrun submit --scheduler pbs --dry-run train.yaml    for a scheduler that is not here)";
+
+constexpr const char* kChainExamples = R"(Examples:
+  dlrun submit --chain 8 train.yaml      one training over up to eight jobs
+  dlrun chain status                     where the newest chain below runs/ stands
+  dlrun chain stop DIR                   end it with a checkpoint; --now does not wait for one)";
+
+const std::vector<std::string> kCommands{"run",   "plan",       "submit", "chain",    "allocation",
+                                         "hosts", "frameworks", "agent",  "slurm-end"};
 
 void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--color", common.color, "auto, always or never (NO_COLOR is respected)")
@@ -233,6 +245,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   Options options;
   RunOptions run;
   PlanOptions plan;
+  SubmitOptions submit;
+  ChainOptions chain;
   AllocationOptions allocation;
   HostsOptions hosts;
   FrameworksOptions frameworks;
@@ -248,12 +262,31 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   run_command->add_option("--tee", run.tee, "show these ranks' lines only: 0-3,7 or worker:0,ps")
       ->type_name("RANKS");
   run_command->add_flag("--no-fold", run.no_fold, "on a terminal: do not make equal lines of ranks one");
+  run_command
+      ->add_option("--link-of", run.link_of, "the run is a link of this chain; submit --chain writes it")
+      ->type_name("DIR");
   CLI::App* plan_command =
       app.add_subcommand("plan", "show what would run where, and start nothing")->footer(kPlanExamples);
   add_job(*plan_command, plan.job);
   plan_command->add_option("--scripts", plan.scripts, "write the node scripts into this folder")
       ->type_name("DIR");
   plan_command->add_flag("--explain", plan.explain, "show every setting and where it came from");
+  CLI::App* submit_command =
+      app.add_subcommand("submit", "hand the job to the scheduler of this cluster")->footer(kSubmitExamples);
+  add_job(*submit_command, submit.job);
+  submit_command->add_flag("--dry-run", submit.dry_run, "show the script and the command, submit nothing");
+  submit_command
+      ->add_option("--chain", submit.chain,
+                   "go on in further jobs until the training is done, N jobs at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000));
+  CLI::App* chain_command =
+      app.add_subcommand("chain", "show or stop a chain of jobs")->footer(kChainExamples);
+  chain_command->add_option("ACTION", chain.action, "status or stop")
+      ->required()
+      ->check(CLI::IsMember({"status", "stop"}));
+  chain_command->add_option("DIR", chain.folder, "folder of the chain (default: the newest one below runs/)");
+  chain_command->add_flag("--now", chain.now, "with stop: end the running job at once");
   CLI::App* allocation_command =
       app.add_subcommand("allocation", "show the nodes we may use, and how that is known");
   allocation_command->add_option("--allocation", allocation.file,
@@ -286,7 +319,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       app.add_subcommand("slurm-end", "internal: when a Slurm job ends, from libslurm")->group("");
   SlurmEndOptions slurm_end;
   slurm_end_command->add_option("JOB", slurm_end.job_id, "its number")->required();
-  for (CLI::App* command : {run_command, plan_command, allocation_command, hosts_command, frameworks_command})
+  for (CLI::App* command : {run_command, plan_command, submit_command, chain_command, allocation_command,
+                            hosts_command, frameworks_command})
     add_common(*command, options.common);
 
   CLI::App* chosen = words.empty() || !is_command(words[0]) ? &app : app.get_subcommand(words[0]);
@@ -315,6 +349,11 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   } else if (chosen == plan_command) {
     plan.job.words = rest;
     options.command = plan;
+  } else if (chosen == submit_command) {
+    submit.job.words = rest;
+    options.command = submit;
+  } else if (chosen == chain_command) {
+    options.command = chain;
   } else if (chosen == allocation_command) {
     options.command = allocation;
   } else if (chosen == hosts_command) {

@@ -39,11 +39,21 @@ struct RunOptions {
   JobOptions job;
   std::string tee;
   bool no_fold = false;
+  std::string link_of;  // folder of the chain that this run is a link of
 };
 struct PlanOptions {
   JobOptions job;
   std::string scripts;
   bool explain = false;
+};
+struct SubmitOptions {
+  JobOptions job;
+  bool dry_run = false;
+  int chain = 0;  // links at most; 0: no chain
+};
+struct ChainOptions {
+  std::string action, folder;
+  bool now = false;
 };
 struct AllocationOptions {
   std::string scheduler = "auto", file;  // file: an allocation as JSON, or R of Flux
@@ -76,8 +86,8 @@ struct Answer {
 
 struct Options {
   CommonOptions common;
-  std::variant<RunOptions, PlanOptions, AllocationOptions, HostsOptions, FrameworksOptions, AgentOptions,
-               SlurmEndOptions, Answer>
+  std::variant<RunOptions, PlanOptions, SubmitOptions, ChainOptions, AllocationOptions, HostsOptions,
+               FrameworksOptions, AgentOptions, SlurmEndOptions, Answer>
       command;
 };
 

@@ -21,17 +21,6 @@ fs::path user_configuration(const Environment& environment) {
   return fs::path(environment.get("HOME", "/nonexistent")) / ".config" / "dlrun";
 }
 
-// "20261127-235959-1a2b": sorts by time, and two runs of one second differ.
-std::string new_job_id(Instant now) {
-  std::string stamp = format_utc(std::chrono::floor<std::chrono::seconds>(now));
-  std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
-  std::replace(stamp.begin(), stamp.end(), 'T', '-');
-  return fmt::format(
-      "{}-{:04x}", stamp,
-      (static_cast<unsigned>(::getpid()) ^ static_cast<unsigned>(now.time_since_epoch().count() << 8)) &
-          0xffff);
-}
-
 std::string preview_id(const Allocation& allocation) {
   return allocation.job_id ? "preview-" + plan::as_job_name(*allocation.job_id) : "preview";
 }
@@ -83,6 +72,16 @@ void add_configuration_files(plan::JobSources& sources, const Environment& envir
                  user = user_configuration(environment) / "dlrun.yaml";
   if (fs::exists(site, problem)) sources.site_file = site;
   if (fs::exists(user, problem)) sources.user_file = user;
+}
+
+std::string new_job_id(Instant now) {
+  std::string stamp = format_utc(std::chrono::floor<std::chrono::seconds>(now));
+  std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
+  std::replace(stamp.begin(), stamp.end(), 'T', '-');
+  return fmt::format(
+      "{}-{:04x}", stamp,
+      (static_cast<unsigned>(::getpid()) ^ static_cast<unsigned>(now.time_since_epoch().count() << 8)) &
+          0xffff);
 }
 
 plan::AdapterPath adapters_of(const Request& request) {

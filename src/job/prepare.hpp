@@ -47,6 +47,8 @@ struct Prepared {
 // The layers of configuration files that exist: the site's and the user's dlrun.yaml.
 void add_configuration_files(plan::JobSources& sources, const Environment& environment,
                              const Installation& installation);
+// "20261127-235959-1a2b": sorts by time, and two runs of one second differ.
+std::string new_job_id(Instant now);
 plan::AdapterPath adapters_of(const Request& request);
 
 Result<Prepared> prepare(const Request& request, Instant now);

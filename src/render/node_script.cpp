@@ -32,22 +32,6 @@ std::string inside_quotes(const std::string& text) {
   return out;
 }
 
-// Newlines inside quotes would be right for bash and wrong for {{{ }}}; $'..' spells them on one line.
-std::string one_line_command(const Argv& argv) {
-  std::vector<std::string> words;
-  for (const std::string& word : argv) {
-    if (word.find('\n') == std::string::npos) {
-      words.push_back(shell_quote(word));
-      continue;
-    }
-    std::string quoted = "$'";
-    for (const char c : word)
-      quoted += c == '\n' ? "\\n" : c == '\\' || c == '\'' ? std::string("\\") + c : std::string(1, c);
-    words.push_back(quoted + "'");
-  }
-  return join(words, " ");
-}
-
 // Bash cannot export a name that is no identifier; the agent, which can, is not limited by this.
 Json exports(const EnvironmentChanges& changes) {
   Json out = Json::array();
@@ -72,7 +56,7 @@ Json rank_context(const RankPlan& rank) {
            {"defaults", exports(rank.defaults)},
            {"exports", exports(rank.environment)},
            {"share", nullptr},
-           {"command", one_line_command(rank.argv)}};
+           {"command", shell_line(rank.argv)}};
   if (rank.cpus && rank.cpus->of > 1) out["share"] = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
   return out;
 }
@@ -143,8 +127,7 @@ Json checks_context(const Plan& plan, NodeIndex node) {
   Json out = Json::array();
   if (node.get() != 0) return out;  // once a job, not once a node
   for (const Argv& check : plan.checks)
-    out.push_back(
-        {{"command", one_line_command(check)}, {"what", one_line("the check: " + shell_join(check))}});
+    out.push_back({{"command", shell_line(check)}, {"what", one_line("the check: " + shell_join(check))}});
   return out;
 }
 

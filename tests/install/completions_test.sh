@@ -31,6 +31,8 @@ mkdir sub && touch job.yaml other.yml notes.txt
 
 expect dlrun --fr = --framework --framework-dir
 expect dlrun pl = plan
+expect dlrun subm = submit
+expect dlrun chain st = status stop
 expect dlrun plan --sc = --scheduler --scripts
 expect dlrun run --sc = --scheduler
 expect dlrun --vers = --version

@@ -15,7 +15,7 @@ def help_of(dlrun, *command):
 
 
 def main(dlrun):
-    helps = [help_of(dlrun, *command) for command in ([], ["run"], ["plan"], ["allocation"], ["hosts"], ["frameworks"])]
+    helps = [help_of(dlrun, *command) for command in ([], ["run"], ["plan"], ["submit"], ["chain"], ["allocation"], ["hosts"], ["frameworks"])]
     has = {flag for text in helps for flag in re.findall(r"(?m)^\s+(?:-\w,)?(--[a-z][a-z-]*)", text)}
     bash = re.sub(r"(?m)#.*$", "", (ROOT / "share/completions/dlrun.bash").read_text())
     zsh = (ROOT / "share/completions/_dlrun").read_text()

@@ -1,0 +1,73 @@
+#include "schedulers/directive.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace dlrun {
+namespace {
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+bool is_plain(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("_./:=+@%,-").find(c) != std::string_view::npos;
+}
+
+tl::unexpected<Error> unsayable(std::string_view key, std::string_view value, std::string hint) {
+  std::string shown(value.substr(0, 80));
+  std::replace_if(shown.begin(), shown.end(), is_control, '?');
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = fmt::format("{}: '{}' cannot be written in a scheduler's directive", key, shown),
+                    .where = {},
+                    .hint = std::move(hint),
+                    .also = {}});
+}
+
+}  // namespace
+
+Result<std::string> directive_word(std::string_view value, std::string_view key) {
+  const bool broken =
+      std::any_of(value.begin(), value.end(), [](char c) { return is_control(c) || c == '"' || c == '\\'; });
+  if (value.empty() || broken)
+    return unsayable(key, value, "use a text without quotes, backslashes and line breaks");
+  if (std::all_of(value.begin(), value.end(), is_plain)) return std::string(value);
+  return fmt::format("\"{}\"", value);
+}
+
+Result<std::vector<Directive>> extra_directives(const SubmissionRequest& request, std::string_view marker) {
+  std::vector<Directive> out;
+  for (const std::string& line : request.extra) {
+    const std::string_view option = trim(line);
+    const bool one_line = std::none_of(line.begin(), line.end(), is_control);
+    if (!option.starts_with('-') || !one_line)
+      return unsayable(
+          "resources.extra", line,
+          fmt::format("write each as the option alone, without {}: [\"--reservation=week\"]", trim(marker)));
+    out.push_back({fmt::format("{} {}", marker, option), "resources.extra", {}});
+  }
+  return out;
+}
+
+std::string clock_text(std::chrono::seconds time) {
+  const auto all = time.count();
+  return fmt::format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);
+}
+
+void DirectiveList::add(std::string_view option, std::string_view key) {
+  lines_.push_back({fmt::format("{} {}", marker_, option), std::string(key), {}});
+}
+
+Result<void> DirectiveList::add_word(std::string_view option, std::string_view value, std::string_view key) {
+  if (value.empty()) return {};
+  add(std::string(option) + TRY(directive_word(value, key)), key);
+  return {};
+}
+
+Result<std::vector<Directive>> DirectiveList::with_extra(const SubmissionRequest& request) && {
+  for (Directive& line : TRY(extra_directives(request, marker_))) lines_.push_back(std::move(line));
+  return std::move(lines_);
+}
+
+}  // namespace dlrun

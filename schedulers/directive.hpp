@@ -1,0 +1,52 @@
+// Words inside a directive line. The directive languages agree on little: bare words of harmless characters,
+// and double quotes around blanks. So these are the only two forms that are written, and what needs more is
+// refused.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedulers/submission.hpp"
+
+namespace dlrun {
+
+// `value` as one word of a directive; `key` is what the Error names.
+Result<std::string> directive_word(std::string_view value, std::string_view key);
+
+// resources.extra as directives: an option a line, marker and line breaks refused.
+Result<std::vector<Directive>> extra_directives(const SubmissionRequest& request, std::string_view marker);
+
+// "8:00:00", with as many hours as it takes.
+std::string clock_text(std::chrono::seconds time);
+
+// Adds lines "MARKER option", the way most schedulers' files build theirs.
+class DirectiveList {
+ public:
+  explicit DirectiveList(std::string_view marker) : marker_(marker) {}
+  void add(std::string_view option, std::string_view key = {});
+  // `option` and the value as one word; nothing where the value is empty.
+  Result<void> add_word(std::string_view option, std::string_view value, std::string_view key);
+  Result<std::vector<Directive>> with_extra(const SubmissionRequest& request) &&;
+
+ private:
+  std::string marker_;
+  std::vector<Directive> lines_;
+};
+
+// The last line of `printed` that `shape` takes whole; nothing where none does.
+template <class Shape>
+std::string last_line_of_shape(std::string_view printed, Shape shape);
+
+}  // namespace dlrun
+
+#include "src/base/strings.hpp"
+
+template <class Shape>
+std::string dlrun::last_line_of_shape(std::string_view printed, Shape shape) {
+  std::string found;
+  for (const std::string& line : split(printed, '\n'))
+    if (std::string id = shape(trim(line)); !id.empty()) found = std::move(id);
+  return found;
+}

@@ -1,0 +1,103 @@
+// Grid Engine: qsub -terse. How slots are spread over nodes is a site's parallel environment, and what GPUs
+// are called a site's resource: neither is guessed, both come from resources.extra.
+#include <algorithm>
+#include <cctype>
+
+#include "schedulers/directive.hpp"
+
+namespace dlrun {
+namespace {
+
+bool has_option(const SubmissionRequest& request, std::string_view begin) {
+  return std::any_of(request.extra.begin(), request.extra.end(),
+                     [&](const std::string& line) { return trim(line).starts_with(begin); });
+}
+
+// "123", or "123.1-10:1" for an array.
+std::string gridengine_id(std::string_view line) {
+  const std::string_view number = line.substr(0, line.find_first_not_of("0123456789"));
+  const bool whole = number.size() == line.size() ||
+                     (line[number.size()] == '.' &&
+                      line.find_first_not_of("0123456789.-:", number.size()) == std::string_view::npos);
+  return number.empty() || !whole ? std::string() : std::string(number);
+}
+
+class GridEngineSubmission final : public Submission {
+ public:
+  std::string_view name() const override { return "gridengine"; }
+  std::string_view marker() const override { return "#$"; }
+
+  Result<std::vector<Directive>> directives(const SubmissionRequest& request) const override {
+    TRY(check(request));
+    DirectiveList out(marker());
+    TRY(out.add_word("-N ", request.name, "name"));
+    TRY(out.add_word("-wd ", request.directory, "the working directory"));
+    TRY(out.add_word("-o ", request.output, "the output folder"));
+    out.add("-j y");
+    out.add("-S /bin/bash");
+    if (request.walltime) out.add(fmt::format("-l h_rt={}", request.walltime->count()), "resources.walltime");
+    TRY(out.add_word("-q ", request.queue, "resources.queue"));
+    TRY(out.add_word("-P ", request.account, "resources.account"));
+    return std::move(out).with_extra(request);
+  }
+
+  Argv submit_command(const std::string& script, const std::string& after) const override {
+    Argv out{"qsub", "-terse"};
+    if (!after.empty()) out.insert(out.end(), {"-hold_jid", after});
+    out.push_back(script);
+    return out;
+  }
+  Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
+  Argv stop_command(const std::string& /*job_id*/) const override { return {}; }
+  Argv state_command(const std::string& job_id) const override { return {"qstat", "-j", job_id}; }
+  std::optional<bool> is_alive(const CommandOutput& state) const override {
+    if (state.status.success()) return true;
+    return state.err.find("do not exist") != std::string::npos ? std::optional(false) : std::nullopt;
+  }
+  std::string_view own_job_variable() const override { return "JOB_ID"; }
+
+  Result<std::string> job_id(std::string_view printed) const override {
+    const std::string id = last_line_of_shape(printed, gridengine_id);
+    if (id.empty()) return fail(ErrorKind::unavailable, "qsub printed no job id: '{}'", trim(printed));
+    return id;
+  }
+  std::vector<BlamedWord> blamed_words() const override {
+    return {{"queue", "resources.queue"},
+            {"project", "resources.account"},
+            {"h_rt", "resources.walltime"},
+            {"parallel environment", "resources.extra"}};
+  }
+
+ private:
+  static Result<void> check(const SubmissionRequest& request) {
+    const int slots = request.nodes * request.tasks_per_node * request.cpus_per_task;
+    if (slots > 1 && !has_option(request, "-pe"))
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = fmt::format("Grid Engine gives {} slots only in a parallel environment, and "
+                                            "resources.extra names none",
+                                            slots),
+                        .where = {},
+                        .hint = fmt::format("qconf -spl lists the site's; add \"-pe NAME {}\"", slots),
+                        .also = {}});
+    if (request.gpus_per_node > 0 && !has_option(request, "-l"))
+      return fail(
+          Error{.kind = ErrorKind::input,
+                .what = "Grid Engine has no common name for GPUs, and resources.extra names none",
+                .where = {},
+                .hint = fmt::format("qconf -sc lists the site's resources; add for example \"-l gpu={}\"",
+                                    request.gpus_per_node),
+                .also = {}});
+    // In these paths $ starts one of its own variables.
+    if (request.output.find('$') != std::string::npos)
+      return fail(ErrorKind::input, "Grid Engine cannot write into a folder with a '$': {}", request.output);
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Submission> make_gridengine_submission() {
+  return std::make_unique<GridEngineSubmission>();
+}
+
+}  // namespace dlrun

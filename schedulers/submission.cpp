@@ -1,0 +1,154 @@
+// The table of submissions, the choice among them, and the one way in which all of them hand a job in.
+#include "schedulers/submission.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "src/base/quote.hpp"
+#include "src/base/strings.hpp"
+#include "src/process/child.hpp"
+
+namespace dlrun {
+namespace {
+
+using Make = std::unique_ptr<Submission> (*)();
+struct Entry {
+  std::string_view name, program;
+  Make make;
+};
+constexpr std::array<Entry, 6> kEntries{{{"slurm", "sbatch", make_slurm_submission},
+                                         {"pbs", "qsub", make_pbs_submission},
+                                         {"torque", "qsub", make_torque_submission},
+                                         {"gridengine", "qsub", make_gridengine_submission},
+                                         {"lsf", "bsub", make_lsf_submission},
+                                         {"flux", "flux", make_flux_submission}}};
+
+constexpr Seconds kSubmitLimit{
+    60};  // a controller that is busy answers late, and a job handed in twice is worse
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+std::string words_of(const CommandRunner& commands, const Environment& environment, const Argv& argv) {
+  const auto output = commands.run({.argv = argv, .environment = environment, .limit = Seconds(20)});
+  return output ? lower(output->out + output->err) : std::string();
+}
+
+// Four schedulers have a qsub, and Slurm has one that is made of sbatch.
+std::string_view owner_of_qsub(const Environment& environment, const CommandRunner& commands) {
+  const std::string version = words_of(commands, environment, {"qsub", "--version"});
+  if (version.find("pbs_version") != version.npos) return "pbs";
+  if (version.find("commit:") != version.npos || version.starts_with("version:")) return "torque";
+  const std::string help = words_of(commands, environment, {"qsub", "-help"});
+  if (help.starts_with("ge ") || help.starts_with("sge ") || help.starts_with("uge ") ||
+      help.find("-pe pe-name") != help.npos)
+    return "gridengine";
+  return "";
+}
+
+std::vector<const Entry*> found_here(const Environment& environment, const CommandRunner& commands) {
+  std::vector<const Entry*> out;
+  const bool qsub = find_program("qsub", environment, "").has_value();
+  const std::string_view owner = qsub ? owner_of_qsub(environment, commands) : std::string_view();
+  for (const Entry& entry : kEntries)
+    if (entry.program == "qsub" ? entry.name == owner
+                                : find_program(std::string(entry.program), environment, "").has_value())
+      out.push_back(&entry);
+  return out;
+}
+
+std::vector<std::string> known_names() {
+  std::vector<std::string> out;
+  for (const Entry& entry : kEntries) out.emplace_back(entry.name);
+  return out;
+}
+
+tl::unexpected<Error> no_choice(const std::vector<const Entry*>& found) {
+  std::vector<std::string> names;
+  for (const Entry* entry : found) names.push_back(fmt::format("{} ({})", entry->program, entry->name));
+  return fail(
+      Error{.kind = found.empty() ? ErrorKind::unavailable : ErrorKind::usage,
+            .what = found.empty() ? "no scheduler's submit command is on PATH (sbatch, qsub, bsub, flux)"
+                                  : "submit commands of several schedulers are on PATH: " + join(names, ", "),
+            .where = {},
+            .hint = found.empty() ? "run it on a login node, or see the script: --scheduler NAME --dry-run"
+                                  : fmt::format("choose one: --scheduler {}", found.front()->name),
+            .also = {}});
+}
+
+bool is_word_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+}
+
+// Whether `word` stands in `text` and does not go on to the left or the right.
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !is_word_character(text[at - 1])) &&
+        (end == text.size() || !is_word_character(text[end])))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
+                                                    const CommandRunner& commands) {
+  for (const Entry& entry : kEntries)
+    if (wanted == entry.name) return entry.make();
+  if (wanted != "auto")
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("jobs cannot be submitted to '{}'", wanted),
+                      .where = {},
+                      .hint = did_you_mean(wanted, known_names()),
+                      .also = {}});
+  const std::vector<const Entry*> found = found_here(environment, commands);
+  if (found.size() != 1) return no_choice(found);
+  return found.front()->make();
+}
+
+const Directive* blamed_directive(const Submission& submission, const std::vector<Directive>& directives,
+                                  std::string_view refusal) {
+  const std::string said = lower(refusal);
+  // An option that it does not know, or a value that it repeats: the last one that it may mean.
+  for (auto line = directives.rbegin(); line != directives.rend(); ++line) {
+    if (line->key.empty()) continue;
+    const std::string option = lower(line->text.substr(submission.marker().size() + 1));
+    const std::string name = option.substr(0, option.find_first_of("= "));
+    if (name.size() > 2 && has_word(said, name)) return &*line;
+  }
+  for (const BlamedWord& blamed : submission.blamed_words())
+    if (said.find(blamed.word) != said.npos)
+      for (const Directive& line : directives)
+        if (line.key == blamed.key) return &line;
+  return nullptr;
+}
+
+Result<std::string> submit_job(const Submission& submission, const std::vector<Directive>& directives,
+                               const std::string& script, const std::string& after,
+                               const Environment& environment, const CommandRunner& commands) {
+  const Argv argv = submission.submit_command(script, after);
+  const CommandOutput output = TRY(commands.run(
+      {.argv = argv, .environment = submission.environment(environment), .limit = kSubmitLimit}));
+  // Banners may stand on either stream; the id is printed on stdout alone.
+  if (output.status.success()) return submission.job_id(output.out);
+  const std::string said(trim(output.err.empty() ? output.out : output.err));
+  Error error{.kind = ErrorKind::unavailable,
+              .what = fmt::format("{} refused the job ({})", submission.name(), output.status.text()),
+              .where = {},
+              .hint = "see the whole script with --dry-run",
+              .also = said.empty() ? std::vector<std::string>{} : split(said, '\n')};
+  if (const Directive* directive = blamed_directive(submission, directives, said)) {
+    error.also.push_back("directive: " + directive->text);
+    error.hint = fmt::format("it comes from {}{}", directive->key,
+                             directive->place.empty() ? "" : " at " + directive->place);
+  }
+  return fail(std::move(error));
+}
+
+}  // namespace dlrun

@@ -1,0 +1,97 @@
+// Submission: how a job is handed to one scheduler, as values: the directive lines of its script, the command
+// that hands it in, the job id among what that command prints, and which directive a refusal means. One file
+// a scheduler implements it; submission.cpp lists them. Nothing that people type becomes more than one word
+// of one directive: what a scheduler's directive language cannot say exactly is an Error, never a repair.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/clock.hpp"
+#include "src/base/environment.hpp"
+#include "src/base/result.hpp"
+#include "src/base/types.hpp"
+#include "src/process/command.hpp"
+
+namespace dlrun {
+
+// What is asked of a scheduler. Numbers that a scheduler needs and the job does not give are filled in by the
+// caller.
+struct SubmissionRequest {
+  std::string name;
+  std::string directory;  // the job's working directory, absolute
+  std::string output;     // the folder that gets what the job prints, absolute
+  int nodes = 1;
+  int tasks_per_node = 1;
+  int cpus_per_task = 1;
+  int gpus_per_node = 0;
+  std::optional<std::chrono::seconds> walltime;
+  std::string queue, account;
+  std::vector<std::string> extra;  // directives as the scheduler writes them, without the marker
+};
+
+// One line of the script, and the key of the job file it comes from (empty: dlrun's own).
+struct Directive {
+  std::string text;
+  std::string key;
+  std::string place = {};  // where the key was given: "job.yaml:3:12", "--nodes"
+};
+
+// "partition" in a refusal is about resources.queue.
+struct BlamedWord {
+  std::string_view word, key;
+};
+
+class Submission {
+ public:
+  virtual ~Submission() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string_view marker() const = 0;  // "#SBATCH"
+  virtual Result<std::vector<Directive>> directives(const SubmissionRequest& request) const = 0;
+  // `after`: the job that must have ended first, however it ended; empty: none.
+  virtual Argv submit_command(const std::string& script, const std::string& after) const = 0;
+  virtual Argv cancel_command(const std::string& job_id) const = 0;
+  // Asks dlrun in the job to stop with a checkpoint; empty where the scheduler has no way.
+  virtual Argv stop_command(const std::string& job_id) const = 0;
+  virtual Argv state_command(const std::string& job_id) const = 0;
+  // What the state command's answer means; nothing where it is no answer: a controller that is busy.
+  virtual std::optional<bool> is_alive(const CommandOutput& state) const = 0;
+  virtual std::string_view own_job_variable() const = 0;
+  // The id among site banners: the last line that has the whole shape of one.
+  virtual Result<std::string> job_id(std::string_view printed) const = 0;
+  // An Error where the job could wait for ever: schedulers accept more than they can run. No answer from the
+  // scheduler's programs is no Error.
+  virtual Result<void> check_possible(const SubmissionRequest& /*request*/,
+                                      const Environment& /*environment*/,
+                                      const CommandRunner& /*commands*/) const {
+    return {};
+  }
+  virtual std::vector<BlamedWord> blamed_words() const { return {}; }
+  // What the submit command may inherit: no variables of a job that it is called from.
+  virtual Environment environment(Environment ours) const { return ours; }
+};
+
+std::unique_ptr<Submission> make_slurm_submission();
+std::unique_ptr<Submission> make_pbs_submission();
+std::unique_ptr<Submission> make_torque_submission();
+std::unique_ptr<Submission> make_gridengine_submission();
+std::unique_ptr<Submission> make_lsf_submission();
+std::unique_ptr<Submission> make_flux_submission();
+
+// The scheduler called `wanted`, or for "auto" the one whose submit command is on PATH; qsub is asked whose
+// it is. Two of them are an Error: it is not guessed which one is meant.
+Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
+                                                    const CommandRunner& commands);
+
+// Hands the script in. A refusal is an Error that shows the scheduler's words and the directive they mean.
+Result<std::string> submit_job(const Submission& submission, const std::vector<Directive>& directives,
+                               const std::string& script, const std::string& after,
+                               const Environment& environment, const CommandRunner& commands);
+// The directive that a refusal is about; nullptr where it cannot be told.
+const Directive* blamed_directive(const Submission& submission, const std::vector<Directive>& directives,
+                                  std::string_view refusal);
+
+}  // namespace dlrun

@@ -1,0 +1,155 @@
+#include "src/job/chain_folder.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+
+#include "src/base/file.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/unique_fd.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kReleased = ".released";
+
+fs::path lease_path(const fs::path& folder, int number) {
+  return folder / "leases" / fmt::format("{:04}", number);
+}
+
+// Made by this call alone, or an errno.
+int make_once(const fs::path& path, std::string_view content) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return errno;
+  return write_all(fd.get(), content, path) ? 0 : EIO;
+}
+
+}  // namespace
+
+Result<Chain> ChainFolder::read() const {
+  const fs::path file = folder_ / "chain.json";
+  std::error_code problem;
+  if (!fs::exists(file, problem))
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("{} is no chain: it has no chain.json", folder_.string()),
+                      .where = {},
+                      .hint = "name the folder that dlrun submit --chain told",
+                      .also = {}});
+  return chain_from_json(TRY(parse_json(TRY(read_file(file)), file.string())), file.string());
+}
+
+Result<void> ChainFolder::create(const Chain& chain) const {
+  TRY(make_directories(folder_ / "leases", Access::shared));
+  return replace_file(folder_ / "chain.json", to_pretty_text(to_json(chain)), Durability::synced);
+}
+
+Result<void> ChainFolder::write(const Chain& chain, const Lease& mine) const {
+  if (const Lease newest = TRY(newest_lease()); newest.number != mine.number)
+    return fail(ErrorKind::lost, "the chain in {} was taken over by job {}: this link writes nothing to it",
+                folder_.string(), newest.job_id);
+  return replace_file(folder_ / "chain.json", to_pretty_text(to_json(chain)), Durability::synced);
+}
+
+Result<Lease> ChainFolder::newest_lease() const {
+  Lease out;
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(folder_ / "leases", problem))
+    if (const auto number = parse_integer(entry.path().filename().string(), 1, 1'000'000))
+      out.number = std::max(out.number, static_cast<int>(*number));
+  if (problem)
+    return fail(ErrorKind::io, "cannot read {}: {}", (folder_ / "leases").string(), problem.message());
+  if (out.number == 0) return out;
+  const fs::path file = lease_path(folder_, out.number);
+  out.job_id = trim(TRY(read_file(file)));
+  out.released = fs::exists(file.string() + kReleased, problem);
+  return out;
+}
+
+Result<Lease> ChainFolder::take_lease(const Lease& newest, const std::string& job_id) const {
+  const fs::path file = lease_path(folder_, newest.number + 1);
+  const int problem = make_once(file, job_id + "\n");
+  if (problem == EEXIST)
+    return fail(ErrorKind::unavailable, "another link of the chain in {} started at the same time",
+                folder_.string());
+  if (problem != 0) return fail(ErrorKind::io, "cannot create {}: {}", file.string(), system_reason(problem));
+  return Lease{newest.number + 1, job_id, false};
+}
+
+Result<void> ChainFolder::release(const Lease& mine) const {
+  return replace_file(lease_path(folder_, mine.number).string() + kReleased, "", Durability::synced);
+}
+
+Result<void> ChainFolder::write_first_job(const std::string& job_id) const {
+  return replace_file(folder_ / "first-job", job_id + "\n", Durability::synced);
+}
+
+std::string ChainFolder::first_job() const {
+  const auto text = read_file(folder_ / "first-job");
+  return text ? std::string(trim(*text)) : std::string();
+}
+
+StopWish ChainFolder::stop_wish() const {
+  std::error_code problem;
+  return fs::exists(folder_ / "stop", problem) ? StopWish::stop : StopWish::none;
+}
+
+Result<void> ChainFolder::wish_stop() const {
+  return replace_file(folder_ / "stop", "", Durability::synced);
+}
+
+Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, const std::string& job_id,
+                        const Environment& environment, const CommandRunner& commands) {
+  const Lease newest = TRY(folder.newest_lease());
+  // The same job again was requeued: the scheduler has ended its former run.
+  if (newest.number > 0 && !newest.released && newest.job_id != job_id) {
+    const auto state = commands.run({.argv = scheduler.state_command(newest.job_id),
+                                     .environment = scheduler.environment(environment),
+                                     .limit = Seconds(30)});
+    const auto alive = state ? scheduler.is_alive(*state) : std::nullopt;
+    if (alive.value_or(true))
+      return fail(
+          Error{.kind = ErrorKind::unavailable,
+                .what = fmt::format("job {} is link {} of this chain and {}", newest.job_id, newest.number,
+                                    alive ? "still runs" : "may still run: the scheduler does not answer"),
+                .where = folder.path().string(),
+                .hint = "dlrun chain status shows the chain",
+                .also = {}});
+  }
+  return folder.take_lease(newest, job_id);
+}
+
+Result<fs::path> newest_chain(const fs::path& here) {
+  fs::path newest;
+  fs::file_time_type when = fs::file_time_type::min();
+  std::error_code problem, ignored;
+  for (const auto& entry : fs::directory_iterator(here / "runs", problem)) {
+    const fs::path file = entry.path() / "chain.json";
+    const auto written = fs::last_write_time(file, ignored);
+    if (ignored || written < when) continue;
+    newest = entry.path(), when = written;
+  }
+  if (!newest.empty()) return newest;
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = fmt::format("there is no chain below {}", (here / "runs").string()),
+                    .where = {},
+                    .hint = "name its folder: dlrun chain status DIR",
+                    .also = {}});
+}
+
+std::string checkpoint_mark(const fs::path& folder) {
+  std::string newest;
+  fs::file_time_type when = fs::file_time_type::min();
+  std::error_code problem, ignored;
+  for (const auto& entry : fs::directory_iterator(folder, problem)) {
+    const auto written = entry.last_write_time(ignored);
+    if (ignored || entry.path().filename().string().starts_with('.') || written < when) continue;
+    newest = entry.path().filename().string(), when = written;
+  }
+  return newest.empty() ? newest : fmt::format("{}@{}", newest, when.time_since_epoch().count());
+}
+
+}  // namespace dlrun::job

@@ -1,0 +1,52 @@
+// One link of a chain, from inside its job: it takes the lease, hands the next link in so that it waits for
+// this one's end, and when its run is over writes down what came of it and cancels the next link where the
+// chain is over. The next link is handed in at the start and not at the end: a job that is killed, or whose
+// node dies, still has a successor.
+#pragma once
+
+#include "src/job/chain_folder.hpp"
+#include "src/job/prepare.hpp"
+#include "src/job/run_job.hpp"
+
+namespace dlrun::job {
+
+class ChainLink {
+ public:
+  struct Around {
+    const Environment& environment;
+    const CommandRunner& commands;
+    const Clock& clock;
+    std::function<void(const std::string&)> note;
+  };
+  // A link that has nothing to do, because the chain is over, has no number.
+  static Result<ChainLink> begin(const std::filesystem::path& folder, std::string checkpoint_folder,
+                                 Around around);
+  bool has_work() const { return lease_.number > 0; }
+  std::string idle_reason() const { return chain_.reason; }
+  std::string run_directory() const { return chain_.links.back().run_directory; }
+
+  // After the run, which may not have come as far as a record.
+  Result<void> end(const Result<RunReport>& report);
+
+ private:
+  ChainLink(ChainFolder folder, std::string checkpoint_folder, Around around)
+      : folder_(std::move(folder)),
+        checkpoint_folder_(std::move(checkpoint_folder)),
+        around_(std::move(around)) {}
+  Result<void> start();
+  void account_for_vanished();
+  Result<void> hand_in_next();
+  void cancel_next();
+  Environment submit_environment() const;
+
+  ChainFolder folder_;
+  std::string checkpoint_folder_;
+  Around around_;
+  std::unique_ptr<Submission> scheduler_;
+  std::string job_id_;
+  Chain chain_;
+  Lease lease_;
+  Instant began_;
+};
+
+}  // namespace dlrun::job

@@ -1,0 +1,126 @@
+#include "src/job/submit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/file.hpp"
+#include "src/base/quote.hpp"
+#include "src/job/chain_folder.hpp"
+#include "src/plan/invented_nodes.hpp"
+#include "src/plan/make_plan.hpp"
+#include "src/plan/placement.hpp"
+#include "src/render/template.hpp"
+
+namespace dlrun::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Plans the job on nodes that the scheduler may give it: roles, counts and adapter are checked by the
+// planner.
+Result<plan::Plan> trial_plan(const Request& request, const plan::JobSpec& spec) {
+  plan::PlanInput input;
+  input.spec = spec;
+  input.allocation =
+      plan::invented_allocation(spec.resources.nodes.value_or(1), spec.resources.gpus_per_node);
+  input.adapter =
+      TRY(plan::find_adapter(adapters_of(request), spec.framework, plan::place_of(spec, "framework")));
+  input.job_id = "submit";
+  input.installation = request.installation;
+  input.environment = request.environment;
+  input.run_directory = (request.here / "runs").string();
+  input.working_directory = request.sources.job_file ? "" : request.here.string();
+  input.detected_mpi = plan::MpiProtocol::pmix;  // the program may be one that only the nodes have
+  return plan::make_plan(input);
+}
+
+// Ranks of the node that has most of them: with roles, tasks-per-node does not tell.
+int most_ranks_of_a_node(const plan::Plan& plan) {
+  std::vector<int> counts(plan.nodes.size());
+  for (const plan::RankPlan& rank : plan.ranks) ++counts.at(static_cast<std::size_t>(rank.node.get()));
+  return counts.empty() ? 1 : std::max(1, *std::max_element(counts.begin(), counts.end()));
+}
+
+SubmissionRequest request_to_scheduler(const plan::JobSpec& spec, const plan::Plan& trial,
+                                       const fs::path& here, const fs::path& folder) {
+  const plan::Resources& asked = spec.resources;
+  SubmissionRequest out;
+  out.name = spec.name;
+  out.directory = here.string();
+  out.output = folder.string();
+  out.nodes = asked.nodes.value_or(1);
+  out.tasks_per_node = spec.roles.empty() ? plan::tasks_per_node(asked) : most_ranks_of_a_node(trial);
+  out.cpus_per_task = asked.cpus_per_task.value_or(1);
+  out.gpus_per_node = asked.gpus_per_node.value_or(0);
+  if (asked.walltime) out.walltime = std::chrono::seconds(std::llround(std::ceil(asked.walltime->count())));
+  out.queue = asked.queue;
+  out.account = asked.account;
+  out.extra = asked.extra;
+  return out;
+}
+
+Result<std::string> script_of(const SubmissionPlan& plan, const Request& request, const Argv& run_words) {
+  const fs::path file = request.installation.data / "templates" / "submit.sh.tmpl";
+  const render::Template script = TRY(render::Template::parse(TRY(read_file(file)), file.string()));
+  Json lines = Json::array();
+  for (const Directive& directive : plan.directives) lines.push_back(directive.text);
+  Argv words{(request.installation.bin / "dlrun").string(), "run"};
+  words.insert(words.end(), run_words.begin(), run_words.end());
+  const Json context{
+      {"directives", lines}, {"directory", request.here.string()}, {"command", shell_line(words)}};
+  TRY(script.check(context));
+  // On one line: some schedulers take a line of the script for a directive wherever it stands.
+  return script.render(
+      context, [](std::string_view text) { return shell_line(std::vector<std::string>{std::string(text)}); });
+}
+
+}  // namespace
+
+Result<fs::path> new_submission_folder(const Request& request, Instant now) {
+  const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
+  return request.here / "runs" / fmt::format("submit-{}-{}", spec.name, new_job_id(now));
+}
+
+Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_words, const fs::path& folder,
+                                       const CommandRunner& commands) {
+  const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
+  const plan::Plan trial = TRY(trial_plan(request, spec));
+  SubmissionPlan out;
+  out.scheduler = TRY(find_submission(request.scheduler, request.environment, commands));
+  out.name = spec.name;
+  out.chain = spec.chain;
+  out.folder = folder.string();
+  out.script_path = (folder / "job.sh").string();
+  const SubmissionRequest asked = request_to_scheduler(spec, trial, request.here, folder);
+  TRY(out.scheduler->check_possible(asked, request.environment, commands));
+  out.directives = TRY(out.scheduler->directives(asked));
+  for (Directive& directive : out.directives) directive.place = plan::place_of(spec, directive.key);
+  out.script = TRY(script_of(out, request, run_words));
+  out.command = out.scheduler->submit_command(out.script_path, "");
+  return out;
+}
+
+Result<std::string> hand_in(const SubmissionPlan& plan, const Environment& environment,
+                            const CommandRunner& commands, std::optional<int> chain_links) {
+  TRY(make_directories(fs::path(plan.folder).parent_path(), Access::shared));
+  TRY(make_directories(plan.folder, Access::owner_only));
+  TRY(replace_file(plan.script_path, plan.script, Durability::synced));
+  if (chain_links) {
+    Chain chain;
+    chain.name = plan.name;
+    chain.scheduler = plan.scheduler->name();
+    chain.max_links = std::min(*chain_links, plan.chain.max_links.value_or(*chain_links));
+    chain.retries = plan.chain.retries;
+    chain.script = plan.script_path;
+    chain.search_path = environment.get("PATH");
+    TRY(ChainFolder(plan.folder).create(chain));
+  }
+  auto job = submit_job(*plan.scheduler, plan.directives, plan.script_path, "", environment, commands);
+  std::error_code ignored;
+  if (!job) fs::remove_all(plan.folder, ignored);
+  // Beside the ledger, which is the first link's as soon as the job is handed in.
+  if (job && chain_links) TRY(ChainFolder(plan.folder).write_first_job(*job));
+  return job;
+}
+
+}  // namespace dlrun::job

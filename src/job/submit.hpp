@@ -1,0 +1,34 @@
+// Submitting a job: from what was typed to a script of a few lines for the scheduler, in which dlrun runs,
+// and the handing in of that script. The job is planned first on nodes that are made up, so that what can
+// never run is refused here and not after hours in a queue. The script supervises nothing: that is dlrun's
+// work.
+#pragma once
+
+#include "schedulers/submission.hpp"
+#include "src/job/prepare.hpp"
+
+namespace dlrun::job {
+
+struct SubmissionPlan {
+  std::unique_ptr<Submission> scheduler;
+  std::string name;
+  std::string folder;  // gets the script and what the job prints; of a chain also its ledger
+  std::string script_path, script;
+  std::vector<Directive> directives;
+  Argv command;  // that hands the script in
+  plan::ChainSpec chain;
+};
+
+// Pure but for the files it reads and, for the choice of the scheduler, the programs it asks. `run_words` are
+// the words of `dlrun run` inside the job; `folder` is the submission's.
+Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_words,
+                                       const std::filesystem::path& folder, const CommandRunner& commands);
+// runs/submit-NAME-ID below the user's folder.
+Result<std::filesystem::path> new_submission_folder(const Request& request, Instant now);
+
+// Writes folder and script and hands it in; what was refused leaves no folder behind. The job's id.
+// Where the submission is the first link of a chain, its ledger is there before the job can start.
+Result<std::string> hand_in(const SubmissionPlan& plan, const Environment& environment,
+                            const CommandRunner& commands, std::optional<int> chain_links);
+
+}  // namespace dlrun::job

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Chains of jobs under a real Slurm: a training that needs several jobs finishes by itself, with the same bits; and jobs that are
+requeued, killed, cancelled, useless or broken leave a chain that goes on or stops with a reason."""
+import json
+import os
+import pathlib
+
+import support
+from cluster import wait_until
+from support import DLRUN
+
+# Saves one file a run; "again" three times, then done. What it does in its second run is the drill.
+COUNTER = """name: counter
+framework: plain
+command: [sh, -c, 'mkdir -p ckpt; n=$(ls ckpt | wc -l); if [ "$n" = 1 ] && [ ! -e drilled ]; then touch drilled; {drill}; fi; touch ckpt/$n; [ $n -ge 3 ] || exit 75']
+resources: {{nodes: 1, tasks-per-node: 1, walltime: 2min}}
+checkpoint: {{dir: ckpt}}
+chain: {{retries: {retries}}}
+"""
+
+TRAINING = """name: small
+framework: builtin
+resources: {nodes: 1, tasks-per-node: 1, cpus-per-task: 1, walltime: 5min}
+checkpoint: {dir: ckpt, every: 10steps, keep: 2}
+train:
+  model: mnist-cnn
+  data: {format: synthetic, samples: 640}
+  batch: 16
+  epochs: 4
+  optimizer: {name: sgd, lr: 0.01, momentum: 0.9}
+  seed: 5
+"""
+
+
+class Chain(support.Case):
+    slurm = True
+    nodes = 2
+
+    def submit(self, job, links, *flags):
+        self.write("job.yaml", job)
+        code, out, err = self.run_on(DLRUN, "submit", "--json", "--chain", str(links), *flags, "job.yaml")
+        self.assertEqual(code, 0, err)
+        return json.loads(out)["chain"]
+
+    def status(self, chain):
+        code, out, err = self.run_on(DLRUN, "chain", "status", chain, "--json")
+        self.assertEqual(code, 0, err)
+        return json.loads(out)
+
+    def wait_over(self, chain):
+        status = wait_until(lambda: (now := self.status(chain))["state"] not in ("queued", "running") and now, 0.2)
+        # Nothing of a chain that is over is left in the queue.
+        wait_until(lambda: not self.run_on("squeue", "-h", "-t", "PENDING,RUNNING,COMPLETING", "-n", status["name"])[1], 0.2)
+        return status
+
+    def wait_drill(self, chain):
+        drilled = lambda: os.path.exists(f"{self.folder}/drilled")
+        wait_until(lambda: drilled() or self.status(chain)["state"] not in ("queued", "running"), 0.1)
+        self.assertTrue(drilled(), self.status(chain))
+
+    def ends(self, status):
+        return [link["end"] for link in status["links"]]
+
+    def test_links_follow_each_other_until_the_program_is_done(self):
+        chain = self.submit(COUNTER.format(drill=":", retries=0), 9)
+        status = self.wait_over(chain)
+        self.assertEqual((status["state"], self.ends(status)), ("done", ["again"] * 3 + ["done"]))
+        self.assertEqual(len({link["job_id"] for link in status["links"]}), 4)
+        for link in status["links"]:
+            self.assertTrue(pathlib.Path(link["run_directory"], "record.json").is_file())
+        self.assertEqual(self.run_on(DLRUN, "chain", "status")[1].splitlines()[1], "state      done: done")
+
+    def test_it_has_no_more_jobs_than_were_allowed(self):
+        status = self.wait_over(self.submit(COUNTER.format(drill=":", retries=0), 2))
+        self.assertEqual((status["state"], self.ends(status)), ("stopped", ["again", "again"]))
+        self.assertIn("all 2 links are used", status["reason"])
+
+    def test_a_job_that_is_requeued_carries_on_and_its_successor_waits_for_it(self):
+        chain = self.submit(COUNTER.format(drill="sleep 600", retries=0), 9)
+        self.wait_drill(chain)
+        job = self.status(chain)["links"][-1]["job_id"]
+        self.assertEqual(self.run_on("scontrol", "requeue", job)[0], 0)
+        status = self.wait_over(chain)
+        self.assertEqual(status["state"], "done")
+        self.assertEqual([link["job_id"] for link in status["links"]].count(job), 2)
+        self.assertIn(self.ends(status)[1], ("vanished", "interrupted"))
+
+    def test_a_cancelled_job_and_a_killed_launcher_have_successors(self):
+        for how in (["scancel"], ["scancel", "--batch", "--signal=KILL"]):
+            with self.subTest(how):
+                self.run_on("rm", "-rf", "ckpt", "drilled")
+                chain = self.submit(COUNTER.format(drill="sleep 600", retries=0), 9)
+                self.wait_drill(chain)
+                self.run_on(*how, self.status(chain)["links"][-1]["job_id"])
+                status = self.wait_over(chain)
+                self.assertEqual((status["state"], len(status["links"])), ("done", 5), status)
+
+    def test_a_node_that_dies_costs_one_link(self):
+        chain = self.submit(COUNTER.format(drill="sleep 600", retries=0), 9, "--set", "resources.extra=[--no-requeue]")
+        self.wait_drill(chain)
+        job = self.status(chain)["links"][-1]["job_id"]
+        node = self.run_on("squeue", "-h", "-o", "%B", "-j", job)[1].strip()
+        self.cluster.crash(node)
+        status = self.wait_over(chain)
+        self.assertEqual((status["state"], self.ends(status)[1]), ("done", "vanished"))
+        self.cluster.boot(node)
+        self.cluster.wait_idle()
+
+    def test_failures_are_tried_again_and_then_end_it(self):
+        status = self.wait_over(self.submit(COUNTER.format(drill="exit 3", retries=1), 9))
+        self.assertEqual((status["state"], self.ends(status)), ("done", ["again", "failed", "again", "again", "done"]))
+        self.run_on("rm", "-rf", "ckpt", "drilled")
+        status = self.wait_over(self.submit(COUNTER.format(drill="exit 3", retries=0), 9))
+        self.assertEqual((status["state"], self.ends(status)), ("failed", ["again", "failed"]))
+        self.assertIn("exit code 3", status["reason"])
+
+    def test_a_chain_that_makes_no_progress_stops(self):
+        status = self.wait_over(self.submit(COUNTER.format(drill="rm drilled; kill -9 $PPID; sleep 600", retries=9), 9))
+        self.assertEqual((status["state"], len(status["links"])), ("stopped", 3), status)
+        self.assertIn("two links in a row made no progress", status["reason"])
+
+    def test_chain_stop_ends_the_running_job_and_the_waiting_one(self):
+        for flags in ([], ["--now"]):
+            with self.subTest(flags):
+                self.run_on("rm", "-rf", "ckpt", "drilled")
+                chain = self.submit(COUNTER.format(drill="sleep 600", retries=0), 9)
+                self.wait_drill(chain)
+                code, _, err = self.run_on(DLRUN, "chain", "stop", chain, *flags)
+                self.assertEqual(code, 0, err)
+                job = self.status(chain)["links"][-1]["job_id"]
+                wait_until(lambda: not self.run_on("squeue", "-h", "-n", "counter")[1], 0.2)
+                if self.status(chain)["state"] == "running":  # --now killed it before it could write its end
+                    self.run_on(DLRUN, "chain", "stop", chain)
+                status = self.status(chain)
+                self.assertEqual((status["state"], status["links"][-1]["job_id"]), ("stopped", job), status)
+
+    def test_a_training_over_several_jobs_has_the_bits_of_one(self):
+        self.write("job.yaml", TRAINING)
+        code, _, err = self.run_on(DLRUN, "--quiet", "--run-dir", "whole", "--set", "checkpoint.dir=whole-ckpt", "job.yaml")
+        self.assertEqual(code, 0, err)
+        chain = self.submit(TRAINING, 9)
+        for link in (1, 2, 3):  # as a scheduler asks a job to end: each saves and is run again
+            events = pathlib.Path(chain) / f"link-{link:04}" / "events.jsonl"
+            wait_until(lambda: events.exists() and '"saved":' in events.read_text()
+                       or self.status(chain)["state"] == "done", 0.05)
+            self.run_on("scancel", "--batch", "--signal=TERM", self.status(chain)["links"][-1]["job_id"])
+        status = self.wait_over(chain)
+        self.assertEqual(status["state"], "done", status)
+        self.assertEqual(status["step"], 160)
+        last = lambda folder: sorted(path for path in pathlib.Path(self.folder, folder).rglob("*.safetensors"))[-1]
+        self.assertEqual(last("ckpt").read_bytes(), last("whole-ckpt").read_bytes())
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,1 @@
+flux batch '/home/ann/my jobs/runs/submit-flowers-1/job.sh'

@@ -1,0 +1,1 @@
+qsub '/home/ann/my jobs/runs/submit-flowers-1/job.sh'

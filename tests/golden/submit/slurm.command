@@ -1,0 +1,1 @@
+sbatch --parsable '/home/ann/my jobs/runs/submit-flowers-1/job.sh'

@@ -1,0 +1,40 @@
+// Golden tests: one job, and the script that each scheduler gets for it.
+#include "src/job/submit.hpp"
+
+#include "src/base/quote.hpp"
+#include "tests/golden/support.hpp"
+
+using namespace dlrun;
+using namespace dlrun::test;
+
+namespace {
+
+// Asked which nodes there are, no scheduler's program answers.
+class NoCommands final : public CommandRunner {
+ public:
+  Result<CommandOutput> run(const Command& command) const override {
+    return fail(ErrorKind::input, "{} is not there", command.argv.front());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("submit: the script of each scheduler") {
+  job::Request request;
+  request.sources.job_file = kHere / "submit" / "job.yaml";
+  request.here = "/home/ann/my jobs";
+  request.installation = {.bin = "/opt/dlrun/bin", .data = kData, .plugins = "/opt/dlrun/lib/dlrun"};
+  for (const std::string name : {"slurm", "pbs", "torque", "gridengine", "lsf", "flux"}) {
+    CAPTURE(name);
+    request.scheduler = name;
+    request.sources.overrides.clear();
+    const std::string extra = name == "gridengine" ? "[-pe mpi 64, -l gpu=4]" : "[--reservation=week]";
+    request.sources.overrides.push_back({"resources.extra", extra, "--set", plan::Override::Reading::yaml});
+    const auto plan =
+        job::plan_submission(request, {"--set=train.lr=$x", "job.yaml", "--", "it's\n#$ -l all"},
+                             "/home/ann/my jobs/runs/submit-flowers-1", NoCommands());
+    REQUIRE_MESSAGE(plan.has_value(), plan.error().text());
+    compare(kHere / "submit" / (name + ".sh"), plan->script);
+    compare(kHere / "submit" / (name + ".command"), shell_join(plan->command) + "\n");
+  }
+}

@@ -1,0 +1,144 @@
+// A chain's decision after each link, and the leases by which two links never train at once.
+#include "src/job/chain.hpp"
+
+#include <doctest/doctest.h>
+
+#include "src/base/file.hpp"
+#include "src/job/chain_folder.hpp"
+
+using namespace dlrun;
+using namespace dlrun::job;
+
+namespace {
+
+Link link(const std::string& job, LinkEnd end, std::int64_t step = -1, int code = 0) {
+  Link out;
+  out.job_id = job;
+  out.end = end;
+  out.exit_code = code;
+  out.reason = std::string(to_text(end));
+  if (step >= 0) out.progress = {{"step", step}, {"steps", 400}};
+  return out;
+}
+
+Chain chain_of(std::vector<Link> links) {
+  Chain out;
+  out.scheduler = "slurm";
+  out.max_links = 5;
+  out.links = std::move(links);
+  for (std::size_t i = 0; i < out.links.size(); ++i) out.links[i].number = static_cast<int>(i) + 1;
+  return out;
+}
+
+std::string verdict(const Chain& chain, StopWish wish = StopWish::none) {
+  const Verdict out = judge_next(chain, wish);
+  return fmt::format("{}{}{}", to_text(out.state), out.reason.empty() ? "" : ": ", out.reason);
+}
+
+class FakeSlurm final : public CommandRunner {
+ public:
+  CommandOutput answer;
+  Result<CommandOutput> run(const Command& /*command*/) const override { return answer; }
+};
+
+struct Folder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("dlrun-chain-{}", ::getpid());
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+}  // namespace
+
+TEST_CASE("a chain goes on until its program is done") {
+  CHECK(verdict(chain_of({link("1", LinkEnd::again, 100)})) == "queued");
+  CHECK(verdict(chain_of({link("1", LinkEnd::again, 100), link("2", LinkEnd::done, 400)})) == "done: done");
+  CHECK(verdict(chain_of({link("1", LinkEnd::again, 100)}), StopWish::stop) == "stopped: dlrun chain stop");
+  CHECK(verdict(chain_of({link("1", LinkEnd::done, 400)}), StopWish::stop) == "done: done");
+}
+
+TEST_CASE("preempted, requeued and killed links are no failures") {
+  CHECK(verdict(chain_of({link("1", LinkEnd::interrupted, 50)})) == "queued");
+  CHECK(verdict(chain_of({link("1", LinkEnd::vanished), link("1", LinkEnd::again, 80)})) == "queued");
+  CHECK(verdict(chain_of({link("1", LinkEnd::again, 80), link("2", LinkEnd::vanished),
+                          link("3", LinkEnd::again, 90)})) == "queued");
+}
+
+TEST_CASE("two links in a row without progress end it") {
+  CHECK(verdict(chain_of(
+            {link("1", LinkEnd::again, 80), link("2", LinkEnd::again, 80), link("3", LinkEnd::again, 80)})) ==
+        "stopped: two links in a row made no progress; link 3 (job 3): again");
+  CHECK(verdict(chain_of({link("1", LinkEnd::vanished), link("2", LinkEnd::vanished)}))
+            .starts_with("stopped: two links"));
+  Chain saved = chain_of({link("1", LinkEnd::vanished), link("2", LinkEnd::vanished)});
+  saved.links[1].saved = true;
+  CHECK(verdict(saved) == "queued");
+}
+
+TEST_CASE("failures are tried again within chain.retries, and faults of the job are not") {
+  Chain chain = chain_of({link("1", LinkEnd::failed, 30, 1)});
+  CHECK(verdict(chain) == "failed: 1 failure(s), and chain.retries is 0; link 1 (job 1): failed");
+  chain.retries = 1;
+  CHECK(verdict(chain) == "queued");
+  chain.links.back().exit_code = 65;
+  CHECK(verdict(chain) == "failed: link 1 (job 1): failed");
+}
+
+TEST_CASE("a chain has so many jobs and no more; a requeued job is one job") {
+  Chain chain = chain_of(
+      {link("1", LinkEnd::interrupted, 10), link("1", LinkEnd::again, 20), link("2", LinkEnd::again, 30)});
+  chain.max_links = 2;
+  CHECK(jobs_used(chain) == 2);
+  CHECK(verdict(chain) == "stopped: all 2 links are used; the last one: again");
+}
+
+TEST_CASE("a ledger reads back as it was written, and a broken one is an error") {
+  Chain chain = chain_of({link("1", LinkEnd::again, 100), link("2", LinkEnd::running)});
+  chain.state = ChainState::running;
+  chain.queued_job = "3";
+  const Json json = to_json(chain);
+  CHECK(to_json(chain_from_json(json, "chain.json").value()) == json);
+  Json broken = json;
+  broken["state"] = "tired";
+  CHECK(chain_from_json(broken, "chain.json").error().text() == "chain.json: 'tired' is none of its names");
+  CHECK_FALSE(chain_from_json(Json::array(), "chain.json"));
+}
+
+TEST_CASE("a lease is given once, and who lost it writes nothing any more") {
+  const Folder there;
+  const ChainFolder folder(there.path);
+  REQUIRE(folder.create(chain_of({})));
+  const Lease nobody = folder.newest_lease().value();
+  CHECK(nobody.number == 0);
+  const Lease first = folder.take_lease(nobody, "1").value();
+  CHECK(folder.take_lease(nobody, "2").error().what.find("started at the same time") != std::string::npos);
+  CHECK(folder.write(chain_of({}), first));
+  const Lease second = folder.take_lease(folder.newest_lease().value(), "2").value();
+  CHECK(second.number == 2);
+  CHECK(folder.write(chain_of({}), first).error().what.find("was taken over by job 2") != std::string::npos);
+}
+
+TEST_CASE("a link takes over from a job that is over, and never from one that may still run") {
+  const Folder there;
+  const ChainFolder folder(there.path);
+  REQUIRE(folder.create(chain_of({})));
+  const auto slurm = make_slurm_submission();
+  FakeSlurm commands;
+  const auto take = [&](const std::string& job) {
+    const auto out = take_over(folder, *slurm, job, Environment(), commands);
+    return out ? fmt::format("lease {}", out->number) : out.error().what;
+  };
+  CHECK(take("1") == "lease 1");
+  commands.answer.out = "RUNNING\n";
+  CHECK(take("2") == "job 1 is link 1 of this chain and still runs");
+  CHECK(take("1") == "lease 2");  // requeued: the same job again
+  commands.answer = {.status = {.exit_code = 1},
+                     .out = {},
+                     .err = "slurm_load_jobs error: Unable to contact slurm controller"};
+  CHECK(take("2") == "job 1 is link 2 of this chain and may still run: the scheduler does not answer");
+  commands.answer = {
+      .status = {.exit_code = 1}, .out = {}, .err = "slurm_load_jobs error: Invalid job id specified"};
+  CHECK(take("2") == "lease 3");
+  REQUIRE(folder.release(folder.newest_lease().value()));
+  commands.answer = {.status = {}, .out = "RUNNING\n", .err = {}};
+  CHECK(take("3") == "lease 4");
+}

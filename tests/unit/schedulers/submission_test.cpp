@@ -1,0 +1,249 @@
+// Handing jobs in: ids among banners, directives that are exactly what was asked, refusals and their cause.
+#include "schedulers/submission.hpp"
+
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "schedulers/directive.hpp"
+#include "tests/unit/schedulers/world.hpp"
+
+using namespace dlrun;
+
+namespace {
+
+SubmissionRequest small() {
+  return {.name = "flowers",
+          .directory = "/home/ann",
+          .output = "/home/ann/runs/1",
+          .walltime = {},
+          .queue = {},
+          .account = {},
+          .extra = {}};
+}
+
+std::string lines_of(const Submission& scheduler, const SubmissionRequest& request) {
+  const auto directives = scheduler.directives(request);
+  if (!directives) return "error: " + directives.error().text();
+  std::string out;
+  for (const Directive& line : *directives) out += line.text + "\n";
+  return out;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::vector<std::unique_ptr<Submission>> all() {
+  std::vector<std::unique_ptr<Submission>> out;
+  out.push_back(make_slurm_submission());
+  out.push_back(make_pbs_submission());
+  out.push_back(make_torque_submission());
+  out.push_back(make_gridengine_submission());
+  out.push_back(make_lsf_submission());
+  out.push_back(make_flux_submission());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("Slurm's job id, bare, with its cluster, and in the sentence") {
+  const auto slurm = make_slurm_submission();
+  CHECK(slurm->job_id("7787202\n").value() == "7787202");
+  CHECK(slurm->job_id("7787202;alpha\n").value() == "7787202");
+  CHECK(slurm
+            ->job_id("sbatch: no partition specified, using default partition alpha_all_serial\n"
+                     "Submitted batch job 7787202\n")
+            .value() == "7787202");
+  CHECK(slurm->job_id("Submitted batch job 7787202 on cluster alpha").value() == "7787202");
+  CHECK(slurm->job_id("welcome to node 12\n").error().text() ==
+        "sbatch printed no job id: 'welcome to node 12'");
+}
+
+TEST_CASE("a PBS job id is the last line that has the whole shape of one") {
+  const auto pbs = make_pbs_submission();
+  CHECK(pbs->job_id("123.server\n").value() == "123.server");
+  CHECK(pbs->job_id(
+               "Modules warning: 3 modules reloaded\nquota: 95% of 100G used\n39352.master.cluster.example\n")
+            .value() == "39352.master.cluster.example");
+  CHECK(pbs->job_id("29[].pbsxsrv").value() == "29[].pbsxsrv");
+  CHECK(make_torque_submission()->job_id("17\n").value() == "17");
+  CHECK_FALSE(pbs->job_id("3 modules\n95.\n.server\n"));
+}
+
+TEST_CASE("the job ids of LSF, Grid Engine and Flux") {
+  CHECK(
+      make_lsf_submission()->job_id("warning: <3>\nJob <607844> is submitted to queue <medium>.\n").value() ==
+      "607844");
+  CHECK(make_lsf_submission()->job_id("Job <1> is submitted to default queue <normal>.").value() == "1");
+  CHECK_FALSE(make_lsf_submission()->job_id("Request aborted by esub. Job not submitted.\n"));
+  CHECK(make_gridengine_submission()->job_id("Unable to say hello\n88\n").value() == "88");
+  CHECK(make_gridengine_submission()->job_id("88.1-10:1\n").value() == "88");
+  CHECK(make_flux_submission()->job_id("hello\nƒ2ix9Wv\n").value() == "ƒ2ix9Wv");
+  CHECK(make_flux_submission()->job_id("f2ix9Wv\n").value() == "f2ix9Wv");
+}
+
+TEST_CASE("a folder with a blank stands in double quotes, which all directive languages understand") {
+  SubmissionRequest request = small();
+  request.directory = "/data/run dir/r1";
+  CHECK(has(lines_of(*make_slurm_submission(), request), "#SBATCH -D \"/data/run dir/r1\"\n"));
+}
+
+TEST_CASE("nothing that is typed becomes a second directive or a second word") {
+  std::mt19937 random(7);
+  const std::string alphabet = "ab \n\r\t\"'\\#$`;|&<>(){}[]%*?~!=-,\x01\x7f\xc3";
+  for (int round = 0; round < 4000; ++round) {
+    const auto text = [&] {
+      std::string out;
+      for (auto left = random() % 8 + 1; left > 0; --left) out += alphabet[random() % alphabet.size()];
+      return out;
+    };
+    SubmissionRequest request = small();
+    const std::string plain_lines = lines_of(*make_slurm_submission(), request);
+    request.queue = text();
+    const std::string value = request.queue;
+    for (const auto& scheduler : all()) {
+      const auto directives = scheduler->directives(request);
+      if (!directives) continue;
+      const auto line = std::find_if(directives->begin(), directives->end(),
+                                     [](const Directive& d) { return d.key == "resources.queue"; });
+      REQUIRE(line != directives->end());
+      CAPTURE(line->text);
+      CHECK(line->text.find_first_of("\n\r\\") == std::string::npos);
+      const std::string quoted = "\"" + value + "\"";
+      const bool bare = value.find_first_of(" \"'#$`;|&<>(){}[]*?~!\t") == std::string::npos;
+      CHECK(line->text.ends_with(bare && !line->text.ends_with('"') ? value : quoted));
+      CHECK(std::count(line->text.begin(), line->text.end(), '"') % 2 == 0);
+    }
+  }
+}
+
+TEST_CASE("what cannot be said in a directive is refused") {
+  for (const char* queue : {"a\nb", "a\"b", "a\\b", "\r"}) {
+    SubmissionRequest request = small();
+    request.queue = queue;
+    for (const auto& scheduler : all())
+      CHECK(lines_of(*scheduler, request).starts_with("error: resources.queue"));
+  }
+  SubmissionRequest request = small();
+  for (const char* extra : {"#SBATCH --x", "x", "", "--a\n#SBATCH --b"}) {
+    request.extra = {extra};
+    CHECK(has(lines_of(*make_slurm_submission(), request), "error: resources.extra"));
+  }
+}
+
+TEST_CASE("what a scheduler would take and never run is refused; its silence is not") {
+  World world;
+  SubmissionRequest request = small();
+  request.nodes = 4;
+  const auto check = [&](const Submission& scheduler) {
+    const auto out = scheduler.check_possible(request, world.environment, world.commands);
+    return out ? std::string("possible") : out.error().what;
+  };
+  const auto slurm = make_slurm_submission(), pbs = make_pbs_submission();
+  CHECK(check(*slurm) == "possible");
+  CHECK(check(*pbs) == "possible");
+  world.commands.answer("sinfo", "main* infinite 2\nmain* infinite 1\nshort 2:00 9\n");
+  CHECK(check(*slurm) == "partition main has 3 nodes and the job asks for 4: the job would wait for ever");
+  request.queue = "short";
+  CHECK(check(*slurm) == "possible");
+  request.walltime = std::chrono::seconds(121);
+  CHECK(check(*slurm) ==
+        "partition short ends jobs after 0:02:00 and the job asks for 0:02:01: the job would wait for ever");
+  world.commands.answer(
+      "pbsnodes",
+      "pbsx1\n     Mom = pbsx1.pbsx.test\n     resources_available.ncpus = 8\n\npbsx2\n     Mom = x\n");
+  CHECK(check(*pbs) == "PBS has 2 nodes and the job asks for 4: the job would wait for ever");
+  request.nodes = 2;
+  request.tasks_per_node = 9;
+  CHECK(check(*pbs) == "no node of PBS has 9 CPUs: 8 are the most: the job would wait for ever");
+}
+
+TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not guessed") {
+  SubmissionRequest request = small();
+  request.nodes = 4;
+  CHECK(
+      has(lines_of(*make_gridengine_submission(), request), "gives 4 slots only in a parallel environment"));
+  request.extra = {"-pe mpi 4"};
+  CHECK(has(lines_of(*make_gridengine_submission(), request), "#$ -pe mpi 4\n"));
+  request.gpus_per_node = 2;
+  CHECK(has(lines_of(*make_gridengine_submission(), request), "no common name for GPUs"));
+}
+
+TEST_CASE("a job that is submitted from inside another does not inherit its variables") {
+  Environment inside;
+  for (const char* name :
+       {"SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", "SBATCH_TIMELIMIT", "SRUN_CPUS_PER_TASK"})
+    inside.set(name, "1");
+  inside.set("SLURM_CONF", "/etc/slurm.conf");
+  inside.set("HOME", "/home/ann");
+  const Environment outside = make_slurm_submission()->environment(inside);
+  CHECK(outside.entries() == std::vector<std::string>{"HOME=/home/ann", "SLURM_CONF=/etc/slurm.conf"});
+}
+
+TEST_CASE(
+    "values go into the script and never through qsub -v or sbatch --export, which split them at commas") {
+  for (const auto& scheduler : all())
+    for (const std::string& word : scheduler->submit_command("/s.sh", "7")) {
+      CHECK(word != "-v");
+      CHECK_FALSE(word.starts_with("--export"));
+    }
+}
+
+TEST_CASE("a refusal is shown with the directive that it means") {
+  World world;
+  const auto slurm = make_slurm_submission();
+  SubmissionRequest request = small();
+  request.queue = "nosuch";
+  request.extra = {"--frobnicate=3"};
+  auto directives = slurm->directives(request).value();
+  for (Directive& line : directives)
+    if (line.key == "resources.queue") line.place = "job.yaml:3:12";
+  const auto refused = [&](const std::string& said) {
+    world.commands.refuse("sbatch --parsable /s.sh", said);
+    return submit_job(*slurm, directives, "/s.sh", "", world.environment, world.commands).error().text();
+  };
+  CHECK(
+      refused(
+          "sbatch: error: invalid partition specified: nosuch\nsbatch: error: Batch job submission failed") ==
+      "slurm refused the job (exit code 1)\n  sbatch: error: invalid partition specified: nosuch\n"
+      "  sbatch: error: Batch job submission failed\n  directive: #SBATCH --partition=nosuch\n"
+      "  hint: it comes from resources.queue at job.yaml:3:12");
+  CHECK(has(refused("sbatch: unrecognized option '--frobnicate=3'"), "directive: #SBATCH --frobnicate=3\n"));
+  CHECK(has(refused("sbatch: error: the moon is full"), "hint: see the whole script with --dry-run"));
+}
+
+TEST_CASE("the scheduler is the one whose submit command is on PATH, and qsub is asked whose it is") {
+  World world;
+  const auto found = [&](std::string_view wanted = "auto") {
+    const auto out = find_submission(wanted, world.environment, world.commands);
+    return out ? std::string((*out)->name()) : "error: " + out.error().text();
+  };
+  world.set("PATH", "/nowhere");
+  CHECK(has(found(), "no scheduler's submit command is on PATH"));
+  CHECK(found("lsf") == "lsf");
+  CHECK(has(found("slurn"), "did you mean 'slurm'?"));
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("dlrun-submission-{}", ::getpid());
+  REQUIRE(make_directories(folder, Access::shared));
+  const auto add_program = [&](const char* name) {
+    REQUIRE(replace_file(folder / name, "#!/bin/sh\n", Durability::none));
+    std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+  };
+  world.set("PATH", folder.string());
+  add_program("qsub");
+  world.commands.answer("qsub --version", "pbs_version = 23.06.06\n");
+  CHECK(found() == "pbs");
+  world.commands.answer("qsub --version",
+                        "Version: 6.1.2\nCommit: 661e092552de43a785c15d39a3634a541d86898e\n");
+  CHECK(found() == "torque");
+  world.commands.refuse("qsub --version", "qsub: Unknown option: --version");
+  world.commands.answer("qsub -help", "SGE 8.1.9\nusage: qsub [options]\n");
+  CHECK(found() == "gridengine");
+  world.commands.answer("qsub -help", "Usage: qsub of Slurm\n");
+  add_program("sbatch");
+  CHECK(found() == "slurm");
+  world.commands.answer("qsub --version", "pbs_version = 23.06.06\n");
+  CHECK(has(found(), "several schedulers are on PATH: sbatch (slurm), qsub (pbs)"));
+  std::filesystem::remove_all(folder);
+}
