@@ -111,7 +111,7 @@ Json setup_context(const Plan& plan) {
 Json needs_context(const Plan& plan) {
   Json out = Json::array();
   for (const Argv& probe : plan.prelude.needs)
-    out.push_back({{"command", one_line_command(probe)},
+    out.push_back({{"command", shell_line(probe)},
                    {"what", "looking for what framework " + one_line(plan.framework) + " needs"}});
   return out;
 }
