@@ -75,7 +75,8 @@ void add_job(CLI::App& app, JobOptions& job) {
   app.add_option("--cpus-per-task", job.cpus_per_task, "cores of each rank")->type_name("N");
   app.add_option("--mpi", job.mpi, "how ranks find their MPI world: auto, pmix, pmi1, none")
       ->type_name("HOW");
-  app.add_option("--via", job.via, "how agents get onto the nodes: auto, local, slurm")->type_name("HOW");
+  app.add_option("--via", job.via, "how agents get onto the nodes: auto, local, slurm, ssh, ...")
+      ->type_name("HOW");
   app.add_option("--retries", job.retries, "further attempts after a failure, without nodes that were lost")
       ->type_name("K");
   app.add_flag("--no-bind", job.no_bind, "do not bind ranks to cores");

@@ -319,9 +319,12 @@ class Head {
   }
 
   void on_closed(Agent& agent, const std::string& reason) {
+    const std::string last_words = parts_.launcher->last_words(agent.node);
     if (!agent.done)
       blame_node(agent, to_int(ExitCode::lost),
-                 reason.empty() ? "the agent ended without a word" : "the agent was lost: " + reason);
+                 !last_words.empty() ? last_words
+                 : reason.empty()    ? "the agent ended without a word"
+                                     : "the agent was lost: " + reason);
     gone(agent);
   }
 

@@ -79,16 +79,19 @@ yaml::Node text_node(std::string value, const JobSpec& spec, std::string_view pa
   return node;
 }
 
-// The folder of the data is a path of the job file like any other: relative to the file.
+// The data's folder and lists are paths of the job file like any other: relative to the file.
 void make_data_path_absolute(yaml::Node& train, const JobSpec& spec) {
   const yaml::Node* data = train.find("data");
-  const yaml::Node* dir = data == nullptr ? nullptr : data->find("dir");
-  if (dir == nullptr || dir->kind != yaml::Kind::scalar || dir->scalar.empty()) return;
-  yaml::Node absolute = *dir;
-  absolute.scalar = (spec.base_directory / dir->scalar).lexically_normal().string();
-  absolute.style = yaml::Style::quoted;
+  if (data == nullptr) return;
   yaml::Node changed = *data;
-  changed.set("dir", std::move(absolute));
+  for (const char* key : {"dir", "list", "test-list"}) {
+    const yaml::Node* path = data->find(key);
+    if (path == nullptr || path->kind != yaml::Kind::scalar || path->scalar.empty()) continue;
+    yaml::Node absolute = *path;
+    absolute.scalar = (spec.base_directory / path->scalar).lexically_normal().string();
+    absolute.style = yaml::Style::quoted;
+    changed.set(key, std::move(absolute));
+  }
   train.set("data", std::move(changed));
 }
 

@@ -66,6 +66,7 @@ TEST_CASE("dlrun-job(5) lists exactly the keys that a job file can have") {
       {"environment", "environment: {@: 1}"},
       {"environment.container", "environment: {container: {@: 1}}"},
       {"launch", "launch: {@: 1}"},
+      {"launch.ssh", "launch: {ssh: {@: 1}}"},
       {"checkpoint", "checkpoint: {@: 1}"},
       {"chain", "chain: {@: 1}"}};
   std::set<std::string> known;
