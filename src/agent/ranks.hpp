@@ -29,6 +29,7 @@ class Ranks {
     Environment environment;
     std::string control_path;
     MpiService* mpi;  // nullptr: none
+    plan::EnvironmentChanges interface_variables = {};
   };
   enum class Flow { on, off };
 

@@ -146,6 +146,7 @@ Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   plan.environment = common_environment(plan);
   TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
+  if (plan.nodes.size() > 1) plan.interface_variables = input.adapter.interfaces;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
   TRY(check_facts(input.adapter.needs, input.adapter.name, facts));
   plan.prelude.needs = probes(input.adapter.needs, input.adapter.name, input.spec.command);

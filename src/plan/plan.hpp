@@ -79,6 +79,9 @@ struct Plan {
   std::string run_directory;
   Prelude prelude;
   EnvironmentChanges environment;  // common to all ranks
+  // What libraries call the interface to use: name -> what stands before the interface's own name. Each
+  // node's agent finds the interface; set only where the environment has no such name.
+  EnvironmentChanges interface_variables;
   Limits limits;
   std::map<std::string, std::string>
       files;                    // name under the run directory -> content (a host file, the train section)

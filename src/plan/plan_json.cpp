@@ -178,6 +178,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.run_directory = TRY(field<std::string>(json, "run_directory", where));
   out.prelude = TRY(prelude_from_json(TRY(field<Json>(json, "prelude", where)), where));
   out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
+  out.interface_variables = TRY(field<EnvironmentChanges>(json, "interface_variables", where));
   const Json limits = TRY(field<Json>(json, "limits", where));
   out.limits.start_timeout = TRY(seconds(limits, "start_timeout", where));
   out.limits.grace = TRY(seconds(limits, "grace", where));
@@ -225,6 +226,7 @@ Json to_json(const Plan& plan) {
             {"setup", plan.prelude.setup},
             {"needs", plan.prelude.needs}}},
           {"environment", plan.environment},
+          {"interface_variables", plan.interface_variables},
           {"limits",
            {{"start_timeout", plan.limits.start_timeout.count()},
             {"grace", plan.limits.grace.count()},
