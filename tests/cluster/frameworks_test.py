@@ -85,7 +85,7 @@ class Frameworks(support.Case):
 
     def test_libraries_are_told_the_interface_that_reaches_the_others(self):
         for node in self.cluster.nodes:  # as on machines with Docker: an interface that leads nowhere
-            for words in ("link add docker0 type dummy", "address add 172.17.0.1/16 dev docker0", "link set docker0 up"):
+            for words in ("link add docker0 type bridge", "address add 172.17.0.1/16 dev docker0", "link set docker0 up"):
                 self.assertEqual(self.cluster.run(node, ["ip", *words.split()], user="root").returncode, 0)
         self.adapter("net", "interfaces: [nccl, gloo, ucx, openmpi]\n")
         code, out, err = self.job("net", "sh", "-c", 'echo "$NCCL_SOCKET_IFNAME $GLOO_SOCKET_IFNAME $UCX_NET_DEVICES '
