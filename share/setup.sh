@@ -20,6 +20,8 @@ test_packages=(
   libopenblas0-openmp                                       # lets PyTorch run at its best in tests/bench
   slurm-wlm slurm-wlm-basic-plugins slurm-client munge      # tests/cluster: real daemons
   openssh-server openssh-client iproute2 util-linux pdsh clustershell tcsh
+  python3-mpi4py python3-distributed                        # frameworks that are run over the cluster
+  environment-modules python3-venv charliecloud busybox-static   # environments of ranks
   man-db mandoc zsh shellcheck codespell tmux procps        # man pages, completions, scripts, spelling, terminals
 )
 

@@ -9,6 +9,7 @@
 
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
+#include "src/agent/interface_choice.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/prelude.hpp"
@@ -248,9 +249,32 @@ class Agent {
     if (auto started = start_ranks(); !started) give_up(started.error());
   }
 
+  // The interface that reaches the next node and the first, where ranks meet.
+  plan::EnvironmentChanges interface_variables() {
+    plan::EnvironmentChanges out = slice_->plan.interface_variables;
+    if (out.empty()) return out;
+    const auto& nodes = slice_->plan.nodes;
+    const auto own = static_cast<std::size_t>(slice_->node.get());
+    std::vector<std::string> peers{nodes[(own + 1) % nodes.size()].reached_by()};
+    if (own != 0 && own + 1 != nodes.size()) peers.push_back(nodes[0].reached_by());
+    const InterfaceChoice choice = interface_towards(peers, Seconds(0.5));
+    if (!choice.name) {
+      log("no network interface is chosen for " + out.begin()->first + ": " + choice.why_not);
+      return {};
+    }
+    for (auto& [name, value] : out) value += *choice.name;
+    send({{"type", "interface"}, {"name", *choice.name}});
+    return out;
+  }
+
   Result<void> start_ranks() {
     oom_kills_before_ = oom_kills();
-    TRY(ranks_.start({&*slice_, environment_, control_path(), mpi_.get(), &ports_},
+    TRY(ranks_.start({.slice = &*slice_,
+                      .environment = environment_,
+                      .control_path = control_path(),
+                      .mpi = mpi_.get(),
+                      .ports = &ports_,
+                      .interface_variables = interface_variables()},
                      [this](const RankState& rank, const std::vector<int>& processors) {
                        send({{"type", "started"},
                              {"rank", rank.plan.rank.get()},

@@ -13,6 +13,8 @@ Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base, 
   Environment environment = base.environment;
   environment.merge(plan.environment);
   environment.merge(rank.environment);
+  for (const auto& [name, value] : base.interface_variables)
+    if (!environment.find(name)) environment.set(name, value);
   environment.set("DLRUN_CONTROL", base.control_path);
   environment.set("DLRUN_CHECKPOINT_REQUEST", plan::checkpoint_request_path(plan));
   apply(wiring, environment);

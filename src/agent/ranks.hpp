@@ -31,6 +31,7 @@ class Ranks {
     std::string control_path;
     MpiService* mpi;    // nullptr: none
     PortClaims* ports;  // held for the ranks until now
+    plan::EnvironmentChanges interface_variables = {};
   };
   enum class Flow { on, off };
 

@@ -72,6 +72,9 @@ std::string adapter_page(const Json& adapter) {
     first = false;
   }
   out += variables_text(adapter.at("env"), "sets") + variables_text(adapter.at("defaults"), "unless set");
+  for (const auto& [name, before] : adapter.at("interfaces").items())
+    out += fmt::format("{:<10} {}={}INTERFACE  (found on each node)\n", "unless set", name,
+                       before.get<std::string>());
   out += fmt::format("{:<10} {}\n", "runs", command_text(adapter));
   for (const auto& [name, content] : adapter.at("files").items())
     out += fmt::format("{:<10} {}\n", "writes", name);

@@ -43,6 +43,29 @@ Result<void> read_checks(const Node* node, std::string_view key, std::vector<std
   return {};
 }
 
+// How each library is told the one interface to use, in its own syntax.
+Result<EnvironmentChanges> read_interfaces(Fields& fields) {
+  static const std::array<std::string, 5> libraries{"nccl", "gloo", "horovod", "ucx", "openmpi"};
+  static const std::array<std::pair<const char*, const char*>, 5> variables{
+      {{"NCCL_SOCKET_IFNAME", "="},
+       {"GLOO_SOCKET_IFNAME", ""},
+       {"HOROVOD_GLOO_IFACE", ""},
+       {"UCX_NET_DEVICES", ""},
+       {"OMPI_MCA_btl_tcp_if_include", ""}}};
+  EnvironmentChanges out;
+  if (!fields.has("interfaces")) return out;
+  const Node& node = *fields.find("interfaces");
+  for (const std::string& name : TRY(fields.text_list("interfaces"))) {
+    const auto found = std::find(libraries.begin(), libraries.end(), name);
+    if (found == libraries.end())
+      return yaml::error_at(node, fmt::format("interfaces: '{}' is not known", name),
+                            did_you_mean(name, libraries));
+    const auto& [variable, before] = variables[static_cast<std::size_t>(found - libraries.begin())];
+    out[variable] = before;
+  }
+  return out;
+}
+
 // A fact of a role that this adapter does not have would be empty in every job.
 Result<void> check_role_names(const Adapter& adapter) {
   std::vector<std::string> known;
@@ -98,7 +121,7 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key :
        {"name", "summary", "process", "mpi", "env", "prefix", "suffix", "command", "files", "checks",
-        "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus"})
+        "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus", "interfaces"})
     fields.known(key);
   TRY(fields.finish());
   Adapter out;
@@ -115,6 +138,7 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   out.prefix = TRY(read_words(fields.find("prefix"), "prefix", Scope::rank));
   out.suffix = TRY(read_words(fields.find("suffix"), "suffix", Scope::rank));
   out.command = TRY(read_words(fields.find("command"), "command", Scope::rank));
+  out.interfaces = TRY(read_interfaces(fields));
   out.needs = TRY(read_needs(fields.find("needs")));
   if (const Node* roles = fields.find("roles")) out.roles = TRY(read_role_kinds(*roles, "roles"));
   if (!out.roles.empty() && out.process != ProcessModel::per_rank)

@@ -32,6 +32,7 @@ struct Adapter {
   std::vector<RoleKind> roles;                          // in the order of the ranks; empty: no roles
   std::vector<std::vector<AdapterWord>> checks;         // each must succeed before a rank starts
   AdapterNeeds needs;                                   // what must be there on every node
+  EnvironmentChanges interfaces;                        // as Plan::interface_variables
   int reserve_cpus = 0;                                 // of a rank's cores, for threads that communicate
   std::vector<std::vector<AdapterWord>>
       plan_checks;  // those that look at the job alone: dlrun plan runs them

@@ -81,6 +81,7 @@ Json to_json(const Adapter& adapter) {
             {"variables", adapter.needs.variables},
             {"modules", adapter.needs.modules},
             {"facts", adapter.needs.facts}}},
+          {"interfaces", adapter.interfaces},
           {"reserve_cpus", adapter.reserve_cpus}};
 }
 

@@ -132,7 +132,8 @@ Result<std::string> read_activate(Fields& fields, const std::filesystem::path& b
 
 Result<std::optional<Container>> read_container(Fields& parent) {
   if (!parent.has("container")) return std::optional<Container>{};
-  static const std::array<std::string, 3> engines{"apptainer", "singularity", "podman"};
+  static const std::array<std::string, 8> engines{"apptainer", "singularity", "podman",  "charliecloud",
+                                                  "enroot",    "pyxis",       "shifter", "sarus"};
   Fields fields = TRY(section(parent, "container"));
   Container out;
   out.image = TRY(fields.text_or("image", ""));

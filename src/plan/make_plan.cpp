@@ -4,6 +4,7 @@
 
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/container.hpp"
 #include "src/plan/exec_limits.hpp"
 #include "src/plan/host_facts.hpp"
 #include "src/plan/invented_nodes.hpp"
@@ -23,9 +24,6 @@ Result<void> check_supported(const JobSpec& spec) {
                       .where = place_of(spec, path),
                       .hint = std::move(hint)});
   };
-  if (spec.environment.container)
-    return refuse("environment.container", "jobs in containers are not supported by this version",
-                  "start dlrun inside the container");
   for (const std::string_view name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"})
     if (spec.resources.gpus_per_node && spec.environment.set.contains(std::string(name)))
       return refuse("environment.set." + std::string(name),
@@ -59,8 +57,8 @@ Prelude prelude_of(const JobEnvironment& environment) {
   if (environment.activate.starts_with("venv:"))
     out.activate = "source " + shell_quote(environment.activate.substr(5) + "/bin/activate");
   if (environment.activate.starts_with("conda:"))
-    out.activate =
-        "eval \"$(conda shell.bash hook)\" && conda activate " + shell_quote(environment.activate.substr(6));
+    out.activate = "eval \"$(\"${CONDA_EXE:-conda}\" shell.bash hook)\" && conda activate " +
+                   shell_quote(environment.activate.substr(6));
   return out;
 }
 
@@ -136,13 +134,30 @@ Result<void> check_texts(const PlanInput& input) {
   return check_text(input.spec.base_directory.string(), "the job file's folder");
 }
 
+ContainerUse container_use(const Plan& plan, const RankPlan& rank) {
+  ContainerUse out{.folders = {plan.working_directory},
+                   .working_directory = plan.working_directory,
+                   .host = plan.nodes[static_cast<std::size_t>(rank.node.get())].host.get(),
+                   .gpus = rank.gpus && !rank.gpus->empty(),
+                   .variables = {}};
+  if (plan.run_directory != plan.working_directory) out.folders.push_back(plan.run_directory);
+  for (const auto* changes : {&plan.environment, &rank.environment, &rank.defaults})
+    for (const auto& [name, value] : *changes) out.variables.push_back(name);
+  return out;
+}
+
 Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   plan.environment = common_environment(plan);
   TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
+  if (plan.nodes.size() > 1) plan.interface_variables = input.adapter.interfaces;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
   TRY(check_facts(input.adapter.needs, input.adapter.name, facts));
   plan.prelude.needs = probes(input.adapter.needs, input.adapter.name, input.spec.command);
+  if (input.spec.environment.container)
+    for (Argv& probe : plan.prelude.needs)
+      probe = in_container(*input.spec.environment.container, input.spec.base_directory,
+                           container_use(plan, plan.ranks.front()), probe);
   for (const auto& check : input.adapter.checks) plan.checks.push_back(TRY(fill_words(check, facts)));
   return check_lengths(plan.environment, "the job");
 }
@@ -160,7 +175,8 @@ std::vector<RankShare> shares_of(const Plan& plan, const Placed& placed, const A
   return out;
 }
 
-Result<void> fill_rank(RankPlan& rank, const PlanInput& input, const Facts& facts, const RankShare& share) {
+Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input, const Facts& facts,
+                       const RankShare& share) {
   set_place(rank, share.node_ranks);
   const RoleKind* kind = kind_of(input.adapter, rank);
   TRY(fill_variables(rank.environment, input.adapter.variables, facts, Scope::rank));
@@ -177,6 +193,9 @@ Result<void> fill_rank(RankPlan& rank, const PlanInput& input, const Facts& fact
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
   std::erase_if(rank.defaults, [&](const auto& entry) { return input.environment.find(entry.first); });
   rank.argv = TRY(argv_of_rank(input, kind, facts));
+  if (input.spec.environment.container)
+    rank.argv = in_container(*input.spec.environment.container, input.spec.base_directory,
+                             container_use(plan, rank), rank.argv);
   const std::string whose = fmt::format("rank {} ({} {})", rank.rank, rank.role, rank.task_index);
   TRY(check_lengths(rank.environment, whose));
   TRY(check_lengths(rank.defaults, whose));
@@ -237,6 +256,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.framework = input.adapter.name;
   plan.process = input.adapter.process;
   plan.mpi = TRY(checked_protocol(input));
+  TRY(check_container(input.spec, plan.mpi));
   plan.run_directory = input.run_directory;
   plan.working_directory =
       input.working_directory.empty() ? input.spec.base_directory.string() : input.working_directory;
@@ -261,7 +281,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   const std::vector<RankShare> shares = shares_of(plan, placed, input.adapter);
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
     set_facts_of_rank(facts, plan, plan.ranks[i], shares[i]);
-    TRY(fill_rank(plan.ranks[i], input, facts, shares[i]));
+    TRY(fill_rank(plan.ranks[i], plan, input, facts, shares[i]));
   }
   return plan;
 }

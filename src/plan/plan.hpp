@@ -88,6 +88,9 @@ struct Plan {
   Prelude prelude;
   EnvironmentChanges environment;  // common to all ranks
   EnvironmentRules environment_rules = {};
+  // What libraries call the interface to use: name -> what stands before the interface's own name. Each
+  // node's agent finds the interface; set only where the environment has no such name.
+  EnvironmentChanges interface_variables;
   Limits limits;
   std::map<std::string, std::string>
       files;                    // name under the run directory -> content (a host file, the train section)

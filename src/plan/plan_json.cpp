@@ -186,6 +186,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.environment_rules.allow = TRY(field<std::vector<std::string>>(rules, "allow", where));
   out.environment_rules.deny = TRY(field<std::vector<std::string>>(rules, "deny", where));
   out.environment_rules.secrets = TRY(field<std::vector<std::string>>(rules, "secrets", where));
+  out.interface_variables = TRY(field<EnvironmentChanges>(json, "interface_variables", where));
   const Json limits = TRY(field<Json>(json, "limits", where));
   out.limits.start_timeout = TRY(seconds(limits, "start_timeout", where));
   out.limits.grace = TRY(seconds(limits, "grace", where));
@@ -242,6 +243,7 @@ Json to_json(const Plan& plan) {
            {{"allow", plan.environment_rules.allow},
             {"deny", plan.environment_rules.deny},
             {"secrets", plan.environment_rules.secrets}}},
+          {"interface_variables", plan.interface_variables},
           {"limits",
            {{"start_timeout", plan.limits.start_timeout.count()},
             {"grace", plan.limits.grace.count()},

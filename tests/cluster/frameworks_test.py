@@ -83,6 +83,15 @@ class Frameworks(support.Case):
                 self.assertEqual(self.lines(out), [f"rank {i} of 4 on n{i + 1}: 10" for i in range(4)])
                 self.run_on("rm", "-r", "run")
 
+    def test_libraries_are_told_the_interface_that_reaches_the_others(self):
+        for node in self.cluster.nodes:  # as on machines with Docker: an interface that leads nowhere
+            for words in ("link add docker0 type bridge", "address add 172.17.0.1/16 dev docker0", "link set docker0 up"):
+                self.assertEqual(self.cluster.run(node, ["ip", *words.split()], user="root").returncode, 0)
+        self.adapter("net", "interfaces: [nccl, gloo, ucx, openmpi]\n")
+        code, out, err = self.job("net", "sh", "-c", 'echo "$NCCL_SOCKET_IFNAME $GLOO_SOCKET_IFNAME $UCX_NET_DEVICES '
+                                  '$OMPI_MCA_btl_tcp_if_include"', flags=("--set", "environment.set.UCX_NET_DEVICES=mine"))
+        self.assertEqual((code, self.lines(out)), (0, ["=eth0 eth0 mine eth0"] * 4), err)
+
     # programs of a framework's shape
 
     def test_tensorflow_1_by_flags_its_servers_end_with_the_job(self):

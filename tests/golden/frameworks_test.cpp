@@ -53,6 +53,8 @@ std::string plan_text(const plan::Plan& plan) {
   for (const Argv& probe : plan.prelude.needs)
     out += "needs " + (probe[0] == "sh" ? probe.back() : join({probe.begin() + 4, probe.end()}, ", ")) + "\n";
   out += variables(plan.environment, "all: ");
+  for (const auto& [name, before] : plan.interface_variables)
+    out += "unless set: " + name + "=" + before + "INTERFACE\n";
   for (const auto& [name, text] : plan.files)
     if (name != "train.json") out += fmt::format("file {}:\n{}", name, text);
   std::map<std::string, std::pair<int, int>> of_role;

@@ -215,6 +215,16 @@ TEST_CASE("a role can have a command and variables of its own, and serve the oth
             .find("roles.w.command: fact 'rank.indx' is not known") != std::string::npos);
 }
 
+TEST_CASE("libraries are told the interface in their own syntax, where there is more than one node") {
+  const auto framework = adapter("name: a\nsummary: s\ninterfaces: [nccl, gloo]\n");
+  auto two = machine(2);
+  CHECK(plan::make_plan(input("command: [x]\n", two, framework))->interface_variables.empty());
+  two.nodes.push_back(node("second", 2));
+  CHECK(plan::make_plan(input("command: [x]\n", two, framework))->interface_variables ==
+        plan::EnvironmentChanges{{"GLOO_SOCKET_IFNAME", ""}, {"NCCL_SOCKET_IFNAME", "="}});
+  CHECK(refused("interfaces: [ncll]\n").find("did you mean 'nccl'") != std::string::npos);
+}
+
 TEST_CASE("cores for threads that communicate are not for OpenMP") {
   const auto threads = [](int reserve, int cores) {
     const auto framework = adapter(fmt::format(

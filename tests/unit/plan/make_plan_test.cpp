@@ -133,9 +133,6 @@ TEST_CASE("what this version cannot do is refused, never ignored") {
   CHECK(error_of(make_plan(input("command: [x]\nroles: {ps: {count: 2}}\n", machine(2)))) ==
         "job.yaml:2:13: framework plain has no roles, and the job names 'ps'\n"
         "  hint: use resources.tasks-per-node for the number of ranks");
-  CHECK(error_of(make_plan(input("command: [x]\nenvironment: {container: {image: a.sif}}\n", machine(2)))) ==
-        "job.yaml:2:26: jobs in containers are not supported by this version\n"
-        "  hint: start dlrun inside the container");
   CHECK(error_of(make_plan(input("command: [x]\nlaunch: {mpi: engine}\n", machine(2)))) ==
         "job.yaml:2:15: launch.mpi: engine needs a scheduler's own launcher, and this machine has none\n"
         "  hint: use auto, pmix or pmi1");

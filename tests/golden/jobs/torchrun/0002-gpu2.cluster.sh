@@ -36,7 +36,7 @@ rank_1() {  # worker 1
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
-  exec torchrun --nnodes=2 --node_rank=1 --nproc_per_node=8 --master_addr=gpu1 --master_port=22955 --no_python train.py
+  exec torchrun --nnodes=2 --node_rank=1 --nproc_per_node=8 --master_addr=gpu1 --master_port=22955 --redirects=9:1 --tee=9:1 --no_python train.py
 }
 
 cd -- /home/ann/jobs || dlrun_failed 74 'the working directory'

@@ -1,0 +1,25 @@
+// Containers: the command line that runs a rank's command inside the job's image, one dialect an engine. It
+// is part of the plan, so that what would be run can be read. It pulls no image and starts nothing.
+#pragma once
+
+#include "src/plan/job_spec.hpp"
+#include "src/plan/plan.hpp"
+
+namespace dlrun::plan {
+
+// What the command needs from around the container.
+struct ContainerUse {
+  std::vector<std::string> folders;  // that must be the same inside: the working and the run directory
+  std::string working_directory;
+  std::string host;                    // where it runs
+  bool gpus = false;                   // it has some
+  std::vector<std::string> variables;  // that it must see, for engines that pass only what they are told
+};
+
+// An Error where the job asks for what its engine cannot do: a relative mount, MPICH's ranks under podman.
+Result<void> check_container(const JobSpec& spec, MpiProtocol mpi);
+
+Argv in_container(const Container& container, const std::filesystem::path& base, const ContainerUse& use,
+                  const Argv& command);
+
+}  // namespace dlrun::plan

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""The environment of the ranks, with real tools: Environment Modules, a virtual environment, conda's shell hook, and a
+container of Charliecloud."""
+import os
+import shutil
+import subprocess
+import sys
+
+import support
+
+# What `conda shell.bash hook` writes, cut to what activation does.
+CONDA = r"""#!/bin/bash
+case $1 in
+  shell.bash) cat <<'HOOK'
+conda() {
+  case $1 in
+    activate)
+      if [[ ! -d $CONDA_ROOT/envs/$2 ]]; then
+        printf '\nEnvironmentNameNotFound: Could not find conda environment: %s\n\n' "$2" >&2
+        return 1
+      fi
+      export CONDA_DEFAULT_ENV=$2 CONDA_PREFIX=$CONDA_ROOT/envs/$2 CONDA_SHLVL=1 PATH=$CONDA_ROOT/envs/$2/bin:$PATH
+      local script
+      for script in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do source "$script"; done
+      ;;
+  esac
+}
+HOOK
+  ;;
+esac
+"""
+
+
+class Surroundings(support.Case):
+    def job(self, environment, *command):
+        words = ", ".join(f"'{word}'" for word in command)
+        return self.write("job.yaml", f"framework: plain\ncommand: [{words}]\nenvironment: {environment}\n")
+
+    def script(self, name, text):
+        os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
+        os.chmod(self.write(name, text), 0o755)
+
+    def test_a_module_is_loaded_on_the_node_and_one_that_is_not_there_is_named(self):
+        self.script("modules/trainer/1.0", "#%Module1.0\nsetenv TRAINER_HOME /opt/trainer\nprepend-path PATH /opt/trainer/bin\n")
+        self.environment["MODULEPATH"] = f"{self.folder}/modules"
+        code, out, err = self.dlrun("--quiet", self.job("{modules: [trainer/1.0]}", "sh", "-c",
+                                                        'echo "$TRAINER_HOME ${PATH%%:*} $LOADEDMODULES"'))
+        self.assertEqual((code, out), (0, "[worker 0] /opt/trainer /opt/trainer/bin trainer/1.0\n"), err)
+
+        code, _, err = self.dlrun("--quiet", self.job("{modules: [trainer/2.0]}", "touch", "ran"))
+        self.assertEqual(code, 69, err)
+        self.assertIn("module load trainer/2.0", err)
+        self.assertIn("Unable to locate a modulefile for 'trainer/2.0'", err)
+        self.assertFalse(self.exists("ran"))
+
+    def test_a_virtual_environment(self):
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", f"{self.folder}/my env"], check=True)
+        code, out, err = self.dlrun("--quiet", self.job("{activate: 'venv:my env'}", "python", "-c", "import sys; print(sys.prefix)"))
+        self.assertEqual((code, out), (0, f"[worker 0] {self.folder}/my env\n"), err)
+
+    def test_a_conda_environment(self):
+        self.script("conda/bin/conda", CONDA)
+        self.script("conda/envs/torch/etc/conda/activate.d/cuda.sh", "export FROM_HOOK=yes\n")
+        self.environment.update({"CONDA_ROOT": f"{self.folder}/conda", "CONDA_EXE": f"{self.folder}/conda/bin/conda"})
+        code, out, err = self.dlrun("--quiet", self.job("{activate: conda:torch}", "sh", "-c",
+                                                        'echo "$CONDA_DEFAULT_ENV $FROM_HOOK ${PATH%%:*}"'))
+        self.assertEqual((code, out), (0, f"[worker 0] torch yes {self.folder}/conda/envs/torch/bin\n"), err)
+
+        code, _, err = self.dlrun("--quiet", self.job("{activate: conda:tf}", "touch", "ran"))
+        self.assertEqual(code, 69, err)
+        self.assertIn("Could not find conda environment: tf", err)
+        self.assertFalse(self.exists("ran"))
+
+    def test_how_long_it_took_is_in_the_events_and_its_output_in_a_log(self):
+        code, _, err = self.dlrun("--run-dir", "run", self.job("{setup: [echo from the setup, sleep 0.3]}", "true"))
+        self.assertEqual(code, 0, err)
+        seconds = [event["seconds"] for event in self.events() if event["event"] == "prelude"]
+        self.assertEqual(len(seconds), 1)
+        self.assertGreaterEqual(seconds[0], 0.3)
+        logs = [name for name in os.listdir(f"{self.folder}/run/logs") if name.startswith("prelude")]
+        self.assertEqual([self.read(f"run/logs/{name}") for name in logs], ["from the setup\n"])
+
+    def test_ranks_in_a_container(self):
+        for folder in ("bin", "dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "usr/bin", "var"):
+            os.makedirs(f"{self.folder}/image/{folder}")
+        shutil.copy("/bin/busybox", f"{self.folder}/image/bin")  # busybox-static: needs no libraries
+        for name in ("sh", "cat"):
+            os.symlink("busybox", f"{self.folder}/image/bin/{name}")
+        for name in ("passwd", "group", "hosts", "resolv.conf", "machine-id"):
+            self.write(f"image/etc/{name}", "")
+        self.write("image/etc/who", "inside the image\n")
+        self.environment["USER"] = "root"  # ch-run asks for it
+        job = self.job("{container: {image: ./image, engine: charliecloud}}", "sh", "-c",
+                       'cat /etc/who; echo "$DLRUN_RANK in $PWD"; exit $DLRUN_RANK')
+        code, out, err = self.dlrun("--quiet", "--tasks-per-node", "2", job)
+        self.assertEqual(code, 1, err)
+        for rank in (0, 1):
+            self.assertIn(f"[worker {rank}] inside the image\n", out)
+            self.assertIn(f"[worker {rank}] {rank} in {self.folder}\n", out)
+        self.assertIn("worker 1 (rank 1)", err)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,110 @@
+#!/bin/bash
+# Job container (container-1a2b), node 3 of 3: gpu11
+# Written by dlrun. Run by hand, `bash THIS_FILE` does this node's part of the job without dlrun and ends when
+# its ranks end. dlrun's agent does `source THIS_FILE prelude` and starts the ranks itself, from the same plan.
+# shellcheck disable=SC1090,SC1091  # what the prelude sources is not here to be checked
+# shellcheck disable=SC2016,SC2317  # quoted values are meant as they stand; functions are called by name
+
+dlrun_failed() {  # CODE WHAT
+  echo "dlrun: gpu11: exit code $1 from $2" >&2
+  exit "$1"
+}
+
+# The prelude: once a node, before its ranks; they start from the environment that it leaves.
+if [[ ${1-} != rank ]]; then
+  if ! type module >/dev/null 2>&1; then
+    for dlrun_file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh; do
+      if [[ -r $dlrun_file ]]; then source "$dlrun_file"; fi
+    done
+  fi
+  type module >/dev/null 2>&1 || dlrun_failed 69 "environment.modules: there is no 'module' command here"
+  module load apptainer || dlrun_failed "$?" 'module load apptainer'
+  apptainer exec --nv --bind /home/ann/jobs:/home/ann/jobs --bind /home/ann/runs/container-1a2b:/home/ann/runs/container-1a2b --bind /scratch:/scratch --bind /data/in:/data:ro --pwd /home/ann/jobs /home/ann/jobs/images/torch.sif python -c $'import sys\ntry:\n    from importlib.util import find_spec\nexcept ImportError:\n    from imp import find_module as find_spec\ndef there(name):\n    try:\n        return find_spec(name) is not None\n    except ImportError:\n        return False\nmissing = [name for name in sys.argv[2:] if not there(name)]\nif missing:\n    sys.exit(\'%s has no module %s, and framework %s needs it\' % (sys.executable, \', \'.join(missing), sys.argv[1]))\n' pytorch torch || dlrun_failed 69 'looking for what framework pytorch needs'
+fi
+if [[ ${1-} == prelude ]]; then return 0; fi
+set +eu  # the prelude may have set these
+IFS=$' \t\n'
+
+# What every rank of the job has in its environment.
+export DLRUN_ATTEMPT=1
+export DLRUN_JOB_ID=container-1a2b
+export DLRUN_NODES=3
+export DLRUN_RUN_DIR=/home/ann/runs/container-1a2b
+export DLRUN_SIZE=3
+export MASTER_ADDR=gpu09
+export MASTER_PORT=25441
+export WORLD_SIZE=3
+
+# One function a rank: its own environment, then its command.
+rank_2() {  # worker 2
+  [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
+  [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=48
+  export CUDA_VISIBLE_DEVICES=0
+  export DLRUN_LOCAL_RANK=0
+  export DLRUN_LOCAL_SIZE=1
+  export DLRUN_NODE=2
+  export DLRUN_RANK=2
+  export DLRUN_ROLE=worker
+  export DLRUN_TASK_INDEX=2
+  export GROUP_RANK=2
+  export LOCAL_RANK=0
+  export LOCAL_WORLD_SIZE=1
+  export RANK=2
+  exec apptainer exec --nv --bind /home/ann/jobs:/home/ann/jobs --bind /home/ann/runs/container-1a2b:/home/ann/runs/container-1a2b --bind /scratch:/scratch --bind /data/in:/data:ro --pwd /home/ann/jobs /home/ann/jobs/images/torch.sif python train.py --note 'it'\''s quoted'
+}
+
+cd -- /home/ann/jobs || dlrun_failed 74 'the working directory'
+
+# Every rank leads a process group of its own, so that its children end with it, and has a watcher that tells its
+# start and its end through a pipe. The first rank that fails ends the others; its exit code is the script's.
+exec {dlrun_pipe}<> <(:)
+dlrun_watch() {  # RANK
+  local err
+  exec {err}>&2 2>/dev/null  # bash's own lines about jobs go nowhere
+  trap : HUP INT TERM  # the ranks end by these, then the watchers
+  set -m
+  "rank_$1" </dev/null 2>&"$err" {err}>&- {dlrun_pipe}>&- &
+  echo "start $1 $!" >&"$dlrun_pipe"
+  until wait "$!" || ! kill -0 "$!" 2>/dev/null; do :; done
+  wait "$!"
+  echo "end $1 $?" >&"$dlrun_pipe"
+}
+
+dlrun_code=0
+dlrun_groups=()
+dlrun_signal() {  # SIGNAL
+  local group
+  for group in "${dlrun_groups[@]}"; do kill "-$1" -- "-$group" 2>/dev/null; done
+}
+dlrun_stop() {  # CODE
+  if ((dlrun_code)); then return; fi
+  dlrun_code=$1
+  dlrun_signal TERM
+  set -m
+  (sleep 10; dlrun_signal KILL) &
+  dlrun_killer=$!
+  set +m
+}
+trap 'dlrun_stop 129' HUP
+trap 'dlrun_stop 130' INT
+trap 'dlrun_stop 143' TERM
+dlrun_watch 2 &
+dlrun_left=1
+while ((dlrun_left)); do
+  read -r -u "$dlrun_pipe" dlrun_event dlrun_rank dlrun_value || continue
+  case $dlrun_event in
+    start)
+      dlrun_groups[dlrun_rank]=$dlrun_value
+      if ((dlrun_code)); then kill -TERM -- "-$dlrun_value" 2>/dev/null; fi
+      ;;
+    end)
+      ((dlrun_left -= 1))
+      if ((dlrun_value && !dlrun_code)); then
+        echo "dlrun: gpu11: rank $dlrun_rank ended with exit code $dlrun_value" >&2
+        dlrun_stop "$dlrun_value"
+      fi
+      ;;
+  esac
+done
+if [[ -n ${dlrun_killer-} ]]; then kill -- "-$dlrun_killer" 2>/dev/null; fi
+exit "$dlrun_code"
