@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "src/agent/checkpoint_request.hpp"
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
 #include "src/agent/mpi_service.hpp"
@@ -58,8 +59,7 @@ class Agent {
     if (type == "slice") return take_slice(message);
     if (type == "exchanged") return take_exchanged(message);
     if (type == "stop") return stop(field<std::string>(message.header, "urgency", type).value_or("polite"));
-    if (type == "checkpoint")
-      return ask_for_checkpoint(field<bool>(message.header, "stop", type).value_or(false));
+    if (type == "checkpoint") return ask_for_checkpoint(read_checkpoint_request(message.header));
     if (type == "bye") return loop_.stop();
     give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
   }
@@ -99,13 +99,15 @@ class Agent {
     apply(supervisor_->on(Supervisor::Stop{how}, ticks()));
   }
 
-  void ask_for_checkpoint(bool stop_after) {
-    if (slice_)
-      (void)replace_file(plan::checkpoint_request_path(slice_->plan), stop_after ? "stop\n" : "go on\n",
+  // Ranks that speak over the control channel need no signal, which would only startle them.
+  void ask_for_checkpoint(const CheckpointRequest& request) {
+    if (slice_ && request.file)
+      (void)replace_file(plan::checkpoint_request_path(slice_->plan), std::string(file_content(request)),
                          Durability::none);
-    Json request{{"checkpoint", "now"}};
-    if (stop_after) request["stop"] = true;
-    if (control_) control_->tell_all(request);
+    if (control_ && request.control) control_->tell_all(control_line(request));
+    if (request.signal == 0 || (control_ && request.control && control_->has_listeners())) return;
+    asked_by_signal_ = request.signal;
+    ranks_.signal(request.signal);
   }
 
   void take_exchanged(const Message& message) {
@@ -272,7 +274,7 @@ class Agent {
           {"signal", status.signal},
           {"text", status.text()}});
     rank.end.mpi = mpi_ != nullptr && slice_->world_size() > 1;
-    if (auto failure = judge(rank.end, status))
+    if (auto failure = judge(rank.end, status); failure && !died_of_request(status, asked_by_signal_))
       rank_failed(rank, failure->code, failure->reason, Supervisor::Urgency::polite);
     apply(supervisor_->on(Supervisor::Gone{rank.member}, ticks()));
   }
@@ -378,6 +380,7 @@ class Agent {
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
   std::unique_ptr<Strays> strays_;
+  int asked_by_signal_ = 0;  // for a checkpoint
   bool head_gone_ = false, done_ = false, failed_ = false;
   MessageStream head_;
 };

@@ -71,8 +71,8 @@ void Deadline::note(const Event& event, Ticks now) {
 
 std::vector<Deadline::Action> Deadline::due(Ticks now) {
   std::vector<Action> out;
-  if (now >= next_read_) {
-    if (now > began_) out.emplace_back(ReadEnd{});
+  if (!next_read_ || now >= *next_read_) {
+    if (next_read_) out.emplace_back(ReadEnd{});
     const Seconds left = end_ ? Seconds(*end_ - now) : Seconds(6000);
     next_read_ = now + ticks_of(std::clamp(left * kReadShare, Seconds(15), Seconds(600)));
   }
@@ -94,7 +94,7 @@ std::vector<Deadline::Action> Deadline::due(Ticks now) {
 }
 
 std::optional<Ticks> Deadline::next(Ticks now) const {
-  Ticks out = next_read_;
+  Ticks out = next_read_.value_or(now);
   if (end_) {
     if (state_ == State::running && started_) out = std::min(out, before_end(lead()));
     if (state_ < State::ending) out = std::min(out, before_end(margin()));

@@ -52,7 +52,7 @@ class Deadline {
   };
   using Action = std::variant<TrySave, SaveAndStop, EndRanks, ReadEnd, WakeAt>;
 
-  Deadline(Policy policy, Ticks began) : policy_(policy), began_(began), next_read_(began) {}
+  Deadline(Policy policy, Ticks began) : policy_(policy), began_(began) {}
   std::vector<Action> on(const Event& event, Ticks now);
 
   // How long before the end the wish to save is due, as far as is known now.
@@ -77,7 +77,7 @@ class Deadline {
   std::optional<Ticks> first_step_, last_step_;
   std::optional<Seconds> longest_save_;
   Seconds longest_pause_{0};
-  Ticks next_read_;
+  std::optional<Ticks> next_read_;
   std::optional<Ticks> armed_;
 };
 

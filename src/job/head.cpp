@@ -35,7 +35,12 @@ class Head {
         heartbeat_(plan.limits.lost_after),
         supervisor_(static_cast<int>(plan.nodes.size()),
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
-        last_lines_(plan.ranks.size()) {
+        last_lines_(plan.ranks.size()),
+        walltime_(loop_, parts_.walltime, parts_.environment,
+                  {.ask = [this](const Json& message) { tell_agents(message); },
+                   .end_ranks = [this](Deadline::Force force) { end_in_time(force); },
+                   .note = [this](const std::string& text) { parts_.status.note(text); },
+                   .event = [this](const Json& event) { parts_.events.add(event); }}) {
     outcome_.ranks.resize(plan.ranks.size());
     for (const plan::NodePlan& node : plan.nodes) agents_.push_back({node.index});
   }
@@ -52,9 +57,11 @@ class Head {
       parts_.status.while_waiting([this] { say_alive_in_time(); });
       beat();
     }
+    walltime_.begin();
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
     parts_.status.while_waiting({});
+    walltime_.stop();
     end_leftovers();
     if (!outcome_.interrupted_by && !arrivals_.all_here()) {
       outcome_.unreachable = arrivals_.error();
@@ -220,6 +227,7 @@ class Head {
     if (report.contains("saved"))
       outcome_.time.checkpoint += Seconds(field<double>(report, "seconds", "report").value_or(0));
     if (report.contains("result")) outcome_.result = report["result"];
+    walltime_.report(rank->rank, report);
     if (rank->rank != Rank(0)) return;
     if (report.contains("phase")) parts_.status.phase(text_of(report, "phase"));
     if (report.contains("step")) {
@@ -248,6 +256,7 @@ class Head {
     result.pid = field<pid_t>(header, "pid", "started").value_or(0);
     result.processors = field<std::vector<int>>(header, "processors", "started").value_or(std::vector<int>{});
     all_started_ = std::chrono::steady_clock::now();
+    if (++ranks_started_ == plan_.world_size()) walltime_.all_started();
   }
 
   void on_exited(const Json& header) {
@@ -263,7 +272,7 @@ class Head {
     if (rank == nullptr) return;
     const int code = field<int>(header, "code", "failed").value_or(1);
     const std::string reason = text_of(header, "reason");
-    if (!outcome_.culprit && !outcome_.interrupted_by)
+    if (!outcome_.culprit && !outcome_.interrupted_by && !ended_in_time_)
       outcome_.culprit = Culprit{.rank = rank->rank,
                                  .role = rank->role,
                                  .task_index = rank->task_index,
@@ -362,6 +371,7 @@ class Head {
     if (number == SIGPIPE) return;
     const bool first = !supervisor_.stop_was_asked();
     if (!outcome_.culprit && !outcome_.interrupted_by) outcome_.interrupted_by = number;
+    walltime_.stop();
     parts_.events.add({{"event", "signal"}, {"signal", number}});
     parts_.status.stopping();
     parts_.status.note(first && number != SIGQUIT
@@ -374,9 +384,28 @@ class Head {
         ticks()));
   }
 
+  // The walltime is nearly over, and what was asked to stop has not.
+  void end_in_time(Deadline::Force force) {
+    ended_in_time_ = true;
+    if (!arrivals_.all_here()) {
+      arrivals_.give_up("no agent from there when the walltime ended");
+      return send_home();
+    }
+    apply(supervisor_.on(
+        Supervisor::Stop{force == Deadline::Force::kill ? Supervisor::Urgency::now : Supervisor::Urgency::polite},
+        ticks()));
+  }
+
+  void tell_agents(const Json& message) {
+    for (Agent& agent : agents_)
+      if (agent.stream && !agent.gone && !agent.done) agent.stream->send({message});
+  }
+
   void reap_agents() {
     parts_.launcher->child_ended();
+    walltime_.child_ended();
     std::vector<pid_t> own = parts_.launcher->children();
+    for (const pid_t pid : walltime_.children()) own.push_back(pid);
     for (Agent& agent : agents_) {
       if (!agent.pid) continue;
       if (reap(*agent.pid))
@@ -453,6 +482,7 @@ class Head {
       const auto& lines = last_lines_[static_cast<std::size_t>(outcome_.culprit->rank->get())];
       outcome_.culprit->last_lines.assign(lines.begin(), lines.end());
     }
+    outcome_.walltime = walltime_.result();
     outcome_.exit_code = exit_code_of(outcome_);
     const Ticks started = all_started_.value_or(now);
     const Ticks ended = std::max(last_exit_.value_or(now), started);
@@ -473,6 +503,9 @@ class Head {
   std::vector<pid_t> before_us_;
   std::deque<Agent> agents_;  // addresses stay
   std::vector<std::deque<std::string>> last_lines_;
+  WalltimeWatch walltime_;
+  int ranks_started_ = 0;
+  bool ended_in_time_ = false;  // by us, for the end of the walltime
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
   bool ending_ = false;  // before any rank was started

@@ -9,6 +9,7 @@
 #include "src/job/event_log.hpp"
 #include "src/job/outcome.hpp"
 #include "src/job/run_status.hpp"
+#include "src/job/walltime_watch.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/plan/plan.hpp"
 
@@ -19,6 +20,7 @@ struct HeadParts {
   EventLog& events;
   RunStatus& status;
   const Environment& environment;  // of the job, for the agents on other nodes
+  WalltimeSettings walltime = {};
 };
 
 // Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not
