@@ -11,7 +11,7 @@ _dlrun_flags() {
     frameworks) echo "--framework-dir $common" ;;
     plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
     run)
-      echo '--framework --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --mpi --via --retries --no-bind --set --run-dir' \
+      echo '--framework --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --walltime --mpi --via --retries --no-bind --set --run-dir' \
         '--allocation --hostfile --private-hostfile --hosts --scheduler --framework-dir' "$common"
       ;;
   esac
@@ -39,7 +39,7 @@ _dlrun() {
     --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
     --run-dir | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
     --allocation | --hostfile | --private-hostfile) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
-    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --name | --set | --scheduler | --hosts | --via | --retries | --separator) return 0 ;;
+    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --walltime | --name | --set | --scheduler | --hosts | --via | --retries | --separator) return 0 ;;
     hosts) mapfile -t COMPREPLY < <(compgen -W 'expand compress count' -- "$current") ;;
     frameworks) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;
   esac
