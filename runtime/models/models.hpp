@@ -26,6 +26,11 @@ Result<Graph> googlenet(const InputShape& input);
 Result<Graph> hep_cnn(const InputShape& input);
 Result<Graph> inception_v3(const InputShape& input);
 Result<Graph> mnist_cnn(const InputShape& input);
+Result<Graph> resnet18(const InputShape& input);
+Result<Graph> resnet34(const InputShape& input);
+Result<Graph> resnet50(const InputShape& input);
+Result<Graph> resnet101(const InputShape& input);
+Result<Graph> resnet152(const InputShape& input);
 Result<Graph> resnet18_cifar(const InputShape& input);
 
 }  // namespace dlrun::runtime

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Engine>> make_engine(const TrainSpec& spec, const Environ
   options.ranks = ranks ? static_cast<int>(*ranks) : 2;
   const CudaLibrary library = TRY(CudaLibrary::open());
   const int device = TRY(device_of(library, environment));
-  return compile_cuda(library, TRY(graph_of(spec, shape)), options, device);
+  return TRY(compile_cuda(library, TRY(graph_of(spec, shape)), options, device));
 }
 
 struct Facts {

@@ -58,6 +58,7 @@ class Agent {
     if (type == "environment") return take_environment(message.body);
     if (type == "slice") return take_slice(message);
     if (type == "exchanged") return take_exchanged(message);
+    if (type == "go") return go();
     if (type == "stop") return stop(field<std::string>(message.header, "urgency", type).value_or("polite"));
     if (type == "checkpoint") return ask_for_checkpoint(read_checkpoint_request(message.header));
     if (type == "bye") return loop_.stop();
@@ -97,6 +98,7 @@ class Agent {
     if (!supervisor_) return;
     const auto how = urgency == "now" ? Supervisor::Urgency::now : Supervisor::Urgency::polite;
     apply(supervisor_->on(Supervisor::Stop{how}, ticks()));
+    if (waits_for_others_) nothing_to_run();
   }
 
   // Ranks that speak over the control channel need no signal, which would only startle them.
@@ -193,6 +195,13 @@ class Agent {
     send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}});
     environment_ = std::move(*environment);
     scrub_launcher_variables(environment_);
+    waits_for_others_ = true;
+  }
+
+  // Every node is ready: what one of them lacks ends the job before any rank was started.
+  void go() {
+    waits_for_others_ = false;
+    if (supervisor_->stop_was_asked()) return nothing_to_run();
     if (auto started = start_ranks(); !started) give_up(started.error());
   }
 
@@ -381,6 +390,7 @@ class Agent {
   Ticks prelude_began_{};
   std::unique_ptr<Strays> strays_;
   int asked_by_signal_ = 0;  // for a checkpoint
+  bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's
   bool head_gone_ = false, done_ = false, failed_ = false;
   MessageStream head_;
 };

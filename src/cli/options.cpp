@@ -77,7 +77,8 @@ void add_job(CLI::App& app, JobOptions& job) {
       ->type_name("TIME");
   app.add_option("--mpi", job.mpi, "how ranks find their MPI world: auto, pmix, pmi1, none")
       ->type_name("HOW");
-  app.add_option("--via", job.via, "how agents get onto the nodes: auto, local, slurm")->type_name("HOW");
+  app.add_option("--via", job.via, "how agents get onto the nodes: auto, local, slurm, ssh, ...")
+      ->type_name("HOW");
   app.add_option("--retries", job.retries, "further attempts after a failure, without nodes that were lost")
       ->type_name("K");
   app.add_flag("--no-bind", job.no_bind, "do not bind ranks to cores");
@@ -195,6 +196,22 @@ Result<HostsOptions> hosts_options(const CLI::App& app, HostsOptions hosts,
   return hosts;
 }
 
+// Nothing, a name, or "check FILE".
+Result<FrameworksOptions> frameworks_options(FrameworksOptions out, const std::vector<std::string>& words) {
+  const bool check = !words.empty() && words[0] == "check";
+  if (check != (words.size() == 2))
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = check ? "frameworks check: no file to check"
+                                    : fmt::format("frameworks takes one name, and not also '{}'", words[1]),
+                      .where = {},
+                      .hint = "dlrun frameworks check my-framework.yaml"});
+  if (check)
+    out.check = words[1];
+  else if (!words.empty())
+    out.name = words[0];
+  return out;
+}
+
 }  // namespace
 
 std::string version_text();  // version.cpp
@@ -243,8 +260,12 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       ->add_option("--separator", hosts.separator, "with expand: between names (default: a line each)")
       ->type_name("TEXT");
   hosts_command->add_flag("--unique", hosts.unique, "take each name once, where it is first");
-  CLI::App* frameworks_command = app.add_subcommand("frameworks", "list the adapters, or show one");
-  frameworks_command->add_option("NAME", frameworks.name, "show this one");
+  CLI::App* frameworks_command =
+      app.add_subcommand("frameworks", "list the adapters, show one, or check one");
+  std::vector<std::string> framework_words;
+  frameworks_command
+      ->add_option("NAME", framework_words, "show this one; or 'check FILE': look for mistakes in it")
+      ->expected(0, 2);
   frameworks_command->add_option("--framework-dir", frameworks.framework_dir, "folder with more adapters")
       ->type_name("DIR");
   CLI::App* agent_command =
@@ -292,7 +313,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   } else if (chosen == hosts_command) {
     options.command = TRY(hosts_options(*hosts_command, hosts, words, rest));
   } else if (chosen == frameworks_command) {
-    options.command = frameworks;
+    options.command = TRY(frameworks_options(frameworks, framework_words));
   } else if (chosen == agent_command) {
     options.command = agent;
   } else if (chosen == slurm_end_command) {

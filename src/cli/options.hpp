@@ -56,6 +56,7 @@ struct HostsOptions {
 };
 struct FrameworksOptions {
   std::string name, framework_dir;
+  std::string check;  // an adapter's file
 };
 struct AgentOptions {
   std::string head;  // addresses to call back to; empty: the stream is stdin and stdout

@@ -52,6 +52,7 @@ launch::LaunchSettings launch_settings(const Prepared& job, const Request& reque
           .scheduler = job.allocation.scheduler,
           .fan_out = job.spec.launch.fan_out,
           .patience = job.spec.launch.start_timeout,
+          .ssh = job.spec.launch.ssh,
           .environment = request.environment};
 }
 

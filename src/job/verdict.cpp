@@ -7,6 +7,10 @@
 
 namespace dlrun::job {
 
+bool ended_in_order(const RankResult& rank) {
+  return rank.status && (rank.status->success() || rank.status->code() == to_int(ExitCode::again));
+}
+
 namespace {
 
 // The run was to end with its walltime. "Run me again" only where a checkpoint was reported, or where the
@@ -15,7 +19,9 @@ int code_at_walltime(const Outcome& outcome) {
   const WalltimeEnd& end = outcome.walltime;
   const auto all = [&](auto&& holds) {
     return std::all_of(outcome.ranks.begin(), outcome.ranks.end(),
-                       [&](const RankResult& rank) { return rank.status && holds(rank.status->code()); });
+                       [&](const RankResult& rank) {
+                         return rank.told_to_end || (rank.status && holds(rank.status->code()));
+                       });
   };
   const int again = to_int(ExitCode::again);
   const bool all_zero = all([](int code) { return code == 0; });
@@ -35,7 +41,9 @@ int exit_code_of(const Outcome& outcome) {
     return code_at_walltime(outcome);
   const int again = to_int(ExitCode::again);
   const auto ended_with = [](int code) {
-    return [code](const RankResult& rank) { return rank.status && rank.status->code() == code; };
+    return [code](const RankResult& rank) {
+      return (rank.told_to_end && code == 0) || (rank.status && rank.status->code() == code);
+    };
   };
   const auto& ranks = outcome.ranks;
   // Told to stop, a program may leave with 0 in the middle of its work; one that reported its result was

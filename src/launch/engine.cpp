@@ -45,17 +45,18 @@ Result<Pipe> make_pipe() {
 
 class EngineLauncher final : public Launcher {
  public:
-  EngineLauncher(std::string name, EngineCommands commands)
-      : name_(std::move(name)), commands_(std::move(commands)) {}
+  EngineLauncher(EngineTraits traits, EngineCommands commands)
+      : traits_(std::move(traits)), commands_(std::move(commands)) {}
 
   ~EngineLauncher() override {
+    if (!token_file_.empty()) ::unlink(token_file_.c_str());
     for (Running& running : running_) {
       if (running.said) loop_->unwatch(running.said.get());
       if (running.pid) ::kill(-*running.pid, SIGKILL);
     }
   }
 
-  std::string_view name() const override { return name_; }
+  std::string_view name() const override { return traits_.name; }
 
   Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
     loop_ = &loop;
@@ -65,8 +66,12 @@ class EngineLauncher final : public Launcher {
     arrived_.resize(hosts_.size());
     port_ = TRY(AgentPort::open(
         loop, token_, [this](const AgentCard& card, UniqueFd fd) { on_arrived(card, std::move(fd)); }));
+    TRY(write_token(plan));
     for (EngineCommand& command : TRY(commands_(plan, TRY(agent_command()))))
-      TRY(start_one(std::move(command)));
+      waiting_.push_back(std::move(command));
+    // The first one's failure is everybody's: a program that is not there.
+    TRY(start_one(take_waiting()));
+    start_more();
     return {};
   }
 
@@ -99,7 +104,41 @@ class EngineLauncher final : public Launcher {
     addresses.insert(addresses.end(), machine.names.begin(), machine.names.end());
     const Installation installation = TRY(this_installation());
     return AgentCommand{{(installation.bin / "dlrun").string(), "agent", "--head", join(addresses, ","),
-                         "--port", fmt::format("{}", port_->port()), "--token", "-"}};
+                         "--port", fmt::format("{}", port_->port()), "--token",
+                         token_file_.empty() ? "-" : token_file_}};
+  }
+
+  Result<void> write_token(const plan::Plan& plan) {
+    if (traits_.token == TokenBy::input) return {};
+    token_file_ = plan.run_directory + "/agent-token";
+    ::unlink(token_file_.c_str());  // of an attempt before
+    const UniqueFd file(::open(token_file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file) return fail(ErrorKind::io, "cannot write {}: {}", token_file_, system_reason(errno));
+    return write_all(file.get(), token_.text() + "\n", token_file_);
+  }
+
+  EngineCommand take_waiting() {
+    EngineCommand out = std::move(waiting_.front());
+    waiting_.pop_front();
+    return out;
+  }
+
+  // No more commands at work than the fan-out says: those whose agents have not all come.
+  void start_more() {
+    const auto at_work = std::count_if(running_.begin(), running_.end(), [this](const Running& running) {
+      return std::any_of(running.command.nodes.begin(), running.command.nodes.end(),
+                         [this](NodeIndex node) { return !arrived_[static_cast<std::size_t>(node.get())]; });
+    });
+    for (auto room = traits_.fan_out - at_work; room > 0 && !waiting_.empty(); --room) {
+      EngineCommand command = take_waiting();
+      const std::vector<NodeIndex> nodes = command.nodes;
+      auto started = start_one(std::move(command));
+      if (started) continue;
+      for (const NodeIndex node : nodes) {
+        arrived_[static_cast<std::size_t>(node.get())] = true;
+        callbacks_.failed(node, started.error());
+      }
+    }
   }
 
   Result<void> start_one(EngineCommand command) {
@@ -154,6 +193,7 @@ class EngineLauncher final : public Launcher {
       return callbacks_.note(fmt::format("a second agent on {} called and was sent home", hosts_[**found]));
     arrived_[**found] = true;
     callbacks_.connected(NodeIndex(static_cast<int>(**found)), AgentLink{std::move(fd), UniqueFd()});
+    start_more();
   }
 
   // Its nodes that have no agent by now will never have one.
@@ -168,9 +208,10 @@ class EngineLauncher final : public Launcher {
       callbacks_.failed(
           node, Error{.kind = ErrorKind::unavailable, .what = why, .where = {}, .hint = {}, .also = {}});
     }
+    start_more();
   }
 
-  std::string name_;
+  EngineTraits traits_;
   EngineCommands commands_;
   EventLoop* loop_ = nullptr;
   LaunchCallbacks callbacks_;
@@ -179,13 +220,15 @@ class EngineLauncher final : public Launcher {
   std::vector<HostName> hosts_;
   std::optional<NodeFinder> finder_;
   std::vector<bool> arrived_;
+  std::string token_file_;
+  std::deque<EngineCommand> waiting_;
   std::list<Running> running_;  // addresses stay
 };
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_engine_launcher(std::string name, EngineCommands commands) {
-  return std::make_unique<EngineLauncher>(std::move(name), std::move(commands));
+std::unique_ptr<Launcher> make_engine_launcher(EngineTraits traits, EngineCommands commands) {
+  return std::make_unique<EngineLauncher>(std::move(traits), std::move(commands));
 }
 
 }  // namespace dlrun::launch

@@ -137,8 +137,8 @@ Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& sett
                       .where = {},
                       .hint = "run it by sbatch or salloc, or reach the nodes with --via ssh"});
   const SlurmVersion version = TRY(version_of_srun(settings.environment));
-  return make_engine_launcher("slurm", [version, environment = settings.environment](
-                                           const plan::Plan& plan, const AgentCommand& agent) {
+  return make_engine_launcher({.name = "slurm"}, [version, environment = settings.environment](
+                                                     const plan::Plan& plan, const AgentCommand& agent) {
     return srun_commands(plan, agent, version, environment);
   });
 }

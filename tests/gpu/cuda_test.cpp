@@ -104,6 +104,41 @@ const std::vector<Case>& cases() {
            return g.add(g.relu(x), g.convolution("c", x, {.filters = 16, .kernel = 1}));
          });
        }},
+      {"sum of two batch norms", small,
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) {
+           const Value left = g.batch_norm("left", g.convolution("l", x, {.filters = 16, .kernel = 1}));
+           return g.relu(
+               g.add(left, g.batch_norm("right", g.convolution("r", x, {.filters = 16, .kernel = 1}))));
+         });
+       }},
+      {"batch norm added to a value with another reader", small,
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) {
+           const Value sum =
+               g.add(x, g.batch_norm("bn", g.convolution("c", x, {.filters = 16, .kernel = 1})));
+           return g.add(sum, g.convolution("d", g.relu(sum), {.filters = 16, .kernel = 1}));
+         });
+       }},
+      {"stem 7x7 stride 2",
+       {3, 30, 29, 7},
+       [](const InputShape& in) {
+         GraphBuilder g("case", in);
+         Value x = g.convolution("stem", g.input(),
+                                 {.filters = 16, .kernel = 7, .stride = 2, .padding = 3, .bias = Bias::none});
+         x = g.max_pool(g.relu(g.batch_norm("bn", x)), {.window = 3, .stride = 2, .padding = 1});
+         g.softmax_cross_entropy(g.fully_connected("last", x, in.classes));
+         return std::move(g).finish();
+       }},
+      {"stem 3x3 stride 2",
+       {3, 30, 29, 7},
+       [](const InputShape& in) {
+         GraphBuilder g("case", in);
+         const Value x = g.convolution(
+             "stem", g.input(), {.filters = 16, .kernel = 3, .stride = 2, .padding = 0, .bias = Bias::none});
+         g.softmax_cross_entropy(g.fully_connected("last", g.batch_norm("bn", x), in.classes));
+         return std::move(g).finish();
+       }},
       {"dropout", small,
        [](const InputShape& in) {
          return graph_of(
@@ -111,6 +146,8 @@ const std::vector<Case>& cases() {
        }},
       {"mnist-cnn", {1, 28, 28, 10}, mnist_cnn},
       {"resnet18-cifar", {3, 32, 32, 10}, resnet18_cifar, 10},
+      {"resnet34", {3, 64, 64, 10}, resnet34, 10},
+      {"resnet50", {3, 64, 64, 10}, resnet50, 10},
   };
   return all;
 }

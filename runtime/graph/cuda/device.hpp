@@ -3,8 +3,10 @@
 // the files of this folder only.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -69,9 +71,17 @@ struct Tensor {
   void* gradient = nullptr;
   std::int64_t elements = 0;
   bool written = false;
+  bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
 };
 
 enum class Mode { train, evaluate };
+
+// What timing chose for the passes of a convolution.
+struct Algorithms {
+  cudnnConvolutionFwdAlgo_t forward{};
+  cudnnConvolutionBwdFilterAlgo_t weights{};
+  cudnnConvolutionBwdDataAlgo_t data{};
+};
 
 struct Device {
   cudaStream_t stream = nullptr;
@@ -87,6 +97,7 @@ struct Device {
   double* result = nullptr;  // loss, correct
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
+  std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
 
   bool half() const { return precision == DLRUN_CUDA_BF16; }
@@ -107,6 +118,9 @@ using Made = std::unique_ptr<Operator>;
 
 Made make_input(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
+// The first convolution of a model where another arrangement of its pixels is faster.
+bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node);
+Made make_stem(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_max_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_average_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
@@ -139,6 +153,59 @@ __global__ void each_kernel(std::int64_t count, F f) {
        i += step)
     f(i);
 }
+// What `body` issues on the stream, as a graph.
+template <class Body>
+cudaGraphExec_t captured(cudaStream_t stream, const Body& body) {
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a graph");
+  cudaGraph_t graph = nullptr;
+  try {
+    body();
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
+    throw;
+  }
+  check(cudaStreamEndCapture(stream, &graph), "capturing a graph");
+  cudaGraphExec_t made = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
+  cudaGraphDestroy(graph);
+  check(error, "making a graph");
+  return made;
+}
+
+// Milliseconds of `body` inside a graph: the best of a few launches of several in a row, so that neither the
+// host's launches nor a disturbance counts.
+template <class Body>
+float milliseconds_of(cudaStream_t stream, const Body& body) {
+  constexpr int kInARow = 3, kLaunches = 4;
+  struct Timer {
+    cudaGraphExec_t graph = nullptr;
+    cudaEvent_t begin = nullptr, end = nullptr;
+    ~Timer() {
+      if (graph != nullptr) cudaGraphExecDestroy(graph);
+      if (begin != nullptr) cudaEventDestroy(begin);
+      if (end != nullptr) cudaEventDestroy(end);
+    }
+  } timer;
+  timer.graph = captured(stream, [&] {
+    for (int i = 0; i < kInARow; ++i) body();
+  });
+  check(cudaEventCreate(&timer.begin), "a timer");
+  check(cudaEventCreate(&timer.end), "a timer");
+  float best = INFINITY;
+  for (int launch = 0; launch < kLaunches; ++launch) {
+    check(cudaEventRecord(timer.begin, stream), "a timer");
+    check(cudaGraphLaunch(timer.graph, stream), "a graph to be timed");
+    check(cudaEventRecord(timer.end, stream), "a timer");
+    check(cudaEventSynchronize(timer.end), "a graph to be timed");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, timer.begin, timer.end), "a timer");
+    if (launch > 0 && milliseconds < best) best = milliseconds;
+  }
+  return best / kInARow;
+}
+
 #ifdef __CUDACC__
 template <class F>
 void for_each(cudaStream_t stream, std::int64_t count, F f) {

@@ -59,6 +59,11 @@ TEST_CASE("models have as many parameters as was published") {
   CHECK(count(mnist_cnn({})) == 3274634);
   CHECK(count(cifar10_convnet({3, 32, 32, 10})) == 89578);
   CHECK(count(resnet18_cifar({3, 32, 32, 10})) == 11173962);
+  CHECK(count(resnet18(photo)) == 11689512);
+  CHECK(count(resnet34(photo)) == 21797672);
+  CHECK(count(resnet50(photo)) == 25557032);
+  CHECK(count(resnet101(photo)) == 44549160);
+  CHECK(count(resnet152(photo)) == 60192808);
   CHECK(count(alexnet(photo)) == 61100840);
   CHECK(count(caffenet({3, 227, 227, 1000})) == 60965224);
   CHECK(count(googlenet(photo)) == 13378280);

@@ -168,6 +168,15 @@ TEST_CASE("resnet18-cifar is PyTorch's, loss, running statistics and every gradi
   check_against_pytorch(graph, batch, Precision::bf16, kRounded, Weights::initial);
 }
 
+TEST_CASE("ResNets of basic blocks and of bottlenecks are PyTorch's, loss and every gradient") {
+  constexpr InputShape input{3, 64, 64, 10};
+  for (const auto build : {resnet18, resnet34, resnet50, resnet101, resnet152}) {
+    const Graph graph = *build(input);
+    CAPTURE(graph.model);
+    check_against_pytorch(graph, random_batch(input, 4), Precision::f32, kOneReluApart, Weights::initial);
+  }
+}
+
 TEST_CASE("AlexNet, CaffeNet, GoogLeNet and the small convnets are PyTorch's, loss and every gradient") {
   const auto check = [](const Graph& graph, const InputShape& input) {
     CAPTURE(graph.model);

@@ -91,9 +91,10 @@ TEST_CASE("what is not built yet is refused by name, with what there is") {
         std::string::npos);
   CHECK(refusal(model + data + "  optimizer: {name: adam}\n")
             .find("optimizer 'adam' is not built yet\n  hint: available: sgd") != std::string::npos);
-  CHECK(refusal(model + "  data: {format: images, dir: /x}\n")
-            .find("data format 'images' is not built yet\n  hint: available: idx, cifar10, synthetic") !=
-        std::string::npos);
+  CHECK(refusal(model + "  data: {format: images}\n").find("'train.data.dir' is missing") != std::string::npos);
+  CHECK(refusal(model + "  data: {format: images, dir: /x, size: [1, 2, 3]}\n")
+            .find("train.data.size must be a number, or [height, width]") != std::string::npos);
+  CHECK(refusal(model + "  data: {format: list, dir: /x}\n").find("'train.data.list' is missing") != std::string::npos);
   CHECK(refusal(model + data + "  parameter-server: {placement: greedy}\n")
             .find("train.parameter-server is not built yet") != std::string::npos);
   CHECK(refusal(model + data + "  allreduce: {wire: bf16}\n").find("wire format 'bf16' is not built yet") !=
