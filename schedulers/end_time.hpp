@@ -1,6 +1,6 @@
-// When a scheduler's job ends, asked again while it runs: limits get extended. A question is a command and how
-// its answer is read, so that who asks can go on meanwhile; nothing is run here. Schedulers that tell no end
-// have no questions.
+// When a scheduler's job ends, asked again while it runs: limits get extended. A question is a command and
+// how its answer is read, so that who asks can go on meanwhile; nothing is run here. Schedulers that tell no
+// end have no questions.
 #pragma once
 
 #include <functional>

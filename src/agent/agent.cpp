@@ -389,7 +389,7 @@ class Agent {
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
   std::unique_ptr<Strays> strays_;
-  int asked_by_signal_ = 0;  // for a checkpoint
+  int asked_by_signal_ = 0;        // for a checkpoint
   bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's
   bool head_gone_ = false, done_ = false, failed_ = false;
   MessageStream head_;

@@ -63,7 +63,8 @@ void ControlServer::accept_one() {
   const int number = fd.get();
   connections_[number] = Connection{std::move(fd), {}, std::nullopt};
   loop_.watch(number, POLLIN, [this, number](short) { read_from(number); });
-  if (!standing_.empty()) (void)!::send(number, standing_.data(), standing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (!standing_.empty())
+    (void)!::send(number, standing_.data(), standing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void ControlServer::drop(int fd) {

@@ -36,8 +36,8 @@ Seconds Deadline::margin() const {
 Seconds Deadline::lead() const {
   if (policy_.lead) return *policy_.lead;
   if (!end_) return margin();
-  const Seconds save = longest_save_ ? *longest_save_ * 1.25
-                                     : std::clamp(total() * kSaveShare, Seconds(5), Seconds(300));
+  const Seconds save =
+      longest_save_ ? *longest_save_ * 1.25 : std::clamp(total() * kSaveShare, Seconds(5), Seconds(300));
   const Seconds pause = std::min(longest_pause_, total() / 4);
   return std::min(save + pause + margin(), total() / 2);
 }

@@ -30,7 +30,7 @@ class Deadline {
     std::optional<Ticks> at;  // nothing: there is no limit
   };
   struct Started {};  // every rank runs
-  struct Step {};  // rank 0 has done another one
+  struct Step {};     // rank 0 has done another one
   struct Saved {
     Seconds took;
   };

@@ -231,12 +231,22 @@ class Head {
       outcome_.time.checkpoint += Seconds(field<double>(report, "seconds", "report").value_or(0));
     if (report.contains("result")) outcome_.result = report["result"];
     walltime_.report(rank->rank, report);
+    note_work(*rank, report);
     if (rank->rank != Rank(0)) return;
     if (report.contains("phase")) parts_.status.phase(text_of(report, "phase"));
     if (report.contains("step")) {
       outcome_.last_progress = report;
       parts_.status.progress(report);
     }
+  }
+
+  void note_work(const plan::RankPlan& rank, const Json& report) {
+    if (rank.rank == Rank(0) && report.contains("step")) ledger_.stepped(ticks());
+    if (!report.contains("saved")) return;
+    const Seconds took(field<double>(report, "seconds", "report").value_or(0));
+    // What is written while training goes on says how long it was held up.
+    const Seconds held(field<double>(report, "held", "report").value_or(took.count()));
+    ledger_.saved(ticks(), to_text(report["saved"]), took, held);
   }
 
   void on_exchange(const Agent& agent, const Json& header, const std::string& body) {
@@ -266,7 +276,10 @@ class Head {
     result.pid = field<pid_t>(header, "pid", "started").value_or(0);
     result.processors = field<std::vector<int>>(header, "processors", "started").value_or(std::vector<int>{});
     all_started_ = std::chrono::steady_clock::now();
-    if (++ranks_started_ == plan_.world_size()) walltime_.all_started();
+    if (++ranks_started_ == plan_.world_size()) {
+      ledger_.ranks_started(ticks());
+      walltime_.all_started();
+    }
   }
 
   void on_exited(const Json& header) {
@@ -416,9 +429,9 @@ class Head {
       arrivals_.give_up("no agent from there when the walltime ended");
       return send_home();
     }
-    apply(supervisor_.on(
-        Supervisor::Stop{force == Deadline::Force::kill ? Supervisor::Urgency::now : Supervisor::Urgency::polite},
-        ticks()));
+    apply(supervisor_.on(Supervisor::Stop{force == Deadline::Force::kill ? Supervisor::Urgency::now
+                                                                         : Supervisor::Urgency::polite},
+                         ticks()));
   }
 
   void tell_agents(const Json& message) {
@@ -515,10 +528,15 @@ class Head {
     outcome_.time.ranks = ended - started;
     outcome_.time.finish = now - ended;
     outcome_.time.total = now - began_;
+    const Ledger::End end = outcome_.exit_code == 0                         ? Ledger::End::done
+                            : outcome_.exit_code == to_int(ExitCode::again) ? Ledger::End::stopped
+                                                                            : Ledger::End::failed;
+    outcome_.parts = ledger_.conclude(end, ended, now);
     return outcome_;
   }
 
   const plan::Plan& plan_;
+  Ticks began_ = std::chrono::steady_clock::now();
   EventLoop loop_;
   HeadParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
   Arrivals arrivals_;
@@ -530,6 +548,7 @@ class Head {
   std::vector<std::deque<std::string>> last_lines_;
   WalltimeWatch walltime_;
   int ranks_started_ = 0;
+  Ledger ledger_{began_};
   bool ended_in_time_ = false;  // by us, for the end of the walltime
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
@@ -537,7 +556,6 @@ class Head {
   int served_at_first_ = 0, served_ = 0;  // ranks that are no services, and those of them that have not ended
   bool services_ended_ = false;
   std::size_t prepared_ = 0;  // nodes whose environment is set up, where the job has a prelude
-  Ticks began_ = std::chrono::steady_clock::now();
   std::optional<Ticks> all_started_, last_exit_;
   Outcome outcome_;
 };

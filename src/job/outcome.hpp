@@ -11,6 +11,7 @@
 #include "src/base/json.hpp"
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
+#include "src/job/ledger.hpp"
 #include "src/process/exit_status.hpp"
 
 namespace dlrun::job {
@@ -70,6 +71,7 @@ struct Outcome {
   Json last_progress;
   WalltimeEnd walltime;
   TimeLedger time;
+  TimeParts parts;  // of `time`, by what it was good for
 };
 
 }  // namespace dlrun::job

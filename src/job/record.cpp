@@ -123,6 +123,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"processes_ended_behind_ranks", outcome.strays},
       {"nodes_not_verified_clean", outcome.agents_unverified},
       {"walltime", walltime_json(outcome.walltime)},
+      {"time", to_json(outcome.parts)},
       {"seconds", ledger}};
 }
 
@@ -141,6 +142,7 @@ Json make_record(const Prepared& job, const Outcome& outcome, const RunTimes& ti
           {"reason", reason_of(outcome)},
           {"result", outcome.result},
           {"last_progress", outcome.last_progress},
+          {"time", to_json(times.parts)},
           {"attempts", std::move(attempts)},
           {"provenance", std::move(provenance)}};
 }

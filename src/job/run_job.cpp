@@ -31,9 +31,8 @@ Result<Outcome> run_planned(const plan::Plan& plan, std::unique_ptr<launch::Laun
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
               {"nodes", plan.nodes.size()}});
-  Outcome outcome =
-      TRY(run_attempt(plan, {std::move(launcher), events, around.status,
-                                          around.request.environment, around.walltime}));
+  Outcome outcome = TRY(run_attempt(
+      plan, {std::move(launcher), events, around.status, around.request.environment, around.walltime}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
@@ -69,17 +68,19 @@ Result<void> plan_again(Prepared& job, const Attempts& attempts, const Surroundi
 Result<void> check_time_left(const WalltimeSettings& walltime, Instant now) {
   const auto end = walltime.end();
   if (!end || *end > now) return {};
-  return fail(Error{.kind = ErrorKind::allocation,
-                    .what = fmt::format("the allocation ended at {}, {} ago", format_utc(*end),
-                                        format_duration(now - *end)),
-                    .where = {},
-                    .hint = "dlrun allocation shows where its end is told; is the clock of this machine right?",
-                    .also = {}});
+  return fail(Error{
+      .kind = ErrorKind::allocation,
+      .what =
+          fmt::format("the allocation ended at {}, {} ago", format_utc(*end), format_duration(now - *end)),
+      .where = {},
+      .hint = "dlrun allocation shows where its end is told; is the clock of this machine right?",
+      .also = {}});
 }
 
 struct Ran {
   Result<Outcome> last;
   Json attempts = Json::array();
+  std::vector<TimeParts> parts = {};
 };
 
 // Attempt after attempt, until one ends well or another is not worth it.
@@ -89,6 +90,7 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Surr
   for (;;) {
     const Outcome outcome = out.last ? *out.last : outcome_of(out.last.error());
     out.attempts.push_back(attempt_record(job.plan, outcome));
+    out.parts.push_back(outcome.parts);
     if (!out.last || !attempts.worth_another(outcome)) return out;
     if (around.walltime.told) around.walltime.told = outcome.walltime.end;  // it may have been moved
     around.status.note(reason_of(outcome));
@@ -121,8 +123,10 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   status.planned(job.plan);
   Ran ran = run_attempts(job, std::move(launcher), {request, clock, status, walltime});
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
-  report.record = make_record(job, report.outcome, {began, clock.now()}, std::move(ran.attempts),
-                              provenance(job, request.environment));
+  Json sources = provenance(job, request.environment);
+  const Instant ended = clock.now();
+  report.record = make_record(job, report.outcome, {began, ended, sum_of(ran.parts, ended - began)},
+                              std::move(ran.attempts), std::move(sources));
   const auto written = replace_file(job.plan.run_directory + "/record.json", to_pretty_text(report.record),
                                     Durability::synced);
   if (!ran.last) return fail(ran.last.error());

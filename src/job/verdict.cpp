@@ -18,16 +18,16 @@ namespace {
 int code_at_walltime(const Outcome& outcome) {
   const WalltimeEnd& end = outcome.walltime;
   const auto all = [&](auto&& holds) {
-    return std::all_of(outcome.ranks.begin(), outcome.ranks.end(),
-                       [&](const RankResult& rank) {
-                         return rank.told_to_end || (rank.status && holds(rank.status->code()));
-                       });
+    return std::all_of(outcome.ranks.begin(), outcome.ranks.end(), [&](const RankResult& rank) {
+      return rank.told_to_end || (rank.status && holds(rank.status->code()));
+    });
   };
   const int again = to_int(ExitCode::again);
   const bool all_zero = all([](int code) { return code == 0; });
   if (all_zero && !outcome.result.is_null()) return 0;
   if (!all_zero && all([&](int code) { return code == 0 || code == again; })) return again;
-  if (all_zero && !end.saved_when_asked && end.stage == WalltimeEnd::Stage::asked && end.signal == 0) return 0;
+  if (all_zero && !end.saved_when_asked && end.stage == WalltimeEnd::Stage::asked && end.signal == 0)
+    return 0;
   if (!end.saved.is_null()) return again;
   return 128 + (end.stage == WalltimeEnd::Stage::killed ? SIGKILL : SIGTERM);
 }

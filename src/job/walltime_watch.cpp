@@ -10,6 +10,8 @@
 namespace dlrun::job {
 namespace {
 
+constexpr Seconds kLongest{3e9};  // a hundred years: no run is longer, and clocks can count it
+
 Ticks ticks() {
   return std::chrono::steady_clock::now();
 }
@@ -32,7 +34,8 @@ WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& 
   if (const auto stated = parse_duration(spec.checkpoint.lead)) lead = *stated;
   WalltimeSettings out{.told = allocation.end_time, .stated = {}, .began = began};
   if (spec.resources.walltime)
-    out.stated = stated_from + std::chrono::duration_cast<Milliseconds>(*spec.resources.walltime);
+    out.stated = stated_from + std::chrono::duration_cast<Milliseconds>(
+                                   std::min(*spec.resources.walltime, kLongest));
   out.policy = Deadline::policy_for(allocation.scheduler, lead);
   out.request = spec.checkpoint.request;
   if (allocation.job_id) out.questions = end_questions(allocation.scheduler, *allocation.job_id);
@@ -61,7 +64,8 @@ void WalltimeWatch::begin() {
 Deadline::Ends WalltimeWatch::ends() const {
   const auto end = settings_.end();
   if (!end) return {};
-  return {ticks() + std::chrono::duration_cast<Ticks::duration>(*end - SystemClock().now())};
+  const Seconds left = std::clamp(Seconds(*end - SystemClock().now()), -kLongest, kLongest);
+  return {ticks() + std::chrono::duration_cast<Ticks::duration>(left)};
 }
 
 void WalltimeWatch::take_end(std::optional<Instant> told) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The end of the walltime: programs are asked to save in time, what ignores it is ended, and 75 means a checkpoint."""
+import os
 import sys
 
 import support
@@ -96,6 +97,24 @@ class Walltime(support.Case):
         self.assertEqual(code, 75, err)
         self.assertEqual(str(self.walltime()["saved"]), self.read("saved"))
         self.assertNotIn("signalled", self.read("run/events.jsonl"))
+
+    def test_a_pytorch_training_stops_at_one_step_and_ends_with_the_same_bits(self):
+        program = os.path.join(os.path.dirname(support.CLIENT), "examples", "pytorch-walltime.py")
+
+        def train(run, steps, checkpoint, *flags):
+            return self.dlrun(*flags, "--framework", "pytorch", "--tasks-per-node", "2", "--no-bind", "--run-dir", run,
+                              "--", sys.executable, program, "--steps", str(steps), "--checkpoint", checkpoint)
+        # As late as the slowest machine needs to have started; the request is heard between two steps.
+        code, _, err = train("first", 10**9, "parts.pt", "--walltime", "60s", "--set", "checkpoint.lead=40s")
+        self.assertEqual(code, 75, err)
+        self.assertTrue(self.walltime("first")["saved_when_asked"])
+        steps = self.walltime("first")["saved"] + 50
+        code, out, err = train("second", steps, "parts.pt")
+        self.assertEqual(code, 0, err)
+        self.assertIn(f"carrying on from step {steps - 50}", out)
+        code, _, err = train("whole", steps, "whole.pt")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.record("second")["result"], self.record("whole")["result"])
 
     def test_an_older_checkpoint_is_enough_to_go_on_from(self):
         script = ("import json, os, socket, signal, time\n"

@@ -6,7 +6,8 @@ using namespace dlrun;
 
 namespace {
 
-Result<std::optional<Instant>> answer(std::string_view scheduler, std::size_t which, const std::string& text) {
+Result<std::optional<Instant>> answer(std::string_view scheduler, std::size_t which,
+                                      const std::string& text) {
   const auto questions = end_questions(scheduler, "7");
   REQUIRE(which < questions.size());
   return questions[which].read(text);
