@@ -6,11 +6,16 @@
 
 namespace dlrun {
 
+Environment query_environment(Environment environment) {
+  environment.set("TZ", "UTC0");
+  environment.set("LC_ALL", "C");
+  environment.unset("SLURM_TIME_FORMAT");
+  return environment;
+}
+
 Result<std::string> ask_scheduler(const Surroundings& surroundings, const Argv& argv) {
-  Command command{.argv = argv, .environment = surroundings.environment, .limit = kQueryLimit};
-  command.environment.set("TZ", "UTC0");
-  command.environment.set("LC_ALL", "C");
-  command.environment.unset("SLURM_TIME_FORMAT");
+  const Command command{
+      .argv = argv, .environment = query_environment(surroundings.environment), .limit = kQueryLimit};
   const CommandOutput output = TRY(surroundings.commands.run(command));
   if (output.status.success()) return output.out;
   const std::string_view said = trim(output.err.empty() ? output.out : output.err);

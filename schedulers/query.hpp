@@ -12,6 +12,9 @@ namespace dlrun {
 // How long a scheduler's program may take: a busy controller must not hold up a start.
 inline constexpr Seconds kQueryLimit{5};
 
+// `environment` for such a program: times in UTC, words in English.
+Environment query_environment(Environment environment);
+
 // What the program printed; the Error tells why there is nothing. Times are printed in UTC.
 Result<std::string> ask_scheduler(const Surroundings& surroundings, const Argv& argv);
 

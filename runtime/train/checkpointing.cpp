@@ -77,7 +77,9 @@ Result<void> Checkpointing::save(const Engine& engine, const Position& position)
   Manifest manifest = facts_;
   manifest.position = position;
   manifest.written = utc_now();
+  const Ticks began = std::chrono::steady_clock::now();
   TRY(writer_.start(engine, std::move(manifest)));
+  held_ = std::chrono::steady_clock::now() - began;
   started_ = position;
   started_at_ = std::chrono::steady_clock::now();
   pending_ = false;
@@ -98,7 +100,7 @@ Result<void> Checkpointing::tell(Result<std::optional<Saved>> ended, Reporter& r
   }
   if (!*ended) return {};
   good_ = (*ended)->step;
-  reporter.saved((*ended)->step, (*ended)->took);
+  reporter.saved((*ended)->step, (*ended)->took, held_);
   return {};
 }
 
@@ -117,7 +119,10 @@ Result<void> Checkpointing::begin_last(const Engine& engine, const Position& pos
 }
 
 Result<void> Checkpointing::finish(Reporter& reporter) {
-  return tell(writer_.wait(), reporter);
+  const Ticks began = std::chrono::steady_clock::now();
+  auto ended = writer_.wait();
+  held_ += std::chrono::steady_clock::now() - began;
+  return tell(std::move(ended), reporter);
 }
 
 }  // namespace dlrun::runtime

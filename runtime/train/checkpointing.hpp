@@ -49,6 +49,7 @@ class Checkpointing {
   std::optional<std::uint64_t> good_;  // step of the newest finished one
   Ticks started_at_{};
   bool pending_ = false;
+  Seconds held_{0};  // how long training has stood still for the one being written
   BackgroundWriter writer_;
 };
 

@@ -105,9 +105,10 @@ Result<void> Reporter::epoch(const StepReport& last, const Totals& test, const s
   return {};
 }
 
-void Reporter::saved(std::uint64_t step, Seconds took) {
-  control_.send(Json{{"saved", step}, {"seconds", rounded(took.count(), 1e3)}},
-                ControlChannel::Importance::kept);
+void Reporter::saved(std::uint64_t step, Seconds took, Seconds held) {
+  control_.send(
+      Json{{"saved", step}, {"seconds", rounded(took.count(), 1e3)}, {"held", rounded(held.count(), 1e3)}},
+      ControlChannel::Importance::kept);
 }
 
 void Reporter::result(const Position& position, const Totals& test) {

@@ -52,7 +52,8 @@ class Reporter {
   Result<void> step(const StepReport& report);
   // `set`: of what the evaluation is: "test" or "validation".
   Result<void> epoch(const StepReport& last, const Totals& test, const std::string& set);
-  void saved(std::uint64_t step, Seconds took);
+  // `held`: how much of the time training stood still.
+  void saved(std::uint64_t step, Seconds took, Seconds held);
   void result(const Position& position, const Totals& test);
   void benchmark(const Json& figures);
   Requests requests() { return control_.poll(); }

@@ -13,7 +13,7 @@ _dlrun_flags() {
     chain) echo "--now $common" ;;
     plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
     run)
-      echo '--framework --link-of --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --mpi --via --retries --no-output-limit --no-progress-limit --no-bind --set --run-dir' \
+      echo '--framework --link-of --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --walltime --mpi --via --retries --no-output-limit --no-progress-limit --no-bind --set --run-dir' \
         '--tee --no-fold --allocation --hostfile --private-hostfile --hosts --scheduler --framework-dir' "$common"
       ;;
   esac
@@ -41,7 +41,7 @@ _dlrun() {
     --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
     --run-dir | --link-of | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
     --allocation | --hostfile | --private-hostfile) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
-    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --name | --set | --scheduler | --hosts | --via | --retries | --tee | --no-output-limit | --no-progress-limit | --chain | --separator) return 0 ;;
+    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --walltime | --name | --set | --scheduler | --hosts | --via | --retries | --tee | --no-output-limit | --no-progress-limit | --chain | --separator) return 0 ;;
     chain) mapfile -t COMPREPLY < <(compgen -W 'status stop' -- "$current") ;;
     hosts) mapfile -t COMPREPLY < <(compgen -W 'expand compress count' -- "$current") ;;
     frameworks) mapfile -t COMPREPLY < <(compgen -W "check $(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;

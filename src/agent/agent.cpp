@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "src/agent/checkpoint_request.hpp"
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
 #include "src/agent/interface_choice.hpp"
@@ -70,8 +71,7 @@ class Agent {
     if (type == "stop")
       return stop(field<std::string>(message.header, "urgency", type).value_or("polite"),
                   field<bool>(message.header, "after_failure", type).value_or(false));
-    if (type == "checkpoint")
-      return ask_for_checkpoint(field<bool>(message.header, "stop", type).value_or(false));
+    if (type == "checkpoint") return ask_for_checkpoint(read_checkpoint_request(message.header));
     if (type == "look") return look_at_ranks();
     if (type == "bye") return loop_.stop();
     give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
@@ -114,13 +114,15 @@ class Agent {
     if (waits_for_others_) nothing_to_run();
   }
 
-  void ask_for_checkpoint(bool stop_after) {
-    if (slice_)
-      (void)replace_file(plan::checkpoint_request_path(slice_->plan), stop_after ? "stop\n" : "go on\n",
+  // Ranks that speak over the control channel need no signal, which would only startle them.
+  void ask_for_checkpoint(const CheckpointRequest& request) {
+    if (slice_ && request.file)
+      (void)replace_file(plan::checkpoint_request_path(slice_->plan), std::string(file_content(request)),
                          Durability::none);
-    Json request{{"checkpoint", "now"}};
-    if (stop_after) request["stop"] = true;
-    if (control_) control_->tell_all(request);
+    if (control_ && request.control) control_->tell_all(control_line(request));
+    if (request.signal == 0 || (control_ && request.control && control_->has_listeners())) return;
+    asked_by_signal_ = request.signal;
+    ranks_.signal(request.signal);
   }
 
   // The job has stopped moving: what do our ranks do?
@@ -360,7 +362,7 @@ class Agent {
           {"text", status.text()}});
     rank.end.out_of_memory = oom_kills() > oom_kills_before_;
     rank.end.mpi = mpi_ != nullptr && slice_->world_size() > 1;
-    if (auto failure = judge(rank.end, status))
+    if (auto failure = judge(rank.end, status); failure && !died_of_request(status, asked_by_signal_))
       rank_failed(rank, failure->code, failure->reason, Supervisor::Urgency::polite);
     apply(supervisor_->on(Supervisor::Gone{rank.member}, ticks()));
   }
@@ -469,6 +471,7 @@ class Agent {
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
   std::unique_ptr<Strays> strays_;
+  int asked_by_signal_ = 0;        // for a checkpoint
   bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's
   bool head_gone_ = false, done_ = false, failed_ = false;
   MessageStream head_;

@@ -63,6 +63,8 @@ void ControlServer::accept_one() {
   const int number = fd.get();
   connections_[number] = Connection{std::move(fd), {}, std::nullopt};
   loop_.watch(number, POLLIN, [this, number](short) { read_from(number); });
+  if (!standing_.empty())
+    (void)!::send(number, standing_.data(), standing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void ControlServer::drop(int fd) {
@@ -102,6 +104,7 @@ bool ControlServer::take_line(Connection& connection, const std::string& line) {
 
 void ControlServer::tell_all(const Json& request) {
   const std::string line = to_text(request) + "\n";
+  if (request.contains("stop")) standing_ = line;
   // A rank that does not read its requests loses them; the file request reaches it all the same.
   for (const auto& [fd, connection] : connections_)
     (void)!::send(fd, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -27,8 +27,10 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  // One line to every connected rank, such as {"checkpoint": "now"}.
+  // One line to every connected rank, such as {"checkpoint": "now"}. One that asks to stop is told to those
+  // that connect later, too.
   void tell_all(const Json& request);
+  bool has_listeners() const { return !connections_.empty(); }
 
  private:
   struct Connection {
@@ -46,6 +48,7 @@ class ControlServer {
   EventLoop& loop_;
   Callbacks callbacks_;
   std::map<int, Connection> connections_;
+  std::string standing_;  // the request to stop
 };
 
 }  // namespace dlrun::agent

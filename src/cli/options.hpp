@@ -27,7 +27,7 @@ struct JobOptions {
   std::string job_file;
   std::string framework;
   std::vector<std::string> words;  // after "--"
-  std::string name, nodes, gpus_per_node, tasks_per_node, cpus_per_task, mpi, via, retries;
+  std::string name, nodes, gpus_per_node, tasks_per_node, cpus_per_task, mpi, via, retries, walltime;
   std::string no_output_limit, no_progress_limit;
   bool no_bind = false;
   std::vector<std::string> sets;  // PATH=VALUE

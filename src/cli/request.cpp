@@ -52,6 +52,7 @@ Result<job::Request> request_of(const JobOptions& options, const Environment& en
   add(options.gpus_per_node, "resources.gpus-per-node", "--gpus-per-node", Override::Reading::text);
   add(options.tasks_per_node, "resources.tasks-per-node", "--tasks-per-node", Override::Reading::text);
   add(options.cpus_per_task, "resources.cpus-per-task", "--cpus-per-task", Override::Reading::text);
+  add(options.walltime, "resources.walltime", "--walltime", Override::Reading::text);
   add(options.mpi, "launch.mpi", "--mpi", Override::Reading::text);
   add(options.via, "launch.via", "--via", Override::Reading::text);
   add(options.retries, "launch.retries", "--retries", Override::Reading::text);

@@ -19,6 +19,7 @@ bool is_of_the_job(int code) {
 bool Attempts::worth_another(const Outcome& outcome) {
   if (left_ == 0 || outcome.exit_code == 0 || outcome.interrupted_by) return false;
   if (outcome.culprit && outcome.culprit->work_was_done) return false;
+  if (outcome.walltime.stage != WalltimeEnd::Stage::none) return false;  // no time is left for another
   for (const std::string& host : outcome.bad_hosts) bad_.insert(host);
   const bool node_failed = !outcome.bad_hosts.empty();
   if (!node_failed && (!outcome.culprit || is_of_the_job(outcome.exit_code))) return false;

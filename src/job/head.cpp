@@ -40,7 +40,12 @@ class Head {
         hangs_(plan.ranks.size(), limits_of(plan)),
         supervisor_(static_cast<int>(plan.nodes.size()),
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
-        last_lines_(plan.ranks.size()) {
+        last_lines_(plan.ranks.size()),
+        walltime_(loop_, parts_.walltime, parts_.environment,
+                  {.ask = [this](const Json& message) { tell_agents(message); },
+                   .end_ranks = [this](Deadline::Force force) { end_in_time(force); },
+                   .note = [this](const std::string& text) { parts_.status.note(text); },
+                   .event = [this](const Json& event) { parts_.events.add(event); }}) {
     outcome_.ranks.resize(plan.ranks.size());
     for (const plan::RankPlan& rank : plan.ranks) served_ += rank.service ? 0 : 1;
     served_at_first_ = served_;
@@ -60,10 +65,12 @@ class Head {
       beat();
     }
     if (hangs_.watches()) watch_for_hangs();
+    walltime_.begin();
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
     parts_.status.flush_lines(std::nullopt);
     parts_.status.while_waiting({});
+    walltime_.stop();
     end_leftovers();
     if (!outcome_.interrupted_by && !arrivals_.all_here()) {
       outcome_.unreachable = arrivals_.error();
@@ -288,12 +295,23 @@ class Head {
     if (report.contains("saved"))
       outcome_.time.checkpoint += Seconds(field<double>(report, "seconds", "report").value_or(0));
     if (report.contains("result")) outcome_.result = report["result"];
+    walltime_.report(rank->rank, report);
+    note_work(*rank, report);
     if (rank->rank != Rank(0)) return;
     if (report.contains("phase")) parts_.status.phase(text_of(report, "phase"));
     if (report.contains("step")) {
       outcome_.last_progress = report;
       parts_.status.progress(report);
     }
+  }
+
+  void note_work(const plan::RankPlan& rank, const Json& report) {
+    if (rank.rank == Rank(0) && report.contains("step")) ledger_.stepped(ticks());
+    if (!report.contains("saved")) return;
+    const Seconds took(field<double>(report, "seconds", "report").value_or(0));
+    // What is written while training goes on says how long it was held up.
+    const Seconds held(field<double>(report, "held", "report").value_or(took.count()));
+    ledger_.saved(ticks(), to_text(report["saved"]), took, held);
   }
 
   void on_exchange(const Agent& agent, const Json& header, const std::string& body) {
@@ -324,6 +342,10 @@ class Head {
     result.processors = field<std::vector<int>>(header, "processors", "started").value_or(std::vector<int>{});
     all_started_ = std::chrono::steady_clock::now();
     hangs_.started(rank->rank, *all_started_);
+    if (++ranks_started_ == plan_.world_size()) {
+      ledger_.ranks_started(ticks());
+      walltime_.all_started();
+    }
   }
 
   void on_exited(const Json& header) {
@@ -353,7 +375,7 @@ class Head {
   }
 
   void blame_rank(Agent& agent, const plan::RankPlan& rank, int code, const std::string& reason) {
-    if (!outcome_.culprit && !outcome_.interrupted_by)
+    if (!outcome_.culprit && !outcome_.interrupted_by && !ended_in_time_)
       outcome_.culprit = Culprit{.rank = rank.rank,
                                  .role = rank.role,
                                  .task_index = rank.task_index,
@@ -503,6 +525,7 @@ class Head {
     if (number == SIGPIPE) return;
     const bool first = !supervisor_.stop_was_asked();
     if (!outcome_.culprit && !outcome_.interrupted_by) outcome_.interrupted_by = number;
+    walltime_.stop();
     parts_.events.add({{"event", "signal"}, {"signal", number}});
     parts_.status.stopping();
     parts_.status.note(first && number != SIGQUIT
@@ -514,9 +537,28 @@ class Head {
         ticks()));
   }
 
+  // The walltime is nearly over, and what was asked to stop has not.
+  void end_in_time(Deadline::Force force) {
+    ended_in_time_ = true;
+    if (!arrivals_.all_here()) {
+      arrivals_.give_up("no agent from there when the walltime ended");
+      return send_home();
+    }
+    apply(supervisor_.on(Supervisor::Stop{force == Deadline::Force::kill ? Supervisor::Urgency::now
+                                                                         : Supervisor::Urgency::polite},
+                         ticks()));
+  }
+
+  void tell_agents(const Json& message) {
+    for (Agent& agent : agents_)
+      if (agent.stream && !agent.gone && !agent.done) agent.stream->send({message});
+  }
+
   void reap_agents() {
     parts_.launcher->child_ended();
+    walltime_.child_ended();
     std::vector<pid_t> own = parts_.launcher->children();
+    for (const pid_t pid : walltime_.children()) own.push_back(pid);
     for (Agent& agent : agents_) {
       if (!agent.pid) continue;
       if (reap(*agent.pid))
@@ -595,6 +637,7 @@ class Head {
       const auto& lines = last_lines_[static_cast<std::size_t>(outcome_.culprit->rank->get())];
       outcome_.culprit->last_lines.assign(lines.begin(), lines.end());
     }
+    outcome_.walltime = walltime_.result();
     outcome_.exit_code = exit_code_of(outcome_);
     const Ticks started = all_started_.value_or(now);
     const Ticks ended = std::max(last_exit_.value_or(now), started);
@@ -602,10 +645,15 @@ class Head {
     outcome_.time.ranks = ended - started;
     outcome_.time.finish = now - ended;
     outcome_.time.total = now - began_;
+    const Ledger::End end = outcome_.exit_code == 0                         ? Ledger::End::done
+                            : outcome_.exit_code == to_int(ExitCode::again) ? Ledger::End::stopped
+                                                                            : Ledger::End::failed;
+    outcome_.parts = ledger_.conclude(end, ended, now);
     return outcome_;
   }
 
   const plan::Plan& plan_;
+  Ticks began_ = std::chrono::steady_clock::now();
   EventLoop loop_;
   HeadParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
   Arrivals arrivals_;
@@ -618,6 +666,10 @@ class Head {
   std::vector<pid_t> before_us_;
   std::deque<Agent> agents_;  // addresses stay
   std::vector<std::deque<std::string>> last_lines_;
+  WalltimeWatch walltime_;
+  int ranks_started_ = 0;
+  Ledger ledger_{began_};
+  bool ended_in_time_ = false;  // by us, for the end of the walltime
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
   bool flush_pending_ = false;
@@ -626,7 +678,6 @@ class Head {
   int served_at_first_ = 0, served_ = 0;  // ranks that are no services, and those of them that have not ended
   bool services_ended_ = false;
   std::size_t prepared_ = 0;  // nodes whose environment is set up, where the job has a prelude
-  Ticks began_ = std::chrono::steady_clock::now();
   std::optional<Ticks> all_started_, last_exit_;
   Outcome outcome_;
 };

@@ -11,6 +11,7 @@
 #include "src/job/event_log.hpp"
 #include "src/job/outcome.hpp"
 #include "src/job/run_status.hpp"
+#include "src/job/walltime_watch.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/ports.hpp"
@@ -25,6 +26,7 @@ struct HeadParts {
   const plan::Plan& shown;         // the plan with its real nodes, where each rank has an agent of its own
   // Makes the plan anew, in its place, without these ports; the nodes and the ranks stay. Empty: it cannot.
   std::function<Result<void>(const plan::TakenPorts&)> plan_without = {};
+  WalltimeSettings walltime = {};
 };
 
 // Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not

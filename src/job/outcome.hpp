@@ -11,6 +11,7 @@
 #include "src/base/json.hpp"
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
+#include "src/job/ledger.hpp"
 #include "src/process/exit_status.hpp"
 
 namespace dlrun::job {
@@ -46,6 +47,17 @@ struct TimeLedger {
   Seconds total{0};
 };
 
+// What the end of the allocation made of the run.
+struct WalltimeEnd {
+  enum class Stage { none, asked, ended, killed };  // how far it had to go: a wish, TERM, KILL
+  Stage stage = Stage::none;
+  std::optional<Instant> end = {};  // of the allocation, as last told; nothing: no limit is known
+  Seconds left{0};                  // when it was asked
+  int signal = 0;                   // that asked the ranks which are not on the control channel; 0: none
+  Json saved = {};                  // step of the last checkpoint that was reported; null: none was
+  bool saved_when_asked = false;    // and it came after the wish
+};
+
 struct Outcome {
   int exit_code = 0;
   std::optional<std::string> error;    // it ended before its ranks were watched: no agent, a failed check
@@ -58,7 +70,9 @@ struct Outcome {
   int agents_unverified = 0;          // nodes that could not confirm that nothing is left
   Json result;                        // the program's own {"test_accuracy": ..}; null where it reported none
   Json last_progress;
+  WalltimeEnd walltime;
   TimeLedger time;
+  TimeParts parts;  // of `time`, by what it was good for
 };
 
 }  // namespace dlrun::job

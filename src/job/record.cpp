@@ -4,6 +4,7 @@
 
 #include "src/base/exit_code.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/base/version.hpp"
 #include "src/process/command.hpp"
 
@@ -43,6 +44,16 @@ Json ranks_json(const plan::Plan& plan, const Outcome& outcome) {
   return ranks;
 }
 
+Json walltime_json(const WalltimeEnd& end) {
+  static constexpr const char* stages[] = {"none", "asked", "ended", "killed"};
+  const bool asked = end.left.count() > 0;
+  return {{"end", end.end ? Json(format_utc(*end.end)) : Json(nullptr)},
+          {"stop", stages[static_cast<int>(end.stage)]},
+          {"seconds_left_when_asked", asked ? Json(end.left.count()) : Json(nullptr)},
+          {"saved", end.saved},
+          {"saved_when_asked", end.saved_when_asked}};
+}
+
 Json culprit_json(const Culprit& culprit) {
   return {{"rank", culprit.rank ? Json(culprit.rank->get()) : Json(nullptr)},
           {"role", culprit.role},
@@ -53,12 +64,29 @@ Json culprit_json(const Culprit& culprit) {
           {"last_lines", culprit.last_lines}};
 }
 
+// At the end of the walltime: what was asked, what came of it, and what is left to do.
+std::string walltime_reason(const Outcome& outcome) {
+  static constexpr const char* forced[] = {"", "", ", did not, was ended by SIGTERM",
+                                           ", did not, was ended by SIGKILL"};
+  const WalltimeEnd& end = outcome.walltime;
+  const std::string so_far =
+      (end.left.count() > 0
+           ? fmt::format("asked to stop {} before the end of the walltime", format_duration(end.left))
+           : std::string("the walltime ended before the ranks could be asked to stop")) +
+      forced[static_cast<int>(end.stage)];
+  if (outcome.exit_code != to_int(ExitCode::again)) return so_far + ": no checkpoint was reported";
+  const std::string saved = end.saved.is_null() ? "" : " of step " + to_text(end.saved);
+  return so_far + ": stopped with a sound checkpoint" + saved + ": run the same command again to go on";
+}
+
 }  // namespace
 
 std::string reason_of(const Outcome& outcome) {
   if (outcome.error) return *outcome.error;
   if (outcome.unreachable) return outcome.unreachable->text();
   if (outcome.culprit) return outcome.culprit->text();
+  const bool at_walltime = outcome.walltime.stage != WalltimeEnd::Stage::none && !outcome.interrupted_by;
+  if (at_walltime && outcome.exit_code != 0) return walltime_reason(outcome);
   if (outcome.exit_code == to_int(ExitCode::again))
     return "stopped with a sound checkpoint: run the same command again to go on";
   if (outcome.exit_code == 0) return "done";
@@ -94,6 +122,8 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"ranks", ranks_json(plan, outcome)},
       {"processes_ended_behind_ranks", outcome.strays},
       {"nodes_not_verified_clean", outcome.agents_unverified},
+      {"walltime", walltime_json(outcome.walltime)},
+      {"time", to_json(outcome.parts)},
       {"seconds", ledger}};
 }
 
@@ -112,6 +142,7 @@ Json make_record(const Prepared& job, const Outcome& outcome, const RunTimes& ti
           {"reason", reason_of(outcome)},
           {"result", outcome.result},
           {"last_progress", outcome.last_progress},
+          {"time", to_json(times.parts)},
           {"attempts", std::move(attempts)},
           {"provenance", std::move(provenance)}};
 }

@@ -9,6 +9,7 @@ namespace dlrun::job {
 
 struct RunTimes {
   Instant began, ended;
+  TimeParts parts;
 };
 
 // Facts of this machine and its tools that a reader will want in a year: versions, git state of the job's

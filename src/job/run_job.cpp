@@ -3,12 +3,14 @@
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/job/attempts.hpp"
 #include "src/job/checks.hpp"
 #include "src/job/event_log.hpp"
 #include "src/job/head.hpp"
 #include "src/job/record.hpp"
 #include "src/job/run_directory.hpp"
+#include "src/job/walltime_watch.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/plan/agent_per_rank.hpp"
 
@@ -19,6 +21,7 @@ struct Surroundings {
   const Request& request;
   const Clock& clock;
   RunStatus& status;
+  WalltimeSettings walltime;
 };
 
 // The same job with other ports, before any of its ranks runs.
@@ -50,7 +53,8 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
                                            .status = around.status,
                                            .environment = around.request.environment,
                                            .shown = job.plan,
-                                           .plan_without = other_ports}));
+                                           .plan_without = other_ports,
+                                           .walltime = around.walltime}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
@@ -82,19 +86,35 @@ Result<void> plan_again(Prepared& job, const Attempts& attempts, const Surroundi
   return write_further_attempt(job, around.request.installation.data);
 }
 
+// Training that is to be over before it began is a mistake to be told, not a run.
+Result<void> check_time_left(const WalltimeSettings& walltime, Instant now) {
+  const auto end = walltime.end();
+  if (!end || *end > now) return {};
+  return fail(Error{
+      .kind = ErrorKind::allocation,
+      .what =
+          fmt::format("the allocation ended at {}, {} ago", format_utc(*end), format_duration(now - *end)),
+      .where = {},
+      .hint = "dlrun allocation shows where its end is told; is the clock of this machine right?",
+      .also = {}});
+}
+
 struct Ran {
   Result<Outcome> last;
   Json attempts = Json::array();
+  std::vector<TimeParts> parts = {};
 };
 
 // Attempt after attempt, until one ends well or another is not worth it.
-Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, const Surroundings& around) {
+Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Surroundings around) {
   Attempts attempts(job.spec.launch.retries, job.plan.nodes.size());
   Ran out{.last = run_planned(job, std::move(launcher), around)};
   for (;;) {
     const Outcome outcome = out.last ? *out.last : outcome_of(out.last.error());
     out.attempts.push_back(attempt_record(job.plan, outcome));
+    out.parts.push_back(outcome.parts);
     if (!out.last || !attempts.worth_another(outcome)) return out;
+    if (around.walltime.told) around.walltime.told = outcome.walltime.end;  // it may have been moved
     around.status.note(reason_of(outcome));
     if (auto planned = plan_again(job, attempts, around); !planned) {
       around.status.note(planned.error().text());
@@ -116,14 +136,19 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, cons
 
 Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus& status) {
   const Instant began = clock.now();
+  const Ticks began_ticks = clock.ticks();
   Prepared job = TRY(prepare(request, began));
+  const WalltimeSettings walltime = walltime_settings(job.spec, job.allocation, began, began_ticks);
+  TRY(check_time_left(walltime, clock.now()));
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, request)));
   TRY(status.planned(job.plan));
   TRY(write_run_directory(job, request.installation.data));
-  Ran ran = run_attempts(job, std::move(launcher), {request, clock, status});
+  Ran ran = run_attempts(job, std::move(launcher), {request, clock, status, walltime});
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
-  report.record = make_record(job, report.outcome, {began, clock.now()}, std::move(ran.attempts),
-                              provenance(job, request.environment));
+  Json sources = provenance(job, request.environment);
+  const Instant ended = clock.now();
+  report.record = make_record(job, report.outcome, {began, ended, sum_of(ran.parts, ended - began)},
+                              std::move(ran.attempts), std::move(sources));
   const auto written = replace_file(job.plan.run_directory + "/record.json", to_pretty_text(report.record),
                                     Durability::synced);
   if (!written) status.problem("there is no record of this run: " + written.error().text());

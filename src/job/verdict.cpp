@@ -1,6 +1,7 @@
 #include "src/job/verdict.hpp"
 
 #include <algorithm>
+#include <csignal>
 
 #include "src/base/exit_code.hpp"
 
@@ -10,9 +11,34 @@ bool ended_in_order(const RankResult& rank) {
   return rank.status && (rank.status->success() || rank.status->code() == to_int(ExitCode::again));
 }
 
+namespace {
+
+// The run was to end with its walltime. "Run me again" only where a checkpoint was reported, or where the
+// program itself said 75.
+int code_at_walltime(const Outcome& outcome) {
+  const WalltimeEnd& end = outcome.walltime;
+  const auto all = [&](auto&& holds) {
+    return std::all_of(outcome.ranks.begin(), outcome.ranks.end(), [&](const RankResult& rank) {
+      return rank.told_to_end || (rank.status && holds(rank.status->code()));
+    });
+  };
+  const int again = to_int(ExitCode::again);
+  const bool all_zero = all([](int code) { return code == 0; });
+  if (all_zero && !outcome.result.is_null()) return 0;
+  if (!all_zero && all([&](int code) { return code == 0 || code == again; })) return again;
+  if (all_zero && !end.saved_when_asked && end.stage == WalltimeEnd::Stage::asked && end.signal == 0)
+    return 0;
+  if (!end.saved.is_null()) return again;
+  return 128 + (end.stage == WalltimeEnd::Stage::killed ? SIGKILL : SIGTERM);
+}
+
+}  // namespace
+
 int exit_code_of(const Outcome& outcome) {
   if (outcome.unreachable) return to_int(exit_code(outcome.unreachable->kind));
   if (outcome.culprit) return outcome.culprit->code;
+  if (outcome.walltime.stage != WalltimeEnd::Stage::none && !outcome.interrupted_by)
+    return code_at_walltime(outcome);
   const int again = to_int(ExitCode::again);
   const auto ended_with = [](int code) {
     return [code](const RankResult& rank) {

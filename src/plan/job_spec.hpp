@@ -71,7 +71,7 @@ struct CheckpointSpec {
   std::string dir;              // empty: no checkpoints; absolute once read
   std::string every = "10min";  // also "200steps", "1epoch": checked, kept as text for the runtime
   int keep = 3;
-  std::vector<std::string> request{"control", "file"};  // also signal:NAME
+  std::vector<std::string> request{"control", "file", "signal:TERM"};  // or another signal
   std::string lead = "auto";
 };
 

@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import unittest
 import uuid
 
 DLRUN = os.path.join(os.environ["DLRUN_BIN"], "dlrun")  # set by ctest
+CLIENT = str(pathlib.Path(__file__).resolve().parents[2] / "share" / "python")  # dlrun_client.py
 MARK = "DLRUN_TEST_MARK"
 
 

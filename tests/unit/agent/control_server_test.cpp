@@ -96,3 +96,18 @@ TEST_CASE("a report that is nested too deeply ends its connection, and the serve
   server.say(rank, "{\"rank\": 2, \"loss\": {\"by-head\": [1, 2]}}\n");
   CHECK(server.reports.size() == 1);
 }
+
+TEST_CASE("a rank that connects after the request to stop hears it, too") {
+  Server server;
+  const UniqueFd early = server.connect();
+  server.say(early, "{\"rank\":0}\n");
+  CHECK(server.server->has_listeners());
+  server.server->tell_all(Json{{"checkpoint", "now"}});  // no wish to stop: of the moment
+  server.server->tell_all(Json{{"checkpoint", "now"}, {"stop", true}});
+  const UniqueFd late = server.connect();
+  server.settle();
+  char text[256] = {};
+  const ssize_t got = ::recv(late.get(), text, sizeof text - 1, MSG_DONTWAIT);
+  REQUIRE(got > 0);
+  CHECK(std::string(text) == "{\"checkpoint\":\"now\",\"stop\":true}\n");
+}

@@ -54,3 +54,52 @@ TEST_CASE("an interrupted run that saved is 75, one that did not is 128 + signal
   never_started.interrupted_by = SIGINT;
   CHECK(job::exit_code_of(never_started) == 130);
 }
+
+namespace {
+using job::WalltimeEnd;
+
+Outcome at_walltime(const std::vector<int>& codes, WalltimeEnd::Stage stage) {
+  Outcome outcome = ended_with(codes);
+  outcome.walltime.stage = stage;
+  outcome.walltime.left = Seconds(12);
+  outcome.walltime.signal = SIGTERM;
+  return outcome;
+}
+
+std::string reason_at_end(Outcome outcome) {
+  outcome.exit_code = job::exit_code_of(outcome);
+  return job::reason_of(outcome);
+}
+}  // namespace
+
+TEST_CASE("at the walltime 75 is for runs that reported a checkpoint, or whose ranks say so themselves") {
+  CHECK(job::exit_code_of(at_walltime({75, 75}, WalltimeEnd::Stage::asked)) == 75);
+  Outcome saved = at_walltime({0, 0}, WalltimeEnd::Stage::asked);
+  saved.walltime.saved = 40;
+  saved.walltime.saved_when_asked = true;
+  CHECK(job::exit_code_of(saved) == 75);
+  CHECK(reason_at_end(saved) ==
+        "asked to stop 12.0s before the end of the walltime: stopped with a sound checkpoint of step 40: run "
+        "the same command again to go on");
+}
+
+TEST_CASE("an earlier checkpoint is enough to go on from, even where the request was ignored") {
+  Outcome outcome = at_walltime({137}, WalltimeEnd::Stage::killed);
+  CHECK(job::exit_code_of(outcome) == 137);
+  CHECK(
+      reason_at_end(outcome) ==
+      "asked to stop 12.0s before the end of the walltime, did not, was ended by SIGKILL: no checkpoint was "
+      "reported");
+  outcome.walltime.saved = 7;
+  CHECK(job::exit_code_of(outcome) == 75);
+}
+
+TEST_CASE("a run that finishes while it is asked to stop is done, where that can be known") {
+  Outcome outcome = at_walltime({0, 0}, WalltimeEnd::Stage::asked);
+  CHECK(job::exit_code_of(outcome) == 143);  // TERM went out: a program may leave with 0 in its middle
+  outcome.walltime.signal = 0;
+  CHECK(job::exit_code_of(outcome) == 0);
+  outcome.walltime.signal = SIGTERM;
+  outcome.result = Json{{"test_accuracy", 0.9}};
+  CHECK(job::exit_code_of(outcome) == 0);
+}

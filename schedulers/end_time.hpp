@@ -1,0 +1,28 @@
+// When a scheduler's job ends, asked again while it runs: limits get extended. A question is a command and
+// how its answer is read, so that who asks can go on meanwhile; nothing is run here. Schedulers that tell no
+// end have no questions.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/clock.hpp"
+#include "src/base/environment.hpp"
+#include "src/base/result.hpp"
+#include "src/base/types.hpp"
+
+namespace dlrun {
+
+struct EndQuestion {
+  Argv argv;
+  // Nothing: the job has no limit. What does not tell is an Error.
+  std::function<Result<std::optional<Instant>>(const std::string& answer)> read;
+};
+
+// In the order to try them: a later one where the program of the one before is not there.
+std::vector<EndQuestion> end_questions(std::string_view scheduler, const std::string& job_id);
+
+}  // namespace dlrun

@@ -1,0 +1,148 @@
+#include "src/job/walltime_watch.hpp"
+
+#include <algorithm>
+#include <csignal>
+
+#include "src/base/overloaded.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::job {
+namespace {
+
+constexpr Seconds kLongest{3e9};  // a hundred years: no run is longer, and clocks can count it
+
+Ticks ticks() {
+  return std::chrono::steady_clock::now();
+}
+
+// Of "signal:TERM"; 0 where no signal is to be sent. The names are those that the job file may have.
+int signal_of(const std::vector<std::string>& ways) {
+  static const std::vector<std::pair<std::string, int>> signals{
+      {"signal:TERM", SIGTERM}, {"signal:INT", SIGINT}, {"signal:USR1", SIGUSR1},
+      {"signal:USR2", SIGUSR2}, {"signal:HUP", SIGHUP}, {"signal:CONT", SIGCONT}};
+  for (const auto& [name, number] : signals)
+    if (std::find(ways.begin(), ways.end(), name) != ways.end()) return number;
+  return 0;
+}
+
+}  // namespace
+
+WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& allocation,
+                                   Instant stated_from, Ticks began) {
+  std::optional<Seconds> lead;
+  if (const auto stated = parse_duration(spec.checkpoint.lead)) lead = *stated;
+  WalltimeSettings out{.told = allocation.end_time, .stated = {}, .began = began};
+  if (spec.resources.walltime)
+    out.stated = stated_from + std::chrono::duration_cast<Milliseconds>(
+                                   std::min(*spec.resources.walltime, kLongest));
+  out.policy = Deadline::policy_for(allocation.scheduler, lead);
+  out.request = spec.checkpoint.request;
+  if (allocation.job_id) out.questions = end_questions(allocation.scheduler, *allocation.job_id);
+  return out;
+}
+
+WalltimeWatch::WalltimeWatch(EventLoop& loop, WalltimeSettings settings, const Environment& environment,
+                             Callbacks callbacks)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      callbacks_(std::move(callbacks)),
+      deadline_(settings_.policy, settings_.began),
+      reader_(loop, settings_.questions, environment,
+              {.read = [this](std::optional<Instant> end) { take_end(end); },
+               .failed =
+                   [this](const Error& why) {
+                     callbacks_.event({{"event", "end_not_told"}, {"reason", why.what}});
+                   }}) {}
+
+void WalltimeWatch::begin() {
+  result_.end = settings_.end();
+  on(ends());
+}
+
+// The wall clock may be set while a run is on: how far away the end is, is worked out when it is told.
+Deadline::Ends WalltimeWatch::ends() const {
+  const auto end = settings_.end();
+  if (!end) return {};
+  const Seconds left = std::clamp(Seconds(*end - SystemClock().now()), -kLongest, kLongest);
+  return {ticks() + std::chrono::duration_cast<Ticks::duration>(left)};
+}
+
+void WalltimeWatch::take_end(std::optional<Instant> told) {
+  if (told == settings_.told) return;
+  settings_.told = told;
+  result_.end = settings_.end();
+  const std::string text = result_.end ? format_utc(*result_.end) : std::string("never");
+  callbacks_.event({{"event", "end_changed"}, {"end", text}});
+  callbacks_.note("the end of the allocation was moved: " + text);
+  on(ends());
+}
+
+void WalltimeWatch::report(Rank rank, const Json& report) {
+  if (report.contains("saved")) {
+    result_.saved = report["saved"];
+    if (result_.stage != WalltimeEnd::Stage::none) result_.saved_when_asked = true;
+    if (const auto seconds = field<double>(report, "seconds", "report"); seconds && *seconds >= 0)
+      on(Deadline::Saved{Seconds(*seconds)});
+  }
+  if (rank == Rank(0) && report.contains("step")) on(Deadline::Step{});
+}
+
+void WalltimeWatch::stop() {
+  stopped_ = true;
+  reader_.stop();
+  if (timer_) loop_.cancel(*timer_);
+  timer_.reset();
+}
+
+void WalltimeWatch::on(const Deadline::Event& event) {
+  if (stopped_) return;
+  for (const Deadline::Action& action : deadline_.on(event, ticks())) act(action);
+}
+
+void WalltimeWatch::act(const Deadline::Action& action) {
+  std::visit(Overloaded{[&](const Deadline::TrySave&) {
+                          if (asks_by("control"))
+                            callbacks_.ask({{"type", "checkpoint"}, {"stop", false}, {"control", true}});
+                        },
+                        [&](const Deadline::SaveAndStop& ask) { save_and_stop(ask.left); },
+                        [&](const Deadline::EndRanks& end) { end_ranks(end.force); },
+                        [&](const Deadline::ReadEnd&) { reader_.ask(); },
+                        [&](const Deadline::WakeAt& wake) {
+                          if (timer_) loop_.cancel(*timer_);
+                          timer_ = loop_.after(wake.when - ticks(), [this] {
+                            timer_.reset();
+                            on(Deadline::Tick{});
+                          });
+                        }},
+             action);
+}
+
+bool WalltimeWatch::asks_by(std::string_view way) const {
+  return std::find(settings_.request.begin(), settings_.request.end(), way) != settings_.request.end();
+}
+
+void WalltimeWatch::save_and_stop(Seconds left) {
+  result_.stage = WalltimeEnd::Stage::asked;
+  result_.left = left;
+  result_.signal = signal_of(settings_.request);
+  callbacks_.event({{"event", "save_and_stop"}, {"seconds_left", left.count()}});
+  callbacks_.note(fmt::format("{} until the end of the walltime: asking for a checkpoint and the end",
+                              format_duration(left)));
+  callbacks_.ask({{"type", "checkpoint"},
+                  {"stop", true},
+                  {"control", asks_by("control")},
+                  {"file", asks_by("file")},
+                  {"signal", result_.signal}});
+}
+
+void WalltimeWatch::end_ranks(Deadline::Force force) {
+  const bool term = force == Deadline::Force::term;
+  result_.stage = term ? WalltimeEnd::Stage::ended : WalltimeEnd::Stage::killed;
+  callbacks_.event({{"event", "walltime"}, {"signal", term ? "TERM" : "KILL"}});
+  callbacks_.note(term ? "the walltime is nearly over and the ranks still run: ending them"
+                       : "the walltime is over: ending what is left at once");
+  callbacks_.end_ranks(force);
+}
+
+}  // namespace dlrun::job
