@@ -34,8 +34,8 @@ WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& 
   if (const auto stated = parse_duration(spec.checkpoint.lead)) lead = *stated;
   WalltimeSettings out{.told = allocation.end_time, .stated = {}, .began = began};
   if (spec.resources.walltime)
-    out.stated = stated_from + std::chrono::duration_cast<Milliseconds>(
-                                   std::min(*spec.resources.walltime, kLongest));
+    out.stated =
+        stated_from + std::chrono::duration_cast<Milliseconds>(std::min(*spec.resources.walltime, kLongest));
   out.policy = Deadline::policy_for(allocation.scheduler, lead);
   out.request = spec.checkpoint.request;
   if (allocation.job_id) out.questions = end_questions(allocation.scheduler, *allocation.job_id);

@@ -2,9 +2,9 @@
 """A real Slurm's time limit: the training saves before it, a limit that is extended is noticed in the running job, and a controller
 that hangs harms neither. The limits are the shortest that Slurm has, one minute."""
 import datetime
+import json
 import os
 import signal
-import json
 
 import support
 from cluster import wait_until
@@ -37,7 +37,7 @@ class Walltime(support.Case):
     def submit(self, run):
         """The batch job's id: an allocation of one node for one minute, with dlrun as its batch script ends."""
         script = self.write(f"{run}.sh", f"#!/bin/bash\nexec {DLRUN} --set checkpoint.dir={run}-ckpt --run-dir {run} job.yaml\n")
-        code, out, err = self.run_on("sbatch", "--parsable", "-N1", "--time=1", "--output", f"{run}.out", script)
+        code, out, err = self.run_on("sbatch", "--parsable", "-N1", "--ntasks-per-node=2", "--time=1", "--output", f"{run}.out", script)
         self.assertEqual(code, 0, err)
         return out.strip()
 
@@ -48,6 +48,11 @@ class Walltime(support.Case):
 
     def has(self, run, event):
         return next((entry for entry in self.events(run) if entry["event"] == event), None)
+
+    def said(self, run):
+        """What went wrong before any rank was started."""
+        text = self.read(f"{run}.out") if os.path.exists(f"{self.folder}/{run}.out") else ""
+        return text if "error:" in text else ""
 
     def controller(self, number):
         for pid, (_, words) in self.cluster.processes("head").items():
@@ -60,7 +65,8 @@ class Walltime(support.Case):
             os.makedirs(f"{self.folder}/{run}-ckpt")
             os.chown(f"{self.folder}/{run}-ckpt", os.stat(self.folder).st_uid, os.stat(self.folder).st_gid)
         kept, longer = self.submit("kept"), self.submit("longer")
-        wait_until(lambda: self.has("kept", "started") and self.has("longer", "started"))
+        wait_until(lambda: all(self.has(run, "started") or self.said(run) for run in ("kept", "longer")))
+        self.assertEqual(self.said("kept") + self.said("longer"), "")
         extended = self.cluster.run("head", ["scontrol", "update", f"JobId={longer}", "TimeLimit=10"], user="root")
         self.assertEqual(extended.returncode, 0, extended.stderr)
         moved = wait_until(lambda: self.has("longer", "end_changed") or self.has("longer", "save_and_stop"))
