@@ -22,6 +22,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kMarks{"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST",
                                                  "SLURM_NODELIST", "SLURM_NNODES"};
 
+constexpr std::int64_t kLastSecond = 100'000'000'000;  // since 1970: no job ends later
+
 struct Value {
   std::string name, text;
   std::string line() const { return name + "=" + text; }
@@ -194,10 +196,19 @@ Result<void> add_own_gpus(const Environment& environment, Allocation& out) {
   return {};
 }
 
+// Where there is no scontrol: from libslurm, by a dlrun of its own. Where there is one and it did not answer,
+// the library would wait for the same controller.
+void ask_library(const Surroundings& surroundings, Allocation& out) {
+  const auto text = ask_scheduler(surroundings, {"/proc/self/exe", "slurm-end", *out.job_id});
+  const auto seconds = text ? parse_integer(std::string(trim(*text)), 1, kLastSecond) : fail(text.error());
+  if (!seconds) return;
+  out.end_time = Instant(std::chrono::seconds(*seconds));
+  out.evidence.push_back("libslurm: end " + format_utc(*out.end_time));
+}
+
 void take_times(const Environment& environment, const std::optional<SlurmJob>& job, Allocation& out) {
-  constexpr std::int64_t last = 100'000'000'000;  // seconds since 1970
   if (const auto end = environment.find("SLURM_JOB_END_TIME")) {
-    if (const auto seconds = parse_integer(*end, 1, last)) {
+    if (const auto seconds = parse_integer(*end, 1, kLastSecond)) {
       out.end_time = Instant(std::chrono::seconds(*seconds));
       out.evidence.push_back("SLURM_JOB_END_TIME=" + *end);
       return;
@@ -231,21 +242,26 @@ tl::unexpected<Error> left_over(const std::string& job_id, std::string_view why)
                     "machine alone"});
 }
 
-Result<std::optional<SlurmJob>> ask_controller(const Surroundings& surroundings, Allocation& out) {
-  if (!out.job_id) return std::nullopt;
+struct Account {
+  std::optional<SlurmJob> job;
+  bool no_scontrol = false;
+};
+
+Result<Account> ask_controller(const Surroundings& surroundings, Allocation& out) {
+  if (!out.job_id) return Account{};
   const auto text = ask_scheduler(surroundings, {"scontrol", "show", "job", "-d", *out.job_id});
   if (!text && text.error().what.find("Invalid job id") != std::string::npos)
     return left_over(*out.job_id, "is not known to Slurm");
   if (!text) {
     out.evidence.push_back(
         fmt::format("scontrol does not answer: {}; what it would tell is unknown", text.error().what));
-    return std::nullopt;
+    return Account{.job = {}, .no_scontrol = text.error().kind == ErrorKind::input};
   }
   auto job = parse_scontrol_job(*text, *out.job_id);
   if (job && slurm_job_is_over(job->state)) return left_over(*out.job_id, "is over (" + job->state + ")");
-  if (job) return std::move(*job);
+  if (job) return Account{.job = std::move(*job)};
   out.warnings.push_back("not understood, and not taken: " + job.error().text());
-  return std::nullopt;
+  return Account{};
 }
 
 class Slurm final : public Scheduler {
@@ -266,10 +282,11 @@ class Slurm final : public Scheduler {
     TRY(add_nodes(environment, out));
     TRY(join_groups(out));
     compare_tasks(environment, out);
-    const auto job = TRY(ask_controller(surroundings, out));
-    if (job) take_gpus(*job, out);
+    const Account account = TRY(ask_controller(surroundings, out));
+    if (account.job) take_gpus(*account.job, out);
     TRY(add_own_gpus(environment, out));
-    take_times(environment, job, out);
+    take_times(environment, account.job, out);
+    if (account.no_scontrol && !out.end_time) ask_library(surroundings, out);
     return out;
   }
 };

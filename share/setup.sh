@@ -8,9 +8,10 @@ set -euo pipefail
 build_packages=(
   cmake ninja-build ccache g++ pkg-config
   libcli11-dev nlohmann-json3-dev libfmt-dev libyaml-cpp-dev libexpected-dev    # command line, JSON, text, YAML, results
+  libssh-dev                                                                    # agents are started by ssh
   libsodium-dev                                                                 # agents prove themselves to their head
   libpmix-dev libhwloc-dev openmpi-bin libopenmpi-dev mpich libmpich-dev                     # starting MPI ranks; one plug-in a flavour
-  libdnnl-dev zlib1g-dev libdeflate-dev libxxhash-dev                           # the training runtime
+  libdnnl-dev zlib1g-dev libdeflate-dev libjpeg-dev libpng-dev libxxhash-dev                           # the training runtime
   dataset-fashion-mnist                                                         # what the quick start trains on
 )
 test_packages=(
@@ -18,7 +19,7 @@ test_packages=(
   doctest-dev python3 python3-numpy python3-torch           # unit tests; the reference that operators are compared with
   libopenblas0-openmp                                       # lets PyTorch run at its best in tests/bench
   slurm-wlm slurm-wlm-basic-plugins slurm-client munge      # tests/cluster: real daemons
-  openssh-server openssh-client iproute2 util-linux pdsh clustershell
+  openssh-server openssh-client iproute2 util-linux pdsh clustershell tcsh
   man-db mandoc zsh shellcheck codespell tmux procps        # man pages, completions, scripts, spelling, terminals
 )
 

@@ -6,13 +6,14 @@
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/data/cifar10.hpp"
 #include "runtime/data/idx.hpp"
+#include "runtime/data/images/image_data.hpp"
 #include "runtime/data/synthetic.hpp"
 
 namespace dlrun::runtime {
 
 std::uint64_t Dataset::fingerprint() const {
   std::uint64_t hash = mix(count, pixels_per_sample());
-  for (const std::uint8_t label : labels) hash = mix(hash, label);
+  for (const std::uint16_t label : labels) hash = mix(hash, label);
   // A few rows of pixels: enough to tell another data set, and free.
   for (std::uint64_t i = 0; i < count; i += std::max<std::uint64_t>(1, count / 64))
     for (const std::uint8_t pixel : pixels(i)) hash = mix(hash, pixel);
@@ -25,6 +26,9 @@ Result<InputShape> probe_data(const DataSpec& spec) {
       return probe_idx(spec.directory, spec.classes);
     case DataFormat::cifar10:
       return probe_cifar10(spec.directory);
+    case DataFormat::images:
+    case DataFormat::list:
+      return probe_images(spec);
     case DataFormat::synthetic:
       return spec.synthetic_shape;
   }
@@ -41,6 +45,9 @@ Result<DataParts> load_data(const DataSpec& spec) {
       return load_idx(spec.directory, spec.classes);
     case DataFormat::cifar10:
       return load_cifar10(spec.directory);
+    case DataFormat::images:
+    case DataFormat::list:
+      return load_images(spec);
     case DataFormat::synthetic:
       return make_synthetic(spec.synthetic_shape, spec.synthetic_samples, spec.seed);
   }

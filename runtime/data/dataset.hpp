@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/huge_buffer.hpp"
+#include "runtime/base/mapped_file.hpp"
 #include "runtime/graph/engine.hpp"
 
 namespace dlrun::runtime {
@@ -18,14 +19,19 @@ struct Dataset {
   // Sample i's pixels (channel, row, column) start at bytes[first + i * stride].
   HugeBuffer bytes;
   std::size_t first = 0, stride = 0;
-  std::vector<std::uint8_t> labels;
+  // Or in place of `bytes`: files on disk, each with so many samples.
+  std::vector<MappedFile> shards;
+  std::uint64_t shard_samples = 0;
+  std::vector<std::uint16_t> labels;
 
   std::size_t pixels_per_sample() const {
     return static_cast<std::size_t>(shape.channels * shape.height * shape.width);
   }
   std::span<const std::uint8_t> pixels(std::uint64_t sample) const {
-    return {reinterpret_cast<const std::uint8_t*>(bytes.data()) + first + sample * stride,
-            pixels_per_sample()};
+    const std::byte* start =
+        shards.empty() ? bytes.data() + first + sample * stride
+                       : shards[sample / shard_samples].bytes().data() + sample % shard_samples * stride;
+    return {reinterpret_cast<const std::uint8_t*>(start), pixels_per_sample()};
   }
   // A number that differs where the samples do: compared between ranks and with a checkpoint's.
   std::uint64_t fingerprint() const;
@@ -35,14 +41,19 @@ struct DataParts {
   Dataset train, test;
 };
 
-enum class DataFormat { idx, cifar10, synthetic };
+// images: a folder a class. list: files with a path and a class number a line.
+enum class DataFormat { idx, cifar10, images, list, synthetic };
+enum class Damaged { refused, dropped };
 
 // The `data:` section of a job's `train:`.
 struct DataSpec {
   DataFormat format = DataFormat::synthetic;
-  std::filesystem::path directory;
+  std::filesystem::path directory = {};
   std::int64_t classes = 10;
-  InputShape synthetic_shape;
+  std::int64_t height = 224, width = 224;           // of images and list: what each image is brought to
+  std::filesystem::path list = {}, test_list = {};  // of list
+  Damaged damaged = Damaged::refused;               // images that cannot be decoded
+  InputShape synthetic_shape = {};
   std::uint64_t synthetic_samples = 4096;
   double train_share = 1;  // of the training part; the rest is held out
   std::uint64_t seed = 1;  // of synthetic data

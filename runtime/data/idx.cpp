@@ -146,10 +146,10 @@ Result<Parts> open_parts(const std::filesystem::path& folder) {
   return out;
 }
 
-Result<std::vector<std::uint8_t>> read_labels(const Part& part, std::int64_t classes) {
+Result<std::vector<std::uint16_t>> read_labels(const Part& part, std::int64_t classes) {
   const Header& header = part.label_header;
   const HugeBuffer body = TRY(read_body(part.labels, header, labels_magic));
-  std::vector<std::uint8_t> labels(header.count);
+  std::vector<std::uint16_t> labels(header.count);
   for (std::uint64_t i = 0; i < header.count; ++i) {
     labels[i] = std::to_integer<std::uint8_t>(body.data()[header.length + i]);
     if (labels[i] >= classes)

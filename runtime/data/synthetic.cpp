@@ -28,7 +28,7 @@ Result<Dataset> make_part(const InputShape& shape, std::uint64_t samples, std::u
   out.labels.resize(samples);
   for (std::uint64_t i = 0; i < samples; ++i) {
     const std::uint64_t key = mix(seed, part, i);
-    out.labels[i] = static_cast<std::uint8_t>(below(key, static_cast<std::uint64_t>(shape.classes)));
+    out.labels[i] = static_cast<std::uint16_t>(below(key, static_cast<std::uint64_t>(shape.classes)));
     auto* start = reinterpret_cast<std::uint8_t*>(out.bytes.data()) + i * out.stride;
     draw({start, out.stride}, key, mix(seed, 0x636c617373u, out.labels[i]));
   }

@@ -1,6 +1,7 @@
-// dlrun-engine-bench [MODEL [f32|bf16 [BATCH [STEPS]]]]: images a second of one engine alone on random
-// images, and where the time of a step goes. Pin it to a core (taskset -c 0) and set OMP_NUM_THREADS=1 to
-// compare.
+// dlrun-engine-bench [MODEL [f32|bf16 [BATCH [STEPS [cpu|cuda]]]]]: images a second of one engine alone on
+// random images, and where the time of a step goes. On a CPU pin it to a core (taskset -c 0) and set
+// OMP_NUM_THREADS=1 to compare. On a GPU the images are the same in every step: "resident" counts a step
+// without copying them there, as benchmarks of frameworks do on synthetic images.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -10,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "runtime/graph/cpu_engine.hpp"
+#include "runtime/graph/cuda/cuda_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
 
@@ -61,34 +63,84 @@ void print_table(CpuEngine& engine, std::int64_t steps) {
   }
 }
 
-Result<void> bench(const std::string& model, Precision precision, std::int64_t batch, std::int64_t steps) {
-  const InputShape shape = model == "mnist-cnn" ? InputShape{} : InputShape{3, 32, 32, 10};
-  for (const Model& known : models()) {
-    if (known.name != model) continue;
-    const Time start = std::chrono::steady_clock::now();
-    const auto engine = TRY(compile(TRY(known.build(shape)), {.batch = batch, .precision = precision}));
-    const double created = seconds_since(start);
-    fill(*engine, shape.classes);
-    std::vector<double> times, busy;
-    BatchResult result;
-    for (std::int64_t step = 0; step < steps; ++step) {
-      const Time begin = std::chrono::steady_clock::now();
-      const double busy_before = processor_seconds();
-      result = engine->train_batch(static_cast<std::uint64_t>(step), nullptr);
-      engine->apply({.learning_rate = 0.01F, .momentum = 0.9F});
-      times.push_back(seconds_since(begin));
-      busy.push_back(processor_seconds() - busy_before);
-    }
-    fmt::print("{} {} batch {}: {:.0f} images/s, {:.0f} a second of processor time (best step {:.0f})\n",
-               model, precision == Precision::bf16 ? "bf16" : "f32", batch, batch / median(times),
-               batch / median(busy), batch / *std::min_element(busy.begin(), busy.end()));
-    fmt::print("step {:.2f} ms, the first {:.1f}; created in {:.1f} ms; {} of arenas; loss {:.4f}\n",
-               median(times) * 1e3, times[0] * 1e3, created * 1e3, format_size(engine->memory_bytes()),
-               result.loss_sum / static_cast<double>(batch));
-    print_table(*engine, std::min<std::int64_t>(steps, 11));
+InputShape shape_for(std::string_view model) {
+  if (model == "mnist-cnn") return {};
+  if (model == "inception-v3") return {3, 299, 299, 1000};
+  if (model == "caffenet") return {3, 227, 227, 1000};
+  if (model.find("cifar") != std::string_view::npos) return {3, 32, 32, 10};
+  return {3, 224, 224, 1000};
+}
+
+struct Wanted {
+  std::string model;
+  Precision precision = Precision::f32;
+  std::int64_t batch = 64, steps = 40;
+};
+
+// Fills, runs and prints.
+void run(Engine& engine, const Wanted& wanted, double created) {
+  fill(engine, shape_for(wanted.model).classes);
+  std::vector<double> times, busy;
+  BatchResult result;
+  for (std::int64_t step = 0; step < wanted.steps; ++step) {
+    const Time begin = std::chrono::steady_clock::now();
+    const double busy_before = processor_seconds();
+    result = engine.train_batch(static_cast<std::uint64_t>(step), nullptr);
+    engine.apply({.learning_rate = 0.01F, .momentum = 0.9F});
+    times.push_back(seconds_since(begin));
+    busy.push_back(processor_seconds() - busy_before);
+  }
+  const auto batch = static_cast<double>(wanted.batch);
+  fmt::print("{} {} batch {}: {:.0f} images/s, {:.0f} a second of processor time (best step {:.0f})\n",
+             wanted.model, wanted.precision == Precision::bf16 ? "bf16" : "f32", wanted.batch,
+             batch / median(times), batch / median(busy),
+             batch / *std::min_element(busy.begin(), busy.end()));
+  fmt::print("step {:.2f} ms, the first {:.1f}; created in {:.1f} ms; {} of arenas; loss {:.4f}\n",
+             median(times) * 1e3, times[0] * 1e3, created * 1e3, format_size(engine.memory_bytes()),
+             result.loss_sum / batch);
+}
+
+// Sums by kind of operator, and the twelve longest.
+void print_gpu_table(std::vector<OperatorTime> rows, std::int64_t batch) {
+  const auto time_of = [&](std::string_view name) {
+    return std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; })->seconds;
+  };
+  const double step = time_of("step"), update = time_of("update"), copy = time_of("copy");
+  fmt::print("resident: {:.0f} images/s; step {:.3f} ms, update {:.3f} ms, copying the batch {:.3f} ms\n",
+             static_cast<double>(batch) / (step + update), step * 1e3, update * 1e3, copy * 1e3);
+  rows.resize(rows.size() - 3);
+  std::map<std::string, OperatorTime> kinds;
+  for (const OperatorTime& row : rows) {
+    OperatorTime& kind = kinds[row.name.substr(0, row.name.rfind(' ')) + " " + row.phase];
+    kind.seconds += row.seconds, kind.operations += row.operations;
+  }
+  const auto line = [](const std::string& name, const OperatorTime& time) {
+    fmt::print("{:44} {:8.3f} ms {:>6}\n", name, time.seconds * 1e3,
+               time.operations > 0 ? fmt::format("{:.0f} T/s", time.operations / time.seconds / 1e12) : "-");
+  };
+  for (const auto& [name, time] : kinds) line(name, time);
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  rows.resize(std::min<std::size_t>(rows.size(), 12));
+  for (const OperatorTime& row : rows) line(row.name + " " + row.phase, row);
+}
+
+Result<void> bench(const Wanted& wanted, std::string_view device) {
+  Graph graph = TRY(build_model(wanted.model, shape_for(wanted.model)));
+  const EngineOptions options{.batch = wanted.batch, .precision = wanted.precision};
+  const Time start = std::chrono::steady_clock::now();
+  if (device == "cuda") {
+    const CudaLibrary library = TRY(CudaLibrary::open());
+    const auto engine = TRY(compile_cuda(library, std::move(graph), options, 0));
+    run(*engine, wanted, seconds_since(start));
+    TRY(engine->status());
+    print_gpu_table(TRY(engine->profile()), wanted.batch);
+    fmt::print("memory: {} bytes of the GPU\n", engine->memory_bytes());
     return {};
   }
-  return fail(ErrorKind::usage, "there is no model '{}'", model);
+  const auto engine = TRY(compile(std::move(graph), options));
+  run(*engine, wanted, seconds_since(start));
+  print_table(*engine, std::min<std::int64_t>(wanted.steps, 11));
+  return {};
 }
 
 }  // namespace
@@ -99,10 +151,11 @@ int main(int count, char** values) {
   };
   const auto batch = parse_integer(argument(3, "64"), 1, 1 << 20);
   const auto steps = parse_integer(argument(4, "40"), 1, 1 << 20);
+  const Precision precision = argument(2, "f32") == "bf16" ? Precision::bf16 : Precision::f32;
   const auto done =
-      batch && steps ? bench(argument(1, "mnist-cnn"),
-                             argument(2, "f32") == "bf16" ? Precision::bf16 : Precision::f32, *batch, *steps)
-                     : fail(ErrorKind::usage, "usage: dlrun-engine-bench [MODEL [f32|bf16 [BATCH [STEPS]]]]");
+      batch && steps
+          ? bench({argument(1, "mnist-cnn"), precision, *batch, *steps}, argument(5, "cpu"))
+          : fail(ErrorKind::usage, "usage: dlrun-engine-bench [MODEL [f32|bf16 [BATCH [STEPS [cpu|cuda]]]]]");
   if (done) return 0;
   fmt::print(stderr, "dlrun-engine-bench: error: {}\n", done.error().text());
   return 64;

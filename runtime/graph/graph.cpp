@@ -19,11 +19,37 @@ std::vector<std::vector<std::size_t>> readers(const Graph& graph) {
 }
 
 std::string operation_name(const Operation& operation) {
-  static constexpr const char* kNames[] = {
-      "input",   "convolution", "fully connected", "max pool", "average pool", "batch norm", "relu",
-      "dropout", "add",         "flatten",         "loss"};
+  static constexpr const char* kNames[] = {"input",
+                                           "convolution",
+                                           "fully connected",
+                                           "max pool",
+                                           "window average pool",
+                                           "average pool",
+                                           "local response norm",
+                                           "batch norm",
+                                           "relu",
+                                           "dropout",
+                                           "add",
+                                           "concat",
+                                           "flatten",
+                                           "loss"};
   static_assert(std::size(kNames) == std::variant_size_v<Operation>);
   return kNames[operation.index()];
+}
+
+std::int64_t parameter_count(const Graph& graph) {
+  std::int64_t sum = 0;
+  for (const Node& node : graph.nodes) {
+    const Shape from = node.inputs.empty() ? Shape{} : graph.nodes[node.inputs[0].get()].shape;
+    if (const auto* spec = std::get_if<op::Convolution>(&node.operation))
+      sum += spec->filters * (from.channels / spec->groups * spec->kernel * spec->kernel_width +
+                              (spec->bias == Bias::learned ? 1 : 0));
+    else if (const auto* full = std::get_if<op::FullyConnected>(&node.operation))
+      sum += full->outputs * (from.elements() + 1);
+    else if (std::holds_alternative<op::BatchNorm>(node.operation))
+      sum += 2 * from.channels;
+  }
+  return sum;
 }
 
 GraphBuilder::GraphBuilder(std::string model, const InputShape& input) : input_(input) {
@@ -55,18 +81,25 @@ Value GraphBuilder::append(std::string name, Operation operation, std::vector<Va
 
 // The extent that a window leaves of `extent`.
 std::int64_t GraphBuilder::windowed(const char* what, std::int64_t extent, std::int64_t window,
-                                    std::int64_t stride, std::int64_t padding) {
+                                    std::int64_t stride, std::int64_t padding, Edge edge) {
   if (extent + 2 * padding < window) {
     refuse(fmt::format("{} sees {} pixels, less than its window of {}", what, extent + 2 * padding, window));
     return 1;
   }
-  return (extent + 2 * padding - window) / stride + 1;
+  const std::int64_t room = extent + 2 * padding - window;
+  // A window that would begin beyond the image and its near padding sees nothing.
+  const bool one_more =
+      edge == Edge::kept && room % stride != 0 && (room / stride + 1) * stride < extent + padding;
+  return room / stride + 1 + (one_more ? 1 : 0);
 }
 
 Value GraphBuilder::convolution(std::string name, Value in, const op::Convolution& spec) {
   const Shape from = shape(in);
   const Shape to{spec.filters, windowed(name.c_str(), from.height, spec.kernel, spec.stride, spec.padding),
-                 windowed(name.c_str(), from.width, spec.kernel, spec.stride, spec.padding)};
+                 windowed(name.c_str(), from.width, spec.kernel_width, spec.stride, spec.padding_width)};
+  if (spec.groups < 1 || from.channels % spec.groups != 0 || spec.filters % spec.groups != 0)
+    refuse(fmt::format("{} cannot divide {} channels and {} filters into {} groups", name, from.channels,
+                       spec.filters, spec.groups));
   return append(std::move(name), spec, {in}, to);
 }
 
@@ -74,11 +107,26 @@ Value GraphBuilder::fully_connected(std::string name, Value in, std::int64_t out
   return append(std::move(name), op::FullyConnected{.outputs = outputs}, {in}, {outputs, 1, 1});
 }
 
-Value GraphBuilder::max_pool(Value in, const op::MaxPool& spec) {
+template <class Spec>
+Shape GraphBuilder::pooled(const char* what, Value in, const Spec& spec) {
   const Shape from = shape(in);
-  return append("", spec, {in},
-                {from.channels, windowed("max pooling", from.height, spec.window, spec.stride, spec.padding),
-                 windowed("max pooling", from.width, spec.window, spec.stride, spec.padding)});
+  return {from.channels, windowed(what, from.height, spec.window, spec.stride, spec.padding, spec.edge),
+          windowed(what, from.width, spec.window, spec.stride, spec.padding, spec.edge)};
+}
+
+Value GraphBuilder::max_pool(Value in, const op::MaxPool& spec) {
+  return append("", spec, {in}, pooled("max pooling", in, spec));
+}
+
+Value GraphBuilder::average_pool(Value in, const op::AveragePool& spec) {
+  // Which zeros beyond the edge count is not the same everywhere; nobody needs both at once.
+  if (spec.edge == Edge::kept && spec.padding != 0 && spec.counted == Padding::counts)
+    refuse("average pooling keeps the edge or counts its padding, not both");
+  return append("", spec, {in}, pooled("average pooling", in, spec));
+}
+
+Value GraphBuilder::local_response_norm(Value in, const op::LocalResponseNorm& spec) {
+  return append("", spec, {in}, shape(in));
 }
 
 Value GraphBuilder::global_average_pool(Value in) {
@@ -105,13 +153,34 @@ Value GraphBuilder::add(Value left, Value right) {
   return append("", op::Add{}, {left, right}, shape(left));
 }
 
+Value GraphBuilder::concat(std::vector<Value> parts) {
+  Shape sum = parts.empty() ? Shape{} : shape(parts.front());
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const Shape& part = shape(parts[i]);
+    if (part.height != sum.height || part.width != sum.width)
+      refuse(fmt::format("cannot put {} behind {}", text(part), text(shape(parts.front()))));
+    sum.channels += part.channels;
+  }
+  if (parts.empty()) refuse("a concatenation of nothing");
+  return append("", op::Concat{}, std::move(parts), sum);
+}
+
 Value GraphBuilder::flatten(Value in) {
   return append("", op::Flatten{}, {in}, {shape(in).elements(), 1, 1});
 }
 
-void GraphBuilder::softmax_cross_entropy(Value scores) {
+void GraphBuilder::check_scores(Value scores) {
   if (shape(scores) != Shape{input_.classes, 1, 1})
     refuse(fmt::format("the scores are {}, not one a class", text(shape(scores))));
+}
+
+void GraphBuilder::auxiliary_loss(Value scores, float weight) {
+  check_scores(scores);
+  append("", op::SoftmaxCrossEntropy{.weight = weight}, {scores}, {1, 1, 1});
+}
+
+void GraphBuilder::softmax_cross_entropy(Value scores) {
+  check_scores(scores);
   append("", op::SoftmaxCrossEntropy{}, {scores}, {1, 1, 1});
 }
 

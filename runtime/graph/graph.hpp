@@ -25,6 +25,9 @@ struct Shape {  // of one image of the batch
 // What follows an operator at once and is done in the same pass over memory.
 enum class Activation { none, relu };
 enum class Bias { none, learned };
+// Pixels left over at the far edge: too few for a window. kept: a window of what is there (Caffe's rule).
+enum class Edge { dropped, kept };
+enum class Padding { counts, ignored };
 
 namespace op {
 struct Input {};
@@ -32,6 +35,9 @@ struct Convolution {
   std::int64_t filters = 1, kernel = 1, stride = 1, padding = 0;
   Bias bias = Bias::learned;
   Activation activation = Activation::none;
+  // Of the width, where it is not as the height: 1x7 is {.kernel = 1, .kernel_width = 7, .padding_width = 3}.
+  std::int64_t kernel_width = kernel, padding_width = padding;
+  std::int64_t groups = 1;  // each sees its part of the channels and makes its part of the filters
 };
 struct FullyConnected {
   std::int64_t outputs = 1;
@@ -40,8 +46,20 @@ struct FullyConnected {
 struct MaxPool {
   std::int64_t window = 2, stride = 2, padding = 0;
   Activation activation = Activation::none;
+  Edge edge = Edge::dropped;
+};
+struct AveragePool {
+  std::int64_t window = 2, stride = 2, padding = 0;
+  Edge edge = Edge::dropped;
+  Padding counted = Padding::counts;  // in the mean: the padding's zeros too, or the image's pixels alone
 };
 struct GlobalAveragePool {};
+// Across channels: x / (bias + alpha / size * sum of squares over `size` channels) ^ beta, as AlexNet has it.
+struct LocalResponseNorm {
+  std::int64_t size = 5;
+  float alpha = 1e-4F, beta = 0.75F, bias = 1;
+};
+struct Concat {};  // the channels of its inputs, one behind the other
 struct BatchNorm {
   float epsilon = 1e-5F;
   float momentum = 0.1F;  // share of the new batch in the running statistics
@@ -55,12 +73,14 @@ struct Add {
   Activation activation = Activation::none;
 };
 struct Flatten {};
-struct SoftmaxCrossEntropy {};
+struct SoftmaxCrossEntropy {
+  float weight = 1;  // of its gradient: less than 1 for auxiliary heads, whose loss is not reported
+};
 }  // namespace op
 
-using Operation =
-    std::variant<op::Input, op::Convolution, op::FullyConnected, op::MaxPool, op::GlobalAveragePool,
-                 op::BatchNorm, op::Relu, op::Dropout, op::Add, op::Flatten, op::SoftmaxCrossEntropy>;
+using Operation = std::variant<op::Input, op::Convolution, op::FullyConnected, op::MaxPool, op::AveragePool,
+                               op::GlobalAveragePool, op::LocalResponseNorm, op::BatchNorm, op::Relu,
+                               op::Dropout, op::Add, op::Concat, op::Flatten, op::SoftmaxCrossEntropy>;
 
 // A value is the output of the node with that index.
 using Value = Strong<struct ValueTag, std::size_t>;
@@ -80,6 +100,8 @@ struct Graph {
 // The nodes that read each value.
 std::vector<std::vector<std::size_t>> readers(const Graph& graph);
 std::string operation_name(const Operation& operation);
+// Learned numbers: weights, biases, batch norm's scales and shifts.
+std::int64_t parameter_count(const Graph& graph);
 
 class GraphBuilder {
  public:
@@ -89,12 +111,17 @@ class GraphBuilder {
   Value convolution(std::string name, Value in, const op::Convolution& spec);
   Value fully_connected(std::string name, Value in, std::int64_t outputs);
   Value max_pool(Value in, const op::MaxPool& spec);
+  Value average_pool(Value in, const op::AveragePool& spec);
   Value global_average_pool(Value in);
+  Value local_response_norm(Value in, const op::LocalResponseNorm& spec);
   Value batch_norm(std::string name, Value in, const op::BatchNorm& spec = {});
   Value relu(Value in);
   Value dropout(Value in, float probability);
   Value add(Value left, Value right);
+  Value concat(std::vector<Value> parts);
   Value flatten(Value in);
+  // A head that helps training: its gradient counts `weight` times, its loss is not reported.
+  void auxiliary_loss(Value scores, float weight);
   // The end: scores of each class in, mean loss out.
   void softmax_cross_entropy(Value scores);
 
@@ -104,7 +131,10 @@ class GraphBuilder {
  private:
   Value append(std::string name, Operation operation, std::vector<Value> inputs, Shape shape);
   std::int64_t windowed(const char* what, std::int64_t extent, std::int64_t window, std::int64_t stride,
-                        std::int64_t padding);
+                        std::int64_t padding, Edge edge = Edge::dropped);
+  template <class Spec>
+  Shape pooled(const char* what, Value in, const Spec& spec);
+  void check_scores(Value scores);
   void refuse(std::string what);
 
   InputShape input_;

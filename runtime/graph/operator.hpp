@@ -41,11 +41,14 @@ Made make_operator(Plan& plan, const op::Input& spec);
 Made make_operator(Plan& plan, const op::Convolution& spec);
 Made make_operator(Plan& plan, const op::FullyConnected& spec);
 Made make_operator(Plan& plan, const op::MaxPool& spec);
+Made make_operator(Plan& plan, const op::AveragePool& spec);
 Made make_operator(Plan& plan, const op::GlobalAveragePool& spec);
+Made make_operator(Plan& plan, const op::LocalResponseNorm& spec);
 Made make_operator(Plan& plan, const op::BatchNorm& spec);
 Made make_operator(Plan& plan, const op::Relu& spec);
 Made make_operator(Plan& plan, const op::Dropout& spec);
 Made make_operator(Plan& plan, const op::Add& spec);
+Made make_operator(Plan& plan, const op::Concat& spec);
 Made make_operator(Plan& plan, const op::Flatten& spec);
 Made make_operator(Plan& plan, const op::SoftmaxCrossEntropy& spec);
 

@@ -65,7 +65,10 @@ Path path_of(const Parameter* parameter, const Desc& layout, const TensorInfo& i
   if (parameter != nullptr && parameter->columns)
     if (const auto direct = joined(layout, *parameter->columns))
       return {*direct, plain_desc(parameter->columns->dims()), std::nullopt};
-  return {layout, plain_desc(dims_of(info.shape)), parameter ? parameter->columns : std::nullopt};
+  // Grouped weights have an axis more in oneDNN: the filters, cut by group. Plain, that is the same order.
+  const bool grouped = layout.data.ndims == 5;
+  return {layout, plain_desc(grouped ? layout.dims() : dims_of(info.shape)),
+          parameter ? parameter->columns : std::nullopt};
 }
 
 Desc matrix_desc(const Path& path) {

@@ -90,6 +90,14 @@ void Plan::set_layout(Tensor& tensor, const Desc& desc, Precision precision, con
     gradient->bytes = aligned(tensor.elements * size_of(data_type(tensor.gradient_precision)));
 }
 
+Buffer* Plan::labels() {
+  if (labels_ == nullptr) {
+    labels_ = buffer(static_cast<std::size_t>(batch()) * sizeof(std::int32_t));
+    keep(labels_);
+  }
+  return labels_;
+}
+
 int Plan::moment(std::size_t node, Pass pass) const {
   const std::size_t nodes = graph_.nodes.size();
   return static_cast<int>(pass == Pass::forward ? node : 2 * nodes - 1 - node);

@@ -59,6 +59,8 @@ class Plan {
   Result<void> lay_out();
   std::size_t memory_bytes() const { return arena_.size() + parameters_.memory_bytes(); }
   Tensor& tensor(std::size_t node) { return *tensors_[node]; }
+  // The batch's labels, which all losses share; made when the first of them asks.
+  Buffer* labels();
   // What the trainer fills.
   Buffer* rows() const { return rows_; }
   void set_rows(Buffer* rows) { rows_ = rows; }
@@ -98,6 +100,7 @@ class Plan {
   std::vector<std::vector<std::size_t>> readers_;
   std::vector<std::unique_ptr<Tensor>> tensors_;
   Buffer* rows_ = nullptr;
+  Buffer* labels_ = nullptr;
   ActivationArena arena_;
   Parameters parameters_;
 };

@@ -10,7 +10,18 @@ namespace dlrun::runtime {
 
 std::span<const Model> models() {
   static constexpr std::array kModels = {Model{"mnist-cnn", mnist_cnn},
-                                         Model{"resnet18-cifar", resnet18_cifar}};
+                                         Model{"cifar10-convnet", cifar10_convnet},
+                                         Model{"resnet18-cifar", resnet18_cifar},
+                                         Model{"resnet18", resnet18},
+                                         Model{"resnet34", resnet34},
+                                         Model{"resnet50", resnet50},
+                                         Model{"resnet101", resnet101},
+                                         Model{"resnet152", resnet152},
+                                         Model{"alexnet", alexnet},
+                                         Model{"caffenet", caffenet},
+                                         Model{"googlenet", googlenet},
+                                         Model{"inception-v3", inception_v3},
+                                         Model{"hep-cnn", hep_cnn}};
   return kModels;
 }
 
@@ -22,8 +33,12 @@ std::vector<std::string> model_names() {
 
 Result<std::unique_ptr<Engine>> make_cpu_engine(const std::string& model, const InputShape& input,
                                                 const EngineOptions& options) {
+  return TRY(compile(TRY(build_model(model, input)), options));
+}
+
+Result<Graph> build_model(const std::string& model, const InputShape& input) {
   for (const Model& known : models())
-    if (known.name == model) return TRY(compile(TRY(known.build(input)), options));
+    if (known.name == model) return known.build(input);
   return fail(Error{.kind = ErrorKind::input,
                     .what = fmt::format("there is no model '{}'", model),
                     .hint = did_you_mean(model, model_names())});

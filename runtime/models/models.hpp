@@ -16,7 +16,21 @@ struct Model {
 
 std::span<const Model> models();
 
+// The named model on images of this shape; an Error for an unknown name, with the nearest one.
+Result<Graph> build_model(const std::string& name, const InputShape& input);
+
+Result<Graph> alexnet(const InputShape& input);
+Result<Graph> caffenet(const InputShape& input);
+Result<Graph> cifar10_convnet(const InputShape& input);
+Result<Graph> googlenet(const InputShape& input);
+Result<Graph> hep_cnn(const InputShape& input);
+Result<Graph> inception_v3(const InputShape& input);
 Result<Graph> mnist_cnn(const InputShape& input);
+Result<Graph> resnet18(const InputShape& input);
+Result<Graph> resnet34(const InputShape& input);
+Result<Graph> resnet50(const InputShape& input);
+Result<Graph> resnet101(const InputShape& input);
+Result<Graph> resnet152(const InputShape& input);
 Result<Graph> resnet18_cifar(const InputShape& input);
 
 }  // namespace dlrun::runtime

@@ -13,8 +13,8 @@ tl::unexpected<Error> wrong(std::string what, std::string hint = "dlrun-train --
 }  // namespace
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
-  static const std::vector<std::string> flags = {"--config", "--check", "--check-settings", "--version",
-                                                 "--help"};
+  static const std::vector<std::string> flags = {"--config",  "--check",   "--check-settings",
+                                                 "--prepare", "--version", "--help"};
   Arguments out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -45,6 +45,8 @@ std::string_view help_text() {
   dlrun-train --config FILE            trains; FILE is JSON that dlrun wrote from a job file
   dlrun-train --check --config FILE    checks the job, the data files' headers and the checkpoint folder
   dlrun-train --check-settings --config FILE    checks what the job says, and looks at nothing else
+  dlrun-train --prepare DIR --into NEW [--size 224] [--damaged drop]    packs folders of images for fast reading
+              [--list FILE --classes N [--test-list FILE]]              ... or those that lists name
   dlrun-train --version | --help
 
 Exit codes: 0 done, 64 usage, 65 job file or data malformed, 69 ranks could not connect, 70 a bug,

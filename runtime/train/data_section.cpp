@@ -11,10 +11,7 @@ using yaml::Node;
 
 Result<DataFormat> read_format(Fields& data) {
   const Node* node = TRY(data.require("format"));
-  if (node->scalar == "images" || node->scalar == "list")
-    return yaml::error_at(*node, fmt::format("data format '{}' is not built yet", node->scalar),
-                          "available: idx, cifar10, synthetic");
-  static const std::vector<std::string> names = {"idx", "cifar10", "synthetic"};
+  static const std::vector<std::string> names = {"idx", "cifar10", "images", "list", "synthetic"};
   return static_cast<DataFormat>(TRY(yaml::as_choice(*node, data.path("format"), names)));
 }
 
@@ -29,6 +26,23 @@ Result<void> read_synthetic(Fields& data, DataSpec& out) {
       *sides[i] = TRY(yaml::as_integer(shape->items[i], "train.data.shape", 1, 1 << 14));
   }
   out.synthetic_shape.classes = out.classes;
+  return {};
+}
+
+// size: 224, or [height, width]; damaged: refuse | drop; list: train.txt, test-list: val.txt
+Result<void> read_images(Fields& data, DataSpec& out) {
+  if (const Node* size = data.find("size")) {
+    const bool two = size->kind == yaml::Kind::list && size->items.size() == 2;
+    if (size->kind == yaml::Kind::list && !two)
+      return yaml::error_at(*size, "train.data.size must be a number, or [height, width]");
+    out.height = TRY(yaml::as_integer(two ? size->items[0] : *size, "train.data.size", 1, 1 << 13));
+    out.width = TRY(yaml::as_integer(two ? size->items[1] : *size, "train.data.size", 1, 1 << 13));
+  }
+  static const std::vector<std::string> ways = {"refuse", "drop"};
+  out.damaged = TRY(data.choice_or("damaged", 0, ways)) == 0 ? Damaged::refused : Damaged::dropped;
+  if (out.format != DataFormat::list) return {};
+  out.list = TRY(yaml::as_text(*TRY(data.require("list")), "train.data.list"));
+  out.test_list = TRY(data.text_or("test-list", ""));
   return {};
 }
 
@@ -81,6 +95,8 @@ std::size_t channels_of(const DataSpec& spec) {
     case DataFormat::idx:
       return 1;
     case DataFormat::cifar10:
+    case DataFormat::images:
+    case DataFormat::list:
       return 3;
     case DataFormat::synthetic:
       break;
@@ -93,9 +109,15 @@ std::size_t channels_of(const DataSpec& spec) {
 Result<void> read_data_section(Fields& train, TrainSpec& out) {
   Fields data = TRY(Fields::of(*TRY(train.require("data")), train.path("data")));
   out.data.format = TRY(read_format(data));
-  if (out.data.format != DataFormat::cifar10) out.data.classes = TRY(data.integer_or("classes", 10, 2, 256));
+  const bool counted = out.data.format == DataFormat::cifar10 || out.data.format == DataFormat::images;
+  const std::int64_t most = out.data.format == DataFormat::idx ? 256 : 65536;
+  if (!counted) out.data.classes = TRY(data.integer_or("classes", 10, 2, most));
+  if (out.data.format == DataFormat::images || out.data.format == DataFormat::list)
+    TRY(read_images(data, out.data));
   if (out.data.format == DataFormat::synthetic)
     TRY(read_synthetic(data, out.data));
+  else if (out.data.format == DataFormat::list)
+    out.data.directory = TRY(data.text_or("dir", ""));
   else
     out.data.directory = TRY(data.text("dir"));
   out.data.train_share = TRY(data.number_or("train", 1, 1e-6, 1));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/train/arguments.hpp"
+#include "runtime/train/prepare_command.hpp"
 #include "runtime/train/session.hpp"
 #include "runtime/train/startup.hpp"
 #include "src/base/exit_code.hpp"
@@ -26,11 +27,23 @@ int check(const dlrun::runtime::TrainSpec& spec) {
   return dlrun::to_int(dlrun::ExitCode::done);
 }
 
+int prepare(const std::vector<std::string>& words) {
+  const auto job = dlrun::runtime::parse_prepare(words);
+  if (!job) return fail_with(job.error());
+  const auto done = dlrun::runtime::run_prepare(*job);
+  if (!done) return fail_with(done.error());
+  fmt::print("{}\n", *done);
+  return dlrun::to_int(dlrun::ExitCode::done);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto arguments = dlrun::runtime::parse_arguments({argv + (argc > 0 ? 1 : 0), argv + argc});
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  if (!words.empty() && (words[0] == "--prepare" || words[0].starts_with("--prepare=")))
+    return prepare(words);
+  const auto arguments = dlrun::runtime::parse_arguments(words);
   if (!arguments) return fail_with(arguments.error());
   if (arguments->action == Arguments::Action::help) return fmt::print("{}", dlrun::runtime::help_text()), 0;
   if (arguments->action == Arguments::Action::version)

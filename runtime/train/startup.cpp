@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/checksum.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
+#include "runtime/graph/cpu_engine.hpp"
 #include "runtime/graph/cuda/cuda_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
@@ -33,17 +34,19 @@ Result<int> device_of(const CudaLibrary& library, const Environment& environment
             .hint = "start as many ranks a node as it has GPUs"});
 }
 
+Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
+  return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+}
+
 Result<std::unique_ptr<Engine>> make_engine(const TrainSpec& spec, const Environment& environment,
                                             const InputShape& shape, int rank) {
   EngineOptions options = engine_options(spec, rank);
-  if (spec.device == TrainSpec::Device::cpu) return make_cpu_engine(spec.model, shape, options);
+  if (spec.device == TrainSpec::Device::cpu) return TRY(compile(TRY(graph_of(spec, shape)), options));
   const auto ranks = parse_integer(environment.get("DLRUN_SIZE", "2"), 1, 1 << 30);  // unknown: more than one
   options.ranks = ranks ? static_cast<int>(*ranks) : 2;
   const CudaLibrary library = TRY(CudaLibrary::open());
   const int device = TRY(device_of(library, environment));
-  for (const Model& model : models())
-    if (model.name == spec.model) return compile_cuda(library, TRY(model.build(shape)), options, device);
-  return fail(ErrorKind::internal, "model '{}' passed the job's check but is not there", spec.model);
+  return TRY(compile_cuda(library, TRY(graph_of(spec, shape)), options, device));
 }
 
 struct Facts {
@@ -89,8 +92,7 @@ Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prep
 
 Result<std::string> check_job(const TrainSpec& spec) {
   const InputShape shape = TRY(check_data(spec.data));
-  for (const Model& model : models())
-    if (model.name == spec.model) TRY(model.build(shape));
+  TRY(graph_of(spec, shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   return fmt::format("the job is sound: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);

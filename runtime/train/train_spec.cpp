@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/models/models.hpp"
 #include "runtime/train/data_section.hpp"
 #include "src/base/fields.hpp"
 #include "src/base/file.hpp"
@@ -137,17 +139,23 @@ Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
   return std::optional(out);
 }
 
-Result<std::string> read_model(Fields& train) {
+Result<void> read_model(Fields& train, TrainSpec& out) {
   const Node* node = TRY(train.require("model"));
-  if (node->kind != yaml::Kind::scalar)
-    return not_built(*node, "a layer list of one's own", join(model_names(), ", "));
+  if (node->kind == yaml::Kind::map) {
+    out.layers = TRY(read_layer_list(*node, train.path("model")));
+    // Another list under the same name is another training: a checkpoint of the one is not the other's.
+    out.model =
+        fmt::format("{}-{:08x}", out.layers->name, checksum(to_text(yaml::to_json(*node))) & 0xffffffffU);
+    return {};
+  }
   const std::vector<std::string> names = model_names();
-  return names[TRY(yaml::as_choice(*node, train.path("model"), names))];
+  out.model = names[TRY(yaml::as_choice(*node, train.path("model"), names))];
+  return {};
 }
 
 Result<void> read_train(const Node& node, TrainSpec& out) {
   Fields fields = TRY(Fields::of(node, "train"));
-  out.model = TRY(read_model(fields));
+  TRY(read_model(fields, out));
   TRY(read_data_section(fields, out));
   out.batch = TRY(fields.integer_or("batch", out.batch, 1, 1 << 20));
   out.benchmark = TRY(read_benchmark(fields));
@@ -188,7 +196,7 @@ Result<CheckpointOptions> read_checkpoint(const Node* node) {
 
 }  // namespace
 
-Result<TrainSpec> read_train_spec(const Node& root) {
+Result<TrainSpec> read_train_spec(const yaml::Node& root) {
   Fields fields = TRY(Fields::of(root, ""));
   TrainSpec out;
   out.name = TRY(fields.text_or("name", "train"));
@@ -200,7 +208,7 @@ Result<TrainSpec> read_train_spec(const Node& root) {
 
 Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path) {
   const Json json = TRY(parse_json(TRY(read_file(path)), path.string()));
-  const Node root = TRY(yaml::from_json_with_sources(json));
+  const yaml::Node root = TRY(yaml::from_json_with_sources(json));
   return read_train_spec(root);
 }
 

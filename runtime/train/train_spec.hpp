@@ -11,6 +11,7 @@
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/graph/engine.hpp"
+#include "runtime/models/layer_list.hpp"
 #include "src/base/clock.hpp"
 #include "src/base/yaml.hpp"
 
@@ -48,8 +49,9 @@ struct CheckpointOptions {
 };
 
 struct TrainSpec {
-  std::string name;  // of the job
-  std::string model;
+  std::string name;                 // of the job
+  std::string model;                // a builder's name, or what the user calls the layers
+  std::optional<LayerList> layers;  // a model of the user's own
   DataSpec data;
   Conversion conversion;
   Augmentation augmentation;

@@ -38,7 +38,8 @@ constexpr Seconds kFarewell{5};                           // how long the head m
 class Agent {
  public:
   Agent(Environment environment, int in, int out)
-      : environment_(std::move(environment)),
+      : born_with_(environment),
+        environment_(std::move(environment)),
         head_(loop_, UniqueFd(in), UniqueFd(out),
               {.message = [this](const Message& message) { on_message(message); },
                .closed = [this](const std::string&) { on_head_gone(); },
@@ -64,6 +65,7 @@ class Agent {
     if (type == "claim") return claim_ports(message.header);
     if (type == "slice") return take_slice(message);
     if (type == "exchanged") return take_exchanged(message);
+    if (type == "go") return go();
     if (type == "stop")
       return stop(field<std::string>(message.header, "urgency", type).value_or("polite"),
                   field<bool>(message.header, "after_failure", type).value_or(false));
@@ -108,6 +110,7 @@ class Agent {
     if (!supervisor_) return;
     const auto how = urgency == "now" ? Supervisor::Urgency::now : Supervisor::Urgency::polite;
     apply(supervisor_->on(Supervisor::Stop{how, after_failure}, ticks()));
+    if (waits_for_others_) nothing_to_run();
   }
 
   void ask_for_checkpoint(bool stop_after) {
@@ -235,6 +238,13 @@ class Agent {
     send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}});
     environment_ = std::move(*environment);
     scrub_launcher_variables(environment_);
+    waits_for_others_ = true;
+  }
+
+  // Every node is ready: what one of them lacks ends the job before any rank was started.
+  void go() {
+    waits_for_others_ = false;
+    if (supervisor_->stop_was_asked()) return nothing_to_run();
     if (auto started = start_ranks(); !started) give_up(started.error());
   }
 
@@ -263,7 +273,7 @@ class Agent {
                                       },
                                   .log = [this](const std::string& line) { log(line); }}));
     mpi_ = TRY(make_mpi_service(
-        *slice_, scratch_->path().string(), loop_,
+        *slice_, born_with_, scratch_->path().string(), loop_,
         {.connected =
              [this](Rank rank) {
                if (RankState* state = ranks_.find(rank)) state->end.joined_mpi = true;
@@ -419,7 +429,7 @@ class Agent {
   }
 
   EventLoop loop_;
-  Environment environment_;
+  Environment born_with_, environment_;
   std::optional<plan::NodeSlice> slice_;
   std::optional<Scratch> scratch_;
   PortClaims ports_;
@@ -435,6 +445,7 @@ class Agent {
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
   std::unique_ptr<Strays> strays_;
+  bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's
   bool head_gone_ = false, done_ = false, failed_ = false;
   MessageStream head_;
 };

@@ -1,10 +1,12 @@
 #include "src/agent/binding.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <memory>
 
 #include <hwloc.h>
+#include <hwloc/linux.h>
 #include <sched.h>
 
 #include "src/base/file.hpp"
@@ -17,13 +19,10 @@ struct DestroyTopology {
 };
 using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
-enum class WithDevices { no, yes };  // looking at the PCI bus takes longer
-
-Result<Topology> load_topology(WithDevices devices) {
+Result<Topology> load_topology() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::internal, "hwloc cannot start");
   Topology topology(raw);
-  if (devices == WithDevices::yes) hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
   if (hwloc_topology_load(raw) != 0)
     return fail(ErrorKind::internal, "hwloc cannot read this node's topology");
   return topology;
@@ -36,7 +35,7 @@ Result<Cores> usable_cores() {
   CPU_ZERO(&allowed);
   if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0)
     return fail(ErrorKind::internal, "sched_getaffinity: {}", system_reason(errno));
-  const Topology topology = TRY(load_topology(WithDevices::no));
+  const Topology topology = TRY(load_topology());
   const hwloc_topology_t raw = topology.get();
   Cores cores;
   const int count = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_CORE);
@@ -51,17 +50,23 @@ Result<Cores> usable_cores() {
   return cores;
 }
 
+// The kernel says which processors are near a device. Asking hwloc for the whole PCI bus would make its
+// plug-ins start the GPU's own libraries.
 Result<Processors> processors_near(const std::string& pci_bus_id) {
-  const Topology topology = TRY(load_topology(WithDevices::yes));
-  const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology.get(), pci_bus_id.c_str());
-  if (device == nullptr) return Processors{};
-  const hwloc_obj_t around = hwloc_get_non_io_ancestor_obj(topology.get(), device);
-  if (around == nullptr || around->cpuset == nullptr ||
-      hwloc_bitmap_isequal(around->cpuset, hwloc_topology_get_topology_cpuset(topology.get())) != 0)
+  std::string name = pci_bus_id;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (name.size() == 16)
+    name = name.substr(4);  // NVML writes the domain with eight digits, the kernel with four
+  if (name.find('/') != std::string::npos) return Processors{};
+  const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> near(hwloc_bitmap_alloc(),
+                                                                           hwloc_bitmap_free);
+  const std::string path = "/sys/bus/pci/devices/" + name + "/local_cpus";
+  if (!near || hwloc_linux_read_path_as_cpumask(path.c_str(), near.get()) != 0) return Processors{};
+  const Topology topology = TRY(load_topology());
+  if (hwloc_bitmap_isincluded(hwloc_topology_get_topology_cpuset(topology.get()), near.get()) != 0)
     return Processors{};
   Processors out;
-  for (int p = hwloc_bitmap_first(around->cpuset); p >= 0; p = hwloc_bitmap_next(around->cpuset, p))
-    out.push_back(p);
+  for (int p = hwloc_bitmap_first(near.get()); p >= 0; p = hwloc_bitmap_next(near.get(), p)) out.push_back(p);
   return out;
 }
 

@@ -18,8 +18,8 @@ using Cores = std::vector<Processors>;
 // Reads the topology with hwloc.
 Result<Cores> usable_cores();
 
-// The processors that share a NUMA node with the PCI device at "00000000:3B:00.0"; empty where hwloc cannot
-// tell, or where the device is near all of them alike.
+// The processors that share a NUMA node with the PCI device at "00000000:3B:00.0"; empty where nobody
+// tells, or where the device is near all of them alike.
 Result<Processors> processors_near(const std::string& pci_bus_id);
 
 // What one rank wants.

@@ -1,5 +1,6 @@
 #include "src/agent/mpi_service.hpp"
 
+#include "src/agent/engine_service.hpp"
 #include "src/agent/pmi1_service.hpp"
 #include "src/agent/pmix_service.hpp"
 
@@ -40,10 +41,12 @@ Result<void> check_shape(const plan::NodeSlice& slice) {
 
 }  // namespace
 
-Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slice, const std::string& scratch,
-                                                     EventLoop& loop, MpiService::Callbacks callbacks) {
-  if (slice.plan.mpi == plan::MpiProtocol::none || slice.plan.mpi == plan::MpiProtocol::engine)
-    return nullptr;
+Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slice, const Environment& own,
+                                                     const std::string& scratch, EventLoop& loop,
+                                                     MpiService::Callbacks callbacks) {
+  if (slice.plan.mpi == plan::MpiProtocol::none) return nullptr;
+  if (slice.plan.mpi == plan::MpiProtocol::engine)
+    return make_engine_service(slice, own, std::move(callbacks));
   TRY(check_shape(slice));
   callbacks.aborted = [tell = std::move(callbacks.aborted)](Rank rank, int code, const std::string& said) {
     tell(rank, exit_code_of(code), abort_reason(code, said));

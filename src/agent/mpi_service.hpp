@@ -52,11 +52,13 @@ class MpiService {
   virtual void exchanged(const std::string& key, const std::vector<std::string>& blobs) = 0;
 };
 
-// The service for `slice.plan.mpi`; nullptr where that is none or engine. `scratch` is a short private folder
+// The service for `slice.plan.mpi`; nullptr where that is none. `own` is the environment that the agent was
+// born with, which counts where that is engine. `scratch` is a short private folder
 // (0700) that outlives it. Signals that the agent reads through its loop must be blocked before: a service
 // may start threads.
-Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slice, const std::string& scratch,
-                                                     EventLoop& loop, MpiService::Callbacks callbacks);
+Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slice, const Environment& own,
+                                                     const std::string& scratch, EventLoop& loop,
+                                                     MpiService::Callbacks callbacks);
 
 // Removes the shared-memory files that a killed agent of this job may have left on this node; the service
 // does it itself at its start and end.

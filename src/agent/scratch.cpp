@@ -44,8 +44,11 @@ Result<Scratch> Scratch::make(const fs::path& parent) {
     return fail({.kind = ErrorKind::io,
                  .what = fmt::format("cannot create {}: {}", path, system_reason(errno)),
                  .hint = "set TMPDIR to a folder that can be written"});
-  UniqueFd lock(::open((path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+  // Under its name only once it is held: an agent that starts at the same time would take the folder for
+  // abandoned.
+  const std::string made = path + "/lock.new", known = path + "/lock";
+  UniqueFd lock(::open(made.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || ::rename(made.c_str(), known.c_str()) != 0)
     return fail(ErrorKind::io, "cannot lock {}/lock: {}", path, system_reason(errno));
   return Scratch(path, std::move(lock));
 }

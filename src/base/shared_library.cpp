@@ -7,8 +7,9 @@ namespace dlrun {
 // Never dlclose: MPI and CUDA libraries leave threads and exit handlers behind that would run unmapped code.
 SharedLibrary::SharedLibrary(void* handle) : handle_(handle, [](void*) {}) {}
 
-Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& name) {
-  void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& name, Symbols symbols) {
+  void* handle =
+      ::dlopen(name.c_str(), RTLD_NOW | (symbols == Symbols::seen_by_all ? RTLD_GLOBAL : RTLD_LOCAL));
   if (handle == nullptr) {
     const char* reason = ::dlerror();
     return fail(ErrorKind::unavailable, "cannot load {}",

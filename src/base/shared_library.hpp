@@ -12,8 +12,11 @@ namespace dlrun {
 
 class SharedLibrary {
  public:
+  // seen_by_all is for libraries whose own plug-ins expect to find their symbols (Slurm's), in processes that
+  // do nothing else.
+  enum class Symbols { kept_apart, seen_by_all };
   // `name` is a path, or a soname for the system's search. The Error carries the loader's own text.
-  static Result<SharedLibrary> open(const std::filesystem::path& name);
+  static Result<SharedLibrary> open(const std::filesystem::path& name, Symbols symbols = Symbols::kept_apart);
 
   // The address of `symbol`, as a T*. An Error where it is not there.
   template <class T>

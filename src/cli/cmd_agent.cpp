@@ -40,8 +40,11 @@ AgentCard card_of(const Environment& environment) {
   if (const auto name = environment.find("SLURMD_NODENAME"))
     machine.names.insert(machine.names.begin(), *name);
   AgentCard card{.names = machine.names, .addresses = machine.addresses, .task = {}};
-  if (const auto task = parse_integer(environment.get("SLURM_PROCID"), 0, 1'000'000'000))
-    card.task = static_cast<int>(*task);
+  for (const char* name : {"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    if (card.task) break;
+    if (const auto task = parse_integer(environment.get(name), 0, 1'000'000'000))
+      card.task = static_cast<int>(*task);
+  }
   return card;
 }
 

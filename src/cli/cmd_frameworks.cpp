@@ -1,6 +1,10 @@
-// dlrun frameworks: the adapters that are known, where they come from, and what one of them sets.
-#include "src/base/file.hpp"
+// dlrun frameworks: the adapters that are known, what one of them sets, and whether a user's own has
+// mistakes.
+#include "src/cli/adapter_page.hpp"
 #include "src/cli/commands.hpp"
+#include "src/plan/config_layers.hpp"
+#include "src/plan/invented_nodes.hpp"
+#include "src/plan/make_plan.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -12,6 +16,52 @@ Json adapter_json(const plan::Adapter& adapter) {
           {"process", plan::to_text(adapter.process)}};
 }
 
+// A plan for nodes that are not there: facts that have no value show up only in one.
+Result<void> try_to_plan(const plan::Adapter& adapter, const Installation& installation, int gpus) {
+  plan::PlanInput input;
+  const std::string text = fmt::format(
+      "name: check\nframework: {}\ncommand: [program]\nresources: {{nodes: 2, gpus-per-node: {}}}\n",
+      adapter.name, gpus);
+  input.spec = TRY(plan::read_job_spec(
+      TRY(plan::merge_layers({plan::default_layer(), TRY(yaml::parse(text, "a job for the check"))})), "/"));
+  input.allocation = plan::invented_allocation(2, gpus);
+  input.adapter = adapter;
+  input.job_id = "check";
+  input.run_directory = "/run";
+  input.installation = installation;
+  input.detected_mpi = plan::MpiProtocol::pmix;
+  TRY(plan::make_plan(input));
+  return {};
+}
+
+Result<int> check(const std::string& file, const plan::AdapterPath& path, const Installation& installation,
+                  const Context& context) {
+  const plan::Adapter adapter = TRY(plan::load_adapter(path, file));
+  // The builtin trainer takes no command, so that no job can be made up for it here.
+  if (adapter.name != "builtin") {
+    const auto with = try_to_plan(adapter, installation, 8), without = try_to_plan(adapter, installation, 0);
+    if (!with && !without) return fail(with.error());
+    if (!with) context.console.say("in a job with GPUs: " + with.error().text());
+    if (!without) context.console.say("in a job without GPUs: " + without.error().text());
+  }
+  if (context.common.json) {
+    Json json = plan::to_json(adapter);
+    json["schema"] = "dlrun.framework/1";
+    TRY(context.console.data(to_pretty_text(json)));
+    return 0;
+  }
+  context.console.out(fmt::format("{}: no mistakes found", file));
+  TRY(context.console.data(adapter_page(plan::to_json(adapter))));
+  return 0;
+}
+
+Result<int> show(const std::string& name, const plan::AdapterPath& path, const Context& context) {
+  Json json = plan::to_json(TRY(plan::find_adapter(path, name)));
+  json["schema"] = "dlrun.framework/1";
+  TRY(context.console.data(context.common.json ? to_pretty_text(json) : adapter_page(json)));
+  return 0;
+}
+
 }  // namespace
 
 Result<int> show_frameworks(const FrameworksOptions& options, const Context& context) {
@@ -20,18 +70,8 @@ Result<int> show_frameworks(const FrameworksOptions& options, const Context& con
   request.environment = context.environment;
   if (!options.framework_dir.empty()) request.framework_dir = options.framework_dir;
   const plan::AdapterPath path = job::adapters_of(request);
-  if (!options.name.empty()) {
-    const plan::Adapter adapter = TRY(plan::find_adapter(path, options.name));
-    if (context.common.json) {
-      Json json = adapter_json(adapter);
-      json["schema"] = "dlrun.framework/1";
-      TRY(context.console.data(to_pretty_text(json)));
-      return 0;
-    }
-    context.console.say("# " + adapter.source);
-    TRY(context.console.data(TRY(read_file(adapter.source))));
-    return 0;
-  }
+  if (!options.check.empty()) return check(options.check, path, request.installation, context);
+  if (!options.name.empty()) return show(options.name, path, context);
   const std::vector<plan::Adapter> adapters = TRY(plan::all_adapters(path));
   if (context.common.json) {
     Json list = Json::array();
@@ -41,7 +81,7 @@ Result<int> show_frameworks(const FrameworksOptions& options, const Context& con
   }
   for (const plan::Adapter& adapter : adapters)
     context.console.out(
-        fmt::format("{:<20} {:<9} {}", adapter.name, plan::to_text(adapter.process), adapter.summary));
+        fmt::format("{:<22} {:<9} {}", adapter.name, plan::to_text(adapter.process), adapter.summary));
   return 0;
 }
 

@@ -20,6 +20,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context);
 Result<int> show_allocation(const AllocationOptions& options, const Context& context);
 Result<int> show_hosts(const HostsOptions& options, const Context& context);
 Result<int> serve_agent(const AgentOptions& options, const Context& context);
+Result<int> show_slurm_end(const SlurmEndOptions& options, const Context& context);
 Result<int> show_frameworks(const FrameworksOptions& options, const Context& context);
 
 NamedHosts named_hosts(const HostFileOptions& options);

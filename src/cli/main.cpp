@@ -50,6 +50,7 @@ int main(const std::vector<std::string>& arguments) {
           [&](const HostsOptions& hosts) { return show_hosts(hosts, context); },
           [&](const FrameworksOptions& frameworks) { return show_frameworks(frameworks, context); },
           [&](const AgentOptions& agent) { return serve_agent(agent, context); },
+          [&](const SlurmEndOptions& slurm_end) { return show_slurm_end(slurm_end, context); },
           [&](const Answer& answer) { return console.out(answer.text), Result<int>(0); },
       },
       options->command);

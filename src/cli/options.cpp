@@ -35,7 +35,8 @@ Examples:
   sort -u machines | dlrun hosts compress -                a short list of the same names, in the same order
   dlrun hosts count 'n[1-4096]'                            how many names a list has)";
 
-const std::vector<std::string> kCommands{"run", "plan", "allocation", "hosts", "frameworks", "agent"};
+const std::vector<std::string> kCommands{"run",        "plan",  "allocation", "hosts",
+                                         "frameworks", "agent", "slurm-end"};
 
 void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--color", common.color, "auto, always or never (NO_COLOR is respected)")
@@ -72,9 +73,10 @@ void add_job(CLI::App& app, JobOptions& job) {
   app.add_option("--gpus-per-node", job.gpus_per_node, "GPUs to use on each node")->type_name("N");
   app.add_option("--tasks-per-node", job.tasks_per_node, "ranks on each node")->type_name("N");
   app.add_option("--cpus-per-task", job.cpus_per_task, "cores of each rank")->type_name("N");
-  app.add_option("--mpi", job.mpi, "how ranks find their MPI world: auto, pmix, pmi1, none")
+  app.add_option("--mpi", job.mpi, "how ranks find their MPI world: auto, pmix, pmi1, engine, none")
       ->type_name("HOW");
-  app.add_option("--via", job.via, "how agents get onto the nodes: auto, local, slurm")->type_name("HOW");
+  app.add_option("--via", job.via, "how agents get onto the nodes: auto, local, slurm, ssh, ...")
+      ->type_name("HOW");
   app.add_option("--retries", job.retries, "further attempts after a failure, without nodes that were lost")
       ->type_name("K");
   app.add_option("--no-output-limit", job.no_output_limit,
@@ -198,6 +200,22 @@ Result<HostsOptions> hosts_options(const CLI::App& app, HostsOptions hosts,
   return hosts;
 }
 
+// Nothing, a name, or "check FILE".
+Result<FrameworksOptions> frameworks_options(FrameworksOptions out, const std::vector<std::string>& words) {
+  const bool check = !words.empty() && words[0] == "check";
+  if (check != (words.size() == 2))
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = check ? "frameworks check: no file to check"
+                                    : fmt::format("frameworks takes one name, and not also '{}'", words[1]),
+                      .where = {},
+                      .hint = "dlrun frameworks check my-framework.yaml"});
+  if (check)
+    out.check = words[1];
+  else if (!words.empty())
+    out.name = words[0];
+  return out;
+}
+
 }  // namespace
 
 std::string version_text();  // version.cpp
@@ -249,8 +267,12 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       ->add_option("--separator", hosts.separator, "with expand: between names (default: a line each)")
       ->type_name("TEXT");
   hosts_command->add_flag("--unique", hosts.unique, "take each name once, where it is first");
-  CLI::App* frameworks_command = app.add_subcommand("frameworks", "list the adapters, or show one");
-  frameworks_command->add_option("NAME", frameworks.name, "show this one");
+  CLI::App* frameworks_command =
+      app.add_subcommand("frameworks", "list the adapters, show one, or check one");
+  std::vector<std::string> framework_words;
+  frameworks_command
+      ->add_option("NAME", framework_words, "show this one; or 'check FILE': look for mistakes in it")
+      ->expected(0, 2);
   frameworks_command->add_option("--framework-dir", frameworks.framework_dir, "folder with more adapters")
       ->type_name("DIR");
   CLI::App* agent_command =
@@ -260,6 +282,10 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   agent_command->add_option("--port", agent.port, "its port")->check(CLI::Range(1, 65535));
   agent_command->add_option("--token", agent.token, "where the token is: - for standard input, or a file")
       ->type_name("FILE");
+  CLI::App* slurm_end_command =
+      app.add_subcommand("slurm-end", "internal: when a Slurm job ends, from libslurm")->group("");
+  SlurmEndOptions slurm_end;
+  slurm_end_command->add_option("JOB", slurm_end.job_id, "its number")->required();
   for (CLI::App* command : {run_command, plan_command, allocation_command, hosts_command, frameworks_command})
     add_common(*command, options.common);
 
@@ -294,9 +320,11 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   } else if (chosen == hosts_command) {
     options.command = TRY(hosts_options(*hosts_command, hosts, words, rest));
   } else if (chosen == frameworks_command) {
-    options.command = frameworks;
+    options.command = TRY(frameworks_options(frameworks, framework_words));
   } else if (chosen == agent_command) {
     options.command = agent;
+  } else if (chosen == slurm_end_command) {
+    options.command = slurm_end;
   }
   return options;
 }

@@ -59,11 +59,15 @@ struct HostsOptions {
 };
 struct FrameworksOptions {
   std::string name, framework_dir;
+  std::string check;  // an adapter's file
 };
 struct AgentOptions {
   std::string head;  // addresses to call back to; empty: the stream is stdin and stdout
   int port = 0;
   std::string token;  // "-": the first line of stdin
+};
+struct SlurmEndOptions {
+  std::uint32_t job_id = 0;
 };
 // Text that answers the command line itself: --help, --version.
 struct Answer {
@@ -73,7 +77,7 @@ struct Answer {
 struct Options {
   CommonOptions common;
   std::variant<RunOptions, PlanOptions, AllocationOptions, HostsOptions, FrameworksOptions, AgentOptions,
-               Answer>
+               SlurmEndOptions, Answer>
       command;
 };
 

@@ -25,8 +25,9 @@ constexpr Part kParts[] = {{"libdlrun-pmix.so", "PMIx service (Open MPI ranks wi
 
 std::string version_text() {
   std::string text = fmt::format(
-      "dlrun {}\nbuilt by {} ({})\n\nbuilt in:\n  {:<4} PMI-1 service (MPICH ranks without mpiexec)\n",
-      kVersion, kCompiler, kBuildType, "yes");
+      "dlrun {}\nbuilt by {} ({})\n\nbuilt in:\n  {:<4} PMI-1 service (MPICH ranks without mpiexec)\n"
+      "  {:<4} agents by ssh (libssh)\n",
+      kVersion, kCompiler, kBuildType, "yes", "yes");
   const auto installation = this_installation();
   for (const Part& part : kParts) {
     std::error_code problem;

@@ -42,6 +42,8 @@ class Head {
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
         last_lines_(plan.ranks.size()) {
     outcome_.ranks.resize(plan.ranks.size());
+    for (const plan::RankPlan& rank : plan.ranks) served_ += rank.service ? 0 : 1;
+    served_at_first_ = served_;
     for (const plan::NodePlan& node : plan.nodes) agents_.push_back({node.index});
   }
 
@@ -217,6 +219,7 @@ class Head {
     if (type == "exchange") return on_exchange(agent, header, message.body);
     if (type != "ready") parts_.events.add(event_of(agent, header));
     if (type == "ready") agent.ready = true;
+    if (type == "prelude") return on_prepared();
     if (type == "started") return on_started(header);
     if (type == "exited") return on_exited(header);
     if (type == "failed") return on_failed(agent, header);
@@ -257,7 +260,7 @@ class Head {
     std::vector<std::string> lines = split(body, '\n');
     lines.pop_back();  // behind the last newline
     for (std::string& line : lines) {
-      parts_.status.output(*rank, stream, line);
+      parts_.status.output(parts_.shown.ranks[static_cast<std::size_t>(rank->rank.get())], stream, line);
       constexpr std::size_t kept = 12, longest = 400;
       if (last.size() == kept) last.pop_front();
       last.push_back(line.substr(0, longest));
@@ -306,6 +309,13 @@ class Head {
       if (!other.gone) other.stream->send(answer);
   }
 
+  // A prelude that fails on one node ends the job before any rank was started on another.
+  void on_prepared() {
+    if (++prepared_ < agents_.size()) return;
+    for (Agent& agent : agents_)
+      if (!agent.gone) agent.stream->send({{{"type", "go"}}});
+  }
+
   void on_started(const Json& header) {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr) return;
@@ -321,13 +331,25 @@ class Head {
     if (rank == nullptr) return;
     result_of(*rank).status = ExitStatus{.exit_code = field<int>(header, "code", "exited").value_or(1),
                                          .signal = field<int>(header, "signal", "exited").value_or(0)};
+    result_of(*rank).told_to_end = services_ended_ && rank->service;
     last_exit_ = std::chrono::steady_clock::now();
     hangs_.exited(rank->rank, *last_exit_);
+    end_services(*rank);
+  }
+
+  // Services (parameter servers, schedulers) run until those that they serve have ended, wherever these ran.
+  void end_services(const plan::RankPlan& ended) {
+    if (ended.service || !ended_in_order(result_of(ended))) return;
+    if (--served_ > 0 || plan_.world_size() == served_at_first_) return;
+    if (outcome_.culprit || outcome_.interrupted_by) return;
+    services_ended_ = true;
+    apply(supervisor_.on(Supervisor::Stop{Supervisor::Urgency::polite}, ticks()));
   }
 
   void on_failed(Agent& agent, const Json& header) {
-    if (const plan::RankPlan* rank = rank_of(header))
-      blame_rank(agent, *rank, field<int>(header, "code", "failed").value_or(1), text_of(header, "reason"));
+    const plan::RankPlan* rank = rank_of(header);
+    if (rank == nullptr || (services_ended_ && rank->service)) return;
+    blame_rank(agent, *rank, field<int>(header, "code", "failed").value_or(1), text_of(header, "reason"));
   }
 
   void blame_rank(Agent& agent, const plan::RankPlan& rank, int code, const std::string& reason) {
@@ -366,9 +388,12 @@ class Head {
   }
 
   void on_closed(Agent& agent, const std::string& reason) {
+    const std::string last_words = parts_.launcher->last_words(agent.node);
     if (!agent.done)
       blame_node(agent, to_int(ExitCode::lost),
-                 reason.empty() ? "the agent ended without a word" : "the agent was lost: " + reason);
+                 !last_words.empty() ? last_words
+                 : reason.empty()    ? "the agent ended without a word"
+                                     : "the agent was lost: " + reason);
     gone(agent);
   }
 
@@ -596,8 +621,11 @@ class Head {
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
   bool flush_pending_ = false;
-  bool sliced_ = false;  // the agents know their ranks
-  bool ending_ = false;  // before any rank was started
+  bool sliced_ = false;                   // the agents know their ranks
+  bool ending_ = false;                   // before any rank was started
+  int served_at_first_ = 0, served_ = 0;  // ranks that are no services, and those of them that have not ended
+  bool services_ended_ = false;
+  std::size_t prepared_ = 0;  // nodes whose environment is set up, where the job has a prelude
   Ticks began_ = std::chrono::steady_clock::now();
   std::optional<Ticks> all_started_, last_exit_;
   Outcome outcome_;

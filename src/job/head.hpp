@@ -22,6 +22,7 @@ struct HeadParts {
   EventLog& events;
   RunStatus& status;
   const Environment& environment;  // of the job, for the agents on other nodes
+  const plan::Plan& shown;         // the plan with its real nodes, where each rank has an agent of its own
   // Makes the plan anew, in its place, without these ports; the nodes and the ranks stay. Empty: it cannot.
   std::function<Result<void>(const plan::TakenPorts&)> plan_without = {};
 };

@@ -34,6 +34,7 @@ struct RankResult {
   std::optional<ExitStatus> status;  // nothing: never started, or lost with its node
   std::optional<pid_t> pid;
   std::vector<int> processors;
+  bool told_to_end = false;  // a service, whose work was done
 };
 
 // Where the time of the run went; the parts add up to `total`.

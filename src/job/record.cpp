@@ -36,6 +36,7 @@ Json ranks_json(const plan::Plan& plan, const Outcome& outcome) {
     const RankResult result = index < outcome.ranks.size() ? outcome.ranks[index] : RankResult{};
     entry["processors"] = result.processors;
     entry["end"] = result.status ? Json(result.status->text()) : Json(nullptr);
+    if (result.told_to_end) entry["told_to_end"] = true;
     entry["code"] = result.status ? Json(result.status->code()) : Json(nullptr);
     ranks.push_back(std::move(entry));
   }

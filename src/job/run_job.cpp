@@ -10,6 +10,7 @@
 #include "src/job/record.hpp"
 #include "src/job/run_directory.hpp"
 #include "src/launch/launcher.hpp"
+#include "src/plan/agent_per_rank.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -29,20 +30,27 @@ Result<void> plan_without(Prepared& job, const plan::TakenPorts& taken, const Su
 
 Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
                             const Surroundings& around) {
-  const plan::Plan& plan = job.plan;
+  const bool apart = job.plan.mpi == plan::MpiProtocol::engine;  // an agent a rank
+  plan::Plan split;
+  if (apart) split = plan::agent_per_rank(job.plan);
+  const plan::Plan& plan = apart ? split : job.plan;
   TRY(run_checks(plan, around.request.environment));
   EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock));
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
               {"nodes", plan.nodes.size()}});
+  const auto other_ports = [&](const plan::TakenPorts& taken) -> Result<void> {
+    TRY(plan_without(job, taken, around));
+    if (apart) split = plan::agent_per_rank(job.plan);
+    return {};
+  };
   Outcome outcome = TRY(run_attempt(plan, {.launcher = std::move(launcher),
                                            .events = events,
                                            .status = around.status,
                                            .environment = around.request.environment,
-                                           .plan_without = [&](const plan::TakenPorts& taken) {
-                                             return plan_without(job, taken, around);
-                                           }}));
+                                           .shown = job.plan,
+                                           .plan_without = other_ports}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
@@ -61,6 +69,7 @@ launch::LaunchSettings launch_settings(const Prepared& job, const Request& reque
           .scheduler = job.allocation.scheduler,
           .fan_out = job.spec.launch.fan_out,
           .patience = job.spec.launch.start_timeout,
+          .ssh = job.spec.launch.ssh,
           .environment = request.environment};
 }
 

@@ -6,12 +6,18 @@
 
 namespace dlrun::job {
 
+bool ended_in_order(const RankResult& rank) {
+  return rank.status && (rank.status->success() || rank.status->code() == to_int(ExitCode::again));
+}
+
 int exit_code_of(const Outcome& outcome) {
   if (outcome.unreachable) return to_int(exit_code(outcome.unreachable->kind));
   if (outcome.culprit) return outcome.culprit->code;
   const int again = to_int(ExitCode::again);
   const auto ended_with = [](int code) {
-    return [code](const RankResult& rank) { return rank.status && rank.status->code() == code; };
+    return [code](const RankResult& rank) {
+      return (rank.told_to_end && code == 0) || (rank.status && rank.status->code() == code);
+    };
   };
   const auto& ranks = outcome.ranks;
   // Told to stop, a program may leave with 0 in the middle of its work; one that reported its result was

@@ -9,4 +9,7 @@ namespace dlrun::job {
 // done); another that was interrupted gives 128 + signal; else the culprit's code, else 0.
 int exit_code_of(const Outcome& outcome);
 
+// With 0, or with 75 as a program does that stopped on request.
+bool ended_in_order(const RankResult& rank);
+
 }  // namespace dlrun::job

@@ -1,6 +1,6 @@
 // Which way leads to a plan's nodes: the one that the job names, else this machine where the plan has no
-// other, else the way of the allocation's scheduler. A plan for machines that no way leads to is refused by
-// name rather than run here.
+// other, else the way of the allocation's scheduler, else ssh. A plan for other machines is never run on this
+// one.
 #include <array>
 
 #include <unistd.h>
@@ -15,13 +15,19 @@ using Maker = Result<std::unique_ptr<Launcher>> (*)(const LaunchSettings&);
 
 struct Way {
   std::string_view name;
-  std::string_view scheduler;  // whose allocations it is for, where it is for one's only
+  std::string_view scheduler;  // whose allocations it is for; empty: taken by name only
   Maker make;
 };
 
-// In the order in which they are asked; the last one is for whatever has no way of its own.
-constexpr std::array<Way, 2> kWays{
-    {{"local", "local", make_local_launcher}, {"slurm", "slurm", make_slurm_launcher}}};
+constexpr std::array<Way, 9> kWays{{{"local", "local", make_local_launcher},
+                                    {"slurm", "slurm", make_slurm_launcher},
+                                    {"pbs", "pbs", make_pbs_launcher},
+                                    {"pbs", "torque", make_pbs_launcher},
+                                    {"sge", "gridengine", make_sge_launcher},
+                                    {"lsf", "lsf", make_lsf_launcher},
+                                    {"flux", "flux", make_flux_launcher},
+                                    {"mpiexec", "", make_mpiexec_launcher},
+                                    {"ssh", "", make_ssh_launcher}}};
 
 std::string this_host() {
   std::array<char, 256> name{};
@@ -42,6 +48,19 @@ std::vector<std::string> others_of(const plan::Plan& plan) {
   return out;
 }
 
+// launch.mpi: engine: the agents are to be ranks of an MPI's launcher.
+Result<std::unique_ptr<Launcher>> starter_of_mpi_ranks(const LaunchSettings& settings) {
+  if (settings.via == "slurm" || (settings.via == "auto" && settings.scheduler == "slurm"))
+    return make_slurm_launcher(settings);
+  if (settings.via == "mpiexec" || settings.via == "auto") return make_mpiexec_launcher(settings);
+  return fail(
+      Error{.kind = ErrorKind::usage,
+            .what = fmt::format("launch.mpi: engine needs a way that starts MPI ranks, and launch.via is {}",
+                                settings.via),
+            .where = {},
+            .hint = "--via slurm or --via mpiexec; or --mpi auto, which needs no such way"});
+}
+
 Result<std::unique_ptr<Launcher>> named(const LaunchSettings& settings) {
   std::vector<std::string> names{"auto"};
   for (const Way& way : kWays) {
@@ -57,19 +76,13 @@ Result<std::unique_ptr<Launcher>> named(const LaunchSettings& settings) {
 }  // namespace
 
 Result<std::unique_ptr<Launcher>> choose_launcher(const plan::Plan& plan, const LaunchSettings& settings) {
+  if (plan.mpi == plan::MpiProtocol::engine) return starter_of_mpi_ranks(settings);
   if (settings.via != "auto") return named(settings);
   const std::vector<std::string> others = others_of(plan);
   if (others.empty() && plan.nodes.size() == 1) return make_local_launcher(settings);
   for (const Way& way : kWays)
-    if (way.name != "local" && (way.scheduler.empty() || way.scheduler == settings.scheduler))
-      return way.make(settings);
-  return fail(Error{
-      .kind = ErrorKind::unavailable,
-      .what =
-          fmt::format("this version starts ranks on its own machine ({}) only, and the plan has {} node{}",
-                      this_host(), plan.nodes.size(), plan.nodes.size() == 1 ? "" : "s"),
-      .hint = "dlrun plan --scripts DIR writes the nodes' scripts, which can be started by hand",
-      .also = others});
+    if (way.name != "local" && way.scheduler == settings.scheduler) return way.make(settings);
+  return make_ssh_launcher(settings);
 }
 
 }  // namespace dlrun::launch

@@ -45,28 +45,36 @@ Result<Pipe> make_pipe() {
 
 class EngineLauncher final : public Launcher {
  public:
-  EngineLauncher(std::string name, EngineCommands commands)
-      : name_(std::move(name)), commands_(std::move(commands)) {}
+  EngineLauncher(EngineTraits traits, EngineCommands commands)
+      : traits_(std::move(traits)), commands_(std::move(commands)) {}
 
   ~EngineLauncher() override {
+    if (!token_file_.empty()) ::unlink(token_file_.c_str());
     for (Running& running : running_) {
       if (running.said) loop_->unwatch(running.said.get());
       if (running.pid) ::kill(-*running.pid, SIGKILL);
     }
   }
 
-  std::string_view name() const override { return name_; }
+  std::string_view name() const override { return traits_.name; }
 
   Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
     loop_ = &loop;
     callbacks_ = std::move(callbacks);
     for (const plan::NodePlan& node : plan.nodes) hosts_.push_back(node.host);
-    finder_.emplace(hosts_);
+    by_task_ = plan.mpi == plan::MpiProtocol::engine;
+    for (const HostName& host : hosts_)
+      if (std::find(distinct_.begin(), distinct_.end(), host) == distinct_.end()) distinct_.push_back(host);
+    finder_.emplace(by_task_ ? distinct_ : hosts_);
     arrived_.resize(hosts_.size());
     port_ = TRY(AgentPort::open(
         loop, token_, [this](const AgentCard& card, UniqueFd fd) { on_arrived(card, std::move(fd)); }));
+    TRY(write_token(plan));
     for (EngineCommand& command : TRY(commands_(plan, TRY(agent_command()))))
-      TRY(start_one(std::move(command)));
+      waiting_.push_back(std::move(command));
+    // The first one's failure is everybody's: a program that is not there.
+    TRY(start_one(take_waiting()));
+    start_more();
     return {};
   }
 
@@ -99,7 +107,41 @@ class EngineLauncher final : public Launcher {
     addresses.insert(addresses.end(), machine.names.begin(), machine.names.end());
     const Installation installation = TRY(this_installation());
     return AgentCommand{{(installation.bin / "dlrun").string(), "agent", "--head", join(addresses, ","),
-                         "--port", fmt::format("{}", port_->port()), "--token", "-"}};
+                         "--port", fmt::format("{}", port_->port()), "--token",
+                         token_file_.empty() ? "-" : token_file_}};
+  }
+
+  Result<void> write_token(const plan::Plan& plan) {
+    if (traits_.token == TokenBy::input) return {};
+    token_file_ = plan.run_directory + "/agent-token";
+    ::unlink(token_file_.c_str());  // of an attempt before
+    const UniqueFd file(::open(token_file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file) return fail(ErrorKind::io, "cannot write {}: {}", token_file_, system_reason(errno));
+    return write_all(file.get(), token_.text() + "\n", token_file_);
+  }
+
+  EngineCommand take_waiting() {
+    EngineCommand out = std::move(waiting_.front());
+    waiting_.pop_front();
+    return out;
+  }
+
+  // No more commands at work than the fan-out says: those whose agents have not all come.
+  void start_more() {
+    const auto at_work = std::count_if(running_.begin(), running_.end(), [this](const Running& running) {
+      return std::any_of(running.command.nodes.begin(), running.command.nodes.end(),
+                         [this](NodeIndex node) { return !arrived_[static_cast<std::size_t>(node.get())]; });
+    });
+    for (auto room = traits_.fan_out - at_work; room > 0 && !waiting_.empty(); --room) {
+      EngineCommand command = take_waiting();
+      const std::vector<NodeIndex> nodes = command.nodes;
+      auto started = start_one(std::move(command));
+      if (started) continue;
+      for (const NodeIndex node : nodes) {
+        arrived_[static_cast<std::size_t>(node.get())] = true;
+        callbacks_.failed(node, started.error());
+      }
+    }
   }
 
   Result<void> start_one(EngineCommand command) {
@@ -145,8 +187,18 @@ class EngineLauncher final : public Launcher {
     callbacks_.note(line);
   }
 
+  // Agents that are ranks to their engine are told apart by their number: many have one host.
+  Result<std::optional<std::size_t>> node_of(const AgentCard& card) const {
+    auto found = find_machine(*finder_, {card.names, card.addresses});
+    if (!by_task_ || !found || !*found) return found;
+    if (!card.task || static_cast<std::size_t>(*card.task) >= hosts_.size()) return std::nullopt;
+    const auto task = static_cast<std::size_t>(*card.task);
+    // A rank that the engine put elsewhere than the plan says is none of it.
+    return hosts_[task] == distinct_[**found] ? std::optional(task) : std::nullopt;
+  }
+
   void on_arrived(const AgentCard& card, UniqueFd fd) {
-    const auto found = find_machine(*finder_, {card.names, card.addresses});
+    const auto found = node_of(card);
     if (!found || !*found)
       return callbacks_.note(fmt::format("an agent on {} called, which is none of the run's nodes",
                                          card.names.empty() ? std::string("?") : card.names.front()));
@@ -154,6 +206,7 @@ class EngineLauncher final : public Launcher {
       return callbacks_.note(fmt::format("a second agent on {} called and was sent home", hosts_[**found]));
     arrived_[**found] = true;
     callbacks_.connected(NodeIndex(static_cast<int>(**found)), AgentLink{std::move(fd), UniqueFd()});
+    start_more();
   }
 
   // Its nodes that have no agent by now will never have one.
@@ -168,24 +221,28 @@ class EngineLauncher final : public Launcher {
       callbacks_.failed(
           node, Error{.kind = ErrorKind::unavailable, .what = why, .where = {}, .hint = {}, .also = {}});
     }
+    start_more();
   }
 
-  std::string name_;
+  EngineTraits traits_;
   EngineCommands commands_;
   EventLoop* loop_ = nullptr;
   LaunchCallbacks callbacks_;
   Token token_ = Token::random();
   std::unique_ptr<AgentPort> port_;
-  std::vector<HostName> hosts_;
+  std::vector<HostName> hosts_, distinct_;
   std::optional<NodeFinder> finder_;
   std::vector<bool> arrived_;
+  bool by_task_ = false;
+  std::string token_file_;
+  std::deque<EngineCommand> waiting_;
   std::list<Running> running_;  // addresses stay
 };
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_engine_launcher(std::string name, EngineCommands commands) {
-  return std::make_unique<EngineLauncher>(std::move(name), std::move(commands));
+std::unique_ptr<Launcher> make_engine_launcher(EngineTraits traits, EngineCommands commands) {
+  return std::make_unique<EngineLauncher>(std::move(traits), std::move(commands));
 }
 
 }  // namespace dlrun::launch

@@ -1,7 +1,7 @@
 // Engine: ways onto the nodes that are commands of the site (srun, mpiexec, pbsdsh, ...): they start agents,
 // and the agents call back. A way of this kind is a function that writes the commands down; what runs,
-// watches and ends them is here. The token goes to the command's standard input, which engines carry to the
-// agents.
+// watches and ends them is here. The token goes to the command's standard input, where the engine carries
+// that to every agent, else into a file of the run directory that only its owner can read.
 #pragma once
 
 #include <functional>
@@ -29,6 +29,14 @@ struct AgentCommand {
 using EngineCommands =
     std::function<Result<std::vector<EngineCommand>>(const plan::Plan&, const AgentCommand&)>;
 
-std::unique_ptr<Launcher> make_engine_launcher(std::string name, EngineCommands commands);
+enum class TokenBy { input, file };
+
+struct EngineTraits {
+  std::string name;
+  TokenBy token = TokenBy::input;
+  int fan_out = 32;  // commands whose agents have not all come yet
+};
+
+std::unique_ptr<Launcher> make_engine_launcher(EngineTraits traits, EngineCommands commands);
 
 }  // namespace dlrun::launch

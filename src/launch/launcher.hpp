@@ -16,6 +16,7 @@
 #include "src/base/result.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/ssh_spec.hpp"
 #include "src/process/event_loop.hpp"
 
 namespace dlrun::launch {
@@ -48,6 +49,8 @@ class Launcher {
   // others. After SIGCHLD child_ended() is called.
   virtual std::vector<pid_t> children() const { return {}; }
   virtual void child_ended() {}
+  // What the way knows about the end of an agent's stream; empty where that is nothing.
+  virtual std::string last_words(NodeIndex) const { return {}; }
   // Every agent is gone or given up: what the launcher still runs shall end.
   virtual void stop() {}
 };
@@ -58,7 +61,8 @@ struct LaunchSettings {
   std::string scheduler = "local";  // whose allocation it is
   int fan_out = 32;                 // nodes that are being reached at one time
   Seconds patience{120};            // until a node must have answered
-  Environment environment;          // dlrun's own
+  plan::SshSpec ssh = {};
+  Environment environment;  // dlrun's own
 };
 
 // The way that leads to the plan's nodes; an Error that names those no way leads to.
@@ -71,5 +75,12 @@ Result<std::unique_ptr<Launcher>> make_local_launcher(const LaunchSettings& sett
 Result<std::unique_ptr<Launcher>> make_ssh_launcher(const LaunchSettings& settings);
 // One srun step with one agent a node, inside the job that we stand in.
 Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& settings);
+
+// The other ways that are commands of a site (engines.hpp).
+Result<std::unique_ptr<Launcher>> make_mpiexec_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_pbs_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_sge_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_lsf_launcher(const LaunchSettings& settings);
+Result<std::unique_ptr<Launcher>> make_flux_launcher(const LaunchSettings& settings);
 
 }  // namespace dlrun::launch

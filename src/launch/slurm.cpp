@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 
 #include "schedulers/hostlist.hpp"
 #include "src/base/strings.hpp"
@@ -119,12 +120,62 @@ Result<std::vector<Step>> steps_of(const plan::Plan& plan, const Environment& en
   return out;
 }
 
+// Where the ranks go: so many on each node, one node after another, which tells every MPI who has a node in
+// common; else whatever order it is, which PMI-2 takes for a node each.
+Argv layout_of(const std::vector<std::string>& hosts) {
+  std::vector<HostName> nodes;
+  for (const std::string& host : hosts)
+    if (nodes.empty() || nodes.back().get() != host) nodes.emplace_back(host);
+  const std::size_t distinct = std::set(hosts.begin(), hosts.end()).size(), each = hosts.size() / distinct;
+  bool in_blocks = nodes.size() == distinct && each * distinct == hosts.size();
+  for (std::size_t i = 0; in_blocks && i < hosts.size(); ++i) in_blocks = hosts[i] == nodes[i / each].get();
+  Argv out{fmt::format("--nodes={}", distinct), fmt::format("--ntasks={}", hosts.size())};
+  if (in_blocks)
+    out.insert(out.end(), {fmt::format("--ntasks-per-node={}", each), "--distribution=block",
+                           "--nodelist=" + compress_hostlist(nodes)});
+  else
+    out.insert(out.end(), {"--distribution=arbitrary", "--nodelist=" + join(hosts, ",")});
+  return out;
+}
+
+// Agents that are MPI ranks.
+EngineCommand srun_ranks(const plan::Plan& plan, const AgentCommand& agent, const SlurmVersion& version,
+                         const Environment& environment) {
+  const std::string type = environment.get("SLURM_MPI_TYPE");
+  EngineCommand out{.argv = {"srun"},
+                    .environment = for_srun(environment),
+                    .nodes = all_nodes(plan),
+                    .chatter = {"lacks support for cpu binding"}};
+  for (const std::string& word : layout_of(all_hosts(plan))) out.argv.push_back(word);
+  out.argv.push_back("--mpi=" + (type.empty() ? slurm_mpi_type(flavour_of(plan, environment)) : type));
+  for (const char* word : {"--cpu-bind=none", "--overcommit", "--input=all", "--export=ALL",
+                           "--kill-on-bad-exit=0", "--wait=0", "--job-name=dlrun"})
+    out.argv.emplace_back(word);
+  if (version.major > 20 || (version.major == 20 && version.minor >= 11)) out.argv.emplace_back("--overlap");
+  out.argv = with_agent(std::move(out.argv), agent);
+  return out;
+}
+
 }  // namespace
+
+std::string slurm_mpi_type(MpiFlavour flavour) {
+  return flavour == MpiFlavour::mpich ? "pmi2" : "pmix";
+}
 
 Result<std::vector<EngineCommand>> srun_commands(const plan::Plan& plan, const AgentCommand& agent,
                                                  const SlurmVersion& version,
                                                  const Environment& environment) {
   std::vector<EngineCommand> out;
+  if (plan.mpi == plan::MpiProtocol::engine) {
+    if (!TRY(het_groups(environment)).empty())
+      return fail(
+          {.kind = ErrorKind::input,
+           .what =
+               "launch.mpi: engine is not for heterogeneous Slurm jobs, whose steps are worlds of their own",
+           .hint = "use --mpi auto"});
+    out.push_back(srun_ranks(plan, agent, version, environment));
+    return out;
+  }
   for (const Step& step : TRY(steps_of(plan, environment)))
     out.push_back(srun_command(step, agent, version, environment));
   return out;
@@ -137,8 +188,8 @@ Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& sett
                       .where = {},
                       .hint = "run it by sbatch or salloc, or reach the nodes with --via ssh"});
   const SlurmVersion version = TRY(version_of_srun(settings.environment));
-  return make_engine_launcher("slurm", [version, environment = settings.environment](
-                                           const plan::Plan& plan, const AgentCommand& agent) {
+  return make_engine_launcher({.name = "slurm"}, [version, environment = settings.environment](
+                                                     const plan::Plan& plan, const AgentCommand& agent) {
     return srun_commands(plan, agent, version, environment);
   });
 }

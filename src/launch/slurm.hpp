@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "src/launch/engine.hpp"
+#include "src/launch/engines.hpp"
 
 namespace dlrun::launch {
 
@@ -20,5 +20,8 @@ std::optional<SlurmVersion> parse_slurm_version(std::string_view text);
 // cannot be read.
 Result<std::vector<EngineCommand>> srun_commands(const plan::Plan& plan, const AgentCommand& agent,
                                                  const SlurmVersion& version, const Environment& environment);
+
+// srun's --mpi for a program that is started as a rank.
+std::string slurm_mpi_type(MpiFlavour flavour);
 
 }  // namespace dlrun::launch

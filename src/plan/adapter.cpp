@@ -5,7 +5,6 @@
 #include <array>
 
 #include "src/base/fields.hpp"
-#include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/job_spec.hpp"
 
@@ -14,43 +13,6 @@ namespace {
 
 using yaml::Fields;
 using yaml::Node;
-
-// "TEXT", or {value: TEXT, if: FACT}, or {json: FACT, if: FACT}.
-Result<AdapterVariable> read_variable(const std::string& key, const Node& node, const std::string& path) {
-  AdapterVariable out;
-  out.name = key;
-  if (!is_shell_identifier(key)) return yaml::error_at(node, fmt::format("'{}' cannot name a variable", key));
-  if (is_reserved_variable(key))
-    return yaml::error_at(node, fmt::format("dlrun itself sets {} for every rank", key));
-  if (node.kind != yaml::Kind::map) {
-    out.text = TRY(FactText::parse(node, path, Scope::rank));
-    out.uses_rank = out.text->uses_rank();
-    return out;
-  }
-  Fields fields = TRY(Fields::of(node, path));
-  const Node* value = fields.find("value");
-  const Node* json = fields.find("json");
-  const Node* condition = fields.find("if");
-  TRY(fields.finish());
-  if ((value == nullptr) == (json == nullptr))
-    return yaml::error_at(node, fmt::format("{} needs either 'value' or 'json'", path));
-  if (value != nullptr) out.text = TRY(FactText::parse(*value, path + ".value", Scope::rank));
-  if (json != nullptr) out.json_fact = TRY(parse_fact_name(*json, path + ".json", Scope::rank));
-  if (condition != nullptr) out.condition = TRY(parse_fact_name(*condition, path + ".if", Scope::rank));
-  const auto of_rank = [](const std::string& fact) {
-    return !fact.empty() && find_fact(fact)->scope == Scope::rank;
-  };
-  out.uses_rank = (out.text && out.text->uses_rank()) || of_rank(out.json_fact) || of_rank(out.condition);
-  return out;
-}
-
-Result<std::vector<FactText>> read_words(const Node* node, const std::string& path, Scope allowed) {
-  std::vector<FactText> out;
-  if (node == nullptr) return out;
-  if (node->kind != yaml::Kind::list) return yaml::error_at(*node, path + " must be a list of words");
-  for (const Node& word : node->items) out.push_back(TRY(FactText::parse(word, path, allowed)));
-  return out;
-}
 
 Result<void> check_file_name(const Node& node, const std::string& name) {
   const std::filesystem::path path(name);
@@ -70,7 +32,7 @@ Result<void> read_files(const Node* node, Adapter& out) {
   return {};
 }
 
-Result<void> read_checks(const Node* node, std::string_view key, std::vector<std::vector<FactText>>& out) {
+Result<void> read_checks(const Node* node, std::string_view key, std::vector<std::vector<AdapterWord>>& out) {
   if (node == nullptr) return {};
   if (node->kind != yaml::Kind::list)
     return yaml::error_at(*node, fmt::format("{} must be a list of commands", key));
@@ -79,30 +41,6 @@ Result<void> read_checks(const Node* node, std::string_view key, std::vector<std
     if (out.back().empty()) return yaml::error_at(command, fmt::format("{}: an empty command", key));
   }
   return {};
-}
-
-// What must be there becomes checks, so that it is looked for where the ranks run and after the prelude.
-Result<void> read_needs(const Node* node, Adapter& out) {
-  if (node == nullptr) return {};
-  Fields fields = TRY(Fields::of(*node, "needs"));
-  for (const auto& [key, test, text] :
-       {std::array<const char*, 3>{"programs", "command -v \"$0\" >/dev/null", "the program $0 is not found"},
-        std::array<const char*, 3>{"variables", "eval \"[ -n \\\"\\${$0+set}\\\" ]\"",
-                                   "the variable $0 is not set"}}) {
-    const Node* names = fields.find(key);
-    if (names == nullptr) continue;
-    for (const std::string& name : TRY(fields.text_list(key))) {
-      if (name.empty() || (key == std::string_view("variables") && !is_shell_identifier(name)))
-        return yaml::error_at(*names, fmt::format("needs.{}: '{}' is no name", key, name));
-      const std::string line = fmt::format("{} || {{ echo \"{}, and framework {} needs it\" >&2; exit 1; }}",
-                                           test, text, out.name);
-      std::vector<FactText> check;
-      for (const std::string& word : {std::string("sh"), std::string("-c"), line, name})
-        check.push_back(FactText::literal(word, names->source));
-      out.checks.push_back(std::move(check));
-    }
-  }
-  return fields.finish();
 }
 
 // A fact of a role that this adapter does not have would be empty in every job.
@@ -117,21 +55,20 @@ Result<void> check_role_names(const Adapter& adapter) {
                       .where = where,
                       .hint = known.empty() ? "name its roles under 'roles'" : did_you_mean(role, known)});
   };
-  std::vector<const FactText*> texts;
-  for (const auto* variables : {&adapter.variables, &adapter.defaults})
-    for (const AdapterVariable& variable : *variables) {
-      if (variable.text) texts.push_back(&*variable.text);
-      TRY(check(variable.json_fact, adapter.source));
-      TRY(check(variable.condition, adapter.source));
-    }
-  for (const auto* list : {&adapter.prefix, &adapter.suffix, &adapter.command})
-    for (const FactText& text : *list) texts.push_back(&text);
-  for (const auto& [name, text] : adapter.files) texts.push_back(&text);
-  for (const auto* lists : {&adapter.checks, &adapter.plan_checks})
-    for (const auto& list : *lists)
-      for (const FactText& text : list) texts.push_back(&text);
-  for (const FactText* text : texts)
-    for (const std::string& fact : text->facts()) TRY(check(fact, text->source()));
+  std::vector<NamedFact> facts;
+  add_facts(facts, adapter.variables, adapter.source);
+  add_facts(facts, adapter.defaults, adapter.source);
+  for (const auto* words : {&adapter.prefix, &adapter.suffix, &adapter.command}) add_facts(facts, *words);
+  for (const auto* checks : {&adapter.checks, &adapter.plan_checks})
+    for (const auto& words : *checks) add_facts(facts, words);
+  for (const auto& [name, text] : adapter.files)
+    for (const std::string& fact : text.facts()) facts.push_back({fact, text.source()});
+  for (const RoleKind& kind : adapter.roles) {
+    add_facts(facts, kind.command);
+    add_facts(facts, kind.variables, adapter.source);
+  }
+  for (const std::string& fact : adapter.needs.facts) facts.push_back({fact, adapter.needs.where});
+  for (const NamedFact& named : facts) TRY(check(named.fact, named.where));
   return {};
 }
 
@@ -161,7 +98,7 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key :
        {"name", "summary", "process", "mpi", "env", "prefix", "suffix", "command", "files", "checks",
-        "plan-checks", "roles", "extends", "defaults", "needs"})
+        "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus"})
     fields.known(key);
   TRY(fields.finish());
   Adapter out;
@@ -172,20 +109,13 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
     return yaml::error_at(*fields.find("name"), fmt::format("'{}' cannot name a framework", out.name));
   out.process = static_cast<ProcessModel>(TRY(fields.choice_or("process", 0, models)));
   out.mpi = protocols[TRY(fields.choice_or("mpi", 0, protocols))];
-  if (const Node* env = fields.find("env")) {
-    const Fields variables = TRY(Fields::of(*env, "env"));
-    for (const auto& [key, value] : env->entries)
-      out.variables.push_back(TRY(read_variable(key, value, variables.path(key))));
-  }
+  out.reserve_cpus = static_cast<int>(TRY(fields.integer_or("reserve-cpus", 0, 0, 1024)));
+  out.variables = TRY(read_variables(fields.find("env"), "env"));
+  out.defaults = TRY(read_variables(fields.find("defaults"), "defaults"));
   out.prefix = TRY(read_words(fields.find("prefix"), "prefix", Scope::rank));
   out.suffix = TRY(read_words(fields.find("suffix"), "suffix", Scope::rank));
   out.command = TRY(read_words(fields.find("command"), "command", Scope::rank));
-  if (const Node* defaults = fields.find("defaults")) {
-    const Fields variables = TRY(Fields::of(*defaults, "defaults"));
-    for (const auto& [key, value] : defaults->entries)
-      out.defaults.push_back(TRY(read_variable(key, value, variables.path(key))));
-  }
-  TRY(read_needs(fields.find("needs"), out));
+  out.needs = TRY(read_needs(fields.find("needs")));
   if (const Node* roles = fields.find("roles")) out.roles = TRY(read_role_kinds(*roles, "roles"));
   if (!out.roles.empty() && out.process != ProcessModel::per_rank)
     return yaml::error_at(*fields.find("roles"), "roles go with process: per-rank");

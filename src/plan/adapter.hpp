@@ -9,20 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "src/plan/adapter_needs.hpp"
+#include "src/plan/adapter_words.hpp"
 #include "src/plan/fact_text.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/roles.hpp"
 
 namespace dlrun::plan {
-
-// One variable: text with facts, or one fact as JSON; with `condition` only where that fact has a value.
-struct AdapterVariable {
-  std::string name;
-  std::optional<FactText> text;
-  std::string json_fact;
-  std::string condition;
-  bool uses_rank = false;  // else it is the same for all ranks
-};
 
 struct Adapter {
   std::string name;
@@ -32,13 +25,16 @@ struct Adapter {
   std::string mpi = "none";  // auto: look at the program; else a protocol
   std::vector<AdapterVariable> variables;
   std::vector<AdapterVariable> defaults;                // only where the environment has no such variable
-  std::vector<FactText> prefix;                         // argv before the user's command
-  std::vector<FactText> suffix;                         // and after it
-  std::vector<FactText> command;                        // instead of a user's command
+  std::vector<AdapterWord> prefix;                      // argv before the user's command
+  std::vector<AdapterWord> suffix;                      // and after it
+  std::vector<AdapterWord> command;                     // instead of a user's command
   std::vector<std::pair<std::string, FactText>> files;  // name under the run directory
   std::vector<RoleKind> roles;                          // in the order of the ranks; empty: no roles
-  std::vector<std::vector<FactText>> checks;            // each must succeed before a rank starts
-  std::vector<std::vector<FactText>> plan_checks;  // those that look at the job alone: dlrun plan runs them
+  std::vector<std::vector<AdapterWord>> checks;         // each must succeed before a rank starts
+  AdapterNeeds needs;                                   // what must be there on every node
+  int reserve_cpus = 0;                                 // of a rank's cores, for threads that communicate
+  std::vector<std::vector<AdapterWord>>
+      plan_checks;  // those that look at the job alone: dlrun plan runs them
 };
 
 Result<Adapter> parse_adapter(std::string_view text, const std::string& file);
@@ -47,6 +43,9 @@ Result<Adapter> parse_adapter(std::string_view text, const std::string& file);
 Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file);
 // `child` over `parent`: maps key by key one level down (env, defaults, files, roles, needs), all else whole.
 yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child);
+
+// What it sets, the names of facts as they stand in it.
+Json to_json(const Adapter& adapter);
 
 // Where adapters are looked for, first found wins.
 struct AdapterPath {
@@ -58,6 +57,8 @@ AdapterPath adapter_path(const std::optional<std::filesystem::path>& framework_d
 
 Result<Adapter> find_adapter(const AdapterPath& path, const std::string& name,
                              const std::string& asked_at = {});
+// The adapter in this file, wherever it is; what it extends is looked for beside it first.
+Result<Adapter> load_adapter(AdapterPath path, const std::filesystem::path& file);
 // Every adapter that find_adapter would give, by name.
 Result<std::vector<Adapter>> all_adapters(const AdapterPath& path);
 

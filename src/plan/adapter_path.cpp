@@ -80,6 +80,11 @@ Result<Adapter> find_adapter(const AdapterPath& path, const std::string& name, c
   return load(path, TRY(find_file(path, name, asked_at)));
 }
 
+Result<Adapter> load_adapter(AdapterPath path, const fs::path& file) {
+  path.folders.insert(path.folders.begin(), file.has_parent_path() ? file.parent_path() : fs::path("."));
+  return load(path, file);
+}
+
 Result<std::vector<Adapter>> all_adapters(const AdapterPath& path) {
   std::set<std::string> names;
   for (const fs::path& folder : path.folders)

@@ -54,19 +54,23 @@ void explain_into(const Node& node, const std::string& path, std::vector<Explain
 
 Node default_layer() {
   const JobSpec spec;
-  return section({{"launch", section({{"via", text(spec.launch.via)},
-                                      {"fan-out", text(std::to_string(spec.launch.fan_out))},
-                                      {"start-timeout", duration(spec.launch.start_timeout)},
-                                      {"grace", duration(spec.launch.grace)},
-                                      {"lost-after", duration(spec.launch.lost_after)},
-                                      {"retries", text(std::to_string(spec.launch.retries))},
-                                      {"mpi", text(spec.launch.mpi)},
-                                      {"bind", text(spec.launch.bind ? "true" : "false")}})},
-                  {"checkpoint", section({{"every", text(spec.checkpoint.every)},
-                                          {"keep", text(std::to_string(spec.checkpoint.keep))},
-                                          {"request", yaml::list(spec.checkpoint.request, kDefault)},
-                                          {"lead", text(spec.checkpoint.lead)}})},
-                  {"chain", section({{"retries", text(std::to_string(spec.chain.retries))}})}});
+  return section(
+      {{"launch",
+        section({{"via", text(spec.launch.via)},
+                 {"fan-out", text(std::to_string(spec.launch.fan_out))},
+                 {"start-timeout", duration(spec.launch.start_timeout)},
+                 {"grace", duration(spec.launch.grace)},
+                 {"lost-after", duration(spec.launch.lost_after)},
+                 {"retries", text(std::to_string(spec.launch.retries))},
+                 {"mpi", text(spec.launch.mpi)},
+                 {"bind", text(spec.launch.bind ? "true" : "false")},
+                 {"ssh", section({{"host-keys", text(std::string(name_of(spec.launch.ssh.host_keys)))},
+                                  {"connect-timeout", duration(spec.launch.ssh.connect_timeout)}})}})},
+       {"checkpoint", section({{"every", text(spec.checkpoint.every)},
+                               {"keep", text(std::to_string(spec.checkpoint.keep))},
+                               {"request", yaml::list(spec.checkpoint.request, kDefault)},
+                               {"lead", text(spec.checkpoint.lead)}})},
+       {"chain", section({{"retries", text(std::to_string(spec.chain.retries))}})}});
 }
 
 Result<Node> merge_layers(std::vector<Node> layers) {

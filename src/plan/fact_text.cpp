@@ -75,6 +75,12 @@ std::vector<std::string> FactText::facts() const {
   return out;
 }
 
+std::string FactText::text() const {
+  std::string out;
+  for (const Piece& piece : pieces_) out += piece.is_fact ? "{{" + piece.text + "}}" : piece.text;
+  return out;
+}
+
 bool FactText::uses_rank() const {
   return std::any_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) {
     return piece.is_fact && find_fact(piece.text)->scope == Scope::rank;

@@ -21,6 +21,8 @@ class FactText {
 
   // An Error where a named fact has no value.
   Result<std::string> evaluate(const Facts& facts) const;
+  // As it stands in the adapter.
+  std::string text() const;
   bool uses_rank() const;
   std::vector<std::string> facts() const;
   const std::string& source() const { return source_; }

@@ -2,35 +2,49 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "src/base/strings.hpp"
+#include "src/plan/host_facts.hpp"
 #include "src/plan/role_facts.hpp"
 
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 34> kFacts{{
+constexpr std::array<FactInfo, 54> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name for this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more each time the job is started again"},
     {"run.directory", Scope::job, "the run directory, absolute"},
     {"work.directory", Scope::job, "the folder in which the ranks start"},
     {"install.bin", Scope::job, "the folder of dlrun's own programs"},
+    {"install.data", Scope::job, "the folder of dlrun's own data: frameworks, templates, Python files"},
     {"world.size", Scope::job, "how many ranks there are"},
     {"node.count", Scope::job, "how many nodes there are"},
     {"task.count", Scope::job, "how many processes the job has, whoever starts them"},
     {"hostfile.openmpi", Scope::job, "a host file for Open MPI's mpirun: 'HOST slots=TASKS' a line"},
     {"hostfile.mpich", Scope::job, "a host file for MPICH's mpiexec: 'HOST:TASKS' a line"},
+    {"hostfile.plain", Scope::job, "every host once, one a line"},
+    {"hostfile.repeated", Scope::job, "every host as often as it has tasks, one a line (PBS, MVAPICH)"},
+    {"hosts.slots", Scope::job, "HOST:TASKS of each node, in order (a list), as horovodrun -H takes it"},
+    {"tasks.per-node", Scope::job, "how many tasks every node has; none where nodes differ"},
+    {"gpus.per-node", Scope::job, "how many GPUs of each node the job asks for; none where it asks for none"},
     {"tensorflow.cluster", Scope::job,
      "the cluster part of TF_CONFIG, as JSON; none where the framework has no roles"},
     {"node.hosts", Scope::job, "the nodes' host names, in order (a list)"},
+    {"node.addresses", Scope::job, "what nodes reach each other by, in order (a list)"},
     {"rendezvous.host", Scope::job, "where rank 0 runs; 127.0.0.1 where there is one node"},
     {"rendezvous.port", Scope::job, "a port for the ranks to meet at"},
+    {"rendezvous.address", Scope::job, "both as HOST:PORT"},
     {"checkpoint.dir", Scope::job, "the folder of checkpoints, absolute; none where the job has none"},
     {"train.config", Scope::job, "the job file's train section with its places, as JSON; builtin only"},
     {"role.NAME.addresses", Scope::job, "HOST:PORT of each task of role NAME, in order (a list)"},
     {"role.NAME.hosts", Scope::job, "the host of each task of role NAME, in order (a list)"},
     {"role.NAME.count", Scope::job, "how many tasks role NAME has; 0 where the job has none"},
+    {"role.NAME.host", Scope::job, "the host of the first task of role NAME; none where the job has none"},
+    {"role.NAME.port", Scope::job, "its port; none where the role opens none"},
+    {"role.NAME.address", Scope::job, "its HOST:PORT"},
+    {"role.NAME.lines", Scope::job, "HOST:PORT of each task of role NAME, one a line"},
     {"rank.index", Scope::rank, "the rank, from 0"},
     {"rank.local", Scope::rank, "the rank among those of its node, from 0"},
     {"rank.node", Scope::rank, "the index of its node, from 0"},
@@ -41,11 +55,21 @@ constexpr std::array<FactInfo, 34> kFacts{{
     {"rank.tensorflow-config", Scope::rank,
      "the value of TF_CONFIG: every role's addresses, and its own place"},
     {"rank.gpus", Scope::rank, "its GPUs (a list); none where the job does not ask for GPUs"},
+    {"rank.gpu-count", Scope::rank, "how many GPUs it has; none where it has none or the job asks for none"},
+    {"rank.visible-gpus", Scope::rank,
+     "its GPUs as it counts them itself, from 0 (a list); none where it has none"},
     {"rank.cpus", Scope::rank, "how many cores it may use; none where the node does not tell"},
+    {"rank.compute-cpus", Scope::rank, "these less the adapter's reserve-cpus, at least 1"},
+    {"rank.reserved-cpus", Scope::rank, "the adapter's reserve-cpus, as far as there are cores for them"},
+    {"rank.role-local", Scope::rank, "its position among the ranks of its role on its node, from 0"},
+    {"rank.cross-index", Scope::rank,
+     "its position among the ranks of its role that have the same position on their nodes, from 0"},
+    {"rank.cross-size", Scope::rank, "how many ranks those are"},
     {"node.host", Scope::rank, "the host name of its node"},
     {"node.address", Scope::rank, "what other nodes reach its node by: the host name, or an address"},
     {"node.tasks", Scope::rank, "how many processes its node has, whoever starts them"},
     {"node.ranks", Scope::rank, "how many ranks its node has"},
+    {"node.role-ranks", Scope::rank, "how many of them are of its role"},
 }};
 
 yaml::Node text_node(std::string value, const JobSpec& spec, std::string_view path) {
@@ -55,16 +79,19 @@ yaml::Node text_node(std::string value, const JobSpec& spec, std::string_view pa
   return node;
 }
 
-// The folder of the data is a path of the job file like any other: relative to the file.
+// The data's folder and lists are paths of the job file like any other: relative to the file.
 void make_data_path_absolute(yaml::Node& train, const JobSpec& spec) {
   const yaml::Node* data = train.find("data");
-  const yaml::Node* dir = data == nullptr ? nullptr : data->find("dir");
-  if (dir == nullptr || dir->kind != yaml::Kind::scalar || dir->scalar.empty()) return;
-  yaml::Node absolute = *dir;
-  absolute.scalar = (spec.base_directory / dir->scalar).lexically_normal().string();
-  absolute.style = yaml::Style::quoted;
+  if (data == nullptr) return;
   yaml::Node changed = *data;
-  changed.set("dir", std::move(absolute));
+  for (const char* key : {"dir", "list", "test-list"}) {
+    const yaml::Node* path = data->find(key);
+    if (path == nullptr || path->kind != yaml::Kind::scalar || path->scalar.empty()) continue;
+    yaml::Node absolute = *path;
+    absolute.scalar = (spec.base_directory / path->scalar).lexically_normal().string();
+    absolute.style = yaml::Style::quoted;
+    changed.set(key, std::move(absolute));
+  }
   train.set("data", std::move(changed));
 }
 
@@ -123,8 +150,6 @@ Json train_config(const JobSpec& spec) {
 
 Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& installation,
                    const std::vector<int>& tasks) {
-  std::vector<std::string> hosts;
-  for (const NodePlan& node : plan.nodes) hosts.push_back(node.host.get());
   const NodePlan& first = plan.nodes[static_cast<std::size_t>(plan.ranks.front().node.get())];
   Facts out;
   out["job.name"] = plan.name;
@@ -133,21 +158,17 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["run.directory"] = plan.run_directory;
   out["work.directory"] = plan.working_directory;
   out["install.bin"] = installation.bin.string();
+  out["install.data"] = installation.data.string();
   out["world.size"] = plan.world_size();
   out["node.count"] = plan.nodes.size();
-  int all_tasks = 0;
-  std::string openmpi, mpich;
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    all_tasks += tasks[i];
-    openmpi += fmt::format("{} slots={}\n", hosts[i], tasks[i]);
-    mpich += fmt::format("{}:{}\n", hosts[i], tasks[i]);
-  }
-  out["task.count"] = all_tasks;
-  out["hostfile.openmpi"] = std::move(openmpi);
-  out["hostfile.mpich"] = std::move(mpich);
-  out["node.hosts"] = hosts;
-  out["rendezvous.host"] = hosts.size() == 1 ? "127.0.0.1" : first.reached_by();
-  out["rendezvous.port"] = plan.rendezvous_port.value_or(rendezvous_port(plan.job_id, plan.attempt));
+  add_host_facts(out, plan, tasks);
+  const std::string meet = plan.nodes.size() == 1 ? "127.0.0.1" : first.reached_by();
+  const int port = plan.rendezvous_port.value_or(rendezvous_port(plan.job_id, plan.attempt));
+  out["rendezvous.host"] = meet;
+  out["rendezvous.port"] = port;
+  out["rendezvous.address"] = host_and_port(meet, port);
+  const int gpus = spec.resources.gpus_per_node.value_or(0);
+  out["gpus.per-node"] = gpus > 0 ? Json(gpus) : Json(nullptr);
   out["checkpoint.dir"] = spec.checkpoint.dir.empty() ? Json(nullptr) : Json(spec.checkpoint.dir);
   out["train.config"] =
       spec.train.kind == yaml::Kind::null ? Json(nullptr) : Json(to_pretty_text(train_config(spec)));
@@ -169,10 +190,22 @@ void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, con
   facts["rank.tensorflow-config"] =
       has_roles ? Json(tensorflow_config(cluster->second, rank)) : Json(nullptr);
   facts["rank.gpus"] = rank.gpus ? Json(*rank.gpus) : Json(nullptr);
+  const std::size_t gpus = rank.gpus ? rank.gpus->size() : 0;
+  std::vector<std::size_t> visible(gpus);
+  std::iota(visible.begin(), visible.end(), std::size_t{0});
+  facts["rank.gpu-count"] = gpus > 0 ? Json(gpus) : Json(nullptr);
+  facts["rank.visible-gpus"] = gpus > 0 ? Json(visible) : Json(nullptr);
   facts["rank.cpus"] = share.cores ? Json(*share.cores) : Json(nullptr);
+  const int reserved = share.cores ? std::clamp(*share.cores - 1, 0, share.reserve_cpus) : 0;
+  facts["rank.compute-cpus"] = share.cores ? Json(*share.cores - reserved) : Json(nullptr);
+  facts["rank.reserved-cpus"] = share.cores ? Json(reserved) : Json(nullptr);
+  facts["rank.role-local"] = share.role_local;
+  facts["rank.cross-index"] = share.cross_index;
+  facts["rank.cross-size"] = share.cross_size;
   facts["node.host"] = node.host.get();
   facts["node.tasks"] = share.node_tasks;
   facts["node.ranks"] = share.node_ranks;
+  facts["node.role-ranks"] = share.role_ranks;
 }
 
 std::string fact_text(const Json& value) {

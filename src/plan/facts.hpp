@@ -41,6 +41,11 @@ struct RankShare {
   int node_ranks = 1;        // ranks on its node
   int node_tasks = 1;        // processes on its node, whoever starts them
   std::optional<int> cores;  // its own, where the node's number is known
+  int reserve_cpus = 0;      // of these, for threads that communicate
+  int role_local = 0;        // its position among the ranks of its role on its node
+  int role_ranks = 1;        // and how many these are
+  int cross_index = 0;       // among the ranks of its role with the same role_local
+  int cross_size = 1;
 };
 // Sets the facts of one rank over those of its job; called for rank after rank on the same Facts.
 void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, const RankShare& share);

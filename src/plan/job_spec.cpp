@@ -173,6 +173,31 @@ Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::pa
   return out;
 }
 
+// libssh puts it into the words of ssh_config's commands, which are a shell's.
+bool is_user_name(std::string_view text) {
+  return !text.empty() && text[0] != '-' &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+$") ==
+             std::string_view::npos;
+}
+
+Result<SshSpec> read_ssh(Fields fields) {
+  static const std::array<std::string, 2> policies{"strict", "accept-new"};
+  SshSpec out;
+  if (TRY(choice(fields, "host-keys", policies[0], policies)) == policies[1])
+    out.host_keys = HostKeys::accept_new;
+  out.user = TRY(fields.text_or("user", ""));
+  if (const auto port = TRY(optional_integer(fields, "port", 1, 65535)))
+    out.port = Port(static_cast<std::uint16_t>(*port));
+  out.connect_timeout = TRY(fields.duration_or("connect-timeout", out.connect_timeout));
+  TRY(fields.finish());
+  if (const Node* user = fields.find("user"); user != nullptr && !is_user_name(out.user))
+    return yaml::error_at(*user, fmt::format("launch.ssh.user: '{}' is no user's name", out.user));
+  if (out.connect_timeout.count() <= 0)
+    return yaml::error_at(*fields.find("connect-timeout"),
+                          "launch.ssh.connect-timeout must be longer than nothing");
+  return out;
+}
+
 Result<LaunchSpec> read_launch(Fields fields) {
   static const std::array<std::string, 9> ways{"auto", "local", "ssh",  "slurm",  "pbs",
                                                "sge",  "lsf",   "flux", "mpiexec"};
@@ -189,6 +214,7 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
   out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
   out.bind = TRY(fields.truth_or("bind", out.bind));
+  out.ssh = TRY(read_ssh(TRY(section(fields, "ssh"))));
   TRY(fields.finish());
   if (out.start_timeout.count() <= 0)
     return yaml::error_at(*fields.find("start-timeout"), "launch.start-timeout must be longer than nothing");

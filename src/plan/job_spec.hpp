@@ -15,6 +15,7 @@
 #include "src/base/yaml.hpp"
 #include "src/plan/names.hpp"
 #include "src/plan/plan.hpp"
+#include "src/plan/ssh_spec.hpp"
 
 namespace dlrun::plan {
 
@@ -63,6 +64,7 @@ struct LaunchSpec {
   int retries = 0;                                     // further attempts in the same allocation
   std::string mpi = "auto";                            // auto, pmix, pmi1, engine, none
   bool bind = true;
+  SshSpec ssh = {};
 };
 
 struct CheckpointSpec {

@@ -50,6 +50,13 @@ Json to_json(const JobEnvironment& environment) {
           {"secrets", environment.rules.secrets}, {"container", std::move(container)}};
 }
 
+Json to_json(const SshSpec& ssh) {
+  return {{"host-keys", name_of(ssh.host_keys)},
+          {"user", ssh.user},
+          {"port", ssh.port ? Json(ssh.port->get()) : Json()},
+          {"connect-timeout", ssh.connect_timeout.count()}};
+}
+
 }  // namespace
 
 Json to_json(const JobSpec& spec) {
@@ -71,7 +78,8 @@ Json to_json(const JobSpec& spec) {
             {"finalize-limit", spec.launch.finalize.count()},
             {"retries", spec.launch.retries},
             {"mpi", spec.launch.mpi},
-            {"bind", spec.launch.bind}}},
+            {"bind", spec.launch.bind},
+            {"ssh", to_json(spec.launch.ssh)}}},
           {"checkpoint",
            {{"dir", spec.checkpoint.dir},
             {"every", spec.checkpoint.every},

@@ -5,6 +5,7 @@
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/exec_limits.hpp"
+#include "src/plan/host_facts.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
@@ -54,7 +55,7 @@ Result<MpiProtocol> checked_protocol(const PlanInput& input) {
 }
 
 Prelude prelude_of(const JobEnvironment& environment) {
-  Prelude out{.modules = environment.modules, .activate = {}, .setup = environment.setup};
+  Prelude out{.modules = environment.modules, .activate = {}, .setup = environment.setup, .needs = {}};
   if (environment.activate.starts_with("venv:"))
     out.activate = "source " + shell_quote(environment.activate.substr(5) + "/bin/activate");
   if (environment.activate.starts_with("conda:"))
@@ -81,8 +82,8 @@ void set_place(RankPlan& rank, int node_ranks) {
 }
 
 // Indices name GPUs only together with their order, and hiding takes every vendor's own variable.
-void set_devices(RankPlan& rank, const std::optional<int>& cores) {
-  if (cores) rank.defaults["OMP_NUM_THREADS"] = std::to_string(*cores);
+void set_devices(RankPlan& rank, const std::optional<int>& threads) {
+  if (threads) rank.defaults["OMP_NUM_THREADS"] = std::to_string(*threads);
   if (!rank.gpus) return;
   rank.defaults["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   rank.environment["CUDA_VISIBLE_DEVICES"] = join(*rank.gpus, ",");
@@ -91,32 +92,18 @@ void set_devices(RankPlan& rank, const std::optional<int>& cores) {
   rank.environment["ZE_AFFINITY_MASK"] = "";
 }
 
-Result<void> set_adapter_variables(EnvironmentChanges& out, const std::vector<AdapterVariable>& variables,
-                                   const Facts& facts, Scope scope) {
-  const auto has_value = [&](const std::string& fact) {
-    const auto found = facts.find(fact);
-    return found != facts.end() && !found->second.is_null() && !fact_text(found->second).empty();
-  };
-  for (const AdapterVariable& variable : variables) {
-    if (variable.uses_rank != (scope == Scope::rank)) continue;
-    if (!variable.condition.empty() && !has_value(variable.condition)) continue;
-    out[variable.name] = variable.text ? TRY(variable.text->evaluate(facts))
-                                       : dlrun::to_text(facts.find(variable.json_fact)->second);
-  }
-  return {};
+const RoleKind* kind_of(const Adapter& adapter, const RankPlan& rank) {
+  const auto found = std::find_if(adapter.roles.begin(), adapter.roles.end(),
+                                  [&](const RoleKind& kind) { return kind.name == rank.role; });
+  return found == adapter.roles.end() ? nullptr : &*found;
 }
 
-Result<Argv> words(const std::vector<FactText>& texts, const Facts& facts) {
-  Argv out;
-  for (const FactText& text : texts) out.push_back(TRY(text.evaluate(facts)));
-  return out;
-}
-
-Result<Argv> argv_of_rank(const PlanInput& input, const Facts& facts) {
-  Argv out = TRY(words(input.adapter.prefix, facts));
-  for (std::string& word : TRY(words(input.adapter.command, facts))) out.push_back(std::move(word));
+Result<Argv> argv_of_rank(const PlanInput& input, const RoleKind* kind, const Facts& facts) {
+  if (kind != nullptr && !kind->command.empty()) return fill_words(kind->command, facts);
+  Argv out = TRY(fill_words(input.adapter.prefix, facts));
+  for (std::string& word : TRY(fill_words(input.adapter.command, facts))) out.push_back(std::move(word));
   out.insert(out.end(), input.spec.command.begin(), input.spec.command.end());
-  for (std::string& word : TRY(words(input.adapter.suffix, facts))) out.push_back(std::move(word));
+  for (std::string& word : TRY(fill_words(input.adapter.suffix, facts))) out.push_back(std::move(word));
   if (out.empty())
     return fail(
         Error{.kind = ErrorKind::input,
@@ -151,24 +138,45 @@ Result<void> check_texts(const PlanInput& input) {
 
 Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   plan.environment = common_environment(plan);
-  TRY(set_adapter_variables(plan.environment, input.adapter.variables, facts, Scope::job));
+  TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
-  for (const auto& check : input.adapter.checks) plan.checks.push_back(TRY(words(check, facts)));
+  TRY(check_facts(input.adapter.needs, input.adapter.name, facts));
+  plan.prelude.needs = probes(input.adapter.needs, input.adapter.name, input.spec.command);
+  for (const auto& check : input.adapter.checks) plan.checks.push_back(TRY(fill_words(check, facts)));
   return check_lengths(plan.environment, "the job");
+}
+
+std::vector<RankShare> shares_of(const Plan& plan, const Placed& placed, const Adapter& adapter) {
+  std::vector<RankShare> out(plan.ranks.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto node = static_cast<std::size_t>(plan.ranks[i].node.get());
+    out[i].node_ranks = placed.ranks_per_node[node];
+    out[i].node_tasks = placed.tasks_per_node[node];
+    out[i].cores = placed.cores[i];
+    out[i].reserve_cpus = adapter.reserve_cpus;
+  }
+  set_role_places(out, plan);
+  return out;
 }
 
 Result<void> fill_rank(RankPlan& rank, const PlanInput& input, const Facts& facts, const RankShare& share) {
   set_place(rank, share.node_ranks);
-  TRY(set_adapter_variables(rank.environment, input.adapter.variables, facts, Scope::rank));
+  const RoleKind* kind = kind_of(input.adapter, rank);
+  TRY(fill_variables(rank.environment, input.adapter.variables, facts, Scope::rank));
+  if (kind != nullptr)
+    for (const Scope scope : {Scope::job, Scope::rank})
+      TRY(fill_variables(rank.environment, kind->variables, facts, scope));
   for (const Scope scope : {Scope::job, Scope::rank})
-    TRY(set_adapter_variables(rank.defaults, input.adapter.defaults, facts, scope));
+    TRY(fill_variables(rank.defaults, input.adapter.defaults, facts, scope));
   // The user's word is the last one, also over what the adapter says about single ranks.
   for (const auto& [name, value] : input.spec.environment.set) rank.environment.erase(name);
-  set_devices(rank, share.cores);
+  std::optional<int> threads = share.cores;
+  if (threads) threads = std::max(1, *threads - share.reserve_cpus);
+  set_devices(rank, threads);
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
   std::erase_if(rank.defaults, [&](const auto& entry) { return input.environment.find(entry.first); });
-  rank.argv = TRY(argv_of_rank(input, facts));
+  rank.argv = TRY(argv_of_rank(input, kind, facts));
   const std::string whose = fmt::format("rank {} ({} {})", rank.rank, rank.role, rank.task_index);
   TRY(check_lengths(rank.environment, whose));
   TRY(check_lengths(rank.defaults, whose));
@@ -176,15 +184,19 @@ Result<void> fill_rank(RankPlan& rank, const PlanInput& input, const Facts& fact
 }
 
 bool uses_rendezvous_port(const Adapter& adapter) {
-  const auto in = [](const FactText& text) {
+  const auto names_it = [](const std::string& fact) {
+    return fact == "rendezvous.port" || fact == "rendezvous.address";
+  };
+  const auto in = [&](const FactText& text) {
     const std::vector<std::string> facts = text.facts();
-    return std::find(facts.begin(), facts.end(), "rendezvous.port") != facts.end();
+    return std::any_of(facts.begin(), facts.end(), names_it);
   };
   for (const auto* variables : {&adapter.variables, &adapter.defaults})
     for (const AdapterVariable& variable : *variables)
-      if (variable.json_fact == "rendezvous.port" || (variable.text && in(*variable.text))) return true;
+      if (names_it(variable.json_fact) || (variable.text && in(*variable.text))) return true;
   for (const auto* words : {&adapter.prefix, &adapter.command, &adapter.suffix})
-    if (std::any_of(words->begin(), words->end(), in)) return true;
+    if (std::any_of(words->begin(), words->end(), [&](const AdapterWord& word) { return in(word.text); }))
+      return true;
   return std::any_of(adapter.files.begin(), adapter.files.end(),
                      [&](const auto& file) { return in(file.second); });
 }
@@ -246,14 +258,10 @@ Result<Plan> make_plan(const PlanInput& input) {
   for (const RoleKind& kind : input.adapter.roles) role_names.push_back(kind.name);
   add_role_facts(facts, plan, role_names);
   TRY(fill_job(plan, input, facts));
+  const std::vector<RankShare> shares = shares_of(plan, placed, input.adapter);
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
-    RankPlan& rank = plan.ranks[i];
-    const auto node = static_cast<std::size_t>(rank.node.get());
-    const RankShare share{.node_ranks = placed.ranks_per_node[node],
-                          .node_tasks = placed.tasks_per_node[node],
-                          .cores = placed.cores[i]};
-    set_facts_of_rank(facts, plan, rank, share);
-    TRY(fill_rank(rank, input, facts, share));
+    set_facts_of_rank(facts, plan, plan.ranks[i], shares[i]);
+    TRY(fill_rank(plan.ranks[i], input, facts, shares[i]));
   }
   return plan;
 }

@@ -45,6 +45,7 @@ Result<std::vector<AllocatedNode>> choose_nodes(const JobSpec& spec, const Alloc
 
 // By node.
 struct NodeTasks {
+  int with_cores = 0;  // that take a share of the cores
   int all = 0;
   int with_gpus = 0;   // tasks that can have GPUs
   int sharing = 0;     // of these, those that share what the others leave
@@ -58,6 +59,7 @@ std::vector<NodeTasks> tasks_by_node(const std::vector<Role>& roles, const RoleT
     for (std::size_t node = 0; node < nodes; ++node) {
       const int count = tasks[role][node];
       out[node].all += count;
+      if (!roles[role].light) out[node].with_cores += count;
       if (roles[role].gpus != 0) out[node].with_gpus += count;
       if (!roles[role].gpus) out[node].sharing += count;
       out[node].asked_gpus += count * roles[role].gpus.value_or(0);
@@ -114,12 +116,12 @@ Result<void> check_cores(const JobSpec& spec, const std::vector<AllocatedNode>& 
                          const std::vector<NodeTasks>& tasks) {
   if (!spec.resources.cpus_per_task) return {};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::int64_t asked = static_cast<std::int64_t>(*spec.resources.cpus_per_task) * tasks[i].all;
+    const std::int64_t asked = static_cast<std::int64_t>(*spec.resources.cpus_per_task) * tasks[i].with_cores;
     if (nodes[i].cpus && *nodes[i].cpus < asked)
       return fail(
           Error{.kind = ErrorKind::allocation,
                 .what = fmt::format("{} of {} cores need {} cores, and {} has {}",
-                                    count_text(static_cast<std::size_t>(tasks[i].all), "task"),
+                                    count_text(static_cast<std::size_t>(tasks[i].with_cores), "task"),
                                     *spec.resources.cpus_per_task, asked, nodes[i].host, *nodes[i].cpus),
                 .where = place_of(spec, "resources.cpus-per-task"),
                 .hint = "ask for fewer cores a task, or leave cpus-per-task out to share what is there"});
@@ -160,7 +162,7 @@ void drop_idle_nodes(RoleTasks& tasks, std::vector<AllocatedNode>& nodes) {
 struct NodeCursor {
   CoreShare share;
   int shared_each = 0;
-  int ranks = 0;
+  int ranks = 0, shares = 0;
   std::size_t gpus = 0;
 };
 
@@ -183,14 +185,16 @@ void add_ranks(Placed& out, const JobSpec& spec, const Role& role, const std::ve
       RankPlan rank;
       rank.rank = Rank(static_cast<int>(out.ranks.size()));
       rank.role = role.name;
+      rank.service = role.service;
       rank.task_index = task_index++;
       rank.node = NodeIndex(static_cast<int>(node));
       rank.local_rank = LocalRank(cursor.ranks);
       rank.gpus = take_gpus(spec, role, nodes[node], cursor);
-      if (cursor.share.shares) rank.cpus = CpuShare{.share = cursor.ranks, .of = *cursor.share.shares};
+      if (cursor.share.shares && !role.light)
+        rank.cpus = CpuShare{.share = cursor.shares++, .of = *cursor.share.shares};
       ++cursor.ranks;
       out.ranks.push_back(std::move(rank));
-      out.cores.push_back(cursor.share.cores);
+      out.cores.push_back(role.light ? std::nullopt : cursor.share.cores);
     }
 }
 
@@ -244,7 +248,7 @@ Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const 
   std::vector<NodeCursor> cursors;
   Placed out;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    cursors.push_back({.share = core_share(spec, nodes[i], by_node[i].all),
+    cursors.push_back({.share = core_share(spec, nodes[i], by_node[i].with_cores),
                        .shared_each = TRY(gpus_shared_each(spec, by_node[i]))});
     out.nodes.push_back(
         {.index = NodeIndex(static_cast<int>(i)), .host = nodes[i].host, .address = nodes[i].address});

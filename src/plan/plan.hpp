@@ -39,6 +39,7 @@ struct RankPlan {
   std::optional<std::vector<std::string>> gpus;  // nothing: not our business; empty: hidden
   std::optional<CpuShare> cpus;
   std::optional<int> port;         // where its peers reach it, for roles that have ports
+  bool service = false;            // runs until the ranks that are none have ended, and is then ended
   EnvironmentChanges environment;  // over the plan's common one
   EnvironmentChanges defaults;     // only where the environment, after the prelude, has no such name
   Argv argv;
@@ -57,7 +58,8 @@ struct Prelude {
   std::vector<std::string> modules;  // module load ...
   std::string activate;              // shell line, empty for none
   std::vector<std::string> setup;    // the user's own lines
-  bool empty() const { return modules.empty() && activate.empty() && setup.empty(); }
+  std::vector<Argv> needs = {};      // probes for what the framework needs; each says what is missing
+  bool empty() const { return modules.empty() && activate.empty() && setup.empty() && needs.empty(); }
 };
 
 // Patterns of variables' names: which of dlrun's own environment the ranks get, and which are secrets.

@@ -99,6 +99,7 @@ Json to_json(const RankPlan& rank) {
            {"gpus", nullptr},
            {"cpus", nullptr},
            {"port", nullptr},
+           {"service", rank.service},
            {"environment", rank.environment},
            {"defaults", rank.defaults},
            {"argv", rank.argv}};
@@ -125,6 +126,7 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
   out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
   out.defaults = TRY(field<EnvironmentChanges>(json, "defaults", where));
   out.argv = TRY(field<Argv>(json, "argv", where));
+  out.service = TRY(field<bool>(json, "service", where));
   if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
     out.gpus = TRY(field<std::vector<std::string>>(json, "gpus", where));
   if (const Json cpus = TRY(field<Json>(json, "cpus", where)); !cpus.is_null()) {
@@ -160,6 +162,7 @@ Result<Prelude> prelude_from_json(const Json& json, std::string_view where) {
   out.modules = TRY(field<std::vector<std::string>>(json, "modules", where));
   out.activate = TRY(field<std::string>(json, "activate", where));
   out.setup = TRY(field<std::vector<std::string>>(json, "setup", where));
+  out.needs = TRY(field<std::vector<Argv>>(json, "needs", where));
   return out;
 }
 
@@ -232,7 +235,8 @@ Json to_json(const Plan& plan) {
           {"prelude",
            {{"modules", plan.prelude.modules},
             {"activate", plan.prelude.activate},
-            {"setup", plan.prelude.setup}}},
+            {"setup", plan.prelude.setup},
+            {"needs", plan.prelude.needs}}},
           {"environment", plan.environment},
           {"environment_rules",
            {{"allow", plan.environment_rules.allow},

@@ -1,12 +1,11 @@
 #include "src/plan/role_facts.hpp"
 
+#include "src/plan/host_facts.hpp"
+
 namespace dlrun::plan {
 
 std::string rank_address(const Plan& plan, const RankPlan& rank) {
-  const std::string& host = plan.nodes[static_cast<std::size_t>(rank.node.get())].reached_by();
-  // An IPv6 address has colons of its own.
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, *rank.port)
-                                             : fmt::format("[{}]:{}", host, *rank.port);
+  return host_and_port(plan.nodes[static_cast<std::size_t>(rank.node.get())].reached_by(), *rank.port);
 }
 
 void add_role_facts(Facts& facts, const Plan& plan, const std::vector<std::string>& names) {
@@ -19,6 +18,14 @@ void add_role_facts(Facts& facts, const Plan& plan, const std::vector<std::strin
       hosts.push_back(plan.nodes[static_cast<std::size_t>(rank->node.get())].reached_by());
       if (rank->port) addresses.push_back(rank_address(plan, *rank));
     }
+    const RankPlan* first = ranks[name].empty() ? nullptr : ranks[name].front();
+    const bool listens = first != nullptr && first->port;
+    facts["role." + name + ".host"] = first == nullptr ? Json(nullptr) : Json(hosts.front());
+    facts["role." + name + ".port"] = listens ? Json(*first->port) : Json(nullptr);
+    facts["role." + name + ".address"] = listens ? Json(addresses.front()) : Json(nullptr);
+    std::string lines;
+    for (const std::string& address : addresses) lines += address + "\n";
+    facts["role." + name + ".lines"] = std::move(lines);
     facts["role." + name + ".count"] = hosts.size();
     facts["role." + name + ".hosts"] = std::move(hosts);
     if (!addresses.empty() && name != "evaluator") cluster[name] = addresses;

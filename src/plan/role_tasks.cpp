@@ -69,6 +69,7 @@ std::vector<int> deal(int count, const std::vector<int>& room) {
 }
 
 struct NodeLoad {
+  int tasks = 0;
   int gpus = 0;     // that the tasks so far need at least
   int sharing = 0;  // tasks so far that share the node's GPUs or cores with a role that fills it
 };
@@ -82,6 +83,7 @@ class Dealer {
     std::vector<int> out = TRY(counted(role));
     const int each = gpus_wanted(spec_, role);
     for (std::size_t i = 0; i < out.size(); ++i) {
+      loads_[i].tasks += out[i];
       loads_[i].gpus += out[i] * each;
       if (role.gpus != 0) loads_[i].sharing += out[i];
     }
@@ -103,9 +105,10 @@ class Dealer {
     const int each = gpus_wanted(spec_, role);
     if (role.count) return dealt(role, each);
     for (std::size_t i = 0; i < shared_; ++i)
-      out[i] = !role.per_node ? room(i, each)
-               : role.fills   ? std::max(0, *role.per_node - loads_[i].sharing)
-                              : *role.per_node;
+      out[i] = role.elsewhere && loads_[i].tasks > 0 ? 0
+               : !role.per_node                      ? room(i, each)
+               : role.fills                          ? std::max(0, *role.per_node - loads_[i].sharing)
+                                                     : *role.per_node;
     return out;
   }
 
@@ -150,7 +153,7 @@ Result<RoleTasks> deal_tasks(const JobSpec& spec, const std::vector<Role>& roles
     out.push_back(TRY(dealer.tasks_of(role)));
     const std::int64_t tasks = std::accumulate(out.back().begin(), out.back().end(), std::int64_t{0});
     total += tasks;
-    if (tasks == 0 && !role.fills)
+    if (tasks == 0 && !role.fills && !role.elsewhere)
       return fail(
           Error{.kind = ErrorKind::allocation,
                 .what = fmt::format("role {} gets no task: no node has the {} it asks for", role.name,

@@ -18,7 +18,8 @@ Result<std::optional<int>> integer(yaml::Fields& fields, std::string_view key, i
 }
 
 Result<RoleKind> read_role_kind(const std::string& name, const yaml::Node& node, const std::string& path) {
-  static const std::array<std::string, 3> defaults{"absent", "count", "tasks-per-node"};
+  static const std::array<std::string, 5> defaults{"absent", "count", "tasks-per-node", "node",
+                                                   "other-nodes"};
   static const std::array<std::string, 2> placements{"shared", "dedicated"};
   if (as_job_name(name) != name) return yaml::error_at(node, fmt::format("'{}' cannot name a role", name));
   yaml::Fields fields = TRY(yaml::Fields::of(node, path));
@@ -31,10 +32,14 @@ Result<RoleKind> read_role_kind(const std::string& name, const yaml::Node& node,
   out.port = TRY(integer(fields, "port", 1024, 65535));
   out.most = TRY(integer(fields, "most", 1, kMostTasks));
   out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
+  out.service = TRY(fields.truth_or("service", false));
+  out.light = TRY(fields.truth_or("light", false));
+  out.command = TRY(read_words(fields.find("command"), path + ".command", Scope::rank));
+  out.variables = TRY(read_variables(fields.find("env"), path + ".env"));
   TRY(fields.finish());
   if (count && out.fallback != RoleDefault::count)
     return yaml::error_at(*fields.find("count"), path + ": 'count' goes with 'default: count'");
-  if (out.placement == Placement::dedicated && out.fallback == RoleDefault::tasks_per_node)
+  if (out.placement == Placement::dedicated && out.fallback >= RoleDefault::tasks_per_node)
     return yaml::error_at(node, path + ": a dedicated role needs a count, one node each");
   return out;
 }
@@ -49,6 +54,9 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
            .placement = kind.placement,
            .port_is_stated = false,
            .fills = false,
+           .elsewhere = false,
+           .service = kind.service,
+           .light = kind.light,
            .where = asked == nullptr ? spec.tree.source : place_of(spec, "roles." + kind.name)};
   if (asked != nullptr) {
     if (asked->port && !kind.port)
@@ -64,7 +72,10 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
     out.count = asked->count;
     out.per_node = asked->per_node;
   }
-  if (!out.count && !out.per_node && kind.fallback != RoleDefault::tasks_per_node) out.count = kind.count;
+  const bool stated = out.count || out.per_node;
+  if (!stated && kind.fallback < RoleDefault::tasks_per_node) out.count = kind.count;
+  if (!stated && kind.fallback > RoleDefault::tasks_per_node) out.per_node = 1;
+  out.elsewhere = !stated && kind.fallback == RoleDefault::other_nodes;
   // A GPU number a task and none of tasks: each node gives what its own GPUs give.
   const bool by_gpus =
       out.gpus.value_or(0) > 0 && !spec.resources.gpus_per_node && !spec.resources.tasks_per_node;
@@ -140,6 +151,9 @@ Result<std::vector<Role>> roles_of_job(const JobSpec& spec, const Adapter& adapt
                    .placement = Placement::shared,
                    .port_is_stated = false,
                    .fills = false,
+                   .elsewhere = false,
+                   .service = false,
+                   .light = false,
                    .where = place_of(spec, "resources.tasks-per-node")});
   return out;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/fields.hpp"
+#include "src/plan/adapter_words.hpp"
 #include "src/plan/job_spec.hpp"
 
 namespace dlrun::plan {
@@ -19,6 +20,8 @@ enum class RoleDefault {
   absent,          // none: the role is there only where the job names it
   count,           // so many over the job
   tasks_per_node,  // what `tasks-per-node` is, on every node
+  node,            // one on every node
+  other_nodes,     // one on every node that has no task of the roles before it
 };
 
 // One entry of an adapter's `roles`.
@@ -30,6 +33,10 @@ struct RoleKind {
   std::optional<int> port;  // the first of its ports on each node; nothing: it opens none
   std::optional<int> most;  // tasks over the job
   Placement placement = Placement::shared;
+  bool service = false;                    // it runs until the other roles have ended
+  bool light = false;                      // it takes no share of the cores
+  std::vector<AdapterWord> command;        // instead of the user's
+  std::vector<AdapterVariable> variables;  // over the adapter's
 };
 
 Result<std::vector<RoleKind>> read_role_kinds(const yaml::Node& node, const std::string& path);
@@ -42,6 +49,9 @@ struct Role {
   Placement placement = Placement::shared;
   bool port_is_stated = false;  // by the job: no other will do
   bool fills = false;           // per_node counts the tasks of other GPU roles on the node, too
+  bool elsewhere = false;       // only on nodes that have no task of the roles before it
+  bool service = false;         // it runs until the other roles have ended
+  bool light = false;           // it takes no share of the cores
   std::string where;            // what errors call its place
 };
 

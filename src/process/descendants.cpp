@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,17 +37,51 @@ std::optional<ProcessLine> read_stat(const std::string& pid) {
   return ProcessLine{static_cast<pid_t>(*parent), fields[1][0]};
 }
 
-std::multimap<pid_t, std::pair<pid_t, char>> children_of_all() {
-  std::multimap<pid_t, std::pair<pid_t, char>> out;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  if (!proc) return out;
-  while (const dirent* entry = ::readdir(proc.get())) {
-    const auto pid = parse_integer(entry->d_name, 1, 1 << 30);
-    if (!pid) continue;
-    if (const auto line = read_stat(entry->d_name))
-      out.emplace(line->parent, std::pair(static_cast<pid_t>(*pid), line->state));
+using Children = std::vector<std::pair<pid_t, char>>;
+
+// The numbers among the names of a folder of /proc.
+std::vector<std::string> numbers_in(const std::string& folder) {
+  std::vector<std::string> out;
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  while (const dirent* entry = open ? ::readdir(open.get()) : nullptr)
+    if (parse_integer(entry->d_name, 1, 1 << 30)) out.emplace_back(entry->d_name);
+  return out;
+}
+
+// What a process has below it, by the lists of its threads. A list that changes while it is read may lack
+// somebody, but never somebody of ours: only we reap our children, and a child's orphans come to us before
+// that.
+Children listed_children(pid_t parent) {
+  Children out;
+  const std::string tasks = "/proc/" + std::to_string(parent) + "/task/";
+  for (const std::string& task : numbers_in(tasks)) {
+    const auto list = read_file(tasks + task + "/children");
+    if (!list) continue;
+    for (const std::string& pid : split(*list, ' '))
+      if (const auto number = parse_integer(pid, 1, 1 << 30))
+        if (const auto line = read_stat(pid)) out.emplace_back(static_cast<pid_t>(*number), line->state);
   }
   return out;
+}
+
+// For kernels without those lists: everybody is asked for its parent.
+std::multimap<pid_t, std::pair<pid_t, char>> children_of_all() {
+  std::multimap<pid_t, std::pair<pid_t, char>> out;
+  for (const std::string& pid : numbers_in("/proc"))
+    if (const auto line = read_stat(pid))
+      out.emplace(line->parent, std::pair(static_cast<pid_t>(*parse_integer(pid, 1, 1 << 30)), line->state));
+  return out;
+}
+
+std::function<Children(pid_t)> family_tree() {
+  const std::string me = std::to_string(::getpid());
+  if (::access(("/proc/" + me + "/task/" + me + "/children").c_str(), R_OK) == 0) return listed_children;
+  return [all = children_of_all()](pid_t parent) {
+    Children out;
+    const auto [first, last] = all.equal_range(parent);
+    for (auto child = first; child != last; ++child) out.push_back(child->second);
+    return out;
+  };
 }
 
 }  // namespace
@@ -62,15 +97,14 @@ std::vector<pid_t> descendants(const std::vector<pid_t>& except) {
 }
 
 std::vector<pid_t> descendants_of(pid_t root, const std::vector<pid_t>& except) {
-  const auto children = children_of_all();
+  const auto children_of = family_tree();
   std::vector<pid_t> found{root};
   std::vector<pid_t> alive;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto [first, last] = children.equal_range(found[i]);
-    for (auto child = first; child != last; ++child) {
-      if (std::find(except.begin(), except.end(), child->second.first) != except.end()) continue;
-      found.push_back(child->second.first);
-      if (child->second.second != 'Z' && child->second.second != 'X') alive.push_back(child->second.first);
+    for (const auto& [pid, state] : children_of(found[i])) {
+      if (std::find(except.begin(), except.end(), pid) != except.end()) continue;
+      found.push_back(pid);
+      if (state != 'Z' && state != 'X') alive.push_back(pid);
     }
   }
   return alive;

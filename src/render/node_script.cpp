@@ -123,6 +123,15 @@ Json setup_context(const Plan& plan) {
   return out;
 }
 
+// A probe says by itself what is missing; only the place is added.
+Json needs_context(const Plan& plan) {
+  Json out = Json::array();
+  for (const Argv& probe : plan.prelude.needs)
+    out.push_back({{"command", one_line_command(probe)},
+                   {"what", "looking for what framework " + one_line(plan.framework) + " needs"}});
+  return out;
+}
+
 Json files_context(const Plan& plan) {
   Json out = Json::array();
   for (const auto& [name, text] : plan.files)
@@ -142,7 +151,7 @@ Json checks_context(const Plan& plan, NodeIndex node) {
 // One of everything, so that every name in the template is looked up whatever the job at hand uses.
 Json example() {
   Plan plan;
-  plan.prelude = {.modules = {"m"}, .activate = "a", .setup = {"s"}};
+  plan.prelude = {.modules = {"m"}, .activate = "a", .setup = {"s"}, .needs = {{"n"}}};
   plan.environment = {{"A", "a"}, {"A_TOKEN", "a"}};
   plan.mpi = MpiProtocol::pmix;
   plan.checks = {{"c"}};
@@ -171,8 +180,10 @@ RanksByNode ranks_by_node(const Plan& plan) {
 Json node_script_context(const Plan& plan, NodeIndex node, const RanksByNode& by_node) {
   Json ranks = Json::array();
   bool has_shares = false;
+  std::string services;
   for (const RankPlan* rank : by_node[static_cast<std::size_t>(node.get())]) {
     ranks.push_back(rank_context(*rank));
+    if (rank->service) services += fmt::format("{}[{}]=1", services.empty() ? "" : " ", rank->rank);
     has_shares = has_shares || (rank->cpus && rank->cpus->of > 1);
   }
   Json activate = nullptr;
@@ -191,9 +202,13 @@ Json node_script_context(const Plan& plan, NodeIndex node, const RanksByNode& by
           {"modules", modules_context(plan)},
           {"activate", std::move(activate)},
           {"setup", setup_context(plan)},
+          {"needs", needs_context(plan)},
           {"exports", exports(open)},
           {"secrets", exports(secrets)},
           {"has_shares", has_shares},
+          {"has_services", !services.empty()},
+          {"services_end_here", !services.empty() && plan.nodes.size() == 1},
+          {"services", services},
           {"rank_count", ranks.size()},
           {"ranks", std::move(ranks)},
           {"working_directory", plan.working_directory},

@@ -24,6 +24,8 @@ def die_with_parent():
 def enter():
     """Starts this program again inside; returns there, and does not return outside."""
     if INSIDE in os.environ:
+        for number in (signal.SIGINT, signal.SIGQUIT):  # ignored in what a shell runs in the background
+            signal.signal(number, signal.SIG_DFL)
         return
     if os.geteuid() != 0:
         sys.exit("cluster tests make network namespaces and start sshd and slurmd in them, which needs root; "

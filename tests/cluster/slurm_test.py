@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Inside a Slurm job of several nodes: dlrun reads the allocation, gets an agent onto each node by one srun step, and the
 ranks of any kind run there."""
+import re
+
 import support
 from support import DLRUN, MPI
 
@@ -38,6 +40,15 @@ class Slurm(support.Case):
         code, _, err = self.run_on("env", *left, DLRUN, "--framework", "plain", "--", "hostname")
         self.assertEqual(code, 66)
         self.assertRegex(err, r"the Slurm variables of this shell are left over: job \d+ is over \(COMPLETED\)")
+
+    def test_the_end_of_the_job_is_known_without_slurms_programs_too(self):
+        script = self.write("ends.sh", f"#!/bin/sh\n{DLRUN} allocation --json\nPATH=/nowhere {DLRUN} allocation --json\n")
+        code, out, err = self.salloc("-t", "5", script, nodes=1)
+        self.assertEqual(code, 0, err)
+        ends = re.findall(r'"end_time": "(.*)"', out)
+        self.assertEqual(len(ends), 2, out)
+        self.assertEqual(ends[0], ends[1])
+        self.assertIn("libslurm: end", out)
 
     def test_the_jobs_environment_counts_on_every_node_whatever_its_bytes(self):
         script = self.write("rank.sh", '#!/bin/bash\nprintf "%s|%s|%s\\n" "$SLURMD_NODENAME" "$(od -An -tx1 <<<"$ODD" | tr -d " \\n")" "${SLURM_PROCID-none}"\n')

@@ -55,7 +55,7 @@ class Roles(support.Case):
 
     def test_workers_and_a_parameter_server_find_each_other(self):
         self.allocation(["localhost"], ["0", "1"])
-        self.adapter("tf", "extends: tensorflow-ps\nroles:\n"
+        self.adapter("tf", "extends: tensorflow-ps\nneeds: {modules: [json]}\nroles:\n"
                      f"  worker: {{default: tasks-per-node, port: {free_port()}}}\n"
                      f"  ps: {{count: 1, gpus: 0, port: {free_port()}}}\n")
         self.write("peer.py", PEER)

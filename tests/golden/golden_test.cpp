@@ -1,70 +1,20 @@
 // Golden tests: (job.yaml + allocation.json) -> plan.json and node scripts, and bad job files -> error texts,
 // word for word. After a wanted change: cmake --build build/release --target refresh-golden, then read the
 // difference.
-#include <algorithm>
-#include <filesystem>
-
-#include <doctest/doctest.h>
-
-#include "src/base/environment.hpp"
-#include "src/base/file.hpp"
-#include "src/plan/config_layers.hpp"
-#include "src/plan/make_plan.hpp"
 #include "src/render/node_script.hpp"
+#include "tests/golden/support.hpp"
 
 using namespace dlrun;
-namespace fs = std::filesystem;
+using namespace dlrun::test;
 
 namespace {
 
-const fs::path kHere = TEST_DATA_DIR;
-const fs::path kData = kHere.parent_path().parent_path();  // the sources have the shape of the installed data
-
-bool refreshing() {
-  return Environment::of_this_process().find("DLRUN_REFRESH_GOLDEN").has_value();
-}
-
-void compare(const fs::path& file, const std::string& now) {
-  if (refreshing()) {
-    REQUIRE(replace_file(file, now, Durability::none).has_value());
-    return;
-  }
-  CAPTURE(file.filename().string());
-  const auto kept = read_file(file);
-  REQUIRE_MESSAGE(kept.has_value(), "missing; refresh-golden writes it");
-  CHECK(*kept == now);
-}
-
-std::vector<fs::path> sorted(const fs::path& folder) {
-  std::vector<fs::path> out;
-  for (const auto& entry : fs::directory_iterator(folder)) out.push_back(entry.path());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-Result<Allocation> read_allocation(const fs::path& beside) {
+Result<plan::Plan> plan_file(const fs::path& job, const fs::path& beside) {
   fs::path file = beside / "allocation.json";
   if (!fs::exists(file)) file = kHere / "machine.json";
-  return allocation_from_json(TRY(parse_json(TRY(read_file(file)), file.filename().string())),
-                              "allocation.json");
-}
-
-Result<plan::JobSpec> read_job(const fs::path& file) {
-  const yaml::Node tree = TRY(yaml::parse(TRY(read_file(file)), "job.yaml"));
-  return plan::read_job_spec(TRY(plan::merge_layers({plan::default_layer(), tree})), "/home/ann/jobs");
-}
-
-Result<plan::Plan> plan_job(const fs::path& job, const fs::path& folder) {
-  plan::PlanInput in;
-  in.spec = TRY(read_job(job));
-  in.allocation = TRY(read_allocation(folder));
-  const plan::AdapterPath path = plan::adapter_path({}, "", kData);
-  in.adapter = TRY(plan::find_adapter(path, in.spec.framework, plan::place_of(in.spec, "framework")));
-  in.job_id = in.spec.name + "-1a2b";
-  in.run_directory = "/home/ann/runs/" + in.job_id;
-  in.installation = {.bin = "/opt/dlrun/bin", .data = kData, .plugins = "/opt/dlrun/lib/dlrun"};
-  in.detected_mpi = plan::MpiProtocol::pmix;
-  return plan::make_plan(in);
+  Allocation allocation = TRY(allocation_from_json(
+      TRY(parse_json(TRY(read_file(file)), file.filename().string())), "allocation.json"));
+  return plan_job(TRY(read_job(TRY(read_file(job)))), std::move(allocation));
 }
 
 }  // namespace
@@ -76,7 +26,7 @@ TEST_CASE("jobs: the plan and the node scripts") {
   REQUIRE(folders.size() >= 8);
   for (const fs::path& folder : folders) {
     CAPTURE(folder.filename().string());
-    const auto plan = plan_job(folder / "job.yaml", folder);
+    const auto plan = plan_file(folder / "job.yaml", folder);
     REQUIRE_MESSAGE(plan.has_value(), plan.error().text());
     compare(folder / "plan.json", to_pretty_text(to_json(*plan)));
     for (const plan::NodePlan& node : plan->nodes) {
@@ -92,7 +42,7 @@ TEST_CASE("bad job files: the whole error text") {
   for (const fs::path& file : sorted(kHere / "errors")) {
     if (file.extension() != ".yaml") continue;
     CAPTURE(file.filename().string());
-    const auto plan = plan_job(file, kHere / "errors");
+    const auto plan = plan_file(file, kHere / "errors");
     REQUIRE_FALSE(plan.has_value());
     compare(fs::path(file).replace_extension(".txt"), plan.error().text() + "\n");
     ++seen;

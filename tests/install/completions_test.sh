@@ -41,6 +41,8 @@ expect dlrun --color a = auto always
 expect dlrun plan '' = job.yaml other.yml sub
 expect dlrun --framework mpie = mpiexec # asked of dlrun itself
 expect dlrun frameworks bu = builtin
+expect dlrun frameworks che = check
+expect dlrun frameworks check j = job.yaml
 expect dlrun --framework mpi -- --fr =
 
 zsh -n "$completions/_dlrun"

@@ -30,13 +30,13 @@ void convert(const Placed& placed, std::span<const float> from, std::span<float>
       }
 }
 
-class CudaEngine final : public Engine {
+class GraphOnGpu final : public CudaEngine {
  public:
-  CudaEngine(const CudaLibrary& library, Graph graph, const EngineOptions& options, FlatPlan plan)
+  GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, FlatPlan plan)
       : library_(library), graph_(std::move(graph)), options_(options), plan_(std::move(plan)) {
     for (const Placed& placed : plan_.tensors) tensors_.push_back(placed.info);
   }
-  ~CudaEngine() override {
+  ~GraphOnGpu() override {
     if (engine_ != nullptr) library_.table().destroy(engine_);
   }
 
@@ -123,9 +123,38 @@ class CudaEngine final : public Engine {
     for (const Bucket& bucket : plan_.buckets) hash = random_key({hash, bucket.offset, bucket.length});
     return hash;
   }
+  Result<std::vector<OperatorTime>> profile() override {
+    std::vector<float> times(2 * plan_.nodes.size() + 3);
+    if (library_.table().profile(engine_, times.data()) != 0)
+      return fail(library_.error("the parts of a step cannot be timed"));
+    std::vector<OperatorTime> out;
+    const auto add = [&](std::string name, const char* phase, float milliseconds, double operations) {
+      out.push_back({std::move(name), phase, static_cast<double>(milliseconds) * 1e-3, operations, {}});
+    };
+    for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
+      const DlrunCudaNode& node = plan_.nodes[i];
+      if (node.kind == DLRUN_CUDA_NOTHING) continue;
+      const std::string name =
+          fmt::format("{} {}", operation_name(graph_.nodes[i].operation), graph_.nodes[i].name);
+      const double once = operations(node) * static_cast<double>(options_.batch);
+      add(name, "forward", times[2 * i], once);
+      add(name, "backward", times[2 * i + 1],
+          plan_.nodes[node.inputs[0]].needs_gradient != 0 ? 2 * once : once);
+    }
+    const char* const whole[] = {"copy", "update", "step"};
+    for (std::size_t i = 0; i < 3; ++i) add(whole[i], "", times[2 * plan_.nodes.size() + i], 0);
+    return out;
+  }
   std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
 
  private:
+  // Floating-point operations of a forward pass of one sample.
+  static double operations(const DlrunCudaNode& node) {
+    if (node.kind != DLRUN_CUDA_CONVOLUTION) return 0;
+    return 2.0 * static_cast<double>(node.channels * node.height * node.width * node.in_channels *
+                                     node.window * node.window);
+  }
+
   // The CPU's first values: a function of seed and name.
   Result<void> initialise() {
     for (std::size_t index = 0; index < plan_.tensors.size(); ++index) {
@@ -162,13 +191,13 @@ class CudaEngine final : public Engine {
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> compile_cuda(const CudaLibrary& library, Graph graph,
-                                             const EngineOptions& options, int device) {
+Result<std::unique_ptr<CudaEngine>> compile_cuda(const CudaLibrary& library, Graph graph,
+                                                 const EngineOptions& options, int device) {
   Graph fused = fuse(std::move(graph));
   FlatPlan plan = TRY(flatten(fused, options));
-  auto engine = std::make_unique<CudaEngine>(library, std::move(fused), options, std::move(plan));
+  auto engine = std::make_unique<GraphOnGpu>(library, std::move(fused), options, std::move(plan));
   TRY(engine->prepare(device));
-  return engine;
+  return std::unique_ptr<CudaEngine>(std::move(engine));
 }
 
 }  // namespace dlrun::runtime

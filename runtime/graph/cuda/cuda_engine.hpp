@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "runtime/graph/cpu_engine.hpp"
 #include "runtime/graph/cuda/table.h"
 #include "runtime/graph/graph.hpp"
 #include "src/base/shared_library.hpp"
@@ -29,7 +30,15 @@ class CudaLibrary {
   int devices_ = 0;
 };
 
-Result<std::unique_ptr<Engine>> compile_cuda(const CudaLibrary& library, Graph graph,
-                                             const EngineOptions& options, int device);
+class CudaEngine : public Engine {
+ public:
+  // Each operator of a training step timed alone, then "copy" (of the batch to the GPU), "update", and
+  // "step": the whole of it on a batch that is there already, without the update. State and results mean
+  // nothing afterwards.
+  virtual Result<std::vector<OperatorTime>> profile() = 0;
+};
+
+Result<std::unique_ptr<CudaEngine>> compile_cuda(const CudaLibrary& library, Graph graph,
+                                                 const EngineOptions& options, int device);
 
 }  // namespace dlrun::runtime

@@ -3,8 +3,10 @@
 // the files of this folder only.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -69,13 +71,31 @@ struct Tensor {
   void* gradient = nullptr;
   std::int64_t elements = 0;
   bool written = false;
+  bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
 };
 
 enum class Mode { train, evaluate };
 
-struct Device {
+// What timing chose for the passes of a convolution.
+struct Algorithms {
+  cudnnConvolutionFwdAlgo_t forward{};
+  cudnnConvolutionBwdFilterAlgo_t weights{};
+  cudnnConvolutionBwdDataAlgo_t data{};
+};
+
+// A stream with what cuDNN needs to work on it.
+struct Lane {
   cudaStream_t stream = nullptr;
   cudnnHandle_t dnn = nullptr;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+
+struct Device {
+  cudaStream_t stream = nullptr;  // main.stream
+  Lane main, side;                // side: gradients of weights, beside the way back through the layers
+  cudaEvent_t forked = nullptr, joined = nullptr;
+  bool side_runs = false;
   std::int64_t batch = 0;
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
   std::vector<Tensor> tensors;
@@ -84,9 +104,8 @@ struct Device {
   float* input = nullptr;  // as the host filled it
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
-  double* result = nullptr;  // loss, correct
-  void* workspace = nullptr;
-  std::size_t workspace_bytes = 0;
+  double* result = nullptr;                      // loss, correct
+  std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
 
   bool half() const { return precision == DLRUN_CUDA_BF16; }
@@ -107,6 +126,9 @@ using Made = std::unique_ptr<Operator>;
 
 Made make_input(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
+// The first convolution of a model where another arrangement of its pixels is faster.
+bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node);
+Made make_stem(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_max_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_average_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
@@ -124,6 +146,20 @@ inline unsigned blocks(std::int64_t count, int threads = 256) {
   return static_cast<unsigned>(wanted < 1 ? 1 : wanted > 65535 * 16 ? 65535 * 16 : wanted);
 }
 
+// Main waits for the side lane; the side lane starts at what main has done so far. The plan's lifetimes rely
+// on it: what a convolution's side work reads stays until the next convolution on the way back joins it.
+inline void join_side(Device& device) {
+  if (!device.side_runs) return;
+  check(cudaEventRecord(device.joined, device.side.stream), "joining streams");
+  check(cudaStreamWaitEvent(device.main.stream, device.joined, 0), "joining streams");
+  device.side_runs = false;
+}
+inline void fork_side(Device& device) {
+  check(cudaEventRecord(device.forked, device.main.stream), "forking streams");
+  check(cudaStreamWaitEvent(device.side.stream, device.forked, 0), "forking streams");
+  device.side_runs = true;
+}
+
 // Whether the caller adds to the gradient instead of writing it; from now on it is written.
 inline bool claim(Tensor& tensor) {
   const bool adds = tensor.written;
@@ -139,11 +175,77 @@ __global__ void each_kernel(std::int64_t count, F f) {
        i += step)
     f(i);
 }
+// What `body` issues on the stream, as a graph.
+template <class Body>
+cudaGraphExec_t captured(cudaStream_t stream, const Body& body) {
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a graph");
+  cudaGraph_t graph = nullptr;
+  try {
+    body();
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
+    throw;
+  }
+  check(cudaStreamEndCapture(stream, &graph), "capturing a graph");
+  cudaGraphExec_t made = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
+  cudaGraphDestroy(graph);
+  check(error, "making a graph");
+  return made;
+}
+
+// Milliseconds of `body` inside a graph: the best of a few launches of several in a row, so that neither the
+// host's launches nor a disturbance counts.
+template <class Body>
+float milliseconds_of(cudaStream_t stream, const Body& body) {
+  constexpr int kInARow = 3, kLaunches = 4;
+  struct Timer {
+    cudaGraphExec_t graph = nullptr;
+    cudaEvent_t begin = nullptr, end = nullptr;
+    ~Timer() {
+      if (graph != nullptr) cudaGraphExecDestroy(graph);
+      if (begin != nullptr) cudaEventDestroy(begin);
+      if (end != nullptr) cudaEventDestroy(end);
+    }
+  } timer;
+  timer.graph = captured(stream, [&] {
+    for (int i = 0; i < kInARow; ++i) body();
+  });
+  check(cudaEventCreate(&timer.begin), "a timer");
+  check(cudaEventCreate(&timer.end), "a timer");
+  float best = INFINITY;
+  for (int launch = 0; launch < kLaunches; ++launch) {
+    check(cudaEventRecord(timer.begin, stream), "a timer");
+    check(cudaGraphLaunch(timer.graph, stream), "a graph to be timed");
+    check(cudaEventRecord(timer.end, stream), "a timer");
+    check(cudaEventSynchronize(timer.end), "a graph to be timed");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, timer.begin, timer.end), "a timer");
+    if (launch > 0 && milliseconds < best) best = milliseconds;
+  }
+  return best / kInARow;
+}
+
 #ifdef __CUDACC__
 template <class F>
 void for_each(cudaStream_t stream, std::int64_t count, F f) {
   each_kernel<<<blocks(count), 256, 0, stream>>>(count, f);
   check(cudaGetLastError(), "a kernel's launch");
+}
+
+// A kernel whose blocks may be brought up while the kernel before it on the stream ends: it begins with
+// cudaGridDependencySynchronize(), and that one lets it by cudaTriggerProgrammaticLaunchCompletion().
+template <class... Parameters, class... Arguments>
+void launch_early(cudaStream_t stream, dim3 grid, dim3 block, void (*kernel)(Parameters...),
+                  Arguments... arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t how{};
+  how.gridDim = grid, how.blockDim = block, how.stream = stream, how.attrs = &early, how.numAttrs = 1;
+  check(cudaLaunchKernelEx(&how, kernel, static_cast<Parameters>(arguments)...), "a kernel's launch");
 }
 
 // body(type pointer maker): calls `body` with a value of the activation type.

@@ -47,7 +47,8 @@ class Dropout final : public Operator {
   void map(Device& device, void* to, const void* from, std::int64_t count, bool adds) const {
     const std::uint64_t* key = device.keys + layer_;
     if (device.half())
-      draw(device, static_cast<Bf16*>(to), static_cast<const Bf16*>(from), count, key, node_.probability, adds);
+      draw(device, static_cast<Bf16*>(to), static_cast<const Bf16*>(from), count, key, node_.probability,
+           adds);
     else
       draw(device, static_cast<float*>(to), static_cast<const float*>(from), count, key, node_.probability,
            adds);

@@ -22,6 +22,7 @@ class Flattener {
       trained_.push_back(needed);
       flat.needs_gradient = needed && !read_by[index].empty() ? 1 : 0;
     }
+    join_sums();
     place();
     return std::move(plan_);
   }
@@ -54,9 +55,32 @@ class Flattener {
     flat.relu = flag(spec.activation);
   }
 
+  // A batch norm right before a sum that alone reads it joins that: one pass over memory less in each
+  // direction.
+  void join_sums() {
+    const auto read_by = readers(graph_);
+    for (std::size_t index = 1; index < plan_.nodes.size(); ++index) {
+      DlrunCudaNode &norm = plan_.nodes[index - 1], &sum = plan_.nodes[index];
+      if (norm.kind != DLRUN_CUDA_BATCH_NORM || norm.relu != 0 || sum.kind != DLRUN_CUDA_ADD) continue;
+      if (read_by[index - 1].size() != 1) continue;
+      const std::size_t other = sum.inputs[0] == index - 1 ? sum.inputs[1] : sum.inputs[0];
+      if (other == index - 1) continue;
+      const DlrunCudaNode before = sum;
+      sum = norm;
+      sum.inputs[1] = other, sum.input_count = 2;
+      sum.relu = before.relu, sum.needs_gradient = before.needs_gradient;
+      norm = {};
+      norm.kind = DLRUN_CUDA_NOTHING;
+      for (Owned& owned : owned_)
+        if (owned.node == index - 1) owned.node = index;
+    }
+  }
+
   Result<void> fill(DlrunCudaNode&, const Node&, const Shape&, const op::Input&) { return {}; }
   Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::Convolution& spec) {
     flat.kind = DLRUN_CUDA_CONVOLUTION;
+    if (spec.groups != 1 || spec.kernel_width != spec.kernel || spec.padding_width != spec.padding)
+      return no_form(node, "in groups, or with a window that is not square,");
     window(flat, spec, spec.kernel);
     const std::int64_t pixels = spec.kernel * spec.kernel;
     weights(flat, node, {spec.filters, from.channels, spec.kernel, spec.kernel}, from.channels, pixels,
@@ -108,16 +132,31 @@ class Flattener {
     flat.relu = flag(spec.activation);
     return {};
   }
-  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::SoftmaxCrossEntropy&) {
+  Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape&,
+                    const op::SoftmaxCrossEntropy& spec) {
+    if (spec.weight != 1) return no_form(node, "of an auxiliary head");
     flat.kind = DLRUN_CUDA_LOSS;
     return {};
   }
   Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Flatten&) {
-    return fail(
-        Error{.kind = ErrorKind::unavailable,
-              .what = fmt::format("model '{}': a flatten ({}) whose reader needs it has no form on a GPU",
-                                  graph_.model, operation_name(node.operation)),
-              .hint = "write device: cpu"});
+    return no_form(node, "whose reader needs it");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::AveragePool&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::LocalResponseNorm&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Concat&) {
+    return no_form(node, "");
+  }
+
+  Result<void> no_form(const Node& node, const char* which) const {
+    return fail(Error{
+        .kind = ErrorKind::unavailable,
+        .what = fmt::format("model '{}': a {} {}has no form on a GPU", graph_.model,
+                            operation_name(node.operation), *which == '\0' ? "" : fmt::format("{} ", which)),
+        .hint = "write device: cpu"});
   }
 
   void weights(DlrunCudaNode& flat, const Node& node, std::vector<std::int64_t> shape, std::int64_t channels,

@@ -18,6 +18,7 @@ class Input final : public Operator {
  public:
   Input(const DlrunCudaNode& node, std::size_t index) : node_(node), index_(index) {}
   void forward(Device& device, Mode) override {
+    if (!device.tensors[index_].wanted) return;
     void* to = device.tensors[index_].value;
     if (device.half())
       convert(device, node_, static_cast<Bf16*>(to));

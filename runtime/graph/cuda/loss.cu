@@ -1,32 +1,58 @@
-// Softmax cross-entropy: one thread a row, in double as on the CPU; the sums in the order of the rows, so that
-// they have the same bits in every run.
+// Softmax cross-entropy: one warp a row, in double as on the CPU. Sums have one order: the same bits in every
+// run.
 #include "runtime/graph/cuda/device.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
+// One warp a row; ties go to the lowest class.
 template <class T>
-void score(Device& device, T* slope, const T* scores, double* rows, std::int64_t classes) {
-  const std::int64_t batch = device.batch;
-  const std::int32_t* labels = device.labels;
-  for_each(device.stream, batch, [=] __device__(std::int64_t row) {
-    const T* mine = scores + row * classes;
-    const std::int64_t label = labels[row];
-    const bool counts = label >= 0 && label < classes;
-    std::int64_t best = 0;
-    for (std::int64_t i = 1; i < classes; ++i)
-      if (number(mine[i]) > number(mine[best])) best = i;
-    const double high = number(mine[best]);
-    double sum = 0;
-    for (std::int64_t i = 0; i < classes; ++i) sum += exp(number(mine[i]) - high);
+__global__ void score(T* slope, const T* scores, const std::int32_t* labels, double* rows, std::int64_t batch,
+                      int classes) {
+  const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
+  if (row >= batch) return;
+  const int lane = threadIdx.x % 32;
+  const T* mine = scores + row * classes;
+  const std::int32_t label = labels[row];
+  const bool counts = label >= 0 && label < classes;
+  float high = -INFINITY;
+  int best = classes;
+  for (int i = lane; i < classes; i += 32)
+    if (number(mine[i]) > high) high = number(mine[i]), best = i;
+  for (int offset = 16; offset > 0; offset /= 2) {
+    const float other = __shfl_xor_sync(0xffffffffU, high, offset);
+    const int at = __shfl_xor_sync(0xffffffffU, best, offset);
+    if (other > high || (other == high && at < best)) high = other, best = at;
+  }
+  double sum = 0;
+  for (int i = lane; i < classes; i += 32) sum += exp(static_cast<double>(number(mine[i])) - high);
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
+  if (lane == 0) {
     rows[2 * row] = counts ? log(sum) + high - number(mine[label]) : 0.0;
     rows[2 * row + 1] = counts && best == label ? 1.0 : 0.0;
-    if (slope == nullptr) return;
-    for (std::int64_t i = 0; i < classes; ++i) {
-      const double share = exp(number(mine[i]) - high) / sum - (i == label ? 1.0 : 0.0);
-      put(slope[row * classes + i], counts ? static_cast<float>(share / static_cast<double>(batch)) : 0.0F);
+  }
+  if (slope == nullptr) return;
+  for (int i = lane; i < classes; i += 32) {
+    const double share = exp(static_cast<double>(number(mine[i])) - high) / sum - (i == label ? 1.0 : 0.0);
+    put(slope[row * classes + i], counts ? static_cast<float>(share / static_cast<double>(batch)) : 0.0F);
+  }
+}
+
+// total = (sum of losses, rows that were right), by one block in a fixed order.
+__global__ void total_of(double* total, const double* rows, std::int64_t batch) {
+  __shared__ double room[256];
+  for (int which = 0; which < 2; ++which) {
+    double sum = 0;
+    for (std::int64_t row = threadIdx.x; row < batch; row += blockDim.x) sum += rows[2 * row + which];
+    room[threadIdx.x] = sum;
+    __syncthreads();
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+      if (threadIdx.x < half) room[threadIdx.x] += room[threadIdx.x + half];
+      __syncthreads();
     }
-  });
+    if (threadIdx.x == 0) total[which] = room[0];
+    __syncthreads();
+  }
 }
 
 class Loss final : public Operator {
@@ -40,16 +66,12 @@ class Loss final : public Operator {
     void* slope = mode == Mode::train ? in.gradient : nullptr;
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
-      score(device, static_cast<T*>(slope), static_cast<const T*>(in.value), rows_, node_.in_channels);
+      score<<<blocks(device.batch * 32), 256, 0, device.stream>>>(
+          static_cast<T*>(slope), static_cast<const T*>(in.value), device.labels, rows_, device.batch,
+          static_cast<int>(node_.in_channels));
     });
-    double* total = device.result;
-    const double* rows = rows_;
-    const std::int64_t batch = device.batch;
-    for_each(device.stream, 2, [=] __device__(std::int64_t which) {
-      double sum = 0;
-      for (std::int64_t row = 0; row < batch; ++row) sum += rows[2 * row + which];
-      total[which] = sum;
-    });
+    total_of<<<1, 256, 0, device.stream>>>(device.result, rows_, device.batch);
+    check(cudaGetLastError(), "the loss");
     in.written = mode == Mode::train;
   }
   void backward(Device&) override {}  // forward left the gradient

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/graph/cuda/device.hpp"
+#include "runtime/graph/cuda/lifetimes.hpp"
 
 namespace dlrun::cuda {
 
@@ -38,20 +39,36 @@ namespace {
 
 thread_local std::string last_error;
 
+class Nothing final : public Operator {
+ public:
+  void forward(Device&, Mode) override {}
+  void backward(Device&) override {}
+};
+
 class Engine {
  public:
   Engine(const DlrunCudaPlan& plan, int device) : plan_(plan), number_(device) {
     check(cudaSetDevice(device), "choosing the GPU");
-    check(cudaStreamCreateWithFlags(&device_.stream, cudaStreamNonBlocking), "a stream");
-    check(cudnnCreate(&device_.dnn), "starting cuDNN");
-    check(cudnnSetStream(device_.dnn, device_.stream), "cuDNN's stream");
+    // The side lane fills what main leaves idle: it must not delay it.
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
+    for (Lane* lane : {&device_.main, &device_.side}) {
+      const int priority = lane == &device_.main ? greatest : least;
+      check(cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, priority), "a stream");
+      check(cudnnCreate(&lane->dnn), "starting cuDNN");
+      check(cudnnSetStream(lane->dnn, lane->stream), "cuDNN's stream");
+    }
+    device_.stream = device_.main.stream;
+    for (cudaEvent_t* event : {&device_.forked, &device_.joined})
+      check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "an event");
     device_.batch = plan.batch;
     device_.precision = plan.precision;
     make_arenas();
     make_tensors(plan);
     check(cudaDeviceSynchronize(), "clearing memory");
     make_operators(plan);
-    device_.workspace = device_.memory.device(device_.workspace_bytes, "workspace of convolutions");
+    for (Lane* lane : {&device_.main, &device_.side})
+      lane->workspace = device_.memory.device(lane->workspace_bytes, "workspace of convolutions");
     check(cudaDeviceSynchronize(), "starting the GPU");
   }
   ~Engine() {
@@ -60,8 +77,12 @@ class Engine {
     for (const cudaGraphExec_t graph : {train_, evaluate_})
       if (graph != nullptr) cudaGraphExecDestroy(graph);
     operators_.clear();
-    if (device_.dnn != nullptr) cudnnDestroy(device_.dnn);
-    if (device_.stream != nullptr) cudaStreamDestroy(device_.stream);
+    for (const cudaEvent_t event : {device_.forked, device_.joined})
+      if (event != nullptr) cudaEventDestroy(event);
+    for (const Lane& lane : {device_.main, device_.side}) {
+      if (lane.dnn != nullptr) cudnnDestroy(lane.dnn);
+      if (lane.stream != nullptr) cudaStreamDestroy(lane.stream);
+    }
   }
 
   float* input() const { return host_input_; }
@@ -81,6 +102,24 @@ class Engine {
     if (plan_.gradients == DLRUN_CUDA_TRAVEL)
       copy(device_.gradients, host_gradients_, count * sizeof(float), cudaMemcpyHostToDevice);
     update(device_, count, rates);
+  }
+
+  void profile(float* milliseconds) {
+    check(cudaSetDevice(number_), "choosing the GPU");
+    for (std::size_t i = 0; i < operators_.size(); ++i) {
+      Operator& made = *operators_[i];
+      for (Tensor& tensor : device_.tensors) tensor.written = false;
+      *milliseconds++ = milliseconds_of(device_.stream, [&] { made.forward(device_, Mode::train); });
+      *milliseconds++ = milliseconds_of(device_.stream, [&] {
+        for (Tensor& tensor : device_.tensors) tensor.written = false;
+        made.backward(device_);
+        join_side(device_);
+      });
+    }
+    *milliseconds++ = milliseconds_of(device_.stream, [&] { copy_batch(Mode::train); });
+    *milliseconds++ = milliseconds_of(device_.stream,
+                                      [&] { update(device_, plan_.floats - plan_.spare, DlrunCudaRates{}); });
+    *milliseconds++ = milliseconds_of(device_.stream, [&] { compute(Mode::train); });
   }
 
   void move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host, cudaMemcpyKind kind) {
@@ -122,14 +161,29 @@ class Engine {
     host_labels_ = static_cast<std::int32_t*>(memory.pinned(label_bytes()));
   }
 
+  // Whether an operator reads the image as a tensor of the plan, not as the host left it.
+  bool image_is_wanted(const DlrunCudaPlan& plan) const {
+    for (std::size_t index = 1; index < plan.count; ++index)
+      for (std::size_t i = 0; i < plan.nodes[index].input_count; ++i)
+        if (plan.nodes[index].inputs[i] == 0 && !is_stem(device_, plan, plan.nodes[index])) return true;
+    return false;
+  }
+
   void make_tensors(const DlrunCudaPlan& plan) {
+    std::vector<Lifetime> lifetimes = value_lifetimes(plan, device_.size());
+    const std::vector<Lifetime> gradients = gradient_lifetimes(plan, device_.size());
+    if (!image_is_wanted(plan)) lifetimes[0].bytes = 0;
+    lifetimes.insert(lifetimes.end(), gradients.begin(), gradients.end());
+    const Placement placement = place(lifetimes);
+    auto* const start =
+        static_cast<char*>(device_.memory.device(placement.bytes, "activations and their gradients"));
     for (std::size_t index = 0; index < plan.count; ++index) {
       const DlrunCudaNode& node = plan.nodes[index];
       Tensor tensor;
+      tensor.wanted = lifetimes[index].bytes != 0;
       tensor.elements = plan.batch * node.channels * node.height * node.width;
-      const std::size_t bytes = static_cast<std::size_t>(tensor.elements) * device_.size();
-      tensor.value = device_.memory.device(bytes, "activations");
-      if (node.needs_gradient != 0) tensor.gradient = device_.memory.device(bytes, "gradients of activations");
+      tensor.value = start + placement.offsets[index];
+      if (gradients[index].bytes != 0) tensor.gradient = start + placement.offsets[plan.count + index];
       device_.tensors.push_back(tensor);
     }
     device_.input = static_cast<float*>(device_.memory.device(input_bytes(), "the batch"));
@@ -140,17 +194,29 @@ class Engine {
     std::size_t dropouts = 0;
     for (std::size_t index = 0; index < plan.count; ++index) {
       const DlrunCudaNode& node = plan.nodes[index];
+      const bool stem = is_stem(device_, plan, node);
       const auto make = [&]() -> Made {
         switch (node.kind) {
-          case DLRUN_CUDA_INPUT: return make_input(device_, node, index);
-          case DLRUN_CUDA_CONVOLUTION: return make_convolution(device_, node, index);
-          case DLRUN_CUDA_MAX_POOL: return make_max_pool(device_, node, index);
-          case DLRUN_CUDA_AVERAGE_POOL: return make_average_pool(device_, node, index);
-          case DLRUN_CUDA_BATCH_NORM: return make_batch_norm(device_, node, index);
-          case DLRUN_CUDA_RELU: return make_relu(device_, node, index);
-          case DLRUN_CUDA_DROPOUT: return make_dropout(device_, node, index, dropouts++);
-          case DLRUN_CUDA_ADD: return make_add(device_, node, index);
-          case DLRUN_CUDA_LOSS: return make_loss(device_, node, index);
+          case DLRUN_CUDA_INPUT:
+            return make_input(device_, node, index);
+          case DLRUN_CUDA_CONVOLUTION:
+            return stem ? make_stem(device_, node, index) : make_convolution(device_, node, index);
+          case DLRUN_CUDA_MAX_POOL:
+            return make_max_pool(device_, node, index);
+          case DLRUN_CUDA_AVERAGE_POOL:
+            return make_average_pool(device_, node, index);
+          case DLRUN_CUDA_BATCH_NORM:
+            return make_batch_norm(device_, node, index);
+          case DLRUN_CUDA_RELU:
+            return make_relu(device_, node, index);
+          case DLRUN_CUDA_DROPOUT:
+            return make_dropout(device_, node, index, dropouts++);
+          case DLRUN_CUDA_ADD:
+            return make_add(device_, node, index);
+          case DLRUN_CUDA_LOSS:
+            return make_loss(device_, node, index);
+          case DLRUN_CUDA_NOTHING:
+            return std::make_unique<Nothing>();
         }
         throw Failure("an operator of an unknown kind");
       };
@@ -158,29 +224,26 @@ class Engine {
     }
   }
 
-  void issue(Mode mode) {
+  void copy_batch(Mode mode) {
     copy(device_.input, host_input_, input_bytes(), cudaMemcpyHostToDevice);
     copy(device_.labels, host_labels_, label_bytes(), cudaMemcpyHostToDevice);
     if (mode == Mode::train && plan_.dropouts > 0)
       copy(device_.keys, host_keys_, plan_.dropouts * sizeof(std::uint64_t), cudaMemcpyHostToDevice);
+  }
+  void compute(Mode mode) {
     for (Tensor& tensor : device_.tensors) tensor.written = false;
     for (const Made& made : operators_) made->forward(device_, mode);
     if (mode == Mode::train)
       for (auto made = operators_.rbegin(); made != operators_.rend(); ++made) (*made)->backward(device_);
+    join_side(device_);
+  }
+  void issue(Mode mode) {
+    copy_batch(mode);
+    compute(mode);
     copy(host_result_, device_.result, 2 * sizeof(double), cudaMemcpyDeviceToHost);
     if (mode == Mode::train && plan_.gradients == DLRUN_CUDA_TRAVEL)
       copy(host_gradients_, device_.gradients, (plan_.floats - plan_.spare) * sizeof(float),
            cudaMemcpyDeviceToHost);
-  }
-
-  void capture(Mode mode, cudaGraphExec_t& into) {
-    check(cudaStreamBeginCapture(device_.stream, cudaStreamCaptureModeThreadLocal), "capturing a step");
-    issue(mode);
-    cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(device_.stream, &graph), "capturing a step");
-    const cudaError_t error = cudaGraphInstantiate(&into, graph, 0);
-    cudaGraphDestroy(graph);
-    check(error, "making a graph of a step");
   }
 
   // The first time plainly, so that libraries load what they need; from the second on as a graph.
@@ -188,7 +251,7 @@ class Engine {
     check(cudaSetDevice(number_), "choosing the GPU");
     if (stale_) refresh(device_, plan_.floats);
     stale_ = false;
-    if (warm && graph == nullptr) capture(mode, graph);
+    if (warm && graph == nullptr) graph = captured(device_.stream, [&] { issue(mode); });
     if (warm)
       check(cudaGraphLaunch(graph, device_.stream), "a step");
     else
@@ -263,6 +326,9 @@ int evaluate(void* engine, DlrunCudaResult* result) {
 int apply(void* engine, const DlrunCudaRates* rates) {
   return guarded([&] { of(engine).apply(*rates); });
 }
+int profile(void* engine, float* milliseconds) {
+  return guarded([&] { of(engine).profile(milliseconds); });
+}
 int read(void* engine, DlrunCudaArena arena, std::size_t offset, std::size_t count, float* out) {
   return guarded([&] { of(engine).move(arena, offset, count, out, cudaMemcpyDeviceToHost); });
 }
@@ -280,9 +346,21 @@ void error_text(char* text, std::size_t capacity) {
 
 extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cuda_table() {
   namespace c = dlrun::cuda;
-  static constexpr DlrunCudaTable kTable{
-      DLRUN_CUDA_TABLE_VERSION, c::device_count, c::device_name,  c::create, c::destroy,  c::input, c::labels,
-      c::gradients,             c::memory_bytes, c::train,        c::evaluate, c::apply,  c::read,  c::write,
-      c::error_text};
+  static constexpr DlrunCudaTable kTable{DLRUN_CUDA_TABLE_VERSION,
+                                         c::device_count,
+                                         c::device_name,
+                                         c::create,
+                                         c::destroy,
+                                         c::input,
+                                         c::labels,
+                                         c::gradients,
+                                         c::memory_bytes,
+                                         c::train,
+                                         c::evaluate,
+                                         c::apply,
+                                         c::profile,
+                                         c::read,
+                                         c::write,
+                                         c::error_text};
   return &kTable;
 }

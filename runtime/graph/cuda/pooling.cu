@@ -1,5 +1,5 @@
-// Maximum and average pooling over NHWC. Backward gathers, so that the sums have one order: the same bits in
-// every run.
+// Maximum and average pooling over NHWC, eight channels a thread where they divide so. Backward gathers, so
+// that the sums have one order: the same bits in every run.
 #include "runtime/graph/cuda/device.hpp"
 
 namespace dlrun::cuda {
@@ -7,56 +7,83 @@ namespace {
 
 constexpr std::uint8_t kNoWinner = 255;  // a window whose gradient goes nowhere
 
+// 32 bits are enough: a tensor has less than 2^31 packs (see MaxPool), and divisions of 64 bits cost more
+// than the memory does.
 struct Sizes {
-  std::int64_t channels, in_height, in_width, height, width, window, stride, padding;
-  explicit Sizes(const DlrunCudaNode& node)
-      : channels(node.channels),
-        in_height(node.in_height),
-        in_width(node.in_width),
-        height(node.height),
-        width(node.width),
-        window(node.window),
-        stride(node.stride),
-        padding(node.padding) {}
+  int groups, in_height, in_width, height, width, window, stride, padding;
+  Sizes(const DlrunCudaNode& node, int vector)
+      : groups(static_cast<int>(node.channels) / vector),
+        in_height(static_cast<int>(node.in_height)),
+        in_width(static_cast<int>(node.in_width)),
+        height(static_cast<int>(node.height)),
+        width(static_cast<int>(node.width)),
+        window(static_cast<int>(node.window)),
+        stride(static_cast<int>(node.stride)),
+        padding(static_cast<int>(node.padding)) {}
 };
 
-template <class T>
-void highest(Device& device, T* to, std::uint8_t* winners, const T* from, Sizes s, bool relu) {
-  for_each(device.stream, device.batch * s.height * s.width * s.channels, [=] __device__(std::int64_t i) {
-    const std::int64_t channel = i % s.channels, column = i / s.channels % s.width;
-    const std::int64_t row = i / s.channels / s.width % s.height, image = i / s.channels / s.width / s.height;
-    float best = -INFINITY;
-    std::uint8_t winner = kNoWinner;
-    for (std::int64_t y = 0; y < s.window; ++y)
-      for (std::int64_t x = 0; x < s.window; ++x) {
-        const std::int64_t v = row * s.stride - s.padding + y, u = column * s.stride - s.padding + x;
+template <class T, int V>
+struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
+  T of[V];
+};
+
+template <class T, int V>
+void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* winners, const Pack<T, V>* from, Sizes s,
+             bool relu) {
+  const std::int64_t count = device.batch * s.height * s.width * s.groups;
+  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide), group = i % s.groups, column = i / s.groups % s.width;
+    const int row = i / s.groups / s.width % s.height, image = i / s.groups / s.width / s.height;
+    float best[V];
+    Pack<std::uint8_t, V> winner;
+    for (int k = 0; k < V; ++k) best[k] = -INFINITY, winner.of[k] = kNoWinner;
+    for (int y = 0; y < s.window; ++y)
+      for (int x = 0; x < s.window; ++x) {
+        const int v = row * s.stride - s.padding + y, u = column * s.stride - s.padding + x;
         if (v < 0 || u < 0 || v >= s.in_height || u >= s.in_width) continue;
-        const float seen = number(from[((image * s.in_height + v) * s.in_width + u) * s.channels + channel]);
-        if (winner == kNoWinner || seen > best) best = seen, winner = static_cast<std::uint8_t>(y * s.window + x);
+        const Pack<T, V> seen =
+            from[(static_cast<std::int64_t>(image) * s.in_height + v) * s.in_width * s.groups + u * s.groups +
+                 group];
+        for (int k = 0; k < V; ++k)
+          if (winner.of[k] == kNoWinner || number(seen.of[k]) > best[k]) {
+            best[k] = number(seen.of[k]);
+            winner.of[k] = static_cast<std::uint8_t>(y * s.window + x);
+          }
       }
-    if (relu && !(best > 0)) best = 0, winner = kNoWinner;
-    put(to[i], best);
-    winners[i] = winner;
+    Pack<T, V> out;
+    for (int k = 0; k < V; ++k) {
+      if (relu && !(best[k] > 0)) best[k] = 0, winner.of[k] = kNoWinner;
+      put(out.of[k], best[k]);
+    }
+    to[i] = out, winners[i] = winner;
   });
 }
 
-template <class T>
-void gather(Device& device, T* to, const T* slope, const std::uint8_t* winners, Sizes s, bool adds) {
-  for_each(device.stream, device.batch * s.in_height * s.in_width * s.channels, [=] __device__(std::int64_t i) {
-    const std::int64_t channel = i % s.channels, u = i / s.channels % s.in_width;
-    const std::int64_t v = i / s.channels / s.in_width % s.in_height;
-    const std::int64_t image = i / s.channels / s.in_width / s.in_height;
-    float sum = adds ? number(to[i]) : 0.0F;
-    for (std::int64_t y = 0; y < s.window; ++y)
-      for (std::int64_t x = 0; x < s.window; ++x) {
-        const std::int64_t top = v + s.padding - y, left = u + s.padding - x;
-        if (top < 0 || left < 0 || top % s.stride != 0 || left % s.stride != 0) continue;
-        const std::int64_t row = top / s.stride, column = left / s.stride;
-        if (row >= s.height || column >= s.width) continue;
-        const std::int64_t at = ((image * s.height + row) * s.width + column) * s.channels + channel;
-        if (winners[at] == y * s.window + x) sum += number(slope[at]);
+template <class T, int V>
+void gather(Device& device, Pack<T, V>* to, const Pack<T, V>* slope, const Pack<std::uint8_t, V>* winners,
+            Sizes s, bool adds) {
+  const std::int64_t count = device.batch * s.in_height * s.in_width * s.groups;
+  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide), group = i % s.groups, u = i / s.groups % s.in_width;
+    const int v = i / s.groups / s.in_width % s.in_height, image = i / s.groups / s.in_width / s.in_height;
+    float sum[V] = {};
+    if (adds)
+      for (int k = 0; k < V; ++k) sum[k] = number(to[i].of[k]);
+    // The windows that reach this pixel; the last first, as its y is the smallest.
+    const int bottom = min((v + s.padding) / s.stride, s.height - 1);
+    const int right = min((u + s.padding) / s.stride, s.width - 1);
+    for (int row = bottom; row >= 0 && v + s.padding - row * s.stride < s.window; --row)
+      for (int column = right; column >= 0 && u + s.padding - column * s.stride < s.window; --column) {
+        const int place = (v + s.padding - row * s.stride) * s.window + u + s.padding - column * s.stride;
+        const int at = ((image * s.height + row) * s.width + column) * s.groups + group;
+        const Pack<std::uint8_t, V> winner = winners[at];
+        const Pack<T, V> dy = slope[at];
+        for (int k = 0; k < V; ++k)
+          if (winner.of[k] == place) sum[k] += number(dy.of[k]);
       }
-    put(to[i], sum);
+    Pack<T, V> out;
+    for (int k = 0; k < V; ++k) put(out.of[k], sum[k]);
+    to[i] = out;
   });
 }
 
@@ -64,31 +91,46 @@ class MaxPool final : public Operator {
  public:
   MaxPool(Device& device, const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {
     if (node.window > 15) throw Failure("a pooling window of more than 15 pixels is not built for GPUs");
+    vector_ = node.channels % 8 == 0 ? 8 : 1;
+    if (device.batch * node.in_height * node.in_width * node.channels / vector_ > INT32_MAX)
+      throw Failure("a batch of more than 2^31 numbers to pool is not built for GPUs");
     winners_ = static_cast<std::uint8_t*>(
         device.memory.device(static_cast<std::size_t>(device.tensors[index].elements), "pooling"));
   }
   void forward(Device& device, Mode) override {
-    void* to = device.tensors[out_].value;
-    const void* from = device.tensors[node_.inputs[0]].value;
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
-      highest(device, static_cast<T*>(to), winners_, static_cast<const T*>(from), Sizes(node_), node_.relu != 0);
+      vector_ == 8 ? forward_as<T, 8>(device) : forward_as<T, 1>(device);
     });
   }
   void backward(Device& device) override {
     Tensor& in = device.tensors[node_.inputs[0]];
     if (in.gradient == nullptr) return;
     const bool adds = claim(in);
-    const void* slope = device.tensors[out_].gradient;
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
-      gather(device, static_cast<T*>(in.gradient), static_cast<const T*>(slope), winners_, Sizes(node_), adds);
+      vector_ == 8 ? backward_as<T, 8>(device, adds) : backward_as<T, 1>(device, adds);
     });
   }
 
  private:
+  template <class T, int V>
+  void forward_as(Device& device) const {
+    highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value),
+            reinterpret_cast<Pack<std::uint8_t, V>*>(winners_),
+            static_cast<const Pack<T, V>*>(device.tensors[node_.inputs[0]].value), Sizes(node_, V),
+            node_.relu != 0);
+  }
+  template <class T, int V>
+  void backward_as(Device& device, bool adds) const {
+    gather(device, static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient),
+           static_cast<const Pack<T, V>*>(device.tensors[out_].gradient),
+           reinterpret_cast<const Pack<std::uint8_t, V>*>(winners_), Sizes(node_, V), adds);
+  }
+
   DlrunCudaNode node_;
   std::size_t out_;
+  std::int64_t vector_ = 1;
   std::uint8_t* winners_ = nullptr;
 };
 
@@ -102,11 +144,16 @@ void average(Device& device, T* to, const T* from, std::int64_t channels, std::i
   });
 }
 
-template <class T>
-void spread(Device& device, T* to, const T* slope, std::int64_t channels, std::int64_t area, bool adds) {
-  for_each(device.stream, device.batch * channels * area, [=] __device__(std::int64_t i) {
-    const float part = number(slope[i / channels / area * channels + i % channels]) / static_cast<float>(area);
-    put(to[i], (adds ? number(to[i]) : 0.0F) + part);
+template <class T, int V>
+void spread(Device& device, Pack<T, V>* to, const Pack<T, V>* slope, int groups, int area, bool adds) {
+  const float share = 1.0F / static_cast<float>(area);
+  for_each(device.stream, device.batch * groups * area, [=] __device__(std::int64_t i) {
+    const std::int64_t row = i / groups;
+    const Pack<T, V> dy = slope[row / area * groups + (i - row * groups)];
+    Pack<T, V> out{};
+    if (adds) out = to[i];
+    for (int k = 0; k < V; ++k) put(out.of[k], (adds ? number(out.of[k]) : 0.0F) + number(dy.of[k]) * share);
+    to[i] = out;
   });
 }
 
@@ -125,14 +172,19 @@ class AveragePool final : public Operator {
     Tensor& in = device.tensors[node_.inputs[0]];
     if (in.gradient == nullptr) return;
     const bool adds = claim(in);
-    const void* slope = device.tensors[out_].gradient;
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
-      spread(device, static_cast<T*>(in.gradient), static_cast<const T*>(slope), node_.channels, area(), adds);
+      node_.channels % 8 == 0 ? backward_as<T, 8>(device, adds) : backward_as<T, 1>(device, adds);
     });
   }
 
  private:
+  template <class T, int V>
+  void backward_as(Device& device, bool adds) const {
+    spread(device, static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient),
+           static_cast<const Pack<T, V>*>(device.tensors[out_].gradient),
+           static_cast<int>(node_.channels) / V, static_cast<int>(area()), adds);
+  }
   std::int64_t area() const { return node_.in_height * node_.in_width; }
   DlrunCudaNode node_;
   std::size_t out_;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DLRUN_CUDA_TABLE_VERSION 1u
+#define DLRUN_CUDA_TABLE_VERSION 2u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 enum DlrunCudaKind {
@@ -14,11 +14,12 @@ enum DlrunCudaKind {
   DLRUN_CUDA_CONVOLUTION,  // also fully connected: 1x1 over one pixel of all its inputs
   DLRUN_CUDA_MAX_POOL,
   DLRUN_CUDA_AVERAGE_POOL,
-  DLRUN_CUDA_BATCH_NORM,
+  DLRUN_CUDA_BATCH_NORM,  // with a second input: that is added before the ReLU
   DLRUN_CUDA_RELU,
   DLRUN_CUDA_DROPOUT,
   DLRUN_CUDA_ADD,
-  DLRUN_CUDA_LOSS
+  DLRUN_CUDA_LOSS,
+  DLRUN_CUDA_NOTHING  // joined the node behind it
 };
 enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_BF16 };
 enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_MOMENTA, DLRUN_CUDA_STATISTICS };
@@ -76,6 +77,10 @@ struct DlrunCudaTable {
   int (*train)(void* engine, const uint64_t* keys, struct DlrunCudaResult* result);
   int (*evaluate)(void* engine, struct DlrunCudaResult* result);
   int (*apply)(void* engine, const struct DlrunCudaRates* rates);
+  // Milliseconds of each node's forward (2 i) and backward (2 i + 1), each timed alone in a graph; then of
+  // copying the batch, of an update, and of a whole step (update left out) on a batch that is on the GPU
+  // already. What it computes is no training: state and results mean nothing after it.
+  int (*profile)(void* engine, float* milliseconds);
   int (*read)(void* engine, enum DlrunCudaArena arena, size_t offset, size_t count, float* out);
   int (*write)(void* engine, enum DlrunCudaArena arena, size_t offset, size_t count, const float* values);
   void (*error_text)(char* text, size_t capacity);  // of the calling thread's last failed call

@@ -77,9 +77,9 @@ void average_pool(View out, ConstView in, std::int64_t planes, std::int64_t area
 void average_pool_backward(View in_gradient, ConstView out_gradient, std::int64_t planes, std::int64_t area,
                            std::int64_t inner);
 
-// Softmax cross-entropy of scores[rows][classes]; gradient (may be null) of the sum divided by `rows`. A row
-// with label -1 counts nothing and has gradient 0. A label outside 0..classes-1 counts as -1.
+// Softmax cross-entropy of scores[rows][classes]; gradient (may be null) of the sum divided by `rows`, times
+// `weight`. A row with label -1 counts nothing and has gradient 0. A label outside 0..classes-1 counts as -1.
 BatchResult softmax_cross_entropy(View gradient, const float* scores, const std::int32_t* labels,
-                                  std::int64_t rows, std::int64_t classes);
+                                  std::int64_t rows, std::int64_t classes, float weight = 1);
 
 }  // namespace dlrun::runtime::kernels

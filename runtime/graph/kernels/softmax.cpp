@@ -18,7 +18,7 @@ void put(View gradient, std::int64_t index, double value) {
 }  // namespace
 
 BatchResult softmax_cross_entropy(View gradient, const float* scores, const std::int32_t* labels,
-                                  std::int64_t rows, std::int64_t classes) {
+                                  std::int64_t rows, std::int64_t classes, float weight) {
   BatchResult result;
   for (std::int64_t row = 0; row < rows; ++row, scores += classes) {
     const std::int64_t label = labels[row];
@@ -33,7 +33,7 @@ BatchResult softmax_cross_entropy(View gradient, const float* scores, const std:
     if (gradient.data == nullptr) continue;
     for (std::int64_t i = 0; i < classes; ++i) {
       const double share = std::exp(static_cast<double>(scores[i]) - *highest) / sum;
-      const double slope = (share - (i == label ? 1.0 : 0.0)) / static_cast<double>(rows);
+      const double slope = weight * (share - (i == label ? 1.0 : 0.0)) / static_cast<double>(rows);
       put(gradient, row * classes + i, counts ? slope : 0.0);
     }
   }

@@ -17,14 +17,20 @@ using BackwardData = dnnl::convolution_backward_data;
 struct Geometry {
   Dims strides, padding;
   explicit Geometry(const op::Convolution& spec)
-      : strides{spec.stride, spec.stride}, padding{spec.padding, spec.padding} {}
+      : strides{spec.stride, spec.stride}, padding{spec.padding, spec.padding_width} {}
 };
+
+// What oneDNN calls the weights: with an axis for the groups where there are some.
+Dims weight_dims(const op::Convolution& spec, std::int64_t channels) {
+  const std::int64_t groups = spec.groups;
+  if (groups == 1) return {spec.filters, channels, spec.kernel, spec.kernel_width};
+  return {groups, spec.filters / groups, channels / groups, spec.kernel, spec.kernel_width};
+}
 
 Forward::primitive_desc forward_desc(Plan& plan, const op::Convolution& spec, const Desc& source,
                                      const Desc& target, std::int64_t channels) {
   const Geometry geometry(spec);
-  const Desc weights =
-      any_layout({spec.filters, channels, spec.kernel, spec.kernel}, data_type(plan.options().precision));
+  const Desc weights = any_layout(weight_dims(spec, channels), data_type(plan.options().precision));
   const auto attribute = attributes(spec.activation);
   if (spec.bias == Bias::none)
     return {{prop_kind::forward_training, algorithm::convolution_direct, source, weights, target,
@@ -40,7 +46,7 @@ Forward::primitive_desc forward_desc(Plan& plan, const op::Convolution& spec, co
 BackwardWeights::primitive_desc weights_desc(Plan& plan, const op::Convolution& spec, const Desc& source,
                                              const Desc& slope, const Forward::primitive_desc& hint) {
   const Geometry geometry(spec);
-  const Desc weights = any_layout({spec.filters, source.dims()[1], spec.kernel, spec.kernel}, DataType::f32);
+  const Desc weights = any_layout(weight_dims(spec, source.dims()[1]), DataType::f32);
   if (spec.bias == Bias::none)
     return {{algorithm::convolution_direct, source, weights, slope, geometry.strides, geometry.padding,
              geometry.padding},
@@ -66,8 +72,9 @@ class Convolution final : public Operator {
     make_forward(plan, forward);
     make_backward_weights(plan, weights);
     if (in.needs_gradient()) make_backward_data(plan, spec, forward);
-    operations_ = 2.0 * static_cast<double>(plan.batch() * plan.node().shape.elements() *
-                                            plan.input_shape().channels * spec.kernel * spec.kernel);
+    operations_ =
+        2.0 * static_cast<double>(plan.batch() * plan.node().shape.elements() * plan.input_shape().channels /
+                                  spec.groups * spec.kernel * spec.kernel_width);
   }
 
   void forward(const Run& run) override { forward_.run(run.stream); }
@@ -80,12 +87,12 @@ class Convolution final : public Operator {
 
  private:
   void declare_parameters(Plan& plan, const op::Convolution& spec, const Desc& layout) {
-    const std::int64_t channels = plan.input_shape().channels;
+    const std::int64_t channels = plan.input_shape().channels / spec.groups;
     // PyTorch's default: Kaiming uniform with a = sqrt(5), which comes to 1 / sqrt(fan in) for both.
-    const float bound = 1.0F / std::sqrt(static_cast<float>(channels * spec.kernel * spec.kernel));
+    const float bound = 1.0F / std::sqrt(static_cast<float>(channels * spec.kernel * spec.kernel_width));
     weights_ =
         plan.parameters().declare(Parameter{.name = plan.node().name + ".weight",
-                                            .shape = {spec.filters, channels, spec.kernel, spec.kernel},
+                                            .shape = {spec.filters, channels, spec.kernel, spec.kernel_width},
                                             .node = plan.index(),
                                             .bound = bound,
                                             .layout = layout});
@@ -123,7 +130,8 @@ class Convolution final : public Operator {
   void make_backward_data(Plan& plan, const op::Convolution& spec, const Forward::primitive_desc& hint) {
     const Geometry geometry(spec);
     Tensor& in = plan.input();
-    const Desc weights = any_layout(weights_->shape, data_type(plan.options().precision));
+    const Desc weights =
+        any_layout(weight_dims(spec, plan.input_shape().channels), data_type(plan.options().precision));
     const BackwardData::primitive_desc desc(
         {algorithm::convolution_direct, in.gradient_desc(), weights, plan.output().gradient_desc(),
          geometry.strides, geometry.padding, geometry.padding},

@@ -1,12 +1,12 @@
 // Softmax cross-entropy over f32 scores: the loss, the number of right answers, and the gradient of the mean
-// over the batch. The mean is over all rows, also those that do not count (label -1).
+// over the batch, times the head's weight. The mean is over all rows, also those that do not count (label
+// -1).
 #include "runtime/graph/operators/loss.hpp"
 
 namespace dlrun::runtime {
 
-Loss::Loss(Plan& plan) : scores_(plan.input()), batch_(plan.batch()) {
-  labels_ = plan.buffer(static_cast<std::size_t>(batch_) * sizeof(std::int32_t));
-  plan.keep(labels_);
+Loss::Loss(Plan& plan, const op::SoftmaxCrossEntropy& spec)
+    : scores_(plan.input()), batch_(plan.batch()), labels_(plan.labels()), weight_(spec.weight) {
   plan.use(scores_.value, Pass::backward);
   if (scores_.needs_gradient()) plan.claim_gradient();
 }
@@ -26,11 +26,11 @@ void Loss::backward_data(const Run&) {
 
 void Loss::score(kernels::View gradient) {
   result_ = kernels::softmax_cross_entropy(gradient, scores_.value->floats(), labels().data(), batch_,
-                                           static_cast<std::int64_t>(scores_.elements) / batch_);
+                                           static_cast<std::int64_t>(scores_.elements) / batch_, weight_);
 }
 
-Made make_operator(Plan& plan, const op::SoftmaxCrossEntropy&) {
-  return std::make_unique<Loss>(plan);
+Made make_operator(Plan& plan, const op::SoftmaxCrossEntropy& spec) {
+  return std::make_unique<Loss>(plan, spec);
 }
 
 }  // namespace dlrun::runtime

@@ -7,7 +7,7 @@ namespace dlrun::runtime {
 
 class Loss final : public Operator {
  public:
-  explicit Loss(Plan& plan);
+  Loss(Plan& plan, const op::SoftmaxCrossEntropy& spec);
   void forward(const Run& run) override;
   void backward_data(const Run& run) override;
   std::span<std::int32_t> labels() const;
@@ -18,7 +18,8 @@ class Loss final : public Operator {
 
   Tensor& scores_;
   std::int64_t batch_;
-  Buffer* labels_ = nullptr;
+  Buffer* labels_;
+  float weight_;
   BatchResult result_;
 };
 

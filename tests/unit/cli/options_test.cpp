@@ -65,3 +65,16 @@ TEST_CASE("colours and verbosity are read for every command") {
   CHECK(options.common.json);
   CHECK(options.common.verbosity == cli::Verbosity::quiet);
 }
+
+TEST_CASE("frameworks takes nothing, a name, or check and a file") {
+  const auto frameworks = [](const std::vector<std::string>& words) {
+    return std::get<cli::FrameworksOptions>(read_command_line(words).value().command);
+  };
+  CHECK(frameworks({"frameworks"}).name.empty());
+  CHECK(frameworks({"frameworks", "mpi"}).name == "mpi");
+  CHECK(frameworks({"frameworks", "check", "own.yaml"}).check == "own.yaml");
+  CHECK(frameworks({"frameworks", "check", "own.yaml"}).name.empty());
+  CHECK(read_command_line({"frameworks", "check"}).error().what == "frameworks check: no file to check");
+  CHECK(read_command_line({"frameworks", "mpi", "plain"}).error().what ==
+        "frameworks takes one name, and not also 'plain'");
+}

@@ -53,6 +53,30 @@ TEST_CASE("the first thing that cannot be is what the builder complains of") {
   CHECK(complaint(std::move(endless)) == "model 'test' does not end in a loss");
 }
 
+TEST_CASE("models have as many parameters as was published") {
+  const auto count = [](dlrun::Result<Graph> graph) { return parameter_count(graph.value()); };
+  constexpr InputShape photo{3, 224, 224, 1000};
+  CHECK(count(mnist_cnn({})) == 3274634);
+  CHECK(count(cifar10_convnet({3, 32, 32, 10})) == 89578);
+  CHECK(count(resnet18_cifar({3, 32, 32, 10})) == 11173962);
+  CHECK(count(resnet18(photo)) == 11689512);
+  CHECK(count(resnet34(photo)) == 21797672);
+  CHECK(count(resnet50(photo)) == 25557032);
+  CHECK(count(resnet101(photo)) == 44549160);
+  CHECK(count(resnet152(photo)) == 60192808);
+  CHECK(count(alexnet(photo)) == 61100840);
+  CHECK(count(caffenet({3, 227, 227, 1000})) == 60965224);
+  CHECK(count(googlenet(photo)) == 13378280);
+  CHECK(count(inception_v3({3, 299, 299, 1000})) == 27161264);
+  CHECK(count(hep_cnn({3, 224, 224, 2})) == 594178);
+}
+
+TEST_CASE("an image too small for a model is refused with the layer and the pixels that it sees") {
+  CHECK(inception_v3({3, 64, 64, 10}).error().what.find("window") != std::string::npos);
+  CHECK(alexnet({3, 32, 32, 10}).error().what.find("max pooling sees 1 pixels, less than its window of 3") !=
+        std::string::npos);
+}
+
 TEST_CASE("fusing leaves few passes over memory") {
   const Graph graph = fuse(*mnist_cnn({}));
   CHECK(

@@ -69,6 +69,22 @@ TEST_CASE("convolution: kernels, strides, padding, bias") {
   }
 }
 
+TEST_CASE("convolution: windows that are not square, and groups") {
+  const InputShape input{3, 7, 9, 4};
+  const op::Convolution specs[] = {
+      {.filters = 16, .kernel = 1, .kernel_width = 7, .padding_width = 3},
+      {.filters = 16, .kernel = 3, .padding = 1, .kernel_width = 1, .padding_width = 0},
+      {.filters = 32, .kernel = 3, .padding = 1, .groups = 2},
+      {.filters = 16, .kernel = 1, .bias = Bias::none, .groups = 4},
+  };
+  for (const op::Convolution& spec : specs) {
+    CAPTURE(spec.kernel_width);
+    CAPTURE(spec.groups);
+    check_after_convolution(
+        input, [&](GraphBuilder& g, Value x) { return g.convolution("middle", x, spec); }, 32);
+  }
+}
+
 TEST_CASE("convolution of one grey channel, the first layer of mnist-cnn") {
   check_after_convolution({1, 6, 6, 3}, [](GraphBuilder& g, Value x) { return g.relu(x); });
 }
@@ -115,6 +131,57 @@ TEST_CASE("max pooling of equal values sends the gradient to the first of them")
     CHECK(weight[filter * 4 + 2] == 0);
     CHECK(weight[filter * 4 + 3] != 0);
   }
+}
+
+TEST_CASE("max pooling that keeps the far edge") {
+  for (const op::MaxPool& spec : {op::MaxPool{.window = 3, .stride = 2, .edge = Edge::kept},
+                                  op::MaxPool{.window = 3, .stride = 2, .padding = 1, .edge = Edge::kept},
+                                  op::MaxPool{.window = 2, .stride = 2, .edge = Edge::kept}}) {
+    CAPTURE(spec.window);
+    CAPTURE(spec.padding);
+    check_after_convolution({2, 9, 6, 4}, [&](GraphBuilder& g, Value x) { return g.max_pool(x, spec); });
+  }
+}
+
+TEST_CASE("average pooling over windows: with and without the padding's zeros, far edge kept") {
+  const op::AveragePool specs[] = {{.window = 2, .stride = 2},
+                                   {.window = 3, .stride = 1, .padding = 1},
+                                   {.window = 3, .stride = 2, .padding = 1, .counted = Padding::ignored},
+                                   {.window = 3, .stride = 2, .edge = Edge::kept}};
+  for (const op::AveragePool& spec : specs) {
+    CAPTURE(spec.window);
+    check_after_convolution({2, 8, 5, 4}, [&](GraphBuilder& g, Value x) { return g.average_pool(x, spec); });
+    check_after_convolution(
+        {2, 8, 5, 4}, [&](GraphBuilder& g, Value x) { return g.average_pool(g.relu(x), spec); }, 6);
+  }
+}
+
+TEST_CASE("local response normalization") {
+  for (const op::LocalResponseNorm& spec :
+       {op::LocalResponseNorm{}, op::LocalResponseNorm{.size = 3, .alpha = 0.5F, .beta = 0.6F, .bias = 2}})
+    check_after_convolution({2, 4, 5, 3},
+                            [&](GraphBuilder& g, Value x) { return g.local_response_norm(g.relu(x), spec); });
+}
+
+TEST_CASE("concatenation: whole blocks of channels, odd numbers of them, one value twice") {
+  for (const auto& [left, right] : {std::pair{16, 32}, std::pair{16, 5}, std::pair{3, 4}}) {
+    CAPTURE(left);
+    CAPTURE(right);
+    check_after_convolution({2, 4, 5, 3}, [&, l = left, r = right](GraphBuilder& g, Value x) {
+      const Value a = g.relu(g.convolution("a", x, {.filters = l, .kernel = 1}));
+      const Value b = g.convolution("b", x, {.filters = r, .kernel = 3, .padding = 1});
+      return g.convolution("after", g.concat({a, b, x, a}), {.filters = 16, .kernel = 1});
+    });
+  }
+}
+
+TEST_CASE("an auxiliary head's gradient counts with its weight, its loss is not reported") {
+  const InputShape input{2, 4, 5, 3};
+  GraphBuilder g("test", input);
+  const Value x = g.relu(g.convolution("first", g.input(), {.filters = 16, .kernel = 3, .padding = 1}));
+  g.auxiliary_loss(g.fully_connected("helper", g.global_average_pool(x), input.classes), 0.3F);
+  g.softmax_cross_entropy(g.fully_connected("last", x, input.classes));
+  check_against_reference(finished(std::move(g)), input);
 }
 
 TEST_CASE("global average pooling") {

@@ -28,20 +28,22 @@ struct Machine {
     const Shape& from = shape_of(node, 0);
     const Numbers& in = values[node.inputs[0].get()];
     const Numbers& weights = tensor(node, ".weight");
+    const std::int64_t channels = from.channels / spec.groups, filters = spec.filters / spec.groups;
     Numbers out;
     for (std::int64_t n = 0; n < rows; ++n)
       for (std::int64_t o = 0; o < spec.filters; ++o)
         for (std::int64_t y = 0; y < node.shape.height; ++y)
           for (std::int64_t x = 0; x < node.shape.width; ++x) {
             double sum = spec.bias == Bias::learned ? tensor(node, ".bias")[o] : 0;
-            for (std::int64_t c = 0; c < from.channels; ++c)
+            for (std::int64_t c = 0; c < channels; ++c)
               for (std::int64_t i = 0; i < spec.kernel; ++i)
-                for (std::int64_t j = 0; j < spec.kernel; ++j) {
+                for (std::int64_t j = 0; j < spec.kernel_width; ++j) {
                   const std::int64_t v = y * spec.stride - spec.padding + i,
-                                     u = x * spec.stride - spec.padding + j;
+                                     u = x * spec.stride - spec.padding_width + j;
                   if (v < 0 || v >= from.height || u < 0 || u >= from.width) continue;
-                  sum += weights[((o * from.channels + c) * spec.kernel + i) * spec.kernel + j] *
-                         in[((n * from.channels + c) * from.height + v) * from.width + u];
+                  const std::int64_t channel = o / filters * channels + c;
+                  sum += weights[((o * channels + c) * spec.kernel + i) * spec.kernel_width + j] *
+                         in[((n * from.channels + channel) * from.height + v) * from.width + u];
                 }
             out.push_back(sum);
           }
@@ -79,6 +81,56 @@ struct Machine {
             }
           out.push_back(best);
         }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::AveragePool& spec) {
+    const Shape& from = shape_of(node, 0);
+    const Numbers& in = values[node.inputs[0].get()];
+    Numbers out;
+    for (std::int64_t plane = 0; plane < rows * from.channels; ++plane)
+      for (std::int64_t y = 0; y < node.shape.height; ++y)
+        for (std::int64_t x = 0; x < node.shape.width; ++x) {
+          double sum = 0;
+          std::int64_t pixels = 0;
+          for (std::int64_t i = 0; i < spec.window; ++i)
+            for (std::int64_t j = 0; j < spec.window; ++j) {
+              const std::int64_t v = y * spec.stride - spec.padding + i,
+                                 u = x * spec.stride - spec.padding + j;
+              if (v < 0 || v >= from.height || u < 0 || u >= from.width) continue;
+              sum += in[(plane * from.height + v) * from.width + u];
+              ++pixels;
+            }
+          const bool zeros_count = spec.counted == Padding::counts && spec.padding > 0;
+          out.push_back(sum / static_cast<double>(zeros_count ? spec.window * spec.window : pixels));
+        }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::LocalResponseNorm& spec) {
+    const Numbers& in = values[node.inputs[0].get()];
+    const std::int64_t area = node.shape.height * node.shape.width, channels = node.shape.channels;
+    Numbers out;
+    for (std::int64_t n = 0; n < rows; ++n)
+      for (std::int64_t c = 0; c < channels; ++c)
+        for (std::int64_t pixel = 0; pixel < area; ++pixel) {
+          double sum = 0;
+          for (std::int64_t k = c - spec.size / 2; k <= c + (spec.size - 1) / 2; ++k)
+            if (k >= 0 && k < channels) sum += std::pow(in[(n * channels + k) * area + pixel], 2);
+          out.push_back(in[(n * channels + c) * area + pixel] /
+                        std::pow(spec.bias + spec.alpha / static_cast<double>(spec.size) * sum, spec.beta));
+        }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::Concat&) {
+    Numbers out;
+    for (std::int64_t n = 0; n < rows; ++n)
+      for (std::size_t which = 0; which < node.inputs.size(); ++which) {
+        const Numbers& in = values[node.inputs[which].get()];
+        const std::int64_t image = shape_of(node, which).elements();
+        out.insert(out.end(), in.begin() + n * image, in.begin() + (n + 1) * image);
+      }
     return out;
   }
 
@@ -137,7 +189,7 @@ struct Machine {
     return out;
   }
 
-  Numbers run(const Node& node, const op::SoftmaxCrossEntropy&) {
+  Numbers run(const Node& node, const op::SoftmaxCrossEntropy& spec) {
     const std::int64_t classes = shape_of(node, 0).channels;
     const Numbers& scores = outcome.scores = values[node.inputs[0].get()];
     for (std::int64_t n = 0; n < rows; ++n) {
@@ -149,7 +201,10 @@ struct Machine {
         sum += std::exp(scores[n * classes + i]);
         if (scores[n * classes + i] > scores[n * classes + highest]) highest = i;
       }
-      outcome.loss_sum += std::log(sum) - scores[n * classes + label];
+      const double loss = std::log(sum) - scores[n * classes + label];
+      outcome.weighted_loss += spec.weight * loss;
+      if (&node != &graph.nodes.back()) continue;  // an auxiliary head is not reported
+      outcome.loss_sum += loss;
       outcome.correct += highest == label ? 1 : 0;
     }
     return {};
@@ -182,9 +237,9 @@ Numbers reference_gradient(const Graph& graph, State state, const Batch& batch,
   for (std::size_t i = 0; i < values.size(); i += step) {
     const double kept = values[i];
     values[i] = kept + kStep;
-    const double above = run_reference(graph, state, batch).loss_sum;
+    const double above = run_reference(graph, state, batch).weighted_loss;
     values[i] = kept - kStep;
-    const double below = run_reference(graph, state, batch).loss_sum;
+    const double below = run_reference(graph, state, batch).weighted_loss;
     values[i] = kept;
     gradient.push_back((above - below) / (2 * kStep) / static_cast<double>(batch.labels.size()));
   }

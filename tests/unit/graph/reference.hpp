@@ -21,6 +21,7 @@ struct Batch {
 
 struct Outcome {
   double loss_sum = 0;
+  double weighted_loss = 0;  // of all heads: what the gradient is of
   std::int64_t correct = 0;
   Numbers scores;
   State batch_statistics;  // "bn.mean", "bn.variance" (biased)

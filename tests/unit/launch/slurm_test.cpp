@@ -88,3 +88,17 @@ TEST_CASE("outside a Slurm job there is no way by srun") {
   REQUIRE_FALSE(launcher.has_value());
   CHECK(launcher.error().what.find("SLURM_JOB_ID is not set") != std::string::npos);
 }
+
+TEST_CASE("agents that are ranks of an MPI are laid out as the plan says") {
+  plan::Plan plan = plan_of({"n1", "n1", "n2", "n2"});
+  plan.mpi = plan::MpiProtocol::engine;
+  CHECK(join(srun_command(plan, kAgent, {22, 5}, {}).argv, " ")
+            .starts_with("srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --distribution=block "
+                         "--nodelist=n[1-2] --mpi=pmix --cpu-bind=none --overcommit --input=all "));
+  plan = plan_of({"n1", "n2", "n1"});
+  plan.mpi = plan::MpiProtocol::engine;
+  const auto asked = Environment::from_entries({"SLURM_MPI_TYPE=cray_shasta"});
+  CHECK(join(srun_command(plan, kAgent, {22, 5}, asked).argv, " ")
+            .starts_with("srun --nodes=2 --ntasks=3 --distribution=arbitrary --nodelist=n1,n2,n1 "
+                         "--mpi=cray_shasta "));
+}

@@ -39,11 +39,11 @@ TEST_CASE("an MPI job with a node without ranks is refused, one without MPI has 
   slice.plan.nodes = {{NodeIndex(0), HostName("c1")}, {NodeIndex(1), HostName("c2")}};
   slice.node_of_rank = {0, 0};
   slice.plan.mpi = plan::MpiProtocol::pmi1;
-  const auto service = make_mpi_service(slice, "/nowhere", loop, {});
+  const auto service = make_mpi_service(slice, Environment(), "/nowhere", loop, {});
   REQUIRE(!service);
   CHECK(service.error().what == "c2 has no rank, and every node of an MPI job needs one");
   slice.plan.mpi = plan::MpiProtocol::none;
-  const auto none = make_mpi_service(slice, "/nowhere", loop, {});
+  const auto none = make_mpi_service(slice, Environment(), "/nowhere", loop, {});
   REQUIRE(none);
   CHECK(*none == nullptr);
 }

@@ -75,7 +75,8 @@ class Node {
 
   void run() {
     must(make_directories(scratch_, Access::owner_only));
-    service_ = must(agent::make_mpi_service(slice_, scratch_, loop_, callbacks()));  // nullptr for none
+    service_ = must(
+        agent::make_mpi_service(slice_, Environment(), scratch_, loop_, callbacks()));  // nullptr for none
     for (const plan::RankPlan& rank : slice_.plan.ranks) start(rank);
     while (!children_.empty()) must(loop_.turn());
     service_.reset();

@@ -152,13 +152,77 @@ TEST_CASE("facts of roles are known for the roles that the adapter has") {
         "a.yaml:4:10: fact 'role.pss.hosts': this framework has no role 'pss'\n  hint: did you mean 'ps'?");
 }
 
-TEST_CASE("what an adapter needs becomes a check, and its roles go with ranks of dlrun's own") {
-  const auto needy =
-      plan::parse_adapter("name: a\nsummary: s\nneeds: {programs: [torchrun], variables: [X]}\n", "a.yaml");
-  REQUIRE(needy.value().checks.size() == 2);
-  CHECK(needy->checks[0].back().evaluate({}).value() == "torchrun");
-  CHECK(error_of(plan::parse_adapter("name: a\nsummary: s\nneeds: {variables: [\"X;rm\"]}\n", "a.yaml"))
-            .find("needs.variables: 'X;rm' is no name") != std::string::npos);
-  CHECK(error_of(plan::parse_adapter("name: a\nsummary: s\nprocess: per-job\nroles: {w: {}}\n", "a.yaml"))
-            .find("roles go with process: per-rank") != std::string::npos);
+TEST_CASE(
+    "what a framework needs becomes probes of every node, its Python modules where the command is Python") {
+  const auto needy = adapter(
+      "name: a\nsummary: s\nneeds: {programs: [torchrun], variables: [X], modules: [torch, numpy]}\n");
+  const auto probes_of = [&](const std::string& command) {
+    return plan::make_plan(input("command: " + command + "\n", machine(2), needy))->prelude.needs;
+  };
+  const auto probes = probes_of("[/opt/bin/python3.9, train.py]");
+  REQUIRE(probes.size() == 3);
+  CHECK(probes[0].back() == "torchrun");
+  CHECK(probes[1].back() == "X");
+  CHECK(probes[2].front() == "/opt/bin/python3.9");
+  CHECK(std::vector(probes[2].end() - 3, probes[2].end()) == std::vector<std::string>{"a", "torch", "numpy"});
+  CHECK(probes_of("[./train.sh]").size() == 2);
+  CHECK(refused("needs: {variables: [\"X;rm\"]}\n").find("needs.variables: 'X;rm' is no name") !=
+        std::string::npos);
+  CHECK(refused("needs: {module: [x]}\n").find("did you mean 'modules'") != std::string::npos);
+  CHECK(refused("process: per-job\nroles: {w: {}}\n").find("roles go with process: per-rank") !=
+        std::string::npos);
+}
+
+TEST_CASE("a framework that takes one number for all nodes refuses nodes that differ") {
+  const auto even = adapter("name: a\nsummary: s\nneeds: {facts: [tasks.per-node]}\nroles: {w: {}}\n");
+  auto two = machine(2);
+  two.nodes.push_back(node("second", 2));
+  const std::string job_text = "command: [x]\nroles: {w: {count: ";
+  CHECK(plan::make_plan(input(job_text + "2}}\n", two, even)).has_value());
+  CHECK(error_of(plan::make_plan(input(job_text + "3}}\n", two, even)))
+            .starts_with("frameworks/test.yaml:3:8: framework a needs 'tasks.per-node', which has no value "
+                         "in this job"));
+}
+
+TEST_CASE("words can depend on whether a fact has a value") {
+  const auto framework = adapter(
+      "name: a\nsummary: s\nprefix: [run, {value: '--gpus={{rank.gpu-count}}', if: rank.gpu-count},\n"
+      "  {value: --cpu, unless: rank.gpu-count}]\n");
+  CHECK(plan::make_plan(input("command: [x]\n", machine(2), framework))->ranks[0].argv ==
+        Argv{"run", "--cpu", "x"});
+  const auto gpus = machine(2, std::vector<std::string>{"0", "1"});
+  CHECK(plan::make_plan(
+            input("command: [x]\nresources: {gpus-per-node: 2, tasks-per-node: 1}\n", gpus, framework))
+            ->ranks[0]
+            .argv == Argv{"run", "--gpus=2", "x"});
+  CHECK(refused("prefix: [{value: x}]\n").find("needs 'value' and either 'if' or 'unless'") !=
+        std::string::npos);
+}
+
+TEST_CASE("a role can have a command and variables of its own, and serve the others") {
+  const auto framework = adapter(
+      "name: a\nsummary: s\nenv: {A: all}\nprefix: [run]\nroles:\n  client: {count: 1}\n"
+      "  server: {count: 1, port: 9000, service: true, command: [serve, '{{rank.port}}'], env: {A: "
+      "'{{rank.role}}'}}\n");
+  const auto plan = plan::make_plan(input("command: [x]\n", machine(2), framework)).value();
+  CHECK(plan.ranks[0].argv == Argv{"run", "x"});
+  CHECK_FALSE(plan.ranks[0].service);
+  CHECK(plan.environment.at("A") == "all");
+  CHECK(plan.ranks[1].argv == Argv{"serve", "9000"});
+  CHECK(plan.ranks[1].environment.at("A") == "server");
+  CHECK(plan.ranks[1].service);
+  CHECK(refused("roles: {w: {command: ['{{rank.indx}}']}}\n")
+            .find("roles.w.command: fact 'rank.indx' is not known") != std::string::npos);
+}
+
+TEST_CASE("cores for threads that communicate are not for OpenMP") {
+  const auto threads = [](int reserve, int cores) {
+    const auto framework = adapter(fmt::format(
+        "name: a\nsummary: s\nreserve-cpus: {}\nenv: {{W: '{{{{rank.reserved-cpus}}}}'}}\n", reserve));
+    const auto plan = plan::make_plan(input("command: [x]\n", machine(cores), framework)).value();
+    return plan.ranks[0].defaults.at("OMP_NUM_THREADS") + "+" + plan.ranks[0].environment.at("W");
+  };
+  CHECK(threads(2, 8) == "6+2");
+  CHECK(threads(2, 2) == "1+1");
+  CHECK(threads(2, 1) == "1+0");
 }

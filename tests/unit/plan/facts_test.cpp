@@ -7,6 +7,7 @@
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/adapter.hpp"
+#include "src/plan/host_facts.hpp"
 #include "src/plan/role_facts.hpp"
 #include "tests/unit/plan/support.hpp"
 
@@ -65,6 +66,7 @@ TEST_CASE("dlrun-job(5) lists exactly the keys that a job file can have") {
       {"environment", "environment: {@: 1}"},
       {"environment.container", "environment: {container: {@: 1}}"},
       {"launch", "launch: {@: 1}"},
+      {"launch.ssh", "launch: {ssh: {@: 1}}"},
       {"checkpoint", "checkpoint: {@: 1}"},
       {"chain", "chain: {@: 1}"}};
   std::set<std::string> known;
@@ -106,4 +108,61 @@ TEST_CASE("the builtin trainer's section keeps its places, and its data folder b
   CHECK(node.find("checkpoint")->find("every")->source == "checkpoint.every (default)");
   CHECK(plan::train_config(job("framework: builtin\ntrain: {}\n").value())["value"].contains("checkpoint") ==
         false);
+}
+
+TEST_CASE("hosts in each launcher's dialect; nodes that differ have no common number") {
+  plan::Plan plan;
+  plan.nodes = {{.index = NodeIndex(0), .host = HostName("a")},
+                {.index = NodeIndex(1), .host = HostName("b"), .address = "10.0.0.2"}};
+  plan::Facts facts;
+  plan::add_host_facts(facts, plan, {2, 1});
+  CHECK(plan::fact_text(facts["hostfile.openmpi"]) == "a slots=2\nb slots=1\n");
+  CHECK(plan::fact_text(facts["hostfile.mpich"]) == "a:2\nb:1\n");
+  CHECK(plan::fact_text(facts["hostfile.plain"]) == "a\nb\n");
+  CHECK(plan::fact_text(facts["hostfile.repeated"]) == "a\na\nb\n");
+  CHECK(plan::fact_text(facts["hosts.slots"]) == "a:2,b:1");
+  CHECK(plan::fact_text(facts["node.addresses"]) == "a,10.0.0.2");
+  CHECK(facts["task.count"] == 3);
+  CHECK(facts["tasks.per-node"].is_null());
+  plan::add_host_facts(facts, plan, {2, 2});
+  CHECK(facts["tasks.per-node"] == 2);
+  CHECK(plan::host_and_port("fe80::1", 7) == "[fe80::1]:7");
+}
+
+TEST_CASE("the places of ranks in their roles: on their nodes, and across nodes") {
+  plan::Plan plan;
+  for (const auto& [role, node] :
+       std::vector<std::pair<const char*, int>>{{"w", 0}, {"w", 0}, {"w", 1}, {"s", 0}}) {
+    plan.ranks.emplace_back();
+    plan.ranks.back().role = role;
+    plan.ranks.back().node = NodeIndex(node);
+  }
+  std::vector<plan::RankShare> shares(4);
+  plan::set_role_places(shares, plan);
+  const auto place = [&](std::size_t i) {
+    return fmt::format("{}/{} {}/{}", shares[i].role_local, shares[i].role_ranks, shares[i].cross_index,
+                       shares[i].cross_size);
+  };
+  CHECK(place(0) == "0/2 0/2");
+  CHECK(place(1) == "1/2 0/1");
+  CHECK(place(2) == "0/1 1/2");
+  CHECK(place(3) == "0/1 0/1");
+}
+
+TEST_CASE("facts of a role's first task, and its list as lines") {
+  plan::Plan plan;
+  plan.nodes = {{.index = NodeIndex(0), .host = HostName("a")}};
+  plan.ranks.resize(2);
+  for (int i = 0; i < 2; ++i) {
+    plan.ranks[static_cast<std::size_t>(i)].role = "ps";
+    plan.ranks[static_cast<std::size_t>(i)].port = 2230 + i;
+  }
+  plan::Facts facts;
+  plan::add_role_facts(facts, plan, {"ps", "absent"});
+  CHECK(facts["role.ps.host"] == "a");
+  CHECK(facts["role.ps.port"] == 2230);
+  CHECK(facts["role.ps.address"] == "a:2230");
+  CHECK(facts["role.ps.lines"] == "a:2230\na:2231\n");
+  CHECK(facts["role.absent.address"].is_null());
+  CHECK(facts["role.absent.count"] == 0);
 }

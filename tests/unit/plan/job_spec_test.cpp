@@ -24,7 +24,8 @@ environment:
   setup: [ulimit -l unlimited]
   set: {OMP_NUM_THREADS: 4}
   container: {image: tf.sif, engine: podman, mounts: [/scratch]}
-launch: {via: local, fan-out: 16, start-timeout: 60s, grace: 5s, mpi: pmi1, bind: false}
+launch: {via: local, fan-out: 16, start-timeout: 60s, grace: 5s, mpi: pmi1, bind: false,
+         ssh: {host-keys: accept-new, user: ann, port: 2222, connect-timeout: 3s}}
 checkpoint: {dir: ckpt, every: 200steps, keep: 5, request: [file, signal:TERM], lead: 5min}
 chain: {max-links: 20, retries: 3}
 )")
@@ -58,6 +59,10 @@ chain: {max-links: 20, retries: 3}
   CHECK(spec.launch.grace.count() == 5);
   CHECK(spec.launch.mpi == "pmi1");
   CHECK_FALSE(spec.launch.bind);
+  CHECK(spec.launch.ssh.host_keys == plan::HostKeys::accept_new);
+  CHECK(spec.launch.ssh.user == "ann");
+  CHECK(spec.launch.ssh.port == Port(2222));
+  CHECK(spec.launch.ssh.connect_timeout.count() == 3);
   CHECK(spec.checkpoint.dir == "/home/ann/jobs/ckpt");
   CHECK(spec.checkpoint.every == "200steps");
   CHECK(spec.checkpoint.keep == 5);

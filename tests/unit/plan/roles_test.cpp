@@ -58,6 +58,31 @@ TEST_CASE("every node gives as many workers as its own GPUs") {
   CHECK(planned("roles: {worker: {gpus: 2}}", {4, 2}) == "worker@0:0,1 worker@0:2,3 worker@1:0,1 ps@0");
 }
 
+TEST_CASE("a role can be on every node, or on the nodes that have none of the roles before it") {
+  const auto cluster_of = adapter(
+      "name: r\nsummary: s\nroles:\n  driver: {count: 1, gpus: 0}\n  head: {count: 1}\n"
+      "  raylet: {default: other-nodes}\n  watcher: {default: node, gpus: 0}\n");
+  const auto shape_on = [&](const std::vector<int>& gpus) {
+    return shape(
+        make_plan(input("command: [x]\nresources: {gpus-per-node: 2}\n", cluster(gpus), cluster_of)));
+  };
+  CHECK(shape_on({2, 2, 2}) == "driver@0 head@0:0,1 raylet@1:0,1 raylet@2:0,1 watcher@0 watcher@1 watcher@2");
+  CHECK(shape_on({2}) == "driver@0 head@0:0,1 watcher@0");
+}
+
+TEST_CASE("a role that computes nothing takes no cores from the others") {
+  const auto light = adapter(
+      "name: l\nsummary: s\nroles:\n  scheduler: {count: 1, gpus: 0, light: true}\n"
+      "  worker: {default: tasks-per-node}\n");
+  const auto plan =
+      make_plan(input("command: [x]\nresources: {tasks-per-node: 2}\n", cluster({0}), light)).value();
+  CHECK_FALSE(plan.ranks[0].cpus.has_value());
+  CHECK_FALSE(plan.ranks[0].defaults.contains("OMP_NUM_THREADS"));
+  CHECK(plan.ranks[1].cpus == plan::CpuShare{.share = 0, .of = 2});
+  CHECK(plan.ranks[2].cpus == plan::CpuShare{.share = 1, .of = 2});
+  CHECK(plan.ranks[2].defaults.at("OMP_NUM_THREADS") == "8");
+}
+
 TEST_CASE("a chief is one of the workers' places, not one more") {
   CHECK(planned("resources: {gpus-per-node: 2}\nroles: {chief: {}}", {2, 2}) ==
         "chief@0:0 worker@0:1 worker@1:0 worker@1:1 ps@0");

@@ -131,6 +131,17 @@ TEST_CASE("Slurm: an absent or busy controller is a line of evidence") {
   CHECK(says(found->evidence, "Unable to contact slurm controller"));
 }
 
+TEST_CASE("Slurm: its library tells the end where its programs do not") {
+  World world;
+  world.set("SLURM_JOB_ID", "7");
+  world.set("SLURM_JOB_NODELIST", "n1");
+  world.commands.answer("/proc/self/exe slurm-end 7", "1795800000\n");
+  CHECK(format_utc(world.find()->end_time.value()) == "2026-11-27T17:20:00Z");
+  CHECK(says(world.find()->evidence, "libslurm: end"));
+  world.commands.answer("/proc/self/exe slurm-end 7", "-1\n");
+  CHECK_FALSE(world.find()->end_time.has_value());
+}
+
 TEST_CASE("Slurm wins over the PBS variables of its wrapper, and says that it saw them") {
   World world;
   world.set("SLURM_JOB_NODELIST", "n1");

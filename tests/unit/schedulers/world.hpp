@@ -23,7 +23,7 @@ class FakeCommands final : public CommandRunner {
   Result<CommandOutput> run(const Command& command) const override {
     for (const auto& [begin, output] : answers_)
       if (join(command.argv, " ").starts_with(begin)) return output;
-    return fail(ErrorKind::unavailable, "{} is not there", command.argv.front());
+    return fail(ErrorKind::input, "{} is not there", command.argv.front());
   }
 
  private:

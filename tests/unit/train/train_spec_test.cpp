@@ -91,15 +91,19 @@ TEST_CASE("what is not built yet is refused by name, with what there is") {
         std::string::npos);
   CHECK(refusal(model + data + "  optimizer: {name: adam}\n")
             .find("optimizer 'adam' is not built yet\n  hint: available: sgd") != std::string::npos);
-  CHECK(refusal(model + "  data: {format: images, dir: /x}\n")
-            .find("data format 'images' is not built yet\n  hint: available: idx, cifar10, synthetic") !=
+  CHECK(refusal(model + "  data: {format: images}\n").find("'train.data.dir' is missing") !=
+        std::string::npos);
+  CHECK(refusal(model + "  data: {format: images, dir: /x, size: [1, 2, 3]}\n")
+            .find("train.data.size must be a number, or [height, width]") != std::string::npos);
+  CHECK(refusal(model + "  data: {format: list, dir: /x}\n").find("'train.data.list' is missing") !=
         std::string::npos);
   CHECK(refusal(model + data + "  parameter-server: {placement: greedy}\n")
             .find("train.parameter-server is not built yet") != std::string::npos);
   CHECK(refusal(model + data + "  allreduce: {wire: bf16}\n").find("wire format 'bf16' is not built yet") !=
         std::string::npos);
-  CHECK(refusal("  model: [conv, relu]\n" + data).find("a layer list of one's own is not built yet") !=
-        std::string::npos);
+  CHECK(
+      refusal("  model: {layers: [relu]}\n" + data).find("the last layer must give a score for each class") !=
+      std::string::npos);
   CHECK(read(model + "  data: {format: idx, dir: /x, train: 0.9}\n")->data.train_share == 0.9);
   CHECK(refusal(model + "  data: {format: idx, dir: /x, train: 1.5}\n")
             .find("train.data.train: 1.5 is out of range") != std::string::npos);

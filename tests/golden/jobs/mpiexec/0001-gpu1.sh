@@ -9,6 +9,11 @@ dlrun_failed() {  # CODE WHAT
   echo "dlrun: gpu1: exit code $1 from $2" >&2
   exit "$1"
 }
+
+# The prelude: once a node, before its ranks; they start from the environment that it leaves.
+if [[ ${1-} != rank ]]; then
+  sh -c 'command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework mpiexec needs it" >&2; exit 1; }' mpirun || dlrun_failed 69 'looking for what framework mpiexec needs'
+fi
 if [[ ${1-} == prelude ]]; then return 0; fi
 set +eu  # the prelude may have set these
 IFS=$' \t\n'
@@ -41,7 +46,6 @@ dlrun_file() {  # PATH TEXT
 dlrun_file /home/ann/runs/mpiexec-1a2b/hostfile 'gpu1 slots=8
 gpu2.cluster slots=8
 '
-sh -c 'command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework mpiexec needs it" >&2; exit 1; }' mpirun || dlrun_failed "$?" 'the check: sh -c '\''command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework mpiexec needs it" >&2; exit 1; }'\'' mpirun'
 
 # Every rank leads a process group of its own, so that its children end with it, and has a watcher that tells its
 # start and its end through a pipe. The first rank that fails ends the others; its exit code is the script's.

@@ -9,6 +9,11 @@ dlrun_failed() {  # CODE WHAT
   echo "dlrun: gpu2.cluster: exit code $1 from $2" >&2
   exit "$1"
 }
+
+# The prelude: once a node, before its ranks; they start from the environment that it leaves.
+if [[ ${1-} != rank ]]; then
+  sh -c 'command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework mpiexec needs it" >&2; exit 1; }' mpirun || dlrun_failed 69 'looking for what framework mpiexec needs'
+fi
 if [[ ${1-} == prelude ]]; then return 0; fi
 set +eu  # the prelude may have set these
 IFS=$' \t\n'

@@ -9,6 +9,11 @@ dlrun_failed() {  # CODE WHAT
   echo "dlrun: b1: exit code $1 from $2" >&2
   exit "$1"
 }
+
+# The prelude: once a node, before its ranks; they start from the environment that it leaves.
+if [[ ${1-} != rank ]]; then
+  python -c $'import sys\ntry:\n    from importlib.util import find_spec\nexcept ImportError:\n    from imp import find_module as find_spec\ndef there(name):\n    try:\n        return find_spec(name) is not None\n    except ImportError:\n        return False\nmissing = [name for name in sys.argv[2:] if not there(name)]\nif missing:\n    sys.exit(\'%s has no module %s, and framework %s needs it\' % (sys.executable, \', \'.join(missing), sys.argv[1]))\n' tensorflow-ps tensorflow || dlrun_failed 69 'looking for what framework tensorflow-ps needs'
+fi
 if [[ ${1-} == prelude ]]; then return 0; fi
 set +eu  # the prelude may have set these
 IFS=$' \t\n'
@@ -116,6 +121,8 @@ trap 'dlrun_stop 143' TERM
 dlrun_watch 0 &
 dlrun_watch 1 &
 dlrun_watch 4 &
+# Services run until the other ranks of the job have ended; where it has more nodes only they know when.
+declare -A dlrun_services=([4]=1)
 dlrun_left=3
 while ((dlrun_left)); do
   read -r -u "$dlrun_pipe" dlrun_event dlrun_rank dlrun_value || continue
@@ -126,6 +133,8 @@ while ((dlrun_left)); do
       ;;
     end)
       ((dlrun_left -= 1))
+      if [[ ${dlrun_services[$dlrun_rank]-} && ${dlrun_done-} ]]; then continue; fi
+      unset "dlrun_services[$dlrun_rank]"
       if ((dlrun_value && !dlrun_code)); then
         echo "dlrun: b1: rank $dlrun_rank ended with exit code $dlrun_value" >&2
         dlrun_stop "$dlrun_value"

@@ -72,6 +72,8 @@ trap 'dlrun_stop 129' HUP
 trap 'dlrun_stop 130' INT
 trap 'dlrun_stop 143' TERM
 dlrun_watch 7 &
+# Services run until the other ranks of the job have ended; where it has more nodes only they know when.
+declare -A dlrun_services=([7]=1)
 dlrun_left=1
 while ((dlrun_left)); do
   read -r -u "$dlrun_pipe" dlrun_event dlrun_rank dlrun_value || continue
@@ -82,6 +84,8 @@ while ((dlrun_left)); do
       ;;
     end)
       ((dlrun_left -= 1))
+      if [[ ${dlrun_services[$dlrun_rank]-} && ${dlrun_done-} ]]; then continue; fi
+      unset "dlrun_services[$dlrun_rank]"
       if ((dlrun_value && !dlrun_code)); then
         echo "dlrun: a4: rank $dlrun_rank ended with exit code $dlrun_value" >&2
         dlrun_stop "$dlrun_value"

@@ -9,6 +9,11 @@ dlrun_failed() {  # CODE WHAT
   echo "dlrun: gpu1: exit code $1 from $2" >&2
   exit "$1"
 }
+
+# The prelude: once a node, before its ranks; they start from the environment that it leaves.
+if [[ ${1-} != rank ]]; then
+  sh -c 'command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework pytorch-torchrun needs it" >&2; exit 1; }' torchrun || dlrun_failed 69 'looking for what framework pytorch-torchrun needs'
+fi
 if [[ ${1-} == prelude ]]; then return 0; fi
 set +eu  # the prelude may have set these
 IFS=$' \t\n'
@@ -31,11 +36,10 @@ rank_0() {  # worker 0
   export DLRUN_RANK=0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
-  exec torchrun --nnodes=2 --node-rank=0 --nproc-per-node=8 --master-addr=gpu1 --master-port=22955 train.py
+  exec torchrun --nnodes=2 --node_rank=0 --nproc_per_node=8 --master_addr=gpu1 --master_port=22955 --no_python train.py
 }
 
 cd -- /home/ann/jobs || dlrun_failed 74 'the working directory'
-sh -c 'command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework pytorch-torchrun needs it" >&2; exit 1; }' torchrun || dlrun_failed "$?" 'the check: sh -c '\''command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework pytorch-torchrun needs it" >&2; exit 1; }'\'' torchrun'
 
 # Every rank leads a process group of its own, so that its children end with it, and has a watcher that tells its
 # start and its end through a pipe. The first rank that fails ends the others; its exit code is the script's.

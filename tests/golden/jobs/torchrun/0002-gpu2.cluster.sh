@@ -9,6 +9,11 @@ dlrun_failed() {  # CODE WHAT
   echo "dlrun: gpu2.cluster: exit code $1 from $2" >&2
   exit "$1"
 }
+
+# The prelude: once a node, before its ranks; they start from the environment that it leaves.
+if [[ ${1-} != rank ]]; then
+  sh -c 'command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework pytorch-torchrun needs it" >&2; exit 1; }' torchrun || dlrun_failed 69 'looking for what framework pytorch-torchrun needs'
+fi
 if [[ ${1-} == prelude ]]; then return 0; fi
 set +eu  # the prelude may have set these
 IFS=$' \t\n'
@@ -31,7 +36,7 @@ rank_1() {  # worker 1
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
-  exec torchrun --nnodes=2 --node-rank=1 --nproc-per-node=8 --master-addr=gpu1 --master-port=22955 train.py
+  exec torchrun --nnodes=2 --node_rank=1 --nproc_per_node=8 --master_addr=gpu1 --master_port=22955 --no_python train.py
 }
 
 cd -- /home/ann/jobs || dlrun_failed 74 'the working directory'

@@ -1,0 +1,36 @@
+// Image: pixels of a decoded photograph, three bytes each (red, green, blue), row by row; and the ways to
+// make one of a JPEG or PNG file and to bring it to the size that a model takes. Grey images get three equal
+// channels, CMYK ones are converted, 16-bit ones rounded, transparency is dropped, and a camera's note of how
+// it was held is obeyed. What is damaged is an Error: no pixel is made up.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/result.hpp"
+
+namespace dlrun::runtime {
+
+struct Image {
+  std::int64_t width = 0, height = 0;
+  std::vector<std::uint8_t> pixels;  // height x width x 3
+};
+
+inline constexpr std::int64_t kMostPixels = std::int64_t{1}
+                                            << 28;  // of one image; more is a decompression bomb
+
+// By the file's first bytes, whatever its name says.
+Result<Image> decode_image(std::span<const std::uint8_t> file, const std::string& name);
+Result<Image> decode_jpeg(std::span<const std::uint8_t> file, const std::string& name);
+Result<Image> decode_png(std::span<const std::uint8_t> file, const std::string& name);
+
+// EXIF's eight ways to hold a camera; 1 is upright.
+Image turned(Image image, int orientation);
+
+// The largest centred part of the wanted proportions, scaled to width x height; each pixel is the weighted
+// mean of all that it covers (a triangle filter, as wide as the scale asks for).
+Image fitted(const Image& image, std::int64_t width, std::int64_t height);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,17 @@
+// Image data sets: from files to a Dataset of equal images, or from a folder that `dlrun-train --prepare`
+// packed. A damaged image is an Error that names it, all of them together; where the job says `damaged:
+// drop`, it is left out, by every rank alike.
+#pragma once
+
+#include "runtime/data/images/image_set.hpp"
+
+namespace dlrun::runtime {
+
+Result<InputShape> probe_images(const DataSpec& spec);
+Result<DataParts> load_images(const DataSpec& spec);
+
+// The images as rows of channel, row, column, decoded side by side by `threads`.
+Result<Dataset> decode_all(const std::vector<ImageFile>& files, const InputShape& shape, Damaged damaged,
+                           unsigned threads);
+
+}  // namespace dlrun::runtime

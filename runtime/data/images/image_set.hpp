@@ -1,0 +1,33 @@
+// ImageSet: which files there are and what they show, before any of them is opened. Folders are
+// DIR/train/CLASS/FILE with DIR/test or DIR/val beside it, or DIR/CLASS/FILE where there is only one part;
+// classes are numbered by name. Lists have a line "path number" each. The order is that of names, the same on
+// every machine.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/data/dataset.hpp"
+
+namespace dlrun::runtime {
+
+struct ImageFile {
+  std::filesystem::path path;
+  std::uint16_t label = 0;
+};
+
+struct ImageSet {
+  std::vector<std::string> classes;  // names, or numbers where a list gives those
+  std::vector<ImageFile> train, test;
+};
+
+inline constexpr std::size_t kMostClasses = 65536;
+
+Result<ImageSet> find_images(const DataSpec& spec);
+
+// A list file's lines; paths are relative to `folder`. An Error names file, line and what is wrong.
+Result<std::vector<ImageFile>> read_image_list(std::string_view text, const std::filesystem::path& folder,
+                                               std::int64_t classes, const std::string& name);
+
+}  // namespace dlrun::runtime

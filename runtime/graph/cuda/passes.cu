@@ -1,0 +1,137 @@
+// See passes.hpp. f32 means f32: no TF32 unless it is asked for.
+#include "runtime/graph/cuda/passes.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+constexpr std::size_t kWorkspace = std::size_t{512} << 20;
+const float kOne = 1, kZero = 0;
+
+cudnnMathType_t math_of(const Device& device) {
+  return device.half() ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+}
+
+// Times run(algorithm) for every candidate; the fastest, and the workspace it needs in `bytes`.
+template <class Candidate, class Run>
+auto fastest(Device& device, const std::vector<Candidate>& candidates, int count, const std::string& what,
+             std::size_t& bytes, const Run& run) {
+  auto best = candidates[0].algo;
+  float best_time = INFINITY;
+  std::size_t best_bytes = 0;
+  for (int i = 0; i < count; ++i) {
+    const Candidate& candidate = candidates[static_cast<std::size_t>(i)];
+    if (candidate.status != CUDNN_STATUS_SUCCESS || candidate.determinism != CUDNN_DETERMINISTIC ||
+        candidate.mathType != math_of(device) || candidate.memory > kWorkspace)
+      continue;
+    if (run(candidate.algo) != CUDNN_STATUS_SUCCESS)
+      continue;  // plainly first: libraries load what they need
+    const float time = milliseconds_of(device.stream, [&] { check(run(candidate.algo), what); });
+    if (time < best_time) best_time = time, best = candidate.algo, best_bytes = candidate.memory;
+  }
+  if (best_time == INFINITY) throw Failure("cuDNN has no algorithm for " + what);
+  if (best_bytes > bytes) bytes = best_bytes;
+  return best;
+}
+
+}  // namespace
+
+std::string Geometry::text() const {
+  return "a convolution of " + std::to_string(in_channels) + "x" + std::to_string(in_height) + "x" +
+         std::to_string(in_width) + " to " + std::to_string(channels) + " filters of " +
+         std::to_string(window) + "x" + std::to_string(window_width) + " stride " + std::to_string(stride) +
+         " padding " + std::to_string(padding);
+}
+
+Passes::Passes(Device& device, const Geometry& geometry, const Arrays& arrays) : name_(geometry.text()) {
+  describe(device, geometry);
+  const std::string key = name_ + (arrays.x_slope == nullptr ? "" : " and back");
+  if (const auto known = device.algorithms.find(key); known != device.algorithms.end()) {
+    by_ = known->second;
+    return;
+  }
+  choose(device, arrays);
+  device.algorithms.emplace(key, by_);
+}
+
+Passes::~Passes() {
+  if (conv_ != nullptr) cudnnDestroyConvolutionDescriptor(conv_);
+  if (w_ != nullptr) cudnnDestroyFilterDescriptor(w_);
+  if (y_ != nullptr) cudnnDestroyTensorDescriptor(y_);
+  if (x_ != nullptr) cudnnDestroyTensorDescriptor(x_);
+}
+
+void Passes::describe(Device& device, const Geometry& g) {
+  const cudnnDataType_t type = device.half() ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+  const auto n = [](std::int64_t value) { return static_cast<int>(value); };
+  check(cudnnCreateTensorDescriptor(&x_), name_);
+  check(cudnnCreateTensorDescriptor(&y_), name_);
+  check(cudnnCreateFilterDescriptor(&w_), name_);
+  check(cudnnCreateConvolutionDescriptor(&conv_), name_);
+  check(cudnnSetTensor4dDescriptor(x_, CUDNN_TENSOR_NHWC, type, n(device.batch), n(g.in_channels),
+                                   n(g.in_height), n(g.in_width)),
+        name_);
+  check(cudnnSetTensor4dDescriptor(y_, CUDNN_TENSOR_NHWC, type, n(device.batch), n(g.channels), n(g.height),
+                                   n(g.width)),
+        name_);
+  check(cudnnSetFilter4dDescriptor(w_, type, CUDNN_TENSOR_NHWC, n(g.channels), n(g.in_channels), n(g.window),
+                                   n(g.window_width)),
+        name_);
+  check(cudnnSetConvolution2dDescriptor(conv_, n(g.padding), n(g.padding), n(g.stride), n(g.stride), 1, 1,
+                                        CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+        name_);
+  check(cudnnSetConvolutionMathType(conv_, math_of(device)), name_);
+}
+
+void Passes::choose(Device& device, const Arrays& arrays) {
+  Memory rooms;
+  void* room = rooms.device(kWorkspace, "timing convolutions");
+  int found = 0;
+  std::vector<cudnnConvolutionFwdAlgoPerf_t> forwards(CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
+  check(cudnnGetConvolutionForwardAlgorithm_v7(device.main.dnn, x_, w_, conv_, y_,
+                                               static_cast<int>(forwards.size()), &found, forwards.data()),
+        name_);
+  by_.forward = fastest(device, forwards, found, name_, device.main.workspace_bytes, [&](auto algorithm) {
+    return cudnnConvolutionForward(device.main.dnn, &kOne, x_, arrays.x, w_, arrays.w, conv_, algorithm, room,
+                                   kWorkspace, &kZero, y_, arrays.y);
+  });
+  std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> filters(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT);
+  check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+            device.main.dnn, x_, y_, conv_, w_, static_cast<int>(filters.size()), &found, filters.data()),
+        name_);
+  const std::string of_weights = "the weights of " + name_;
+  by_.weights = fastest(device, filters, found, of_weights, device.side.workspace_bytes, [&](auto algorithm) {
+    return cudnnConvolutionBackwardFilter(device.main.dnn, &kOne, x_, arrays.x, y_, arrays.y_slope, conv_,
+                                          algorithm, room, kWorkspace, &kZero, w_, arrays.w_slope);
+  });
+  if (arrays.x_slope == nullptr) return;
+  std::vector<cudnnConvolutionBwdDataAlgoPerf_t> choices(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
+  check(cudnnGetConvolutionBackwardDataAlgorithm_v7(device.main.dnn, w_, y_, conv_, x_,
+                                                    static_cast<int>(choices.size()), &found, choices.data()),
+        name_);
+  const std::string of_data = "the data of " + name_;
+  by_.data = fastest(device, choices, found, of_data, device.main.workspace_bytes, [&](auto algorithm) {
+    return cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, arrays.w, y_, arrays.y_slope, conv_,
+                                        algorithm, room, kWorkspace, &kZero, x_, arrays.x_slope);
+  });
+}
+
+void Passes::forward(Device& device, const void* x, const void* w, void* y) const {
+  check(cudnnConvolutionForward(device.main.dnn, &kOne, x_, x, w_, w, conv_, by_.forward,
+                                device.main.workspace, device.main.workspace_bytes, &kZero, y_, y),
+        name_);
+}
+
+void Passes::weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope) const {
+  check(cudnnConvolutionBackwardFilter(lane.dnn, &kOne, x_, x, y_, y_slope, conv_, by_.weights,
+                                       lane.workspace, lane.workspace_bytes, &kZero, w_, w_slope),
+        name_);
+}
+
+void Passes::data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const {
+  check(cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, y_slope, conv_, by_.data,
+                                     device.main.workspace, device.main.workspace_bytes,
+                                     into == Into::sum ? &kOne : &kZero, x_, x_slope),
+        name_);
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,48 @@
+// The three passes of one convolution over cuDNN, NHWC. Each is timed, inside a graph as a step runs it, in
+// every algorithm that repeats its bits, and the fastest is kept; layers of one shape share what was found.
+// It owns no tensor.
+#pragma once
+
+#include "runtime/graph/cuda/device.hpp"
+
+namespace dlrun::cuda {
+
+struct Geometry {
+  std::int64_t in_channels, in_height, in_width;
+  std::int64_t channels, height, width;  // of the output
+  std::int64_t window, window_width, stride, padding;
+  std::string text() const;
+};
+
+class Passes {
+ public:
+  // Input and output as they will lie; what is in them is overwritten. `x_slope` is null where nobody wants
+  // the gradient of the input. `w` and `w_slope` are filters of the plan's type.
+  struct Arrays {
+    const void *x, *w;
+    void *y, *y_slope, *w_slope, *x_slope;
+  };
+
+  Passes(Device& device, const Geometry& geometry, const Arrays& arrays);
+  Passes(const Passes&) = delete;
+  Passes& operator=(const Passes&) = delete;
+  ~Passes();
+
+  void forward(Device& device, const void* x, const void* w, void* y) const;
+  // On the side lane or on main.
+  void weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope) const;
+  enum class Into { fresh, sum };
+  void data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const;
+
+ private:
+  void describe(Device& device, const Geometry& geometry);
+  void choose(Device& device, const Arrays& arrays);
+
+  std::string name_;
+  cudnnTensorDescriptor_t x_ = nullptr, y_ = nullptr;
+  cudnnFilterDescriptor_t w_ = nullptr;
+  cudnnConvolutionDescriptor_t conv_ = nullptr;
+  Algorithms by_;
+};
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,33 @@
+// A model of the user's own: the list of layers in the job file, as data. Reading checks what can be known
+// without the images (layers, their settings, the names that others refer to); building gives the Graph for
+// one shape of image. It has no loops and no arithmetic: who needs those writes a builder in C++.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/graph/graph.hpp"
+#include "src/base/yaml.hpp"
+
+namespace dlrun::runtime {
+
+struct LayerList {
+  struct Layer {
+    Operation operation;
+    std::string name;                 // of its tensors and for others' `from`; empty: numbered
+    std::vector<std::size_t> inputs;  // layers, counted from 1; 0 is the image
+    bool scores = false;              // fully connected with as many outputs as there are classes
+  };
+  std::string name;
+  std::vector<Layer> layers;
+};
+
+// `node` is {name: ..., layers: [...]}; `path` is what errors call it ("train.model").
+Result<LayerList> read_layer_list(const yaml::Node& node, const std::string& path);
+
+// The list on images of this shape, with the loss at its end.
+Result<Graph> build_layers(const LayerList& list, const InputShape& input);
+
+}  // namespace dlrun::runtime

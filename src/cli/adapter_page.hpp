@@ -1,0 +1,14 @@
+// What one adapter sets, for people: roles, variables, the command line, what it needs. It only writes down
+// what the adapter says; nothing is planned.
+#pragma once
+
+#include <string>
+
+#include "src/base/json.hpp"
+
+namespace dlrun::cli {
+
+// From to_json(Adapter).
+std::string adapter_page(const Json& adapter);
+
+}  // namespace dlrun::cli

@@ -1,0 +1,73 @@
+// One node's way by ssh, as the work of one thread from the first try to the end of its agent's stream. It
+// tells the launcher by an Inbox, which the launcher's loop empties: nothing of the launcher is touched here.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/base/result.hpp"
+#include "src/base/types.hpp"
+#include "src/base/unique_fd.hpp"
+#include "src/launch/ssh_reach.hpp"
+#include "src/plan/ssh_spec.hpp"
+
+namespace dlrun::launch {
+
+struct SshNews {
+  struct Connected {
+    UniqueFd stream;
+  };
+  struct Failed {
+    Error why;
+  };
+  struct Note {
+    std::string text;
+  };
+  NodeIndex node;
+  std::variant<Connected, Failed, Note> what;
+};
+
+// What the threads and the launcher share. It lives as long as the last of them.
+class SshShared {
+ public:
+  SshShared() = default;
+  Alarm alarm;             // everything ends
+  std::mutex known_hosts;  // is written by one at a time
+
+  void tell(SshNews news);
+  std::vector<SshNews> take();
+  const Alarm& bell() const { return bell_; }  // readable where there is news
+
+  void keep_last_words(NodeIndex node, std::string text);
+  std::string last_words(NodeIndex node) const;
+
+  void thread_began();
+  void thread_ended();
+  void await_threads(Seconds limit);
+
+ private:
+  mutable std::mutex lock_;
+  std::condition_variable ended_;
+  Alarm bell_;
+  std::vector<SshNews> news_;
+  std::map<int, std::string> last_words_;
+  int threads_ = 0;
+};
+
+struct SshErrand {
+  NodeIndex node;
+  std::string host;
+  std::string program;  // dlrun, there
+  plan::SshSpec settings;
+  Ticks deadline;
+};
+
+// Does it, in a thread of its own.
+void start_ssh_errand(SshErrand errand, std::shared_ptr<SshShared> shared);
+
+}  // namespace dlrun::launch

@@ -1,0 +1,214 @@
+#include "src/launch/ssh_stream.hpp"
+
+#include <array>
+#include <cerrno>
+
+#include <libssh/server.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::launch {
+namespace {
+
+constexpr std::size_t kChunk = 64 * 1024;
+constexpr std::size_t kKeptStderr = 2048;
+constexpr Seconds kAskAfter{5};  // of silence: ssh's own question whether somebody is there
+constexpr Seconds kGiveUp{15};   // of silence
+constexpr Seconds kFarewell{1};  // how long the server may take to say how the agent ended
+constexpr Milliseconds kTurn{1000};
+
+Ticks now() {
+  return std::chrono::steady_clock::now();
+}
+
+Ticks in(Seconds time) {
+  return now() + std::chrono::duration_cast<Ticks::duration>(time);
+}
+
+}  // namespace
+
+SshStream::Flow SshStream::read_channel(std::string& into, std::size_t most, int which) {
+  std::array<char, kChunk> chunk;
+  while (into.size() < most) {
+    const int got = ::ssh_channel_read_nonblocking(command_.channel(), chunk.data(), chunk.size(), which);
+    if (got == 0 || got == SSH_AGAIN) {
+      if (::ssh_channel_is_eof(command_.channel()) != 0 && ::ssh_channel_poll(command_.channel(), which) <= 0)
+        return Flow::ended;
+      return Flow::on;
+    }
+    if (got < 0) {
+      lost_ = got == SSH_ERROR && ::ssh_channel_is_closed(command_.channel()) == 0;
+      return Flow::ended;
+    }
+    into.append(chunk.data(), static_cast<std::size_t>(got));
+  }
+  return Flow::on;
+}
+
+// Agents say nothing there but what went wrong before they had a stream, and a login shell its own
+// complaints.
+void SshStream::hear_stderr() {
+  std::string text;
+  read_channel(text, kChunk, 1);
+  for (const std::string& line : stderr_lines_.add(text)) {
+    if (trim(line).empty()) continue;
+    last_stderr_ += line + "\n";
+    note_(line);
+  }
+  if (last_stderr_.size() > kKeptStderr) last_stderr_.erase(0, last_stderr_.size() - kKeptStderr);
+}
+
+SshStream::Flow SshStream::read_agent() {
+  hear_stderr();
+  return read_channel(to_head_, kChunk, 0);
+}
+
+Result<void> SshStream::begin(std::string_view word, const std::string& program, Ticks deadline) {
+  StreamStart start(word);
+  bool reached = false;
+  for (;;) {
+    const Flow flow = read_agent();
+    if (!reached && !to_head_.empty()) {
+      const auto rest = TRY(start.add(std::exchange(to_head_, {})));
+      reached = rest.has_value();
+      to_head_ = rest.value_or("");
+    }
+    if (reached && !to_head_.empty()) break;
+    if (flow == Flow::ended) {
+      await_close(kFarewell);
+      return fail(failed_start(start, reached, program));
+    }
+    const Wake wake = session_.wait(std::min<Ticks>(deadline, now() + Milliseconds(100)));
+    if (wake == Wake::alarm) return fail(ErrorKind::unavailable, "given up before its agent answered");
+    if (now() >= deadline) {
+      Error late = failed_start(start, reached, program);
+      late.what = reached ? "its agent was started but said nothing in time (launch.start-timeout)"
+                          : "its login shell did not come to our command in time (launch.start-timeout)";
+      return fail(late);
+    }
+  }
+  for (const std::string& line : start.noise()) note_("its login shell printed: " + line);
+  heard_ = asked_ = now();
+  return {};
+}
+
+Error SshStream::failed_start(const StreamStart& start, bool reached, const std::string& program) const {
+  Error error{.kind = ErrorKind::unavailable, .what = {}};
+  const RemoteEnd& end = command_.end();
+  if (lost_) {
+    error.what = "the connection was lost before its agent answered: " + session_.reason();
+  } else if (!reached) {
+    error.what = fmt::format("its login shell ended ({}) before it came to our command", end.text());
+    error.hint = "is the account open there, and does 'ssh HOST true' work?";
+    for (const std::string& line : start.noise()) error.what += "\n    | " + line;
+  } else if (end.code == 127 || end.code == 126) {
+    error.what = end.code == 127 ? fmt::format("there is no {} there", program)
+                                 : fmt::format("{} cannot be run there", program);
+    error.hint = "install dlrun at the same place on every node, or on a file system that they share";
+  } else {
+    error.what = fmt::format("its agent was started and ended at once ({})", end.text());
+    error.hint = "the dlrun there may be another version: dlrun --version";
+  }
+  for (const std::string& line : shown_lines(last_stderr_)) error.what += "\n    | " + line;
+  return error;
+}
+
+bool SshStream::silent_for_long() {
+  const Ticks at = now();
+  if (at - heard_ > kGiveUp) return true;
+  if (at - heard_ > kAskAfter && at - asked_ > kAskAfter) {
+    asked_ = at;
+    ::ssh_send_keepalive(session_.handle());
+  }
+  return false;
+}
+
+void SshStream::await_close(Seconds limit) {
+  const Ticks until = in(limit);
+  while (now() < until && ::ssh_channel_is_closed(command_.channel()) == 0 &&
+         ::ssh_is_connected(session_.handle()) != 0) {
+    hear_stderr();
+    if (command_.end().code || !command_.end().signal.empty()) return;
+    if (session_.wait(std::min<Ticks>(until, now() + Milliseconds(100))) == Wake::alarm) return;
+  }
+}
+
+std::string SshStream::ending() const {
+  const RemoteEnd& end = command_.end();
+  if (end.code == 0) return {};
+  std::string out;
+  if (end.code || !end.signal.empty())
+    out = fmt::format("the agent ended: {}", end.text());
+  else
+    out = "its ssh connection was lost: " + session_.reason();
+  for (const std::string& line : shown_lines(last_stderr_)) out += "\n    | " + line;
+  return out;
+}
+
+std::string SshStream::carry(int local) {
+  bool head_gone = false;
+  std::array<char, kChunk> chunk;
+  ssh_channel channel = command_.channel();
+  for (;;) {
+    // From the agent to the head.
+    Flow flow = Flow::on;
+    if (to_head_.size() < kChunk) flow = read_agent();
+    while (!to_head_.empty() && !head_gone) {
+      const ssize_t put = ::send(local, to_head_.data(), to_head_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0 && errno == EAGAIN) break;
+      if (put < 0)
+        head_gone = true;
+      else
+        to_head_.erase(0, static_cast<std::size_t>(put));
+    }
+    if (head_gone) to_head_.clear();
+    if (flow == Flow::ended && to_head_.empty()) {
+      if (!lost_) await_close(kFarewell);
+      return ending();
+    }
+    // And the other way.
+    while (to_agent_.size() < kChunk && !head_gone) {
+      const ssize_t got = ::recv(local, chunk.data(), chunk.size(), MSG_DONTWAIT);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) break;
+      if (got <= 0)
+        head_gone = true;
+      else
+        to_agent_.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+    while (!to_agent_.empty() && ::ssh_channel_window_size(channel) > 0) {
+      const auto most = std::min<std::size_t>(to_agent_.size(), ::ssh_channel_window_size(channel));
+      const int put = ::ssh_channel_write(channel, to_agent_.data(), static_cast<uint32_t>(most));
+      if (put <= 0) break;
+      to_agent_.erase(0, static_cast<std::size_t>(put));
+    }
+    if (head_gone && to_agent_.empty()) {
+      ::ssh_channel_send_eof(channel);
+      await_close(kFarewell);
+      return {};
+    }
+    // Until something can be done.
+    const int flags = ::ssh_get_poll_flags(session_.handle());
+    std::array<pollfd, 3> polled{pollfd{::ssh_get_fd(session_.handle()),
+                                        static_cast<short>((to_head_.size() < kChunk ? POLLIN : 0) |
+                                                           ((flags & SSH_WRITE_PENDING) != 0 ? POLLOUT : 0)),
+                                        0},
+                                 pollfd{local,
+                                        static_cast<short>((to_agent_.size() < kChunk ? POLLIN : 0) |
+                                                           (to_head_.empty() ? 0 : POLLOUT)),
+                                        0},
+                                 pollfd{alarm_.fd(), POLLIN, 0}};
+    ::poll(polled.data(), polled.size(), static_cast<int>(kTurn.count()));
+    if (polled[0].revents != 0) heard_ = now();
+    if (polled[2].revents != 0) head_gone = true;
+    if (silent_for_long())
+      return fmt::format("nothing came over its ssh connection for {}: the node is cut off, frozen or down",
+                         format_duration(kGiveUp));
+  }
+}
+
+}  // namespace dlrun::launch

@@ -1,0 +1,29 @@
+// SshSpec: what a job says about reaching its nodes by ssh. Everything else is the business of the user's own
+// ssh_config and known_hosts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/base/clock.hpp"
+#include "src/base/types.hpp"
+
+namespace dlrun::plan {
+
+// What becomes of a host whose key is in no known_hosts. A key that is another than the known one is an error
+// in any case.
+enum class HostKeys { strict, accept_new };
+
+constexpr std::string_view name_of(HostKeys keys) {
+  return keys == HostKeys::strict ? "strict" : "accept-new";
+}
+
+struct SshSpec {
+  HostKeys host_keys = HostKeys::strict;
+  std::string user;          // empty: ssh_config's, else our own name
+  std::optional<Port> port;  // nothing: ssh_config's, else 22
+  Seconds connect_timeout{10};
+};
+
+}  // namespace dlrun::plan

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""A folder of photographs trains a model of the user's own; packed, the same training gives the same bits."""
+import json
+import os
+import random
+import struct
+import subprocess
+import zlib
+
+import support
+
+JOB = """\
+framework: builtin
+train:
+  model:
+    layers:
+      - {{convolution: 16, kernel: 3, padding: 1, bias: false, name: first}}
+      - {{batch-norm: , name: stem}}
+      - relu
+      - {{convolution: 16, kernel: [1, 5], padding: [0, 2], name: wide}}
+      - {{concat: [stem, wide]}}
+      - {{max-pool: 2}}
+      - global-average-pool
+      - {{fully-connected: classes}}
+  data: {{{data}, size: 16, augment: [flip]}}
+  batch: 16
+  epochs: 6
+  optimizer: {{lr: 0.1, momentum: 0.9}}
+checkpoint: {{dir: {checkpoint}}}
+"""
+
+
+def png(path, width, height, pixels):
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    rows = b"".join(b"\0" + pixels[y * width * 3:(y + 1) * width * 3] for y in range(height))
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+                   chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def make_photos(folder):
+    """Reddish asters, bluish tulips, of different sizes."""
+    noise = random.Random(3)
+    for part, count in (("train", 64), ("test", 16)):
+        for i in range(count):
+            kind = "aster" if i % 2 else "tulip"
+            os.makedirs(f"{folder}/{part}/{kind}", exist_ok=True)
+            width, height = noise.randrange(14, 40), noise.randrange(14, 40)
+            pixels = bytearray(noise.randbytes(width * height * 3))
+            for at in range(0, len(pixels), 3):
+                pixels[at + (0 if i % 2 else 2)] |= 0x80
+            png(f"{folder}/{part}/{kind}/{i:03}.png", width, height, bytes(pixels))
+
+
+class Images(support.Case):
+    def setUp(self):
+        super().setUp()
+        make_photos(os.path.join(self.folder, "photos"))
+
+    def train(self, data, name):
+        job = self.write(name + ".yaml", JOB.format(data=data, checkpoint="ckpt-" + name))
+        code, _, err = self.dlrun("--run-dir", "run-" + name, job)
+        self.assertEqual(code, 0, err)
+        lines = [json.loads(line) for line in self.read(f"run-{name}/metrics.jsonl").splitlines()]
+        return [{key: line[key] for key in ("epoch", "loss", "accuracy") if key in line} for line in lines]
+
+    def prepare(self, *arguments):
+        done = subprocess.run([os.path.join(os.environ["DLRUN_BIN"], "dlrun-train"), "--prepare", *arguments],
+                              cwd=self.folder, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_folders_and_lists_and_packed_shards_train_alike(self):
+        straight = self.train("format: images, dir: photos", "folders")
+        self.assertGreater(max(line.get("accuracy", 0) for line in straight), 0.95, straight)
+        code, out, err = self.prepare("photos", "--into", "packed", "--size", "16")
+        self.assertEqual((code, out, err), (0, "packed 64 training and 16 test images of 16 x 16 into packed\n", ""))
+        self.assertEqual(self.train("format: images, dir: packed", "packed"), straight)
+        for part in ("train", "test"):
+            files = sorted(f"{part}/{kind}/{name} {number}" for number, kind in enumerate(("aster", "tulip"))
+                           for name in os.listdir(os.path.join(self.folder, "photos", part, kind)))
+            self.write(part + ".txt", "\n".join(files))
+        self.assertEqual(self.train("format: list, dir: photos, list: train.txt, test-list: test.txt, classes: 2", "lists"),
+                         straight)
+
+    def test_a_damaged_image_is_named_before_any_rank_and_can_be_dropped(self):
+        self.write("photos/train/aster/zz.png", "")
+        job = self.write("job.yaml", JOB.format(data="format: images, dir: photos", checkpoint="ckpt"))
+        code, _, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 65, err)
+        self.assertIn("1 of 65 images cannot be decoded", err)
+        self.assertIn("zz.png: the file is empty", err)
+        self.train("format: images, dir: photos, damaged: drop", "dropped")
+        code, _, err = self.prepare("photos", "--into", "packed", "--size", "16")
+        self.assertEqual(code, 65, err)
+        code, out, _ = self.prepare("photos", "--into", "packed", "--size", "16", "--damaged", "drop")
+        self.assertEqual((code, out.split("; ")[1]), (0, "1 damaged ones were left out\n"))
+
+    def test_mistakes_of_prepare(self):
+        for words, said in ((["photos"], "--into DIR is missing"), (["photos", "--size", "2", "--intoo", "x"], "did you mean '--into'?"),
+                            (["photos", "--into", "x", "--size", "0"], "--size: '0' is no number of pixels"),
+                            (["photos", "--into", "x", "--list", "l"], "--list and --classes go together")):
+            code, _, err = self.prepare(*words)
+            self.assertEqual(code, 64, err)
+            self.assertIn(said, err)
+        self.assertEqual(self.prepare("nowhere", "--into", "x")[0], 65)
+
+
+if __name__ == "__main__":
+    support.main()

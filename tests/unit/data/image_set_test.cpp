@@ -1,0 +1,73 @@
+// Which images there are: class folders and list files.
+#include "runtime/data/images/image_set.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support.hpp"
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+
+namespace {
+
+struct Tree : test::Folder {
+  void touch(const std::string& name) const {
+    std::filesystem::create_directories((path / name).parent_path());
+    write(name, "x");
+  }
+  Result<ImageSet> find(double share = 1) const {
+    return find_images({.format = DataFormat::images, .directory = path, .train_share = share});
+  }
+};
+
+std::string listed(const std::vector<ImageFile>& files) {
+  std::string out;
+  for (const ImageFile& file : files) out += fmt::format("{}:{} ", file.path.filename().string(), file.label);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("classes are numbered by name, files come in order, hidden ones do not") {
+  const Tree tree;
+  for (const char* name : {"train/tulip/2.jpg", "train/tulip/10.jpg", "train/aster/b.png",
+                           "train/aster/.thumbs", "test/tulip/t.jpg"})
+    tree.touch(name);
+  const ImageSet set = tree.find().value();
+  CHECK(set.classes == std::vector<std::string>{"aster", "tulip"});
+  CHECK(listed(set.train) == "b.png:0 10.jpg:1 2.jpg:1 ");
+  CHECK(listed(set.test) == "t.jpg:1 ");
+}
+
+TEST_CASE("one part alone is held out from, and a test part is asked for") {
+  const Tree tree;
+  tree.touch("aster/1.jpg");
+  tree.touch("tulip/2.jpg");
+  CHECK(listed(tree.find(0.5).value().train) == "1.jpg:0 2.jpg:1 ");
+  CHECK(tree.find().error().text().find("there are no images to test on\n  hint: make a folder test") !=
+        std::string::npos);
+}
+
+TEST_CASE("folders that make no sense are named") {
+  const Tree tree;
+  CHECK(tree.find().error().what == "has 0 class folders: 2 to 65536 are possible");
+  tree.touch("train/aster/1.jpg");
+  tree.touch("train/tulip/1.jpg");
+  tree.touch("val/tulips/1.jpg");
+  CHECK(tree.find().error().text().find(
+            "class 'tulips' is in no training folder\n  hint: did you mean 'tulip'?") != std::string::npos);
+  CHECK(find_images({.format = DataFormat::images, .directory = "/not/there"}).error().what ==
+        "is not a folder");
+}
+
+TEST_CASE("a list has a path and a class a line; paths may have blanks") {
+  const auto read = [](std::string_view text) { return read_image_list(text, "/data", 3, "train.txt"); };
+  const auto files = read("flowers/1/44235_1.png 1\n\n  my photos/a b.jpg\t2  \n/abs/c.jpg 0");
+  REQUIRE(files.value().size() == 3);
+  CHECK(files->at(0).path == "/data/flowers/1/44235_1.png");
+  CHECK(files->at(1).path == "/data/my photos/a b.jpg");
+  CHECK(files->at(1).label == 2);
+  CHECK(files->at(2).path == "/abs/c.jpg");
+  for (const char* line : {"a.jpg", "a.jpg 3", "a.jpg -1", "a.jpg x", "7"})
+    CHECK(read(std::string("ok.jpg 0\n") + line).error().text().find("train.txt:2: '") == 0);
+}

@@ -1,0 +1,86 @@
+// Models of the user's own: the same graph as a builder makes, and mistakes with their place.
+#include "runtime/models/layer_list.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/models/models.hpp"
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+
+namespace {
+
+Result<LayerList> read(const std::string& layers) {
+  return read_layer_list(yaml::parse("name: mine\nlayers:\n" + layers, "job.yaml").value(), "train.model");
+}
+
+std::string refusal(const std::string& layers) {
+  const auto list = read(layers);
+  return list ? "no error" : list.error().text();
+}
+
+std::string operations(const Graph& graph) {
+  std::string text;
+  for (const Node& node : graph.nodes)
+    text += fmt::format("{} {}x{}x{}, ", operation_name(node.operation), node.shape.channels,
+                        node.shape.height, node.shape.width);
+  return text;
+}
+
+const std::string kEnd = "  - {fully-connected: classes}\n";
+
+}  // namespace
+
+TEST_CASE("a list of layers is the graph that a builder would make") {
+  const auto list = read(
+      "  - {convolution: 32, kernel: 5, padding: 2, name: conv1}\n  - relu\n  - {max-pool: 2}\n"
+      "  - {convolution: 64, kernel: 5, padding: 2, name: conv2}\n  - relu\n  - {max-pool: 2}\n  - flatten\n"
+      "  - {fully-connected: 1024, name: fc1}\n  - relu\n  - {dropout: 0.5}\n"
+      "  - {fully-connected: classes, name: fc2}\n");
+  const Graph mine = build_layers(list.value(), {}).value(), built = mnist_cnn({}).value();
+  CHECK(operations(mine) == operations(built));
+  CHECK(parameter_count(mine) == parameter_count(built));
+  for (std::size_t i = 0; i < built.nodes.size(); ++i) CHECK(mine.nodes[i].name == built.nodes[i].name);
+}
+
+TEST_CASE("layers have branches, joins and oblong windows") {
+  const auto list = read(
+      "  - {convolution: 16, name: stem}\n  - {convolution: 16, kernel: [1, 7], padding: [0, 3], name: "
+      "wide}\n"
+      "  - {average-pool: 3, stride: 1, padding: 1, from: stem, name: mean}\n  - {concat: [wide, mean, "
+      "stem]}\n"
+      "  - {convolution: 16, groups: 2, bias: false, name: joined}\n  - {add: [joined, stem]}\n"
+      "  - {local-response-norm: 5}\n  - batch-norm\n  - global-average-pool\n" +
+      kEnd);
+  const Graph graph = build_layers(list.value(), {3, 9, 8, 10}).value();
+  CHECK(operations(graph) ==
+        "input 3x9x8, convolution 16x9x8, convolution 16x9x8, window average pool 16x9x8, concat 48x9x8, "
+        "convolution 16x9x8, add 16x9x8, local response norm 16x9x8, batch norm 16x9x8, average pool 16x1x1, "
+        "fully connected 10x1x1, loss 1x1x1, ");
+}
+
+TEST_CASE("mistakes are named with their place") {
+  CHECK(refusal("  - {convolutoin: 32}\n" + kEnd).find("job.yaml:3:5: train.model.layers[0] is no layer") !=
+        std::string::npos);
+  CHECK(refusal("  - {convolution: 32, kernal: 3}\n" + kEnd).find("did you mean 'kernel'?") !=
+        std::string::npos);
+  CHECK(refusal("  - rleu\n" + kEnd).find("did you mean 'relu'?") != std::string::npos);
+  CHECK(refusal("  - {relu: , from: stem}\n" + kEnd).find("no layer before this one is called 'stem'") !=
+        std::string::npos);
+  CHECK(refusal("  - {convolution: 8, name: a}\n  - {relu: , name: a}\n" + kEnd)
+            .find("the layer name 'a' is taken") != std::string::npos);
+  CHECK(refusal("  - {convolution: 8, relu: }\n" + kEnd).find("is two layers: convolution and relu") !=
+        std::string::npos);
+  CHECK(refusal("  - {add: [image]}\n" + kEnd).find("takes the names of two layers") != std::string::npos);
+  CHECK(refusal("  - {convolution: 0}\n" + kEnd).find("0 is out of range") != std::string::npos);
+  CHECK(refusal("  - {max-pool: 99}\n" + kEnd).find("99 is out of range") != std::string::npos);
+  CHECK(refusal("  - [relu]\n" + kEnd).find("must be a layer: a word or a map") != std::string::npos);
+  CHECK(refusal("  - relu\n").find("the last layer must give a score for each class") != std::string::npos);
+}
+
+TEST_CASE("what does not fit the images is the builder's error") {
+  const auto list = read("  - {convolution: 8, kernel: 5}\n" + kEnd);
+  CHECK(build_layers(list.value(), {1, 4, 4, 10})
+            .error()
+            .what.find("model 'mine' cannot take images of 1x4x4") != std::string::npos);
+}

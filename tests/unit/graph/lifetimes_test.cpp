@@ -1,0 +1,79 @@
+// What may share memory on a GPU: lifetimes that do not meet, and nothing else.
+#include "runtime/graph/cuda/lifetimes.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/graph/cuda/flat_plan.hpp"
+#include "runtime/graph/fuse.hpp"
+#include "runtime/models/models.hpp"
+
+using namespace dlrun;
+using namespace dlrun::cuda;
+using namespace dlrun::runtime;
+
+namespace {
+
+DlrunCudaPlan plan_of(const FlatPlan& flat, std::int64_t batch) {
+  DlrunCudaPlan plan{};
+  plan.nodes = flat.nodes.data(), plan.count = flat.nodes.size(), plan.batch = batch;
+  return plan;
+}
+
+FlatPlan flat_resnet50() {
+  return flatten(fuse(*resnet50({3, 224, 224, 1000})), {.precision = Precision::bf16}).value();
+}
+
+}  // namespace
+
+TEST_CASE("what is needed at the same time has memory of its own, the rest shares") {
+  const Placement placed = place({{1000, 0, 2}, {500, 3, 4}, {600, 2, 3}, {400, 3, 3}, {0, 0, 9}});
+  CHECK(placed.offsets[0] == 0);
+  CHECK(placed.offsets[1] == 0);
+  CHECK(placed.offsets[2] == 1024);
+  CHECK(placed.offsets[3] == 512);
+  CHECK(placed.bytes == 1624);
+}
+
+TEST_CASE("no two tensors of ResNet-50 that meet in time meet in memory") {
+  const FlatPlan flat = flat_resnet50();
+  const DlrunCudaPlan plan = plan_of(flat, 8);
+  std::vector<Lifetime> all = value_lifetimes(plan, 2);
+  const std::vector<Lifetime> gradients = gradient_lifetimes(plan, 2);
+  all.insert(all.end(), gradients.begin(), gradients.end());
+  const Placement placed = place(all);
+  std::size_t clashes = 0;
+  for (std::size_t a = 0; a < all.size(); ++a)
+    for (std::size_t b = a + 1; b < all.size(); ++b) {
+      const bool in_time = all[a].first <= all[b].last && all[b].first <= all[a].last;
+      const bool in_memory = placed.offsets[a] < placed.offsets[b] + all[b].bytes &&
+                             placed.offsets[b] < placed.offsets[a] + all[a].bytes;
+      if (all[a].bytes != 0 && all[b].bytes != 0 && in_time && in_memory) ++clashes;
+    }
+  CHECK(clashes == 0);
+}
+
+TEST_CASE("ResNet-50's activations and their gradients at batch 256 in bf16 take less than 11 GiB") {
+  const FlatPlan flat = flat_resnet50();
+  const DlrunCudaPlan plan = plan_of(flat, 256);
+  std::vector<Lifetime> all = value_lifetimes(plan, 2);
+  const std::vector<Lifetime> gradients = gradient_lifetimes(plan, 2);
+  all.insert(all.end(), gradients.begin(), gradients.end());
+  const std::size_t bytes = place(all).bytes;
+  CHECK(bytes < std::size_t{11} << 30);
+  MESSAGE("bytes: " << bytes);
+}
+
+TEST_CASE("a batch norm right before a sum joins it, and its tensors keep their names and order") {
+  const FlatPlan flat = flat_resnet50();
+  std::size_t joined = 0, nothing = 0, sums = 0;
+  for (const DlrunCudaNode& node : flat.nodes) {
+    joined += node.kind == DLRUN_CUDA_BATCH_NORM && node.input_count == 2 ? 1 : 0;
+    nothing += node.kind == DLRUN_CUDA_NOTHING ? 1 : 0;
+    sums += node.kind == DLRUN_CUDA_ADD ? 1 : 0;
+  }
+  CHECK(joined == 16);
+  CHECK(nothing == 16);
+  CHECK(sums == 0);
+  CHECK(flat.tensors[0].info.name == "conv1.weight");
+  CHECK(flat.tensors[1].info.name == "bn1.weight");
+}
