@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "src/base/file.hpp"
 #include "src/process/port_holder.hpp"
@@ -45,6 +48,20 @@ int hold(UniqueFd& fd, int port) {
   return error == EADDRINUSE ? bind_everywhere(fd, port, 1) : error;
 }
 
+// Two agents that step into the leavings of ended connections could both bind the port: sockets with
+// SO_REUSEADDR that do not listen may share it. So each marks what it holds by a name that goes with it; such
+// names are one set for each network, as ports are.
+int mark(UniqueFd& fd, int port) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const std::string text = fmt::format("dlrun-port-{}", port);
+  std::memcpy(name.sun_path + 1, text.data(), text.size());  // a leading NUL: no file
+  fd.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return errno;
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), length) == 0 ? 0 : errno;
+}
+
 }  // namespace
 
 Result<std::vector<PortClaims::Taken>> PortClaims::claim(const std::vector<int>& ports) {
@@ -54,10 +71,11 @@ Result<std::vector<PortClaims::Taken>> PortClaims::claim(const std::vector<int>&
   std::vector<Taken> taken;
   for (const int port : ports) {
     if (held_.contains(port)) continue;
-    UniqueFd fd;
-    const int error = hold(fd, port);
+    Held held;
+    int error = mark(held.mark, port);
+    if (error == 0) error = hold(held.port, port);
     if (error == 0)
-      held_[port] = std::move(fd);
+      held_[port] = std::move(held);
     else if (error == EADDRINUSE || error == EACCES)
       taken.push_back(
           {port, error == EACCES ? "the system, which does not give it to us" : port_holder(port)});

@@ -25,7 +25,10 @@ class PortClaims {
   std::size_t size() const { return held_.size(); }
 
  private:
-  std::map<int, UniqueFd> held_;
+  struct Held {
+    UniqueFd mark, port;
+  };
+  std::map<int, Held> held_;
 };
 
 }  // namespace dlrun::agent

@@ -37,7 +37,7 @@ class Ports(support.Case):
         super().setUp()
         self.first = free_run(8)
         os.makedirs(os.path.join(self.folder, "frameworks"))
-        self.write("frameworks/tf.yaml", "name: tf\nsummary: of the test\nextends: tensorflow-ps\nroles:\n"
+        self.write("frameworks/tf.yaml", "name: tf\nsummary: of the test\nextends: tensorflow-ps\nneeds: {modules: []}\nroles:\n"
                    f"  worker: {{default: tasks-per-node, port: {self.first}}}\n  ps: {{count: 1, gpus: 0, port: {self.first + 6}}}\n")
         self.write("peer.py", PEER)
 

@@ -67,3 +67,24 @@ TEST_CASE("a second claim lets go of what it does not name") {
   CHECK(listen_at(first));
   CHECK_FALSE(listen_at(second));
 }
+
+TEST_CASE("two do not hold one port, also where ended connections have left theirs in it") {
+  int port = 0;
+  {
+    const UniqueFd server = listen_at(0);
+    port = port_of(server);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    UniqueFd served(::accept(server.get(), nullptr, nullptr));
+    served.reset();  // who closes first keeps the port in TIME_WAIT
+  }
+  PortClaims first, second;
+  CHECK(first.claim({port})->empty());
+  CHECK(second.claim({port})->size() == 1);
+  first.release(port);
+  CHECK(second.claim({port})->empty());
+}
