@@ -36,12 +36,18 @@ print(json.dumps({"me": task["type"] + str(task["index"]), "at": mine, "on": soc
 
 class Roles(support.Case):
     slurm = True
+    # tensorflow-ps for programs that only look like TensorFlow's.
+    framework = ("--framework-dir", "frameworks", "--framework", "ps")
+
+    def setUp(self):
+        super().setUp()
+        self.write("frameworks/ps.yaml", "name: ps\nsummary: of the test\nextends: tensorflow-ps\nneeds: {modules: [json]}\n")
 
     def job(self, *flags):
         """What each task told, by its name, of a job that ended well."""
         self.write("peer.py", PEER)
-        code, out, err = self.run_on("salloc", "-Q", "-N4", "--gpus-per-node=4", DLRUN, "--run-dir", "run", "--framework",
-                                     "tensorflow-ps", "--gpus-per-node", "4", *flags, "--", "python3", "peer.py")
+        code, out, err = self.run_on("salloc", "-Q", "-N4", "--gpus-per-node=4", DLRUN, "--run-dir", "run",
+                                     *self.framework, "--gpus-per-node", "4", *flags, "--", "python3", "peer.py")
         self.assertEqual(code, 0, err)
         told = [json.loads(line.partition("] ")[2]) for line in out.splitlines()]
         tasks = {task["me"]: task for task in told}
@@ -98,7 +104,7 @@ class Roles(support.Case):
     def test_a_stated_port_that_another_has(self):
         self.listener("n2", 2301)
         self.write("peer.py", PEER)
-        code, out, err = self.run_on("salloc", "-Q", "-N4", DLRUN, "--run-dir", "run", "--framework", "tensorflow-ps",
+        code, out, err = self.run_on("salloc", "-Q", "-N4", DLRUN, "--run-dir", "run", *self.framework,
                                      "--tasks-per-node", "2", "--set", "roles.worker.port=2300", "--", "python3", "peer.py")
         self.assertEqual((code, out), (69, ""))
         self.assertIn("port 2301 of role worker is taken on n2 by a process of user 0", err)

@@ -49,6 +49,7 @@ class Case(unittest.TestCase):
 
     def write(self, name, text):
         path = pathlib.Path(self.folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         path.chmod(0o755)
         return str(path)
