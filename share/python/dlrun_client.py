@@ -28,6 +28,7 @@ is gone: training goes on.
 """
 import contextlib
 import json
+import math
 import os
 import signal
 import socket
@@ -190,5 +191,6 @@ def _open(path):
 
 
 def _plain(value):
-    """Numbers of NumPy and PyTorch as Python's own."""
-    return value.item() if hasattr(value, "item") else value
+    """Numbers of NumPy and PyTorch as Python's own. A loss that diverged is no JSON: it is sent as null."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
