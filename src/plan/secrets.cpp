@@ -12,7 +12,7 @@ constexpr std::array<const char*, 10> kSecrets{"*TOKEN*",      "*SECRET*",     "
                                                "*PASSPHRASE*", "*CREDENTIAL*", "*APIKEY*",   "*API_KEY*",
                                                "*_KEY",        "*_PAT"};
 // Without these no shell and no program starts properly.
-constexpr std::array<const char*, 9> kNeeded{"PATH", "HOME",   "USER", "LOGNAME",        "SHELL",
+constexpr std::array<std::string_view, 9> kNeeded{"PATH", "HOME",   "USER", "LOGNAME",        "SHELL",
                                              "LANG", "TMPDIR", "TERM", "LD_LIBRARY_PATH"};
 
 bool matches(const std::string& name, const char* pattern) {
@@ -43,7 +43,7 @@ Environment handed_on(const Environment& environment, const EnvironmentRules& ru
   if (rules.allow.empty() && rules.deny.empty()) return environment;
   Environment out;
   for (const auto& [name, value] : environment.all()) {
-    const bool needed = std::any_of(kNeeded.begin(), kNeeded.end(), [&](const char* n) { return name == n; });
+    const bool needed = std::find(kNeeded.begin(), kNeeded.end(), std::string_view(name)) != kNeeded.end();
     const bool allowed = rules.allow.empty() || needed || matches_any(name, rules.allow);
     if (allowed && !matches_any(name, rules.deny)) out.set(name, value);
   }
