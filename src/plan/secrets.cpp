@@ -13,7 +13,7 @@ constexpr std::array<const char*, 10> kSecrets{"*TOKEN*",      "*SECRET*",     "
                                                "*_KEY",        "*_PAT"};
 // Without these no shell and no program starts properly.
 constexpr std::array<std::string_view, 9> kNeeded{"PATH", "HOME",   "USER", "LOGNAME",        "SHELL",
-                                             "LANG", "TMPDIR", "TERM", "LD_LIBRARY_PATH"};
+                                                  "LANG", "TMPDIR", "TERM", "LD_LIBRARY_PATH"};
 
 bool matches(const std::string& name, const char* pattern) {
   return ::fnmatch(pattern, name.c_str(), FNM_CASEFOLD) == 0;

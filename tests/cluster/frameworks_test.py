@@ -91,6 +91,8 @@ class Frameworks(support.Case):
         for node in self.cluster.nodes:  # as on machines with Docker: an interface that leads nowhere
             for words in ("link add docker0 type bridge", "address add 172.17.0.1/16 dev docker0", "link set docker0 up"):
                 self.assertEqual(self.cluster.run(node, ["ip", *words.split()], user="root").returncode, 0)
+            # Open MPI, left to itself, would later try to reach the others by it.
+            self.addCleanup(self.cluster.run, node, ["ip", "link", "delete", "docker0"], user="root")
         self.adapter("net", "interfaces: [nccl, gloo, ucx, openmpi]\n")
         code, out, err = self.job("net", "sh", "-c", 'echo "$NCCL_SOCKET_IFNAME $GLOO_SOCKET_IFNAME $UCX_NET_DEVICES '
                                   '$OMPI_MCA_btl_tcp_if_include"', flags=("--set", "environment.set.UCX_NET_DEVICES=mine"))

@@ -72,9 +72,8 @@ class Convolution final : public Operator {
     make_forward(plan, forward);
     make_backward_weights(plan, weights);
     if (in.needs_gradient()) make_backward_data(plan, spec, forward);
-    operations_ =
-        2.0 * static_cast<double>(plan.batch() * plan.node().shape.elements() * plan.input_shape().channels /
-                                  spec.groups * spec.kernel * spec.kernel_width);
+    const std::int64_t each = plan.input_shape().channels / spec.groups * spec.kernel * spec.kernel_width;
+    operations_ = 2.0 * static_cast<double>(plan.batch() * plan.node().shape.elements() * each);
   }
 
   void forward(const Run& run) override { forward_.run(run.stream); }
