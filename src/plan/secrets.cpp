@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include <fnmatch.h>
 
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<const char*, 10> kSecrets{"*TOKEN*",      "*SECRET*",     "*PASSWORD*", "*PASSWD*",
-                                               "*PASSPHRASE*", "*CREDENTIAL*", "*APIKEY*",   "*API_KEY*",
-                                               "*_KEY",        "*_PAT"};
+// A name with one of these in it, or with one of those at its end. Plain comparisons: thousands of node
+// scripts ask.
+constexpr std::array<std::string_view, 8> kSecretParts{"TOKEN",      "SECRET",     "PASSWORD", "PASSWD",
+                                                       "PASSPHRASE", "CREDENTIAL", "APIKEY",   "API_KEY"};
+constexpr std::array<std::string_view, 2> kSecretEnds{"_KEY", "_PAT"};
 // Without these no shell and no program starts properly.
 constexpr std::array<std::string_view, 9> kNeeded{"PATH", "HOME",   "USER", "LOGNAME",        "SHELL",
                                                   "LANG", "TMPDIR", "TERM", "LD_LIBRARY_PATH"};
@@ -27,9 +30,14 @@ bool matches_any(const std::string& name, const std::vector<std::string>& patter
 }  // namespace
 
 bool is_secret(const std::string& name, const std::vector<std::string>& further) {
+  std::string upper = name;
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return matches_any(name, further) ||
-         std::any_of(kSecrets.begin(), kSecrets.end(),
-                     [&](const char* pattern) { return matches(name, pattern); });
+         std::any_of(kSecretParts.begin(), kSecretParts.end(),
+                     [&](std::string_view part) { return upper.find(part) != std::string::npos; }) ||
+         std::any_of(kSecretEnds.begin(), kSecretEnds.end(),
+                     [&](std::string_view end) { return upper.ends_with(end); });
 }
 
 Plan without_secrets(Plan plan) {
