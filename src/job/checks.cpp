@@ -8,6 +8,7 @@
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/job/run_directory.hpp"
 #include "src/process/command.hpp"
 
 namespace dlrun::job {
@@ -77,11 +78,7 @@ Result<void> run_plan_checks(const Prepared& job, const Environment& environment
   input.run_directory = folder.path();
   plan::Plan plan = TRY(plan::make_plan(input));
   plan.working_directory = folder.path();  // the job's own may be on a cluster that is not here
-  for (const auto& [name, content] : plan.files) {
-    const std::filesystem::path file = std::filesystem::path(folder.path()) / name;
-    TRY(make_directories(file.parent_path(), Access::shared));
-    TRY(write_new_file(file, content));
-  }
+  TRY(write_adapter_files(plan, folder.path()));
   return run_checks(plan, environment);
 }
 

@@ -72,17 +72,21 @@ Result<void> write_node_scripts(const plan::Plan& plan, const fs::path& data, co
   });
 }
 
-Result<void> write_plan(const Prepared& job, const fs::path& data) {
-  const fs::path directory = job.plan.run_directory;
-  TRY(replace_file(directory / "plan.json", to_pretty_text(plan::to_json(plan::without_secrets(job.plan))),
-                   Durability::none));
-  TRY(write_node_scripts(job.plan, data, directory / "nodes"));
-  for (const auto& [name, content] : job.plan.files) {
+Result<void> write_adapter_files(const plan::Plan& plan, const fs::path& directory) {
+  for (const auto& [name, content] : plan.files) {
     const fs::path file = directory / name;
     TRY(make_directories(file.parent_path(), Access::shared));
     TRY(replace_file(file, content, Durability::none));
   }
   return {};
+}
+
+Result<void> write_plan(const Prepared& job, const fs::path& data) {
+  const fs::path directory = job.plan.run_directory;
+  TRY(replace_file(directory / "plan.json", to_pretty_text(plan::to_json(plan::without_secrets(job.plan))),
+                   Durability::none));
+  TRY(write_node_scripts(job.plan, data, directory / "nodes"));
+  return write_adapter_files(job.plan, directory);
 }
 
 namespace {
