@@ -38,12 +38,12 @@ class Frameworks(support.Case):
 
     def train(self, framework, tasks, run, more, nodes):
         return self.start("salloc", "-Q", "--mem=2000", f"-N{nodes}", DLRUN, "--run-dir", run, "--framework", framework, "--tasks-per-node",
-                          str(tasks), "--set", "launch.grace=2s", "--", *self.program("ddp", ".", "--more", str(more)))
+                          str(tasks), "--set", "launch.grace=2s", "--", *self.program("ddp", f"{framework}.pt", "--more", str(more)))
 
     def test_pytorch_is_killed_and_carries_on_with_or_without_torchrun(self):
         for framework, nodes, tasks, ranks in (("pytorch", 4, 1, 4), ("pytorch-torchrun", 2, 1, 2)):
             with self.subTest(framework):
-                state = f"{self.folder}/state.pt"
+                state = f"{self.folder}/{framework}.pt"
                 first = self.train(framework, tasks, f"{framework}-1", 1_000_000, nodes)
                 wait_until(lambda: first.poll() is not None or os.path.exists(state))
                 self.assertIsNone(first.poll(), first.poll() is not None and first.communicate()[1])
@@ -62,7 +62,6 @@ class Frameworks(support.Case):
                 self.assertEqual(len(ends), ranks, out)
                 self.assertEqual(len(set(ends)), 1, "all ranks agree: " + out)
                 self.assertLess(float(ends[0][0]), before / 2)
-                os.remove(state)
 
     def first_log(self, framework):
         return sorted(os.listdir(f"{self.folder}/{framework}-1/logs"))[0]
