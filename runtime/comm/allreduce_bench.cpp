@@ -1,5 +1,6 @@
 // Times the sum of float arrays over the ranks of this world: microseconds (median of the slowest rank) and
 // GB/s for 4 kB to 64 MB. Started like any rank: by dlrun, or by an MPI's own launcher with DLRUN_COMM set.
+// One argument names the wire: f32, bf16 or f16.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,22 +20,23 @@ double microseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::micro>(duration).count();
 }
 
-Result<double> once(Communicator& world, std::span<float> data) {
+Result<double> once(Communicator& world, std::span<float> data, Wire wire) {
   TRY(world.barrier());
   const auto begin = Clock::now();
-  TRY(world.allreduce(data));
+  TRY(world.rounded_allreduce_start(data, wire));
+  TRY(world.wait_all());
   const double own = microseconds(Clock::now() - begin);
   std::vector<double> all(static_cast<std::size_t>(world.size()));
   TRY(world.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all))));
   return *std::max_element(all.begin(), all.end());
 }
 
-Result<void> measure(Communicator& world, std::size_t bytes) {
+Result<void> measure(Communicator& world, Wire wire, std::size_t bytes) {
   std::vector<float> data(bytes / sizeof(float), 1.0F);
   std::vector<double> times;
   for (int i = 0; i < 41; ++i) {
     std::fill(data.begin(), data.end(), static_cast<float>(world.rank() + 1));
-    times.push_back(TRY(once(world, data)));
+    times.push_back(TRY(once(world, data, wire)));
     const auto expected = static_cast<float>(world.size() * (world.size() + 1)) / 2;
     if (!std::all_of(data.begin(), data.end(), [&](float x) { return x == expected; }))
       return fail(ErrorKind::internal, "wrong sum of {} bytes", bytes);
@@ -46,14 +48,23 @@ Result<void> measure(Communicator& world, std::size_t bytes) {
   return {};
 }
 
-Result<void> run() {
+Result<Wire> wire_of(std::string_view name) {
+  for (const Wire wire : {Wire::f32, Wire::bf16, Wire::f16})
+    if (name == name_of(wire)) return wire;
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = fmt::format("'{}' is no wire", name),
+                    .hint = "valid values: f32, bf16, f16"});
+}
+
+Result<void> run(std::string_view wire_name) {
+  const Wire wire = TRY(wire_of(wire_name));
   const auto begin = Clock::now();
   const auto world = TRY(make_communicator(Environment::of_this_process()));
   if (world->rank() == 0)
-    std::printf("%s, %d ranks, up in %.1f ms\n", world->description().c_str(), world->size(),
-                microseconds(Clock::now() - begin) / 1e3);
-  for (std::size_t bytes = 4096; bytes <= (64U << 20); bytes *= 4) TRY(measure(*world, bytes));
-  TRY(measure(*world, 13U << 20));
+    std::printf("%s, %d ranks, %s, up in %.1f ms\n", world->description().c_str(), world->size(),
+                name_of(wire).data(), microseconds(Clock::now() - begin) / 1e3);
+  for (std::size_t bytes = 4096; bytes <= (64U << 20); bytes *= 4) TRY(measure(*world, wire, bytes));
+  TRY(measure(*world, wire, 13U << 20));
   return world->finish();
 }
 
@@ -61,8 +72,8 @@ Result<void> run() {
 
 }  // namespace dlrun::runtime
 
-int main() {
-  const auto result = dlrun::runtime::run();
+int main(int argc, char** argv) {
+  const auto result = dlrun::runtime::run(argc > 1 ? argv[1] : "f32");
   if (result) return 0;
   std::fprintf(stderr, "%s\n", result.error().text().c_str());
   return dlrun::to_int(dlrun::exit_code(result.error().kind));

@@ -1,4 +1,5 @@
-// Which backend an environment asks for: the pure part of make_communicator(). It loads nothing.
+// Which backend and which sum an environment asks for: the pure part of make_communicator(). It loads
+// nothing.
 #pragma once
 
 #include "src/base/environment.hpp"
@@ -9,5 +10,11 @@ namespace dlrun::runtime {
 enum class Backend { one_rank, openmpi, mpich };
 
 Result<Backend> choose_backend(const Environment& environment);
+
+// DLRUN_ALLREDUCE: `automatic` sums through shared memory on one node, else by messages, by size; the others
+// are for comparing: the MPI's own sum, or one algorithm for all sizes.
+enum class Allreduce { automatic, mpi, ring, halving };
+
+Result<Allreduce> choose_allreduce(const Environment& environment);
 
 }  // namespace dlrun::runtime

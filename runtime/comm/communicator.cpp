@@ -36,6 +36,31 @@ Result<Backend> choose_backend(const Environment& environment) {
   return Backend::one_rank;
 }
 
+Result<Allreduce> choose_allreduce(const Environment& environment) {
+  const std::string asked = environment.get("DLRUN_ALLREDUCE", "auto");
+  if (asked == "auto") return Allreduce::automatic;
+  if (asked == "mpi") return Allreduce::mpi;
+  if (asked == "ring") return Allreduce::ring;
+  if (asked == "halving") return Allreduce::halving;
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = fmt::format("DLRUN_ALLREDUCE is '{}'", asked),
+                    .hint = "valid values: auto, mpi, ring, halving"});
+}
+
+Result<void> Communicator::rounded_allreduce_start(std::span<float> data, Wire wire) {
+  if (wire == Wire::f32 || size() == 1) return allreduce_start(data);
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("{} cannot send gradients as {}", description(), name_of(wire)),
+                    .hint = "set train.allreduce.wire to f32"});
+}
+
+Result<void> Communicator::served_sum_start(std::span<const ServedPiece>) {
+  if (size() == 1) return {};
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("{} has no parameter servers", description()),
+                    .hint = "leave train.parameter-server out"});
+}
+
 Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment) {
   switch (TRY(choose_backend(environment))) {
     case Backend::openmpi:

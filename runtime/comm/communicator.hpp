@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/comm/sums.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
 
@@ -23,6 +24,12 @@ class Communicator {
   // Sums `data` over the ranks, in place. start: may return before it is done, `data` must lie still until
   // wait_all().
   virtual Result<void> allreduce_start(std::span<float> data) = 0;
+  // The same, of numbers that may be rounded to `wire` on their way, once as a term and once as a sum; the
+  // terms are added in f32. An Error where the backend has no such form.
+  virtual Result<void> rounded_allreduce_start(std::span<float> data, Wire wire);
+  // Sums each piece on its server, in the order of the ranks, and brings the sum back to all. An Error where
+  // the backend has no servers.
+  virtual Result<void> served_sum_start(std::span<const ServedPiece> pieces);
   virtual Result<void> wait_all() = 0;
   Result<void> allreduce(std::span<float> data) {
     TRY(allreduce_start(data));

@@ -1,16 +1,14 @@
+// See mpi_communicator.hpp.
 #include "runtime/comm/mpi_communicator.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <optional>
-#include <string_view>
-#include <vector>
 
-#include "runtime/comm/mpi_table.h"
+#include "runtime/comm/choice.hpp"
+#include "runtime/comm/job_thread.hpp"
+#include "runtime/comm/mpi_transport.hpp"
 #include "runtime/comm/pmi_farewell.hpp"
 #include "runtime/comm/shared_memory.hpp"
-#include "src/base/install.hpp"
-#include "src/base/shared_library.hpp"
 
 namespace dlrun::runtime {
 
@@ -18,66 +16,93 @@ namespace {
 
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator(SharedLibrary library, const DlrunMpiTable* table, MpiFlavour flavour,
-                  const Environment& environment)
-      : library_(std::move(library)), table_(table), flavour_(flavour), pmi_fd_(environment.find("PMI_FD")) {}
+  MpiCommunicator(MpiLibrary mpi, Allreduce allreduce, const Environment& environment)
+      : mpi_(std::move(mpi)), allreduce_(allreduce), pmi_fd_(environment.find("PMI_FD")) {}
 
   Result<void> start() {
-    TRY(check(table_->start(), "MPI_Init_thread"));
-    rank_ = table_->rank();
-    size_ = table_->size();
-    int node_ranks = 0;
-    TRY(check(table_->ranks_on_this_node(&node_ranks), "MPI_Comm_split_type"));
-    one_node_ = node_ranks == size_;
+    return thread_.run([this]() -> Result<void> {
+      TRY(mpi_.check(mpi_->start(), "MPI_Init_thread"));
+      int node_ranks = 0;
+      TRY(mpi_.check(mpi_->ranks_on_this_node(&node_ranks), "MPI_Comm_split_type"));
+      link_.emplace(mpi_, thread_);
+      one_node_ = node_ranks == size();
+      return {};
+    });
+  }
+
+  // Where all ranks are on one node. A library that cannot share memory is no error: messages remain.
+  Result<void> share_memory() {
+    if (!one_node_ || size() == 1 || allreduce_ != Allreduce::automatic) return {};
+    return thread_.run([this]() -> Result<void> {
+      void* memory = nullptr;
+      if (mpi_->share_memory(SharedMemorySum::bytes(size()), &memory) == 0)
+        shared_.emplace(memory, rank(), size());
+      return {};
+    });
+  }
+
+  int rank() const override { return link_->rank(); }
+  int size() const override { return link_->size(); }
+  std::string description() const override {
+    return mpi_.version() + (shared_ ? ", sums through shared memory" : "");
+  }
+
+  Result<void> allreduce_start(std::span<float> data) override {
+    return rounded_allreduce_start(data, Wire::f32);
+  }
+
+  // Through shared memory the processors move the numbers themselves, so nothing is gained by starting early,
+  // and one meeting of the ranks a step costs less than one a bucket: such sums are only noted here.
+  Result<void> rounded_allreduce_start(std::span<float> data, Wire wire) override {
+    if (size() == 1) return {};
+    if (wire != Wire::f32 && allreduce_ != Allreduce::automatic)
+      return fail(Error{.kind = ErrorKind::usage,
+                        .what = fmt::format("DLRUN_ALLREDUCE names a sum that sends f32, and the job asks "
+                                            "for {}",
+                                            name_of(wire)),
+                        .hint = "leave DLRUN_ALLREDUCE out"});
+    if (shared_)
+      noted_.push_back({data, wire});
+    else
+      thread_.post([this, data, wire] { return sum(data, wire); });
     return {};
   }
 
-  // Where all ranks are on one node. A library that cannot share memory is no error: its own sum remains.
-  void share_memory() {
-    if (!one_node_ || size_ == 1) return;
-    void* memory = nullptr;
-    if (table_->share_memory(SharedMemorySum::bytes(size_), &memory) == 0)
-      shared_.emplace(memory, rank_, size_);
-  }
-
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  std::string description() const override {
-    return version() + (shared_ ? ", sums through shared memory" : "");
-  }
-
-  // On one node nothing would move before wait_all anyway (no thread of the library's works for it), and one
-  // meeting of the ranks a step costs less than one a bucket: so the sums are only noted here.
-  Result<void> allreduce_start(std::span<float> data) override {
-    if (size_ == 1) return {};
-    if (!one_node_) return check(table_->sum_floats_start(data.data(), data.size()), "MPI_Iallreduce");
-    pending_.push_back(data);
+  Result<void> served_sum_start(std::span<const ServedPiece> pieces) override {
+    if (size() == 1) return {};
+    thread_.post([this, all = std::vector<ServedPiece>(pieces.begin(), pieces.end())] {
+      return served_sum(*link_, all, scratch_);
+    });
     return {};
   }
 
   Result<void> wait_all() override {
-    if (!one_node_) return check(table_->wait_all(), "MPI_Waitall");
-    for (const std::span<float> data : pending_) TRY(sum_on_this_node(data));
-    pending_.clear();
+    TRY(thread_.wait());
+    for (const Noted& sum : noted_) shared_->sum(sum.data, sum.wire);
+    noted_.clear();
     return {};
   }
 
   Result<void> allreduce(std::span<double> data) override {
-    return check(table_->sum_doubles(data.data(), data.size()), "MPI_Allreduce");
+    return on_thread([=, this] { return mpi_->sum_doubles(data.data(), data.size()); }, "MPI_Allreduce");
   }
   Result<void> broadcast(std::span<std::byte> data, int root) override {
-    return check(table_->broadcast(data.data(), data.size(), root), "MPI_Bcast");
+    return on_thread([=, this] { return mpi_->broadcast(data.data(), data.size(), root); }, "MPI_Bcast");
   }
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    if (all.size() != mine.size() * static_cast<std::size_t>(size_))
+    if (all.size() != mine.size() * static_cast<std::size_t>(size()))
       return fail(ErrorKind::internal, "allgather of {} bytes from {} ranks into {} bytes", mine.size(),
-                  size_, all.size());
-    return check(table_->allgather(mine.data(), mine.size(), all.data()), "MPI_Allgather");
+                  size(), all.size());
+    return on_thread([=, this] { return mpi_->allgather(mine.data(), mine.size(), all.data()); },
+                     "MPI_Allgather");
   }
-  Result<void> barrier() override { return check(table_->barrier(), "MPI_Barrier"); }
+  Result<void> barrier() override {
+    return thread_.run([this] { return meet(*link_); });
+  }
 
+  // From the calling thread: the other one may stand in a call that never ends, which is why we abort.
   [[noreturn]] void abort(int code) override {
-    table_->abort(code);
+    mpi_->abort(code);
     std::_Exit(code);  // MPI_Abort may return where it cannot reach the launcher
   }
 
@@ -85,54 +110,48 @@ class MpiCommunicator final : public Communicator {
   // across nodes it is left after a barrier, and the launcher is told in its own protocol that this was in
   // order.
   Result<void> finish() override {
-    if (flavour_ == MpiFlavour::mpich && !one_node_ && pmi_fd_) {
-      TRY(check(table_->leave(), "MPI_Barrier"));
+    if (mpi_.flavour() == MpiFlavour::mpich && !one_node_ && pmi_fd_) {
+      TRY(on_thread([this] { return mpi_->leave(); }, "MPI_Barrier"));
       return pmi_farewell(*pmi_fd_);
     }
-    return check(table_->finish(), "MPI_Finalize");
+    return on_thread([this] { return mpi_->finish(); }, "MPI_Finalize");
   }
 
  private:
-  Result<void> sum_on_this_node(std::span<float> data) {
-    if (!shared_) return check(table_->sum_floats(data.data(), data.size()), "MPI_Allreduce");
-    shared_->sum(data);
-    return {};
+  struct Noted {
+    std::span<float> data;
+    Wire wire;
+  };
+
+  template <class Call>
+  Result<void> on_thread(Call call, std::string_view name) {
+    return thread_.run([this, call, name] { return mpi_.check(call(), name); });
   }
 
-  Result<void> check(int error, std::string_view call) const {
-    if (error == 0) return {};
-    char text[512] = {};
-    table_->error_text(error, text, sizeof text);
-    return fail(Error{.kind = ErrorKind::lost,
-                      .what = fmt::format("{} failed in {}: {}", call, table_->flavour, text),
-                      .where = fmt::format("rank {}", rank_)});
+  Result<void> sum(std::span<float> data, Wire wire) {
+    switch (allreduce_) {
+      case Allreduce::mpi:
+        return mpi_.check(mpi_->sum_floats(data.data(), data.size()), "MPI_Allreduce");
+      case Allreduce::ring:
+        return ring_sum(*link_, data, scratch_);
+      case Allreduce::halving:
+        return halving_sum(*link_, data, scratch_);
+      case Allreduce::automatic:
+        break;
+    }
+    return sum_over(*link_, data, wire, scratch_);
   }
 
-  // "Open MPI v4.1.4" of the long text that the library tells of itself.
-  std::string version() const {
-    char text[256] = {};
-    table_->library_version(text, sizeof text);
-    std::string line(text);
-    line = line.substr(0, line.find_first_of(",\n"));
-    for (char& c : line)
-      if (c == '\t' || c == ':') c = ' ';
-    return line;
-  }
-
-  SharedLibrary library_;
-  const DlrunMpiTable* table_;
-  MpiFlavour flavour_;
+  MpiLibrary mpi_;
+  Allreduce allreduce_;
   std::optional<std::string> pmi_fd_;
-  int rank_ = -1;
-  int size_ = 0;
   bool one_node_ = false;
   std::optional<SharedMemorySum> shared_;
-  std::vector<std::span<float>> pending_;
+  std::vector<Noted> noted_;
+  std::optional<MpiTransport> link_;
+  Scratch scratch_;   // the thread's
+  JobThread thread_;  // last: it uses all of the above
 };
-
-std::string plugin_name(MpiFlavour flavour) {
-  return flavour == MpiFlavour::openmpi ? "libdlrun-mpi-openmpi.so" : "libdlrun-mpi-mpich.so";
-}
 
 // Before anything is sent: a world of another size than the launcher's means that the ranks did not find each
 // other (each a world of one) or found others.
@@ -153,31 +172,16 @@ Result<void> check_world(const Communicator& world, const Environment& environme
 
 Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiFlavour flavour,
                                                             const Environment& environment) {
-  const std::string allreduce = environment.get("DLRUN_ALLREDUCE", "auto");
-  if (allreduce != "auto" && allreduce != "mpi")
-    return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("DLRUN_ALLREDUCE is '{}'", allreduce),
-                      .hint = "valid values: auto, mpi"});
-  const Installation installation = TRY(this_installation());
-  const auto path = installation.plugins / plugin_name(flavour);
-  SharedLibrary library = TRY(SharedLibrary::open(path));
-  auto* const table_of = TRY(library.symbol<const DlrunMpiTable*()>(DLRUN_MPI_TABLE_SYMBOL));
-  const DlrunMpiTable* table = table_of();
-  if (table->version != DLRUN_MPI_TABLE_VERSION)
-    return fail(
-        Error{.kind = ErrorKind::unavailable,
-              .what = fmt::format("the plug-in speaks version {} of the table, this program version {}",
-                                  table->version, DLRUN_MPI_TABLE_VERSION),
-              .where = path.string(),
-              .hint = "install the plug-ins of the same build as the program"});
-  const std::string name = table->flavour;
-  auto world = std::make_unique<MpiCommunicator>(std::move(library), table, flavour, environment);
+  const Allreduce allreduce = TRY(choose_allreduce(environment));
+  MpiLibrary mpi = TRY(MpiLibrary::open(flavour));
+  const std::string name = mpi->flavour;
+  auto world = std::make_unique<MpiCommunicator>(std::move(mpi), allreduce, environment);
   TRY(world->start());
   if (auto right = check_world(*world, environment, name); !right) {
     if (world->size() == 1) (void)world->finish();  // alone, so it cannot wait for others; removes its files
     return fail(right.error());
   }
-  if (allreduce == "auto") world->share_memory();
+  TRY(world->share_memory());
   return world;
 }
 

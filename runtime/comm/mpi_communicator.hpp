@@ -1,18 +1,16 @@
-// MpiCommunicator: a Communicator over one MPI plug-in. It chooses between the MPI's own collectives and,
-// where all ranks are on one node, a sum through shared memory. It includes no MPI.
+// MpiCommunicator: a Communicator over one MPI plug-in. Sums go through shared memory where all ranks are on
+// one node; else by messages on a thread of their own, while the caller computes. It includes no MPI.
 #pragma once
 
 #include <memory>
 
 #include "runtime/comm/communicator.hpp"
+#include "runtime/comm/mpi_library.hpp"
 #include "src/base/environment.hpp"
 
 namespace dlrun::runtime {
 
-enum class MpiFlavour { openmpi, mpich };
-
-// DLRUN_ALLREDUCE=mpi keeps to the MPI's own sum. Loads libdlrun-mpi-FLAVOUR.so from the installation's
-// plug-ins and starts MPI.
+// Starts MPI. DLRUN_ALLREDUCE names another way to sum, see choice.hpp.
 Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiFlavour flavour,
                                                             const Environment& environment);
 

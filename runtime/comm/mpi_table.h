@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#define DLRUN_MPI_TABLE_VERSION 1u
+#define DLRUN_MPI_TABLE_VERSION 2u
 #define DLRUN_MPI_TABLE_SYMBOL "dlrun_mpi_table"
 
 // Functions that return int answer 0 or an MPI error code for error_text().
@@ -19,13 +19,16 @@ struct DlrunMpiTable {
   int (*ranks_on_this_node)(int* count);  // how many ranks share memory with this one, itself included
   void (*library_version)(char* text, size_t capacity);
 
-  int (*sum_floats)(float* data, size_t count);        // in place, blocking
-  int (*sum_floats_start)(float* data, size_t count);  // in place; done after wait_all
-  int (*wait_all)();
+  // A message of at most 1 GiB that is under way until message_done answers 1 for its ticket, which is then
+  // free for another.
+  int (*send_start)(const void* data, size_t bytes, int to, size_t* ticket);
+  int (*receive_start)(void* data, size_t bytes, int from, size_t* ticket);
+  int (*message_done)(size_t ticket, int* done);
+
+  int (*sum_floats)(float* data, size_t count);  // in place, blocking
   int (*sum_doubles)(double* data, size_t count);
   int (*broadcast)(void* data, size_t bytes, int root);
   int (*allgather)(const void* mine, size_t bytes, void* all);
-  int (*barrier)();
   // Zeroed memory that all ranks see, at `*base`; only where all ranks are on one node. Freed by finish().
   int (*share_memory)(size_t bytes, void** base);
 

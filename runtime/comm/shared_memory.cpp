@@ -16,32 +16,7 @@ namespace {
 // ranks stay in their caches. Measured nearly flat from 128 kB to 1 MB.
 constexpr std::size_t piece_floats = 64 * 1024;
 constexpr std::size_t block_floats = 1024;  // a few of these fit the first cache
-constexpr std::size_t line_floats = 16;     // a cache line
 constexpr int spins_before_yield = 2000;
-
-struct Share {
-  std::size_t begin;
-  std::size_t end;
-  std::size_t length() const { return end - begin; }
-};
-
-// The part of a piece that `rank` adds up: whole cache lines.
-Share share_of(std::size_t length, int rank, int ranks) {
-  const std::size_t lines = (length + line_floats - 1) / line_floats;
-  const auto border = [&](int r) {
-    return std::min(length,
-                    lines * static_cast<std::size_t>(r) / static_cast<std::size_t>(ranks) * line_floats);
-  };
-  return {border(rank), border(rank + 1)};
-}
-
-void copy(float* to, const float* from, Share share) {
-  std::memcpy(to + share.begin, from + share.begin, share.length() * sizeof(float));
-}
-
-void add(float* to, const float* a, const float* __restrict b, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) to[i] = a[i] + b[i];
-}
 
 void await(const std::atomic<std::uint64_t>& flag, std::uint64_t turn) {
   for (int spins = 0; flag.load(std::memory_order_acquire) < turn; ++spins) {
@@ -71,14 +46,14 @@ std::size_t SharedMemorySum::bytes(int ranks) {
 SharedMemorySum::SharedMemorySum(void* memory, int rank, int ranks) : rank_(rank), ranks_(ranks) {
   std::size_t space = bytes(ranks);
   flags_ = static_cast<Flags*>(std::align(alignof(Flags), bytes(ranks) - alignof(Flags), memory, space));
-  slots_ = reinterpret_cast<float*>(flags_ + ranks);
+  slots_ = reinterpret_cast<std::byte*>(flags_ + ranks);
 }
 
 // Two slots a rank, used in turn: whoever has seen all ranks stage piece n knows that all have read their
 // results of piece n - 1, so the slots of n - 1 are free again for n + 1.
-std::span<float> SharedMemorySum::slot(int rank) const {
+std::byte* SharedMemorySum::slot(int rank, Wire wire, std::size_t at) const {
   const std::size_t index = (turn_ % 2) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(rank);
-  return {slots_ + index * piece_floats, piece_floats};
+  return slots_ + index * piece_floats * sizeof(float) + bytes_of(wire, at);
 }
 
 void SharedMemorySum::post_staged() {
@@ -98,35 +73,47 @@ void SharedMemorySum::await_summed() {
 }
 
 // In the order of the ranks, a block at a time so that each array is read from memory once.
-void SharedMemorySum::sum_share(std::span<float> data, std::size_t begin, std::size_t end) {
-  const auto term = [&](int r) { return r == rank_ ? data.data() : slot(r).data(); };
-  float* result = slot(rank_).data();
-  for (std::size_t at = begin; at < end; at += block_floats) {
-    const std::size_t length = std::min(block_floats, end - at);
-    add(result + at, term(0) + at, term(1) + at, length);
-    for (int r = 2; r < ranks_; ++r) add(result + at, result + at, term(r) + at, length);
-    std::memcpy(data.data() + at, result + at, length * sizeof(float));
+void SharedMemorySum::sum_share(std::span<float> data, Wire wire, Part share) {
+  float block[block_floats];
+  for (std::size_t at = share.begin; at < share.end; at += block_floats) {
+    const std::size_t length = std::min(block_floats, share.end - at);
+    const auto add = [&](int r) {
+      if (r == rank_)
+        add_unpacked(Wire::f32, block, reinterpret_cast<const std::byte*>(data.data() + at), length);
+      else
+        add_unpacked(wire, block, slot(r, wire, at), length);
+    };
+    if (rank_ == 0)
+      std::memcpy(block, data.data() + at, length * sizeof(float));
+    else
+      unpack(wire, block, slot(0, wire, at), length);
+    for (int r = 1; r < ranks_; ++r) add(r);
+    pack_rounding(wire, slot(rank_, wire, at), block, length);
+    std::memcpy(data.data() + at, block, length * sizeof(float));
   }
 }
 
-void SharedMemorySum::sum_piece(std::span<float> data) {
+void SharedMemorySum::sum_piece(std::span<float> data, Wire wire) {
   ++turn_;
-  const Share own = share_of(data.size(), rank_, ranks_);
-  for (int r = 0; r < ranks_; ++r)
-    if (r != rank_) copy(slot(rank_).data(), data.data(), share_of(data.size(), r, ranks_));
+  for (int r = 0; r < ranks_; ++r) {
+    const Part share = part_of(data.size(), r, ranks_);
+    if (r != rank_) pack(wire, slot(rank_, wire, share.begin), data.data() + share.begin, share.length());
+  }
   post_staged();
   await_staged();
-  sum_share(data, own.begin, own.end);
+  sum_share(data, wire, part_of(data.size(), rank_, ranks_));
   post_summed();
   await_summed();
-  for (int r = 0; r < ranks_; ++r)
-    if (r != rank_) copy(data.data(), slot(r).data(), share_of(data.size(), r, ranks_));
+  for (int r = 0; r < ranks_; ++r) {
+    const Part share = part_of(data.size(), r, ranks_);
+    if (r != rank_) unpack(wire, data.data() + share.begin, slot(r, wire, share.begin), share.length());
+  }
 }
 
-void SharedMemorySum::sum(std::span<float> data) {
+void SharedMemorySum::sum(std::span<float> data, Wire wire) {
   while (!data.empty()) {
     const std::size_t length = std::min(data.size(), piece_floats);
-    sum_piece(data.first(length));
+    sum_piece(data.first(length), wire);
     data = data.subspan(length);
   }
 }

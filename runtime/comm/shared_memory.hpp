@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <span>
 
+#include "runtime/comm/parts.hpp"
+#include "runtime/comm/wire.hpp"
+
 namespace dlrun::runtime {
 
 class SharedMemorySum {
@@ -16,21 +19,22 @@ class SharedMemorySum {
 
   SharedMemorySum(void* memory, int rank, int ranks);
 
-  // Called by all ranks with arrays of one length; in place.
-  void sum(std::span<float> data);
+  // Called by all ranks with arrays of one length and one wire; in place. On a short wire the terms of other
+  // ranks are rounded, and the sum once more.
+  void sum(std::span<float> data, Wire wire = Wire::f32);
 
  private:
   struct Flags;
-  void sum_piece(std::span<float> data);
-  void sum_share(std::span<float> data, std::size_t begin, std::size_t end);
-  std::span<float> slot(int rank) const;  // of the half that this piece uses
+  void sum_piece(std::span<float> data, Wire wire);
+  void sum_share(std::span<float> data, Wire wire, Part share);
+  std::byte* slot(int rank, Wire wire, std::size_t at) const;  // number `at` of the half this piece uses
   void post_staged();
   void post_summed();
   void await_staged();
   void await_summed();
 
   Flags* flags_;
-  float* slots_;
+  std::byte* slots_;
   int rank_;
   int ranks_;
   std::size_t turn_ = 0;  // pieces so far: the value that the flags take

@@ -35,6 +35,7 @@ class CompiledEngine final : public CpuEngine {
   std::span<float> gradients() override { return plan_.parameters().gradients(); }
   std::span<const Bucket> buckets() const override { return plan_.parameters().buckets(); }
   std::span<float> spare_slots() override { return plan_.parameters().spare_slots(); }
+  std::vector<GradientSlice> gradient_slices() const override { return plan_.parameters().gradient_slices(); }
   const std::vector<TensorInfo>& tensors() const override { return plan_.parameters().tensors(); }
   Result<void> read_tensor(std::size_t index, std::span<float> out) const override {
     return plan_.parameters().read(index, out, plan_.engine());

@@ -35,6 +35,13 @@ struct Bucket {
   std::size_t length = 0;  // floats
 };
 
+// Where a parameter's gradient lies in the gradient arena, padding included.
+struct GradientSlice {
+  std::string name;
+  std::size_t offset = 0;  // floats
+  std::size_t length = 0;  // floats
+};
+
 struct SgdStep {
   float learning_rate = 0;
   float momentum = 0;
@@ -73,6 +80,8 @@ class Engine {
   // Floats at the arena's end that belong to the last bucket and travel with it: loss, correct, stop votes.
   // train_batch leaves them alone.
   virtual std::span<float> spare_slots() = 0;
+  // Without gaps, in the order of the arena; each lies in one bucket. Nothing where the engine cannot tell.
+  virtual std::vector<GradientSlice> gradient_slices() const { return {}; }
 
   // Named state, in plain layout. Sizes must match; an Error names the tensor that does not.
   virtual const std::vector<TensorInfo>& tensors() const = 0;

@@ -191,6 +191,16 @@ void Parameters::cut_buckets(std::size_t bucket_bytes, const std::vector<Paramet
   }
 }
 
+std::vector<GradientSlice> Parameters::gradient_slices() const {
+  std::vector<GradientSlice> slices;
+  for (const Parameter& parameter : parameters_)
+    slices.push_back({parameter.name, parameter.gradient.offset / sizeof(float),
+                      parameter.gradient.bytes / sizeof(float)});
+  std::sort(slices.begin(), slices.end(),
+            [](const GradientSlice& left, const GradientSlice& right) { return left.offset < right.offset; });
+  return slices;
+}
+
 std::pair<std::size_t, std::size_t> Parameters::final_after(std::size_t node) const {
   // Nodes of buckets fall, as backward runs from the last node to the first.
   const auto [first, last] =

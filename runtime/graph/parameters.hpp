@@ -57,6 +57,7 @@ class Parameters {
   // The buckets that become final with the gradients of `node`: [first, last).
   std::pair<std::size_t, std::size_t> final_after(std::size_t node) const;
   std::span<float> spare_slots() const { return gradients().last(kSpareSlots); }
+  std::vector<GradientSlice> gradient_slices() const;  // in the order of the arena
   std::size_t memory_bytes() const;
   std::uint64_t hash(std::uint64_t start) const;
 

@@ -111,19 +111,22 @@ void Reporter::saved(std::uint64_t step, Seconds took, Seconds held) {
       ControlChannel::Importance::kept);
 }
 
+void Reporter::send_result(Json figures) {
+  figures.update(facts_);
+  control_.send(Json{{"result", std::move(figures)}}, ControlChannel::Importance::kept);
+}
+
 void Reporter::result(const Position& position, const Totals& test) {
   if (rank_ != 0) return;
-  control_.send(Json{{"result",
-                      {{"test_accuracy", rounded(test.accuracy(), 1e6)},
-                       {"test_loss", rounded(test.loss(), 1e6)},
-                       {"steps", position.step},
-                       {"epochs", position.epoch}}}},
-                ControlChannel::Importance::kept);
+  send_result({{"test_accuracy", rounded(test.accuracy(), 1e6)},
+               {"test_loss", rounded(test.loss(), 1e6)},
+               {"steps", position.step},
+               {"epochs", position.epoch}});
   note(fmt::format("test accuracy {:.2f} %", 100 * test.accuracy()));
 }
 
 void Reporter::benchmark(const Json& figures) {
-  if (rank_ == 0) control_.send(Json{{"result", figures}}, ControlChannel::Importance::kept);
+  if (rank_ == 0) send_result(figures);
 }
 
 }  // namespace dlrun::runtime

@@ -54,12 +54,15 @@ class Reporter {
   Result<void> epoch(const StepReport& last, const Totals& test, const std::string& set);
   // `held`: how much of the time training stood still.
   void saved(std::uint64_t step, Seconds took, Seconds held);
+  // A fact of the run that its result, and so its record, is to hold.
+  void keep_for_result(const std::string& name, Json fact) { facts_[name] = std::move(fact); }
   void result(const Position& position, const Totals& test);
   void benchmark(const Json& figures);
   Requests requests() { return control_.poll(); }
   void close() { control_.flush(Seconds(1)); }
 
  private:
+  void send_result(Json figures);
   Json line(const StepReport& report, const Window& window) const;
   Result<void> write_window(const StepReport& report);
   Result<void> write(Json line, std::span<const Scalar> scalars);
@@ -67,6 +70,7 @@ class Reporter {
   ControlChannel control_;
   int rank_;
   Ticks begin_;
+  Json facts_ = Json::object();
   bool first_step_done_ = false;
   RunLength length_;
   std::optional<MetricsLog> metrics_;

@@ -71,9 +71,12 @@ class Session {
       const std::filesystem::path folder = TRY(metrics_folder(spec_, environment_));
       TRY(reporter_->open_files(folder, start.step));
     }
+    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, comm));
+    tell_servers(gradients.server_loads());
     Trainer trainer({.spec = spec_,
                      .engine = *prepared_.engine,
                      .comm = comm,
+                     .gradients = gradients,
                      .data = prepared_.data,
                      .reporter = *reporter_,
                      .checkpoints = checkpoints_.get(),
@@ -105,6 +108,13 @@ class Session {
     const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));
     if (chosen) announce((spec_.checkpoint.folder / chosen->name).string(), start);
     return start;
+  }
+
+  void tell_servers(const std::vector<ServerLoad>& loads) {
+    if (loads.empty()) return;
+    const Placement placement = spec_.parameter_server->placement;
+    for (const std::string& line : table(loads, placement)) reporter_->note(line);
+    reporter_->keep_for_result("parameter_servers", to_json(loads, placement));
   }
 
   void announce(const std::string& checkpoint, const Position& start) {

@@ -55,9 +55,14 @@ struct Facts {
 
 // What must be equal on all ranks beyond the plan.
 std::uint64_t job_checksum(const TrainSpec& spec) {
-  return checksum(fmt::format("{} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
+  const std::string servers = spec.parameter_server
+                                  ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
+                                                spec.parameter_server->servers.value_or(0))
+                                  : "none";
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
                               spec.optimizer.learning_rate, spec.optimizer.momentum,
-                              spec.optimizer.weight_decay, name_of(spec.precision)));
+                              spec.optimizer.weight_decay, name_of(spec.precision), name_of(spec.wire),
+                              servers));
 }
 
 }  // namespace

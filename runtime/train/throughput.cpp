@@ -3,45 +3,61 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace dlrun::runtime {
 
+void Throughput::start_window() {
+  windows_.emplace_back();
+  last_ = std::chrono::steady_clock::now();
+}
+
 void Throughput::step_done(double images) {
   const Ticks now = std::chrono::steady_clock::now();
-  seconds_.push_back(Seconds(now - last_).count());
-  images_ += images;
+  const double took = Seconds(now - last_).count();
+  seconds_.push_back(took);
+  windows_.back().images += images;
+  windows_.back().seconds += took;
   last_ = now;
 }
 
-double Throughput::quantile(double share) const {
-  if (seconds_.empty()) return 0;
+double Throughput::images_per_second() const {
+  Window all;
+  for (const Window& window : windows_) {
+    all.images += window.images;
+    all.seconds += window.seconds;
+  }
+  return all.seconds > 0 ? all.images / all.seconds : 0;
+}
+
+std::vector<double> Throughput::windows() const {
+  std::vector<double> out;
+  for (const Window& window : windows_)
+    if (window.seconds > 0) out.push_back(window.images / window.seconds);
+  return out;
+}
+
+double Throughput::uncertainty() const {
+  const std::vector<double> rates = windows();
+  if (rates.size() < 2) return 0;
+  const auto count = static_cast<double>(rates.size());
+  double mean = 0, squares = 0;
+  for (const double rate : rates) mean += rate / count;
+  for (const double rate : rates) squares += (rate - mean) * (rate - mean);
+  return std::sqrt(squares / (count - 1) / count) / mean;
+}
+
+double Throughput::images_a_step() const {
+  double images = 0;
+  for (const Window& window : windows_) images += window.images;
+  return seconds_.empty() ? 0 : images / static_cast<double>(seconds_.size());
+}
+
+Seconds Throughput::quantile(double share) const {
+  if (seconds_.empty()) return Seconds(0);
   std::vector<double> sorted = seconds_;
   std::sort(sorted.begin(), sorted.end());
-  return sorted[static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
-}
-
-double Throughput::total_seconds() const {
-  return std::accumulate(seconds_.begin(), seconds_.end(), 0.0);
-}
-
-Json Throughput::figures() const {
-  const double images_a_step = seconds_.empty() ? 0 : images_ / static_cast<double>(seconds_.size());
-  return Json{{"images_per_s", images_ / total_seconds()},
-              {"images_per_s_median_step", images_a_step / quantile(0.5)},
-              {"steps", seconds_.size()},
-              {"step_ms_median", 1e3 * quantile(0.5)},
-              {"step_ms_p10", 1e3 * quantile(0.1)},
-              {"step_ms_p90", 1e3 * quantile(0.9)}};
-}
-
-std::string Throughput::text() const {
-  const Json now = figures();
-  return fmt::format(
-      "{:.0f} images/s over {} steps; by the median step {:.0f} images/s ({:.2f} ms; 10 % to 90 %: {:.2f} "
-      "to {:.2f} ms)",
-      now["images_per_s"].get<double>(), seconds_.size(), now["images_per_s_median_step"].get<double>(),
-      1e3 * quantile(0.5), 1e3 * quantile(0.1), 1e3 * quantile(0.9));
+  return Seconds(
+      sorted[static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))]);
 }
 
 }  // namespace dlrun::runtime

@@ -109,20 +109,36 @@ Result<Precision> read_precision(Fields& train) {
   return TRY(train.choice_or("precision", 0, names)) == 0 ? Precision::f32 : Precision::bf16;
 }
 
-Result<std::size_t> read_allreduce(Fields& train) {
-  constexpr std::size_t fallback = 8u << 20;
-  if (const Node* server = train.find("parameter-server"))
-    return not_built(*server, "train.parameter-server", "allreduce");
+Result<void> read_allreduce(Fields& train, TrainSpec& out) {
   const Node* node = train.find("allreduce");
-  if (node == nullptr) return fallback;
+  if (node == nullptr) return {};
   Fields fields = TRY(Fields::of(*node, train.path("allreduce")));
-  const std::uint64_t bucket = TRY(fields.size_or("bucket", fallback));
-  if (bucket < 1024 || bucket > (std::uint64_t{4} << 30))
+  out.bucket_bytes = TRY(fields.size_or("bucket", out.bucket_bytes));
+  if (out.bucket_bytes < 1024 || out.bucket_bytes > (std::uint64_t{4} << 30))
     return yaml::error_at(*fields.find("bucket"), "train.allreduce.bucket must be 1KiB to 4GiB");
-  const std::string wire = TRY(fields.text_or("wire", "f32"));
-  if (wire != "f32") return not_built(*fields.find("wire"), fmt::format("wire format '{}'", wire), "f32");
+  static const std::vector<std::string> wires = {"f32", "bf16", "f16"};
+  out.wire = std::array{Wire::f32, Wire::bf16, Wire::f16}[TRY(fields.choice_or("wire", 0, wires))];
+  return fields.finish();
+}
+
+Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
+  const Node* node = train.find("parameter-server");
+  if (node == nullptr) return {};
+  Fields fields = TRY(Fields::of(*node, train.path("parameter-server")));
+  static const std::vector<std::string> names = {"round-robin", "greedy", "split"};
+  ParameterServerSpec spec;
+  spec.placement = std::array{Placement::round_robin, Placement::greedy,
+                              Placement::split}[TRY(fields.choice_or("placement", 1, names))];
+  if (fields.find("servers") != nullptr)
+    spec.servers = static_cast<int>(TRY(fields.integer_or("servers", 1, 1, 1 << 20)));
   TRY(fields.finish());
-  return bucket;
+  if (out.wire != Wire::f32)
+    return yaml::error_at(*node,
+                          "train.parameter-server sends f32, and train.allreduce.wire asks for " +
+                              std::string(name_of(out.wire)),
+                          "keep one of the two");
+  out.parameter_server = spec;
+  return {};
 }
 
 Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
@@ -135,6 +151,7 @@ Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
   BenchmarkSpec out;
   out.warmup = static_cast<std::uint64_t>(TRY(fields.integer_or("warmup", 10, 0, 1'000'000)));
   out.steps = static_cast<std::uint64_t>(TRY(fields.integer_or("steps", 100, 1, 100'000'000)));
+  out.repeat = static_cast<std::uint64_t>(TRY(fields.integer_or("repeat", 3, 1, 1000)));
   TRY(fields.finish());
   return std::optional(out);
 }
@@ -166,7 +183,8 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   static const std::vector<std::string> devices = {"cpu", "cuda"};
   out.device =
       TRY(fields.choice_or("device", 0, devices)) == 0 ? TrainSpec::Device::cpu : TrainSpec::Device::cuda;
-  out.bucket_bytes = TRY(read_allreduce(fields));
+  TRY(read_allreduce(fields, out));
+  TRY(read_parameter_server(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
   if (const Node* stop = fields.find("stop-at")) {
     Fields target = TRY(Fields::of(*stop, "train.stop-at"));

@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "runtime/comm/wire.hpp"
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/graph/engine.hpp"
 #include "runtime/models/layer_list.hpp"
+#include "runtime/train/placement.hpp"
 #include "src/base/clock.hpp"
 #include "src/base/yaml.hpp"
 
@@ -38,8 +40,13 @@ struct ScheduleSpec {
   Scale scale = Scale::none;
 };
 
+struct ParameterServerSpec {
+  Placement placement = Placement::greedy;
+  std::optional<int> servers;  // one a rank unless it is said
+};
+
 struct BenchmarkSpec {
-  std::uint64_t warmup = 10, steps = 100;
+  std::uint64_t warmup = 10, steps = 100, repeat = 3;
 };
 
 struct CheckpointOptions {
@@ -63,6 +70,8 @@ struct TrainSpec {
   enum class Device { cpu, cuda };
   Device device = Device::cpu;
   std::size_t bucket_bytes = 8u << 20;
+  Wire wire = Wire::f32;  // of gradients
+  std::optional<ParameterServerSpec> parameter_server;
   std::uint64_t seed = 1;
   std::optional<BenchmarkSpec> benchmark;
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "runtime/train/evaluation.hpp"
-#include "runtime/train/throughput.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -34,7 +33,8 @@ Trainer::Trainer(const Parts& parts, const Position& start)
 }
 
 RunLength Trainer::length() const {
-  if (parts_.spec.benchmark) return {parts_.spec.benchmark->warmup + parts_.spec.benchmark->steps, 0};
+  if (parts_.spec.benchmark)
+    return {parts_.spec.benchmark->warmup + parts_.spec.benchmark->repeat * parts_.spec.benchmark->steps, 0};
   const std::uint64_t rows =
       static_cast<std::uint64_t>(parts_.spec.batch) * static_cast<std::uint64_t>(run_.world);
   const std::uint64_t an_epoch = (run_.samples + rows - 1) / rows;
@@ -44,21 +44,10 @@ RunLength Trainer::length() const {
   return {position_.step + done + later * an_epoch, run_.epochs};
 }
 
-// The gradients of a bucket; the last one takes the spare floats behind the arena along.
-std::span<float> Trainer::bucket(std::size_t index) {
-  const std::span<const Bucket> buckets = parts_.engine.buckets();
-  const Bucket& which = buckets[index];
-  float* start = parts_.engine.gradients().data() + which.offset;
-  if (index + 1 < buckets.size()) return {start, which.length};
-  const std::span<float> spare = parts_.engine.spare_slots();
-  return {start, static_cast<std::size_t>(spare.data() + spare.size() - start)};
-}
-
 Result<StepTotals> Trainer::forward_backward(const Share& share) {
-  const std::size_t last = parts_.engine.buckets().size() - 1;
   Result<void> sent;
-  const BatchResult mine = parts_.engine.train_batch(position_.step, [&](std::size_t index) {
-    if (index != last && sent) sent = parts_.comm.allreduce_start(bucket(index));
+  const BatchResult mine = parts_.engine.train_batch(position_.step, [&](std::size_t bucket) {
+    if (sent) sent = parts_.gradients.start(bucket);
   });
   TRY(parts_.engine.status());
   TRY(std::move(sent));
@@ -69,18 +58,26 @@ Result<StepTotals> Trainer::forward_backward(const Share& share) {
   store({.totals = {mine.loss_sum, static_cast<double>(mine.correct), static_cast<double>(share.count)},
          .requests = requests},
         parts_.engine.spare_slots());
-  TRY(parts_.comm.allreduce_start(bucket(last)));
-  TRY(parts_.comm.wait_all());
+  TRY(parts_.gradients.finish());
   return load(parts_.engine.spare_slots());
+}
+
+Share Trainer::this_share() const {
+  return step_share(position_.seen, run_.samples, static_cast<std::uint64_t>(parts_.spec.batch),
+                    parts_.comm.rank(), run_.world);
+}
+
+void Trainer::fill(const Share& share) {
+  train_filler_.fill(
+      share.count, [&](std::uint64_t i) { return split_.training_sample(epoch_order_(share.first + i)); },
+      AugmentationKey{parts_.spec.seed, position_.epoch}, parts_.engine.input(), parts_.engine.labels());
 }
 
 Result<StepTotals> Trainer::step() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
   const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
-  const Share share = step_share(position_.seen, run_.samples, batch, parts_.comm.rank(), run_.world);
-  train_filler_.fill(
-      share.count, [&](std::uint64_t i) { return split_.training_sample(epoch_order_(share.first + i)); },
-      AugmentationKey{parts_.spec.seed, position_.epoch}, parts_.engine.input(), parts_.engine.labels());
+  const Share share = this_share();
+  fill(share);
   const StepTotals sums = TRY(forward_backward(share));
   if (!std::isfinite(sums.totals.loss_sum))
     return fail(Error{.kind = ErrorKind::input,
@@ -176,24 +173,6 @@ Result<Ending> Trainer::stop() {
                                        ? "; nothing was saved: checkpoint.dir is not set"
                                        : ", checkpoint saved"));
   return Ending::stopped;
-}
-
-Result<Ending> Trainer::run_benchmark(const BenchmarkSpec& benchmark) {
-  parts_.reporter.phase("benchmark");
-  Throughput throughput;
-  for (std::uint64_t i = 0; i < benchmark.warmup + benchmark.steps; ++i) {
-    parts_.reporter.start_clock();
-    if (i == benchmark.warmup) throughput.start();
-    const StepTotals done = TRY(step());
-    TRY(after_step(done));
-    if (i >= benchmark.warmup) throughput.step_done(done.totals.rows);
-    if (done.requests.stop) return stop();
-  }
-  if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
-  const Json figures = throughput.figures();
-  parts_.reporter.benchmark(figures);
-  parts_.reporter.note(throughput.text());
-  return Ending::finished;
 }
 
 }  // namespace dlrun::runtime

@@ -8,7 +8,9 @@
 #include "runtime/comm/communicator.hpp"
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/split.hpp"
+#include "runtime/train/benchmark.hpp"
 #include "runtime/train/checkpointing.hpp"
+#include "runtime/train/gradient_exchange.hpp"
 #include "runtime/train/reporter.hpp"
 #include "runtime/train/schedule.hpp"
 
@@ -22,6 +24,7 @@ class Trainer {
     const TrainSpec& spec;
     Engine& engine;
     Communicator& comm;
+    GradientExchange& gradients;
     const DataParts& data;
     Reporter& reporter;
     Checkpointing* checkpoints;                // rank 0's, where there are any
@@ -37,6 +40,8 @@ class Trainer {
 
  private:
   Result<StepTotals> step();
+  Share this_share() const;
+  void fill(const Share& share);
   Result<StepTotals> forward_backward(const Share& share);
   Result<void> after_step(const StepTotals& step);
   void advance(std::uint64_t rows);
@@ -46,8 +51,14 @@ class Trainer {
   Result<Ending> finish();
   Result<Ending> stop();
   bool reached_target() const;
-  std::span<float> bucket(std::size_t index);
   RunLength length() const;
+  // Of a benchmark: parts of a step, timed after training; they leave nothing that could be trained on.
+  enum class Probe { repeated_input, compute, wire, alone };
+  Result<bool> timed_steps(const BenchmarkSpec& benchmark, Throughput& steps);
+  Result<void> take(Probe probe);
+  Result<Seconds> median_of(Probe probe, std::uint64_t steps);
+  Result<Seconds> time_alone(std::uint64_t steps);
+  Result<BenchmarkFigures> measure_parts(Throughput steps);
 
   Parts parts_;
   Split split_;

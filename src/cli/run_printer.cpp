@@ -25,6 +25,7 @@ std::string result_text(const Json& result) {
   std::string text;
   if (!result.is_object()) return text;
   for (const auto& [name, value] : result.items()) {
+    if (value.is_structured()) continue;  // tables are the record's
     std::string words = name;
     std::replace(words.begin(), words.end(), '_', ' ');
     if (!text.empty()) text += ", ";

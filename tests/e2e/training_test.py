@@ -95,6 +95,39 @@ class Training(support.Case):
                     self.assertEqual(code, 0, err)
                 self.assertEqual(self.weights(f"ckpt-{mpi}-a"), self.weights(f"ckpt-{mpi}-b"))
 
+    def test_parameter_servers_give_the_bits_of_shared_memory_and_the_record_their_bytes(self):
+        self.assertEqual(self.train("plain", "--set", "checkpoint.dir=plain-ckpt")[0], 0)
+        for placement in ("round-robin", "greedy", "split"):
+            with self.subTest(placement):
+                run, folder = f"servers-{placement}", f"{placement}-ckpt"
+                code, out, err = self.train(run, "--set", f"checkpoint.dir={folder}",
+                                            "--set", f"train.parameter-server.placement={placement}")
+                self.assertEqual(code, 0, err)
+                self.assertIn(f"parameter servers: 2, placement {placement}", out)
+                self.assertEqual(self.weights(folder), self.weights("plain-ckpt"))
+                servers = self.record(run)["result"]["parameter_servers"]["servers"]
+                self.assertEqual([server["rank"] for server in servers], [0, 1])
+                self.assertGreater(sum(server["bytes"] for server in servers), 13000000)
+
+    def test_a_short_wire_trains_as_well_and_gives_the_same_bits_twice(self):
+        for turn in ("a", "b"):
+            code, _, err = self.train(f"bf16-{turn}", "--set", f"checkpoint.dir=ckpt-{turn}", "--set", "train.allreduce.wire=bf16")
+            self.assertEqual(code, 0, err)
+        self.assertEqual(self.weights("ckpt-a"), self.weights("ckpt-b"))
+        self.assertGreater(self.record("bf16-b")["result"]["test_accuracy"], 0.9)
+
+    def test_a_benchmark_tells_rates_memory_and_the_bound(self):
+        job = JOB.format(ranks=2, epochs=1).replace("  epochs: 1\n", "  benchmark: {warmup: 1, steps: 4, repeat: 2}\n")
+        code, out, err = self.dlrun("--run-dir", "bench", self.write("bench.yaml", job))
+        self.assertEqual(code, 0, err)
+        for line in ("images/s", "step: ", "memory: ", "scaling: ", "input: ", "bound: "):
+            self.assertIn(line, out)
+        result = self.record("bench")["result"]
+        self.assertEqual(result["steps"], 8)
+        self.assertAlmostEqual(result["images_per_s"], 2 * result["images_per_s_rank"], places=3)
+        self.assertGreater(result["memory_mib"]["peak_of_rank"], result["memory_mib"]["model"])
+        self.assertGreaterEqual(result["bound"]["bound_ms"], result["bound"]["wire_ms"])
+
     def test_kill_9_at_any_moment_then_the_same_command_gives_the_same_bits(self):
         for turn, checkpoints in enumerate((0, 2, 5)):
             with self.subTest(checkpoints=checkpoints):

@@ -47,9 +47,10 @@ TEST_CASE("a rank that should be one of two and finds nothing to connect it stop
 }
 
 TEST_CASE("an unknown DLRUN_ALLREDUCE is refused before any MPI is loaded") {
-  const auto world = make_communicator(with({"DLRUN_COMM=mpich", "DLRUN_ALLREDUCE=ring"}));
+  const auto world = make_communicator(with({"DLRUN_COMM=mpich", "DLRUN_ALLREDUCE=star"}));
   REQUIRE(!world);
   CHECK(world.error().kind == ErrorKind::usage);
+  CHECK(world.error().text() == "DLRUN_ALLREDUCE is 'star'\n  hint: valid values: auto, mpi, ring, halving");
 }
 
 }  // namespace dlrun::runtime

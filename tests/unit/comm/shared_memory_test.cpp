@@ -2,6 +2,7 @@
 // bit for bit, whatever the length.
 #include "runtime/comm/shared_memory.hpp"
 
+#include <cmath>
 #include <functional>
 #include <random>
 #include <thread>
@@ -72,6 +73,28 @@ TEST_CASE("many sums in a row do not disturb each other") {
     }
   });
   CHECK(wrong == std::vector<int>(ranks, 0));
+}
+
+TEST_CASE("on a short wire all ranks have the same bits, and the sum is rounded no more than twice") {
+  for (const Wire wire : {Wire::bf16, Wire::f16})
+    for (const int ranks : {2, 3, 5}) {
+      CAPTURE(ranks);
+      Arrays arrays = random_arrays(ranks, 100'001);
+      const std::vector<float> exact = sum_in_rank_order(arrays);
+      std::vector<float> size(exact.size());
+      for (const auto& array : arrays)
+        for (std::size_t i = 0; i < size.size(); ++i) size[i] += std::abs(array[i]);
+      on_all_ranks(ranks, [&](SharedMemorySum& sum, int rank) {
+        sum.sum(arrays[static_cast<std::size_t>(rank)], wire);
+      });
+      for (const auto& array : arrays) CHECK(array == arrays[0]);
+      std::size_t wrong = 0;
+      const float tolerance = wire == Wire::bf16 ? 1.02F / 128 : 1.02F / 1024;
+      for (std::size_t i = 0; i < size.size(); ++i)
+        if (std::abs(arrays[0][i] - exact[i]) > tolerance * size[i]) ++wrong;
+      CHECK(wrong == 0);
+      CHECK(arrays[0] != exact);
+    }
 }
 
 }  // namespace dlrun::runtime

@@ -1,5 +1,6 @@
 // A rank that checks the training runtime's Communicator in the world it finds itself in: every collective
 // with known answers, then the orderly end.
+#include <algorithm>
 #include <cstdio>
 #include <numeric>
 #include <vector>
@@ -16,20 +17,50 @@ Result<void> expect(bool right, const char* what) {
   return fail(ErrorKind::internal, "{} gives a wrong answer", what);
 }
 
+bool all_are(std::span<const float> data, float expected) {
+  return std::all_of(data.begin(), data.end(), [&](float x) { return x == expected; });
+}
+
+// Several at once, as the buckets of a step; all numbers are whole, so that no order and no wire changes
+// them.
 Result<void> check_sums(Communicator& world) {
   const auto ranks = static_cast<float>(world.size());
-  std::vector<float> first(3'000'001, static_cast<float>(world.rank() + 1));
-  std::vector<float> second(17, 0.5F);
-  TRY(world.allreduce_start(first));
-  TRY(world.allreduce_start(second));
+  std::vector<float> large(3'000'001, static_cast<float>(world.rank() + 1));
+  std::vector<float> middle(20'000, static_cast<float>(world.rank()));
+  std::vector<float> small(17, 0.5F);
+  TRY(world.allreduce_start(large));
+  TRY(world.allreduce_start(middle));
+  TRY(world.allreduce_start(small));
   TRY(world.wait_all());
-  bool right = true;
-  for (const float x : first) right = right && x == ranks * (ranks + 1) / 2;
-  for (const float x : second) right = right && x == ranks / 2;
-  TRY(expect(right, "allreduce of floats"));
+  TRY(expect(all_are(large, ranks * (ranks + 1) / 2), "allreduce of a large array"));
+  TRY(expect(all_are(middle, ranks * (ranks - 1) / 2), "allreduce of a middling array"));
+  TRY(expect(all_are(small, ranks / 2), "allreduce of a small array"));
   double one = 1;
   TRY(world.allreduce(std::span<double>(&one, 1)));
   return expect(one == static_cast<double>(world.size()), "allreduce of doubles");
+}
+
+Result<void> check_short_wires(Communicator& world) {
+  const auto ranks = static_cast<float>(world.size());
+  for (const Wire wire : {Wire::bf16, Wire::f16}) {
+    std::vector<float> data(1'000'003, static_cast<float>(world.rank() + 1));
+    TRY(world.rounded_allreduce_start(data, wire));
+    TRY(world.wait_all());
+    TRY(expect(all_are(data, ranks * (ranks + 1) / 2), "allreduce on a short wire"));
+  }
+  return {};
+}
+
+Result<void> check_servers(Communicator& world) {
+  const auto ranks = static_cast<float>(world.size());
+  std::vector<float> data(700'000, static_cast<float>(world.rank() + 1));
+  std::vector<ServedPiece> pieces;
+  for (int piece = 0; piece < 7; ++piece)
+    pieces.push_back(
+        {std::span(data).subspan(static_cast<std::size_t>(piece) * 100'000, 100'000), piece % world.size()});
+  TRY(world.served_sum_start(pieces));
+  TRY(world.wait_all());
+  return expect(all_are(data, ranks * (ranks + 1) / 2), "a sum by servers");
 }
 
 Result<void> check_copies(Communicator& world) {
@@ -46,8 +77,11 @@ Result<void> check_copies(Communicator& world) {
 }
 
 Result<void> run() {
-  const auto world = TRY(make_communicator(Environment::of_this_process()));
+  const Environment environment = Environment::of_this_process();
+  const auto world = TRY(make_communicator(environment));
   TRY(check_sums(*world));
+  if (!environment.find("DLRUN_ALLREDUCE")) TRY(check_short_wires(*world));  // those send f32
+  TRY(check_servers(*world));
   TRY(check_copies(*world));
   TRY(world->barrier());
   std::printf("rank %d of %d: %s\n", world->rank(), world->size(), world->description().c_str());

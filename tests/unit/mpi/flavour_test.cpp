@@ -76,14 +76,27 @@ TEST_CASE("a failure on one node ends the other") {
 }
 
 TEST_CASE("the training runtime's collectives, on one node and between nodes") {
-  for (const std::vector<int>& nodes : {std::vector<int>{0, 0}, std::vector<int>{0, 1}}) {
+  for (const std::vector<int>& nodes : {std::vector<int>{0, 0}, {0, 1}, {0, 0, 1}, {0, 1, 2, 3}}) {
     WorldSpec spec = program(nodes, {});
     spec.argv = {COMM_PROGRAM};
     const WorldEnd end = run_world(spec);
     INFO(end.output);
-    CHECK(end.output.find("of 2: " FLAVOUR_NAME) != std::string::npos);
+    CHECK(end.output.find(fmt::format("of {}: " FLAVOUR_NAME, nodes.size())) != std::string::npos);
     CHECK((end.output.find("through shared memory") != std::string::npos) ==
           (nodes == std::vector<int>{0, 0}));
+    check_orderly(end);
+  }
+}
+
+TEST_CASE("the ways to sum that can be asked for give the same answers") {
+  for (const std::string way : {"ring", "halving", "mpi"}) {
+    WorldSpec spec = program({0, 0, 0}, {});
+    spec.argv = {COMM_PROGRAM};
+    spec.environment["DLRUN_ALLREDUCE"] = way;
+    const WorldEnd end = run_world(spec);
+    INFO(end.output);
+    CHECK(end.output.find("through shared memory") == std::string::npos);
+    CHECK(end.output.find("of 3: " FLAVOUR_NAME) != std::string::npos);
     check_orderly(end);
   }
 }

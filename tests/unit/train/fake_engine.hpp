@@ -58,6 +58,9 @@ class FakeEngine final : public runtime::Engine {
   std::span<float> gradients() override { return gradients_; }
   std::span<const runtime::Bucket> buckets() const override { return buckets_; }
   std::span<float> spare_slots() override { return std::span(gradients_).last(spare); }
+  std::vector<runtime::GradientSlice> gradient_slices() const override {
+    return {{"fc.weight", 0, classes_ * pixels_}, {"fc.bias", classes_ * pixels_, classes_}};
+  }
   const std::vector<runtime::TensorInfo>& tensors() const override { return tensors_; }
   std::uint64_t plan_hash() const override { return 42; }
   std::size_t memory_bytes() const override { return weights_.size() * 3 * sizeof(float); }

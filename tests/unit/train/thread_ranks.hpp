@@ -49,6 +49,17 @@ class ThreadRank final : public runtime::Communicator {
   std::string description() const override { return "threads"; }
 
   Result<void> allreduce_start(std::span<float> data) override { return sum(data); }
+  Result<void> rounded_allreduce_start(std::span<float> data, runtime::Wire wire) override {
+    std::vector<std::byte> packed(runtime::bytes_of(wire, data.size()));
+    runtime::pack_rounding(wire, packed.data(), data.data(), data.size());
+    TRY(sum(data));
+    runtime::pack_rounding(wire, packed.data(), data.data(), data.size());
+    return {};
+  }
+  Result<void> served_sum_start(std::span<const runtime::ServedPiece> pieces) override {
+    for (const runtime::ServedPiece& piece : pieces) TRY(sum(piece.data));
+    return {};
+  }
   Result<void> wait_all() override { return {}; }
   Result<void> allreduce(std::span<double> data) override { return sum(data); }
   Result<void> broadcast(std::span<std::byte> data, int root) override {

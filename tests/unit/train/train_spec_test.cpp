@@ -97,16 +97,32 @@ TEST_CASE("what is not built yet is refused by name, with what there is") {
             .find("train.data.size must be a number, or [height, width]") != std::string::npos);
   CHECK(refusal(model + "  data: {format: list, dir: /x}\n").find("'train.data.list' is missing") !=
         std::string::npos);
-  CHECK(refusal(model + data + "  parameter-server: {placement: greedy}\n")
-            .find("train.parameter-server is not built yet") != std::string::npos);
-  CHECK(refusal(model + data + "  allreduce: {wire: bf16}\n").find("wire format 'bf16' is not built yet") !=
-        std::string::npos);
   CHECK(
       refusal("  model: {layers: [relu]}\n" + data).find("the last layer must give a score for each class") !=
       std::string::npos);
   CHECK(read(model + "  data: {format: idx, dir: /x, train: 0.9}\n")->data.train_share == 0.9);
   CHECK(refusal(model + "  data: {format: idx, dir: /x, train: 1.5}\n")
             .find("train.data.train: 1.5 is out of range") != std::string::npos);
+}
+
+TEST_CASE("how gradients travel: a wire, or parameter servers") {
+  CHECK(read(model + data)->wire == Wire::f32);
+  CHECK(read(model + data + "  allreduce: {wire: bf16}\n")->wire == Wire::bf16);
+  CHECK(read(model + data + "  allreduce: {wire: f16}\n")->wire == Wire::f16);
+  CHECK(
+      refusal(model + data + "  allreduce: {wire: fp8}\n").find("train.allreduce.wire: 'fp8' is not known") !=
+      std::string::npos);
+  CHECK_FALSE(read(model + data)->parameter_server.has_value());
+  const auto servers = read(model + data + "  parameter-server: {placement: split, servers: 3}\n");
+  REQUIRE_MESSAGE(servers.has_value(), servers.error().text());
+  CHECK(servers->parameter_server->placement == Placement::split);
+  CHECK(servers->parameter_server->servers == 3);
+  CHECK(read(model + data + "  parameter-server: {}\n")->parameter_server->placement == Placement::greedy);
+  CHECK(refusal(model + data + "  parameter-server: {placement: greed}\n").find("did you mean 'greedy'?") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  parameter-server: {servers: 0}\n").find("servers") != std::string::npos);
+  CHECK(refusal(model + data + "  allreduce: {wire: bf16}\n  parameter-server: {}\n")
+            .find("keep one of the two") != std::string::npos);
 }
 
 TEST_CASE("synthetic data and how pixels become numbers") {

@@ -65,9 +65,11 @@ struct Job {
     }
     const Position start = *resume(engine, comm, chosen ? &*chosen : nullptr);
     Trainer* running = nullptr;
+    GradientExchange gradients = *GradientExchange::make(spec, engine, comm);
     Trainer trainer({.spec = spec,
                      .engine = engine,
                      .comm = comm,
+                     .gradients = gradients,
                      .data = data,
                      .reporter = reporter,
                      .checkpoints = checkpoints.get(),
@@ -79,7 +81,7 @@ struct Job {
                          }},
                     start);
     running = &trainer;
-    out.ending = trainer.run();
+    out.ending = spec.benchmark ? trainer.run_benchmark(*spec.benchmark) : trainer.run();
     out.position = trainer.position();
     out.weights.resize(160);
     out.momentum.resize(160);
@@ -124,6 +126,41 @@ TEST_CASE("the same seed gives the same bits, another seed others") {
   CHECK(same_bits(first[0].weights, again[0].weights));
   job.spec.seed = 2;
   CHECK_FALSE(same_bits(first[0].weights, job.run()[0].weights));
+}
+
+TEST_CASE("parameter servers give the bits of an allreduce, wherever the tensors are") {
+  Job job;
+  job.world = 3;
+  const auto expected = job.run();
+  for (const Placement placement : {Placement::round_robin, Placement::greedy, Placement::split}) {
+    job.spec.parameter_server = ParameterServerSpec{.placement = placement, .servers = 2};
+    for (const auto& rank : job.run()) CHECK(same_bits(rank.weights, expected[0].weights));
+  }
+}
+
+TEST_CASE("a short wire rounds gradients, equally on all ranks, and leaves loss and counts alone") {
+  Job job;
+  job.world = 2;
+  const auto exact = job.run();
+  for (const Wire wire : {Wire::bf16, Wire::f16}) {
+    job.spec.wire = wire;
+    const auto rounded = job.run();
+    CHECK(same_bits(rounded[0].weights, rounded[1].weights));
+    CHECK_FALSE(same_bits(rounded[0].weights, exact[0].weights));
+    CHECK(rounded[0].position == exact[0].position);
+    for (std::size_t i = 0; i < 160; ++i)
+      CHECK(rounded[0].weights[i] == doctest::Approx(exact[0].weights[i]).epsilon(0.02).scale(0.1));
+  }
+}
+
+TEST_CASE("more servers than ranks are refused with both numbers") {
+  FakeEngine engine(small_shape, 8);
+  const auto comm = make_one_rank_communicator();
+  TrainSpec spec;
+  spec.parameter_server = ParameterServerSpec{.placement = Placement::greedy, .servers = 2};
+  const auto exchange = GradientExchange::make(spec, engine, *comm);
+  REQUIRE_FALSE(exchange.has_value());
+  CHECK(exchange.error().what == "train.parameter-server.servers is 2, but the job has 1 rank");
 }
 
 TEST_CASE("a stop that any rank asks for ends all ranks after the same step") {
@@ -213,4 +250,17 @@ TEST_CASE("a run stops where the test accuracy that was asked for is reached, an
   CHECK(*out[0].ending == Ending::finished);
   CHECK(out[0].position.epoch < 50);
   CHECK(job.run()[0].position == out[0].position);
+}
+
+TEST_CASE("a benchmark takes its warm-up and its windows of steps, and stops where it is asked to") {
+  Job job;
+  job.world = 2;
+  job.spec.benchmark = BenchmarkSpec{.warmup = 2, .steps = 5, .repeat = 3};
+  auto out = job.run();
+  CHECK(*out[0].ending == Ending::finished);
+  CHECK(out[0].position.step == 17);
+  job.stop_at = 4;
+  out = job.run();
+  CHECK(*out[1].ending == Ending::stopped);
+  CHECK(out[1].position.step == 4);
 }

@@ -1,0 +1,49 @@
+// See mpi_transport.hpp.
+#include "runtime/comm/mpi_transport.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include <sched.h>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr int looks_before_yield = 500;
+constexpr int looks_before_sleep = 20'000;
+constexpr std::chrono::microseconds between_looks{20};
+
+enum class Urgency { somebody_waits, nobody_waits };
+
+void rest(int looks, Urgency urgency) {
+  if (urgency == Urgency::nobody_waits || looks > looks_before_sleep)
+    std::this_thread::sleep_for(between_looks);
+  else if (looks > looks_before_yield)
+    sched_yield();
+}
+
+}  // namespace
+
+Result<Transport::Ticket> MpiTransport::send_start(std::span<const std::byte> data, int to) {
+  std::size_t ticket = 0;
+  TRY(mpi_.check(mpi_->send_start(data.data(), data.size(), to, &ticket), "MPI_Isend"));
+  return Ticket{ticket};
+}
+
+Result<Transport::Ticket> MpiTransport::receive_start(std::span<std::byte> data, int from) {
+  std::size_t ticket = 0;
+  TRY(mpi_.check(mpi_->receive_start(data.data(), data.size(), from, &ticket), "MPI_Irecv"));
+  return Ticket{ticket};
+}
+
+Result<void> MpiTransport::wait(Ticket ticket) {
+  for (int looks = 0; !thread_.abandoned(); ++looks) {
+    int done = 0;
+    TRY(mpi_.check(mpi_->message_done(static_cast<std::size_t>(ticket), &done), "MPI_Test"));
+    if (done != 0) return {};
+    rest(looks, thread_.awaited() ? Urgency::somebody_waits : Urgency::nobody_waits);
+  }
+  return fail(ErrorKind::lost, "a message was given up: this rank ends");
+}
+
+}  // namespace dlrun::runtime

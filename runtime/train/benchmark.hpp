@@ -1,0 +1,47 @@
+// BenchmarkFigures: what a benchmark measured, and what follows from it: scaling, the input's share, the
+// bound max(compute, wire) and why a step takes longer than that. Pure: the measuring is
+// trainer_benchmark.cpp's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/train/throughput.hpp"
+#include "src/base/json.hpp"
+
+namespace dlrun::runtime {
+
+// Of each rank, in rank order.
+struct RankFigures {
+  double compute_seconds = 0;  // of a step without input and exchange, all ranks at once
+  double peak_bytes = 0;       // of host memory
+  double engine_bytes = 0;     // of the model, where it lives: on a GPU those of the GPU
+};
+
+struct BenchmarkFigures {
+  Throughput steps;                     // whole ones, as training takes them
+  Seconds repeated_input{0};            // a whole step on a batch that lies there
+  Seconds wire{0};                      // the exchange of all gradients, alone
+  Seconds alone{0};                     // a step of rank 0 without exchange while the others rest
+  std::vector<RankFigures> ranks = {};  // at least one
+
+  struct Gap {
+    Seconds input, exposed, stragglers;
+  };
+
+  double scaling_efficiency() const;  // of as many ranks as each is fast alone
+  double input_share() const;         // of a step
+  Seconds compute() const;            // of the median rank
+  Seconds bound() const;
+  Gap gap() const;
+  std::string reason() const;  // the largest part of the gap
+
+  Json to_json() const;
+  std::vector<std::string> lines() const;  // for people
+
+ private:
+  std::size_t slowest() const;
+  double largest(double RankFigures::*what) const;
+};
+
+}  // namespace dlrun::runtime

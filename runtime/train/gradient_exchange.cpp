@@ -1,0 +1,56 @@
+// See gradient_exchange.hpp.
+#include "runtime/train/gradient_exchange.hpp"
+
+namespace dlrun::runtime {
+
+Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& engine, Communicator& comm) {
+  GradientExchange out(spec, engine, comm);
+  if (spec.parameter_server) TRY(out.choose_servers(*spec.parameter_server));
+  return out;
+}
+
+Result<void> GradientExchange::choose_servers(const ParameterServerSpec& spec) {
+  const int servers = spec.servers.value_or(comm_->size());
+  if (servers > comm_->size())
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("train.parameter-server.servers is {}, but the job has {} rank{}",
+                                          servers, comm_->size(), comm_->size() == 1 ? "" : "s"),
+                      .hint = "a server lives on a rank: ask for fewer servers or for more ranks"});
+  const std::vector<GradientSlice> tensors = engine_->gradient_slices();
+  if (tensors.empty())
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = "train.parameter-server works with gradients on the CPU only",
+                      .hint = "set train.device to cpu, or leave train.parameter-server out"});
+  slices_ = place(tensors, spec.placement, servers);
+  loads_ = loads(slices_, servers, comm_->size());
+  for (PlacedSlice& slice : slices_) slice.server = rank_of_server(slice.server, servers, comm_->size());
+  return {};
+}
+
+std::span<float> GradientExchange::gradients(std::size_t bucket) const {
+  const Bucket& which = engine_->buckets()[bucket];
+  const std::span<float> all = engine_->gradients();
+  const std::size_t end =
+      is_last(bucket) ? all.size() - engine_->spare_slots().size() : which.offset + which.length;
+  return all.subspan(which.offset, end - which.offset);
+}
+
+// The last bucket of a plain allreduce waits for the spare slots: one sum less.
+Result<void> GradientExchange::start(std::size_t bucket) {
+  if (travels_whole()) return is_last(bucket) ? Result<void>{} : comm_->allreduce_start(gradients(bucket));
+  if (loads_.empty()) return comm_->rounded_allreduce_start(gradients(bucket), wire_);
+  const std::size_t begin = engine_->buckets()[bucket].offset, end = begin + gradients(bucket).size();
+  std::vector<ServedPiece> pieces;
+  for (const PlacedSlice& slice : slices_)
+    if (slice.offset >= begin && slice.offset < end)
+      pieces.push_back({engine_->gradients().subspan(slice.offset, slice.length), slice.server});
+  return comm_->served_sum_start(pieces);
+}
+
+Result<void> GradientExchange::finish() {
+  const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
+  TRY(comm_->allreduce_start(travels_whole() ? last : engine_->spare_slots()));
+  return comm_->wait_all();
+}
+
+}  // namespace dlrun::runtime

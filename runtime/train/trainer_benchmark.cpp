@@ -1,0 +1,98 @@
+// The benchmark: whole steps in windows, as training takes them, then the parts of a step by themselves. The
+// parts come last, because gradients that are not exchanged and weights that all ranks change by themselves
+// are of no use to a training.
+#include <algorithm>
+
+#include "runtime/base/peak_memory.hpp"
+#include "runtime/train/trainer.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr std::uint64_t fewest_probes = 3, most_probes = 20;
+
+}  // namespace
+
+// Whether a stop was asked for.
+Result<bool> Trainer::timed_steps(const BenchmarkSpec& benchmark, Throughput& steps) {
+  for (std::uint64_t i = 0; i < benchmark.warmup + benchmark.repeat * benchmark.steps; ++i) {
+    const bool timed = i >= benchmark.warmup;
+    if (timed && (i - benchmark.warmup) % benchmark.steps == 0) {
+      TRY(parts_.comm.barrier());
+      parts_.reporter.start_clock();
+      steps.start_window();
+    }
+    const StepTotals done = TRY(step());
+    TRY(after_step(done));
+    if (timed) steps.step_done(done.totals.rows);
+    if (done.requests.stop) return true;
+  }
+  return false;
+}
+
+Result<void> Trainer::take(Probe probe) {
+  const Share share = this_share();
+  if (probe == Probe::alone) fill(share);
+  if (probe == Probe::repeated_input) {
+    TRY(forward_backward(share));
+  } else if (probe == Probe::wire) {
+    for (std::size_t i = 0; i < parts_.engine.buckets().size(); ++i) TRY(parts_.gradients.start(i));
+    return parts_.gradients.finish();
+  } else {
+    parts_.engine.train_batch(position_.step, [](std::size_t) {});
+  }
+  parts_.engine.apply({.learning_rate = 0, .momentum = 0, .weight_decay = 0, .gradient_scale = 0});
+  return parts_.engine.status();
+}
+
+Result<Seconds> Trainer::median_of(Probe probe, std::uint64_t steps) {
+  Throughput times;
+  TRY(take(probe));  // one that does not count
+  for (std::uint64_t i = 0; i < steps; ++i) {
+    times.start_window();
+    TRY(take(probe));
+    times.step_done(1);
+  }
+  return times.median();
+}
+
+// Rank 0's time; the others wait for it without using their processors.
+Result<Seconds> Trainer::time_alone(std::uint64_t steps) {
+  TRY(parts_.comm.barrier());
+  Seconds time{0};
+  if (parts_.comm.rank() == 0) time = TRY(median_of(Probe::alone, steps));
+  TRY(parts_.comm.barrier());
+  return time;
+}
+
+Result<BenchmarkFigures> Trainer::measure_parts(Throughput steps) {
+  const std::uint64_t count = std::clamp(parts_.spec.benchmark->steps, fewest_probes, most_probes);
+  BenchmarkFigures out{.steps = std::move(steps)};
+  out.repeated_input = TRY(median_of(Probe::repeated_input, count));
+  const Seconds compute = TRY(median_of(Probe::compute, count));
+  out.alone = parts_.comm.size() == 1 ? out.steps.median() : TRY(time_alone(count));
+  std::fill(parts_.engine.gradients().begin(), parts_.engine.gradients().end(), 0.0F);
+  TRY(parts_.comm.barrier());
+  out.wire = TRY(median_of(Probe::wire, count));
+  const RankFigures mine{.compute_seconds = compute.count(),
+                         .peak_bytes = static_cast<double>(TRY(peak_memory_bytes())),
+                         .engine_bytes = static_cast<double>(parts_.engine.memory_bytes())};
+  out.ranks.resize(static_cast<std::size_t>(parts_.comm.size()));
+  TRY(parts_.comm.allgather(std::as_bytes(std::span(&mine, 1)),
+                            std::as_writable_bytes(std::span(out.ranks))));
+  return out;
+}
+
+Result<Ending> Trainer::run_benchmark(const BenchmarkSpec& benchmark) {
+  parts_.reporter.phase("benchmark");
+  Throughput steps;
+  if (TRY(timed_steps(benchmark, steps))) return stop();
+  if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
+  parts_.reporter.phase("parts of a step");
+  const BenchmarkFigures figures = TRY(measure_parts(std::move(steps)));
+  parts_.reporter.benchmark(figures.to_json());
+  for (const std::string& line : figures.lines()) parts_.reporter.note(line);
+  return Ending::finished;
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,118 @@
+// Ranks that are threads of the test and exchange messages. A send is done at once, or only when its receiver
+// asked for it: as an MPI does with small and with large messages. A message of another length than expected
+// ends the test program.
+#pragma once
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/comm/transport.hpp"
+
+namespace dlrun::test {
+
+enum class SendIsDone { at_once, when_received };
+
+class Post {
+ public:
+  struct Message {
+    std::span<std::byte> into;
+    std::span<const std::byte> from;
+    std::vector<std::byte> copy;
+    bool done = false;
+  };
+  using Handle = std::shared_ptr<Message>;
+
+  Post(int ranks, SendIsDone send_is_done) : ranks_(ranks), send_is_done_(send_is_done) {}
+  int ranks() const { return ranks_; }
+
+  Handle send(std::span<const std::byte> data, int from, int to) {
+    const std::lock_guard lock(mutex_);
+    auto message = std::make_shared<Message>();
+    message->from = data;
+    if (send_is_done_ == SendIsDone::at_once) {
+      message->copy.assign(data.begin(), data.end());
+      message->from = message->copy;
+      message->done = true;
+    }
+    lanes_[{from, to}].sent.push_back(message);
+    match(lanes_[{from, to}]);
+    return message;
+  }
+  Handle receive(std::span<std::byte> data, int from, int to) {
+    const std::lock_guard lock(mutex_);
+    auto message = std::make_shared<Message>();
+    message->into = data;
+    lanes_[{from, to}].expected.push_back(message);
+    match(lanes_[{from, to}]);
+    return message;
+  }
+  void wait(const Message& message) {
+    std::unique_lock lock(mutex_);
+    news_.wait(lock, [&] { return message.done; });
+  }
+
+ private:
+  struct Lane {
+    std::deque<Handle> sent, expected;
+  };
+  void match(Lane& lane) {
+    for (; !lane.sent.empty() && !lane.expected.empty(); lane.sent.pop_front(), lane.expected.pop_front()) {
+      Message &from = *lane.sent.front(), &to = *lane.expected.front();
+      if (from.from.size() != to.into.size()) std::abort();  // ranks disagree about what they exchange
+      if (!to.into.empty()) std::memcpy(to.into.data(), from.from.data(), to.into.size());
+      from.done = to.done = true;
+      news_.notify_all();
+    }
+  }
+
+  int ranks_;
+  SendIsDone send_is_done_;
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::map<std::pair<int, int>, Lane> lanes_;
+};
+
+class ThreadLink final : public runtime::Transport {
+ public:
+  ThreadLink(Post& post, int rank) : post_(post), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return post_.ranks(); }
+  Result<Ticket> send_start(std::span<const std::byte> data, int to) override {
+    messages_.push_back(post_.send(data, rank_, to));
+    return Ticket{messages_.size() - 1};
+  }
+  Result<Ticket> receive_start(std::span<std::byte> data, int from) override {
+    messages_.push_back(post_.receive(data, from, rank_));
+    return Ticket{messages_.size() - 1};
+  }
+  Result<void> wait(Ticket ticket) override {
+    post_.wait(*messages_.at(static_cast<std::size_t>(ticket)));
+    return {};
+  }
+
+ private:
+  Post& post_;
+  int rank_;
+  std::vector<Post::Handle> messages_;
+};
+
+// Runs `body(link)` on each rank and joins them.
+template <class Body>
+void on_linked_ranks(int ranks, SendIsDone send_is_done, Body body) {
+  Post post(ranks, send_is_done);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&post, &body, rank] {
+      ThreadLink link(post, rank);
+      body(link);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace dlrun::test
