@@ -222,7 +222,7 @@ TEST_CASE("a module that is asked for where there is no module command is an err
   auto plan = plan_of(folder, {{"touch", "started"}});
   plan.prelude.modules = {"cuda/11.8"};
   const std::string script = write_script(folder, plan);
-  CHECK(run_shell(folder, "module() { echo \"$@\" >loaded; }; export -f module; cd " +
+  CHECK(run_shell(folder, "module() { echo \"$@\" >loaded; LOADEDMODULES=$2; }; export -f module; cd " +
                               folder.path().string() + "; bash " + script)
             .code == 0);
   CHECK(read_file(folder.path() / "loaded").value() == "load cuda/11.8\n");
