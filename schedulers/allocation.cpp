@@ -3,11 +3,11 @@
 #include "schedulers/allocation.hpp"
 
 #include <array>
-#include <ctime>
 #include <set>
 
 #include "schedulers/flux.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/utc.hpp"
 
 namespace dlrun {
 namespace {
@@ -47,12 +47,9 @@ Result<std::optional<int>> optional_integer(const Json& object, std::string_view
   return std::optional<int>(found->get<int>());
 }
 
-Result<Instant> parse_utc(const std::string& text, std::string_view where) {
-  std::tm parts{};
-  const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  if (end == nullptr || *end != '\0')
-    return bad(where, fmt::format("end_time: '{}' is no time", text), "write it as 2026-11-27T21:00:00Z");
-  return Instant(std::chrono::seconds(::timegm(&parts)));
+Result<Instant> end_time_of(const std::string& text, std::string_view where) {
+  if (const auto end = parse_utc(text)) return *end;
+  return bad(where, fmt::format("end_time: '{}' is no time", text), "write it as 2026-11-27T21:00:00Z");
 }
 
 Result<AllocatedNode> node_from_json(const Json& json, std::string_view where) {
@@ -110,7 +107,7 @@ Result<Allocation> allocation_from_json(const Json& json, std::string_view where
     out.job_id = TRY(as_allocation(field<std::string>(json, "job_id", where)));
   out.array_index = TRY(optional_integer(json, "array_index", 0, where));
   if (const auto end = json.find("end_time"); end != json.end() && !end->is_null())
-    out.end_time = TRY(parse_utc(TRY(as_allocation(field<std::string>(json, "end_time", where))), where));
+    out.end_time = TRY(end_time_of(TRY(as_allocation(field<std::string>(json, "end_time", where))), where));
   if (json.contains("evidence"))
     out.evidence = TRY(as_allocation(field<std::vector<std::string>>(json, "evidence", where)));
   if (json.contains("warnings"))

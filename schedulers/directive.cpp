@@ -50,6 +50,16 @@ Result<std::vector<Directive>> extra_directives(const SubmissionRequest& request
   return out;
 }
 
+bool has_option(std::string_view text, std::string_view name) {
+  for (const std::string& word : split(text, ' ')) {
+    if (!word.starts_with(name)) continue;
+    const char next = word.size() > name.size() ? word[name.size()] : ' ';
+    const bool attached = !name.starts_with("--") && std::isdigit(static_cast<unsigned char>(next)) != 0;
+    if (next == ' ' || next == '=' || attached) return true;
+  }
+  return false;
+}
+
 std::string clock_text(std::chrono::seconds time) {
   const auto all = time.count();
   return fmt::format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);

@@ -58,6 +58,9 @@ class FluxSubmission final : public Submission {
   Argv stop_command(const std::string& job_id) const override {
     return {"flux", "job", "kill", "--signal=TERM", job_id};
   }
+  bool is_array(std::string_view option) const override {
+    return has_option(option, "--cc") || has_option(option, "--bcc");
+  }
   Argv state_command(const std::string& job_id) const override {
     return {"flux", "jobs", "-n", "-o", "{state}", job_id};
   }

@@ -8,7 +8,7 @@
 namespace dlrun {
 namespace {
 
-bool has_option(const SubmissionRequest& request, std::string_view begin) {
+bool asks_for(const SubmissionRequest& request, std::string_view begin) {
   return std::any_of(request.extra.begin(), request.extra.end(),
                      [&](const std::string& line) { return trim(line).starts_with(begin); });
 }
@@ -49,6 +49,7 @@ class GridEngineSubmission final : public Submission {
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
   Argv stop_command(const std::string& /*job_id*/) const override { return {}; }
+  bool is_array(std::string_view option) const override { return has_option(option, "-t"); }
   Argv state_command(const std::string& job_id) const override { return {"qstat", "-j", job_id}; }
   std::optional<bool> is_alive(const CommandOutput& state) const override {
     if (state.status.success()) return true;
@@ -71,7 +72,7 @@ class GridEngineSubmission final : public Submission {
  private:
   static Result<void> check(const SubmissionRequest& request) {
     const int slots = request.nodes * request.tasks_per_node * request.cpus_per_task;
-    if (slots > 1 && !has_option(request, "-pe"))
+    if (slots > 1 && !asks_for(request, "-pe"))
       return fail(Error{.kind = ErrorKind::input,
                         .what = fmt::format("Grid Engine gives {} slots only in a parallel environment, and "
                                             "resources.extra names none",
@@ -79,7 +80,7 @@ class GridEngineSubmission final : public Submission {
                         .where = {},
                         .hint = fmt::format("qconf -spl lists the site's; add \"-pe NAME {}\"", slots),
                         .also = {}});
-    if (request.gpus_per_node > 0 && !has_option(request, "-l"))
+    if (request.gpus_per_node > 0 && !asks_for(request, "-l"))
       return fail(
           Error{.kind = ErrorKind::input,
                 .what = "Grid Engine has no common name for GPUs, and resources.extra names none",

@@ -53,6 +53,9 @@ class LsfSubmission final : public Submission {
   }
   Argv cancel_command(const std::string& job_id) const override { return {"bkill", job_id}; }
   Argv stop_command(const std::string& job_id) const override { return {"bkill", "-s", "TERM", job_id}; }
+  bool is_array(std::string_view option) const override {  // -J "name[1-9]"
+    return has_option(option, "-J") && option.find('[') != option.npos;
+  }
   Argv state_command(const std::string& job_id) const override {
     return {"bjobs", "-noheader", "-o", "stat", job_id};
   }

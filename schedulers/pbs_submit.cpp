@@ -54,6 +54,13 @@ class AnyPbs : public Submission {
       if (state.out.find(word) != std::string::npos) return true;
     return false;
   }
+  std::optional<bool> is_pending_or_alive(const CommandOutput& state) const override {
+    if (!state.status.success()) return is_alive(state);
+    const std::size_t at = state.out.find("job_state = ");
+    if (at == std::string::npos) return std::nullopt;
+    const char letter = state.out.substr(at + 12, 1).front();
+    return letter != 'F' && letter != 'C' && letter != 'X';
+  }
   std::string_view own_job_variable() const override { return "PBS_JOBID"; }
   Result<std::string> job_id(std::string_view printed) const override {
     const std::string id = last_line_of_shape(printed, pbs_id);
@@ -113,6 +120,7 @@ PbsNodes nodes_of(std::string_view text) {
 class PbsSubmission final : public AnyPbs {
  public:
   std::string_view name() const override { return "pbs"; }
+  bool is_array(std::string_view option) const override { return has_option(option, "-J"); }
   Result<std::vector<Directive>> directives(const SubmissionRequest& request) const override {
     DirectiveList out(marker());
     TRY(add_common(out, request, 230));
@@ -124,6 +132,22 @@ class PbsSubmission final : public AnyPbs {
     out.add("-l place=scatter");
     return std::move(out).with_extra(request);
   }
+
+  // In the comment that its scheduler leaves at its first look: "Can Never Run: Not enough total nodes
+  // available". qstat breaks long lines and begins the rest with a tab.
+  std::optional<std::string> why_never(const CommandOutput& state) const override {
+    constexpr std::string_view key = "comment = ";
+    const std::size_t at = state.out.find(key);
+    if (!state.status.success() || at == std::string::npos) return std::nullopt;
+    std::string out;
+    for (std::size_t i = at + key.size(); i < state.out.size(); ++i) {
+      const bool goes_on = state.out[i] == '\n' && i + 1 < state.out.size() && state.out[i + 1] == '\t';
+      if (state.out[i] == '\n' && !goes_on) break;
+      if (state.out[i] != '\n' && state.out[i] != '\t') out += state.out[i];
+    }
+    return out.starts_with("Can Never Run") ? out : std::string();
+  }
+  Seconds doubts_for() const override { return Seconds(3); }
 
   // qsub takes a job for 50 hosts of a cluster that has three, and never runs it.
   Result<void> check_possible(const SubmissionRequest& request, const Environment& environment,
@@ -149,6 +173,7 @@ class PbsSubmission final : public AnyPbs {
 class TorqueSubmission final : public AnyPbs {
  public:
   std::string_view name() const override { return "torque"; }
+  bool is_array(std::string_view option) const override { return has_option(option, "-t"); }
   Result<std::vector<Directive>> directives(const SubmissionRequest& request) const override {
     DirectiveList out(marker());
     TRY(add_common(out, request, 15));

@@ -28,6 +28,13 @@ std::string slurm_id(std::string_view line) {
   return digits ? std::string(number) : std::string();
 }
 
+bool is_final(std::string_view state) {
+  for (const std::string_view name : {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL",
+                                      "OUT_OF_MEMORY", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "REVOKED"})
+    if (state == name) return true;
+  return false;
+}
+
 struct Partition {
   std::string name;
   std::int64_t nodes = 0;
@@ -92,6 +99,14 @@ class SlurmSubmission final : public Submission {
   Argv stop_command(const std::string& job_id) const override {
     return {"scancel", "--batch", "--signal=TERM", job_id};
   }
+  Argv requeue_command(const std::string& job_id) const override { return {"scontrol", "requeue", job_id}; }
+  std::string_view requeue_directive() const override { return "--requeue"; }
+  bool is_array(std::string_view option) const override {
+    // sbatch takes a long option's beginning for it where no other begins like that.
+    for (const char* name : {"-a", "--array", "--arra", "--arr", "--ar"})
+      if (has_option(option, name)) return true;
+    return false;
+  }
   Argv state_command(const std::string& job_id) const override {
     return {"squeue", "-h", "-o", "%T", "-j", job_id};
   }
@@ -100,6 +115,12 @@ class SlurmSubmission final : public Submission {
       return state.err.find("Invalid job id") != std::string::npos ? std::optional(false) : std::nullopt;
     for (const char* word : {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "CONFIGURING", "SIGNALING"})
       if (state.out.find(word) != std::string::npos) return true;
+    return false;
+  }
+  std::optional<bool> is_pending_or_alive(const CommandOutput& state) const override {
+    if (!state.status.success()) return is_alive(state);
+    for (const std::string& line : split(state.out, '\n'))
+      if (!trim(line).empty() && !is_final(trim(line))) return true;
     return false;
   }
   std::string_view own_job_variable() const override { return "SLURM_JOB_ID"; }

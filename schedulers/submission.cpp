@@ -129,6 +129,34 @@ const Directive* blamed_directive(const Submission& submission, const std::vecto
   return nullptr;
 }
 
+Result<void> check_taken(const Submission& submission, const std::string& job_id,
+                         const Environment& environment, const CommandRunner& commands,
+                         const std::function<void(Seconds)>& pause) {
+  constexpr Seconds step(0.5);
+  const auto command = [&](const Argv& argv) {
+    return commands.run(
+        {.argv = argv, .environment = submission.environment(environment), .limit = Seconds(20)});
+  };
+  for (Seconds waited(0); waited < submission.doubts_for(); waited += step) {
+    if (waited.count() > 0) pause(step);
+    const auto state = command(submission.state_command(job_id));
+    if (!state || submission.is_alive(*state).value_or(false)) return {};  // it runs, or nobody answers
+    const auto why = submission.why_never(*state);
+    if (!why) continue;
+    if (why->empty()) return {};
+    const auto withdrawn = command(submission.cancel_command(job_id));
+    const bool gone = withdrawn && withdrawn->status.success();
+    return fail(Error{
+        .kind = ErrorKind::allocation,
+        .what = fmt::format("{} took job {} and would never run it: {}", submission.name(), job_id, *why),
+        .where = {},
+        .hint = gone ? "the job is withdrawn; ask for what the cluster has"
+                     : "the job could not be withdrawn: it is still in the queue",
+        .also = {}});
+  }
+  return {};
+}
+
 Result<std::string> submit_job(const Submission& submission, const std::vector<Directive>& directives,
                                const std::string& script, const std::string& after,
                                const Environment& environment, const CommandRunner& commands) {

@@ -4,6 +4,7 @@
 // of one directive: what a scheduler's directive language cannot say exactly is an Error, never a repair.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,9 +57,19 @@ class Submission {
   virtual Argv cancel_command(const std::string& job_id) const = 0;
   // Asks dlrun in the job to stop with a checkpoint; empty where the scheduler has no way.
   virtual Argv stop_command(const std::string& job_id) const = 0;
+  // Has the scheduler start a job again that runs; empty where it cannot be told to, or not by users.
+  virtual Argv requeue_command(const std::string& /*job_id*/) const { return {}; }
+  // The directive without which it would refuse that.
+  virtual std::string_view requeue_directive() const { return {}; }
+  // Whether an option of the script makes it an array of jobs.
+  virtual bool is_array(std::string_view option) const = 0;
   virtual Argv state_command(const std::string& job_id) const = 0;
   // What the state command's answer means; nothing where it is no answer: a controller that is busy.
   virtual std::optional<bool> is_alive(const CommandOutput& state) const = 0;
+  // Whether the job waits or runs, or is to be started again; nothing where the answer does not tell.
+  virtual std::optional<bool> is_pending_or_alive(const CommandOutput& state) const {
+    return is_alive(state).value_or(false) ? std::optional(true) : std::nullopt;
+  }
   virtual std::string_view own_job_variable() const = 0;
   // The id among site banners: the last line that has the whole shape of one.
   virtual Result<std::string> job_id(std::string_view printed) const = 0;
@@ -69,6 +80,11 @@ class Submission {
                                       const CommandRunner& /*commands*/) const {
     return {};
   }
+  // Why a job that was taken will never run, by the state command's answer: empty where it may run, nothing
+  // where nobody has looked at it yet.
+  virtual std::optional<std::string> why_never(const CommandOutput& /*state*/) const { return std::nullopt; }
+  // How long after it took a job a scheduler may find that out; zero: it never does.
+  virtual Seconds doubts_for() const { return Seconds(0); }
   virtual std::vector<BlamedWord> blamed_words() const { return {}; }
   // What the submit command may inherit: no variables of a job that it is called from.
   virtual Environment environment(Environment ours) const { return ours; }
@@ -90,6 +106,11 @@ Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, con
 Result<std::string> submit_job(const Submission& submission, const std::vector<Directive>& directives,
                                const std::string& script, const std::string& after,
                                const Environment& environment, const CommandRunner& commands);
+// A job that was taken and will never run is withdrawn: an Error with the scheduler's words for why. `pause`
+// is called between two questions.
+Result<void> check_taken(const Submission& submission, const std::string& job_id,
+                         const Environment& environment, const CommandRunner& commands,
+                         const std::function<void(Seconds)>& pause);
 // The directive that a refusal is about; nullptr where it cannot be told.
 const Directive* blamed_directive(const Submission& submission, const std::vector<Directive>& directives,
                                   std::string_view refusal);

@@ -9,7 +9,7 @@ _dlrun_flags() {
     allocation) echo "--allocation --scheduler --hostfile --private-hostfile --hosts $common" ;;
     hosts) echo "--separator --unique $common" ;;
     frameworks) echo "--framework-dir $common" ;;
-    submit) echo '--dry-run --chain' "$(_dlrun_flags run)" ;;
+    submit) echo '--dry-run --chain --epochs --mtbf --measured --probe' "$(_dlrun_flags run)" ;;
     chain) echo "--now $common" ;;
     plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
     run)
@@ -39,9 +39,10 @@ _dlrun() {
     --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 engine none' -- "$current") && return 0 ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$current") && return 0 ;;
     --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
-    --run-dir | --link-of | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
+    --chain) mapfile -t COMPREPLY < <(compgen -W 'auto' -- "$current") && return 0 ;;
+    --run-dir | --measured | --link-of | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
     --allocation | --hostfile | --private-hostfile) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
-    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --walltime | --name | --set | --scheduler | --hosts | --via | --retries | --tee | --no-output-limit | --no-progress-limit | --chain | --separator) return 0 ;;
+    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --walltime | --name | --set | --scheduler | --hosts | --via | --retries | --tee | --no-output-limit | --no-progress-limit | --epochs | --mtbf | --probe | --separator) return 0 ;;
     chain) mapfile -t COMPREPLY < <(compgen -W 'status stop' -- "$current") ;;
     hosts) mapfile -t COMPREPLY < <(compgen -W 'expand compress count' -- "$current") ;;
     frameworks) mapfile -t COMPREPLY < <(compgen -W "check $(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;

@@ -1,9 +1,9 @@
 // dlrun chain status and stop: where one training over many jobs stands, and how it is ended.
-#include <numeric>
-
+#include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/cli/commands.hpp"
 #include "src/job/chain_folder.hpp"
+#include "src/job/chain_times.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -12,49 +12,108 @@ using job::Chain;
 using job::ChainFolder;
 using job::ChainState;
 
-Seconds seconds_of(const Chain& chain) {
-  return Seconds(std::accumulate(chain.links.begin(), chain.links.end(), 0.0,
-                                 [](double sum, const job::Link& link) { return sum + link.seconds; }));
+// The chain as it is shown: one whose jobs are all gone without a word stands still for ever.
+struct Shown {
+  Chain chain;
+  std::vector<std::string> waiting;
+  job::TimeParts time;
+  std::optional<job::TimeLeft> left;
+};
+
+bool all_gone(const std::vector<std::string>& jobs, const Submission& scheduler, const Context& context) {
+  const SystemCommands commands;
+  for (const std::string& job : jobs) {
+    const auto said = commands.run({.argv = scheduler.state_command(job),
+                                    .environment = scheduler.environment(context.environment),
+                                    .limit = Seconds(30)});
+    if (!said || scheduler.is_pending_or_alive(*said).value_or(true)) return false;
+  }
+  return true;
 }
 
-// Time in jobs that is left, from the pace of the links that ended; nothing where none told its steps.
-std::optional<Seconds> time_left(const Chain& chain) {
-  const auto progress = job::progress_of(chain);
-  if (!progress || progress->step <= 0 || progress->steps < progress->step || is_over(chain.state))
-    return std::nullopt;
-  return seconds_of(chain) *
-         (static_cast<double>(progress->steps - progress->step) / static_cast<double>(progress->step));
+// A ledger that nobody can write any more: the scheduler knows none of its jobs.
+Result<Chain> read_chain(const ChainFolder& folder, const Context& context) {
+  Chain chain = TRY(folder.read());
+  if (is_over(chain.state)) return chain;
+  std::vector<std::string> jobs = waiting_jobs(folder, chain);
+  if (chain.state == ChainState::running && !chain.links.empty()) jobs.push_back(chain.links.back().job_id);
+  const auto scheduler = find_submission(chain.scheduler, context.environment, SystemCommands());
+  if (!scheduler || jobs.empty() || !all_gone(jobs, **scheduler, context)) return chain;
+  const Chain again = TRY(folder.read());  // a link may have ended while we asked
+  if (to_json(again) != to_json(chain)) return again;
+  chain.state = ChainState::stopped;
+  chain.reason = fmt::format("job {} is gone from {} and wrote no end down: what it printed is in {}",
+                             jobs.back(), chain.scheduler, folder.path().string());
+  return chain;
 }
 
-Json status_json(const Chain& chain, const ChainFolder& folder) {
-  Json out = to_json(chain);
-  const auto left = time_left(chain);
-  const auto progress = job::progress_of(chain);
-  out["directory"] = folder.path().string();
-  out["first_job"] = folder.first_job();
-  out["stop_asked"] = folder.stop_wish() == job::StopWish::stop;
-  out["seconds"] = seconds_of(chain).count();
-  out["step"] = progress ? Json(progress->step) : Json(nullptr);
-  out["steps"] = progress && progress->steps > 0 ? Json(progress->steps) : Json(nullptr);
-  out["eta"] = left
-                   ? Json(format_utc(std::chrono::time_point_cast<Milliseconds>(SystemClock().now() + *left)))
-                   : Json(nullptr);
+Result<Shown> look_at(const ChainFolder& folder, const Context& context) {
+  Shown out;
+  out.chain = TRY(read_chain(folder, context));
+  out.waiting = is_over(out.chain.state) ? std::vector<std::string>{} : waiting_jobs(folder, out.chain);
+  out.time = times_of(out.chain);
+  out.left = time_left(out.chain, SystemClock().now());
   return out;
 }
 
-void print_status(const Chain& chain, const ChainFolder& folder, Console& console) {
+std::string eta(const job::TimeLeft& left) {
+  return format_utc(std::chrono::time_point_cast<Milliseconds>(SystemClock().now() + left.total()));
+}
+
+Json status_json(const Shown& shown, const ChainFolder& folder) {
+  Json out = to_json(shown.chain);
+  const auto progress = job::progress_of(shown.chain);
+  const auto& left = shown.left;
+  out["directory"] = folder.path().string();
+  out["first_job"] = folder.first_job();
+  out["waiting_jobs"] = shown.waiting;
+  out["stop_asked"] = folder.stop_wish() == job::StopWish::stop;
+  out["seconds"] = shown.time.total.count();
+  out["time"] = to_json(shown.time);
+  out["step"] = progress ? Json(progress->step) : Json(nullptr);
+  out["steps"] = progress && progress->steps > 0 ? Json(progress->steps) : Json(nullptr);
+  out["seconds_left"] = left ? Json{{"in_jobs", left->in_jobs.count()},
+                                    {"queue", left->queue ? Json(left->queue->count()) : Json(nullptr)},
+                                    {"further_links", left->further_links}}
+                             : Json(nullptr);
+  out["eta"] = left ? Json(eta(*left)) : Json(nullptr);
+  return out;
+}
+
+// "start 12.0s (4 %), useful 4m40s (93 %), ..."
+std::string time_text(const job::TimeParts& time) {
+  std::string out = format_duration(time.total);
+  const char* separator = ": ";
+  for (const auto& [name, part] : {std::pair("start", time.start), std::pair("useful", time.useful),
+                                   std::pair("checkpoint", time.checkpoint), std::pair("lost", time.lost),
+                                   std::pair("idle", time.idle)}) {
+    out +=
+        fmt::format("{}{} {} ({:.0f} %)", separator, name, format_duration(part), 100 * (part / time.total));
+    separator = ", ";
+  }
+  return out;
+}
+
+std::string left_text(const job::TimeLeft& left) {
+  const std::string queue = left.further_links == 0 ? ""
+                            : left.queue            ? fmt::format(", {} in the queue before {} more",
+                                                                  format_duration(*left.queue), left.further_links)
+                                                    : ", and the queue's time";
+  return fmt::format("{} in jobs{}: done {}", format_duration(left.in_jobs), queue, eta(left));
+}
+
+void print_status(const Shown& shown, const ChainFolder& folder, Console& console) {
+  const Chain& chain = shown.chain;
   console.out(fmt::format("chain      {} in {}", chain.name, folder.path().string()));
   console.out(
       fmt::format("state      {}{}{}", to_text(chain.state), chain.reason.empty() ? "" : ": ", chain.reason));
-  console.out(fmt::format("jobs       {} of at most {}{}", jobs_used(chain), chain.max_links,
-                          chain.queued_job.empty() ? "" : ", the next one is " + chain.queued_job));
-  if (chain.links.empty() && !folder.first_job().empty())
-    console.out(fmt::format("waiting    job {}", folder.first_job()));
+  console.out(fmt::format("jobs       {} of at most {}", links_used(chain), chain.max_links));
+  if (!shown.waiting.empty()) console.out(fmt::format("waiting    job {}", join(shown.waiting, ", ")));
   if (const auto progress = job::progress_of(chain))
     console.out(fmt::format("progress   step {}{}", progress->step,
                             progress->steps > 0 ? fmt::format(" of {}", progress->steps) : ""));
-  if (const auto left = time_left(chain))
-    console.out(fmt::format("left       {} in jobs, and the queue's time", format_duration(*left)));
+  if (shown.time.total.count() > 0) console.out("time       " + time_text(shown.time));
+  if (shown.left) console.out("left       " + left_text(*shown.left));
   for (const job::Link& link : chain.links)
     console.out(fmt::format(
         "link {:<5} job {:<12} {:<11} {:>8}  {}", link.number, link.job_id, to_text(link.end),
@@ -92,11 +151,13 @@ Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const C
   const auto scheduler = TRY(find_submission(chain.scheduler, context.environment, commands));
   TRY(folder.wish_stop());
   // From the tail: what waits for a job that is cancelled before it ran may wait for ever.
-  const std::string waiting = chain.links.empty() ? folder.first_job() : chain.queued_job;
-  if (!waiting.empty() && !run_quietly(*scheduler, scheduler->cancel_command(waiting), context))
-    context.console.say(
-        fmt::format("dlrun: job {} could not be cancelled; it will end as soon as it starts", waiting));
-  if (chain.state != ChainState::running || chain.links.empty()) {
+  const std::vector<std::string> waiting = waiting_jobs(folder, chain);
+  for (auto job = waiting.rbegin(); job != waiting.rend(); ++job)
+    if (!run_quietly(*scheduler, scheduler->cancel_command(*job), context))
+      context.console.say(
+          fmt::format("dlrun: job {} could not be cancelled; it will end as soon as it starts", *job));
+  const bool gone = is_over(TRY(read_chain(folder, context)).state);
+  if (gone || chain.state != ChainState::running || chain.links.empty()) {
     TRY(close_ledger(folder, *scheduler, context));
     context.console.say("dlrun: the chain is stopped");
     return 0;
@@ -126,11 +187,11 @@ Result<int> manage_chain(const ChainOptions& options, const Context& context) {
   const ChainFolder folder(options.folder.empty() ? TRY(job::newest_chain(here))
                                                   : std::filesystem::absolute(options.folder));
   if (options.action == "stop") return stop(folder, options, context);
-  const Chain chain = TRY(folder.read());
+  const Shown shown = TRY(look_at(folder, context));
   if (context.common.json)
-    TRY(context.console.data(to_pretty_text(status_json(chain, folder))));
+    TRY(context.console.data(to_pretty_text(status_json(shown, folder))));
   else
-    print_status(chain, folder, context.console);
+    print_status(shown, folder, context.console);
   return 0;
 }
 

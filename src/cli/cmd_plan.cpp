@@ -79,7 +79,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
   job::Request request = TRY(request_of(options.job, context.environment));
   request.preview = true;
   if (!options.job.nodes.empty()) request.missing_nodes = job::MissingNodes::invent;
-  const job::Prepared job = TRY(job::prepare(request, SystemClock().now()));
+  job::Prepared job = TRY(job::prepare(request, SystemClock().now()));
   TRY(job::run_plan_checks(job, request.environment));
   if (job.plan.invented_nodes)
     context.console.say(
@@ -93,7 +93,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
   if (options.explain)
     TRY(print_explained(job, context));
   else if (context.common.json)
-    TRY(context.console.data(to_pretty_text(plan::to_json(plan::without_secrets(job.plan)))));
+    TRY(context.console.data(to_pretty_text(plan::to_json(plan::without_secrets(std::move(job.plan))))));
   else
     print_plan(job, context.console);
   return 0;

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -40,6 +41,7 @@ constexpr const char* kSubmitExamples = R"(Examples:
   dlrun submit --dry-run train.yaml                 show the script and the command, and submit nothing
   dlrun submit --nodes 4 --set resources.walltime=8h train.yaml    with other resources than the file says
   dlrun submit --chain 8 train.yaml                 go on in up to eight jobs, until the training is done
+  dlrun submit --chain auto --epochs 90 --dry-run train.yaml    how many jobs it will take, and until when
   dlrun submit --scheduler pbs --dry-run train.yaml    for a scheduler that is not here)";
 
 constexpr const char* kChainExamples = R"(Examples:
@@ -155,6 +157,21 @@ std::optional<Error> unknown_flag(const CLI::App& app, const std::vector<std::st
   return std::nullopt;
 }
 
+// "auto", or how many links; the answer is what is wrong.
+std::string check_chain(const std::string& text) {
+  if (text == "auto" || parse_integer(text, 1, 100000)) return {};
+  return fmt::format("'{}' is neither auto nor a number from 1 to 100000", text);
+}
+
+// What only the planner of chains can use.
+std::optional<Error> useless_planning_flag(const CLI::App& app, const SubmitOptions& submit) {
+  if (submit.chain == "auto") return std::nullopt;
+  for (const char* flag : {"--epochs", "--mtbf", "--measured", "--probe"})
+    if (app.count(flag) > 0)
+      return usage_error(app, fmt::format("{} is for the planner of chains", flag), "add --chain auto");
+  return std::nullopt;
+}
+
 bool is_command(const std::string& word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
 }
@@ -234,6 +251,11 @@ Result<FrameworksOptions> frameworks_options(FrameworksOptions out, const std::v
 
 std::string version_text();  // version.cpp
 
+std::optional<int> SubmitOptions::chain_links() const {
+  if (const auto links = parse_integer(chain, 1, 100000)) return static_cast<int>(*links);
+  return std::nullopt;
+}
+
 std::vector<std::string> command_names() {
   return kCommands;
 }
@@ -278,10 +300,26 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   add_job(*submit_command, submit.job);
   submit_command->add_flag("--dry-run", submit.dry_run, "show the script and the command, submit nothing");
   submit_command
-      ->add_option("--chain", submit.chain,
-                   "go on in further jobs until the training is done, N jobs at most")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100000));
+      ->add_option(
+          "--chain", submit.chain,
+          "go on in further jobs until the training is done, N jobs at most; auto: as many as it takes")
+      ->type_name("N|auto")
+      ->check(CLI::Validator(check_chain, "N|auto"));
+  submit_command->add_option("--epochs", submit.epochs, "with --chain auto: how long the training is to be")
+      ->type_name("E")
+      ->check(CLI::Range(1, 1000000000));
+  submit_command
+      ->add_option("--mtbf", submit.mtbf,
+                   "with --chain auto: mean time between failures of a node; sets the checkpoint interval")
+      ->type_name("TIME");
+  submit_command
+      ->add_option(
+          "--measured", submit.measured,
+          "with --chain auto: the run that tells what steps and checkpoints take (default: the newest)")
+      ->type_name("RUN");
+  submit_command->add_option("--probe", submit.probe, "with --chain auto: measure the job here for so long")
+      ->type_name("TIME")
+      ->excludes("--measured");
   CLI::App* chain_command =
       app.add_subcommand("chain", "show or stop a chain of jobs")->footer(kChainExamples);
   chain_command->add_option("ACTION", chain.action, "status or stop")
@@ -352,6 +390,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
     plan.job.words = rest;
     options.command = plan;
   } else if (chosen == submit_command) {
+    if (auto useless = useless_planning_flag(*submit_command, submit)) return fail(std::move(*useless));
     submit.job.words = rest;
     options.command = submit;
   } else if (chosen == chain_command) {

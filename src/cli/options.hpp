@@ -49,7 +49,10 @@ struct PlanOptions {
 struct SubmitOptions {
   JobOptions job;
   bool dry_run = false;
-  int chain = 0;  // links at most; 0: no chain
+  std::string chain;                  // links at most, or "auto"; empty: no chain
+  std::string mtbf, measured, probe;  // with auto: see the planner of chains
+  std::int64_t epochs = 0;
+  std::optional<int> chain_links() const;  // nothing where it is no chain, or not said how many
 };
 struct ChainOptions {
   std::string action, folder;

@@ -12,6 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kEnds{"running",     "done",     "again",
                                                 "interrupted", "vanished", "failed"};
 constexpr std::array<std::string_view, 5> kStates{"queued", "running", "done", "stopped", "failed"};
+constexpr std::array<std::string_view, 3> kWays{"resubmit", "requeue", "ahead"};
 constexpr const char* kSchema = "dlrun.chain/1";
 
 template <class Enum, std::size_t N>
@@ -52,18 +53,12 @@ bool is_hopeless(int code) {
 }
 
 Json to_json(const Link& link) {
-  return {{"number", link.number},
-          {"job_id", link.job_id},
-          {"run_directory", link.run_directory},
-          {"end", to_text(link.end)},
-          {"exit_code", link.exit_code},
-          {"reason", link.reason},
-          {"began", link.began},
-          {"ended", link.ended},
-          {"seconds", link.seconds},
-          {"progress", link.progress},
-          {"checkpoint_mark", link.checkpoint_mark},
-          {"saved", link.saved}};
+  return {
+      {"number", link.number},      {"job_id", link.job_id},       {"run_directory", link.run_directory},
+      {"end", to_text(link.end)},   {"exit_code", link.exit_code}, {"reason", link.reason},
+      {"began", link.began},        {"ended", link.ended},         {"seconds", link.seconds},
+      {"time", to_json(link.time)}, {"progress", link.progress},   {"checkpoint_mark", link.checkpoint_mark},
+      {"saved", link.saved}};
 }
 
 Result<Link> link_from_json(const Json& json, const std::string& where) {
@@ -77,6 +72,7 @@ Result<Link> link_from_json(const Json& json, const std::string& where) {
   out.began = TRY(field<std::string>(json, "began", where));
   out.ended = TRY(field<std::string>(json, "ended", where));
   out.seconds = TRY(field<double>(json, "seconds", where));
+  out.time = TRY(time_parts_from_json(TRY(field<Json>(json, "time", where)), where));
   out.progress = TRY(field<Json>(json, "progress", where));
   out.checkpoint_mark = TRY(field<std::string>(json, "checkpoint_mark", where));
   out.saved = TRY(field<bool>(json, "saved", where));
@@ -88,6 +84,12 @@ Result<Link> link_from_json(const Json& json, const std::string& where) {
 std::string_view to_text(LinkEnd end) {
   return kEnds[static_cast<std::size_t>(end)];
 }
+std::string_view to_text(ChainWay way) {
+  return kWays[static_cast<std::size_t>(way)];
+}
+Result<ChainWay> chain_way(const std::string& name) {
+  return read_name<ChainWay>(name, kWays, "chain.way");
+}
 std::string_view to_text(ChainState state) {
   return kStates[static_cast<std::size_t>(state)];
 }
@@ -98,6 +100,7 @@ Json to_json(const Chain& chain) {
   return {{"schema", kSchema},
           {"name", chain.name},
           {"scheduler", chain.scheduler},
+          {"way", to_text(chain.way)},
           {"max_links", chain.max_links},
           {"retries", chain.retries},
           {"state", to_text(chain.state)},
@@ -114,6 +117,7 @@ Result<Chain> chain_from_json(const Json& json, const std::string& where) {
   Chain out;
   out.name = TRY(field<std::string>(json, "name", where));
   out.scheduler = TRY(field<std::string>(json, "scheduler", where));
+  out.way = TRY(read_name<ChainWay>(TRY(field<std::string>(json, "way", where)), kWays, where));
   out.max_links = TRY(field<int>(json, "max_links", where));
   out.retries = TRY(field<int>(json, "retries", where));
   out.state = TRY(read_name<ChainState>(TRY(field<std::string>(json, "state", where)), kStates, where));
@@ -130,6 +134,15 @@ std::size_t jobs_used(const Chain& chain) {
   std::set<std::string> jobs;
   for (const Link& link : chain.links) jobs.insert(link.job_id);
   return jobs.size();
+}
+
+// A job that the scheduler started again (preempted, its node died) is one job; one that asked for it itself
+// has used a link each time.
+std::size_t links_used(const Chain& chain) {
+  if (chain.way != ChainWay::requeue) return jobs_used(chain);
+  return static_cast<std::size_t>(std::count_if(chain.links.begin(), chain.links.end(), [](const Link& link) {
+    return link.end != LinkEnd::vanished && link.end != LinkEnd::interrupted;
+  }));
 }
 
 std::optional<ChainProgress> progress_of(const Chain& chain) {
@@ -164,7 +177,7 @@ Verdict judge(const Chain& chain, StopWish wish) {
 
 Verdict judge_next(const Chain& chain, StopWish wish) {
   Verdict verdict = judge(chain, wish);
-  if (is_over(verdict.state) || jobs_used(chain) < static_cast<std::size_t>(chain.max_links)) return verdict;
+  if (is_over(verdict.state) || links_used(chain) < static_cast<std::size_t>(chain.max_links)) return verdict;
   return {ChainState::stopped,
           fmt::format("all {} links are used; the last one: {}", chain.max_links, chain.links.back().reason)};
 }

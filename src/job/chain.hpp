@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/json.hpp"
+#include "src/job/ledger.hpp"
 
 namespace dlrun::job {
 
@@ -21,6 +22,15 @@ enum class LinkEnd {
 };
 std::string_view to_text(LinkEnd end);
 
+// How a link gets its successor.
+enum class ChainWay {
+  resubmit,  // each link hands in the next one, which waits for its end
+  requeue,   // one job, which the scheduler starts again
+  ahead,     // all links are handed in at first, each waiting for the one before
+};
+std::string_view to_text(ChainWay way);
+Result<ChainWay> chain_way(const std::string& name);
+
 struct Link {
   int number = 0;  // counts starts: a job that was requeued is two links
   std::string job_id;
@@ -30,6 +40,7 @@ struct Link {
   std::string reason;
   std::string began, ended;  // UTC
   double seconds = 0;
+  TimeParts time;               // where these went
   Json progress;                // the last report, {"step": .., "steps": ..}; null: none
   std::string checkpoint_mark;  // of the checkpoint folder when it began
   bool saved = false;           // the folder had changed when it ended
@@ -43,7 +54,8 @@ inline bool is_over(ChainState state) {
 
 struct Chain {
   std::string name, scheduler;
-  int max_links = 1;  // jobs, at most
+  ChainWay way = ChainWay::resubmit;
+  int max_links = 1;  // jobs, at most; starts of the one job, where it is requeued
   int retries = 0;    // failures that are tried again
   ChainState state = ChainState::queued;
   std::string reason;
@@ -57,6 +69,8 @@ Json to_json(const Chain& chain);
 Result<Chain> chain_from_json(const Json& json, const std::string& where);
 
 std::size_t jobs_used(const Chain& chain);
+// How many of max_links.
+std::size_t links_used(const Chain& chain);
 // Steps that are done, of how many; nothing where no link reported any.
 struct ChainProgress {
   std::int64_t step = 0, steps = 0;

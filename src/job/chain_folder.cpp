@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
@@ -21,11 +22,15 @@ fs::path lease_path(const fs::path& folder, int number) {
   return folder / "leases" / fmt::format("{:04}", number);
 }
 
-// Made by this call alone, or an errno.
+// Made by this call alone, or an errno. On a full disk nothing of it is left: an empty one would belong to
+// nobody.
 int make_once(const fs::path& path, std::string_view content) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (fd.get() < 0) return errno;
-  return write_all(fd.get(), content, path) ? 0 : EIO;
+  if (write_all(fd.get(), content, path)) return 0;
+  const int problem = errno;
+  ::unlink(path.c_str());
+  return problem != 0 ? problem : EIO;
 }
 
 }  // namespace
@@ -92,6 +97,18 @@ std::string ChainFolder::first_job() const {
   return text ? std::string(trim(*text)) : std::string();
 }
 
+Result<void> ChainFolder::write_jobs_ahead(const std::vector<std::string>& job_ids) const {
+  return replace_file(folder_ / "jobs-ahead", join(job_ids, "\n") + "\n", Durability::synced);
+}
+
+std::vector<std::string> ChainFolder::jobs_ahead() const {
+  std::vector<std::string> out;
+  const auto text = read_file(folder_ / "jobs-ahead");
+  for (const std::string& line : split(text ? *text : std::string(), '\n'))
+    if (!trim(line).empty()) out.emplace_back(trim(line));
+  return out;
+}
+
 StopWish ChainFolder::stop_wish() const {
   std::error_code problem;
   return fs::exists(folder_ / "stop", problem) ? StopWish::stop : StopWish::none;
@@ -99,6 +116,21 @@ StopWish ChainFolder::stop_wish() const {
 
 Result<void> ChainFolder::wish_stop() const {
   return replace_file(folder_ / "stop", "", Durability::synced);
+}
+
+std::vector<std::string> waiting_jobs(const ChainFolder& folder, const Chain& chain) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& job) {
+    const auto is_it = [&](const Link& link) { return link.job_id == job; };
+    const bool had_its_turn =
+        job != chain.queued_job && std::any_of(chain.links.begin(), chain.links.end(), is_it);
+    if (!job.empty() && !had_its_turn && std::find(out.begin(), out.end(), job) == out.end())
+      out.push_back(job);
+  };
+  add(chain.queued_job);
+  if (chain.links.empty()) add(folder.first_job());
+  for (const std::string& job : folder.jobs_ahead()) add(job);
+  return out;
 }
 
 Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, const std::string& job_id,

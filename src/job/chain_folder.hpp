@@ -34,12 +34,18 @@ class ChainFolder {
 
   Result<void> write_first_job(const std::string& job_id) const;
   std::string first_job() const;  // empty: not told
+  // Jobs that were handed in ahead: written by who submits, while the first link may run already.
+  Result<void> write_jobs_ahead(const std::vector<std::string>& job_ids) const;
+  std::vector<std::string> jobs_ahead() const;
   StopWish stop_wish() const;
   Result<void> wish_stop() const;
 
  private:
   std::filesystem::path folder_;
 };
+
+// Jobs of the chain that wait for their turn, the next one first.
+std::vector<std::string> waiting_jobs(const ChainFolder& folder, const Chain& chain);
 
 // Takes the lease for `job_id` unless the holder of the newest one is still running: the scheduler is asked.
 Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, const std::string& job_id,

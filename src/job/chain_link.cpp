@@ -2,7 +2,10 @@
 
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/utc.hpp"
 #include "src/job/record.hpp"
+#include "src/job/vanished_run.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -13,6 +16,15 @@ LinkEnd end_of(const Outcome& outcome) {
   // A node that died is the cluster's fault, as a preemption is, and no failure of the job.
   const bool by_cluster = outcome.interrupted_by || !outcome.bad_hosts.empty();
   return by_cluster ? LinkEnd::interrupted : LinkEnd::failed;
+}
+
+// With the program's own words for it, where it had any: the ledger outlives the logs.
+std::string reason_with_last_words(const Outcome& outcome) {
+  std::string words;
+  if (outcome.culprit)
+    for (const std::string& line : outcome.culprit->last_lines)
+      if (line.find("error") != std::string::npos || words.empty()) words = trim(line);
+  return words.empty() ? reason_of(outcome) : fmt::format("{}: {}", reason_of(outcome), words);
 }
 
 }  // namespace
@@ -51,7 +63,7 @@ Result<void> ChainLink::start() {
   if (is_over(chain_.state)) return folder_.release(lease);
   if (is_over(verdict.state)) {
     chain_.state = verdict.state, chain_.reason = verdict.reason;
-    cancel_next();
+    cancel_waiting();
     TRY(folder_.write(chain_, lease));
     return folder_.release(lease);
   }
@@ -78,10 +90,16 @@ void ChainLink::account_for_vanished() {
   last.reason =
       last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
   last.saved = checkpoint_mark(checkpoint_folder_) != last.checkpoint_mark;
-  last.ended = format_utc(began_);
+  const Instant began = parse_utc(last.began).value_or(began_);
+  const VanishedRun run = read_vanished_run(last.run_directory, began);
+  const Instant ended = std::min(run.last_sign, began_);
+  last.ended = format_utc(ended);
+  last.seconds = std::max(Seconds(ended - began), Seconds(0)).count();
+  last.time = sum_of({run.time}, Seconds(last.seconds));
 }
 
 Result<void> ChainLink::hand_in_next() {
+  if (chain_.way != ChainWay::resubmit) return {};
   if (!chain_.queued_job.empty() || jobs_used(chain_) >= static_cast<std::size_t>(chain_.max_links))
     return {};
   chain_.queued_job =
@@ -89,15 +107,58 @@ Result<void> ChainLink::hand_in_next() {
   return {};
 }
 
-void ChainLink::cancel_next() {
-  if (chain_.queued_job.empty()) return;
-  const auto done = around_.commands.run({.argv = scheduler_->cancel_command(chain_.queued_job),
-                                          .environment = scheduler_->environment(submit_environment()),
-                                          .limit = Seconds(30)});
-  // It would see that the chain is over and end at once.
-  if (!done || !done->status.success())
-    around_.note(fmt::format("job {}, the next link, could not be cancelled", chain_.queued_job));
+// From the last one on: one that waits for a job that never ran might be started otherwise.
+void ChainLink::cancel_waiting() {
+  std::vector<std::string> jobs = waiting_jobs(folder_, chain_);
+  std::erase(jobs, job_id_);
+  for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {
+    const auto done = around_.commands.run({.argv = scheduler_->cancel_command(*job),
+                                            .environment = scheduler_->environment(submit_environment()),
+                                            .limit = Seconds(30)});
+    // It would see that the chain is over and end at once.
+    if (!done || !done->status.success())
+      around_.note(fmt::format("job {}, which comes next, could not be cancelled", *job));
+  }
   chain_.queued_job.clear();
+}
+
+// The scheduler ends this job for it, so that nothing may be left to be written down.
+Result<void> ChainLink::requeue() {
+  chain_.queued_job = job_id_;
+  TRY(folder_.write(chain_, lease_));
+  const CommandOutput said =
+      TRY(around_.commands.run({.argv = scheduler_->requeue_command(job_id_),
+                                .environment = scheduler_->environment(submit_environment()),
+                                .limit = Seconds(60)}));
+  if (said.status.success() || said.status.signal != 0) return {};  // a signal: Slurm was quicker
+  chain_.queued_job.clear();
+  return fail(ErrorKind::unavailable, "{} does not start job {} again: {}", chain_.scheduler, job_id_,
+              trim(said.err.empty() ? said.out : said.err));
+}
+
+// A controller that was killed may have forgotten a job that it had taken.
+bool ChainLink::is_lost(const std::string& job) const {
+  const auto state = around_.commands.run({.argv = scheduler_->state_command(job),
+                                           .environment = scheduler_->environment(submit_environment()),
+                                           .limit = Seconds(30)});
+  return state && !scheduler_->is_pending_or_alive(*state).value_or(true);
+}
+
+// The chain goes on: by what?
+Result<void> ChainLink::see_to_successor() {
+  if (chain_.way == ChainWay::requeue) return requeue();
+  if (chain_.way == ChainWay::resubmit) {
+    if (!chain_.queued_job.empty() && is_lost(chain_.queued_job)) {
+      around_.note(fmt::format("{} lost job {}, which was to come next: handing in another", chain_.scheduler,
+                               chain_.queued_job));
+      chain_.queued_job.clear();
+    }
+    return hand_in_next();
+  }
+  std::vector<std::string> waiting = waiting_jobs(folder_, chain_);
+  std::erase(waiting, job_id_);
+  if (!waiting.empty()) return {};
+  return fail(ErrorKind::unavailable, "no link waits that was handed in ahead");
 }
 
 Result<void> ChainLink::end(const Result<RunReport>& report) {
@@ -105,24 +166,29 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
   const Instant now = around_.clock.now();
   link.ended = format_utc(now);
   link.seconds = Seconds(now - began_).count();
+  link.time = sum_of({}, Seconds(link.seconds));
   link.saved = checkpoint_mark(checkpoint_folder_) != link.checkpoint_mark;
   if (report) {
     link.end = end_of(report->outcome);
     link.exit_code = report->outcome.exit_code;
-    link.reason = reason_of(report->outcome);
+    link.reason = reason_with_last_words(report->outcome);
     link.progress = report->outcome.last_progress;
+    const Json time = field<Json>(report->record, "time", "record").value_or(Json());
+    if (const auto parts = time_parts_from_json(time, "record"))
+      link.time = sum_of({*parts}, Seconds(link.seconds));
   } else {
     link.end = LinkEnd::failed;
     link.exit_code = to_int(exit_code(report.error().kind));
     link.reason = report.error().text();
   }
   Verdict verdict = judge_next(chain_, folder_.stop_wish());
-  if (is_over(verdict.state)) {
-    cancel_next();
-  } else if (const auto next = hand_in_next(); !next) {
-    verdict = {ChainState::failed, "the next link cannot be handed in: " + next.error().text()};
-  }
   chain_.state = verdict.state, chain_.reason = verdict.reason;
+  if (is_over(verdict.state)) {
+    cancel_waiting();
+  } else if (const auto next = see_to_successor(); !next) {
+    verdict = {ChainState::failed, "there is no next link: " + next.error().text()};
+    chain_.state = verdict.state, chain_.reason = verdict.reason;
+  }
   if (is_over(verdict.state))
     around_.note(fmt::format("the chain is {}: {}", to_text(verdict.state), verdict.reason));
   TRY(folder_.write(chain_, lease_));

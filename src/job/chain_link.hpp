@@ -1,7 +1,7 @@
-// One link of a chain, from inside its job: it takes the lease, hands the next link in so that it waits for
-// this one's end, and when its run is over writes down what came of it and cancels the next link where the
-// chain is over. The next link is handed in at the start and not at the end: a job that is killed, or whose
-// node dies, still has a successor.
+// One link of a chain, from inside its job: it takes the lease, sees to its successor, and when its run is
+// over writes down what came of it and cancels what still waits where the chain is over. Where links are
+// handed in one by one, the next is handed in at the start and not at the end: a job that is killed, or whose
+// node dies, still has a successor. A job that is requeued has none then, but the scheduler's own requeueing.
 #pragma once
 
 #include "src/job/chain_folder.hpp"
@@ -36,7 +36,10 @@ class ChainLink {
   Result<void> start();
   void account_for_vanished();
   Result<void> hand_in_next();
-  void cancel_next();
+  Result<void> see_to_successor();
+  Result<void> requeue();
+  void cancel_waiting();
+  bool is_lost(const std::string& job) const;
   Environment submit_environment() const;
 
   ChainFolder folder_;

@@ -306,12 +306,16 @@ class Head {
   }
 
   void note_work(const plan::RankPlan& rank, const Json& report) {
-    if (rank.rank == Rank(0) && report.contains("step")) ledger_.stepped(ticks());
+    if (rank.rank == Rank(0) && report.contains("step")) {
+      ledger_.stepped(ticks());
+      if (const auto step = field<std::int64_t>(report, "step", "report")) pace_.stepped(ticks(), *step);
+    }
     if (!report.contains("saved")) return;
     const Seconds took(field<double>(report, "seconds", "report").value_or(0));
     // What is written while training goes on says how long it was held up.
     const Seconds held(field<double>(report, "held", "report").value_or(took.count()));
     ledger_.saved(ticks(), to_text(report["saved"]), took, held);
+    pace_.saved(to_text(report["saved"]), took, held);
   }
 
   void on_exchange(const Agent& agent, const Json& header, const std::string& body) {
@@ -649,6 +653,7 @@ class Head {
                             : outcome_.exit_code == to_int(ExitCode::again) ? Ledger::End::stopped
                                                                             : Ledger::End::failed;
     outcome_.parts = ledger_.conclude(end, ended, now);
+    outcome_.pace = pace_.measured();
     return outcome_;
   }
 
@@ -669,6 +674,7 @@ class Head {
   WalltimeWatch walltime_;
   int ranks_started_ = 0;
   Ledger ledger_{began_};
+  PaceMeter pace_{began_};
   bool ended_in_time_ = false;  // by us, for the end of the walltime
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};

@@ -25,6 +25,15 @@ Json to_json(const TimeParts& parts) {
           {"total", rounded(parts.total)}};
 }
 
+Result<TimeParts> time_parts_from_json(const Json& json, const std::string& where) {
+  TimeParts out;
+  for (const auto& [name, part] : {std::pair("start", &out.start), std::pair("useful", &out.useful),
+                                   std::pair("checkpoint", &out.checkpoint), std::pair("lost", &out.lost),
+                                   std::pair("idle", &out.idle), std::pair("total", &out.total)})
+    *part = Seconds(TRY(field<double>(json, name, where)));
+  return out;
+}
+
 TimeParts sum_of(const std::vector<TimeParts>& attempts, Seconds total) {
   TimeParts out;
   for (const TimeParts& one : attempts) {

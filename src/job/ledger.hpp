@@ -19,6 +19,7 @@ struct TimeParts {
   Seconds start{0}, useful{0}, checkpoint{0}, lost{0}, idle{0}, total{0};
 };
 Json to_json(const TimeParts& parts);
+Result<TimeParts> time_parts_from_json(const Json& json, const std::string& where);
 // `total` is known apart: what no attempt accounts for is idle.
 TimeParts sum_of(const std::vector<TimeParts>& attempts, Seconds total);
 

@@ -12,6 +12,7 @@
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
 #include "src/job/ledger.hpp"
+#include "src/job/pace.hpp"
 #include "src/process/exit_status.hpp"
 
 namespace dlrun::job {
@@ -73,6 +74,7 @@ struct Outcome {
   WalltimeEnd walltime;
   TimeLedger time;
   TimeParts parts;  // of `time`, by what it was good for
+  std::optional<Pace> pace;
 };
 
 }  // namespace dlrun::job

@@ -36,10 +36,10 @@ using WriteFile = Result<void> (*)(const fs::path&, std::string_view);
 
 Result<void> write_scripts(const plan::Plan& plan, const render::Template& script, const fs::path& folder,
                            WriteFile write) {
-  const render::RanksByNode ranks = render::ranks_by_node(plan);
+  const render::NodeScripts scripts(plan, script);
   for (const plan::NodePlan& node : plan.nodes) {
     const fs::path name = fs::path(plan::node_script_path(plan, node.index)).filename();
-    TRY(write(folder / name, TRY(render::render_node_script(plan, node.index, ranks, script))));
+    TRY(write(folder / name, TRY(scripts.render(node.index))));
   }
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
@@ -74,6 +75,72 @@ Result<std::string> script_of(const SubmissionPlan& plan, const Request& request
       context, [](std::string_view text) { return shell_line(std::vector<std::string>{std::string(text)}); });
 }
 
+Result<void> refuse_arrays(const SubmissionPlan& plan) {
+  for (const Directive& line : plan.directives)
+    if (line.key == "resources.extra" &&
+        plan.scheduler->is_array(std::string_view(line.text).substr(plan.scheduler->marker().size())))
+      return fail(
+          Error{.kind = ErrorKind::usage,
+                .what = fmt::format("--chain and an array of jobs do not go together: '{}'", line.text),
+                .where = plan::place_of(plan.spec, line.key),
+                .hint = "submit a chain for each element, each with a checkpoint.dir of its own",
+                .also = {}});
+  return {};
+}
+
+Result<void> make_chain(SubmissionPlan& plan, int max_links) {
+  TRY(refuse_arrays(plan));
+  const plan::ChainSpec& asked = plan.spec.chain;
+  plan.chain = ChainPlan{.max_links = std::min(max_links, asked.max_links.value_or(max_links)),
+                         .retries = asked.retries,
+                         .way = TRY(chain_way(asked.way))};
+  if (plan.chain->way != ChainWay::requeue) return {};
+  const std::string_view directive = plan.scheduler->requeue_directive();
+  if (directive.empty())
+    return fail(
+        Error{.kind = ErrorKind::usage,
+              .what = fmt::format("chain.way requeue: jobs of {} cannot have themselves started again",
+                                  plan.scheduler->name()),
+              .where = plan::place_of(plan.spec, "chain.way"),
+              .hint = "use chain.way: resubmit, or ahead where jobs may not submit others",
+              .also = {}});
+  // First: where the user says otherwise, the later word is his.
+  plan.directives.insert(plan.directives.begin(),
+                         {fmt::format("{} {}", plan.scheduler->marker(), directive), "", {}});
+  return {};
+}
+
+Chain new_chain(const SubmissionPlan& plan, const Environment& environment) {
+  Chain out;
+  out.name = plan.name;
+  out.scheduler = plan.scheduler->name();
+  out.way = plan.chain->way;
+  out.max_links = plan.chain->max_links;
+  out.retries = plan.chain->retries;
+  out.script = plan.script_path;
+  out.search_path = environment.get("PATH");
+  return out;
+}
+
+// The further links, each waiting for the one before. Those that got in serve: an Error says how many.
+Result<void> hand_in_ahead(const SubmissionPlan& plan, const std::string& first,
+                           const Environment& environment, const CommandRunner& commands) {
+  const ChainFolder folder(plan.folder);
+  std::vector<std::string> jobs{first};
+  while (static_cast<int>(jobs.size()) < plan.chain->max_links) {
+    auto next =
+        submit_job(*plan.scheduler, plan.directives, plan.script_path, jobs.back(), environment, commands);
+    if (!next) {
+      next.error().what += fmt::format("; {} of {} links are handed in", jobs.size(), plan.chain->max_links);
+      next.error().hint = fmt::format("let these run, or end them: dlrun chain stop {}", plan.folder);
+      return fail(std::move(next).error());
+    }
+    jobs.push_back(*next);
+    TRY(folder.write_jobs_ahead(jobs));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<fs::path> new_submission_folder(const Request& request, Instant now) {
@@ -82,44 +149,43 @@ Result<fs::path> new_submission_folder(const Request& request, Instant now) {
 }
 
 Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_words, const fs::path& folder,
-                                       const CommandRunner& commands) {
-  const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
-  const plan::Plan trial = TRY(trial_plan(request, spec));
+                                       const CommandRunner& commands, std::optional<int> chain_links) {
   SubmissionPlan out;
+  out.spec = TRY(plan::load_job(request.sources, request.here));
+  const plan::Plan trial = TRY(trial_plan(request, out.spec));
+  out.ranks = trial.ranks.size();
   out.scheduler = TRY(find_submission(request.scheduler, request.environment, commands));
-  out.name = spec.name;
-  out.chain = spec.chain;
+  out.name = out.spec.name;
   out.folder = folder.string();
   out.script_path = (folder / "job.sh").string();
-  const SubmissionRequest asked = request_to_scheduler(spec, trial, request.here, folder);
+  const SubmissionRequest asked = request_to_scheduler(out.spec, trial, request.here, folder);
   TRY(out.scheduler->check_possible(asked, request.environment, commands));
   out.directives = TRY(out.scheduler->directives(asked));
-  for (Directive& directive : out.directives) directive.place = plan::place_of(spec, directive.key);
+  if (chain_links) TRY(make_chain(out, *chain_links));
+  for (Directive& directive : out.directives) directive.place = plan::place_of(out.spec, directive.key);
   out.script = TRY(script_of(out, request, run_words));
   out.command = out.scheduler->submit_command(out.script_path, "");
   return out;
 }
 
 Result<std::string> hand_in(const SubmissionPlan& plan, const Environment& environment,
-                            const CommandRunner& commands, std::optional<int> chain_links) {
+                            const CommandRunner& commands) {
   TRY(make_directories(fs::path(plan.folder).parent_path(), Access::shared));
   TRY(make_directories(plan.folder, Access::owner_only));
   TRY(replace_file(plan.script_path, plan.script, Durability::synced));
-  if (chain_links) {
-    Chain chain;
-    chain.name = plan.name;
-    chain.scheduler = plan.scheduler->name();
-    chain.max_links = std::min(*chain_links, plan.chain.max_links.value_or(*chain_links));
-    chain.retries = plan.chain.retries;
-    chain.script = plan.script_path;
-    chain.search_path = environment.get("PATH");
-    TRY(ChainFolder(plan.folder).create(chain));
-  }
+  if (plan.chain) TRY(ChainFolder(plan.folder).create(new_chain(plan, environment)));
   auto job = submit_job(*plan.scheduler, plan.directives, plan.script_path, "", environment, commands);
+  if (job) {
+    const auto pause = [](Seconds time) { std::this_thread::sleep_for(time); };
+    if (auto taken = check_taken(*plan.scheduler, *job, environment, commands, pause); !taken)
+      job = fail(std::move(taken).error());
+  }
   std::error_code ignored;
   if (!job) fs::remove_all(plan.folder, ignored);
+  if (!job || !plan.chain) return job;
   // Beside the ledger, which is the first link's as soon as the job is handed in.
-  if (job && chain_links) TRY(ChainFolder(plan.folder).write_first_job(*job));
+  TRY(ChainFolder(plan.folder).write_first_job(*job));
+  if (plan.chain->way == ChainWay::ahead) TRY(hand_in_ahead(plan, *job, environment, commands));
   return job;
 }
 

@@ -5,30 +5,41 @@
 #pragma once
 
 #include "schedulers/submission.hpp"
+#include "src/job/chain.hpp"
 #include "src/job/prepare.hpp"
 
 namespace dlrun::job {
 
+struct ChainPlan {
+  int max_links = 1, retries = 0;
+  ChainWay way = ChainWay::resubmit;
+};
+
 struct SubmissionPlan {
+  plan::JobSpec spec;
+  std::size_t ranks = 0;
   std::unique_ptr<Submission> scheduler;
   std::string name;
   std::string folder;  // gets the script and what the job prints; of a chain also its ledger
   std::string script_path, script;
   std::vector<Directive> directives;
   Argv command;  // that hands the script in
-  plan::ChainSpec chain;
+  std::optional<ChainPlan> chain;
 };
 
 // Pure but for the files it reads and, for the choice of the scheduler, the programs it asks. `run_words` are
-// the words of `dlrun run` inside the job; `folder` is the submission's.
+// the words of `dlrun run` inside the job; `folder` is the submission's. With `chain_links`, the job is the
+// first link of a chain of that many at most; an Error where the scheduler cannot have it in the job's way,
+// or where the script makes an array of jobs, whose elements would share one ledger.
 Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_words,
-                                       const std::filesystem::path& folder, const CommandRunner& commands);
+                                       const std::filesystem::path& folder, const CommandRunner& commands,
+                                       std::optional<int> chain_links = std::nullopt);
 // runs/submit-NAME-ID below the user's folder.
 Result<std::filesystem::path> new_submission_folder(const Request& request, Instant now);
 
 // Writes folder and script and hands it in; what was refused leaves no folder behind. The job's id.
 // Where the submission is the first link of a chain, its ledger is there before the job can start.
 Result<std::string> hand_in(const SubmissionPlan& plan, const Environment& environment,
-                            const CommandRunner& commands, std::optional<int> chain_links);
+                            const CommandRunner& commands);
 
 }  // namespace dlrun::job

@@ -70,7 +70,8 @@ Node default_layer() {
                                {"keep", text(std::to_string(spec.checkpoint.keep))},
                                {"request", yaml::list(spec.checkpoint.request, kDefault)},
                                {"lead", text(spec.checkpoint.lead)}})},
-       {"chain", section({{"retries", text(std::to_string(spec.chain.retries))}})}});
+       {"chain",
+        section({{"retries", text(std::to_string(spec.chain.retries))}, {"way", text(spec.chain.way)}})}});
 }
 
 Result<Node> merge_layers(std::vector<Node> layers) {

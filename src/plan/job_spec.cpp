@@ -266,7 +266,12 @@ Result<ChainSpec> read_chain(Fields fields) {
   ChainSpec out;
   out.max_links = TRY(optional_integer(fields, "max-links", 1, 100000));
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
+  static const std::array<std::string, 3> ways{"resubmit", "requeue", "ahead"};
+  out.way = TRY(choice(fields, "way", out.way, ways));
+  if (fields.has("mtbf")) out.mtbf = TRY(fields.duration_or("mtbf", Seconds(0)));
   TRY(fields.finish());
+  if (out.mtbf && out.mtbf->count() <= 0)
+    return yaml::error_at(*fields.find("mtbf"), "chain.mtbf must be longer than nothing");
   return out;
 }
 

@@ -78,6 +78,8 @@ struct CheckpointSpec {
 struct ChainSpec {
   std::optional<int> max_links;
   int retries = 0;
+  std::string way = "resubmit";  // or requeue, ahead
+  std::optional<Seconds> mtbf;   // mean time between failures of one node, for the planner
 };
 
 struct JobSpec {

@@ -86,7 +86,11 @@ Json to_json(const JobSpec& spec) {
             {"keep", spec.checkpoint.keep},
             {"request", spec.checkpoint.request},
             {"lead", spec.checkpoint.lead}}},
-          {"chain", {{"max-links", or_null(spec.chain.max_links)}, {"retries", spec.chain.retries}}},
+          {"chain",
+           {{"max-links", or_null(spec.chain.max_links)},
+            {"retries", spec.chain.retries},
+            {"way", spec.chain.way},
+            {"mtbf", spec.chain.mtbf ? Json(spec.chain.mtbf->count()) : Json(nullptr)}}},
           {"train", yaml::to_json(spec.train)},
           {"base-directory", spec.base_directory.string()}};
 }

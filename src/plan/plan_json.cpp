@@ -90,22 +90,24 @@ Result<std::vector<int>> node_runs(const Json& object, std::string_view key, std
   return out;
 }
 
+// Without an initializer list, which allocates for every value: a large job has tens of thousands of ranks.
 Json to_json(const RankPlan& rank) {
-  Json out{{"rank", rank.rank.get()},
-           {"role", rank.role},
-           {"task_index", rank.task_index},
-           {"node", rank.node.get()},
-           {"local_rank", rank.local_rank.get()},
-           {"gpus", nullptr},
-           {"cpus", nullptr},
-           {"port", nullptr},
-           {"service", rank.service},
-           {"environment", rank.environment},
-           {"defaults", rank.defaults},
-           {"argv", rank.argv}};
-  if (rank.port) out["port"] = *rank.port;
-  if (rank.gpus) out["gpus"] = *rank.gpus;
-  if (rank.cpus) out["cpus"] = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
+  Json cpus = nullptr;
+  if (rank.cpus) cpus = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
+  Json::object_t out;
+  out.reserve(12);
+  out.emplace_back("rank", rank.rank.get());
+  out.emplace_back("role", rank.role);
+  out.emplace_back("task_index", rank.task_index);
+  out.emplace_back("node", rank.node.get());
+  out.emplace_back("local_rank", rank.local_rank.get());
+  out.emplace_back("gpus", rank.gpus ? Json(*rank.gpus) : Json(nullptr));
+  out.emplace_back("cpus", std::move(cpus));
+  out.emplace_back("port", rank.port ? Json(*rank.port) : Json(nullptr));
+  out.emplace_back("service", rank.service);
+  out.emplace_back("environment", rank.environment);
+  out.emplace_back("defaults", rank.defaults);
+  out.emplace_back("argv", rank.argv);
   return out;
 }
 

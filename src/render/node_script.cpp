@@ -1,6 +1,7 @@
 #include "src/render/node_script.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
@@ -32,11 +33,22 @@ std::string inside_quotes(const std::string& text) {
   return out;
 }
 
+// Maps that are made for every rank or variable are filled in place: an initializer list allocates for every
+// value, and an ordered map that grows copies what it has.
+Json named_value(const std::string& name, const std::string& value) {
+  Json::object_t out;
+  out.reserve(2);
+  out.emplace_back("name", name);
+  out.emplace_back("value", value);
+  return out;
+}
+
 // Bash cannot export a name that is no identifier; the agent, which can, is not limited by this.
 Json exports(const EnvironmentChanges& changes) {
-  Json out = Json::array();
+  Json::array_t out;
+  out.reserve(changes.size());
   for (const auto& [name, value] : changes)
-    if (is_shell_identifier(name)) out.push_back({{"name", name}, {"value", value}});
+    if (is_shell_identifier(name)) out.push_back(named_value(name, value));
   return out;
 }
 
@@ -50,14 +62,17 @@ EnvironmentChanges take_secrets(EnvironmentChanges& changes, const plan::Environ
 }
 
 Json rank_context(const RankPlan& rank) {
-  Json out{{"index", rank.rank.get()},
-           {"role", one_line(rank.role)},
-           {"task_index", rank.task_index},
-           {"defaults", exports(rank.defaults)},
-           {"exports", exports(rank.environment)},
-           {"share", nullptr},
-           {"command", shell_line(rank.argv)}};
-  if (rank.cpus && rank.cpus->of > 1) out["share"] = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
+  Json share = nullptr;
+  if (rank.cpus && rank.cpus->of > 1) share = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
+  Json::object_t out;
+  out.reserve(7);
+  out.emplace_back("index", rank.rank.get());
+  out.emplace_back("role", one_line(rank.role));
+  out.emplace_back("task_index", rank.task_index);
+  out.emplace_back("defaults", exports(rank.defaults));
+  out.emplace_back("exports", exports(rank.environment));
+  out.emplace_back("share", std::move(share));
+  out.emplace_back("command", shell_line(rank.argv));
   return out;
 }
 
@@ -78,7 +93,7 @@ const Launcher& launcher_of(MpiProtocol protocol) {
   return protocol == MpiProtocol::pmi1 ? mpich : openmpi;
 }
 
-Json mpi_context(const Plan& plan, const Json& ranks) {
+Json mpi_context(const Plan& plan, const Json::array_t& ranks) {
   if (plan.mpi == MpiProtocol::none || ranks.empty()) return nullptr;
   if (plan.world_size() == 1) return nullptr;  // a world of one needs no launcher
   const Launcher& launcher = launcher_of(plan.mpi);
@@ -131,8 +146,31 @@ Json checks_context(const Plan& plan, NodeIndex node) {
   return out;
 }
 
+Json plan_context(const Plan& plan) {
+  Json activate = nullptr;
+  if (!plan.prelude.activate.empty())
+    activate = {{"line", plan.prelude.activate}, {"what", "environment.activate: " + plan.prelude.activate}};
+  EnvironmentChanges open = plan.environment;
+  const EnvironmentChanges secrets = take_secrets(open, plan.environment_rules);
+  return {{"name", one_line(plan.name)},
+          {"job_id", one_line(plan.job_id)},
+          {"node_count", plan.nodes.size()},
+          {"has_prelude", !plan.prelude.empty()},
+          {"has_modules", !plan.prelude.modules.empty()},
+          {"modules", modules_context(plan)},
+          {"activate", std::move(activate)},
+          {"setup", setup_context(plan)},
+          {"needs", needs_context(plan)},
+          {"exports", exports(open)},
+          {"secrets", exports(secrets)},
+          {"working_directory", plan.working_directory},
+          {"has_files", !plan.files.empty()},
+          {"files", files_context(plan)},
+          {"grace", fmt::format("{}", plan.limits.grace.count())}};
+}
+
 // One of everything, so that every name in the template is looked up whatever the job at hand uses.
-Json example() {
+Plan example() {
   Plan plan;
   plan.prelude = {.modules = {"m"}, .activate = "a", .setup = {"s"}, .needs = {{"n"}}};
   plan.environment = {{"A", "a"}, {"A_TOKEN", "a"}};
@@ -149,75 +187,66 @@ Json example() {
     rank.argv = {"c"};
     plan.ranks.push_back(rank);
   }
-  return node_script_context(plan, NodeIndex(0), ranks_by_node(plan));
+  return plan;
 }
 
 }  // namespace
 
-RanksByNode ranks_by_node(const Plan& plan) {
-  RanksByNode out(plan.nodes.size());
-  for (const RankPlan& rank : plan.ranks) out[static_cast<std::size_t>(rank.node.get())].push_back(&rank);
-  return out;
+NodeScripts::NodeScripts(const Plan& plan, const Template& script)
+    : plan_(plan), script_(script), ranks_(plan.nodes.size()), shared_(plan_context(plan)) {
+  for (const RankPlan& rank : plan.ranks) ranks_[static_cast<std::size_t>(rank.node.get())].push_back(&rank);
 }
 
-Json node_script_context(const Plan& plan, NodeIndex node, const RanksByNode& by_node) {
-  Json ranks = Json::array();
+Json NodeScripts::of_node(NodeIndex node) const {
+  const auto& here = ranks_[static_cast<std::size_t>(node.get())];
+  Json::array_t ranks;
+  ranks.reserve(here.size());
   bool has_shares = false;
   std::string services;
-  for (const RankPlan* rank : by_node[static_cast<std::size_t>(node.get())]) {
+  for (const RankPlan* rank : here) {
     ranks.push_back(rank_context(*rank));
     if (rank->service) services += fmt::format("{}[{}]=1", services.empty() ? "" : " ", rank->rank);
     has_shares = has_shares || (rank->cpus && rank->cpus->of > 1);
   }
-  Json activate = nullptr;
-  if (!plan.prelude.activate.empty())
-    activate = {{"line", plan.prelude.activate}, {"what", "environment.activate: " + plan.prelude.activate}};
-  Json mpi = mpi_context(plan, ranks);
-  EnvironmentChanges open = plan.environment;
-  const EnvironmentChanges secrets = take_secrets(open, plan.environment_rules);
-  return {{"name", one_line(plan.name)},
-          {"job_id", one_line(plan.job_id)},
-          {"number", node.get() + 1},
-          {"node_count", plan.nodes.size()},
-          {"host", inside_quotes(plan.nodes[static_cast<std::size_t>(node.get())].host.get())},
-          {"has_prelude", !plan.prelude.empty()},
-          {"has_modules", !plan.prelude.modules.empty()},
-          {"modules", modules_context(plan)},
-          {"activate", std::move(activate)},
-          {"setup", setup_context(plan)},
-          {"needs", needs_context(plan)},
-          {"exports", exports(open)},
-          {"secrets", exports(secrets)},
-          {"has_shares", has_shares},
-          {"has_services", !services.empty()},
-          {"services_end_here", !services.empty() && plan.nodes.size() == 1},
-          {"services", services},
-          {"rank_count", ranks.size()},
-          {"ranks", std::move(ranks)},
-          {"working_directory", plan.working_directory},
-          {"has_files", !plan.files.empty()},
-          {"files", files_context(plan)},
-          {"checks", checks_context(plan, node)},
-          {"mpi", std::move(mpi)},
-          {"grace", fmt::format("{}", plan.limits.grace.count())}};
+  Json::object_t out;
+  out.reserve(10);
+  out.emplace_back("number", node.get() + 1);
+  out.emplace_back("host", inside_quotes(plan_.nodes[static_cast<std::size_t>(node.get())].host.get()));
+  out.emplace_back("has_shares", has_shares);
+  out.emplace_back("has_services", !services.empty());
+  out.emplace_back("services_end_here", !services.empty() && plan_.nodes.size() == 1);
+  out.emplace_back("services", std::move(services));
+  out.emplace_back("rank_count", ranks.size());
+  out.emplace_back("checks", checks_context(plan_, node));
+  out.emplace_back("mpi", mpi_context(plan_, ranks));
+  out.emplace_back("ranks", std::move(ranks));
+  return out;
+}
+
+Result<std::string> NodeScripts::render(NodeIndex node) const {
+  if (node.get() < 0 || node.get() >= static_cast<int>(plan_.nodes.size()))
+    return fail(ErrorKind::internal, "a script is asked for node {} of {}", node, plan_.nodes.size());
+  const Json own = of_node(node);
+  const std::array contexts{&shared_, &own};
+  return script_.render(contexts, shell_quote);
+}
+
+Result<void> NodeScripts::check() const {
+  const Json own = of_node(NodeIndex(0));
+  const std::array contexts{&shared_, &own};
+  return script_.check(contexts);
 }
 
 Result<Template> load_node_template(const std::filesystem::path& data) {
   const std::filesystem::path file = data / "templates" / "node.sh.tmpl";
   Template out = TRY(Template::parse(TRY(read_file(file)), file.string()));
-  TRY(out.check(example()));
+  const Plan plan = example();
+  TRY(NodeScripts(plan, out).check());
   return out;
 }
 
 Result<std::string> render_node_script(const Plan& plan, NodeIndex node, const Template& script) {
-  return render_node_script(plan, node, ranks_by_node(plan), script);
-}
-
-Result<std::string> render_node_script(const Plan& plan, NodeIndex node, const RanksByNode& ranks,
-                                       const Template& script) {
-  if (node.get() < 0 || node.get() >= static_cast<int>(plan.nodes.size()))
-    return fail(ErrorKind::internal, "a script is asked for node {} of {}", node, plan.nodes.size());
-  return script.render(node_script_context(plan, node, ranks), shell_quote);
+  return NodeScripts(plan, script).render(node);
 }
 
 }  // namespace dlrun::render

@@ -17,17 +17,26 @@ namespace dlrun::render {
 // Reads templates/node.sh.tmpl below the installed data.
 Result<Template> load_node_template(const std::filesystem::path& data);
 
-// The ranks of every node, found once: a script a node that each went through all ranks would take quadratic
-// time.
-using RanksByNode = std::vector<std::vector<const plan::RankPlan*>>;
-RanksByNode ranks_by_node(const plan::Plan& plan);
+// Renders the scripts of one plan. What all nodes share is built once: a job of thousands of nodes has
+// thousands of scripts. Plan and template must outlive it.
+class NodeScripts {
+ public:
+  NodeScripts(const plan::Plan& plan, const Template& script);
 
-Result<std::string> render_node_script(const plan::Plan& plan, NodeIndex node, const RanksByNode& ranks,
-                                       const Template& script);
-// The same for one node alone.
+  Result<std::string> render(NodeIndex node) const;
+  // Looks up every name of the template, whatever branch it is in; the plan must use everything once.
+  Result<void> check() const;
+
+ private:
+  Json of_node(NodeIndex node) const;
+
+  const plan::Plan& plan_;
+  const Template& script_;
+  std::vector<std::vector<const plan::RankPlan*>> ranks_;  // a node
+  Json shared_;
+};
+
+// The script of one node alone.
 Result<std::string> render_node_script(const plan::Plan& plan, NodeIndex node, const Template& script);
-
-// What the template may name, filled for one node.
-Json node_script_context(const plan::Plan& plan, NodeIndex node, const RanksByNode& ranks);
 
 }  // namespace dlrun::render

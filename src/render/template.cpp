@@ -25,6 +25,12 @@ bool is_there(const Json& value) {
   return value.is_number() || !value.empty();
 }
 
+const Json* member(const Json& map, const std::string& key) {
+  if (!map.is_object()) return nullptr;
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : &*found;
+}
+
 bool is_name(std::string_view text) {
   if (text == ".") return true;
   const auto ok = [](char c) {
@@ -62,6 +68,7 @@ struct Template::Parser {
     if (end > at)
       levels.back().push_back({.kind = Kind::text,
                                .text = std::string(text.substr(at, end - at)),
+                               .path = {},
                                .line = line,
                                .column = column,
                                .children = {}});
@@ -120,7 +127,7 @@ struct Template::Parser {
     const std::string_view closing = raw ? "}}}" : "}}";
     const std::size_t inner = start + closing.size();
     const std::size_t close = text.find(closing, inner);
-    Node node{.kind = Kind::quoted, .text = {}, .line = line, .column = column, .children = {}};
+    Node node{.kind = Kind::quoted, .text = {}, .path = {}, .line = line, .column = column, .children = {}};
     if (close == std::string_view::npos)
       return error(node, fmt::format("'{{{{' is not closed with '{}'", closing));
     std::string_view body = trim(text.substr(inner, close - inner));
@@ -135,6 +142,7 @@ struct Template::Parser {
       return error(node, fmt::format("'{}' is no name", body.substr(0, 40)),
                    "write {{name}}, {{{name}}}, {{#name}}, {{^name}}, {{/name}} or {{! a comment}}");
     node.text = std::string(body);
+    node.path = split(node.text, '.');
     if (sign == '/') return close_section(node, start, end);
     if (sign == '#' || sign == '^') {
       node.kind = sign == '#' ? Kind::section : Kind::inverted;
@@ -182,12 +190,11 @@ struct Template::Walk {
 
   Result<const Json*> look_up(const Node& node) const {
     if (node.text == ".") return scopes.back();
-    const std::vector<std::string> path = split(node.text, '.');
     const Json* found = nullptr;
     for (auto scope = scopes.rbegin(); scope != scopes.rend() && found == nullptr; ++scope)
-      if ((*scope)->is_object() && (*scope)->contains(path[0])) found = &(**scope)[path[0]];
-    for (std::size_t i = 1; i < path.size() && found != nullptr; ++i)
-      found = found->is_object() && found->contains(path[i]) ? &(*found)[path[i]] : nullptr;
+      found = member(**scope, node.path[0]);
+    for (std::size_t i = 1; i < node.path.size() && found != nullptr; ++i)
+      found = member(*found, node.path[i]);
     if (found == nullptr)
       return error(node, fmt::format("name '{}' is not known", node.text),
                    did_you_mean(node.text, names_in_scope()));
@@ -262,12 +269,22 @@ Result<Template> Template::parse(std::string_view text, const std::string& file)
 }
 
 Result<void> Template::check(const Json& example) const {
-  Walk walk{.file = file_, .quote = nullptr, .scopes = {&example}, .out = {}};
+  const Json* const only = &example;
+  return check(std::span(&only, 1));
+}
+
+Result<void> Template::check(std::span<const Json* const> examples) const {
+  Walk walk{.file = file_, .quote = nullptr, .scopes = {examples.begin(), examples.end()}, .out = {}};
   return walk.all(nodes_);
 }
 
 Result<std::string> Template::render(const Json& context, const Quote& quote) const {
-  Walk walk{.file = file_, .quote = &quote, .scopes = {&context}, .out = {}};
+  const Json* const only = &context;
+  return render(std::span(&only, 1), quote);
+}
+
+Result<std::string> Template::render(std::span<const Json* const> contexts, const Quote& quote) const {
+  Walk walk{.file = file_, .quote = &quote, .scopes = {contexts.begin(), contexts.end()}, .out = {}};
   TRY(walk.all(nodes_));
   return std::move(walk.out);
 }

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,13 +25,17 @@ class Template {
 
   // Every name against an example of the context, in which no list is empty.
   Result<void> check(const Json& example) const;
+  Result<void> check(std::span<const Json* const> examples) const;
   Result<std::string> render(const Json& context, const Quote& quote) const;
+  // The same over several contexts: a name is looked for in the last one first.
+  Result<std::string> render(std::span<const Json* const> contexts, const Quote& quote) const;
 
  private:
   enum class Kind { text, quoted, raw, section, inverted };
   struct Node {
     Kind kind = Kind::text;
-    std::string text;  // or the name
+    std::string text;               // or the name
+    std::vector<std::string> path;  // the name's parts
     int line = 0, column = 0;
     std::vector<Node> children;
   };

@@ -53,6 +53,13 @@ class Surroundings(support.Case):
         self.assertIn("Unable to locate a modulefile for 'trainer/2.0'", err)
         self.assertFalse(self.exists("ran"))
 
+    def test_a_module_command_that_does_nothing_is_no_success(self):
+        self.environment["BASH_FUNC_module%%"] = "() { :; }"
+        code, _, err = self.dlrun("--quiet", self.job("{modules: [trainer/1.0]}", "touch", "ran"))
+        self.assertEqual(code, 69, err)
+        self.assertIn("'module load' claims success and has loaded nothing", err)
+        self.assertFalse(self.exists("ran"))
+
     def test_a_virtual_environment(self):
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", f"{self.folder}/my env"], check=True)
         code, out, err = self.dlrun("--quiet", self.job("{activate: 'venv:my env'}", "python", "-c", "import sys; print(sys.prefix)"))

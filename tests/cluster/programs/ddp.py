@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""ddp.py DIR --more N [--every K]: PyTorch DistributedDataParallel over gloo on a part of Fashion-MNIST. It carries on from the
-checkpoint in DIR and makes N steps more; every rank prints what it ended with, so that all can be seen to agree."""
+"""ddp.py STATE --more N [--every K]: PyTorch DistributedDataParallel over gloo on a part of Fashion-MNIST. It carries on from the
+checkpoint STATE and makes N steps more; every rank prints what it ended with, so that all can be seen to agree."""
 import argparse
 import gzip
 import hashlib
@@ -24,7 +24,7 @@ def read(name, header, count):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("dir")
+    parser.add_argument("state")
     parser.add_argument("--more", type=int, required=True)
     parser.add_argument("--every", type=int, default=10)
     options = parser.parse_args()
@@ -38,7 +38,7 @@ def main():
     model = DistributedDataParallel(
         torch.nn.Sequential(torch.nn.Linear(784, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    path, first = os.path.join(options.dir, "state.pt"), 0
+    path, first = options.state, 0
     if os.path.exists(path):
         state = torch.load(path)
         model.load_state_dict(state["model"])
@@ -60,6 +60,9 @@ def main():
     torch.distributed.all_reduce(total)
     digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).hexdigest()[:16]
     print(f"ended with loss {total.item() / size:.3f}, parameters {digest}", flush=True)
+    # Without this PyTorch 1.13's gloo threads are now and then ended by the interpreter, which aborts the process.
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -35,6 +35,23 @@ TEST_CASE("--set takes one value and may stand several times, before and after t
   CHECK(job.job_file == "job.yaml");
 }
 
+TEST_CASE("a chain is of so many links or of as many as it takes; only then there is something to plan") {
+  const auto submit = [](const std::vector<std::string>& words) {
+    return std::get<cli::SubmitOptions>(read_command_line(words).value().command);
+  };
+  CHECK(submit({"submit", "--chain", "8", "x.yaml"}).chain_links() == 8);
+  CHECK_FALSE(submit({"submit", "x.yaml"}).chain_links());
+  const auto automatic = submit({"submit", "--chain", "auto", "--epochs", "90", "--mtbf", "30d", "x.yaml"});
+  CHECK(automatic.chain == "auto");
+  CHECK(automatic.epochs == 90);
+  CHECK_FALSE(automatic.chain_links());
+  for (const char* chain : {"0", "-1", "some", "100001"})
+    CHECK(error_of({"submit", "--chain", chain, "x.yaml"}).find("is neither auto nor a number") !=
+          std::string::npos);
+  CHECK(error_of({"submit", "--chain", "3", "--epochs", "90", "x.yaml"}) ==
+        "--epochs is for the planner of chains\n  hint: add --chain auto");
+}
+
 TEST_CASE("mistyped words are answered with what may have been meant") {
   CHECK(error_of({"--nodse", "2", "x.yaml"}) == "unknown flag '--nodse'\n  hint: did you mean '--nodes'?");
   CHECK(error_of({"plna"}) == "'plna' is neither a command nor a job file\n  hint: did you mean 'plan'?");

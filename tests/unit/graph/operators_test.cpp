@@ -164,12 +164,12 @@ TEST_CASE("local response normalization") {
 }
 
 TEST_CASE("concatenation: whole blocks of channels, odd numbers of them, one value twice") {
-  for (const auto& [left, right] : {std::pair{16, 32}, std::pair{16, 5}, std::pair{3, 4}}) {
-    CAPTURE(left);
-    CAPTURE(right);
-    check_after_convolution({2, 4, 5, 3}, [&, l = left, r = right](GraphBuilder& g, Value x) {
-      const Value a = g.relu(g.convolution("a", x, {.filters = l, .kernel = 1}));
-      const Value b = g.convolution("b", x, {.filters = r, .kernel = 3, .padding = 1});
+  for (const auto& channels : {std::pair{16, 32}, std::pair{16, 5}, std::pair{3, 4}}) {
+    CAPTURE(channels.first);
+    CAPTURE(channels.second);
+    check_after_convolution({2, 4, 5, 3}, [&](GraphBuilder& g, Value x) {
+      const Value a = g.relu(g.convolution("a", x, {.filters = channels.first, .kernel = 1}));
+      const Value b = g.convolution("b", x, {.filters = channels.second, .kernel = 3, .padding = 1});
       return g.convolution("after", g.concat({a, b, x, a}), {.filters = 16, .kernel = 1});
     });
   }

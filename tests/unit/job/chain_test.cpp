@@ -91,6 +91,17 @@ TEST_CASE("a chain has so many jobs and no more; a requeued job is one job") {
   CHECK(verdict(chain) == "stopped: all 2 links are used; the last one: again");
 }
 
+TEST_CASE("where one job is started again and again, each start that ended by itself is a link") {
+  Chain chain = chain_of(
+      {link("1", LinkEnd::again, 10), link("1", LinkEnd::interrupted, 15), link("1", LinkEnd::again, 20)});
+  chain.way = ChainWay::requeue;
+  chain.max_links = 3;
+  CHECK(links_used(chain) == 2);
+  CHECK(verdict(chain) == "queued");
+  chain.max_links = 2;
+  CHECK(verdict(chain) == "stopped: all 2 links are used; the last one: again");
+}
+
 TEST_CASE("a ledger reads back as it was written, and a broken one is an error") {
   Chain chain = chain_of({link("1", LinkEnd::again, 100), link("2", LinkEnd::running)});
   chain.state = ChainState::running;
@@ -115,6 +126,23 @@ TEST_CASE("a lease is given once, and who lost it writes nothing any more") {
   const Lease second = folder.take_lease(folder.newest_lease().value(), "2").value();
   CHECK(second.number == 2);
   CHECK(folder.write(chain_of({}), first).error().what.find("was taken over by job 2") != std::string::npos);
+}
+
+TEST_CASE(
+    "jobs that wait: those that were handed in ahead and had no turn yet, and one that is to start again") {
+  const Folder there;
+  const ChainFolder folder(there.path);
+  Chain chain = chain_of({});
+  REQUIRE(folder.create(chain));
+  CHECK(waiting_jobs(folder, chain).empty());
+  REQUIRE(folder.write_first_job("1"));
+  CHECK(waiting_jobs(folder, chain) == std::vector<std::string>{"1"});
+  REQUIRE(folder.write_jobs_ahead({"1", "2", "3"}));
+  CHECK(waiting_jobs(folder, chain) == std::vector<std::string>{"1", "2", "3"});
+  chain.links = {link("1", LinkEnd::again, 10), link("2", LinkEnd::running)};
+  CHECK(waiting_jobs(folder, chain) == std::vector<std::string>{"3"});
+  chain.queued_job = "2";  // requeued
+  CHECK(waiting_jobs(folder, chain) == std::vector<std::string>{"2", "3"});
 }
 
 TEST_CASE("a link takes over from a job that is over, and never from one that may still run") {

@@ -159,6 +159,73 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
   CHECK(check(*pbs) == "no node of PBS has 9 CPUs: 8 are the most: the job would wait for ever");
 }
 
+TEST_CASE("a job that PBS took and will never run is withdrawn, with PBS's words") {
+  World world;
+  const auto pbs = make_pbs_submission();
+  int pauses = 0;
+  const auto check = [&](const Submission& scheduler) {
+    const auto out =
+        check_taken(scheduler, "7.srv", world.environment, world.commands, [&](Seconds) { ++pauses; });
+    return out ? std::string("taken") : out.error().text();
+  };
+  CHECK(check(*pbs) == "taken");  // nobody answers
+  world.commands.answer(
+      "qstat -f 7.srv",
+      "Job Id: 7.srv\n    job_state = Q\n    comment = Can Never Run: Not enough total nodes av"
+      "\n\tailable\n    etime = now\n");
+  CHECK(has(check(*pbs), "the job could not be withdrawn"));
+  world.commands.answer("qdel 7.srv", "");
+  CHECK(check(*pbs) ==
+        "pbs took job 7.srv and would never run it: Can Never Run: Not enough total nodes available\n"
+        "  hint: the job is withdrawn; ask for what the cluster has");
+  CHECK(pauses == 0);
+  world.commands.answer("qstat -f 7.srv",
+                        "Job Id: 7.srv\n    job_state = Q\n    comment = Not Running: busy\n");
+  CHECK(check(*pbs) == "taken");
+  CHECK(pauses == 0);
+  world.commands.answer("qstat -f 7.srv", "Job Id: 7.srv\n    job_state = Q\n");
+  CHECK(check(*pbs) == "taken");
+  CHECK(pauses == 5);  // its scheduler had not looked at it yet
+  world.commands.answer("qstat -f 7.srv", "Job Id: 7.srv\n    job_state = R\n");
+  CHECK(check(*pbs) == "taken");
+  CHECK(check(*make_slurm_submission()) == "taken");
+  CHECK(pauses == 5);
+}
+
+TEST_CASE("an array of jobs is told from other options, however it is written") {
+  const auto slurm = make_slurm_submission(), lsf = make_lsf_submission(), pbs = make_pbs_submission();
+  for (const char* option : {"-a 1-9", "-a1-9", "--array=1-9", "--array 1-9", "--arr=1-9", "--mem=1G -a 3"})
+    CHECK(slurm->is_array(option));
+  for (const char* option : {"--account=a", "-A a", "-J name[1-9]", "--comment=--array", "--mail-user=-a"})
+    CHECK_FALSE(slurm->is_array(option));
+  CHECK(pbs->is_array("-J 0-9"));
+  CHECK_FALSE(pbs->is_array("-j oe"));
+  CHECK(make_torque_submission()->is_array("-t 1-9"));
+  CHECK(make_gridengine_submission()->is_array("-t 1-9:2"));
+  CHECK(lsf->is_array("-J \"name[1-9]\""));
+  CHECK_FALSE(lsf->is_array("-R span[ptile=4]"));
+  CHECK(make_flux_submission()->is_array("--cc=1-9"));
+}
+
+TEST_CASE("whether a job waits, runs or is gone; no answer is no answer") {
+  const auto slurm = make_slurm_submission(), pbs = make_pbs_submission();
+  const auto said = [](const Submission& scheduler, int code, const std::string& out,
+                       const std::string& err) {
+    const auto known = scheduler.is_pending_or_alive({.status = {.exit_code = code}, .out = out, .err = err});
+    return !known ? "silence" : *known ? "there" : "gone";
+  };
+  CHECK(said(*slurm, 0, "PENDING\n", "") == std::string("there"));
+  CHECK(said(*slurm, 0, "REQUEUED\n", "") == std::string("there"));
+  CHECK(said(*slurm, 0, "COMPLETED\n", "") == std::string("gone"));
+  CHECK(said(*slurm, 0, "", "") == std::string("gone"));
+  CHECK(said(*slurm, 1, "", "slurm_load_jobs error: Invalid job id specified") == std::string("gone"));
+  CHECK(said(*slurm, 1, "", "Unable to contact slurm controller") == std::string("silence"));
+  CHECK(said(*pbs, 0, "Job Id: 1.s\n    job_state = Q\n", "") == std::string("there"));
+  CHECK(said(*pbs, 0, "Job Id: 1.s\n    job_state = F\n", "") == std::string("gone"));
+  CHECK(said(*pbs, 153, "", "qstat: Unknown Job Id 1.s") == std::string("gone"));
+  CHECK(said(*pbs, 255, "", "Connection refused") == std::string("silence"));
+}
+
 TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not guessed") {
   SubmissionRequest request = small();
   request.nodes = 4;

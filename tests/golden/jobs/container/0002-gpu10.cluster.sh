@@ -19,6 +19,8 @@ if [[ ${1-} != rank ]]; then
   fi
   type module >/dev/null 2>&1 || dlrun_failed 69 "environment.modules: there is no 'module' command here"
   module load apptainer || dlrun_failed "$?" 'module load apptainer'
+  # A broken Lmod prints no commands, and running none succeeds.
+  [[ ${LOADEDMODULES-} ]] || dlrun_failed 69 "environment.modules: 'module load' claims success and has loaded nothing"
   apptainer exec --nv --bind /home/ann/jobs:/home/ann/jobs --bind /home/ann/runs/container-1a2b:/home/ann/runs/container-1a2b --bind /scratch:/scratch --bind /data/in:/data:ro --pwd /home/ann/jobs /home/ann/jobs/images/torch.sif python -c $'import sys\ntry:\n    from importlib.util import find_spec\nexcept ImportError:\n    from imp import find_module as find_spec\ndef there(name):\n    try:\n        return find_spec(name) is not None\n    except ImportError:\n        return False\nmissing = [name for name in sys.argv[2:] if not there(name)]\nif missing:\n    sys.exit(\'%s has no module %s, and framework %s needs it\' % (sys.executable, \', \'.join(missing), sys.argv[1]))\n' pytorch torch || dlrun_failed 69 'looking for what framework pytorch needs'
 fi
 if [[ ${1-} == prelude ]]; then return 0; fi

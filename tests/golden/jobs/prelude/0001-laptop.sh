@@ -20,6 +20,8 @@ if [[ ${1-} != rank ]]; then
   type module >/dev/null 2>&1 || dlrun_failed 69 "environment.modules: there is no 'module' command here"
   module load cuda/11.8 || dlrun_failed "$?" 'module load cuda/11.8'
   module load anaconda/3 || dlrun_failed "$?" 'module load anaconda/3'
+  # A broken Lmod prints no commands, and running none succeeds.
+  [[ ${LOADEDMODULES-} ]] || dlrun_failed 69 "environment.modules: 'module load' claims success and has loaded nothing"
   { eval "$("${CONDA_EXE:-conda}" shell.bash hook)" && conda activate 'tensor flow'; } || dlrun_failed "$?" 'environment.activate: eval "$("${CONDA_EXE:-conda}" shell.bash hook)" && conda activate '\''tensor flow'\'''
   eval 'ulimit -l unlimited' || dlrun_failed "$?" 'environment.setup[0]: ulimit -l unlimited'
   eval 'export GREETING="it'\''s $(hostname)"' || dlrun_failed "$?" 'environment.setup[1]: export GREETING="it'\''s $(hostname)"'

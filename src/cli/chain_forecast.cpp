@@ -1,0 +1,184 @@
+#include "src/cli/chain_forecast.hpp"
+
+#include <algorithm>
+
+#include "src/base/units.hpp"
+#include "src/cli/run_words.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+using Rule = job::ChainForecast::Rule;
+
+tl::unexpected<Error> usage(std::string what, std::string hint) {
+  return fail(Error{
+      .kind = ErrorKind::usage, .what = std::move(what), .where = {}, .hint = std::move(hint), .also = {}});
+}
+
+// Runs the job here for so long; told to end, it saves, and so measures a checkpoint too.
+Result<std::filesystem::path> probe(const SubmitOptions& options, const job::SubmissionPlan& plan,
+                                    const Context& context) {
+  const Seconds time = TRY(parse_duration(options.probe));
+  if (plan.spec.framework != "builtin")
+    return usage(
+        fmt::format("--probe is for framework: builtin, not for {}", plan.spec.framework),
+        "dlrun run the job for a while where it may write checkpoints, and name its run: --measured RUN");
+  const Installation installation = TRY(this_installation());
+  std::filesystem::path folder(plan.folder);
+  folder.replace_filename("probe-" + folder.filename().string());
+  Argv argv{"timeout",
+            "--signal=TERM",
+            "--kill-after=60",
+            fmt::format("{}", time.count()),
+            (installation.bin / "dlrun").string(),
+            "run",
+            "--run-dir=" + folder.string(),
+            "--set=checkpoint.dir=" + (folder / "checkpoints").string()};
+  const Argv words = run_words(options.job);
+  argv.insert(argv.end(), words.begin(), words.end());
+  context.console.say(fmt::format("dlrun: measuring the job here for {}", format_duration(time)));
+  const CommandOutput said =
+      TRY(run_command({.argv = argv, .environment = context.environment, .limit = time + Seconds(120)}));
+  std::error_code problem;
+  if (std::filesystem::exists(folder / "record.json", problem)) return folder;
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("the probe left no record ({})", said.status.text()),
+                    .where = folder.string(),
+                    .hint = "dlrun run the job for a while, and name its run: --measured RUN",
+                    .also = {said.err.substr(0, 2000)}});
+}
+
+Result<job::MeasuredRun> measure(const SubmitOptions& options, const job::SubmissionPlan& plan,
+                                 const Context& context) {
+  std::error_code problem;
+  const std::filesystem::path here = std::filesystem::current_path(problem);
+  const std::filesystem::path named =
+      options.probe.empty() ? std::filesystem::path(options.measured) : TRY(probe(options, plan, context));
+  return job::find_measured(here, named, {plan.name, plan.spec.framework, plan.ranks});
+}
+
+// --epochs, else what the job file says, else what the earlier run was to do.
+Result<std::int64_t> steps_of(const SubmitOptions& options, const job::SubmissionPlan& plan,
+                              const job::MeasuredRun& run) {
+  std::int64_t epochs = options.epochs;
+  if (const yaml::Node* stated = plan.spec.train.find("epochs"); epochs == 0 && stated != nullptr)
+    epochs = parse_integer(stated->scalar, 1, 1'000'000'000).value_or(0);
+  if (epochs > 0 && run.steps_per_epoch > 0) return epochs * run.steps_per_epoch;
+  if (epochs > 0)
+    return usage(
+        fmt::format("{} told no epochs: how many steps {} of them are is not known", run.source, epochs),
+        "report steps and epochs: share/python/dlrun_client.py");
+  if (run.steps > 0) return run.steps;
+  return usage("how long the training is to be is not known", "say so: --epochs E");
+}
+
+int max_links_of(int needed) {
+  return needed + std::max(2, (needed + 3) / 4);
+}
+
+Result<int> check_links(int needed, const job::SubmissionPlan& plan) {
+  const auto allowed = plan.spec.chain.max_links;
+  if (allowed && *allowed < needed)
+    return fail(
+        Error{.kind = ErrorKind::allocation,
+              .what = fmt::format("the training needs {} links, and chain.max-links is {}", needed, *allowed),
+              .where = plan::place_of(plan.spec, "chain.max-links"),
+              .hint = "allow more links, or ask for a longer walltime",
+              .also = {}});
+  return std::min(max_links_of(needed), allowed.value_or(max_links_of(needed)));
+}
+
+std::string interval_text(const ChainPrediction& prediction) {
+  const job::ChainForecast& out = prediction.forecast;
+  const std::string every = fmt::format("every {}", format_duration(out.interval));
+  if (out.rule == Rule::stated) return every + ", as stated";
+  const std::string failures =
+      fmt::format("for a failure every {}", format_duration(*prediction.question.mtbf));
+  if (out.rule == Rule::as_often_as_possible) return every + ", as often as one can be written, " + failures;
+  return fmt::format("{}, by Daly (2006) {}; Young (1974) says {}", every, failures,
+                     format_duration(*out.young));
+}
+
+std::string rule_name(Rule rule) {
+  static constexpr const char* names[] = {"stated", "daly-2006", "as-often-as-possible"};
+  return names[static_cast<int>(rule)];
+}
+
+std::string when(Instant now, Seconds later) {
+  return format_utc(
+      std::chrono::floor<std::chrono::seconds>(now + std::chrono::duration_cast<Milliseconds>(later)));
+}
+
+}  // namespace
+
+Result<ChainPrediction> predict_chain(const SubmitOptions& options, const job::SubmissionPlan& plan,
+                                      const Context& context) {
+  ChainPrediction out;
+  out.run = TRY(measure(options, plan, context));
+  out.question.pace = out.run.pace;
+  out.question.steps = TRY(steps_of(options, plan, out.run));
+  out.question.walltime = plan.spec.resources.walltime;
+  std::optional<Seconds> lead;
+  if (const auto stated = parse_duration(plan.spec.checkpoint.lead)) lead = *stated;
+  out.question.policy = job::Deadline::policy_for(plan.scheduler->name(), lead);
+  out.question.every =
+      TRY(job::interval_of(plan.spec.checkpoint.every, out.run.pace.step, out.run.steps_per_epoch));
+  if (plan.spec.chain.mtbf) out.question.mtbf = *plan.spec.chain.mtbf / plan.spec.resources.nodes.value_or(1);
+  out.question.queue = out.run.queue.value_or(Seconds(0));
+  out.forecast = TRY(job::forecast(out.question));
+  out.max_links = TRY(check_links(out.forecast.links, plan));
+  return out;
+}
+
+JobOptions with_prediction(JobOptions options, const ChainPrediction& prediction,
+                           const job::SubmissionPlan& plan) {
+  if (!plan.spec.resources.walltime)
+    options.walltime = fmt::format("{:.0f}s", prediction.forecast.walltime.count());
+  if (prediction.question.mtbf)
+    options.sets.push_back(fmt::format("checkpoint.every={:.3f}s", prediction.forecast.interval.count()));
+  return options;
+}
+
+Json to_json(const ChainPrediction& prediction, Instant now) {
+  const job::ChainForecast& out = prediction.forecast;
+  const job::ChainQuestion& asked = prediction.question;
+  const auto or_null = [](const std::optional<Seconds>& time) {
+    return time ? Json(time->count()) : Json(nullptr);
+  };
+  return {{"measured", prediction.run.source},
+          {"pace", job::to_json(std::optional(asked.pace))},
+          {"steps", asked.steps},
+          {"links", out.links},
+          {"max_links", prediction.max_links},
+          {"walltime", out.walltime.count()},
+          {"checkpoint_interval", out.interval.count()},
+          {"checkpoint_rule", rule_name(out.rule)},
+          {"young_interval", or_null(out.young)},
+          {"mtbf", or_null(asked.mtbf)},
+          {"lead", out.lead.count()},
+          {"training", out.training.count()},
+          {"in_jobs", out.in_jobs.count()},
+          {"useful", out.useful},
+          {"queue_a_link", or_null(prediction.run.queue)},
+          {"until_done", out.until_done.count()},
+          {"done_at", when(now, out.until_done)}};
+}
+
+std::vector<std::string> lines_of(const ChainPrediction& prediction, Instant now) {
+  const job::ChainForecast& out = prediction.forecast;
+  const job::Pace& pace = prediction.question.pace;
+  const std::string queue = prediction.run.queue ? fmt::format("with {} of queue before each further link",
+                                                               format_duration(*prediction.run.queue))
+                                                 : "and the queue's time, which is not known";
+  return {fmt::format("measured    {} a step, {} a checkpoint, {} to start: {}", format_duration(pace.step),
+                      format_duration(*pace.save), format_duration(pace.start), prediction.run.source),
+          fmt::format("links       {} of {} each for {} steps; {} at most", out.links,
+                      format_duration(out.walltime), prediction.question.steps, prediction.max_links),
+          fmt::format("checkpoint  {}; and {} before a link's end", interval_text(prediction),
+                      format_duration(out.lead)),
+          fmt::format("time        {} of steps in {} of jobs, {:.0f} % of it useful",
+                      format_duration(out.training), format_duration(out.in_jobs), 100 * out.useful),
+          fmt::format("done        {}, if it started now, {}", when(now, out.until_done), queue)};
+}
+
+}  // namespace dlrun::cli

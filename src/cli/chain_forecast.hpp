@@ -1,0 +1,30 @@
+// What `dlrun submit --chain auto` finds out before it submits: how the job was measured, what its chain will
+// need, and which settings follow from that. It prints nothing and submits nothing; --probe starts a run
+// here.
+#pragma once
+
+#include "src/cli/commands.hpp"
+#include "src/job/chain_planner.hpp"
+#include "src/job/measured_runs.hpp"
+#include "src/job/submit.hpp"
+
+namespace dlrun::cli {
+
+struct ChainPrediction {
+  job::MeasuredRun run;
+  job::ChainQuestion question;
+  job::ChainForecast forecast;
+  int max_links = 1;  // some more than are needed: links get preempted
+};
+
+// `plan`: the job as it would be submitted now.
+Result<ChainPrediction> predict_chain(const SubmitOptions& options, const job::SubmissionPlan& plan,
+                                      const Context& context);
+// The options that make the job the one that was predicted.
+JobOptions with_prediction(JobOptions options, const ChainPrediction& prediction,
+                           const job::SubmissionPlan& plan);
+
+Json to_json(const ChainPrediction& prediction, Instant now);
+std::vector<std::string> lines_of(const ChainPrediction& prediction, Instant now);
+
+}  // namespace dlrun::cli

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""The other ways of a chain under a real Slurm: one job that is requeued, and links that are handed in ahead; and what cannot be a
+chain."""
+import chain_support
+import support
+from chain_support import COUNTER
+from cluster import wait_until
+from support import DLRUN
+
+REQUEUE = ("--set", "chain.way=requeue")
+AHEAD = ("--set", "chain.way=ahead")
+
+
+class ChainWays(chain_support.Case):
+    def job_ids(self, status):
+        return [link["job_id"] for link in status["links"]]
+
+    def test_one_job_that_has_itself_started_again(self):
+        status = self.wait_over(self.submit(COUNTER.format(drill=":", retries=0), 9, *REQUEUE))
+        self.assertEqual((status["state"], self.ends(status)), ("done", ["again"] * 3 + ["done"]))
+        self.assertEqual(len(set(self.job_ids(status))), 1)
+
+    def test_a_requeued_job_uses_a_link_each_time(self):
+        status = self.wait_over(self.submit(COUNTER.format(drill=":", retries=0), 2, *REQUEUE))
+        self.assertEqual((status["state"], self.ends(status)), ("stopped", ["again", "again"]))
+        self.assertIn("all 2 links are used", status["reason"])
+
+    def test_a_job_that_cannot_be_requeued_ends_with_slurm_s_reason(self):
+        status = self.wait_over(self.submit(COUNTER.format(drill=":", retries=0), 9, *REQUEUE,
+                                            "--set", "resources.extra=[--no-requeue]"))
+        self.assertEqual((status["state"], self.ends(status)), ("failed", ["again"]))
+        self.assertIn("does not start job", status["reason"])
+
+    def test_links_that_were_handed_in_ahead_cancel_those_that_are_not_needed(self):
+        chain = self.submit(COUNTER.format(drill=":", retries=0), 7, *AHEAD)
+        status = self.wait_over(chain)
+        self.assertEqual((status["state"], self.ends(status)), ("done", ["again"] * 3 + ["done"]))
+        self.assertEqual(len(set(self.job_ids(status))), 4)
+        self.assertEqual(self.status(chain)["waiting_jobs"], [])
+
+    def test_links_ahead_outlive_one_that_is_killed(self):
+        chain = self.submit(COUNTER.format(drill="exec sleep 600", retries=0), 7, *AHEAD)
+        self.wait_drill(chain)
+        status = self.status(chain)
+        self.assertEqual(len(status["waiting_jobs"]), 5, status)
+        self.run_on("scancel", "--batch", "--signal=KILL", status["links"][-1]["job_id"])
+        status = self.wait_over(chain)
+        self.assertEqual((status["state"], self.ends(status)[1]), ("done", "vanished"), status)
+
+    def test_chain_stop_cancels_all_that_wait(self):
+        chain = self.submit(COUNTER.format(drill="exec sleep 600", retries=0), 7, *AHEAD)
+        self.wait_drill(chain)
+        code, _, err = self.run_on(DLRUN, "chain", "stop", chain)
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("could not be cancelled", err)
+        wait_until(lambda: not self.run_on("squeue", "-h", "-n", "counter")[1], 0.2)
+        self.assertEqual(self.status(chain)["state"], "stopped")
+
+    def test_an_array_cannot_be_a_chain(self):
+        self.write("job.yaml", COUNTER.format(drill=":", retries=0))
+        for option in ("--array=1-3", "-a 1-3"):
+            code, out, err = self.run_on(DLRUN, "submit", "--chain", "3", "--set", f"resources.extra=['{option}']", "job.yaml")
+            self.assertEqual((code, out), (64, ""), err)
+            self.assertIn(f"--chain and an array of jobs do not go together: '#SBATCH {option}'", err)
+        self.assertEqual(self.run_on("squeue", "-h", "-n", "counter")[1], "")
+
+
+if __name__ == "__main__":
+    support.main()
