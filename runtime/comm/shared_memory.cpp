@@ -18,6 +18,10 @@ constexpr std::size_t piece_floats = 64 * 1024;
 constexpr std::size_t block_floats = 1024;  // a few of these fit the first cache
 constexpr int spins_before_yield = 2000;
 
+void add(float* to, const float* a, const float* b, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = a[i] + b[i];
+}
+
 void await(const std::atomic<std::uint64_t>& flag, std::uint64_t turn) {
   for (int spins = 0; flag.load(std::memory_order_acquire) < turn; ++spins) {
     if (spins < spins_before_yield) {
@@ -73,23 +77,36 @@ void SharedMemorySum::await_summed() {
 }
 
 // In the order of the ranks, a block at a time so that each array is read from memory once.
-void SharedMemorySum::sum_share(std::span<float> data, Wire wire, Part share) {
+void SharedMemorySum::sum_share(std::span<float> data, Part share) {
+  const auto term = [&](int r) {
+    return r == rank_ ? data.data() : reinterpret_cast<const float*>(slot(r, Wire::f32, 0));
+  };
+  auto* result = reinterpret_cast<float*>(slot(rank_, Wire::f32, 0));
+  for (std::size_t at = share.begin; at < share.end; at += block_floats) {
+    const std::size_t length = std::min(block_floats, share.end - at);
+    add(result + at, term(0) + at, term(1) + at, length);
+    for (int r = 2; r < ranks_; ++r) add(result + at, result + at, term(r) + at, length);
+    std::memcpy(data.data() + at, result + at, length * sizeof(float));
+  }
+}
+
+// The same where the others' numbers lie packed, and the sum is to be packed.
+void SharedMemorySum::sum_packed_share(std::span<float> data, Wire wire, Part share) {
   float block[block_floats];
   for (std::size_t at = share.begin; at < share.end; at += block_floats) {
     const std::size_t length = std::min(block_floats, share.end - at);
-    const auto add = [&](int r) {
-      if (r == rank_)
-        add_unpacked(Wire::f32, block, reinterpret_cast<const std::byte*>(data.data() + at), length);
-      else
-        add_unpacked(wire, block, slot(r, wire, at), length);
-    };
+    const float* own = data.data() + at;
     if (rank_ == 0)
-      std::memcpy(block, data.data() + at, length * sizeof(float));
+      std::memcpy(block, own, length * sizeof(float));
     else
       unpack(wire, block, slot(0, wire, at), length);
-    for (int r = 1; r < ranks_; ++r) add(r);
-    pack_rounding(wire, slot(rank_, wire, at), block, length);
-    std::memcpy(data.data() + at, block, length * sizeof(float));
+    for (int r = 1; r < ranks_; ++r)
+      if (r == rank_)
+        add(block, block, own, length);
+      else
+        add_unpacked(wire, block, slot(r, wire, at), length);
+    pack(wire, slot(rank_, wire, at), block, length);
+    unpack(wire, data.data() + at, slot(rank_, wire, at), length);
   }
 }
 
@@ -101,7 +118,11 @@ void SharedMemorySum::sum_piece(std::span<float> data, Wire wire) {
   }
   post_staged();
   await_staged();
-  sum_share(data, wire, part_of(data.size(), rank_, ranks_));
+  const Part own = part_of(data.size(), rank_, ranks_);
+  if (wire == Wire::f32)
+    sum_share(data, own);
+  else
+    sum_packed_share(data, wire, own);
   post_summed();
   await_summed();
   for (int r = 0; r < ranks_; ++r) {

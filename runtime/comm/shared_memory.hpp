@@ -26,7 +26,8 @@ class SharedMemorySum {
  private:
   struct Flags;
   void sum_piece(std::span<float> data, Wire wire);
-  void sum_share(std::span<float> data, Wire wire, Part share);
+  void sum_share(std::span<float> data, Part share);
+  void sum_packed_share(std::span<float> data, Wire wire, Part share);
   std::byte* slot(int rank, Wire wire, std::size_t at) const;  // number `at` of the half this piece uses
   void post_staged();
   void post_summed();

@@ -32,18 +32,23 @@ def tuned(ranks):
     return settings
 
 
-def run(data, steps, ranks=2):
-    """A training.Measured of `steps` steps."""
+def run_ranks(program, words, ranks):
+    """What rank 0 of `program` printed, as JSON; each rank on a core of its own."""
     settings = tuned(ranks)
-    rank_program = pathlib.Path(__file__).with_name("pytorch_rank.py")
-    started = time.time()
+    rank_program = pathlib.Path(__file__).with_name(program)
     processes = []
     for rank in range(ranks):
-        command = ["taskset", "-c", str(rank % os.cpu_count()), "/usr/bin/python3", str(rank_program), str(data), str(steps)]
+        command = ["taskset", "-c", str(rank % os.cpu_count()), "/usr/bin/python3", str(rank_program), *map(str, words)]
         processes.append(subprocess.Popen(command, env={**settings, "RANK": str(rank), "LOCAL_RANK": str(rank)},
                                           stdout=subprocess.PIPE, text=True))
     outputs = [process.communicate()[0] for process in processes]
     if any(process.returncode for process in processes):
         figures.fail(f"PyTorch failed: exit codes {[process.returncode for process in processes]}")
-    seen = json.loads(outputs[0])
+    return json.loads(outputs[0])
+
+
+def run(data, steps, ranks=2):
+    """A training.Measured of `steps` steps."""
+    started = time.time()
+    seen = run_ranks("pytorch_rank.py", [data, steps], ranks)
     return training.Measured(started, dict(enumerate(seen["ends"], 1)), seen["images_a_step"], seen["peak_mib"])
