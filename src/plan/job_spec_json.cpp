@@ -86,6 +86,7 @@ Json to_json(const JobSpec& spec) {
             {"retries", spec.launch.retries},
             {"mpi", spec.launch.mpi},
             {"bind", spec.launch.bind},
+            {"stage", spec.launch.stage},
             {"ssh", to_json(spec.launch.ssh)}}},
           {"checkpoint",
            {{"dir", spec.checkpoint.dir},
