@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "src/agent/binding.hpp"
 #include "src/agent/checkpoint_request.hpp"
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
@@ -480,6 +481,7 @@ class Agent {
 }  // namespace
 
 int serve(const Environment& environment, int in, int out) {
+  keep_topology_simple();
   ::prctl(PR_SET_NAME, "dlrun-agent");  // what ps and top show; it was started as /proc/self/exe
   Agent agent(environment, in, out);
   return agent.run();

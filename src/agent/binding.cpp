@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "src/base/file.hpp"
+#include "src/base/library_setting.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -23,6 +24,8 @@ Result<Topology> load_topology() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::internal, "hwloc cannot start");
   Topology topology(raw);
+  // The kernel tells all of it; asking the processors as well would move us over all of them.
+  hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   if (hwloc_topology_load(raw) != 0)
     return fail(ErrorKind::internal, "hwloc cannot read this node's topology");
   return topology;
@@ -30,11 +33,23 @@ Result<Topology> load_topology() {
 
 }  // namespace
 
-Result<Cores> usable_cores() {
+void keep_topology_simple() {
+  set_for_libraries("HWLOC_PLUGINS_PATH", "");
+}
+
+Result<Processors> usable_processors() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0)
     return fail(ErrorKind::internal, "sched_getaffinity: {}", system_reason(errno));
+  Processors out;
+  for (int p = 0; p < CPU_SETSIZE; ++p)
+    if (CPU_ISSET(p, &allowed)) out.push_back(p);
+  return out;
+}
+
+Result<Cores> usable_cores() {
+  const Processors allowed = TRY(usable_processors());
   const Topology topology = TRY(load_topology());
   const hwloc_topology_t raw = topology.get();
   Cores cores;
@@ -43,7 +58,7 @@ Result<Cores> usable_cores() {
     const hwloc_obj_t core = hwloc_get_obj_by_type(raw, HWLOC_OBJ_CORE, static_cast<unsigned>(i));
     std::vector<int> processors;
     for (int p = hwloc_bitmap_first(core->cpuset); p >= 0; p = hwloc_bitmap_next(core->cpuset, p))
-      if (p < CPU_SETSIZE && CPU_ISSET(p, &allowed)) processors.push_back(p);
+      if (std::binary_search(allowed.begin(), allowed.end(), p)) processors.push_back(p);
     if (!processors.empty()) cores.push_back(std::move(processors));
   }
   if (cores.empty()) return fail(ErrorKind::internal, "hwloc shows no core that this process may use");

@@ -15,6 +15,13 @@ using Processors = std::vector<int>;  // logical ones, by the system's numbers
 // Processors grouped by core, in topology order, within our affinity mask.
 using Cores = std::vector<Processors>;
 
+// hwloc's plug-ins look for I/O devices, which nobody asks for here; loading them (X11, OpenCL, CUDA) takes
+// ten times as long as all the rest. Called before any thread is started.
+void keep_topology_simple();
+
+// Within our affinity mask, by number; all that a rank needs to know that has the node for itself.
+Result<Processors> usable_processors();
+
 // Reads the topology with hwloc.
 Result<Cores> usable_cores();
 

@@ -5,6 +5,7 @@
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/plan/secrets.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -43,7 +44,7 @@ Result<Environment> prelude_environment(const plan::NodeSlice& slice, const Exit
                       .what = "a line of environment.setup ended the shell before the environment was ready",
                       .where = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get())).host.get(),
                       .hint = "take exit and exec out of the setup lines",
-                      .also = slice.plan.prelude.setup});
+                      .also = plan::without_secrets(slice.plan).prelude.setup});
   // NULs between the entries keep values with newlines whole.
   return Environment::from_entries(split(TRY(read_file(environment_file)), '\0'));
 }

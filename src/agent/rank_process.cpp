@@ -34,6 +34,7 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
   auto [out, out_end] = TRY(output_pipe());
   auto [err, err_end] = TRY(output_pipe());
   rank->pid_ = TRY(start_child({.argv = plan.argv,
+                                .program = start.program,
                                 .environment = start.environment,
                                 .working_directory = start.working_directory,
                                 .stdout_fd = out_end.get(),

@@ -30,6 +30,7 @@ class RankProcess {
     std::string log_path;
     std::vector<int> inherited_fds;
     std::vector<int> processors;
+    std::string program = {};  // where it is not argv[0]
   };
   static Result<std::unique_ptr<RankProcess>> start(const plan::RankPlan& plan, const Start& start,
                                                     EventLoop& loop, Callbacks callbacks);

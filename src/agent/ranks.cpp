@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedulers/nvml.hpp"
+#include "src/agent/own_program.hpp"
 #include "src/plan/run_directory.hpp"
 
 namespace dlrun::agent {
@@ -42,6 +43,8 @@ bool any_bound_with_gpus(const std::deque<RankState>& ranks) {
 
 // By position in `ranks`; empty for those that are not bound.
 Result<std::vector<Processors>> processors_for(const std::deque<RankState>& ranks) {
+  if (ranks.size() == 1 && ranks.front().plan.cpus && ranks.front().plan.cpus->of == 1)
+    return std::vector<Processors>{TRY(usable_processors())};
   std::vector<DriverGpu> gpus;
   if (any_bound_with_gpus(ranks)) gpus = ask_nvml().value_or(std::vector<DriverGpu>{});
   std::vector<Wish> wishes;
@@ -82,7 +85,8 @@ Result<void> Ranks::start_one(RankState& rank, const Base& base, const Processor
                            .working_directory = base.slice->plan.working_directory,
                            .log_path = plan::rank_log_path(base.slice->plan, rank.plan),
                            .inherited_fds = {},
-                           .processors = processors};
+                           .processors = processors,
+                           .program = own_program(rank.plan.argv)};
   for (const UniqueFd& fd : wiring.child_fds) start.inherited_fds.push_back(fd.get());
   // Now they are its own to open. Later ones of the node are still held: nobody gets them by chance.
   if (rank.plan.port) base.ports->release(*rank.plan.port);

@@ -3,11 +3,10 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/agent/folder_lock.hpp"
 #include "src/base/file.hpp"
 
 namespace dlrun::agent {
@@ -19,7 +18,8 @@ std::string prefix() {
   return fmt::format("dlrun-{}-", ::getuid());
 }
 
-// Removes the folders whose lock nobody holds. A folder without a lock file is one that is just being made.
+// Removes the folders that nobody lives in any more. Also copies of dlrun itself, which launchers put into
+// folders of the same names (src/launch/stage.hpp).
 void remove_abandoned(const fs::path& parent) {
   std::error_code problem;
   for (fs::directory_iterator entry(parent, problem), end; !problem && entry != end;
@@ -29,9 +29,8 @@ void remove_abandoned(const fs::path& parent) {
     if (::lstat(entry->path().c_str(), &status) != 0 || status.st_uid != ::getuid() ||
         !S_ISDIR(status.st_mode))
       continue;
-    const UniqueFd lock(::open((entry->path() / "lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     std::error_code ignored;
-    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry->path(), ignored);
+    if (is_abandoned(entry->path())) fs::remove_all(entry->path(), ignored);
   }
 }
 
@@ -44,13 +43,7 @@ Result<Scratch> Scratch::make(const fs::path& parent) {
     return fail({.kind = ErrorKind::io,
                  .what = fmt::format("cannot create {}: {}", path, system_reason(errno)),
                  .hint = "set TMPDIR to a folder that can be written"});
-  // Under its name only once it is held: an agent that starts at the same time would take the folder for
-  // abandoned.
-  const std::string made = path + "/lock.new", known = path + "/lock";
-  UniqueFd lock(::open(made.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || ::rename(made.c_str(), known.c_str()) != 0)
-    return fail(ErrorKind::io, "cannot lock {}/lock: {}", path, system_reason(errno));
-  return Scratch(path, std::move(lock));
+  return Scratch(path, TRY(hold_folder(path)));
 }
 
 Scratch::Scratch(Scratch&& other) noexcept

@@ -6,6 +6,7 @@
 
 #include "schedulers/node_identity.hpp"
 #include "src/agent/agent.hpp"
+#include "src/agent/folder_lock.hpp"
 #include "src/agent/keeper.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
@@ -51,6 +52,9 @@ AgentCard card_of(const Environment& environment) {
 }  // namespace
 
 Result<int> serve_agent(const AgentOptions& options, const Context& context) {
+  // The copy of dlrun that we are, which others would take for abandoned.
+  UniqueFd held;
+  if (!options.hold.empty()) held = TRY(agent::hold_folder(options.hold));
   if (options.head.empty()) return serve_standard_streams(context.environment);
   const Token token = TRY(read_token(options.token));
   UniqueFd head = TRY(call_home(split(options.head, ','), Port(static_cast<std::uint16_t>(options.port)),

@@ -6,13 +6,14 @@
 #include "src/job/checks.hpp"
 #include "src/job/run_directory.hpp"
 #include "src/plan/placement.hpp"
+#include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
 
 namespace dlrun::cli {
 namespace {
 
 void print_plan(const job::Prepared& job, Console& console) {
-  const plan::Plan& plan = job.plan;
+  const plan::Plan plan = plan::without_secrets(job.plan);
   console.out(fmt::format("job        {} ({})", plan.name, plan.framework));
   console.out(fmt::format("allocation {}: {} node{}", job.allocation.scheduler, plan.nodes.size(),
                           plan.nodes.size() == 1 ? "" : "s"));
@@ -45,13 +46,25 @@ std::vector<plan::Explained> derived(const job::Prepared& job) {
   return out;
 }
 
+void hide_secrets(std::vector<plan::Explained>& lines, const std::vector<std::string>& further) {
+  constexpr std::string_view variables = "environment.set.";
+  Argv command;
+  for (plan::Explained& line : lines) {
+    if (line.path.starts_with(variables) && plan::is_secret(line.path.substr(variables.size()), further))
+      line.value = plan::kHidden;
+    if (line.path.starts_with("environment.setup["))
+      line.value = plan::without_secret_values(line.value, further);
+    if (line.path.starts_with("command[")) command.push_back(line.value);
+  }
+  command = plan::without_secret_values(std::move(command), further);
+  auto word = command.begin();
+  for (plan::Explained& line : lines)
+    if (line.path.starts_with("command[")) line.value = *word++;
+}
+
 Result<void> print_explained(const job::Prepared& job, const Context& context) {
   auto lines = plan::explain(job.tree);
-  constexpr std::string_view variables = "environment.set.";
-  for (plan::Explained& line : lines)
-    if (line.path.starts_with(variables) &&
-        plan::is_secret(line.path.substr(variables.size()), job.spec.environment.rules.secrets))
-      line.value = plan::kHidden;
+  hide_secrets(lines, job.spec.environment.rules.secrets);
   for (plan::Explained& line : derived(job)) {
     std::erase_if(lines, [&](const plan::Explained& other) { return other.path == line.path; });
     lines.push_back(std::move(line));

@@ -93,6 +93,7 @@ void add_job(CLI::App& app, JobOptions& job) {
       ->type_name("HOW");
   app.add_option("--via", job.via, "how agents get onto the nodes: auto, local, slurm, ssh, ...")
       ->type_name("HOW");
+  app.add_flag("--stage", job.stage, "copy dlrun to nodes that do not have it at the same place");
   app.add_option("--retries", job.retries, "further attempts after a failure, without nodes that were lost")
       ->type_name("K");
   app.add_option("--no-output-limit", job.no_output_limit,
@@ -281,8 +282,12 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
 
+  // A command's many flags are made only where it is the one: agents start by the thousand.
+  const auto add_job_of = [&words](CLI::App& command, JobOptions& job) {
+    if (!words.empty() && words[0] == command.get_name()) add_job(command, job);
+  };
   CLI::App* run_command = app.add_subcommand("run", "run a job")->footer(kRunExamples);
-  add_job(*run_command, run.job);
+  add_job_of(*run_command, run.job);
   run_command->add_option("--tee", run.tee, "show these ranks' lines only: 0-3,7 or worker:0,ps")
       ->type_name("RANKS");
   run_command->add_flag("--no-fold", run.no_fold, "on a terminal: do not make equal lines of ranks one");
@@ -291,13 +296,13 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       ->type_name("DIR");
   CLI::App* plan_command =
       app.add_subcommand("plan", "show what would run where, and start nothing")->footer(kPlanExamples);
-  add_job(*plan_command, plan.job);
+  add_job_of(*plan_command, plan.job);
   plan_command->add_option("--scripts", plan.scripts, "write the node scripts into this folder")
       ->type_name("DIR");
   plan_command->add_flag("--explain", plan.explain, "show every setting and where it came from");
   CLI::App* submit_command =
       app.add_subcommand("submit", "hand the job to the scheduler of this cluster")->footer(kSubmitExamples);
-  add_job(*submit_command, submit.job);
+  add_job_of(*submit_command, submit.job);
   submit_command->add_flag("--dry-run", submit.dry_run, "show the script and the command, submit nothing");
   submit_command
       ->add_option(
@@ -355,6 +360,8 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   agent_command->add_option("--port", agent.port, "its port")->check(CLI::Range(1, 65535));
   agent_command->add_option("--token", agent.token, "where the token is: - for standard input, or a file")
       ->type_name("FILE");
+  agent_command->add_option("--hold", agent.hold, "the folder that this copy of dlrun lies in")
+      ->type_name("DIR");
   CLI::App* slurm_end_command =
       app.add_subcommand("slurm-end", "internal: when a Slurm job ends, from libslurm")->group("");
   SlurmEndOptions slurm_end;

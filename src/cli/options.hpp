@@ -29,7 +29,7 @@ struct JobOptions {
   std::vector<std::string> words;  // after "--"
   std::string name, nodes, gpus_per_node, tasks_per_node, cpus_per_task, mpi, via, retries, walltime;
   std::string no_output_limit, no_progress_limit;
-  bool no_bind = false;
+  bool no_bind = false, stage = false;
   std::vector<std::string> sets;  // PATH=VALUE
   std::string run_dir, allocation_file, scheduler = "auto", framework_dir;
   HostFileOptions named;
@@ -78,6 +78,7 @@ struct AgentOptions {
   std::string head;  // addresses to call back to; empty: the stream is stdin and stdout
   int port = 0;
   std::string token;  // "-": the first line of stdin
+  std::string hold;   // folder that it lives in
 };
 struct SlurmEndOptions {
   std::uint32_t job_id = 0;

@@ -58,6 +58,7 @@ Result<job::Request> request_of(const JobOptions& options, const Environment& en
   add(options.retries, "launch.retries", "--retries", Override::Reading::text);
   add(options.no_output_limit, "launch.no-output-limit", "--no-output-limit", Override::Reading::text);
   add(options.no_progress_limit, "launch.no-progress-limit", "--no-progress-limit", Override::Reading::text);
+  if (options.stage) add("true", "launch.stage", "--stage", Override::Reading::yaml);
   if (options.no_bind) add("false", "launch.bind", "--no-bind", Override::Reading::yaml);
   if (!options.allocation_file.empty()) request.allocation_file = options.allocation_file;
   if (!options.framework_dir.empty()) request.framework_dir = options.framework_dir;

@@ -16,7 +16,8 @@ struct Part {
   const char* file;
   const char* what;
 };
-constexpr Part kParts[] = {{"libdlrun-pmix.so", "PMIx service (Open MPI ranks without mpirun)"},
+constexpr Part kParts[] = {{"libdlrun-ssh.so", "agents by ssh (libssh)"},
+                           {"libdlrun-pmix.so", "PMIx service (Open MPI ranks without mpirun)"},
                            {"libdlrun-mpi-openmpi.so", "trainer over Open MPI"},
                            {"libdlrun-mpi-mpich.so", "trainer over MPICH"},
                            {"libdlrun-cuda.so", "trainer on NVIDIA GPUs"}};
@@ -25,9 +26,8 @@ constexpr Part kParts[] = {{"libdlrun-pmix.so", "PMIx service (Open MPI ranks wi
 
 std::string version_text() {
   std::string text = fmt::format(
-      "dlrun {}\nbuilt by {} ({})\n\nbuilt in:\n  {:<4} PMI-1 service (MPICH ranks without mpiexec)\n"
-      "  {:<4} agents by ssh (libssh)\n",
-      kVersion, kCompiler, kBuildType, "yes", "yes");
+      "dlrun {}\nbuilt by {} ({})\n\nbuilt in:\n  {:<4} PMI-1 service (MPICH ranks without mpiexec)\n",
+      kVersion, kCompiler, kBuildType, "yes");
   const auto installation = this_installation();
   for (const Part& part : kParts) {
     std::error_code problem;

@@ -9,6 +9,7 @@
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
 #include "src/job/run_directory.hpp"
+#include "src/plan/secret_words.hpp"
 #include "src/process/command.hpp"
 
 namespace dlrun::job {
@@ -36,8 +37,9 @@ Result<void> run_checks(const plan::Plan& plan, const Environment& environment) 
         run_command({.argv = argv, .environment = environment, .working_directory = plan.working_directory}));
     if (output.status.success()) continue;
     const std::string said(trim(output.err.empty() ? output.out : output.err));
+    const Argv shown = plan::without_secret_values(argv, plan.environment_rules.secrets);
     return fail(Error{.kind = kind_of_exit(output.status.code()),
-                      .what = said.empty() ? fmt::format("{}: {}", shell_join(argv), output.status.text())
+                      .what = said.empty() ? fmt::format("{}: {}", shell_join(shown), output.status.text())
                                            : without_prefix(said)});
   }
   return {};

@@ -73,6 +73,7 @@ launch::LaunchSettings launch_settings(const Prepared& job, const Request& reque
           .scheduler = job.allocation.scheduler,
           .fan_out = job.spec.launch.fan_out,
           .patience = job.spec.launch.start_timeout,
+          .staging = job.spec.launch.stage ? launch::Staging::where_missing : launch::Staging::never,
           .ssh = job.spec.launch.ssh,
           .environment = request.environment};
 }

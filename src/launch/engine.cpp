@@ -17,6 +17,7 @@
 #include "src/base/install.hpp"
 #include "src/base/strings.hpp"
 #include "src/launch/agent_port.hpp"
+#include "src/launch/stage.hpp"
 #include "src/process/child.hpp"
 #include "src/process/line_buffer.hpp"
 
@@ -24,6 +25,7 @@ namespace dlrun::launch {
 namespace {
 
 constexpr std::size_t kKeptLines = 8;
+constexpr Seconds kReasonsCome{0.3};
 
 // A running command, and the last things that it said.
 struct Running {
@@ -45,11 +47,12 @@ Result<Pipe> make_pipe() {
 
 class EngineLauncher final : public Launcher {
  public:
-  EngineLauncher(EngineTraits traits, EngineCommands commands)
-      : traits_(std::move(traits)), commands_(std::move(commands)) {}
+  EngineLauncher(EngineTraits traits, const LaunchSettings& settings, EngineCommands commands)
+      : traits_(std::move(traits)), settings_(settings), commands_(std::move(commands)) {}
 
   ~EngineLauncher() override {
-    if (!token_file_.empty()) ::unlink(token_file_.c_str());
+    for (const std::string& path : files_) ::unlink(path.c_str());
+    for (const EventLoop::TimerId timer : timers_) loop_->cancel(timer);
     for (Running& running : running_) {
       if (running.said) loop_->unwatch(running.said.get());
       if (running.pid) ::kill(-*running.pid, SIGKILL);
@@ -70,6 +73,7 @@ class EngineLauncher final : public Launcher {
     port_ = TRY(AgentPort::open(
         loop, token_, [this](const AgentCard& card, UniqueFd fd) { on_arrived(card, std::move(fd)); }));
     TRY(write_token(plan));
+    if (settings_.staging == Staging::where_missing) TRY(write_copy(plan));
     for (EngineCommand& command : TRY(commands_(plan, TRY(agent_command()))))
       waiting_.push_back(std::move(command));
     // The first one's failure is everybody's: a program that is not there.
@@ -105,19 +109,35 @@ class EngineLauncher final : public Launcher {
     const MachineNames machine = this_machine();
     std::vector<std::string> addresses = machine.addresses;
     addresses.insert(addresses.end(), machine.names.begin(), machine.names.end());
-    const Installation installation = TRY(this_installation());
-    return AgentCommand{{(installation.bin / "dlrun").string(), "agent", "--head", join(addresses, ","),
-                         "--port", fmt::format("{}", port_->port()), "--token",
-                         token_file_.empty() ? "-" : token_file_}};
+    Argv argv{"/bin/sh", copy_script_};
+    if (copy_script_.empty()) argv = {(TRY(this_installation()).bin / "dlrun").string(), "agent"};
+    argv.insert(argv.end(), {"--head", join(addresses, ","), "--port", fmt::format("{}", port_->port()),
+                             "--token", token_file_.empty() ? "-" : token_file_});
+    return AgentCommand{std::move(argv)};
+  }
+
+  // The run directory is where all nodes see the same files: the ranks' logs are written there.
+  Result<void> write_file(const std::string& path, const std::string& content) {
+    ::unlink(path.c_str());  // of an attempt before
+    files_.push_back(path);
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file) return fail(ErrorKind::io, "cannot write {}: {}", path, system_reason(errno));
+    return write_all(file.get(), content, path);
   }
 
   Result<void> write_token(const plan::Plan& plan) {
     if (traits_.token == TokenBy::input) return {};
     token_file_ = plan.run_directory + "/agent-token";
-    ::unlink(token_file_.c_str());  // of an attempt before
-    const UniqueFd file(::open(token_file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file) return fail(ErrorKind::io, "cannot write {}: {}", token_file_, system_reason(errno));
-    return write_all(file.get(), token_.text() + "\n", token_file_);
+    return write_file(token_file_, token_.text() + "\n");
+  }
+
+  Result<void> write_copy(const plan::Plan& plan) {
+    const Installation own = TRY(this_installation());
+    const std::string archive = plan.run_directory + "/dlrun-copy.tar.gz";
+    files_.push_back(archive);
+    TRY(write_archive(files_to_stage(plan, own), archive, settings_.environment));
+    copy_script_ = plan.run_directory + "/dlrun-copy.sh";
+    return write_file(copy_script_, stage_script((own.bin / "dlrun").string(), archive));
   }
 
   EngineCommand take_waiting() {
@@ -132,7 +152,7 @@ class EngineLauncher final : public Launcher {
       return std::any_of(running.command.nodes.begin(), running.command.nodes.end(),
                          [this](NodeIndex node) { return !arrived_[static_cast<std::size_t>(node.get())]; });
     });
-    for (auto room = traits_.fan_out - at_work; room > 0 && !waiting_.empty(); --room) {
+    for (auto room = settings_.fan_out - at_work; room > 0 && !waiting_.empty(); --room) {
       EngineCommand command = take_waiting();
       const std::vector<NodeIndex> nodes = command.nodes;
       auto started = start_one(std::move(command));
@@ -185,6 +205,22 @@ class EngineLauncher final : public Launcher {
     if (running.last.size() == kKeptLines) running.last.pop_front();
     running.last.push_back(line);
     callbacks_.note(line);
+    if (const auto ended = running.command.ended_tasks ? running.command.ended_tasks(line) : std::nullopt)
+      // What the program itself said may come behind it.
+      timers_.push_back(
+          loop_->after(kReasonsCome, [this, &running, what = *ended] { on_tasks_ended(running, what); }));
+  }
+
+  // Where a program ended before its agent came, nobody need wait for the whole command's end.
+  void on_tasks_ended(const Running& running, const EndedTasks& ended) {
+    for (const NodeIndex node : running.command.nodes) {
+      const HostName& host = hosts_[static_cast<std::size_t>(node.get())];
+      if (std::find(ended.hosts.begin(), ended.hosts.end(), host) != ended.hosts.end())
+        never_comes(node,
+                    fmt::format("what {} started there ended (exit code {}) before its agent came",
+                                running.command.argv.front(), ended.code),
+                    running, ended.code);
+    }
   }
 
   // Agents that are ranks to their engine are told apart by their number: many have one host.
@@ -209,22 +245,41 @@ class EngineLauncher final : public Launcher {
     start_more();
   }
 
+  // What engines say of a program that is not there differs, but for the system's own words.
+  std::string hint_for(const std::deque<std::string>& said, int code) const {
+    if (code == kNotStaged)
+      return "a copy of dlrun needs tar, gzip and room in TMPDIR (else /tmp) on the node";
+    const bool missing = std::any_of(said.begin(), said.end(), [](const std::string& line) {
+      return line.find("No such file or directory") != std::string::npos;
+    });
+    if (!missing || settings_.staging != Staging::never) return {};
+    return "dlrun must be at the same place on every node; --stage copies it to those that do not have it";
+  }
+
+  void never_comes(NodeIndex node, std::string why, const Running& running, int code) {
+    const auto at = static_cast<std::size_t>(node.get());
+    if (arrived_[at]) return;
+    arrived_[at] = true;
+    for (const std::string& line : running.last) why += "\n    | " + line;
+    callbacks_.failed(node, Error{.kind = ErrorKind::unavailable,
+                                  .what = std::move(why),
+                                  .where = {},
+                                  .hint = hint_for(running.last, code),
+                                  .also = {}});
+  }
+
   // Its nodes that have no agent by now will never have one.
   void on_ended(const Running& running, const ExitStatus& status) {
-    std::string why = fmt::format("{} ended ({}) before an agent came from there",
-                                  running.command.argv.front(), status.text());
-    for (const std::string& line : running.last) why += "\n    | " + line;
-    for (const NodeIndex node : running.command.nodes) {
-      const auto at = static_cast<std::size_t>(node.get());
-      if (arrived_[at]) continue;
-      arrived_[at] = true;
-      callbacks_.failed(
-          node, Error{.kind = ErrorKind::unavailable, .what = why, .where = {}, .hint = {}, .also = {}});
-    }
+    for (const NodeIndex node : running.command.nodes)
+      never_comes(node,
+                  fmt::format("{} ended ({}) before an agent came from there", running.command.argv.front(),
+                              status.text()),
+                  running, status.exit_code);
     start_more();
   }
 
   EngineTraits traits_;
+  LaunchSettings settings_;
   EngineCommands commands_;
   EventLoop* loop_ = nullptr;
   LaunchCallbacks callbacks_;
@@ -234,15 +289,18 @@ class EngineLauncher final : public Launcher {
   std::optional<NodeFinder> finder_;
   std::vector<bool> arrived_;
   bool by_task_ = false;
-  std::string token_file_;
+  std::string token_file_, copy_script_;
+  std::vector<std::string> files_;  // in the run directory, to be removed
   std::deque<EngineCommand> waiting_;
   std::list<Running> running_;  // addresses stay
+  std::vector<EventLoop::TimerId> timers_;
 };
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_engine_launcher(EngineTraits traits, EngineCommands commands) {
-  return std::make_unique<EngineLauncher>(std::move(traits), std::move(commands));
+std::unique_ptr<Launcher> make_engine_launcher(EngineTraits traits, const LaunchSettings& settings,
+                                               EngineCommands commands) {
+  return std::make_unique<EngineLauncher>(std::move(traits), settings, std::move(commands));
 }
 
 }  // namespace dlrun::launch

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,19 @@
 
 namespace dlrun::launch {
 
+// What an engine's line may say while its command goes on: that programs ended on these hosts.
+struct EndedTasks {
+  std::vector<HostName> hosts;
+  int code = 0;
+};
+
 // One command, and the nodes that it brings agents to.
 struct EngineCommand {
   Argv argv;
   Environment environment;
   std::vector<NodeIndex> nodes;
   std::vector<std::string> chatter = {};  // lines that have one of these in them mean nothing here
+  std::function<std::optional<EndedTasks>(const std::string& line)> ended_tasks = {};
 };
 
 // What stands at the end of an engine's command: the agent's own command line.
@@ -34,9 +42,11 @@ enum class TokenBy { input, file };
 struct EngineTraits {
   std::string name;
   TokenBy token = TokenBy::input;
-  int fan_out = 32;  // commands whose agents have not all come yet
 };
 
-std::unique_ptr<Launcher> make_engine_launcher(EngineTraits traits, EngineCommands commands);
+// `settings`: how many commands may be at work whose agents have not all come yet, and what becomes of nodes
+// without dlrun.
+std::unique_ptr<Launcher> make_engine_launcher(EngineTraits traits, const LaunchSettings& settings,
+                                               EngineCommands commands);
 
 }  // namespace dlrun::launch

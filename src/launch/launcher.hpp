@@ -55,12 +55,16 @@ class Launcher {
   virtual void stop() {}
 };
 
+// A copy of dlrun for nodes that do not have it where it is here (stage.hpp).
+enum class Staging { never, where_missing };
+
 // What the job and its surroundings say about launching.
 struct LaunchSettings {
   std::string via = "auto";         // a launcher's name, or auto
   std::string scheduler = "local";  // whose allocation it is
   int fan_out = 32;                 // nodes that are being reached at one time
   Seconds patience{120};            // until a node must have answered
+  Staging staging = Staging::never;
   plan::SshSpec ssh = {};
   Environment environment;  // dlrun's own
 };

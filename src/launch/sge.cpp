@@ -14,7 +14,7 @@ std::vector<EngineCommand> sge_commands(const plan::Plan& plan, const AgentComma
 Result<std::unique_ptr<Launcher>> make_sge_launcher(const LaunchSettings& settings) {
   TRY(need_job(settings.environment, "PE_HOSTFILE", "sge", "Grid Engine parallel"));
   return make_engine_launcher(
-      {.name = "sge", .token = TokenBy::file, .fan_out = settings.fan_out},
+      {.name = "sge", .token = TokenBy::file}, settings,
       [environment = settings.environment](const plan::Plan& plan, const AgentCommand& agent) {
         return Result<std::vector<EngineCommand>>(sge_commands(plan, agent, environment));
       });

@@ -59,6 +59,17 @@ std::optional<SlurmVersion> parse_slurm_version(std::string_view text) {
   return SlurmVersion{static_cast<int>(*major), static_cast<int>(*minor)};
 }
 
+std::optional<EndedTasks> parse_srun_task_end(const std::string& line) {
+  constexpr std::string_view start = "srun: error: ", task = ": task", code = ": Exited with exit code ";
+  const std::size_t hosts_end = line.find(task), code_at = line.find(code);
+  if (!line.starts_with(start) || hosts_end == std::string::npos || code_at == std::string::npos)
+    return std::nullopt;
+  auto hosts = expand_hostlist(line.substr(start.size(), hosts_end - start.size()));
+  const auto number = parse_integer(trim(line.substr(code_at + code.size())), 0, 255);
+  if (!hosts || !number) return std::nullopt;
+  return EndedTasks{std::move(*hosts), static_cast<int>(*number)};
+}
+
 namespace {
 
 struct Step {
@@ -92,6 +103,7 @@ EngineCommand srun_command(const Step& step, const AgentCommand& agent, const Sl
   out.argv.insert(out.argv.end(), agent.argv.begin(), agent.argv.end());
   out.environment = for_srun(environment);
   out.chatter = {"lacks support for cpu binding"};
+  out.ended_tasks = parse_srun_task_end;
   return out;
 }
 
@@ -188,10 +200,11 @@ Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& sett
                       .where = {},
                       .hint = "run it by sbatch or salloc, or reach the nodes with --via ssh"});
   const SlurmVersion version = TRY(version_of_srun(settings.environment));
-  return make_engine_launcher({.name = "slurm"}, [version, environment = settings.environment](
-                                                     const plan::Plan& plan, const AgentCommand& agent) {
-    return srun_commands(plan, agent, version, environment);
-  });
+  return make_engine_launcher(
+      {.name = "slurm"}, settings,
+      [version, environment = settings.environment](const plan::Plan& plan, const AgentCommand& agent) {
+        return srun_commands(plan, agent, version, environment);
+      });
 }
 
 }  // namespace dlrun::launch

@@ -15,6 +15,9 @@ struct SlurmVersion {
 // "slurm 22.05.8", "slurm-wlm 23.11.4".
 std::optional<SlurmVersion> parse_slurm_version(std::string_view text);
 
+// "srun: error: n[2,4]: tasks 1,3: Exited with exit code 2", as srun says it while other tasks go on.
+std::optional<EndedTasks> parse_srun_task_end(const std::string& line);
+
 // One step over all nodes of the plan, or one for each group of a heterogeneous job that has nodes in the
 // plan: srun reaches the nodes of no other group than the one that it is told. An Error where a group's list
 // cannot be read.

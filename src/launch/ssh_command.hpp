@@ -18,6 +18,11 @@ std::string new_stream_word();
 // Runs the program `path` (any bytes but NUL) as an agent, the same under sh, csh and fish.
 std::string remote_agent_command(std::string_view path, std::string_view word);
 
+// The same where a copy may be needed. Behind the word it says which it is; then it reads the archive from
+// its standard input, whose first line is the archive's size, and the stream begins.
+std::string remote_agent_or_copy(std::string_view path, std::string_view word);
+inline constexpr char kIsThere = 'h', kWantsCopy = 'c';
+
 // `script` for the node's /bin/sh, whatever the login shell is. No single quotes in it.
 std::string for_any_shell(std::string_view script);
 // One word of such a script.

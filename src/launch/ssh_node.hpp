@@ -14,6 +14,7 @@
 #include "src/base/types.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/launch/ssh_reach.hpp"
+#include "src/launch/ssh_table.h"
 #include "src/plan/ssh_spec.hpp"
 
 namespace dlrun::launch {
@@ -36,8 +37,7 @@ struct SshNews {
 class SshShared {
  public:
   SshShared() = default;
-  Alarm alarm;             // everything ends
-  std::mutex known_hosts;  // is written by one at a time
+  Alarm alarm;  // everything ends
 
   void tell(SshNews news);
   std::vector<SshNews> take();
@@ -62,12 +62,13 @@ class SshShared {
 struct SshErrand {
   NodeIndex node;
   std::string host;
-  std::string program;  // dlrun, there
+  std::string program;                      // dlrun, there
+  std::shared_ptr<const std::string> copy;  // its archive, for a host that does not have it; or none
   plan::SshSpec settings;
   Ticks deadline;
 };
 
-// Does it, in a thread of its own.
-void start_ssh_errand(SshErrand errand, std::shared_ptr<SshShared> shared);
+// Has the plug-in do it, in a thread of its own. The plug-in stays loaded.
+void start_ssh_errand(SshErrand errand, const DlrunSshTable& table, std::shared_ptr<SshShared> shared);
 
 }  // namespace dlrun::launch

@@ -15,6 +15,7 @@ namespace dlrun::launch {
 class Alarm {
  public:
   Alarm();
+  explicit Alarm(UniqueFd fd) : fd_(std::move(fd)) {}  // a copy of another's
   void ring() const;
   void silence() const;                 // it may ring again
   int fd() const { return fd_.get(); }  // readable once it rang

@@ -9,6 +9,7 @@
 
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/launch/stage.hpp"
 
 namespace dlrun::launch {
 namespace {
@@ -66,36 +67,63 @@ SshStream::Flow SshStream::read_agent() {
   return read_channel(to_head_, kChunk, 0);
 }
 
-Result<void> SshStream::begin(std::string_view word, const std::string& program, Ticks deadline) {
-  StreamStart start(word);
+Result<void> SshStream::begin(const Start& start, Ticks deadline) {
+  StreamStart heard(start.word);
   bool reached = false;
+  answered_ = start.copy.empty();
   for (;;) {
     const Flow flow = read_agent();
     if (!reached && !to_head_.empty()) {
-      const auto rest = TRY(start.add(std::exchange(to_head_, {})));
+      const auto rest = TRY(heard.add(std::exchange(to_head_, {})));
       reached = rest.has_value();
       to_head_ = rest.value_or("");
     }
+    if (reached && !to_head_.empty() && !answered_) take_answer(start);
+    send_copy();
     if (reached && !to_head_.empty()) break;
     if (flow == Flow::ended) {
       await_close(kFarewell);
-      return fail(failed_start(start, reached, program));
+      return fail(failed_start(heard, reached, start));
     }
     const Wake wake = session_.wait(std::min<Ticks>(deadline, now() + Milliseconds(100)));
     if (wake == Wake::alarm) return fail(ErrorKind::unavailable, "given up before its agent answered");
     if (now() >= deadline) {
-      Error late = failed_start(start, reached, program);
-      late.what = reached ? "its agent was started but said nothing in time (launch.start-timeout)"
-                          : "its login shell did not come to our command in time (launch.start-timeout)";
+      Error late = failed_start(heard, reached, start);
+      late.what = !reached ? "its login shell did not come to our command in time (launch.start-timeout)"
+                  : copied_ && !to_agent_.empty()
+                      ? "the copy of dlrun did not get there in time (launch.start-timeout)"
+                      : "its agent was started but said nothing in time (launch.start-timeout)";
       return fail(late);
     }
   }
-  for (const std::string& line : start.noise()) note_("its login shell printed: " + line);
+  for (const std::string& line : heard.noise()) note_("its login shell printed: " + line);
   heard_ = asked_ = now();
   return {};
 }
 
-Error SshStream::failed_start(const StreamStart& start, bool reached, const std::string& program) const {
+// The first character behind the word.
+void SshStream::take_answer(const Start& start) {
+  answered_ = true;
+  copied_ = to_head_.front() == kWantsCopy;
+  to_head_.erase(0, 1);
+  if (copied_) to_agent_ = fmt::format("{}\n{}", start.copy.size(), start.copy);
+}
+
+// As much as there is room for. Nobody else writes before the agent has spoken.
+void SshStream::send_copy() {
+  std::size_t sent = 0;
+  while (sent < to_agent_.size() && ::ssh_channel_window_size(command_.channel()) > 0) {
+    const auto most = std::min<std::size_t>(
+        {to_agent_.size() - sent, kChunk, ::ssh_channel_window_size(command_.channel())});
+    const int put =
+        ::ssh_channel_write(command_.channel(), to_agent_.data() + sent, static_cast<uint32_t>(most));
+    if (put <= 0) break;
+    sent += static_cast<std::size_t>(put);
+  }
+  to_agent_.erase(0, sent);
+}
+
+Error SshStream::failed_start(const StreamStart& heard, bool reached, const Start& start) const {
   Error error{.kind = ErrorKind::unavailable, .what = {}};
   const RemoteEnd& end = command_.end();
   if (lost_) {
@@ -103,11 +131,20 @@ Error SshStream::failed_start(const StreamStart& start, bool reached, const std:
   } else if (!reached) {
     error.what = fmt::format("its login shell ended ({}) before it came to our command", end.text());
     error.hint = "is the account open there, and does 'ssh HOST true' work?";
-    for (const std::string& line : start.noise()) error.what += "\n    | " + line;
+    for (const std::string& line : heard.noise()) error.what += "\n    | " + line;
+  } else if (copied_ && end.code == kNotStaged) {
+    error.what = fmt::format("there is no {} there, and no copy of it can be made", start.program);
+    error.hint = "a copy needs tar, gzip and room in TMPDIR (else /tmp) on the node";
+  } else if (copied_ && (end.code == 127 || end.code == 126)) {
+    error.what = fmt::format("there is no {} there, and the copy of it does not run", start.program);
+    error.hint = "install the libraries that it lacks on the nodes";
   } else if (end.code == 127 || end.code == 126) {
-    error.what = end.code == 127 ? fmt::format("there is no {} there", program)
-                                 : fmt::format("{} cannot be run there", program);
-    error.hint = "install dlrun at the same place on every node, or on a file system that they share";
+    error.what = end.code == 127 ? fmt::format("there is no {} there", start.program)
+                                 : fmt::format("{} cannot be run there", start.program);
+    error.hint =
+        "install dlrun at the same place on every node, or on a file system that they share; or --stage "
+        "copies "
+        "it";
   } else {
     error.what = fmt::format("its agent was started and ended at once ({})", end.text());
     error.hint = "the dlrun there may be another version: dlrun --version";

@@ -20,8 +20,12 @@ class SshStream {
   SshStream(SshSession& session, SshCommand& command, const Alarm& alarm, Note note)
       : session_(session), command_(command), alarm_(alarm), note_(std::move(note)) {}
 
+  struct Start {
+    std::string program, word;
+    std::string_view copy = {};  // its archive, where the command may ask for it
+  };
   // Until the agent has said its first word; an Error that says why there is none.
-  Result<void> begin(std::string_view word, const std::string& program, Ticks deadline);
+  Result<void> begin(const Start& start, Ticks deadline);
   // Until the end. What is known about it, where it was no farewell: call it before `local` is closed.
   std::string carry(int local);
 
@@ -31,7 +35,9 @@ class SshStream {
   Flow read_channel(std::string& into, std::size_t most, int which);
   void hear_stderr();
   void await_close(Seconds limit);
-  Error failed_start(const StreamStart& start, bool reached, const std::string& program) const;
+  void take_answer(const Start& start);
+  void send_copy();
+  Error failed_start(const StreamStart& heard, bool reached, const Start& start) const;
   std::string ending() const;
   bool silent_for_long();
 
@@ -40,6 +46,7 @@ class SshStream {
   const Alarm& alarm_;
   Note note_;
   std::string to_head_, to_agent_;
+  bool answered_ = false, copied_ = false;  // whether it wants a copy, and that it did
   LineBuffer stderr_lines_;
   std::string last_stderr_;
   Ticks heard_ = std::chrono::steady_clock::now(), asked_ = heard_;

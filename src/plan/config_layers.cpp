@@ -64,6 +64,7 @@ Node default_layer() {
                  {"retries", text(std::to_string(spec.launch.retries))},
                  {"mpi", text(spec.launch.mpi)},
                  {"bind", text(spec.launch.bind ? "true" : "false")},
+                 {"stage", text(spec.launch.stage ? "true" : "false")},
                  {"ssh", section({{"host-keys", text(std::string(name_of(spec.launch.ssh.host_keys)))},
                                   {"connect-timeout", duration(spec.launch.ssh.connect_timeout)}})}})},
        {"checkpoint", section({{"every", text(spec.checkpoint.every)},

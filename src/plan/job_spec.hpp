@@ -64,6 +64,7 @@ struct LaunchSpec {
   int retries = 0;                                     // further attempts in the same allocation
   std::string mpi = "auto";                            // auto, pmix, pmi1, engine, none
   bool bind = true;
+  bool stage = false;  // dlrun is copied to nodes that do not have it
   SshSpec ssh = {};
 };
 

@@ -1,6 +1,7 @@
 // A JobSpec as JSON, under the job file's own keys: for people, records and comparison. Durations are
 // seconds.
 #include "src/plan/job_spec.hpp"
+#include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
 
 namespace dlrun::plan {
@@ -44,10 +45,16 @@ Json to_json(const JobEnvironment& environment) {
   EnvironmentChanges set = environment.set;
   for (auto& [name, value] : set)
     if (is_secret(name, environment.rules.secrets)) value = kHidden;
-  return {{"modules", environment.modules},       {"activate", environment.activate},
-          {"setup", environment.setup},           {"set", std::move(set)},
-          {"allow", environment.rules.allow},     {"deny", environment.rules.deny},
-          {"secrets", environment.rules.secrets}, {"container", std::move(container)}};
+  std::vector<std::string> setup = environment.setup;
+  for (std::string& line : setup) line = without_secret_values(line, environment.rules.secrets);
+  return {{"modules", environment.modules},
+          {"activate", environment.activate},
+          {"setup", std::move(setup)},
+          {"set", std::move(set)},
+          {"allow", environment.rules.allow},
+          {"deny", environment.rules.deny},
+          {"secrets", environment.rules.secrets},
+          {"container", std::move(container)}};
 }
 
 Json to_json(const SshSpec& ssh) {
@@ -65,7 +72,7 @@ Json to_json(const JobSpec& spec) {
           {"framework", spec.framework},
           {"resources", to_json(spec.resources)},
           {"roles", to_json(spec.roles)},
-          {"command", spec.command},
+          {"command", without_secret_values(spec.command, spec.environment.rules.secrets)},
           {"environment", to_json(spec.environment)},
           {"launch",
            {{"via", spec.launch.via},
@@ -79,6 +86,7 @@ Json to_json(const JobSpec& spec) {
             {"retries", spec.launch.retries},
             {"mpi", spec.launch.mpi},
             {"bind", spec.launch.bind},
+            {"stage", spec.launch.stage},
             {"ssh", to_json(spec.launch.ssh)}}},
           {"checkpoint",
            {{"dir", spec.checkpoint.dir},

@@ -6,6 +6,8 @@
 
 #include <fnmatch.h>
 
+#include "src/plan/secret_words.hpp"
+
 namespace dlrun::plan {
 namespace {
 
@@ -44,6 +46,11 @@ Plan without_secrets(Plan plan) {
   // What differs from rank to rank is the adapter's, and no secret.
   for (auto& [name, value] : plan.environment)
     if (is_secret(name, plan.environment_rules.secrets)) value = kHidden;
+  for (std::string& line : plan.prelude.setup)
+    line = without_secret_values(line, plan.environment_rules.secrets);
+  for (Argv& check : plan.checks) check = without_secret_values(check, plan.environment_rules.secrets);
+  for (RankPlan& rank : plan.ranks)
+    rank.argv = without_secret_values(rank.argv, plan.environment_rules.secrets);
   return plan;
 }
 

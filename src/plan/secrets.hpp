@@ -17,7 +17,8 @@ inline constexpr std::string_view kHidden = "(secret, not shown)";
 // *TOKEN*, *SECRET*, *PASSWORD*, *_KEY and the like, and the job's own patterns; capitals do not matter.
 bool is_secret(const std::string& name, const std::vector<std::string>& further);
 
-// The plan as it may be shown and kept: without the values of secrets.
+// The plan as it may be shown and kept: without the values of secrets, those in commands and setup lines
+// too (secret_words.hpp).
 Plan without_secrets(Plan plan);
 
 // The variables that go to the ranks: those of `allow` (all where it is empty; what a shell needs, always),

@@ -6,6 +6,7 @@
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
 
 namespace dlrun::render {
@@ -118,7 +119,9 @@ Json setup_context(const Plan& plan) {
   Json out = Json::array();
   for (const std::string& line : plan.prelude.setup)
     out.push_back(
-        {{"line", line}, {"what", one_line(fmt::format("environment.setup[{}]: {}", out.size(), line))}});
+        {{"line", line},
+         {"what", one_line(fmt::format("environment.setup[{}]: {}", out.size(),
+                                       plan::without_secret_values(line, plan.environment_rules.secrets)))}});
   return out;
 }
 
@@ -142,7 +145,9 @@ Json checks_context(const Plan& plan, NodeIndex node) {
   Json out = Json::array();
   if (node.get() != 0) return out;  // once a job, not once a node
   for (const Argv& check : plan.checks)
-    out.push_back({{"command", shell_line(check)}, {"what", one_line("the check: " + shell_join(check))}});
+    out.push_back({{"command", shell_line(check)},
+                   {"what", one_line("the check: " + shell_join(plan::without_secret_values(
+                                                         check, plan.environment_rules.secrets)))}});
   return out;
 }
 

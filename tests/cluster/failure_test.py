@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """How runs on several nodes end when something breaks: in bounded time, with the culprit named and nothing left anywhere."""
+import contextlib
 import json
 import os
 import pathlib
@@ -8,10 +9,26 @@ import time
 
 import support
 from cluster import wait_until
+from configuration import UID
 from support import DLRUN
 
 # Ranks that say that they run, have a child in a session of its own, and never end by themselves.
 RANKS = 'setsid sleep 1000 & echo running $DLRUN_RANK; {extra} while :; do sleep 0.1; done'
+
+
+@contextlib.contextmanager
+def little_memory(pid, most=64 << 20):
+    """The process and its children share a control group that has no more."""
+    unified = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+    group = pathlib.Path("/sys/fs/cgroup" if unified else "/sys/fs/cgroup/memory") / f"dlrun-test-{os.getpid()}-{pid}"
+    group.mkdir()
+    try:
+        (group / ("memory.max" if unified else "memory.limit_in_bytes")).write_text(str(most))
+        (group / "cgroup.procs").write_text(str(pid))
+        yield
+    finally:
+        wait_until(lambda: not (group / "cgroup.procs").read_text())
+        group.rmdir()
 
 
 class Failure(support.Case):
@@ -77,6 +94,43 @@ class Failure(support.Case):
         self.assertEqual(code, 1)
         self.assertIn("worker 6 (rank 6) on n4: exit code 1", err)
         self.assertIn("MemoryError", err)
+
+    def test_a_rank_that_the_kernel_ends_for_its_memory(self):
+        """A control group with little memory, as schedulers make one a job: the kernel's own killer comes."""
+        process = self.job('[ $DLRUN_RANK = 6 ] && { until [ -e go ]; do sleep 0.1; done; exec python3 -c "bytearray(512 << 20)"; };')
+        rank = next(pid for pid, (_, words) in self.cluster.processes("n4").items() if words.startswith("bash -c setsid") and
+                    b"DLRUN_RANK=6" in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
+        with little_memory(rank):
+            self.write("go", "")
+            code, err = self.end_of(process)
+        self.assertEqual(code, 137)
+        self.assertIn("worker 6 (rank 6) on n4: killed by SIGKILL (9): the node ran out of memory, and the kernel killed a process", err)
+
+    def test_a_full_disk_where_a_node_writes_its_logs(self):
+        """The run directory of n3 has no room: the others' has."""
+        self.cluster.run("head", ["mkdir", f"{self.folder}/run"])
+        self.cluster.run("n3", ["mount", "-t", "tmpfs", "-o", "mode=777,size=128k", "tmpfs", f"{self.folder}/run"], user="root")
+        self.addCleanup(self.cluster.run, "n3", ["umount", f"{self.folder}/run"], "root")
+        self.cluster.run("n3", ["mkdir", "-m", "777", f"{self.folder}/run/logs"], user="root")
+        process = self.job('[ $DLRUN_RANK = 5 ] && while :; do echo words that fill the disk of the logs, line after line, on n3; done;')
+        code, err = self.end_of(process)
+        self.assertEqual(code, 74)
+        self.assertIn("worker 5 (rank 5) on n3: ", err)
+        self.assertIn("No space left on device", err)
+        self.assertEqual(self.record()["attempts"][0]["culprit"]["host"], "n3")
+
+    def test_a_full_disk_where_the_head_writes_the_record(self):
+        self.cluster.run("head", ["mkdir", f"{self.folder}/run"])
+        self.cluster.run("head", ["mount", "-t", "tmpfs", "-o", f"uid={UID},mode=700,size=512k", "tmpfs", f"{self.folder}/run"], user="root")
+        self.addCleanup(self.cluster.run, "head", ["umount", f"{self.folder}/run"], "root")
+        self.cluster.run("n1", ["mkdir", f"{self.folder}/run/logs"])  # what the nodes see
+        process = self.job('[ $DLRUN_RANK = 2 ] && { until [ -e go ]; do sleep 0.1; done; exit 7; };')
+        self.cluster.run("head", ["sh", "-c", f"head -c 1M /dev/zero > {self.folder}/run/fill"])
+        self.write("go", "")
+        code, err = self.end_of(process)
+        self.assertEqual(code, 7)  # what the program did is worth more than what could not be written down
+        self.assertIn("worker 2 (rank 2) on n2: exit code 7", err)
+        self.assertRegex(err, "there is no record of this run: .*No space left on device")
 
     def test_a_stopped_rank_is_a_hang_of_that_rank(self):
         process = self.job(limit="3s")

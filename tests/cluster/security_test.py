@@ -5,10 +5,13 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import stat
 
 import support
+from cluster import wait_until
+from namespaces import ROOM
 from support import DLRUN
 
 
@@ -31,8 +34,16 @@ class Security(support.Case):
                 self.fail("it ended too early: " + process.stderr.read())
         return process
 
+    def tearDown(self):
+        for pid in self.heads():  # of a test that failed
+            os.kill(pid, signal.SIGTERM)
+        super().tearDown()
+
+    def heads(self):
+        return [pid for pid, (_, words) in self.cluster.processes("head").items() if words.startswith(f"{DLRUN} --run-dir")]
+
     def head(self):
-        return [pid for pid, (_, words) in self.cluster.processes("head").items() if words.startswith(f"{DLRUN} --run-dir")][0]
+        return self.heads()[0]
 
     def end(self, process):
         os.kill(self.head(), signal.SIGTERM)
@@ -59,20 +70,68 @@ class Security(support.Case):
         out, err = self.end(process)
         self.assertIsNone(token.search((out + err).encode()), out + err)
 
-    def test_strangers_are_sent_away_and_the_job_goes_on(self):
+    # Calls the head's port in every way that is not an agent's, and says what it got beyond the greeting. The last one knows
+    # all of the handshake (src/process/handshake.hpp) but the token, and says that it is n4.
+    STRANGER = """
+import json, os, socket, sys
+def answers(said, after_greeting):
+    try:
+        s = socket.create_connection(('head', int(sys.argv[1])), timeout=60)
+    except ConnectionRefusedError:
+        sys.exit('nobody of dlrun')
+    with s:
+        heard = s.makefile('rb')
+        greeting = heard.readline() if after_greeting else b''
+        got = b''
+        try:
+            s.sendall(said)
+            if not said: s.shutdown(socket.SHUT_WR)
+            greeting = greeting or heard.readline()
+            while chunk := heard.read1(): got += chunk
+        except ConnectionError:
+            pass
+        if after_greeting and not greeting.startswith(b'dlrun-agent-1 '): sys.exit('nobody of dlrun')
+        return got
+card = {'names': ['n4'], 'addresses': [sys.argv[2]], 'task': 3}
+forged = json.dumps({'card': card, 'challenge': '0' * 64, 'proof': '0' * 64}, separators=(',', ':')).encode() + b'\\n'
+answers(b'', True)
+for said in (b'GET / HTTP/1.0\\r\\n\\r\\n', os.urandom(100000), b'\\xff' * 64 + b'\\n', b'', b'{}\\n'):
+    assert answers(said, False) == b'', said[:20]
+    assert answers(said, True) == b'', said[:20]
+assert answers(forged, True) == b'', 'a forged agent was let in'
+print('sent away')
+"""
+
+    def strangers_answer(self):
+        """What became of strangers at each port of the head's that is dlrun's own (salloc hands its socket on)."""
+        ports = [port for pid in self.heads() for port in listens_at(pid)]
+        strangers = [self.cluster.run("n2", ["python3", "-c", self.STRANGER, port, self.cluster.addresses["n4"]], user="root")
+                     for port in ports]
+        return [stranger.stdout.strip() or stranger.stderr for stranger in strangers if "nobody of dlrun" not in stranger.stderr]
+
+    def test_strangers_are_sent_away_while_the_head_waits_for_an_agent(self):
+        """n4's own agent is held up until the strangers have had their turn: its place is free for whoever is let in."""
+        real, late = f"{ROOM}/late/real", f"{ROOM}/late/bin"
+        shutil.copytree(os.path.dirname(os.path.dirname(DLRUN)) + "/bin", real, ignore=lambda folder, names: set(names) - {"dlrun"})
+        os.makedirs(late)
+        pathlib.Path(f"{late}/dlrun").write_text(f'#!/bin/bash\nuntil [[ -e {self.folder}/go ]]; do sleep 0.1; done\nexec {real}/dlrun "$@"\n')
+        os.chmod(f"{late}/dlrun", 0o755)
+        self.cluster.run("n4", ["mount", "--bind", late, os.path.dirname(DLRUN)], user="root")
+        try:
+            process = self.start("salloc", "-Q", "-N4", DLRUN, "--run-dir", "run", "--framework", "plain", "--", "sh", "-c", "echo here $(hostname)")
+            answers = wait_until(lambda: process.poll() is not None or self.strangers_answer())
+            self.assertEqual(answers, ["sent away"], process.poll() is not None and process.communicate())
+            self.assertIsNone(process.poll())
+            self.write("go", "")
+            out, err = process.communicate()
+        finally:
+            self.cluster.run("n4", ["umount", os.path.dirname(DLRUN)], user="root")
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(sorted(out.splitlines()), [f"[worker {i} n{i + 1}] here n{i + 1}" for i in range(4)])
+
+    def test_strangers_are_sent_away_from_a_running_job(self):
         process = self.job()
-        ports = listens_at(self.head())
-        # It need not listen any more once its agents are here; while it does, a stranger gets nothing.
-        strangers = "import os, socket, sys, time\n" \
-            "for port in sys.argv[1:]:\n" \
-            "    for said in (b'GET / HTTP/1.0\\r\\n\\r\\n', os.urandom(100000), b'\\xff' * 64, b'', b'{'):\n" \
-            "        try:\n" \
-            "            with socket.create_connection(('head', int(port)), timeout=5) as s:\n" \
-            "                s.sendall(said)\n" \
-            "        except OSError:\n" \
-            "            pass\n" \
-            "print('done')\n"
-        self.assertEqual(self.cluster.run("n2", ["python3", "-c", strangers, *ports], user="root").stdout, "done\n")
+        self.assertEqual(self.strangers_answer(), ["sent away"])
         self.assertIsNone(process.poll())
         _, err = self.end(process)
         self.assertEqual(process.returncode, 143, err)

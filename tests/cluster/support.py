@@ -1,4 +1,5 @@
 """What the tests on a cluster share: a cluster with the built dlrun on it, and what must hold after each test."""
+import contextlib
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import unittest
 import namespaces
 from cluster import Cluster, wait_until
 from configuration import HOME
+from namespaces import ROOM
 
 BIN = os.environ["DLRUN_BIN"]  # set by ctest
 SOURCE, BUILD = os.environ["DLRUN_SOURCE"], os.environ["DLRUN_BUILD"]
@@ -56,6 +58,23 @@ class Case(unittest.TestCase):
 
     def read(self, name):
         return (pathlib.Path(self.folder) / name).read_text()
+
+    @contextlib.contextmanager
+    def without_dlrun(self, *hosts):
+        """Its place is empty on these hosts."""
+        empty = f"{ROOM}/empty"
+        os.makedirs(empty, exist_ok=True)
+        for host in hosts:
+            self.cluster.run(host, ["mount", "--bind", empty, os.path.dirname(DLRUN)], user="root")
+        try:
+            yield
+        finally:
+            for host in hosts:
+                self.cluster.run(host, ["umount", os.path.dirname(DLRUN)], user="root")
+
+    def copies(self, host):
+        """The copies of dlrun that a host has."""
+        return self.cluster.run(host, ["sh", "-c", "ls -d /tmp/dlrun-*/bin 2>/dev/null"]).stdout.split()
 
     def record(self, run="run"):
         return json.loads(self.read(f"{run}/record.json"))

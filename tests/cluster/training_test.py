@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """The built-in runtime over the nodes of a Slurm job, under both MPIs, and a node that dies in the middle of a training."""
+import json
 import os
 import re
+import signal
+import time
 
 import support
 from cluster import wait_until
-from support import DLRUN
+from support import BIN, DLRUN
 
 JOB = """\
 name: small
@@ -40,12 +43,45 @@ class Training(support.Case):
                 self.assertEqual(self.record(f"{mpi}-run")["result"]["steps"], 20)
                 self.nothing_left()
 
+    def test_a_rank_inside_a_collective_is_ended_within_the_grace(self):
+        """Its peer is stopped, so that it waits in its sum of gradients, where it cannot hear SIGTERM."""
+        self.write("job.yaml", JOB.format(mpi="pmix", epochs=1000))
+        process = self.train("run")
+        wait_until(lambda: process.poll() is not None or self.saved())
+        os.kill(self.process_on("n2", f"{BIN}/dlrun-train"), signal.SIGSTOP)
+        began = time.monotonic()
+        os.kill(self.process_on("head", DLRUN), signal.SIGTERM)
+        _, err = process.communicate()
+        print(f"a job in a collective was told to end: it had after {time.monotonic() - began:.1f} s, with a grace of 3 s")
+        self.assertEqual(process.returncode, 143, err)
+        self.assertEqual([event["signal"] for event in self.events() if event["event"] == "signalled" and event["host"] == "n1"], [15, 9])
+        self.nothing_left()
+
+    def test_all_ranks_end_when_one_is_killed(self):
+        self.write("job.yaml", JOB.format(mpi="pmix", epochs=1000))
+        process = self.train("run")
+        wait_until(lambda: process.poll() is not None or self.saved())
+        os.kill(self.process_on("n2", f"{BIN}/dlrun-train"), signal.SIGKILL)
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 137, err)
+        self.assertIn("worker 1 (rank 1) on n2: killed by SIGKILL (9)", err)
+        self.nothing_left()
+
+    def process_on(self, host, start):
+        return next(pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith(start))
+
+    def events(self):
+        return [json.loads(line) for line in self.read("run/events.jsonl").splitlines()]
+
+    def saved(self):
+        """The steps of the checkpoints so far."""
+        there = os.path.exists(self.folder + "/run/events.jsonl")
+        return [int(step) for step in re.findall(r'"saved":(\d+)', self.read("run/events.jsonl"))] if there else []
+
     def test_a_node_that_dies_is_replaced_and_the_training_carries_on(self):
         self.write("job.yaml", JOB.format(mpi="pmix", epochs=4))
         process = self.train("run", "--retries", "1", nodes=3)
-        saved = lambda: [int(step) for step in re.findall(r'"saved":(\d+)', self.read("run/events.jsonl"))] \
-            if os.path.exists(self.folder + "/run/events.jsonl") else []
-        wait_until(lambda: process.poll() is not None or (saved() and saved()[-1] >= 30))
+        wait_until(lambda: process.poll() is not None or max(self.saved(), default=0) >= 30)
         self.cluster.crash("n2")
         out, err = process.communicate()
         self.assertEqual(process.returncode, 0, err)

@@ -39,6 +39,32 @@ class Secrets(support.Case):
             self.assertNotIn(VALUE, out + err)
         self.assertIn("(secret, not shown)", self.dlrun("plan", "--explain", "job.yaml")[1])
 
+    def test_values_in_commands_and_setup_lines_are_used_and_not_shown(self):
+        self.write("job.yaml", f"""framework: plain
+command: [bash, -c, 'test "$A_TOKEN" = "$2" && echo got them', sh, --api-token, {VALUE}, --batch=7]
+environment: {{setup: ['export A_TOKEN={VALUE}; true # done']}}
+""")
+        code, out, err = self.dlrun("--run-dir", "run", "--verbose", "--json", "job.yaml")
+        self.assertEqual(code, 0, err)
+        self.assertIn("got them", err)
+        self.assertNotIn(VALUE, out + err)
+        for path in glob.glob(f"{self.folder}/run/*.json*"):
+            with open(path) as file:
+                self.assertNotIn(VALUE, file.read(), path)
+        plan = json.loads(self.read("run/plan.json"))
+        self.assertEqual(plan["ranks"][0]["argv"][-3:], ["--api-token", "(secret, not shown)", "--batch=7"])
+        self.assertEqual(plan["prelude"]["setup"], ["export A_TOKEN=(secret, not shown); true # done"])
+        for flags in (["--json"], ["--explain"], ["--explain", "--json"], []):
+            code, out, err = self.dlrun("plan", *flags, "job.yaml")
+            self.assertEqual(code, 0, err)
+            self.assertNotIn(VALUE, out + err)
+
+    def test_a_setup_line_that_fails_is_named_without_its_secret(self):
+        code, _, err = self.dlrun("--run-dir", "run", "--set", f"environment.setup=['A_TOKEN={VALUE} false']", "--framework", "plain", "--", "true")
+        self.assertEqual(code, 69)
+        self.assertIn("environment.setup[0]: A_TOKEN=(secret, not shown) false", err)
+        self.assertNotIn(VALUE, err)
+
     def test_an_error_about_one_does_not_show_it(self):
         with open(os.path.join(self.folder, "job.yaml"), "wb") as file:
             file.write(JOB.replace("all-may-see", "x").encode().replace(VALUE.encode(), b'"' + VALUE.encode() + b'\\0"', 1)

@@ -83,6 +83,20 @@ TEST_CASE("versions as Slurm and Debian write them") {
     CHECK_FALSE(parse_slurm_version(text).has_value());
 }
 
+TEST_CASE("srun says whose program ended while the others go on") {
+  const auto one = parse_srun_task_end("srun: error: n2: task 1: Exited with exit code 125");
+  REQUIRE(one.has_value());
+  CHECK(one->hosts == std::vector{HostName("n2")});
+  CHECK(one->code == 125);
+  const auto many = parse_srun_task_end("srun: error: n[2,4]: tasks 1,3: Exited with exit code 2");
+  REQUIRE(many.has_value());
+  CHECK(many->hosts == std::vector{HostName("n2"), HostName("n4")});
+  for (const char* line :
+       {"", "srun: error: n2: task 1: Terminated", "slurmstepd: error: execve(): x: No such file",
+        "srun: error: n[: task 1: Exited with exit code 2", "n2: task 1: Exited with exit code 2"})
+    CHECK_FALSE(parse_srun_task_end(line).has_value());
+}
+
 TEST_CASE("outside a Slurm job there is no way by srun") {
   const auto launcher = make_slurm_launcher({});
   REQUIRE_FALSE(launcher.has_value());

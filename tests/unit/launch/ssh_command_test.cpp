@@ -10,6 +10,17 @@ TEST_CASE("the remote command is one word to the login shell, whichever that is"
         "exec /bin/sh -c 'printf %s%s dlrun-stream- 0123; exec /opt/dlrun/bin/dlrun agent'");
 }
 
+TEST_CASE("a copy is asked for behind the word, in a command that every login shell leaves alone") {
+  const std::string command = remote_agent_or_copy("/opt/bin/dlrun", "0123");
+  CHECK(
+      command.starts_with("exec /bin/sh -c 'p=/opt/bin/dlrun; if [ -x \"$p\" ]; then "
+                          "printf %s%s%s dlrun-stream- 0123 h; exec \"$p\" agent; fi; "
+                          "printf %s%s%s dlrun-stream- 0123 c; "));
+  const std::string script =
+      command.substr(command.find('\'') + 1, command.rfind('\'') - command.find('\'') - 1);
+  CHECK(script.find_first_of("'\n!") == std::string::npos);
+}
+
 TEST_CASE("a path with any bytes is written in octal, which all shells leave alone") {
   const auto octal = [](const std::string& digits) { return "\"$(printf \"" + digits + "\")\""; };
   CHECK(script_word("/a b") == octal("\\057\\141\\040\\142"));

@@ -1,0 +1,38 @@
+/* The C table between the ssh way and libssh: all that crosses the border of the plug-in libdlrun-ssh.so, so
+ * that agents, and heads that go other ways, do not load libssh and its cryptography, which would be a third
+ * of their start. */
+#pragma once
+
+#include <stddef.h>
+
+#define DLRUN_SSH_TABLE_VERSION 1u
+#define DLRUN_SSH_TABLE_SYMBOL "dlrun_ssh_table"
+
+/* One node's way. Its texts are read until run() returns. */
+struct DlrunSshErrand {
+  const char* host;
+  const char* program; /* dlrun, there */
+  const char* copy;    /* its archive for a host that does not have it, or NULL */
+  size_t copy_size;
+  const char* user;       /* empty: as ssh_config says */
+  unsigned short port;    /* 0: as ssh_config says */
+  int accept_new_keys;    /* of hosts that nobody knows yet */
+  double connect_timeout; /* seconds */
+  long long deadline;     /* for the agent's first word: nanoseconds of the steady clock */
+  int alarm_fd;           /* readable: everything ends */
+};
+
+/* Called on the thread that runs the errand: failed, or connected and at the end ended; once each. */
+struct DlrunSshHost {
+  void* context;
+  void (*note)(void* context, const char* text);
+  void (*connected)(void* context, int stream); /* the descriptor is the host's now */
+  void (*failed)(void* context, const char* what, const char* hint);
+  void (*ended)(void* context, const char* last_words); /* before the stream's end is seen */
+};
+
+struct DlrunSshTable {
+  unsigned version;
+  /* From the first try to the end of the agent's stream. Any number of threads may be in it. */
+  void (*run)(const struct DlrunSshErrand* errand, const struct DlrunSshHost* host);
+};

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""--stage: nodes that do not have dlrun get a copy for the time of the job, over ssh and in a Slurm job alike, and nothing of it
+is left, however the job ends."""
+import os
+import pathlib
+import signal
+
+import support
+from cluster import wait_until
+from support import DLRUN, MPI
+
+MISSING = ("n2", "n4")
+
+
+class Stage(support.Case):
+    slurm = True
+    ways = {"ssh": ("--via", "ssh", "--hosts", "n1,n2,n3,n4"), "slurm": ("--via", "slurm")}
+
+    def words(self, way, *words, run=None):
+        allocation = ("salloc", "-Q", "-N4") if way == "slurm" else ()
+        return (*allocation, DLRUN, *self.ways[way], "--run-dir", run or way, *words)
+
+    def tearDown(self):
+        super().tearDown()
+        wait_until(lambda: not any(self.copies(host) for host in ("n1", *MISSING)))
+        for way in self.ways:
+            self.assertEqual([path.name for path in pathlib.Path(f"{self.folder}/{way}").glob("dlrun-copy*")], [])
+
+    def staged_agents(self, host):
+        """Their pids, by their command lines: keepers and agents."""
+        return [pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith("/tmp/dlrun-") and " agent --hold " in words]
+
+    def test_nodes_without_dlrun_run_their_ranks(self):
+        for way in self.ways:
+            with self.subTest(way), self.without_dlrun(*MISSING):
+                code, out, err = self.run_on(*self.words(way, "--stage", "--tasks-per-node", "2", "--framework", "plain", "--", "sh", "-c",
+                                                         "echo $(hostname) $DLRUN_RANK"))
+                self.assertEqual(code, 0, err)
+                self.assertEqual(sorted(out.splitlines()), [f"[worker {r} n{r // 2 + 1}] n{r // 2 + 1} {r}" for r in range(8)])
+
+    def test_the_copies_have_their_plug_ins(self):
+        for way in self.ways:
+            with self.subTest(way), self.without_dlrun(*MISSING):
+                code, out, err = self.run_on(*self.words(way, "--stage", "--framework", "mpi", "--", MPI + "openmpi"))
+                self.assertEqual(code, 0, err)
+                for rank in range(4):
+                    self.assertIn(f"rank {rank} of 4, sum 10, on this node 1\n", out)
+
+    def test_without_the_flag_the_node_is_named_with_the_way_out(self):
+        for way in self.ways:
+            with self.subTest(way), self.without_dlrun(*MISSING):
+                code, _, err = self.run_on(*self.words(way, "--framework", "plain", "--", "true"))
+                self.assertEqual(code, 69, err)
+                self.assertIn("n2", err)
+                self.assertIn("--stage", err)
+
+    def test_a_node_that_can_hold_no_copy_is_named_with_the_reason(self):
+        for way in self.ways:
+            self.cluster.run("n4", ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/tmp"], user="root")
+            try:
+                with self.subTest(way), self.without_dlrun(*MISSING):
+                    code, _, err = self.run_on(*self.words(way, "--stage", "--framework", "plain", "--", "true"))
+                    self.assertEqual(code, 69, err)
+                    self.assertRegex(err, r"1 of 4 nodes cannot be reached by (ssh|slurm): n4\n")
+                    self.assertRegex(err, r"\| tar: bin/dlrun: (Wrote only|Cannot write: No space)")
+                    self.assertIn("TMPDIR", err)
+                    self.assertEqual(self.copies("n4"), [])
+            finally:
+                self.cluster.run("n4", ["umount", "/tmp"], user="root")
+
+    def running(self, way):
+        process = self.start(*self.words(way, "--stage", "--set", "launch.grace=1s", "--framework", "plain", "--", "sh", "-c", "echo on; exec sleep 1000"))
+        for _ in range(4):
+            line = process.stdout.readline()
+            if not line:
+                self.fail("it ended too early: " + process.stderr.read())
+        for host in MISSING:
+            self.assertTrue(self.staged_agents(host))
+        return process
+
+    def test_nothing_is_left_after_agents_were_killed(self):
+        for way in self.ways:
+            with self.subTest(way), self.without_dlrun(*MISSING):
+                process = self.running(way)
+                for pid in self.staged_agents("n2"):
+                    os.kill(pid, signal.SIGKILL)
+                _, err = process.communicate()
+                self.assertEqual(process.returncode, 71, err)
+                self.assertIn("n2", err)
+                self.nothing_left()
+
+    def test_nothing_is_left_after_the_head_was_killed(self):
+        for way in self.ways:
+            with self.subTest(way):
+                with self.without_dlrun(*MISSING):
+                    process = self.running(way)
+                    for pid, (_, words) in self.cluster.processes("head").items():
+                        if words.startswith(DLRUN):
+                            os.kill(pid, signal.SIGKILL)
+                    process.communicate()
+                    self.nothing_left()
+                # Slurm kills all of a step whose srun was killed, with nobody left to clean up: the next agent does.
+                code, _, err = self.run_on(*self.words(way, "--framework", "plain", "--", "true", run="next-" + way))
+                self.assertEqual(code, 0, err)
+                for path in pathlib.Path(f"{self.folder}/{way}").glob("dlrun-copy*"):
+                    path.unlink()  # of the head that was killed
+
+
+if __name__ == "__main__":
+    support.main()

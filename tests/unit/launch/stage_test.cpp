@@ -1,0 +1,114 @@
+#include "src/launch/stage.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/file.hpp"
+#include "src/process/command.hpp"
+
+using namespace dlrun;
+using namespace dlrun::launch;
+namespace fs = std::filesystem;
+
+namespace {
+
+// An installation whose dlrun says how it was started, and a TMPDIR that tells what is left of copies.
+struct Head {
+  fs::path root = fs::temp_directory_path() / fmt::format("stage test {}", ::getpid());
+  Installation own{.bin = root / "head" / "bin", .data = {}, .plugins = root / "head" / "lib" / "dlrun"};
+  std::string archive = (root / "copy.tar.gz").string();
+  Environment environment = Environment::of_this_process();
+
+  explicit Head(const std::string& dlrun) {
+    for (const fs::path& folder : {own.bin, own.plugins, root / "tmp"}) fs::create_directories(folder);
+    write(own.bin / "dlrun", dlrun);
+    write(own.plugins / "libdlrun-pmix.so", "a plug-in");
+    environment.set("TMPDIR", (root / "tmp").string());
+  }
+  ~Head() { fs::remove_all(root); }
+
+  static void write(const fs::path& path, const std::string& text) {
+    REQUIRE(write_new_file(path, text));
+    REQUIRE(::chmod(path.c_str(), 0755) == 0);
+  }
+  void pack(plan::MpiProtocol mpi = plan::MpiProtocol::pmix) const {
+    plan::Plan plan;
+    plan.mpi = mpi;
+    REQUIRE(write_archive(files_to_stage(plan, own), archive, environment));
+  }
+  CommandOutput run(const std::string& program) const {
+    return run_command({.argv = {"/bin/sh", "-c", stage_script(program, archive), "sh", "--port", "1 2"},
+                        .environment = environment})
+        .value();
+  }
+  bool nothing_left() const { return fs::is_empty(root / "tmp"); }
+};
+
+constexpr const char* kSays =
+    "#!/bin/sh\necho $# \"$1\" \"$5\"; ls -l \"$0\" | cut -c1-10; cat \"$3/lib/dlrun/libdlrun-pmix.so\"; "
+    "exit 7\n";
+
+}  // namespace
+
+TEST_CASE("a node without dlrun runs a copy with its plug-ins, and nothing is left of it") {
+  const Head head(kSays);
+  head.pack();
+  const CommandOutput output = head.run("/nowhere/dlrun");
+  CHECK(output.err.empty());
+  CHECK(output.out == "5 agent 1 2\n-rwxr-xr-x\na plug-in");
+  CHECK(output.status.exit_code == 7);
+  CHECK(head.nothing_left());
+}
+
+TEST_CASE("a node with dlrun uses its own") {
+  const Head head("#!/bin/sh\necho the copy\n");
+  Head::write(head.root / "dl run", "#!/bin/sh\necho its own: \"$@\"\n");
+  const CommandOutput output = head.run((head.root / "dl run").string());
+  CHECK(output.out == "its own: agent --port 1 2\n");
+  CHECK(head.nothing_left());
+}
+
+TEST_CASE("a copy that is no archive is an end of its own, and nothing is left of it") {
+  const Head head(kSays);
+  REQUIRE(write_new_file(head.archive, "torn"));
+  const CommandOutput output = head.run("/nowhere/dlrun");
+  CHECK(output.status.exit_code == kNotStaged);
+  CHECK_FALSE(output.err.empty());
+  CHECK(head.nothing_left());
+}
+
+TEST_CASE("an agent that is killed leaves no copy") {
+  const Head head("#!/bin/sh\nkill -KILL $$\n");
+  head.pack();
+  CHECK(head.run("/nowhere/dlrun").status.exit_code == 137);
+  CHECK(head.nothing_left());
+}
+
+TEST_CASE("where no folder can be made, the reason is said") {
+  Head head(kSays);
+  head.pack();
+  head.environment.set("TMPDIR", "/proc");
+  const CommandOutput output = head.run("/nowhere/dlrun");
+  CHECK(output.status.exit_code == kNotStaged);
+  CHECK(output.err.find("/proc") != std::string::npos);
+}
+
+TEST_CASE("what is copied depends on the job") {
+  const Head head(kSays);
+  plan::Plan plan;
+  CHECK(files_to_stage(plan, head.own).size() == 1);
+  plan.mpi = plan::MpiProtocol::pmix;
+  CHECK(files_to_stage(plan, head.own).size() == 2);
+  plan.framework = "builtin";
+  CHECK(files_to_stage(plan, head.own).size() == 3);  // its plug-ins are not built here
+}
+
+TEST_CASE("a file that is missing at the head is an error with a next step") {
+  const Head head(kSays);
+  fs::remove(head.own.bin / "dlrun");
+  plan::Plan plan;
+  const auto packed = write_archive(files_to_stage(plan, head.own), head.archive, head.environment);
+  REQUIRE_FALSE(packed);
+  CHECK(packed.error().what.find("dlrun cannot be packed for --stage") == 0);
+}
