@@ -19,6 +19,7 @@ test_packages=(
   doctest-dev python3 python3-numpy python3-torch           # unit tests; the reference that operators are compared with
   libopenblas0-openmp                                       # lets PyTorch run at its best in tests/bench
   slurm-wlm slurm-wlm-basic-plugins slurm-client munge      # tests/cluster: real daemons
+  slurm-wlm-torque                                          # a qsub made of sbatch
   openssh-server openssh-client iproute2 util-linux pdsh clustershell tcsh
   python3-mpi4py python3-distributed                        # frameworks that are run over the cluster
   environment-modules python3-venv charliecloud busybox-static   # environments of ranks

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The other ways of a chain under a real Slurm: one job that is requeued, and links that are handed in ahead; and what cannot be a
 chain."""
+import json
+
 import chain_support
 import support
-from chain_support import COUNTER
+from chain_support import COUNTER, TRAINING
 from cluster import wait_until
 from support import DLRUN
 
@@ -55,6 +57,21 @@ class ChainWays(chain_support.Case):
         self.assertNotIn("could not be cancelled", err)
         wait_until(lambda: not self.run_on("squeue", "-h", "-n", "counter")[1], 0.2)
         self.assertEqual(self.status(chain)["state"], "stopped")
+
+    def test_as_many_links_as_an_earlier_run_tells_and_their_time_adds_up(self):
+        self.write("job.yaml", TRAINING)
+        code, _, err = self.run_on(DLRUN, "--run-dir", "runs/small-1", "--set", "checkpoint.dir=measured-ckpt", "job.yaml")
+        self.assertEqual(code, 0, err)
+        code, out, err = self.run_on(DLRUN, "submit", "--json", "--chain", "auto", "--epochs", "8", "job.yaml")
+        self.assertEqual(code, 0, err)
+        answer = json.loads(out)
+        self.assertEqual((answer["forecast"]["steps"], answer["forecast"]["checkpoint_rule"]), (320, "stated"))
+        self.assertTrue(answer["forecast"]["measured"].endswith("runs/small-1/record.json"))
+        status = self.wait_over(answer["chain"])
+        self.assertEqual((status["state"], status["max_links"]), ("done", answer["forecast"]["max_links"]), status)
+        time = status["time"]
+        self.assertAlmostEqual(sum(time.values()) - time["total"], time["total"], places=2)
+        self.assertGreater(time["useful"], 0)
 
     def test_an_array_cannot_be_a_chain(self):
         self.write("job.yaml", COUNTER.format(drill=":", retries=0))

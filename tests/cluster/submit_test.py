@@ -78,6 +78,28 @@ class Submit(support.Case):
             self.assertEqual((code, out), (66, ""), err)
             self.assertIn(why + ": the job would wait for ever", err)
 
+    def test_slurm_s_own_qsub_takes_the_script_for_torque(self):
+        """Debian's slurm-wlm-torque: a qsub that is made of sbatch. It names the output itself, and gives no node its share of tasks."""
+        self.write("job.yaml", JOB)
+        code, out, err = self.run_on(DLRUN, "submit", "--scheduler", "torque", "--nodes", "2", "job.yaml")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"^\d+\n$")
+        self.wait_for(out.strip(), "COMPLETED")
+        shown = self.run_on("scontrol", "show", "job", out.strip())[1]
+        for text in ("JobName=flowers", "Partition=main", "TimeLimit=00:05:00", "NumNodes=2", "NumTasks=4"):
+            self.assertIn(text, shown)
+        lines = [line for line in self.read(f"job.sh.o{out.strip()}").splitlines() if "|" in line]
+        self.assertEqual(sorted(line.split("|")[1] for line in lines), ["0", "1", "2", "3"], lines)
+        self.assertIn("job_state = C", self.run_on("qstat", "-f", out.strip())[1])
+
+    def test_a_chain_by_that_qsub_ends_with_the_reason(self):
+        """Its jobs are not told their id as Torque's are; Slurm's own sbatch makes chains here."""
+        self.write("job.yaml", JOB)
+        code, out, err = self.run_on(DLRUN, "submit", "--scheduler", "torque", "--chain", "3", "--nodes", "1", "job.yaml")
+        self.assertEqual(code, 0, err)
+        self.wait_for(out.strip(), "FAILED")
+        self.assertIn("PBS_JOBID is not set: this is no job of torque", self.read(f"job.sh.e{out.strip()}"))
+
     def test_a_job_may_submit_another(self):
         self.write("job.yaml", JOB)
         code, out, err = self.run_on("salloc", "-Q", "-N1", "--mem-per-cpu=50", "--time=1", DLRUN, "submit", "job.yaml")
