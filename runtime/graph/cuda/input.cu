@@ -1,4 +1,4 @@
-// Input on the device: what the host filled (f32, channels first) as NHWC in the plan's type.
+// Input on the device: what the host filled (floats or bytes, channels first) as NHWC in the plan's type.
 #include "runtime/graph/cuda/device.hpp"
 
 namespace dlrun::cuda {
@@ -7,10 +7,10 @@ namespace {
 template <class T>
 void convert(Device& device, const DlrunCudaNode& node, T* to) {
   const std::int64_t channels = node.channels, area = node.height * node.width;
-  const float* from = device.input;
+  const Rows from = device.input;
   for_each(device.stream, device.batch * channels * area, [=] __device__(std::int64_t i) {
     const std::int64_t channel = i % channels, pixel = i / channels % area, image = i / channels / area;
-    put(to[i], from[(image * channels + channel) * area + pixel]);
+    put(to[i], from.at((image * channels + channel) * area + pixel, static_cast<int>(channel)));
   });
 }
 

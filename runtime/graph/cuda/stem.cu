@@ -42,7 +42,7 @@ struct alignas(16) Eight {
 // One thread a pixel.
 template <int TAPS>
 void arrange(Device& device, Eight* to, const Layout& s) {
-  const float* image = device.input;
+  const Rows image = device.input;
   for_each(device.stream, device.batch * s.pixels(), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide), column = i % s.columns, row = i / s.columns % s.rows;
     const std::int64_t plane = static_cast<std::int64_t>(i / s.columns / s.rows) * kImage;
@@ -57,7 +57,8 @@ void arrange(Device& device, Eight* to, const Layout& s) {
       const int v = kStride * (row - s.before) + of_square / kStride;
       const int u = kStride * (column + tap - s.before) + of_square % kStride;
       const bool inside = v >= 0 && u >= 0 && v < s.image_height && u < s.image_width;
-      put(out.of[k], inside ? image[((plane + channel) * s.image_height + v) * s.image_width + u] : 0.0F);
+      put(out.of[k],
+          inside ? image.at(((plane + channel) * s.image_height + v) * s.image_width + u, channel) : 0.0F);
     }
 #pragma unroll
     for (int pack = 0; pack < kChannels / 8; ++pack) to[wide * (kChannels / 8) + pack] = out.packs[pack];
@@ -133,6 +134,7 @@ class Stem final : public Operator {
             layout_.taps,
             1,
             1,
+            0,
             0};
   }
   Passes::Arrays arrays(const Device& device) const {
