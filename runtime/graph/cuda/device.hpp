@@ -151,6 +151,7 @@ Made make_window_average(Device& device, const DlrunCudaNode& node, std::size_t 
 Made make_local_response_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_concat(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::size_t index);
 Made make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_norm_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_relu(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_dropout(Device& device, const DlrunCudaNode& node, std::size_t index, std::size_t layer);
 Made make_add(Device& device, const DlrunCudaNode& node, std::size_t index);

@@ -23,6 +23,7 @@ class Flattener {
       flat.needs_gradient = needed && !read_by[index].empty() ? 1 : 0;
     }
     join_sums();
+    join_pools();
     place();
     return std::move(plan_);
   }
@@ -71,11 +72,37 @@ class Flattener {
       sum = norm;
       sum.inputs[1] = other, sum.input_count = 2;
       sum.relu = before.relu, sum.needs_gradient = before.needs_gradient;
-      norm = {};
-      norm.kind = DLRUN_CUDA_NOTHING;
-      for (Owned& owned : owned_)
-        if (owned.node == index - 1) owned.node = index;
+      give_way(index);
     }
+  }
+
+  // A maximum pooling right behind a batch norm that it alone reads takes that in: what lies between is the
+  // largest value of most models, and is never written.
+  void join_pools() {
+    const auto read_by = readers(graph_);
+    for (std::size_t index = 2; index < plan_.nodes.size(); ++index) {
+      DlrunCudaNode &norm = plan_.nodes[index - 1], &pool = plan_.nodes[index];
+      if (norm.kind != DLRUN_CUDA_BATCH_NORM || norm.input_count != 1 || pool.kind != DLRUN_CUDA_MAX_POOL)
+        continue;
+      if (pool.inputs[0] != index - 1 || read_by[index - 1].size() != 1) continue;
+      if (read_by[norm.inputs[0]].size() != 1 || pool.relu != 0) continue;
+      const DlrunCudaNode before = pool;
+      pool = norm;
+      pool.kind = DLRUN_CUDA_NORM_POOL;
+      pool.height = before.height, pool.width = before.width;
+      pool.window = before.window, pool.stride = before.stride, pool.padding = before.padding;
+      pool.needs_gradient = before.needs_gradient;
+      give_way(index);
+    }
+  }
+
+  // The node before `index` joined it: that owns its tensors now.
+  void give_way(std::size_t index) {
+    plan_.nodes[index - 1] = {};
+    plan_.nodes[index - 1].kind = DLRUN_CUDA_NOTHING;
+    plan_.nodes[index - 1].weight = plan_.nodes[index - 1].bias = DLRUN_CUDA_NOWHERE;
+    for (Owned& owned : owned_)
+      if (owned.node == index - 1) owned.node = index;
   }
 
   Result<void> fill(DlrunCudaNode&, const Node&, const Shape&, const op::Input&) { return {}; }

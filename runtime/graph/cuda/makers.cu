@@ -38,6 +38,8 @@ Made make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index,
       return make_concat(device, plan, node, index);
     case DLRUN_CUDA_BATCH_NORM:
       return make_batch_norm(device, node, index);
+    case DLRUN_CUDA_NORM_POOL:
+      return make_norm_pool(device, node, index);
     case DLRUN_CUDA_RELU:
       return make_relu(device, node, index);
     case DLRUN_CUDA_DROPOUT:

@@ -3,6 +3,7 @@
 // makes it a convolution of stride 1 with a quarter of the pixels; its columns become channels as well. It is
 // read straight from what the host filled. A tap that the original has not is zero, and its gradient is
 // dropped.
+#include "runtime/graph/cuda/bias.hpp"
 #include "runtime/graph/cuda/passes.hpp"
 
 namespace dlrun::cuda {
@@ -95,8 +96,10 @@ class Stem final : public Operator {
       arrange<2>(device, static_cast<Eight*>(image_), layout_);
     take_weights(device);
     passes_.forward(device, image_, weights_, device.tensors[out_].value);
+    add_bias(device, node_, device.tensors[out_]);
   }
   void backward(Device& device) override {
+    bias_backward(device, node_, device.tensors[out_]);
     join_side(device);
     fork_side(device);
     passes_.weights(device.side, image_, device.tensors[out_].gradient, slopes_);
@@ -155,7 +158,6 @@ bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNod
   if (node.kind != DLRUN_CUDA_CONVOLUTION || !device.half()) return false;
   if (plan.nodes[node.inputs[0]].kind != DLRUN_CUDA_INPUT) return false;
   if (node.stride != kStride || node.window < 3 || node.in_channels != kImage) return false;
-  if (node.bias != DLRUN_CUDA_NOWHERE || node.relu != 0) return false;
   const Layout layout(node);
   return (layout.taps == 2 || layout.taps == 4) && device.batch * layout.pixels() < INT32_MAX;
 }

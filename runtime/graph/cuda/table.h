@@ -18,6 +18,7 @@ enum DlrunCudaKind {
   DLRUN_CUDA_LOCAL_RESPONSE_NORM,
   DLRUN_CUDA_CONCAT,
   DLRUN_CUDA_BATCH_NORM,  // with a second input: that is added before the ReLU
+  DLRUN_CUDA_NORM_POOL,   // batch norm, its ReLU and the maximum pooling behind it
   DLRUN_CUDA_RELU,
   DLRUN_CUDA_DROPOUT,
   DLRUN_CUDA_ADD,
