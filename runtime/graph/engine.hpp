@@ -83,6 +83,11 @@ class Engine {
   // Whether train_batch leaves gradients that are summed over all ranks already. Then it calls no on_bucket,
   // and spare_slots() alone are left to be summed.
   virtual bool sums_gradients() const { return false; }
+  // alone: train_batch of such an engine leaves this rank's own gradients, so that it can be timed by itself.
+  enum class Sums { together, alone };
+  virtual void set_sums(Sums) {}
+  // Seconds of such an engine's sums of one step by themselves; all ranks call it.
+  virtual Result<double> seconds_of_sums() { return 0.0; }
   // An Error where a device failed in a call before; results and gradients since then mean nothing.
   virtual Result<void> status() const { return {}; }
 

@@ -104,6 +104,14 @@ class GraphOnGpu final : public CudaEngine {
       return fail(library_.error("the ranks' GPUs cannot be connected"));
     return {};
   }
+  void set_sums(Sums sums) override {
+    if (!sum_) return;
+    const DlrunCudaSum calls{this, sum_floats, is_lost};
+    note(library_.table().connect(engine_, sums == Sums::together ? &calls : nullptr), "choosing the sums");
+  }
+  Result<double> seconds_of_sums() override {
+    return TRY(time_sum(plan_.floats - FlatPlan::kSpareSlots)).captured;
+  }
   bool sums_gradients() const override { return sum_ != nullptr; }
   Result<SumTime> time_sum(std::size_t count) override {
     float issued = 0, captured = 0;

@@ -132,9 +132,11 @@ void Engine::make_operators(const DlrunCudaPlan& plan) {
 }
 
 void Engine::connect(const DlrunCudaSum& sum) {
-  if (train_.warm) throw Failure("ranks were connected after the first step");
+  use();
   sum_ = sum;
   plan_.gradients = DLRUN_CUDA_STAY;
+  if (train_.graph != nullptr) cudaGraphExecDestroy(train_.graph);
+  train_ = {};
 }
 
 }  // namespace dlrun::cuda

@@ -44,7 +44,7 @@ void destroy(void* engine) {
   delete static_cast<Engine*>(engine);
 }
 int connect(void* engine, const DlrunCudaSum* sum) {
-  return guarded([&] { of(engine).connect(*sum); });
+  return guarded([&] { of(engine).connect(sum == nullptr ? DlrunCudaSum{} : *sum); });
 }
 // The rows, or null with a text where the device has failed.
 template <class T>
