@@ -7,7 +7,7 @@
 
 namespace dlrun::runtime {
 
-enum class Backend { one_rank, openmpi, mpich };
+enum class Backend { one_rank, openmpi, mpich, pmi };
 
 Result<Backend> choose_backend(const Environment& environment);
 

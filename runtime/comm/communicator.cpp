@@ -3,6 +3,7 @@
 #include "runtime/comm/choice.hpp"
 #include "runtime/comm/mpi_communicator.hpp"
 #include "runtime/comm/one_rank.hpp"
+#include "runtime/comm/star_communicator.hpp"
 
 namespace dlrun::runtime {
 
@@ -27,10 +28,11 @@ Result<Backend> choose_backend(const Environment& environment) {
   if (asked == "none") return Backend::one_rank;
   if (asked == "openmpi") return Backend::openmpi;
   if (asked == "mpich") return Backend::mpich;
+  if (asked == "pmi") return Backend::pmi;
   if (!asked.empty())
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("DLRUN_COMM is '{}'", asked),
-                      .hint = "valid values: none, openmpi, mpich"});
+                      .hint = "valid values: none, openmpi, mpich, pmi"});
   if (environment.find("PMIX_NAMESPACE")) return Backend::openmpi;
   if (environment.find("PMI_FD")) return Backend::mpich;
   return Backend::one_rank;
@@ -67,6 +69,8 @@ Result<std::unique_ptr<Communicator>> make_communicator(const Environment& envir
       return make_mpi_communicator(MpiFlavour::openmpi, environment);
     case Backend::mpich:
       return make_mpi_communicator(MpiFlavour::mpich, environment);
+    case Backend::pmi:
+      return make_star_communicator(environment);
     case Backend::one_rank:
       break;
   }

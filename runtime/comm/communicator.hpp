@@ -46,7 +46,7 @@ class Communicator {
   virtual Result<void> finish() = 0;
 };
 
-// Chooses the backend from the environment: DLRUN_COMM=none|openmpi|mpich where it is set, else Open MPI
+// Chooses the backend from the environment: DLRUN_COMM=none|openmpi|mpich|pmi where it is set, else Open MPI
 // under PMIx, MPICH under PMI-1, else one rank. An Error where the world that comes up is not the world that
 // DLRUN_SIZE promised.
 Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment);

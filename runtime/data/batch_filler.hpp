@@ -21,6 +21,8 @@ struct Conversion {
   std::vector<double> mean, deviation;  // a channel each, of pixels in 0..1; empty: 0 and 1
 };
 
+PixelMeaning meaning_of(const Conversion& conversion, std::size_t channels);
+
 // Which variant of a sample: nothing means as it is.
 struct AugmentationKey {
   std::uint64_t seed = 0, epoch = 0;
@@ -32,15 +34,31 @@ class BatchFiller {
 
   // Rows 0 .. count-1 become the samples `sample(0)` .. `sample(count-1)`. The rows behind them repeat
   // samples, so that batch statistics stay sane, under the label -1: they do not count.
+  // Either numbers or bytes; bytes mean what meaning_of() says.
+  struct Rows {
+    std::span<float> numbers;
+    std::span<std::uint8_t> bytes;
+    std::span<std::int32_t> labels;
+  };
   void fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
-            std::optional<AugmentationKey> key, std::span<float> input, std::span<std::int32_t> labels) const;
+            std::optional<AugmentationKey> key, const Rows& rows) const;
+  void fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+            std::optional<AugmentationKey> key, std::span<float> input,
+            std::span<std::int32_t> labels) const {
+    fill(count, sample, key, Rows{input, {}, labels});
+  }
 
  private:
+  struct Variant;
+  Variant variant(std::uint64_t sample, AugmentationKey key) const;
   void convert(std::uint64_t sample, float* out) const;
   void convert_augmented(std::uint64_t sample, AugmentationKey key, float* out) const;
+  void copy_augmented(std::uint64_t sample, AugmentationKey key, std::uint8_t* out) const;
+  void fill_row(std::uint64_t sample, const std::optional<AugmentationKey>& key, const Rows& rows,
+                std::size_t row) const;
   const Dataset& data_;
   Augmentation augmentation_;
-  std::vector<float> scale_, shift_;  // a channel each
+  PixelMeaning meaning_;
 };
 
 }  // namespace dlrun::runtime

@@ -180,6 +180,10 @@ Result<std::unique_ptr<CpuEngine>> compile(Graph graph, const EngineOptions& opt
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("a batch of {} images cannot be", options.batch),
                       .hint = "choose a batch between 1 and 1048576"});
+  if (options.precision == Precision::tf32)
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = "precision tf32 is a GPU's, and this engine is the CPU's",
+                      .hint = "write precision: f32, or device: cuda"});
   const std::string model = graph.model;
   try {
     auto engine = std::make_unique<CompiledEngine>(std::move(graph), options);

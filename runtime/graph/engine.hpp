@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@
 
 namespace dlrun::runtime {
 
-enum class Precision { f32, bf16 };
+// tf32: f32 numbers, multiplied on a GPU's matrix units with 10 bits of their fraction. A CPU has it not.
+enum class Precision { f32, tf32, bf16 };
 
 // A named tensor of the model's state in its plain, framework-neutral layout (convolution weights OIHW, fully
 // connected OUT x IN), as checkpoints and tests see it. Names are PyTorch's: "conv1.weight",
@@ -61,8 +63,14 @@ class Engine {
   virtual std::int64_t batch() const = 0;
   // Rows to fill before a call: float[batch][channels][height][width] and labels 0..classes-1, -1 for a row
   // that must not count (a short last batch in evaluation).
+  // They stay as they are until they are filled again; ask anew before each filling.
   virtual std::span<float> input() = 0;
   virtual std::span<std::int32_t> labels() = 0;
+  // Where EngineOptions::pixels were given and the engine takes them: bytes to fill in place of input().
+  virtual std::span<std::uint8_t> pixels() { return {}; }
+  // An engine on a device calls `work` in each train_batch, while the device computes: rows filled then are
+  // the next call's. An engine that computes itself does not.
+  virtual void while_waiting(std::function<void()> work) { static_cast<void>(work); }
 
   // Forward and backward of one batch in training mode; `on_bucket(i)` is called as soon as bucket i is
   // final. `step` and the seed given at compile time alone decide dropout, so a resumed run repeats the same
@@ -72,6 +80,14 @@ class Engine {
   virtual void apply(const SgdStep& sgd) = 0;
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
+  // Whether train_batch leaves gradients that are summed over all ranks already. Then it calls no on_bucket,
+  // and spare_slots() alone are left to be summed.
+  virtual bool sums_gradients() const { return false; }
+  // alone: train_batch of such an engine leaves this rank's own gradients, so that it can be timed by itself.
+  enum class Sums { together, alone };
+  virtual void set_sums(Sums) {}
+  // Seconds of such an engine's sums of one step by themselves; all ranks call it.
+  virtual Result<double> seconds_of_sums() { return 0.0; }
   // An Error where a device failed in a call before; results and gradients since then mean nothing.
   virtual Result<void> status() const { return {}; }
 
@@ -94,13 +110,19 @@ class Engine {
   virtual std::size_t memory_bytes() const = 0;
 };
 
+// What a byte of a pixel means, a number a channel: byte * scale + shift.
+struct PixelMeaning {
+  std::vector<float> scale, shift;
+};
+
 struct EngineOptions {
   std::int64_t batch = 64;
   Precision precision = Precision::f32;
-  std::uint64_t seed = 1;               // initial weights and dropout; equal on all ranks
-  int rank = 0;                         // only decorrelates dropout between ranks
-  int ranks = 1;                        // more: gradients() must be what the batch gave, also from a GPU
-  std::size_t bucket_bytes = 8u << 20;  // a bucket is closed once it holds that much
+  std::uint64_t seed = 1;                   // initial weights and dropout; equal on all ranks
+  int rank = 0;                             // only decorrelates dropout between ranks
+  int ranks = 1;                            // more: gradients() must be what the batch gave, also from a GPU
+  std::size_t bucket_bytes = 8u << 20;      // a bucket is closed once it holds that much
+  std::optional<PixelMeaning> pixels = {};  // rows may be taken as bytes
 };
 
 struct InputShape {

@@ -1,5 +1,5 @@
-// dlrun-engine-bench [MODEL [f32|bf16 [BATCH [STEPS [cpu|cuda]]]]]: images a second of one engine alone on
-// random images, and where the time of a step goes. On a CPU pin it to a core (taskset -c 0) and set
+// dlrun-engine-bench [MODEL [f32|tf32|bf16 [BATCH [STEPS [cpu|cuda]]]]]: images a second of one engine alone
+// on random images, and where the time of a step goes. On a CPU pin it to a core (taskset -c 0) and set
 // OMP_NUM_THREADS=1 to compare. On a GPU the images are the same in every step: "resident" counts a step
 // without copying them there, as benchmarks of frameworks do on synthetic images.
 #include <algorithm>
@@ -71,6 +71,11 @@ InputShape shape_for(std::string_view model) {
   return {3, 224, 224, 1000};
 }
 
+const char* name_of(Precision precision) {
+  if (precision == Precision::tf32) return "tf32";
+  return precision == Precision::bf16 ? "bf16" : "f32";
+}
+
 struct Wanted {
   std::string model;
   Precision precision = Precision::f32;
@@ -92,9 +97,8 @@ void run(Engine& engine, const Wanted& wanted, double created) {
   }
   const auto batch = static_cast<double>(wanted.batch);
   fmt::print("{} {} batch {}: {:.0f} images/s, {:.0f} a second of processor time (best step {:.0f})\n",
-             wanted.model, wanted.precision == Precision::bf16 ? "bf16" : "f32", wanted.batch,
-             batch / median(times), batch / median(busy),
-             batch / *std::min_element(busy.begin(), busy.end()));
+             wanted.model, name_of(wanted.precision), wanted.batch, batch / median(times),
+             batch / median(busy), batch / *std::min_element(busy.begin(), busy.end()));
   fmt::print("step {:.2f} ms, the first {:.1f}; created in {:.1f} ms; {} of arenas; loss {:.4f}\n",
              median(times) * 1e3, times[0] * 1e3, created * 1e3, format_size(engine.memory_bytes()),
              result.loss_sum / batch);
@@ -151,11 +155,14 @@ int main(int count, char** values) {
   };
   const auto batch = parse_integer(argument(3, "64"), 1, 1 << 20);
   const auto steps = parse_integer(argument(4, "40"), 1, 1 << 20);
-  const Precision precision = argument(2, "f32") == "bf16" ? Precision::bf16 : Precision::f32;
+  const std::string named = argument(2, "f32");
+  const Precision precision = named == "bf16"   ? Precision::bf16
+                              : named == "tf32" ? Precision::tf32
+                                                : Precision::f32;
   const auto done =
-      batch && steps
-          ? bench({argument(1, "mnist-cnn"), precision, *batch, *steps}, argument(5, "cpu"))
-          : fail(ErrorKind::usage, "usage: dlrun-engine-bench [MODEL [f32|bf16 [BATCH [STEPS [cpu|cuda]]]]]");
+      batch && steps ? bench({argument(1, "mnist-cnn"), precision, *batch, *steps}, argument(5, "cpu"))
+                     : fail(ErrorKind::usage,
+                            "usage: dlrun-engine-bench [MODEL [f32|tf32|bf16 [BATCH [STEPS [cpu|cuda]]]]]");
   if (done) return 0;
   fmt::print(stderr, "dlrun-engine-bench: error: {}\n", done.error().text());
   return 64;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/train/rows.hpp"
+
 namespace dlrun::runtime {
 namespace {
 
@@ -31,7 +33,7 @@ Result<Totals> evaluate(Engine& engine, Communicator& comm, const BatchFiller& f
   for (std::uint64_t at = begin; at < end; at += batch) {
     const std::uint64_t rows = std::min(batch, end - at);
     filler.fill(
-        rows, [&](std::uint64_t i) { return sample(at + i); }, std::nullopt, engine.input(), engine.labels());
+        rows, [&](std::uint64_t i) { return sample(at + i); }, std::nullopt, rows_of(engine));
     const BatchResult result = engine.evaluate_batch();
     TRY(engine.status());
     mine.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(rows)});

@@ -49,7 +49,8 @@ Result<void> GradientExchange::start(std::size_t bucket) {
 
 Result<void> GradientExchange::finish() {
   const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
-  TRY(comm_->allreduce_start(travels_whole() ? last : engine_->spare_slots()));
+  const bool whole = travels_whole() && !engine_->sums_gradients();
+  TRY(comm_->allreduce_start(whole ? last : engine_->spare_slots()));
   return comm_->wait_all();
 }
 

@@ -66,6 +66,7 @@ class Session {
     reporter_.emplace(ControlChannel::open(environment_.get("DLRUN_CONTROL"), comm.rank()), comm.rank(),
                       begin_);
     TRY(check_agreement(spec_, prepared_));
+    TRY(say_where());
     const Position start = TRY(carry_on());
     if (comm.rank() == 0) {
       const std::filesystem::path folder = TRY(metrics_folder(spec_, environment_));
@@ -98,6 +99,15 @@ class Session {
   }
 
  private:
+  Result<void> say_where() {
+    if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
+    if (prepared_.on_gpu == nullptr) return {};
+    const std::string how =
+        TRY(connect_gpus(*prepared_.on_gpu, prepared_.device, *prepared_.comm, spec_, environment_));
+    if (!how.empty()) reporter_->note(how);
+    return {};
+  }
+
   Result<Position> carry_on() {
     std::optional<LoadedCheckpoint> chosen;
     if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {

@@ -7,7 +7,6 @@
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
 #include "runtime/graph/cpu_engine.hpp"
-#include "runtime/graph/cuda/cuda_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
 
@@ -22,31 +21,39 @@ Result<int> rank_of(const Environment& environment) {
   return static_cast<int>(*rank);
 }
 
-// The rank's own GPU: the only one that CUDA_VISIBLE_DEVICES leaves it, else that of its number on the node.
-Result<int> device_of(const CudaLibrary& library, const Environment& environment) {
-  const std::string text = environment.get("DLRUN_LOCAL_RANK", "0");
-  const auto local = parse_integer(text, 0, 1 << 20);
-  if (library.devices() == 1 && environment.find("CUDA_VISIBLE_DEVICES")) return 0;
-  if (local && *local < library.devices()) return static_cast<int>(*local);
-  return fail(
-      Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("no GPU is left for local rank {}: {} are seen", text, library.devices()),
-            .hint = "start as many ranks a node as it has GPUs"});
-}
-
 Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
   return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
 }
 
-Result<std::unique_ptr<Engine>> make_engine(const TrainSpec& spec, const Environment& environment,
-                                            const InputShape& shape, int rank) {
+struct MadeEngine {
+  std::unique_ptr<Engine> engine;
+  CudaEngine* on_gpu = nullptr;
+  Device device;
+};
+
+Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environment, const InputShape& shape,
+                               int rank) {
   EngineOptions options = engine_options(spec, rank);
-  if (spec.device == TrainSpec::Device::cpu) return TRY(compile(TRY(graph_of(spec, shape)), options));
+  MadeEngine out;
+  out.device = TRY(choose_device(spec.device, environment));
+  if (!out.device.library) {
+    out.engine = TRY(compile(TRY(graph_of(spec, shape)), options));
+    return out;
+  }
   const auto ranks = parse_integer(environment.get("DLRUN_SIZE", "2"), 1, 1 << 30);  // unknown: more than one
   options.ranks = ranks ? static_cast<int>(*ranks) : 2;
-  const CudaLibrary library = TRY(CudaLibrary::open());
-  const int device = TRY(device_of(library, environment));
-  return TRY(compile_cuda(library, TRY(graph_of(spec, shape)), options, device));
+  options.pixels = meaning_of(spec.conversion, static_cast<std::size_t>(shape.channels));
+  auto engine =
+      TRY(compile_cuda(*out.device.library, TRY(graph_of(spec, shape)), options, out.device.number));
+  out.on_gpu = engine.get();
+  out.engine = std::move(engine);
+  return out;
+}
+
+void take(Prepared& out, MadeEngine made) {
+  out.engine = std::move(made.engine);
+  out.on_gpu = made.on_gpu;
+  out.device = std::move(made.device);
 }
 
 struct Facts {
@@ -87,11 +94,11 @@ Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prep
   auto made = engine.get();
   auto loaded = data.get();
   TRY(std::move(loaded).map([&](DataParts parts) { out.data = std::move(parts); }));
-  TRY(std::move(made).map([&](std::unique_ptr<Engine> built) { out.engine = std::move(built); }));
+  TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
   if (!comm) return tl::unexpected(std::move(comm).error());
   if (out.comm->rank() == rank) return {};
   // Started by something that does not say which rank this is: only now is it known.
-  out.engine = TRY(make_engine(spec, environment, shape, out.comm->rank()));
+  take(out, TRY(make_engine(spec, environment, shape, out.comm->rank())));
   return {};
 }
 

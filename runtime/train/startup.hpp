@@ -6,13 +6,16 @@
 
 #include "runtime/comm/communicator.hpp"
 #include "runtime/data/dataset.hpp"
+#include "runtime/train/gpu.hpp"
 #include "runtime/train/train_spec.hpp"
 
 namespace dlrun::runtime {
 
 struct Prepared {
   std::unique_ptr<Communicator> comm;
+  Device device;  // outlives the engine on it
   std::unique_ptr<Engine> engine;
+  CudaEngine* on_gpu = nullptr;  // the engine, where it is one
   DataParts data;
 };
 

@@ -102,11 +102,9 @@ Result<ScheduleSpec> read_schedule(Fields& train) {
 }
 
 Result<Precision> read_precision(Fields& train) {
-  const Node* node = train.find("precision");
-  if (node != nullptr && node->scalar == "tf32")
-    return not_built(*node, "precision tf32 (it is a GPU's)", "f32, bf16");
-  static const std::vector<std::string> names = {"f32", "bf16"};
-  return TRY(train.choice_or("precision", 0, names)) == 0 ? Precision::f32 : Precision::bf16;
+  static const std::vector<std::string> names = {"f32", "tf32", "bf16"};
+  static constexpr std::array precisions{Precision::f32, Precision::tf32, Precision::bf16};
+  return precisions[TRY(train.choice_or("precision", 0, names))];
 }
 
 Result<void> read_allreduce(Fields& train, TrainSpec& out) {
@@ -180,9 +178,12 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.optimizer = TRY(read_optimizer(fields));
   out.schedule = TRY(read_schedule(fields));
   out.precision = TRY(read_precision(fields));
-  static const std::vector<std::string> devices = {"cpu", "cuda"};
-  out.device =
-      TRY(fields.choice_or("device", 0, devices)) == 0 ? TrainSpec::Device::cpu : TrainSpec::Device::cuda;
+  static const std::vector<std::string> devices = {"auto", "cpu", "cuda"};
+  out.device = static_cast<TrainSpec::Device>(TRY(fields.choice_or("device", 0, devices)));
+  if (out.precision == Precision::tf32 && out.device == TrainSpec::Device::cpu)
+    return yaml::error_at(*fields.find("precision"),
+                          "train.precision tf32 is a GPU's, and train.device is cpu",
+                          "write precision: f32, or device: cuda");
   TRY(read_allreduce(fields, out));
   TRY(read_parameter_server(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
@@ -231,6 +232,7 @@ Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path) {
 }
 
 std::string_view name_of(Precision precision) {
+  if (precision == Precision::tf32) return "tf32";
   return precision == Precision::bf16 ? "bf16" : "f32";
 }
 

@@ -67,8 +67,8 @@ struct TrainSpec {
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
   Precision precision = Precision::f32;
-  enum class Device { cpu, cuda };
-  Device device = Device::cpu;
+  enum class Device { automatic, cpu, cuda };
+  Device device = Device::automatic;
   std::size_t bucket_bytes = 8u << 20;
   Wire wire = Wire::f32;  // of gradients
   std::optional<ParameterServerSpec> parameter_server;

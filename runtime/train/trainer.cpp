@@ -2,8 +2,10 @@
 #include "runtime/train/trainer.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "runtime/train/evaluation.hpp"
+#include "runtime/train/rows.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -30,6 +32,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   last_.epoch = start.epoch;
   parts_.reporter.set_length(length());
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
+  parts_.engine.while_waiting([this] { fill_ahead(); });
 }
 
 RunLength Trainer::length() const {
@@ -70,14 +73,23 @@ Share Trainer::this_share() const {
 void Trainer::fill(const Share& share) {
   train_filler_.fill(
       share.count, [&](std::uint64_t i) { return split_.training_sample(epoch_order_(share.first + i)); },
-      AugmentationKey{parts_.spec.seed, position_.epoch}, parts_.engine.input(), parts_.engine.labels());
+      AugmentationKey{parts_.spec.seed, position_.epoch}, rows_of(parts_.engine));
+}
+
+// Not beyond the epoch: what comes then may be an evaluation, and has another order.
+void Trainer::fill_ahead() {
+  const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
+  const std::uint64_t seen = position_.seen + step_rows(position_.seen, run_.samples, batch, run_.world);
+  if (seen >= run_.samples) return;
+  fill(step_share(seen, run_.samples, batch, parts_.comm.rank(), run_.world));
+  filled_ahead_ = true;
 }
 
 Result<StepTotals> Trainer::step() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
   const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
   const Share share = this_share();
-  fill(share);
+  if (!std::exchange(filled_ahead_, false)) fill(share);
   const StepTotals sums = TRY(forward_backward(share));
   if (!std::isfinite(sums.totals.loss_sum))
     return fail(Error{.kind = ErrorKind::input,
@@ -114,12 +126,14 @@ Result<void> Trainer::after_step(const StepTotals& step) {
 }
 
 Result<Totals> Trainer::test() {
+  filled_ahead_ = false;
   return evaluate(parts_.engine, parts_.comm, test_filler_, parts_.data.test.count,
                   [](std::uint64_t i) { return i; });
 }
 
 Result<Totals> Trainer::watch() {
   if (split_.held_out() == 0) return test();
+  filled_ahead_ = false;
   return evaluate(parts_.engine, parts_.comm, held_out_filler_, split_.held_out(),
                   [this](std::uint64_t i) { return split_.held_out_sample(i); });
 }

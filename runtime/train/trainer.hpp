@@ -43,6 +43,7 @@ class Trainer {
   Share this_share() const;
   void fill(const Share& share);
   Result<StepTotals> forward_backward(const Share& share);
+  void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
   void advance(std::uint64_t rows);
   Result<void> end_epoch();
@@ -68,6 +69,7 @@ class Trainer {
   BatchFiller train_filler_, held_out_filler_, test_filler_;
   LearningRate learning_rate_;
   Position position_;
+  bool filled_ahead_ = false;
   StepReport last_;
   std::optional<Totals> watched_;
 };

@@ -68,12 +68,16 @@ Result<Seconds> Trainer::time_alone(std::uint64_t steps) {
 Result<BenchmarkFigures> Trainer::measure_parts(Throughput steps) {
   const std::uint64_t count = std::clamp(parts_.spec.benchmark->steps, fewest_probes, most_probes);
   BenchmarkFigures out{.steps = std::move(steps)};
+  parts_.engine.while_waiting({});
   out.repeated_input = TRY(median_of(Probe::repeated_input, count));
+  parts_.engine.set_sums(Engine::Sums::alone);
   const Seconds compute = TRY(median_of(Probe::compute, count));
   out.alone = parts_.comm.size() == 1 ? out.steps.median() : TRY(time_alone(count));
+  parts_.engine.set_sums(Engine::Sums::together);
   std::fill(parts_.engine.gradients().begin(), parts_.engine.gradients().end(), 0.0F);
   TRY(parts_.comm.barrier());
   out.wire = TRY(median_of(Probe::wire, count));
+  if (parts_.engine.sums_gradients()) out.wire += Seconds(TRY(parts_.engine.seconds_of_sums()));
   const RankFigures mine{.compute_seconds = compute.count(),
                          .peak_bytes = static_cast<double>(TRY(peak_memory_bytes())),
                          .engine_bytes = static_cast<double>(parts_.engine.memory_bytes())};

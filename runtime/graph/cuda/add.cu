@@ -28,7 +28,8 @@ class Add final : public Operator {
   void backward(Device& device) override {
     const Tensor& out = device.tensors[out_];
     const void* mask = node_.relu != 0 ? out.value : nullptr;
-    for (const std::size_t in : node_.inputs) pass_gradient(device, device.tensors[in], out, mask);
+    for (std::size_t i = 0; i < node_.input_count; ++i)
+      pass_gradient(device, device.tensors[node_.inputs[i]], out, mask);
   }
 
  private:

@@ -2,7 +2,7 @@
 // belongs to a channel is read once; sums come in two stages (blocks over rows, then one warp a channel, in
 // double). Sums walk from the last row to the first and maps from the first to the last: each begins with
 // what the pass before it left in the cache. No atomics: the same bits in every run. Included by
-// batch_norm.cu only.
+// the files of batch norm.
 #pragma once
 
 #include "runtime/graph/cuda/device.hpp"

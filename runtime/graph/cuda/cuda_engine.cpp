@@ -1,5 +1,5 @@
 // The host's side of an engine on a GPU: names, plain layouts and first values; the work is the plug-in's. An
-// error of the device in a step is kept and told by status().
+// error of the device in a step, or of a peer, is kept and told by status().
 #include "runtime/graph/cuda/cuda_engine.hpp"
 
 #include <optional>
@@ -36,21 +36,26 @@ class GraphOnGpu final : public CudaEngine {
       : library_(library), graph_(std::move(graph)), options_(options), plan_(std::move(plan)) {
     for (const Placed& placed : plan_.tensors) tensors_.push_back(placed.info);
   }
+  // The engine goes first: its graphs hold on to what sums.
   ~GraphOnGpu() override {
     if (engine_ != nullptr) library_.table().destroy(engine_);
   }
 
   Result<void> prepare(int device) {
-    const DlrunCudaPlan plan{
-        .nodes = plan_.nodes.data(),
-        .count = plan_.nodes.size(),
-        .batch = options_.batch,
-        .precision = options_.precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32,
-        .gradients = options_.ranks > 1 ? DLRUN_CUDA_TRAVEL : DLRUN_CUDA_STAY,
-        .floats = plan_.floats,
-        .spare = FlatPlan::kSpareSlots,
-        .statistics = plan_.statistics,
-        .dropouts = plan_.dropouts.size()};
+    const PixelMeaning* const pixels = takes_bytes() ? &*options_.pixels : nullptr;
+    const DlrunCudaPlan plan{.nodes = plan_.nodes.data(),
+                             .count = plan_.nodes.size(),
+                             .buckets = plan_.final_after.data(),
+                             .bucket_count = plan_.final_after.size(),
+                             .batch = options_.batch,
+                             .precision = precision_of(options_.precision),
+                             .gradients = options_.ranks > 1 ? DLRUN_CUDA_TRAVEL : DLRUN_CUDA_STAY,
+                             .floats = plan_.floats,
+                             .spare = FlatPlan::kSpareSlots,
+                             .statistics = plan_.statistics,
+                             .dropouts = plan_.dropouts.size(),
+                             .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
+                             .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
     if (library_.table().create(&plan, device, &engine_) != 0)
       return fail(
           library_.error(fmt::format("model '{}' in batches of {} does not come up on GPU {} ({})",
@@ -60,20 +65,27 @@ class GraphOnGpu final : public CudaEngine {
 
   std::int64_t batch() const override { return options_.batch; }
   std::span<float> input() override {
-    return {library_.table().input(engine_),
-            static_cast<std::size_t>(options_.batch * graph_.nodes[0].shape.elements())};
+    fresh_ = true;
+    return rows(library_.table().input(engine_), input_count());
+  }
+  std::span<std::uint8_t> pixels() override {
+    if (!takes_bytes()) return {};
+    fresh_ = true;
+    return rows(library_.table().pixels(engine_), input_count());
   }
   std::span<std::int32_t> labels() override {
-    return {library_.table().labels(engine_), static_cast<std::size_t>(options_.batch)};
+    fresh_ = true;
+    return rows(library_.table().labels(engine_), static_cast<std::size_t>(options_.batch));
   }
+  void while_waiting(std::function<void()> work) override { work_ = std::move(work); }
 
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
     std::vector<std::uint64_t> keys;
     for (std::size_t layer = 0; layer < plan_.dropouts.size(); ++layer)
       keys.push_back(dropout_rule(options_, layer, step, plan_.dropouts[layer]).key);
-    DlrunCudaResult result{};
-    note(library_.table().train(engine_, keys.data(), &result), "a training step");
-    for (std::size_t bucket = 0; on_bucket && bucket < plan_.buckets.size(); ++bucket) on_bucket(bucket);
+    const DlrunCudaResult result = run(DLRUN_CUDA_TRAIN, keys, "a training step");
+    for (std::size_t bucket = 0; on_bucket && !sum_ && bucket < plan_.buckets.size(); ++bucket)
+      on_bucket(bucket);
     return {result.loss_sum, result.correct};
   }
   void apply(const SgdStep& sgd) override {
@@ -81,9 +93,31 @@ class GraphOnGpu final : public CudaEngine {
     note(library_.table().apply(engine_, &rates), "an update");
   }
   BatchResult evaluate_batch() override {
-    DlrunCudaResult result{};
-    note(library_.table().evaluate(engine_, &result), "an evaluation");
+    const DlrunCudaResult result = run(DLRUN_CUDA_EVALUATE, {}, "an evaluation");
     return {result.loss_sum, result.correct};
+  }
+
+  Result<void> connect(std::unique_ptr<DeviceSum> sum) override {
+    sum_ = std::move(sum);
+    const DlrunCudaSum calls{this, sum_floats, is_lost};
+    if (library_.table().connect(engine_, &calls) != 0)
+      return fail(library_.error("the ranks' GPUs cannot be connected"));
+    return {};
+  }
+  void set_sums(Sums sums) override {
+    if (!sum_) return;
+    const DlrunCudaSum calls{this, sum_floats, is_lost};
+    note(library_.table().connect(engine_, sums == Sums::together ? &calls : nullptr), "choosing the sums");
+  }
+  Result<double> seconds_of_sums() override {
+    return TRY(time_sum(plan_.floats - FlatPlan::kSpareSlots)).captured;
+  }
+  bool sums_gradients() const override { return sum_ != nullptr; }
+  Result<SumTime> time_sum(std::size_t count) override {
+    float issued = 0, captured = 0;
+    if (library_.table().time_sum(engine_, count, &issued, &captured) != 0)
+      return fail(library_.error(fmt::format("a sum of {} floats cannot be timed", count)));
+    return SumTime{issued * 1e-3, captured * 1e-3};
   }
   Result<void> status() const override {
     if (failure_) return fail(*failure_);
@@ -148,11 +182,65 @@ class GraphOnGpu final : public CudaEngine {
   std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
 
  private:
+  static DlrunCudaPrecision precision_of(Precision precision) {
+    if (precision == Precision::tf32) return DLRUN_CUDA_TF32;
+    return precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32;
+  }
+  bool takes_bytes() const {
+    const std::size_t channels = static_cast<std::size_t>(graph_.nodes[0].shape.channels);
+    return options_.pixels && channels <= DLRUN_CUDA_MOST_CHANNELS &&
+           options_.pixels->scale.size() == channels && options_.pixels->shift.size() == channels;
+  }
+  std::size_t input_count() const {
+    return static_cast<std::size_t>(options_.batch * graph_.nodes[0].shape.elements());
+  }
+  // Rows of the plug-in; none to fill once the device has failed.
+  template <class T>
+  std::span<T> rows(T* start, std::size_t count) {
+    if (start != nullptr) return {start, count};
+    note(1, "sending a batch");
+    lost_rows_.resize(count * sizeof(float));
+    return {reinterpret_cast<T*>(lost_rows_.data()), count};
+  }
+
+  // A step on the rows as they are; those of the next one are sent while it runs.
+  DlrunCudaResult run(DlrunCudaWork work, const std::vector<std::uint64_t>& keys, const char* what) {
+    const DlrunCudaTable& table = library_.table();
+    DlrunCudaResult result{};
+    if (failure_) return result;
+    if (fresh_) note(table.stage(engine_), what);
+    fresh_ = false;
+    note(table.begin(engine_, work, keys.data()), what);
+    if (work == DLRUN_CUDA_TRAIN && work_ && !failure_) {
+      work_();
+      if (fresh_) note(table.stage(engine_), what);
+      fresh_ = false;
+    }
+    if (failure_) return result;
+    note(table.end(engine_, &result), what);
+    return result;
+  }
+
+  static int sum_floats(void* context, float* data, std::size_t count, void* stream) {
+    auto& self = *static_cast<GraphOnGpu*>(context);
+    return self.keep(self.sum_->sum(data, count, stream));
+  }
+  static int is_lost(void* context) {
+    auto& self = *static_cast<GraphOnGpu*>(context);
+    return self.keep(self.sum_->check());
+  }
+  // The first failure is the reason of all that follow.
+  int keep(Result<void> done) {
+    if (done) return 0;
+    if (!failure_) failure_ = std::move(done).error();
+    return 1;
+  }
+
   // Floating-point operations of a forward pass of one sample.
   static double operations(const DlrunCudaNode& node) {
     if (node.kind != DLRUN_CUDA_CONVOLUTION) return 0;
-    return 2.0 * static_cast<double>(node.channels * node.height * node.width * node.in_channels *
-                                     node.window * node.window);
+    return 2.0 * static_cast<double>(node.channels * node.height * node.width * node.in_channels /
+                                     node.groups * node.window * node.window_width);
   }
 
   // The CPU's first values: a function of seed and name.
@@ -185,7 +273,11 @@ class GraphOnGpu final : public CudaEngine {
   EngineOptions options_;
   FlatPlan plan_;
   std::vector<TensorInfo> tensors_;
+  std::unique_ptr<DeviceSum> sum_;  // must outlive engine_, which the destructor sees to
   void* engine_ = nullptr;
+  std::function<void()> work_;
+  bool fresh_ = true;  // rows were filled since they were sent
+  std::vector<std::byte> lost_rows_;
   std::optional<Error> failure_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "runtime/comm/device_sum.hpp"
 #include "runtime/graph/cpu_engine.hpp"
 #include "runtime/graph/cuda/table.h"
 #include "runtime/graph/graph.hpp"
@@ -32,6 +33,13 @@ class CudaLibrary {
 
 class CudaEngine : public Engine {
  public:
+  // From the next step on train_batch sums the gradients over the ranks by `sum`, beside backward.
+  virtual Result<void> connect(std::unique_ptr<DeviceSum> sum) = 0;
+  // Seconds of one sum of `count` floats by it, all ranks at once.
+  struct SumTime {
+    double issued, captured;  // as the host issues it; within a graph
+  };
+  virtual Result<SumTime> time_sum(std::size_t count) = 0;
   // Each operator of a training step timed alone, then "copy" (of the batch to the GPU), "update", and
   // "step": the whole of it on a batch that is there already, without the update. State and results mean
   // nothing afterwards.

@@ -76,6 +76,18 @@ struct Tensor {
 
 enum class Mode { train, evaluate };
 
+// The images as the host sent them, channels first.
+struct Rows {
+  const float* numbers = nullptr;
+  const std::uint8_t* bytes = nullptr;  // in place of numbers
+  float scale[DLRUN_CUDA_MOST_CHANNELS] = {}, shift[DLRUN_CUDA_MOST_CHANNELS] = {};
+  // The number at `i`, which is of that channel: in the CPU's arithmetic, product and sum rounded each.
+  __device__ float at(std::int64_t i, int channel) const {
+    if (bytes == nullptr) return numbers[i];
+    return __fadd_rn(__fmul_rn(static_cast<float>(bytes[i]), scale[channel]), shift[channel]);
+  }
+};
+
 // What timing chose for the passes of a convolution.
 struct Algorithms {
   cudnnConvolutionFwdAlgo_t forward{};
@@ -91,6 +103,8 @@ struct Lane {
   std::size_t workspace_bytes = 0;
 };
 
+constexpr std::int64_t kBiasSplits = 64;
+
 struct Device {
   cudaStream_t stream = nullptr;  // main.stream
   Lane main, side;                // side: gradients of weights, beside the way back through the layers
@@ -101,9 +115,10 @@ struct Device {
   std::vector<Tensor> tensors;
   float *values = nullptr, *gradients = nullptr, *momenta = nullptr, *statistics = nullptr;
   Bf16* copies = nullptr;  // of the values, where the plan is bf16
-  float* input = nullptr;  // as the host filled it
+  Rows input;
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
+  float* partial = nullptr;                      // kBiasSplits sums of each channel of the widest bias
   double* result = nullptr;                      // loss, correct
   std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
@@ -126,12 +141,17 @@ using Made = std::unique_ptr<Operator>;
 
 Made make_input(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_grouped_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
 // The first convolution of a model where another arrangement of its pixels is faster.
 bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node);
 Made make_stem(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_max_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_average_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_window_average(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_local_response_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_concat(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::size_t index);
 Made make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_norm_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_relu(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_dropout(Device& device, const DlrunCudaNode& node, std::size_t index, std::size_t layer);
 Made make_add(Device& device, const DlrunCudaNode& node, std::size_t index);

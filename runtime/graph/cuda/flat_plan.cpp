@@ -23,6 +23,7 @@ class Flattener {
       flat.needs_gradient = needed && !read_by[index].empty() ? 1 : 0;
     }
     join_sums();
+    join_pools();
     place();
     return std::move(plan_);
   }
@@ -36,6 +37,7 @@ class Flattener {
   Result<void> add(const Node& node) {
     DlrunCudaNode flat{};
     flat.kind = DLRUN_CUDA_INPUT;
+    if (node.inputs.size() > DLRUN_CUDA_MOST_INPUTS) return no_form(node, "of so many values");
     flat.input_count = node.inputs.size();
     for (std::size_t i = 0; i < node.inputs.size(); ++i) flat.inputs[i] = node.inputs[i].get();
     const Shape from = node.inputs.empty() ? node.shape : graph_.nodes[node.inputs[0].get()].shape;
@@ -51,8 +53,9 @@ class Flattener {
 
   template <class Windowed>
   static void window(DlrunCudaNode& flat, const Windowed& spec, std::int64_t size) {
-    flat.window = size, flat.stride = spec.stride, flat.padding = spec.padding;
-    flat.relu = flag(spec.activation);
+    flat.window = flat.window_width = size, flat.stride = spec.stride;
+    flat.padding = flat.padding_width = spec.padding;
+    if constexpr (requires { spec.activation; }) flat.relu = flag(spec.activation);
   }
 
   // A batch norm right before a sum that alone reads it joins that: one pass over memory less in each
@@ -69,22 +72,48 @@ class Flattener {
       sum = norm;
       sum.inputs[1] = other, sum.input_count = 2;
       sum.relu = before.relu, sum.needs_gradient = before.needs_gradient;
-      norm = {};
-      norm.kind = DLRUN_CUDA_NOTHING;
-      for (Owned& owned : owned_)
-        if (owned.node == index - 1) owned.node = index;
+      give_way(index);
     }
+  }
+
+  // A maximum pooling right behind a batch norm that it alone reads takes that in: what lies between is the
+  // largest value of most models, and is never written.
+  void join_pools() {
+    const auto read_by = readers(graph_);
+    for (std::size_t index = 2; index < plan_.nodes.size(); ++index) {
+      DlrunCudaNode &norm = plan_.nodes[index - 1], &pool = plan_.nodes[index];
+      if (norm.kind != DLRUN_CUDA_BATCH_NORM || norm.input_count != 1 || pool.kind != DLRUN_CUDA_MAX_POOL)
+        continue;
+      if (pool.inputs[0] != index - 1 || read_by[index - 1].size() != 1) continue;
+      if (read_by[norm.inputs[0]].size() != 1 || pool.relu != 0) continue;
+      const DlrunCudaNode before = pool;
+      pool = norm;
+      pool.kind = DLRUN_CUDA_NORM_POOL;
+      pool.height = before.height, pool.width = before.width;
+      pool.window = before.window, pool.stride = before.stride, pool.padding = before.padding;
+      pool.needs_gradient = before.needs_gradient;
+      give_way(index);
+    }
+  }
+
+  // The node before `index` joined it: that owns its tensors now.
+  void give_way(std::size_t index) {
+    plan_.nodes[index - 1] = {};
+    plan_.nodes[index - 1].kind = DLRUN_CUDA_NOTHING;
+    plan_.nodes[index - 1].weight = plan_.nodes[index - 1].bias = DLRUN_CUDA_NOWHERE;
+    for (Owned& owned : owned_)
+      if (owned.node == index - 1) owned.node = index;
   }
 
   Result<void> fill(DlrunCudaNode&, const Node&, const Shape&, const op::Input&) { return {}; }
   Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::Convolution& spec) {
     flat.kind = DLRUN_CUDA_CONVOLUTION;
-    if (spec.groups != 1 || spec.kernel_width != spec.kernel || spec.padding_width != spec.padding)
-      return no_form(node, "in groups, or with a window that is not square,");
     window(flat, spec, spec.kernel);
-    const std::int64_t pixels = spec.kernel * spec.kernel;
-    weights(flat, node, {spec.filters, from.channels, spec.kernel, spec.kernel}, from.channels, pixels,
-            spec.bias);
+    flat.window_width = spec.kernel_width, flat.padding_width = spec.padding_width;
+    flat.groups = spec.groups;
+    const std::int64_t channels = from.channels / spec.groups;
+    weights(flat, node, {spec.filters, channels, spec.kernel, spec.kernel_width}, channels,
+            spec.kernel * spec.kernel_width, spec.bias);
     return {};
   }
   // A convolution of one pixel with as many channels as there are inputs.
@@ -92,7 +121,7 @@ class Flattener {
                     const op::FullyConnected& spec) {
     flat.kind = DLRUN_CUDA_CONVOLUTION;
     flat.in_channels = from.elements(), flat.in_height = flat.in_width = 1;
-    flat.window = flat.stride = 1;
+    flat.window = flat.window_width = flat.stride = flat.groups = 1;
     flat.relu = flag(spec.activation);
     weights(flat, node, {spec.outputs, from.elements()}, from.channels, from.height * from.width,
             Bias::learned);
@@ -132,23 +161,29 @@ class Flattener {
     flat.relu = flag(spec.activation);
     return {};
   }
-  Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape&,
-                    const op::SoftmaxCrossEntropy& spec) {
-    if (spec.weight != 1) return no_form(node, "of an auxiliary head");
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::SoftmaxCrossEntropy& spec) {
     flat.kind = DLRUN_CUDA_LOSS;
+    flat.loss_weight = spec.weight;
+    return {};
+  }
+  // The CPU's rule: padding counts where there is any and it is to.
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::AveragePool& spec) {
+    flat.kind = DLRUN_CUDA_WINDOW_AVERAGE;
+    window(flat, spec, spec.window);
+    flat.counts_padding = spec.counted == Padding::counts && spec.padding > 0 ? 1 : 0;
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::LocalResponseNorm& spec) {
+    flat.kind = DLRUN_CUDA_LOCAL_RESPONSE_NORM;
+    flat.size = spec.size, flat.alpha = spec.alpha, flat.beta = spec.beta, flat.constant = spec.bias;
+    return {};
+  }
+  Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Concat&) {
+    flat.kind = DLRUN_CUDA_CONCAT;
     return {};
   }
   Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Flatten&) {
     return no_form(node, "whose reader needs it");
-  }
-  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::AveragePool&) {
-    return no_form(node, "");
-  }
-  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::LocalResponseNorm&) {
-    return no_form(node, "");
-  }
-  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Concat&) {
-    return no_form(node, "");
   }
 
   Result<void> no_form(const Node& node, const char* which) const {
@@ -204,15 +239,22 @@ class Flattener {
         plan_.floats += (parameters_[owned.tensor].info.elements() + line - 1) / line * line;
       }
       if ((plan_.floats - begin) * sizeof(float) < options_.bucket_bytes) continue;
-      plan_.buckets.push_back({begin, plan_.floats - begin});
+      close(begin, plan_.floats, node);
       begin = plan_.floats;
     }
     plan_.floats += FlatPlan::kSpareSlots;
-    if (begin + FlatPlan::kSpareSlots == plan_.floats && !plan_.buckets.empty())
+    if (begin + FlatPlan::kSpareSlots == plan_.floats && !plan_.buckets.empty()) {
       plan_.buckets.back().length += FlatPlan::kSpareSlots;
-    else
-      plan_.buckets.push_back({begin, plan_.floats - begin});
+      plan_.final_after.back().length += FlatPlan::kSpareSlots;
+    } else {
+      close(begin, plan_.floats, 0);
+    }
     list();
+  }
+
+  void close(std::size_t begin, std::size_t end, std::size_t node) {
+    plan_.buckets.push_back({begin, end - begin});
+    plan_.final_after.push_back({begin, end - begin, node});
   }
 
   void list() {

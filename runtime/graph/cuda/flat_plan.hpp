@@ -25,6 +25,7 @@ struct FlatPlan {
   std::vector<float> dropouts;  // their probabilities
   std::vector<Placed> tensors;  // parameters, statistics, momenta: the CPU's order
   std::vector<Bucket> buckets;
+  std::vector<DlrunCudaBucket> final_after;  // the same, with the node whose backward completes each
   std::size_t floats = 0, statistics = 0;
 };
 

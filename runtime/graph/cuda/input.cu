@@ -1,17 +1,30 @@
-// Input on the device: what the host filled (f32, channels first) as NHWC in the plan's type.
+// Input on the device: what the host filled (floats or bytes, channels first) as NHWC in the plan's type.
 #include "runtime/graph/cuda/device.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
-template <class T>
+// One thread a pixel: neighbours read neighbours. 32 bits where they are enough, as divisions of 64 cost more
+// than the memory does.
+template <class T, class Index>
 void convert(Device& device, const DlrunCudaNode& node, T* to) {
-  const std::int64_t channels = node.channels, area = node.height * node.width;
-  const float* from = device.input;
-  for_each(device.stream, device.batch * channels * area, [=] __device__(std::int64_t i) {
-    const std::int64_t channel = i % channels, pixel = i / channels % area, image = i / channels / area;
-    put(to[i], from[(image * channels + channel) * area + pixel]);
+  const auto channels = static_cast<Index>(node.channels),
+             area = static_cast<Index>(node.height * node.width);
+  const Rows from = device.input;
+  for_each(device.stream, device.batch * area, [=] __device__(std::int64_t wide) {
+    const auto pixel = static_cast<Index>(wide);
+    const Index image = pixel / area, start = image * channels * area + (pixel - image * area);
+    for (Index channel = 0; channel < channels; ++channel)
+      put(to[pixel * channels + channel], from.at(start + channel * area, static_cast<int>(channel)));
   });
+}
+
+template <class T>
+void convert(Device& device, const DlrunCudaNode& node, void* to) {
+  if (device.batch * node.channels * node.height * node.width <= INT32_MAX)
+    convert<T, std::int32_t>(device, node, static_cast<T*>(to));
+  else
+    convert<T, std::int64_t>(device, node, static_cast<T*>(to));
 }
 
 class Input final : public Operator {
@@ -21,9 +34,9 @@ class Input final : public Operator {
     if (!device.tensors[index_].wanted) return;
     void* to = device.tensors[index_].value;
     if (device.half())
-      convert(device, node_, static_cast<Bf16*>(to));
+      convert<Bf16>(device, node_, to);
     else
-      convert(device, node_, static_cast<float*>(to));
+      convert<float>(device, node_, to);
   }
   void backward(Device&) override {}
 

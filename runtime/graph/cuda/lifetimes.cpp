@@ -31,7 +31,8 @@ std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index) {
 
 // Whether backward of `node` looks at the value of its input number `which`, or of its own output.
 bool looks_back_at_input(const DlrunCudaNode& node, std::size_t which) {
-  return node.kind == DLRUN_CUDA_CONVOLUTION || (node.kind == DLRUN_CUDA_BATCH_NORM && which == 0);
+  return node.kind == DLRUN_CUDA_CONVOLUTION || node.kind == DLRUN_CUDA_LOCAL_RESPONSE_NORM ||
+         node.kind == DLRUN_CUDA_NORM_POOL || (node.kind == DLRUN_CUDA_BATCH_NORM && which == 0);
 }
 bool looks_back_at_output(const DlrunCudaNode& node) {
   if (node.kind == DLRUN_CUDA_RELU) return true;

@@ -1,5 +1,5 @@
 // Softmax cross-entropy: one warp a row, in double as on the CPU. Sums have one order: the same bits in every
-// run.
+// run. An auxiliary head's loss leaves its gradient, weighted, and is not reported.
 #include "runtime/graph/cuda/device.hpp"
 
 namespace dlrun::cuda {
@@ -8,7 +8,7 @@ namespace {
 // One warp a row; ties go to the lowest class.
 template <class T>
 __global__ void score(T* slope, const T* scores, const std::int32_t* labels, double* rows, std::int64_t batch,
-                      int classes) {
+                      int classes, double weight) {
   const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
   if (row >= batch) return;
   const int lane = threadIdx.x % 32;
@@ -34,7 +34,8 @@ __global__ void score(T* slope, const T* scores, const std::int32_t* labels, dou
   if (slope == nullptr) return;
   for (int i = lane; i < classes; i += 32) {
     const double share = exp(static_cast<double>(number(mine[i])) - high) / sum - (i == label ? 1.0 : 0.0);
-    put(slope[row * classes + i], counts ? static_cast<float>(share / static_cast<double>(batch)) : 0.0F);
+    put(slope[row * classes + i],
+        counts ? static_cast<float>(share * weight / static_cast<double>(batch)) : 0.0F);
   }
 }
 
@@ -68,9 +69,9 @@ class Loss final : public Operator {
       using T = decltype(zero);
       score<<<blocks(device.batch * 32), 256, 0, device.stream>>>(
           static_cast<T*>(slope), static_cast<const T*>(in.value), device.labels, rows_, device.batch,
-          static_cast<int>(node_.in_channels));
+          static_cast<int>(node_.in_channels), static_cast<double>(node_.loss_weight));
     });
-    total_of<<<1, 256, 0, device.stream>>>(device.result, rows_, device.batch);
+    if (node_.loss_weight == 1) total_of<<<1, 256, 0, device.stream>>>(device.result, rows_, device.batch);
     check(cudaGetLastError(), "the loss");
     in.written = mode == Mode::train;
   }

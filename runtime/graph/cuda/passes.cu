@@ -1,4 +1,4 @@
-// See passes.hpp. f32 means f32: no TF32 unless it is asked for.
+// See passes.hpp. f32 means f32: no TF32 unless it is asked for; where it is, timing chooses.
 #include "runtime/graph/cuda/passes.hpp"
 
 namespace dlrun::cuda {
@@ -8,7 +8,11 @@ constexpr std::size_t kWorkspace = std::size_t{512} << 20;
 const float kOne = 1, kZero = 0;
 
 cudnnMathType_t math_of(const Device& device) {
-  return device.half() ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+  return device.precision == DLRUN_CUDA_F32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH;
+}
+bool fits(const Device& device, cudnnMathType_t math) {
+  return device.precision == DLRUN_CUDA_TF32 ? math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION
+                                             : math == math_of(device);
 }
 
 // Times run(algorithm) for every candidate; the fastest, and the workspace it needs in `bytes`.
@@ -21,7 +25,7 @@ auto fastest(Device& device, const std::vector<Candidate>& candidates, int count
   for (int i = 0; i < count; ++i) {
     const Candidate& candidate = candidates[static_cast<std::size_t>(i)];
     if (candidate.status != CUDNN_STATUS_SUCCESS || candidate.determinism != CUDNN_DETERMINISTIC ||
-        candidate.mathType != math_of(device) || candidate.memory > kWorkspace)
+        !fits(device, candidate.mathType) || candidate.memory > kWorkspace)
       continue;
     if (run(candidate.algo) != CUDNN_STATUS_SUCCESS)
       continue;  // plainly first: libraries load what they need
@@ -35,11 +39,16 @@ auto fastest(Device& device, const std::vector<Candidate>& candidates, int count
 
 }  // namespace
 
+Geometry Geometry::of(const DlrunCudaNode& node) {
+  return {node.in_channels, node.in_height,    node.in_width, node.channels, node.height,       node.width,
+          node.window,      node.window_width, node.stride,   node.padding,  node.padding_width};
+}
+
 std::string Geometry::text() const {
   return "a convolution of " + std::to_string(in_channels) + "x" + std::to_string(in_height) + "x" +
          std::to_string(in_width) + " to " + std::to_string(channels) + " filters of " +
          std::to_string(window) + "x" + std::to_string(window_width) + " stride " + std::to_string(stride) +
-         " padding " + std::to_string(padding);
+         " padding " + std::to_string(padding) + "x" + std::to_string(padding_width);
 }
 
 Passes::Passes(Device& device, const Geometry& geometry, const Arrays& arrays) : name_(geometry.text()) {
@@ -76,8 +85,8 @@ void Passes::describe(Device& device, const Geometry& g) {
   check(cudnnSetFilter4dDescriptor(w_, type, CUDNN_TENSOR_NHWC, n(g.channels), n(g.in_channels), n(g.window),
                                    n(g.window_width)),
         name_);
-  check(cudnnSetConvolution2dDescriptor(conv_, n(g.padding), n(g.padding), n(g.stride), n(g.stride), 1, 1,
-                                        CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+  check(cudnnSetConvolution2dDescriptor(conv_, n(g.padding), n(g.padding_width), n(g.stride), n(g.stride), 1,
+                                        1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
         name_);
   check(cudnnSetConvolutionMathType(conv_, math_of(device)), name_);
 }

@@ -10,7 +10,8 @@ namespace dlrun::cuda {
 struct Geometry {
   std::int64_t in_channels, in_height, in_width;
   std::int64_t channels, height, width;  // of the output
-  std::int64_t window, window_width, stride, padding;
+  std::int64_t window, window_width, stride, padding, padding_width;
+  static Geometry of(const DlrunCudaNode& node);
   std::string text() const;
 };
 

@@ -1,31 +1,12 @@
 // Maximum and average pooling over NHWC, eight channels a thread where they divide so. Backward gathers, so
 // that the sums have one order: the same bits in every run.
-#include "runtime/graph/cuda/device.hpp"
+#include "runtime/graph/cuda/pack.hpp"
+#include "runtime/graph/cuda/window.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
 constexpr std::uint8_t kNoWinner = 255;  // a window whose gradient goes nowhere
-
-// 32 bits are enough: a tensor has less than 2^31 packs (see MaxPool), and divisions of 64 bits cost more
-// than the memory does.
-struct Sizes {
-  int groups, in_height, in_width, height, width, window, stride, padding;
-  Sizes(const DlrunCudaNode& node, int vector)
-      : groups(static_cast<int>(node.channels) / vector),
-        in_height(static_cast<int>(node.in_height)),
-        in_width(static_cast<int>(node.in_width)),
-        height(static_cast<int>(node.height)),
-        width(static_cast<int>(node.width)),
-        window(static_cast<int>(node.window)),
-        stride(static_cast<int>(node.stride)),
-        padding(static_cast<int>(node.padding)) {}
-};
-
-template <class T, int V>
-struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
-  T of[V];
-};
 
 template <class T, int V>
 void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* winners, const Pack<T, V>* from, Sizes s,
@@ -92,8 +73,7 @@ class MaxPool final : public Operator {
   MaxPool(Device& device, const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {
     if (node.window > 15) throw Failure("a pooling window of more than 15 pixels is not built for GPUs");
     vector_ = node.channels % 8 == 0 ? 8 : 1;
-    if (device.batch * node.in_height * node.in_width * node.channels / vector_ > INT32_MAX)
-      throw Failure("a batch of more than 2^31 numbers to pool is not built for GPUs");
+    check_fits(device, node, vector_);
     winners_ = static_cast<std::uint8_t*>(
         device.memory.device(static_cast<std::size_t>(device.tensors[index].elements), "pooling"));
   }

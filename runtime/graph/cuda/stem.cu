@@ -3,6 +3,7 @@
 // makes it a convolution of stride 1 with a quarter of the pixels; its columns become channels as well. It is
 // read straight from what the host filled. A tap that the original has not is zero, and its gradient is
 // dropped.
+#include "runtime/graph/cuda/bias.hpp"
 #include "runtime/graph/cuda/passes.hpp"
 
 namespace dlrun::cuda {
@@ -42,7 +43,7 @@ struct alignas(16) Eight {
 // One thread a pixel.
 template <int TAPS>
 void arrange(Device& device, Eight* to, const Layout& s) {
-  const float* image = device.input;
+  const Rows image = device.input;
   for_each(device.stream, device.batch * s.pixels(), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide), column = i % s.columns, row = i / s.columns % s.rows;
     const std::int64_t plane = static_cast<std::int64_t>(i / s.columns / s.rows) * kImage;
@@ -57,7 +58,8 @@ void arrange(Device& device, Eight* to, const Layout& s) {
       const int v = kStride * (row - s.before) + of_square / kStride;
       const int u = kStride * (column + tap - s.before) + of_square % kStride;
       const bool inside = v >= 0 && u >= 0 && v < s.image_height && u < s.image_width;
-      put(out.of[k], inside ? image[((plane + channel) * s.image_height + v) * s.image_width + u] : 0.0F);
+      put(out.of[k],
+          inside ? image.at(((plane + channel) * s.image_height + v) * s.image_width + u, channel) : 0.0F);
     }
 #pragma unroll
     for (int pack = 0; pack < kChannels / 8; ++pack) to[wide * (kChannels / 8) + pack] = out.packs[pack];
@@ -94,8 +96,10 @@ class Stem final : public Operator {
       arrange<2>(device, static_cast<Eight*>(image_), layout_);
     take_weights(device);
     passes_.forward(device, image_, weights_, device.tensors[out_].value);
+    add_bias(device, node_, device.tensors[out_]);
   }
   void backward(Device& device) override {
+    bias_backward(device, node_, device.tensors[out_]);
     join_side(device);
     fork_side(device);
     passes_.weights(device.side, image_, device.tensors[out_].gradient, slopes_);
@@ -133,6 +137,7 @@ class Stem final : public Operator {
             layout_.taps,
             1,
             1,
+            0,
             0};
   }
   Passes::Arrays arrays(const Device& device) const {
@@ -153,7 +158,6 @@ bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNod
   if (node.kind != DLRUN_CUDA_CONVOLUTION || !device.half()) return false;
   if (plan.nodes[node.inputs[0]].kind != DLRUN_CUDA_INPUT) return false;
   if (node.stride != kStride || node.window < 3 || node.in_channels != kImage) return false;
-  if (node.bias != DLRUN_CUDA_NOWHERE || node.relu != 0) return false;
   const Layout layout(node);
   return (layout.taps == 2 || layout.taps == 4) && device.batch * layout.pixels() < INT32_MAX;
 }

@@ -6,44 +6,64 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DLRUN_CUDA_TABLE_VERSION 2u
+#define DLRUN_CUDA_TABLE_VERSION 3u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 enum DlrunCudaKind {
   DLRUN_CUDA_INPUT,
   DLRUN_CUDA_CONVOLUTION,  // also fully connected: 1x1 over one pixel of all its inputs
   DLRUN_CUDA_MAX_POOL,
-  DLRUN_CUDA_AVERAGE_POOL,
+  DLRUN_CUDA_AVERAGE_POOL,  // over the whole image
+  DLRUN_CUDA_WINDOW_AVERAGE,
+  DLRUN_CUDA_LOCAL_RESPONSE_NORM,
+  DLRUN_CUDA_CONCAT,
   DLRUN_CUDA_BATCH_NORM,  // with a second input: that is added before the ReLU
+  DLRUN_CUDA_NORM_POOL,   // batch norm, its ReLU and the maximum pooling behind it
   DLRUN_CUDA_RELU,
   DLRUN_CUDA_DROPOUT,
   DLRUN_CUDA_ADD,
   DLRUN_CUDA_LOSS,
   DLRUN_CUDA_NOTHING  // joined the node behind it
 };
-enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_BF16 };
+enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_TF32, DLRUN_CUDA_BF16 };
 enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_MOMENTA, DLRUN_CUDA_STATISTICS };
 enum DlrunCudaGradients { DLRUN_CUDA_STAY, DLRUN_CUDA_TRAVEL };  // travel: copied to the host and back
+enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_EVALUATE };
 
 #define DLRUN_CUDA_NOWHERE ((size_t)-1)
+#define DLRUN_CUDA_MOST_INPUTS 32
+#define DLRUN_CUDA_MOST_CHANNELS 8  // of pixels that come as bytes
 
 struct DlrunCudaNode {
   enum DlrunCudaKind kind;
-  size_t inputs[2];
+  size_t inputs[DLRUN_CUDA_MOST_INPUTS];
   size_t input_count;
   int64_t in_channels, in_height, in_width;  // of inputs[0]
   int64_t channels, height, width;           // of the output
   int64_t window, stride, padding;           // convolution and pooling
+  int64_t window_width, padding_width;       // of convolutions, where not as the height
+  int64_t groups;                            // of a convolution
   int relu;                                  // 1: followed by a ReLU in the same pass
+  int counts_padding;                        // 1: a mean is over the padding's zeros as well
   float epsilon, share, probability;
+  int64_t size;                 // of local response norm
+  float alpha, beta, constant;  // of local response norm: x / (constant + alpha / size * sum) ^ beta
+  float loss_weight;            // of the loss's gradient; 1: this loss is reported
   // Floats from the start of their arena, DLRUN_CUDA_NOWHERE where there is none.
   size_t weight, bias, running_mean, running_variance;
   uint64_t needs_gradient;  // 1: the gradient of the output is wanted
 };
 
+// A slice of the arena of gradients that is final once backward of `node` is done.
+struct DlrunCudaBucket {
+  size_t offset, length, node;
+};
+
 struct DlrunCudaPlan {
   const struct DlrunCudaNode* nodes;
   size_t count;
+  const struct DlrunCudaBucket* buckets;
+  size_t bucket_count;
   int64_t batch;
   enum DlrunCudaPrecision precision;
   enum DlrunCudaGradients gradients;
@@ -51,6 +71,17 @@ struct DlrunCudaPlan {
   size_t spare;       // of them at the end, which an update leaves alone
   size_t statistics;  // floats
   size_t dropouts;
+  // A number a channel each: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
+  const float *pixel_scale, *pixel_shift;
+};
+
+// What adds slices of the gradients up over the ranks, on the device.
+struct DlrunCudaSum {
+  void* context;
+  // In place, as work on `stream` (a cudaStream_t), also while that is captured. 0, or it failed.
+  int (*sum)(void* context, float* data, size_t count, void* stream);
+  // Asked while a step runs. Not 0: a peer is lost, and what waits for it on the device was told to end.
+  int (*lost)(void* context);
 };
 
 struct DlrunCudaResult {
@@ -67,20 +98,32 @@ struct DlrunCudaTable {
   unsigned version;
   int (*device_count)(int* count);
   int (*device_name)(int device, char* text, size_t capacity);
+  int (*use)(int device);  // by the calling thread, for libraries that work on its current device
   int (*create)(const struct DlrunCudaPlan* plan, int device, void** engine);
   void (*destroy)(void* engine);
-  float* (*input)(void* engine);  // pinned, batch x channels x height x width
+  // From the next step on the gradients of the buckets are summed by `sum`, beside backward. It must outlive
+  // the engine.
+  int (*connect)(void* engine, const struct DlrunCudaSum* sum);
+  // Pinned rows for the host to fill, batch x channels x height x width: floats or, where the plan has pixels
+  // as bytes, those (then the other is NULL). Waits until what was staged has left them.
+  float* (*input)(void* engine);
+  uint8_t* (*pixels)(void* engine);
   int32_t* (*labels)(void* engine);
   float* (*gradients)(void* engine);  // pinned, where they travel
   size_t (*memory_bytes)(void* engine);
-  // `keys`: one a dropout layer.
-  int (*train)(void* engine, const uint64_t* keys, struct DlrunCudaResult* result);
-  int (*evaluate)(void* engine, struct DlrunCudaResult* result);
+  // Sends the rows to the device, beside a step that runs there; the next begin() takes them.
+  int (*stage)(void* engine);
+  // Starts a step on the rows staged last; end() waits for it. `keys`: one a dropout layer.
+  int (*begin)(void* engine, enum DlrunCudaWork work, const uint64_t* keys);
+  int (*end)(void* engine, struct DlrunCudaResult* result);
   int (*apply)(void* engine, const struct DlrunCudaRates* rates);
   // Milliseconds of each node's forward (2 i) and backward (2 i + 1), each timed alone in a graph; then of
   // copying the batch, of an update, and of a whole step (update left out) on a batch that is on the GPU
   // already. What it computes is no training: state and results mean nothing after it.
   int (*profile)(void* engine, float* milliseconds);
+  // Milliseconds of one sum of `count` floats by the engine's `sum`, all ranks at once: as the host issues
+  // it, and within a graph.
+  int (*time_sum)(void* engine, size_t count, float* issued, float* captured);
   int (*read)(void* engine, enum DlrunCudaArena arena, size_t offset, size_t count, float* out);
   int (*write)(void* engine, enum DlrunCudaArena arena, size_t offset, size_t count, const float* values);
   void (*error_text)(char* text, size_t capacity);  // of the calling thread's last failed call

@@ -28,12 +28,13 @@ TEST_CASE("DLRUN_COMM decides over what the launcher offers") {
   CHECK(choose_backend(with({"DLRUN_COMM=mpich", "PMIX_NAMESPACE=job"})) == Backend::mpich);
   CHECK(choose_backend(with({"DLRUN_COMM=openmpi", "PMI_FD=5"})) == Backend::openmpi);
   CHECK(choose_backend(with({"DLRUN_COMM=none", "PMI_FD=5"})) == Backend::one_rank);
+  CHECK(choose_backend(with({"DLRUN_COMM=pmi", "PMI_FD=5"})) == Backend::pmi);
 }
 
 TEST_CASE("an unknown DLRUN_COMM is an error that names the valid ones") {
   const auto choice = choose_backend(with({"DLRUN_COMM=gloo"}));
   REQUIRE(!choice);
-  CHECK(choice.error().text() == "DLRUN_COMM is 'gloo'\n  hint: valid values: none, openmpi, mpich");
+  CHECK(choice.error().text() == "DLRUN_COMM is 'gloo'\n  hint: valid values: none, openmpi, mpich, pmi");
 }
 
 TEST_CASE("a rank that should be one of two and finds nothing to connect it stops") {

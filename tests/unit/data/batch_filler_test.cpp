@@ -71,3 +71,48 @@ TEST_CASE("a flip mirrors columns and keeps rows") {
   }
   CHECK(flipped);
 }
+
+TEST_CASE("bytes mean the numbers, plain and augmented") {
+  const auto data = make_synthetic(shape, 32, 1);
+  const Conversion conversion{.mean = {0.5, 0.25}, .deviation = {0.5, 2}};
+  const PixelMeaning meaning = meaning_of(conversion, 2);
+  const std::size_t row = data->train.pixels_per_sample(), plane = row / 2;
+  for (const Augmentation& augmentation : {Augmentation{}, Augmentation{.crop_padding = 3, .flip = true}}) {
+    const Filled numbers = fill(data->train, augmentation, 4, {1, 2}, conversion);
+    std::vector<std::uint8_t> bytes(4 * row);
+    std::vector<std::int32_t> labels(4);
+    BatchFiller(data->train, conversion, augmentation)
+        .fill(4, [](std::uint64_t i) { return 10 + i; }, AugmentationKey{1, 2}, {{}, bytes, labels});
+    CHECK(labels == numbers.labels);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      const std::size_t channel = i / plane % 2;
+      CHECK(static_cast<float>(bytes[i]) * meaning.scale[channel] + meaning.shift[channel] ==
+            numbers.input[i]);
+    }
+  }
+}
+
+TEST_CASE("a crop is the image shifted, zeros outside, and perhaps mirrored") {
+  const auto data = make_synthetic(shape, 32, 1);
+  const std::uint8_t* const from = data->train.pixels(10).data();
+  constexpr std::int64_t most = 7;  // beyond the image as well
+  const auto is = [&](const Filled& now, std::int64_t down, std::int64_t right, bool flip) {
+    for (std::int64_t c = 0; c < 2; ++c)
+      for (std::int64_t y = 0; y < 6; ++y)
+        for (std::int64_t x = 0; x < 5; ++x) {
+          const std::int64_t v = y + down, u = (flip ? 4 - x : x) + right;
+          const bool inside = v >= 0 && v < 6 && u >= 0 && u < 5;
+          const float expected = inside ? static_cast<float>(from[(c * 6 + v) * 5 + u]) * (1.0F / 255) : 0.0F;
+          if (now.input[static_cast<std::size_t>((c * 6 + y) * 5 + x)] != expected) return false;
+        }
+    return true;
+  };
+  for (std::uint64_t epoch = 0; epoch < 40; ++epoch) {
+    const Filled now = fill(data->train, {.crop_padding = most, .flip = true}, 1, {1, epoch});
+    bool found = false;
+    for (std::int64_t down = -most; down <= most; ++down)
+      for (std::int64_t right = -most; right <= most; ++right)
+        found = found || is(now, down, right, false) || is(now, down, right, true);
+    CHECK(found);
+  }
+}

@@ -41,6 +41,7 @@ class FakeEngine final : public runtime::Engine {
     steps_seen.push_back(step);
     std::fill(gradients_.begin(), gradients_.end() - spare, 0.0F);
     const runtime::BatchResult result = pass(true);
+    if (computes_on_a_device && work_) work_();
     for (std::size_t i = 0; i < buckets_.size(); ++i) on_bucket(i);
     return result;
   }
@@ -78,6 +79,9 @@ class FakeEngine final : public runtime::Engine {
     return {};
   }
 
+  void while_waiting(std::function<void()> work) override { work_ = std::move(work); }
+
+  bool computes_on_a_device = false;  // has taken its rows when it waits
   std::vector<std::uint64_t> steps_seen;
   std::size_t poison_after = 0;  // steps after which a weight becomes NaN
 
@@ -137,6 +141,7 @@ class FakeEngine final : public runtime::Engine {
   std::vector<std::int32_t> labels_;
   std::vector<float> weights_, momentum_, gradients_;
   float running_mean_ = 0;
+  std::function<void()> work_;
   std::vector<runtime::TensorInfo> tensors_;
   std::vector<runtime::Bucket> buckets_;
 };

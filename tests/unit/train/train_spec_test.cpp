@@ -85,10 +85,13 @@ TEST_CASE("mistakes are named with their place and the nearest valid name") {
         std::string::npos);
 }
 
+TEST_CASE("tf32 is refused where the job says that there is no GPU") {
+  CHECK(
+      refusal(model + data + "  precision: tf32\n  device: cpu\n").find("train.precision tf32 is a GPU's") !=
+      std::string::npos);
+}
+
 TEST_CASE("what is not built yet is refused by name, with what there is") {
-  CHECK(refusal(model + data + "  precision: tf32\n")
-            .find("precision tf32 (it is a GPU's) is not built yet\n  hint: available: f32, bf16") !=
-        std::string::npos);
   CHECK(refusal(model + data + "  optimizer: {name: adam}\n")
             .find("optimizer 'adam' is not built yet\n  hint: available: sgd") != std::string::npos);
   CHECK(refusal(model + "  data: {format: images}\n").find("'train.data.dir' is missing") !=

@@ -28,6 +28,7 @@ struct Job {
   std::optional<std::uint64_t> stop_at;  // the step at which one rank wants to stop
   int who_wants_to_stop = 0;
   std::size_t poison_after = 0;
+  bool computes_on_a_device = false;
 
   struct Outcome {
     Result<Ending> ending;
@@ -52,6 +53,7 @@ struct Job {
   void rank(Communicator& comm, Outcome& out) {
     FakeEngine engine(small_shape, spec.batch);
     engine.poison_after = poison_after;
+    engine.computes_on_a_device = computes_on_a_device;
     Reporter reporter(ControlChannel::open("", comm.rank()), comm.rank() == 0 ? 99 : comm.rank(),
                       {});  // 99: quiet
     const auto files = real_file_system();
@@ -161,6 +163,19 @@ TEST_CASE("more servers than ranks are refused with both numbers") {
   const auto exchange = GradientExchange::make(spec, engine, *comm);
   REQUIRE_FALSE(exchange.has_value());
   CHECK(exchange.error().what == "train.parameter-server.servers is 2, but the job has 1 rank");
+}
+
+TEST_CASE("rows filled while a device computes are those of the next step: the same bits") {
+  for (const int world : {1, 2}) {
+    Job plain, ahead;
+    plain.world = ahead.world = world;
+    ahead.spec.augmentation = plain.spec.augmentation = {.crop_padding = 1, .flip = true};
+    plain.spec.data.train_share = ahead.spec.data.train_share = 0.9;  // looks at samples between epochs
+    ahead.computes_on_a_device = true;
+    const auto a = plain.run(), b = ahead.run();
+    CHECK(same_bits(a[0].weights, b[0].weights));
+    CHECK(same_bits(a[0].momentum, b[0].momentum));
+  }
 }
 
 TEST_CASE("a stop that any rank asks for ends all ranks after the same step") {

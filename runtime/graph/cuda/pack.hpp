@@ -1,0 +1,25 @@
+// Numbers of neighbouring channels that one thread reads and writes at once: sixteen bytes where the channels
+// divide so, else one number.
+#pragma once
+
+#include "runtime/graph/cuda/device.hpp"
+
+namespace dlrun::cuda {
+
+template <class T, int V>
+struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
+  static constexpr int kSize = V;
+  T of[V];
+};
+
+// body(a pack of the type that suits `channels`).
+template <class T, class Body>
+void by_pack(std::int64_t channels, const Body& body) {
+  constexpr int kMost = 16 / sizeof(T);
+  if (channels % kMost == 0)
+    body(Pack<T, kMost>{});
+  else
+    body(Pack<T, 1>{});
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,107 @@
+// Means over windows, NHWC. Backward gathers, so that the sums have one order: the same bits in every run.
+#include "runtime/graph/cuda/pack.hpp"
+#include "runtime/graph/cuda/window.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+// 1 over the pixels that a window's mean is over: all of the window, or those inside the image.
+__device__ inline float share_of(const Sizes& s, int row, int column, bool counts_padding) {
+  if (counts_padding) return 1.0F / static_cast<float>(s.window * s.window);
+  const int top = row * s.stride - s.padding, left = column * s.stride - s.padding;
+  const int height = min(top + s.window, s.in_height) - max(top, 0);
+  const int width = min(left + s.window, s.in_width) - max(left, 0);
+  return 1.0F / static_cast<float>(height * width);
+}
+
+template <class P>
+void means(Device& device, P* to, const P* from, Sizes s, bool counts_padding) {
+  const std::int64_t count = device.batch * s.height * s.width * s.groups;
+  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide), group = i % s.groups, column = i / s.groups % s.width;
+    const int row = i / s.groups / s.width % s.height, image = i / s.groups / s.width / s.height;
+    const int top = row * s.stride - s.padding, left = column * s.stride - s.padding;
+    float sum[P::kSize] = {};
+    for (int v = max(top, 0); v < min(top + s.window, s.in_height); ++v)
+      for (int u = max(left, 0); u < min(left + s.window, s.in_width); ++u) {
+        const P seen = from[((image * s.in_height + v) * s.in_width + u) * s.groups + group];
+        for (int k = 0; k < P::kSize; ++k) sum[k] += number(seen.of[k]);
+      }
+    const float share = share_of(s, row, column, counts_padding);
+    P out;
+    for (int k = 0; k < P::kSize; ++k) put(out.of[k], sum[k] * share);
+    to[i] = out;
+  });
+}
+
+template <class P>
+void gather(Device& device, P* to, const P* slope, Sizes s, bool counts_padding, bool adds) {
+  const std::int64_t count = device.batch * s.in_height * s.in_width * s.groups;
+  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide), group = i % s.groups, u = i / s.groups % s.in_width;
+    const int v = i / s.groups / s.in_width % s.in_height, image = i / s.groups / s.in_width / s.in_height;
+    float sum[P::kSize] = {};
+    if (adds) {
+      const P before = to[i];
+      for (int k = 0; k < P::kSize; ++k) sum[k] = number(before.of[k]);
+    }
+    // The windows that reach this pixel.
+    const int bottom = min((v + s.padding) / s.stride, s.height - 1);
+    const int right = min((u + s.padding) / s.stride, s.width - 1);
+    for (int row = bottom; row >= 0 && v + s.padding - row * s.stride < s.window; --row)
+      for (int column = right; column >= 0 && u + s.padding - column * s.stride < s.window; --column) {
+        const float share = share_of(s, row, column, counts_padding);
+        const P dy = slope[((image * s.height + row) * s.width + column) * s.groups + group];
+        for (int k = 0; k < P::kSize; ++k) sum[k] += number(dy.of[k]) * share;
+      }
+    P out;
+    for (int k = 0; k < P::kSize; ++k) put(out.of[k], sum[k]);
+    to[i] = out;
+  });
+}
+
+class WindowAverage final : public Operator {
+ public:
+  WindowAverage(Device& device, const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {
+    check_fits(device, node,
+               node.channels % (16 / static_cast<std::int64_t>(device.size())) == 0
+                   ? 16 / static_cast<std::int64_t>(device.size())
+                   : 1);
+  }
+  void forward(Device& device, Mode) override {
+    void* to = device.tensors[out_].value;
+    const void* from = device.tensors[node_.inputs[0]].value;
+    by_type(device, [&](auto zero) {
+      by_pack<decltype(zero)>(node_.channels, [&](auto pack) {
+        using P = decltype(pack);
+        means(device, static_cast<P*>(to), static_cast<const P*>(from), Sizes(node_, P::kSize),
+              node_.counts_padding != 0);
+      });
+    });
+  }
+  void backward(Device& device) override {
+    Tensor& in = device.tensors[node_.inputs[0]];
+    if (in.gradient == nullptr) return;
+    const bool adds = claim(in);
+    const void* slope = device.tensors[out_].gradient;
+    by_type(device, [&](auto zero) {
+      by_pack<decltype(zero)>(node_.channels, [&](auto pack) {
+        using P = decltype(pack);
+        gather(device, static_cast<P*>(in.gradient), static_cast<const P*>(slope), Sizes(node_, P::kSize),
+               node_.counts_padding != 0, adds);
+      });
+    });
+  }
+
+ private:
+  DlrunCudaNode node_;
+  std::size_t out_;
+};
+
+}  // namespace
+
+Made make_window_average(Device& device, const DlrunCudaNode& node, std::size_t index) {
+  return std::make_unique<WindowAverage>(device, node, index);
+}
+
+}  // namespace dlrun::cuda

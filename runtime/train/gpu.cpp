@@ -1,0 +1,64 @@
+// See gpu.hpp.
+#include "runtime/train/gpu.hpp"
+
+#include <filesystem>
+
+#include "runtime/comm/nccl_sum.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+// The rank's own GPU: the only one that CUDA_VISIBLE_DEVICES leaves it, else that of its number on the node.
+Result<int> number_of(const CudaLibrary& library, const Environment& environment) {
+  const std::string text = environment.get("DLRUN_LOCAL_RANK", "0");
+  const auto local = parse_integer(text, 0, 1 << 20);
+  if (library.devices() == 1 && environment.find("CUDA_VISIBLE_DEVICES")) return 0;
+  if (local && *local < library.devices()) return static_cast<int>(*local);
+  return fail(
+      Error{.kind = ErrorKind::unavailable,
+            .what = fmt::format("no GPU is left for local rank {}: {} are seen", text, library.devices()),
+            .hint = "start as many ranks a node as it has GPUs"});
+}
+
+// Most nodes without a GPU are told by a look, which costs less than loading the plug-in.
+Result<CudaLibrary> look_for_gpu() {
+  constexpr const char* driver = "/dev/nvidiactl";
+  if (!std::filesystem::exists(driver))
+    return fail(ErrorKind::unavailable, "there is no NVIDIA driver here ({})", driver);
+  return CudaLibrary::open();
+}
+
+}  // namespace
+
+Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment) {
+  if (wanted == TrainSpec::Device::cpu) return Device{};
+  const bool may_be_cpu = wanted == TrainSpec::Device::automatic;
+  auto library = may_be_cpu ? look_for_gpu() : CudaLibrary::open();
+  if (!library && may_be_cpu)
+    return Device{.library = {}, .said = fmt::format("on the CPU: {}", library.error().what)};
+  Device out;
+  out.library = TRY(std::move(library));
+  out.number = TRY(number_of(*out.library, environment));
+  out.said = fmt::format("on GPU {}: {}", out.number, out.library->device_name(out.number));
+  return out;
+}
+
+Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
+                                 const TrainSpec& spec, const Environment& environment) {
+  if (comm.size() == 1 || spec.parameter_server) return std::string();
+  if (spec.wire != Wire::f32)
+    return fmt::format("gradients go through the host: as {}, which NCCL does not send", name_of(spec.wire));
+  if (environment.get("DLRUN_ALLREDUCE") == "mpi")
+    return std::string("gradients go through the host: DLRUN_ALLREDUCE=mpi");
+  if (device.library->table().use(device.number) != 0)
+    return fail(device.library->error("no GPU can be used"));
+  auto made = make_nccl_sum(comm);
+  if (!made && made.error().kind == ErrorKind::unavailable)
+    return fmt::format("gradients go through the host: {}", made.error().what);
+  NcclSum nccl = TRY(std::move(made));
+  TRY(engine.connect(std::move(nccl.sum)));
+  return fmt::format("gradients are summed on the GPUs by {}, beside backward", nccl.description);
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,30 @@
+// The GPU of a rank: whether one is to be used, which, and how the ranks' GPUs add up their gradients. What
+// it decides by itself it says in a line for the log.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/comm/communicator.hpp"
+#include "runtime/graph/cuda/cuda_engine.hpp"
+#include "runtime/train/train_spec.hpp"
+#include "src/base/environment.hpp"
+
+namespace dlrun::runtime {
+
+struct Device {
+  std::optional<CudaLibrary> library;  // none: the CPU
+  int number = 0;
+  std::string said;  // for people; empty where the job said it
+};
+
+// device: cuda is a GPU or an Error; auto is a GPU where the plug-in finds one, else the CPU.
+Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment);
+
+// Lets the ranks' GPUs sum by NCCL; where that cannot be loaded on some rank, or the job's wire or
+// DLRUN_ALLREDUCE=mpi say so, gradients go on travelling through the host. What was done, for people. All
+// ranks call it.
+Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
+                                 const TrainSpec& spec, const Environment& environment);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,14 @@
+// The rows of an engine to be filled: as bytes where it takes those, else as numbers.
+#pragma once
+
+#include "runtime/data/batch_filler.hpp"
+#include "runtime/graph/engine.hpp"
+
+namespace dlrun::runtime {
+
+inline BatchFiller::Rows rows_of(Engine& engine) {
+  const std::span<std::uint8_t> bytes = engine.pixels();
+  return {bytes.empty() ? engine.input() : std::span<float>(), bytes, engine.labels()};
+}
+
+}  // namespace dlrun::runtime
