@@ -47,8 +47,10 @@ std::string field(std::string_view line, std::string_view name) {
 }  // namespace
 
 Result<PmiClient> PmiClient::start(const Environment& environment) {
-  PmiClient out(TRY(number(environment, "PMI_FD")), TRY(number(environment, "PMI_RANK")),
-                TRY(number(environment, "PMI_SIZE")));
+  const int fd = TRY(number(environment, "PMI_FD"));
+  const int rank = TRY(number(environment, "PMI_RANK"));
+  const int size = TRY(number(environment, "PMI_SIZE"));
+  PmiClient out(fd, rank, size);
   TRY(out.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init"));
   out.space_ = field(TRY(out.ask("cmd=get_my_kvsname", "my_kvsname")), "kvsname");
   return out;
