@@ -61,7 +61,9 @@ std::vector<std::uint8_t> random_bytes(std::size_t count) {
 }
 
 Result<World> start(const Wanted& wanted) {
-  World out{TRY(make_communicator(Environment::of_this_process())), TRY(CudaLibrary::open()), 0, nullptr};
+  auto comm = TRY(make_communicator(Environment::of_this_process()));
+  CudaLibrary library = TRY(CudaLibrary::open());
+  World out{std::move(comm), std::move(library), 0, nullptr};
   out.device = out.comm->rank() % out.library.devices();
   const InputShape shape = shape_for(wanted.model);
   const auto channels = static_cast<std::size_t>(shape.channels);
