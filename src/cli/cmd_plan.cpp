@@ -6,6 +6,7 @@
 #include "src/job/checks.hpp"
 #include "src/job/run_directory.hpp"
 #include "src/plan/placement.hpp"
+#include "src/plan/plan_text.hpp"
 #include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
 
@@ -106,7 +107,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
   if (options.explain)
     TRY(print_explained(job, context));
   else if (context.common.json)
-    TRY(context.console.data(to_pretty_text(plan::to_json(plan::without_secrets(std::move(job.plan))))));
+    TRY(context.console.data(plan::to_pretty_text(plan::without_secrets(std::move(job.plan)))));
   else
     print_plan(job, context.console);
   return 0;

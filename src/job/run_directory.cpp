@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/plan/plan_text.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/render/node_script.hpp"
@@ -83,7 +84,7 @@ Result<void> write_adapter_files(const plan::Plan& plan, const fs::path& directo
 
 Result<void> write_plan(const Prepared& job, const fs::path& data) {
   const fs::path directory = job.plan.run_directory;
-  TRY(replace_file(directory / "plan.json", to_pretty_text(plan::to_json(plan::without_secrets(job.plan))),
+  TRY(replace_file(directory / "plan.json", plan::to_pretty_text(plan::without_secrets(job.plan)),
                    Durability::none));
   TRY(write_node_scripts(job.plan, data, directory / "nodes"));
   return write_adapter_files(job.plan, directory);

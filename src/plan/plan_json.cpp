@@ -3,6 +3,7 @@
 #include <array>
 
 #include "src/plan/plan.hpp"
+#include "src/plan/plan_text.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -219,13 +220,14 @@ std::string_view to_text(ProcessModel model) {
   return name_of(model, kModels);
 }
 
-Json to_json(const Plan& plan) {
-  Json nodes = Json::array(), ranks = Json::array();
+namespace {
+
+Json json_without_ranks(const Plan& plan) {
+  Json nodes = Json::array();
   for (const NodePlan& node : plan.nodes)
     nodes.push_back({{"index", node.index.get()},
                      {"host", node.host.get()},
                      {"address", node.address ? Json(*node.address) : Json(nullptr)}});
-  for (const RankPlan& rank : plan.ranks) ranks.push_back(to_json(rank));
   return {{"schema", kPlanSchema},
           {"name", plan.name},
           {"job_id", plan.job_id},
@@ -259,7 +261,38 @@ Json to_json(const Plan& plan) {
           {"invented_nodes", plan.invented_nodes},
           {"rendezvous_port", plan.rendezvous_port ? Json(*plan.rendezvous_port) : Json(nullptr)},
           {"nodes", std::move(nodes)},
-          {"ranks", std::move(ranks)}};
+          {"ranks", Json::array()}};
+}
+
+void append_indented(std::string& out, std::string_view text, std::string_view indent) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    out.append(indent).append(text.substr(begin, end - begin));
+    begin = end;
+  }
+}
+
+}  // namespace
+
+Json to_json(const Plan& plan) {
+  Json out = json_without_ranks(plan);
+  Json::array_t ranks;
+  ranks.reserve(plan.ranks.size());
+  for (const RankPlan& rank : plan.ranks) ranks.push_back(to_json(rank));
+  out["ranks"] = std::move(ranks);
+  return out;
+}
+
+std::string to_pretty_text(const Plan& plan) {
+  std::string out = dlrun::to_pretty_text(json_without_ranks(plan));
+  if (plan.ranks.empty()) return out;
+  out.resize(out.size() - std::string_view("]\n}\n").size());
+  for (const RankPlan& rank : plan.ranks) {
+    const std::string text = dlrun::to_pretty_text(to_json(rank));
+    out += rank.rank == plan.ranks.front().rank ? "\n" : ",\n";
+    append_indented(out, std::string_view(text).substr(0, text.size() - 1), "    ");
+  }
+  return out + "\n  ]\n}\n";
 }
 
 Result<Plan> plan_from_json(const Json& json) {

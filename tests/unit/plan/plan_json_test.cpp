@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "src/plan/placement.hpp"
+#include "src/plan/plan_text.hpp"
 #include "tests/unit/plan/support.hpp"
 
 using namespace dlrun;
@@ -83,6 +84,14 @@ TEST_CASE("plan -> JSON text -> plan is the identity") {
     const auto again = plan::plan_from_json(parse_json(to_text(json), "plan").value());
     REQUIRE_MESSAGE(again.has_value(), error_of(again));
     REQUIRE(to_json(*again) == json);
+  }
+}
+
+TEST_CASE("the text that is made rank by rank is the text of the whole") {
+  Random random(4);
+  for (int i = 0; i < 100; ++i) {
+    const plan::Plan whole = some_plan(random);
+    REQUIRE(plan::to_pretty_text(whole) == to_pretty_text(to_json(whole)));
   }
 }
 
