@@ -78,6 +78,11 @@ class Stage(support.Case):
             self.assertTrue(self.staged_agents(host))
         return process
 
+    def next_job_cleans_up(self, way):
+        """Slurm kills all of a step whose srun is killed or told to end, with nobody left to clean up: the next agent does."""
+        code, _, err = self.run_on(*self.words(way, "--framework", "plain", "--", "true", run="next-" + way))
+        self.assertEqual(code, 0, err)
+
     def test_nothing_is_left_after_agents_were_killed(self):
         for way in self.ways:
             with self.subTest(way), self.without_dlrun(*MISSING):
@@ -88,6 +93,7 @@ class Stage(support.Case):
                 self.assertEqual(process.returncode, 71, err)
                 self.assertIn("n2", err)
                 self.nothing_left()
+            self.next_job_cleans_up(way)
 
     def test_nothing_is_left_after_the_head_was_killed(self):
         for way in self.ways:
@@ -99,9 +105,7 @@ class Stage(support.Case):
                             os.kill(pid, signal.SIGKILL)
                     process.communicate()
                     self.nothing_left()
-                # Slurm kills all of a step whose srun was killed, with nobody left to clean up: the next agent does.
-                code, _, err = self.run_on(*self.words(way, "--framework", "plain", "--", "true", run="next-" + way))
-                self.assertEqual(code, 0, err)
+                self.next_job_cleans_up(way)
                 for path in pathlib.Path(f"{self.folder}/{way}").glob("dlrun-copy*"):
                     path.unlink()  # of the head that was killed
 
