@@ -9,6 +9,8 @@ namespace {
 
 // A share of the allocation's time: two minutes and a day both keep nearly all of it for training.
 constexpr double kMarginShare = 0.02, kSaveShare = 0.05, kTryShare = 0.1, kReadShare = 0.1;
+// However short its steps are: a program that has saved still takes a moment to end.
+constexpr Seconds kLeastPause{0.5};
 
 Ticks::duration ticks_of(Seconds time) {
   return std::chrono::duration_cast<Ticks::duration>(time);
@@ -38,7 +40,7 @@ Seconds Deadline::lead() const {
   if (!end_) return margin();
   const Seconds save =
       longest_save_ ? *longest_save_ * 1.25 : std::clamp(total() * kSaveShare, Seconds(5), Seconds(300));
-  const Seconds pause = std::min(longest_pause_, total() / 4);
+  const Seconds pause = std::min(std::max(longest_pause_, kLeastPause), total() / 4);
   return std::min(save + pause + margin(), total() / 2);
 }
 

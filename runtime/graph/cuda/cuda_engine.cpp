@@ -239,8 +239,8 @@ class GraphOnGpu final : public CudaEngine {
   // Floating-point operations of a forward pass of one sample.
   static double operations(const DlrunCudaNode& node) {
     if (node.kind != DLRUN_CUDA_CONVOLUTION) return 0;
-    return 2.0 * static_cast<double>(node.channels * node.height * node.width * node.in_channels /
-                                     node.groups * node.window * node.window_width);
+    const auto products = node.channels * node.height * node.width * (node.in_channels / node.groups);
+    return 2.0 * static_cast<double>(products * node.window * node.window_width);
   }
 
   // The CPU's first values: a function of seed and name.
