@@ -70,7 +70,7 @@ class Engine {
   virtual std::span<std::uint8_t> pixels() { return {}; }
   // An engine on a device calls `work` in each train_batch, while the device computes: rows filled then are
   // the next call's. An engine that computes itself does not.
-  virtual void while_waiting(std::function<void()> /*work*/) {}
+  virtual void while_waiting(const std::function<void()>& /*work*/) {}
 
   // Forward and backward of one batch in training mode; `on_bucket(i)` is called as soon as bucket i is
   // final. `step` and the seed given at compile time alone decide dropout, so a resumed run repeats the same

@@ -19,6 +19,7 @@ constexpr std::size_t kKeptStderr = 2048;
 constexpr Seconds kAskAfter{5};  // of silence: ssh's own question whether somebody is there
 constexpr Seconds kGiveUp{15};   // of silence
 constexpr Seconds kFarewell{1};  // how long the server may take to say how the agent ended
+constexpr Seconds kReason{5};    // the same where that tells why it did not start: worth a wait
 constexpr Milliseconds kTurn{1000};
 
 Ticks now() {
@@ -82,7 +83,7 @@ Result<void> SshStream::begin(const Start& start, Ticks deadline) {
     send_copy();
     if (reached && !to_head_.empty()) break;
     if (flow == Flow::ended) {
-      await_close(kFarewell);
+      await_close(kReason);
       return fail(failed_start(heard, reached, start));
     }
     const Wake wake = session_.wait(std::min<Ticks>(deadline, now() + Milliseconds(100)));

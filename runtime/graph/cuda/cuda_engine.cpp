@@ -77,7 +77,7 @@ class GraphOnGpu final : public CudaEngine {
     fresh_ = true;
     return rows(library_.table().labels(engine_), static_cast<std::size_t>(options_.batch));
   }
-  void while_waiting(std::function<void()> work) override { work_ = std::move(work); }
+  void while_waiting(const std::function<void()>& work) override { work_ = work; }
 
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
     std::vector<std::uint64_t> keys;

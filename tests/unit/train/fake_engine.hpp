@@ -79,7 +79,7 @@ class FakeEngine final : public runtime::Engine {
     return {};
   }
 
-  void while_waiting(std::function<void()> work) override { work_ = std::move(work); }
+  void while_waiting(const std::function<void()>& work) override { work_ = work; }
 
   bool computes_on_a_device = false;  // has taken its rows when it waits
   std::vector<std::uint64_t> steps_seen;
