@@ -169,6 +169,8 @@ void SshStream::await_close(Seconds limit) {
   while (now() < until && ::ssh_channel_is_closed(command_.channel()) == 0 &&
          ::ssh_is_connected(session_.handle()) != 0) {
     hear_stderr();
+    // Behind the end of the output libssh reads no packets for us unless it is asked for this one.
+    ::ssh_channel_get_exit_status(command_.channel());
     if (command_.end().code || !command_.end().signal.empty()) return;
     if (session_.wait(std::min<Ticks>(until, now() + Milliseconds(100))) == Wake::alarm) return;
   }
