@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "runtime/graph/bench_shape.hpp"
 #include "runtime/graph/cpu_engine.hpp"
 #include "runtime/graph/cuda/cuda_engine.hpp"
 #include "runtime/models/models.hpp"
@@ -63,14 +64,6 @@ void print_table(CpuEngine& engine, std::int64_t steps) {
   }
 }
 
-InputShape shape_for(std::string_view model) {
-  if (model == "mnist-cnn") return {};
-  if (model == "inception-v3") return {3, 299, 299, 1000};
-  if (model == "caffenet") return {3, 227, 227, 1000};
-  if (model.find("cifar") != std::string_view::npos) return {3, 32, 32, 10};
-  return {3, 224, 224, 1000};
-}
-
 const char* name_of(Precision precision) {
   if (precision == Precision::tf32) return "tf32";
   return precision == Precision::bf16 ? "bf16" : "f32";
@@ -84,7 +77,7 @@ struct Wanted {
 
 // Fills, runs and prints.
 void run(Engine& engine, const Wanted& wanted, double created) {
-  fill(engine, shape_for(wanted.model).classes);
+  fill(engine, bench_shape(wanted.model).classes);
   std::vector<double> times, busy;
   BatchResult result;
   for (std::int64_t step = 0; step < wanted.steps; ++step) {
@@ -129,7 +122,7 @@ void print_gpu_table(std::vector<OperatorTime> rows, std::int64_t batch) {
 }
 
 Result<void> bench(const Wanted& wanted, std::string_view device) {
-  Graph graph = TRY(build_model(wanted.model, shape_for(wanted.model)));
+  Graph graph = TRY(build_model(wanted.model, bench_shape(wanted.model)));
   const EngineOptions options{.batch = wanted.batch, .precision = wanted.precision};
   const Time start = std::chrono::steady_clock::now();
   if (device == "cuda") {

@@ -12,6 +12,7 @@
 
 #include "runtime/comm/communicator.hpp"
 #include "runtime/comm/nccl_sum.hpp"
+#include "runtime/graph/bench_shape.hpp"
 #include "runtime/graph/cuda/cuda_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/json.hpp"
@@ -38,14 +39,6 @@ struct World {
   std::unique_ptr<CudaEngine> engine;
 };
 
-InputShape shape_for(std::string_view model) {
-  if (model == "mnist-cnn") return {};
-  if (model == "inception-v3") return {3, 299, 299, 1000};
-  if (model == "caffenet") return {3, 227, 227, 1000};
-  if (model.find("cifar") != std::string_view::npos) return {3, 32, 32, 10};
-  return {3, 224, 224, 1000};
-}
-
 void print(const World& world, const Json& json) {
   if (world.comm->rank() == 0) fmt::print("{}\n", to_text(json));
 }
@@ -65,7 +58,7 @@ Result<World> start(const Wanted& wanted) {
   CudaLibrary library = TRY(CudaLibrary::open());
   World out{std::move(comm), std::move(library), 0, nullptr};
   out.device = out.comm->rank() % out.library.devices();
-  const InputShape shape = shape_for(wanted.model);
+  const InputShape shape = bench_shape(wanted.model);
   const auto channels = static_cast<std::size_t>(shape.channels);
   const EngineOptions options{
       .batch = wanted.batch,
@@ -105,7 +98,7 @@ Result<double> time_steps(World& world, std::int64_t steps) {
 Result<void> train(const Wanted& wanted) {
   World world = TRY(start(wanted));
   CudaEngine& engine = *world.engine;
-  const auto classes = static_cast<std::uint32_t>(shape_for(wanted.model).classes);
+  const auto classes = static_cast<std::uint32_t>(bench_shape(wanted.model).classes);
   const std::vector<std::uint8_t> images = random_bytes(engine.pixels().size());
   const auto fill = [&] {
     std::copy(images.begin(), images.end(), engine.pixels().begin());

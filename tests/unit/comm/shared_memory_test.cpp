@@ -10,27 +10,11 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/comm/arrays.hpp"
+
 namespace dlrun::runtime {
 
 namespace {
-
-using Arrays = std::vector<std::vector<float>>;  // by rank
-
-Arrays random_arrays(int ranks, std::size_t length) {
-  std::mt19937 random(static_cast<unsigned>(ranks) + static_cast<unsigned>(length));
-  std::normal_distribution<float> normal(0, 1000);
-  Arrays arrays(static_cast<std::size_t>(ranks), std::vector<float>(length));
-  for (auto& array : arrays)
-    for (float& x : array) x = normal(random);
-  return arrays;
-}
-
-std::vector<float> sum_in_rank_order(const Arrays& arrays) {
-  std::vector<float> sum = arrays[0];
-  for (std::size_t r = 1; r < arrays.size(); ++r)
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += arrays[r][i];
-  return sum;
-}
 
 void on_all_ranks(int ranks, const std::function<void(SharedMemorySum&, int rank)>& body) {
   std::vector<char> memory(SharedMemorySum::bytes(ranks), 0);
@@ -50,7 +34,7 @@ TEST_CASE("all ranks have the sum in rank order") {
     for (const std::size_t length : {0U, 1U, 15U, 16U, 17U, 1000U, 64U * 1024U, 64U * 1024U + 1U, 300'001U}) {
       CAPTURE(ranks);
       CAPTURE(length);
-      Arrays arrays = random_arrays(ranks, length);
+      Arrays arrays = random_arrays(ranks, length, 1000);
       const std::vector<float> expected = sum_in_rank_order(arrays);
       on_all_ranks(ranks,
                    [&](SharedMemorySum& sum, int rank) { sum.sum(arrays[static_cast<std::size_t>(rank)]); });
@@ -79,7 +63,7 @@ TEST_CASE("on a short wire all ranks have the same bits, and the sum is rounded 
   for (const Wire wire : {Wire::bf16, Wire::f16})
     for (const int ranks : {2, 3, 5}) {
       CAPTURE(ranks);
-      Arrays arrays = random_arrays(ranks, 100'001);
+      Arrays arrays = random_arrays(ranks, 100'001, 1000);
       const std::vector<float> exact = sum_in_rank_order(arrays);
       std::vector<float> size(exact.size());
       for (const auto& array : arrays)

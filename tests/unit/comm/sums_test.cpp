@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/comm/arrays.hpp"
 #include "tests/unit/comm/thread_link.hpp"
 
 using namespace dlrun;
@@ -17,24 +18,7 @@ using namespace dlrun::test;
 
 namespace {
 
-using Arrays = std::vector<std::vector<float>>;  // by rank
 using Sum = std::function<Result<void>(Transport&, std::span<float>, Scratch&)>;
-
-Arrays random_arrays(int ranks, std::size_t length) {
-  std::mt19937 random(static_cast<unsigned>(ranks) * 1000003U + static_cast<unsigned>(length));
-  std::normal_distribution<float> normal(0, 10);
-  Arrays arrays(static_cast<std::size_t>(ranks), std::vector<float>(length));
-  for (auto& array : arrays)
-    for (float& x : array) x = normal(random);
-  return arrays;
-}
-
-std::vector<float> sum_in_rank_order(const Arrays& arrays) {
-  std::vector<float> sum = arrays[0];
-  for (std::size_t r = 1; r < arrays.size(); ++r)
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += arrays[r][i];
-  return sum;
-}
 
 Arrays summed(Arrays arrays, SendIsDone send_is_done, const Sum& sum) {
   on_linked_ranks(static_cast<int>(arrays.size()), send_is_done, [&](Transport& link) {
@@ -64,7 +48,7 @@ void check(const Sum& sum, double tolerance) {
     for (const std::size_t length : {0U, 1U, 17U, 1000U, 70'000U, 600'011U}) {
       CAPTURE(ranks);
       CAPTURE(length);
-      const Arrays arrays = random_arrays(ranks, length);
+      const Arrays arrays = random_arrays(ranks, length, 10);
       const Arrays once = summed(arrays, SendIsDone::when_received, sum);
       CHECK(largest_error(once[0], arrays) <= tolerance);
       for (const auto& array : once) CHECK(array == once[0]);
@@ -85,7 +69,7 @@ TEST_CASE("the ring gives every rank the same sum") {
 TEST_CASE("the ring comes to an end where sends wait for their receivers and shares have many pieces") {
   for (const int ranks : {2, 3, 4}) {
     CAPTURE(ranks);
-    const Arrays arrays = random_arrays(ranks, 2'000'003);
+    const Arrays arrays = random_arrays(ranks, 2'000'003, 10);
     for (const auto& array : summed(arrays, SendIsDone::when_received, ring_sum))
       CHECK(largest_error(array, arrays) <= 1e-6);
   }
@@ -118,7 +102,7 @@ TEST_CASE("servers add in the order of the ranks, each its pieces, to the bits o
     for (const int servers : {1, 2, 4}) {
       CAPTURE(ranks);
       CAPTURE(servers);
-      const Arrays arrays = random_arrays(ranks, 400'000);
+      const Arrays arrays = random_arrays(ranks, 400'000, 10);
       const Sum sum = [&](Transport& link, std::span<float> data, Scratch& scratch) {
         std::vector<ServedPiece> pieces;
         const std::size_t lengths[] = {3, 150'000, 1, 70'000, 100, 179'896};

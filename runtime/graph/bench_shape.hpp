@@ -1,0 +1,19 @@
+// The input that each of our models is usually measured with: for the benchmarks of engines.
+#pragma once
+
+#include <string_view>
+
+#include "runtime/models/models.hpp"
+
+namespace dlrun::runtime {
+
+// One sample's shape and classes, by the model's name.
+inline InputShape bench_shape(std::string_view model) {
+  if (model == "mnist-cnn") return {};
+  if (model == "inception-v3") return {3, 299, 299, 1000};
+  if (model == "caffenet") return {3, 227, 227, 1000};
+  if (model.find("cifar") != std::string_view::npos) return {3, 32, 32, 10};
+  return {3, 224, 224, 1000};
+}
+
+}  // namespace dlrun::runtime
