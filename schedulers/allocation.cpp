@@ -6,6 +6,7 @@
 #include <set>
 
 #include "schedulers/flux.hpp"
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/utc.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
 

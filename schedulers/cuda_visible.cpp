@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"

@@ -7,6 +7,7 @@
 #include "schedulers/hostlist.hpp"
 #include "schedulers/query.hpp"
 #include "schedulers/sources.hpp"
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun {

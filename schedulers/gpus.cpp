@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "schedulers/cuda_visible.hpp"
 #include "schedulers/nvml.hpp"

@@ -1,7 +1,7 @@
 // See checksum.hpp.
 #include "runtime/checkpoint/checksum.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <xxhash.h>
 
 namespace dlrun::runtime {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "runtime/checkpoint/checksum.hpp"
 
 namespace dlrun::runtime {

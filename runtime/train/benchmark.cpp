@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
+#include "src/base/json.hpp"
+
 namespace dlrun::runtime {
 namespace {
 

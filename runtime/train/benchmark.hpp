@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/train/throughput.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 
 namespace dlrun::runtime {
 

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "src/base/json.hpp"
+
 namespace dlrun::runtime {
 namespace {
 

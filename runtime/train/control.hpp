@@ -7,7 +7,7 @@
 
 #include "src/base/clock.hpp"
 #include "src/base/environment.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/base/unique_fd.hpp"
 
 namespace dlrun::runtime {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "src/base/file.hpp"
+#include "src/base/json.hpp"
 
 namespace dlrun::runtime {
 namespace {

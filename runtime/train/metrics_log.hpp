@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
 #include "src/base/unique_fd.hpp"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/comm/parts.hpp"
+#include "src/base/json.hpp"
 
 namespace dlrun::runtime {
 namespace {

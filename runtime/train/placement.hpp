@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/graph/engine.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 
 namespace dlrun::runtime {
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "src/base/json.hpp"
+
 namespace dlrun::runtime {
 namespace {
 

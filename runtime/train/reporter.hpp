@@ -11,6 +11,7 @@
 #include "runtime/train/metrics_log.hpp"
 #include "runtime/train/totals.hpp"
 #include "runtime/train/train_spec.hpp"
+#include "src/base/json.hpp"
 
 namespace dlrun::runtime {
 

@@ -15,6 +15,7 @@
 #include "runtime/train/trainer.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
+#include "src/base/json.hpp"
 #include "src/base/version.hpp"
 
 namespace dlrun::runtime {

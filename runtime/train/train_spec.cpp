@@ -8,6 +8,7 @@
 #include "runtime/train/data_section.hpp"
 #include "src/base/fields.hpp"
 #include "src/base/file.hpp"
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "runtime/base/peak_memory.hpp"
 #include "runtime/train/trainer.hpp"
+#include "src/base/json.hpp"
 
 namespace dlrun::runtime {
 namespace {

@@ -1,5 +1,7 @@
 #include "src/agent/checkpoint_request.hpp"
 
+#include "src/base/json.hpp"
+
 namespace dlrun::agent {
 
 CheckpointRequest read_checkpoint_request(const Json& message) {

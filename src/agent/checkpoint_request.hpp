@@ -2,7 +2,7 @@
 // reach the ranks of a node, and whether they shall stop then.
 #pragma once
 
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/process/exit_status.hpp"
 
 namespace dlrun::agent {

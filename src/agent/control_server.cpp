@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "src/base/file.hpp"
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::agent {

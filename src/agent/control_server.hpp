@@ -6,9 +6,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 #include "src/process/event_loop.hpp"
 #include "src/process/line_buffer.hpp"

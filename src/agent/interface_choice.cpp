@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/json.hpp"
 #include "src/process/inside_function.hpp"
 
 namespace dlrun::agent {

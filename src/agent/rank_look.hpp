@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/process/process_state.hpp"
 
 namespace dlrun::agent {

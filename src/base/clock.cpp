@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dlrun {
 

@@ -1,5 +1,5 @@
-// JSON in and out: nlohmann/json behind Results. Headers of other files include this one only where they
-// must; most need json_fwd alone, since the full header costs seconds a translation unit.
+// JSON in and out: nlohmann/json behind Results. A header includes this file only where it holds a Json as a
+// value; all others need json_fwd.hpp alone.
 #pragma once
 
 #include <string>
@@ -7,12 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
 
 namespace dlrun {
-
-using Json =
-    nlohmann::ordered_json;  // keys keep the order in which they were written: files are read by people
 
 // Parses one JSON text; `where` names the source in the error, which gives line and column.
 Result<Json> parse_json(std::string_view text, std::string_view where);

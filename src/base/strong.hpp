@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dlrun {
 
@@ -26,10 +26,11 @@ class Strong {
 }  // namespace dlrun
 
 template <class Tag, class Rep>
-struct fmt::formatter<dlrun::Strong<Tag, Rep>> : fmt::formatter<Rep> {
+struct fmt::formatter<dlrun::Strong<Tag, Rep>> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }  // "{}" and no more
   template <class Context>
   auto format(const dlrun::Strong<Tag, Rep>& value, Context& context) const {
-    return fmt::formatter<Rep>::format(value.get(), context);
+    return fmt::format_to(context.out(), "{}", value.get());
   }
 };
 

@@ -8,6 +8,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
 
 namespace dlrun::yaml {

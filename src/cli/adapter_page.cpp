@@ -1,6 +1,8 @@
 #include "src/cli/adapter_page.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+
+#include "src/base/json.hpp"
 
 namespace dlrun::cli {
 namespace {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/json.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::cli {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/base/clock.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 
 namespace dlrun::cli {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "src/base/install.hpp"
 #include "src/base/shared_library.hpp"

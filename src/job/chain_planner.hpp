@@ -11,6 +11,7 @@
 
 #include <string>
 
+#include "src/base/result.hpp"
 #include "src/job/deadline.hpp"
 #include "src/job/pace.hpp"
 

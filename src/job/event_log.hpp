@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "src/base/clock.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
 #include "src/base/unique_fd.hpp"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 

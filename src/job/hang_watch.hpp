@@ -13,7 +13,7 @@
 
 #include "src/agent/rank_look.hpp"
 #include "src/base/clock.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 
 namespace dlrun::job {

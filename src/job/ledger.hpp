@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
+#include "src/base/result.hpp"
 
 namespace dlrun::job {
 

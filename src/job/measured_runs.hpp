@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "src/base/result.hpp"
 #include "src/job/pace.hpp"
 
 namespace dlrun::job {

@@ -1,6 +1,6 @@
 #include "src/job/outcome.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dlrun::job {
 

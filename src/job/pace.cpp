@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/base/json.hpp"
+
 namespace dlrun::job {
 namespace {
 

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "src/base/clock.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
+#include "src/base/result.hpp"
 
 namespace dlrun::job {
 

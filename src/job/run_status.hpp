@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/job/outcome.hpp"
 #include "src/plan/plan.hpp"
 

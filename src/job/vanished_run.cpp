@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/file.hpp"
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/utc.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "schedulers/allocation.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/job/deadline.hpp"
 #include "src/job/end_reader.hpp"
 #include "src/job/outcome.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 #include <filesystem>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <pwd.h>
 #include <unistd.h>
 

@@ -1,7 +1,8 @@
 #include "src/plan/config_layers.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include "src/base/json.hpp"
 #include "src/plan/job_spec.hpp"
 
 namespace dlrun::plan {

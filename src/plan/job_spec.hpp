@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
 #include "src/plan/names.hpp"

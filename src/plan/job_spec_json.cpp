@@ -1,5 +1,6 @@
 // A JobSpec as JSON, under the job file's own keys: for people, records and comparison. Durations are
 // seconds.
+#include "src/base/json.hpp"
 #include "src/plan/job_spec.hpp"
 #include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"

@@ -2,6 +2,7 @@
 // relies on: node indices that exist, ranks that are dense. It does not re-check what the planner decided.
 #include <array>
 
+#include "src/base/json.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/plan_text.hpp"
 

@@ -1,5 +1,6 @@
 #include "src/process/handshake.hpp"
 
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun {

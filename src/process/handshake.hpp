@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
 #include "src/process/token.hpp"
 
 namespace dlrun {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::render {

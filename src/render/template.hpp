@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/json.hpp"
+#include "src/base/json_fwd.hpp"
+#include "src/base/result.hpp"
 
 namespace dlrun::render {
 

@@ -11,6 +11,7 @@
 #include "schedulers/slurm_job.hpp"
 #include "schedulers/sources.hpp"
 #include "schedulers/walltime.hpp"
+#include "src/base/json.hpp"
 #include "src/base/units.hpp"
 #include "tests/fuzz/mutate.hpp"
 

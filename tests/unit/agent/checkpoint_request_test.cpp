@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/json.hpp"
+
 using namespace dlrun;
 using namespace dlrun::agent;
 

@@ -8,6 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "src/base/json.hpp"
+
 using namespace dlrun;
 
 namespace {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/json.hpp"
+
 using namespace dlrun;
 
 namespace {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "src/base/file.hpp"
+#include "src/base/json.hpp"
 
 using namespace dlrun;
 using namespace dlrun::job;

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/json.hpp"
+
 using namespace dlrun;
 using namespace dlrun::job;
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "src/base/file.hpp"
+#include "src/base/json.hpp"
 #include "src/base/utc.hpp"
 
 using namespace dlrun;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/unit/plan/support.hpp"
 

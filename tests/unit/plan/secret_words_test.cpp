@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/json.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/secrets.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/json.hpp"
 #include "src/base/quote.hpp"
 
 using namespace dlrun;

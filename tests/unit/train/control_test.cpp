@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include "runtime/train/stop_request.hpp"
+#include "src/base/json.hpp"
 #include "tests/unit/data/support.hpp"
 
 using namespace dlrun;

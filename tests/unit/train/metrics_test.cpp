@@ -5,6 +5,7 @@
 
 #include "runtime/train/event_file.hpp"
 #include "runtime/train/metrics_log.hpp"
+#include "src/base/json.hpp"
 #include "tests/unit/data/support.hpp"
 
 using namespace dlrun;

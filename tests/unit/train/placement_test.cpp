@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/json.hpp"
+
 using namespace dlrun::runtime;
 
 namespace {
