@@ -23,7 +23,8 @@ std::string line_of(const HostEntries& all, std::size_t line) {
   return all.source == "--hosts" ? all.source : fmt::format("{}:{}", all.source, line);
 }
 
-tl::unexpected<Error> conflict(const HostEntries& all, std::size_t line, std::string what, std::string hint) {
+tl::unexpected<Error> conflicting_lines(const HostEntries& all, std::size_t line, std::string what,
+                                        std::string hint) {
   return fail(Error{.kind = all.source == "--hosts" ? ErrorKind::usage : ErrorKind::allocation,
                     .what = std::move(what),
                     .where = line_of(all, line),
@@ -33,17 +34,17 @@ tl::unexpected<Error> conflict(const HostEntries& all, std::size_t line, std::st
 Result<void> add(const HostEntries& all, const HostEntry& entry, Merged& merged, AllocatedNode& node) {
   const int more = entry.slots.value_or(entry.most_slots.value_or(1));
   if (merged.slots > std::numeric_limits<int>::max() - more)
-    return conflict(all, entry.line, fmt::format("host {} has too many slots", entry.host), "");
+    return conflicting_lines(all, entry.line, fmt::format("host {} has too many slots", entry.host), "");
   if (entry.most_slots && merged.most_slots && entry.most_slots != merged.most_slots)
-    return conflict(all, entry.line,
-                    fmt::format("host {} has max_slots={} here and {} on line {}", entry.host,
-                                *entry.most_slots, *merged.most_slots, merged.lines.front()),
-                    "keep one of them");
+    return conflicting_lines(all, entry.line,
+                             fmt::format("host {} has max_slots={} here and {} on line {}", entry.host,
+                                         *entry.most_slots, *merged.most_slots, merged.lines.front()),
+                             "keep one of them");
   if (entry.address && node.address && entry.address != node.address)
-    return conflict(all, entry.line,
-                    fmt::format("host {} has the address {} here and {} on line {}", entry.host,
-                                *entry.address, *node.address, merged.lines.front()),
-                    "keep one of them");
+    return conflicting_lines(all, entry.line,
+                             fmt::format("host {} has the address {} here and {} on line {}", entry.host,
+                                         *entry.address, *node.address, merged.lines.front()),
+                             "keep one of them");
   merged.lines.push_back(entry.line);
   merged.slots += more;
   merged.has_count = merged.has_count || entry.slots || entry.most_slots;
@@ -87,14 +88,15 @@ Result<void> add_addresses(HostEntries& entries, const HostEntries& addresses) {
     HostEntry& entry = entries.entries[i];
     const HostEntry& other = addresses.entries[i];
     if (other.slots && other.slots != entry.slots)
-      return conflict(addresses, other.line,
-                      fmt::format("{} slots here, and {} for host {} on line {} of {}", *other.slots,
-                                  entry.slots ? std::to_string(*entry.slots) : "none", entry.host, entry.line,
-                                  entries.source),
-                      "say the slots in one file only");
+      return conflicting_lines(addresses, other.line,
+                               fmt::format("{} slots here, and {} for host {} on line {} of {}", *other.slots,
+                                           entry.slots ? std::to_string(*entry.slots) : "none", entry.host,
+                                           entry.line, entries.source),
+                               "say the slots in one file only");
     if (entry.address || other.address)
-      return conflict(other.address ? addresses : entries, other.address ? other.line : entry.line,
-                      "an address stands in the line and in the second file", "use one of the two ways");
+      return conflicting_lines(other.address ? addresses : entries, other.address ? other.line : entry.line,
+                               "an address stands in the line and in the second file",
+                               "use one of the two ways");
     entry.address = other.host.get();
   }
   return {};
@@ -130,7 +132,7 @@ Result<Allocation> merge_entries(const HostEntries& all) {
     slots += static_cast<std::size_t>(node.slots);
     if (merged[i].most_slots) limits[*merged[i].most_slots].push_back(node.host);
     if (merged[i].most_slots && node.slots > *merged[i].most_slots)
-      return conflict(
+      return conflicting_lines(
           all, merged[i].lines.back(),
           fmt::format("host {} has {} slots and max_slots={}", node.host, node.slots, *merged[i].most_slots),
           "raise max_slots, or lower slots");

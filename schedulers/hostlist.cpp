@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "src/base/strings.hpp"
+
 namespace dlrun {
 namespace {
 
@@ -23,10 +25,6 @@ struct Element {
   std::vector<std::vector<Range>> brackets;
   std::size_t count = 1;
 };
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool may_stand_in_name(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||

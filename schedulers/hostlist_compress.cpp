@@ -6,16 +6,13 @@
 #include <optional>
 
 #include "schedulers/hostlist.hpp"
+#include "src/base/strings.hpp"
 
 namespace dlrun {
 namespace {
 
 // More digits than this are no number for us; those in front of the last ones are text.
 constexpr std::size_t kMostDigits = 18;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::size_t end_of_digits(std::string_view text, std::size_t start) {
   while (start < text.size() && is_digit(text[start])) ++start;

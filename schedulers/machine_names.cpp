@@ -15,7 +15,7 @@
 namespace dlrun {
 namespace {
 
-std::vector<std::string> words_of(std::string_view line) {
+std::vector<std::string> words_before_comment(std::string_view line) {
   std::vector<std::string> out;
   std::string word;
   for (const char c : line.substr(0, line.find('#'))) {
@@ -62,7 +62,7 @@ void add_names_of_hosts_file(MachineNames& machine) {
   if (!content) return;  // a container may have none
   const std::string own = machine.names.empty() ? std::string() : machine.names.front();
   for (const std::string& line : split(*content, '\n')) {
-    const std::vector<std::string> words = words_of(line);
+    const std::vector<std::string> words = words_before_comment(line);
     const auto has = [&](const std::string& word) {
       return word == own ||
              std::find(machine.addresses.begin(), machine.addresses.end(), word) != machine.addresses.end();

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::string_view schema = "dlrun.checkpoint/1";
 
-tl::unexpected<Error> bad(const std::string& name, std::string what) {
-  return fail(Error{.kind = ErrorKind::input, .what = std::move(what), .where = name});
-}
-
 Json shape_json(const InputShape& shape) {
   return Json{shape.channels, shape.height, shape.width, shape.classes};
 }
@@ -21,7 +17,7 @@ Json shape_json(const InputShape& shape) {
 Result<std::uint64_t> parse_hex(const Json& object, std::string_view key, const std::string& name) {
   const auto text = TRY(field<std::string>(object, key, name));
   if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    return bad(name, fmt::format("field '{}' is '{}', not 16 hexadecimal digits", key, text));
+    return bad_input(name, fmt::format("field '{}' is '{}', not 16 hexadecimal digits", key, text));
   return std::stoull(text, nullptr, 16);
 }
 
@@ -51,7 +47,7 @@ Json body(const Manifest& manifest) {
 
 Result<Identity> parse_identity(const Json& json, const std::string& name) {
   const auto shape = TRY(field<std::vector<std::int64_t>>(json, "input", name));
-  if (shape.size() != 4) return bad(name, "field 'input' has not four numbers");
+  if (shape.size() != 4) return bad_input(name, "field 'input' has not four numbers");
   Identity out;
   out.model = TRY(field<std::string>(json, "model", name));
   out.shape = {shape[0], shape[1], shape[2], shape[3]};
@@ -70,7 +66,7 @@ Result<std::vector<ManifestFile>> parse_files(const Json& json, const std::strin
     file.name = TRY(field<std::string>(entry, "name", name));
     file.bytes = TRY(field<std::uint64_t>(entry, "bytes", name));
     file.checksum = TRY(parse_hex(entry, "xxh3", name));
-    if (file.name.find('/') != std::string::npos) return bad(name, "a file's name has a slash");
+    if (file.name.find('/') != std::string::npos) return bad_input(name, "a file's name has a slash");
     out.push_back(std::move(file));
   }
   return out;
@@ -105,11 +101,11 @@ std::string to_text(const Manifest& manifest) {
 Result<Manifest> parse_manifest(std::string_view text, const std::string& name) {
   Json json = TRY(parse_json(text, name));
   if (TRY(field<std::string>(json, "schema", name)) != schema)
-    return bad(name, fmt::format("schema is {}, not {}", dlrun::to_text(json["schema"]), schema));
+    return bad_input(name, fmt::format("schema is {}, not {}", dlrun::to_text(json["schema"]), schema));
   const std::uint64_t promised = TRY(parse_hex(json, "checksum", name));
   json.erase("checksum");
   if (checksum(dlrun::to_text(json)) != promised)
-    return bad(name, "its own checksum does not match: it was altered");
+    return bad_input(name, "its own checksum does not match: it was altered");
   Manifest out;
   out.position.step = TRY(field<std::uint64_t>(json, "step", name));
   out.position.epoch = TRY(field<std::uint64_t>(json, "epoch", name));
@@ -123,8 +119,8 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   out.written = TRY(field<std::string>(json, "written", name));
   out.files = TRY(parse_files(json, name));
   if (out.position.seen >= out.identity.samples)
-    return bad(name,
-               fmt::format("{} samples seen of an epoch of {}", out.position.seen, out.identity.samples));
+    return bad_input(
+        name, fmt::format("{} samples seen of an epoch of {}", out.position.seen, out.identity.samples));
   return out;
 }
 

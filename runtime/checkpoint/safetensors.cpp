@@ -15,10 +15,6 @@ static_assert(std::endian::native == std::endian::little, "safetensors images ar
 constexpr std::size_t alignment = 64;
 constexpr std::uint64_t longest_header = 16u << 20;
 
-tl::unexpected<Error> bad(const std::string& name, std::string what) {
-  return fail(Error{.kind = ErrorKind::input, .what = std::move(what), .where = name});
-}
-
 // Elements of a shape; an overflow or a negative size has none.
 std::uint64_t elements(const std::vector<std::int64_t>& shape, std::uint64_t most) {
   std::uint64_t product = 1;
@@ -33,17 +29,18 @@ Result<StoredTensor> parse_entry(const std::string& key, const Json& value, std:
                                  std::size_t data_bytes, const std::string& name) {
   const std::string where = fmt::format("{}: tensor '{}'", name, key);
   const auto type = TRY(field<std::string>(value, "dtype", where));
-  if (type != "F32") return bad(where, fmt::format("has the type '{}', only F32 is read", type));
+  if (type != "F32") return bad_input(where, fmt::format("has the type '{}', only F32 is read", type));
   StoredTensor out{.name = key, .shape = {}};
   out.shape = TRY(field<std::vector<std::int64_t>>(value, "shape", where));
   const auto offsets = TRY(field<std::vector<std::uint64_t>>(value, "data_offsets", where));
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes)
-    return bad(where, fmt::format("data_offsets do not lie within the {} bytes of data", data_bytes));
+    return bad_input(where, fmt::format("data_offsets do not lie within the {} bytes of data", data_bytes));
   out.begin = data_start + offsets[0];
   out.bytes = offsets[1] - offsets[0];
-  if (out.begin % sizeof(float) != 0) return bad(where, "is not aligned to four bytes");
+  if (out.begin % sizeof(float) != 0) return bad_input(where, "is not aligned to four bytes");
   if (elements(out.shape, data_bytes / sizeof(float)) * sizeof(float) != out.bytes)
-    return bad(where, fmt::format("its shape does not make the {} bytes that its offsets span", out.bytes));
+    return bad_input(where,
+                     fmt::format("its shape does not make the {} bytes that its offsets span", out.bytes));
   return out;
 }
 
@@ -53,10 +50,11 @@ Result<void> check_tiling(const std::vector<StoredTensor>& tensors, std::size_t 
   std::size_t at = data_start;
   for (const StoredTensor& tensor : tensors) {
     if (tensor.begin != at)
-      return bad(name, fmt::format("tensor '{}' leaves a gap or overlaps at byte {}", tensor.name, at));
+      return bad_input(name, fmt::format("tensor '{}' leaves a gap or overlaps at byte {}", tensor.name, at));
     at += tensor.bytes;
   }
-  if (at != file_bytes) return bad(name, fmt::format("{} bytes follow the last tensor", file_bytes - at));
+  if (at != file_bytes)
+    return bad_input(name, fmt::format("{} bytes follow the last tensor", file_bytes - at));
   return {};
 }
 
@@ -85,14 +83,14 @@ SafetensorsLayout plan_safetensors(std::vector<StoredTensor> tensors) {
 Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> file,
                                                     const std::string& name) {
   if (file.size() < 8)
-    return bad(name, fmt::format("has {} bytes: no safetensors file is that short", file.size()));
+    return bad_input(name, fmt::format("has {} bytes: no safetensors file is that short", file.size()));
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
   if (length > longest_header || length > file.size() - 8)
-    return bad(name, fmt::format("says its header has {} bytes, in a file of {}", length, file.size()));
+    return bad_input(name, fmt::format("says its header has {} bytes, in a file of {}", length, file.size()));
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, length);
   const Json header = TRY(parse_json(text, name));
-  if (!header.is_object()) return bad(name, "its header is not a JSON object");
+  if (!header.is_object()) return bad_input(name, "its header is not a JSON object");
   const std::size_t start = 8 + length;
   std::vector<StoredTensor> out;
   for (const auto& [key, value] : header.items())

@@ -14,7 +14,7 @@ namespace dlrun::runtime {
 namespace {
 
 // The launcher answers every request with one line; it may close instead, which is a farewell too.
-Result<std::string> read_line(int fd) {
+Result<std::string> read_answer(int fd) {
   std::string line;
   char c = 0;
   while (line.size() < 1024) {
@@ -32,7 +32,7 @@ Result<void> ask(int fd, std::string_view request, std::string_view expected) {
   const std::string line = fmt::format("cmd={}\n", request);
   if (::send(fd, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
     return fail(ErrorKind::lost, "the launcher does not listen: {}", system_reason(errno));
-  const std::string answer = TRY(read_line(fd));
+  const std::string answer = TRY(read_answer(fd));
   if (answer.empty() || answer.starts_with(fmt::format("cmd={}", expected))) return {};
   return fail(ErrorKind::lost, "the launcher answers '{}' to the PMI request {}", answer, request);
 }

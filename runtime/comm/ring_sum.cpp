@@ -11,14 +11,14 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr std::size_t piece_floats = 64 * 1024;
-constexpr std::size_t ahead = 4;  // pieces that may arrive before we look
+constexpr std::size_t pieces_ahead = 4;  // pieces that may arrive before we look
 
 class RingSum {
  public:
   RingSum(Transport& link, std::span<float> data, Scratch& scratch)
       : link_(link),
         data_(data),
-        arrived_(scratch.floats(ahead * piece_floats)),
+        arrived_(scratch.floats(pieces_ahead * piece_floats)),
         ranks_(link.size()),
         last_send_(static_cast<std::size_t>(ranks_), 0) {
     for (int turn = 0; turn < 2 * ranks_ - 2; ++turn) plan_turn(turn);
@@ -59,7 +59,7 @@ class RingSum {
   }
 
   bool adds(std::size_t piece) const { return pieces_[piece].turn < ranks_ - 1; }
-  float* slot(std::size_t piece) const { return arrived_ + piece % ahead * piece_floats; }
+  float* slot(std::size_t piece) const { return arrived_ + piece % pieces_ahead * piece_floats; }
   void add(std::size_t at) {
     const std::span<float> place = pieces_[at].place;
     add_unpacked(Wire::f32, place.data(), reinterpret_cast<const std::byte*>(slot(at)), place.size());
@@ -91,7 +91,7 @@ class RingSum {
   // A sum is received in the place that our own part of it was sent from, so that has to be over. It is: the
   // sum could not come without it.
   Result<void> expect_more() {
-    for (; expected_ < pieces_.size() && expected_ < handled_ + ahead; ++expected_) {
+    for (; expected_ < pieces_.size() && expected_ < handled_ + pieces_ahead; ++expected_) {
       const Piece& piece = pieces_[expected_];
       std::span<float> into(slot(expected_), piece.place.size());
       if (!adds(expected_)) {

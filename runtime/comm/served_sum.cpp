@@ -9,7 +9,7 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr std::size_t part_floats = 64 * 1024;
-constexpr std::size_t ahead = 4;  // parts that are under way to their servers
+constexpr std::size_t parts_ahead = 4;  // parts that are under way to their servers
 
 class ServedSum {
  public:
@@ -18,22 +18,22 @@ class ServedSum {
     for (ServedPiece piece : pieces)
       for (; !piece.data.empty(); piece.data = piece.data.subspan(std::min(piece.data.size(), part_floats)))
         parts_.push_back({piece.data.first(std::min(piece.data.size(), part_floats)), piece.server});
-    slots_ = scratch.floats(ahead * others_ * part_floats);
+    slots_ = scratch.floats(parts_ahead * others_ * part_floats);
     under_way_.resize(parts_.size());
   }
 
   Result<void> run() {
-    for (std::size_t part = 0; part < std::min(ahead, parts_.size()); ++part) TRY(push(part));
+    for (std::size_t part = 0; part < std::min(parts_ahead, parts_.size()); ++part) TRY(push(part));
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       TRY(parts_[part].server == link_.rank() ? serve(part) : pull(part));
-      if (part + ahead < parts_.size()) TRY(push(part + ahead));
+      if (part + parts_ahead < parts_.size()) TRY(push(part + parts_ahead));
     }
     return link_.wait_for(last_);
   }
 
  private:
   float* slot(std::size_t part, std::size_t other) const {
-    return slots_ + (part % ahead * others_ + other) * part_floats;
+    return slots_ + (part % parts_ahead * others_ + other) * part_floats;
   }
 
   Result<void> push(std::size_t part) {

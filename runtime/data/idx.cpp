@@ -19,11 +19,6 @@ struct Header {
   std::uint64_t expected() const { return length + count * height * width; }
 };
 
-tl::unexpected<Error> bad(const StoredFile& file, std::string what, std::string hint = {}) {
-  return fail(Error{
-      .kind = ErrorKind::input, .what = std::move(what), .where = file.name(), .hint = std::move(hint)});
-}
-
 std::uint32_t big_endian(std::span<const std::byte> bytes, std::size_t offset) {
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < 4; ++i) value = value << 8 | std::to_integer<std::uint32_t>(bytes[offset + i]);
@@ -41,20 +36,22 @@ Result<Header> read_header(const StoredFile& file, std::uint32_t magic) {
   Header header{.length = 4 + 4 * dimensions};
   const std::vector<std::byte> head = TRY(file.head(header.length));
   if (head.size() >= 4 && big_endian(head, 0) != magic)
-    return bad(file, fmt::format("magic number {}{} at offset 0 where {}{} belongs", big_endian(head, 0),
+    return bad_input(file.name(),
+                     fmt::format("magic number {}{} at offset 0 where {}{} belongs", big_endian(head, 0),
                                  meaning(big_endian(head, 0)), magic, meaning(magic)));
   if (head.size() < header.length)
-    return bad(file, fmt::format("ends at offset {}, within the IDX header of {} bytes", head.size(),
-                                 header.length));
+    return bad_input(file.name(), fmt::format("ends at offset {}, within the IDX header of {} bytes",
+                                              head.size(), header.length));
   header.count = big_endian(head, 4);
-  if (header.count == 0) return bad(file, "the IDX header says 0 items (offset 4)");
+  if (header.count == 0) return bad_input(file.name(), "the IDX header says 0 items (offset 4)");
   if (dimensions == 1) return header;
   header.height = big_endian(head, 8);
   header.width = big_endian(head, 12);
   if (header.height == 0 || header.width == 0 || header.height > largest_side || header.width > largest_side)
-    return bad(file,
-               fmt::format("the IDX header says images of {} x {} (offset 8): 1 to {} a side are possible",
-                           header.height, header.width, largest_side));
+    return bad_input(
+        file.name(),
+        fmt::format("the IDX header says images of {} x {} (offset 8): 1 to {} a side are possible",
+                    header.height, header.width, largest_side));
   return header;
 }
 
@@ -68,13 +65,14 @@ Result<void> check_length(const StoredFile& file, const Header& header, std::uin
                           StreamLength have) {
   if (have.bytes == header.expected()) return {};
   const bool shorter = have.bytes < header.expected();
-  return bad(file,
-             fmt::format("the IDX header says {}, {} bytes in all: {}{} {}", sizes(header, magic),
-                         header.expected(), file.compressed() ? "the uncompressed data is " : "the file is ",
-                         length_difference(have, header.expected()),
-                         shorter ? fmt::format("(it ends at offset {})", have.bytes)
-                                 : fmt::format("(trailing bytes from offset {} on)", header.expected())),
-             shorter ? "fetch it again: it was cut off" : "");
+  return bad_input(
+      file.name(),
+      fmt::format("the IDX header says {}, {} bytes in all: {}{} {}", sizes(header, magic), header.expected(),
+                  file.compressed() ? "the uncompressed data is " : "the file is ",
+                  length_difference(have, header.expected()),
+                  shorter ? fmt::format("(it ends at offset {})", have.bytes)
+                          : fmt::format("(trailing bytes from offset {} on)", header.expected())),
+      shorter ? "fetch it again: it was cut off" : "");
 }
 
 // Before any memory is asked for: what the header says must be possible for a file of this size.
@@ -82,9 +80,10 @@ Result<void> check_possible(const StoredFile& file, const Header& header, std::u
   if (!file.compressed())
     return check_length(file, header, magic, StreamLength{.bytes = file.stored_bytes()});
   if (header.expected() <= file.longest()) return {};
-  return bad(file,
-             fmt::format("the IDX header says {}, {} bytes in all: {} compressed bytes cannot hold that",
-                         sizes(header, magic), header.expected(), file.stored_bytes()));
+  return bad_input(
+      file.name(),
+      fmt::format("the IDX header says {}, {} bytes in all: {} compressed bytes cannot hold that",
+                  sizes(header, magic), header.expected(), file.stored_bytes()));
 }
 
 Result<HugeBuffer> read_body(const StoredFile& file, const Header& header, std::uint32_t magic) {
@@ -124,8 +123,9 @@ Result<Part> open_part(const std::filesystem::path& folder, std::string_view par
   out.image_header = TRY(read_header(out.images, images_magic));
   out.label_header = TRY(read_header(out.labels, labels_magic));
   if (out.image_header.count != out.label_header.count)
-    return bad(out.labels, fmt::format("has {} labels, but {} has {} images", out.label_header.count,
-                                       out.images.name(), out.image_header.count));
+    return bad_input(out.labels.name(),
+                     fmt::format("has {} labels, but {} has {} images", out.label_header.count,
+                                 out.images.name(), out.image_header.count));
   TRY(check_possible(out.images, out.image_header, images_magic));
   TRY(check_possible(out.labels, out.label_header, labels_magic));
   return out;
@@ -141,8 +141,9 @@ Result<Parts> open_parts(const std::filesystem::path& folder) {
   out.test = TRY(open_part(folder, "t10k"));
   const Header &train = out.train.image_header, &test = out.test.image_header;
   if (train.height != test.height || train.width != test.width)
-    return bad(out.test.images, fmt::format("has images of {} x {}, but {} has {} x {}", test.height,
-                                            test.width, out.train.images.name(), train.height, train.width));
+    return bad_input(out.test.images.name(),
+                     fmt::format("has images of {} x {}, but {} has {} x {}", test.height, test.width,
+                                 out.train.images.name(), train.height, train.width));
   return out;
 }
 
@@ -153,10 +154,10 @@ Result<std::vector<std::uint16_t>> read_labels(const Part& part, std::int64_t cl
   for (std::uint64_t i = 0; i < header.count; ++i) {
     labels[i] = std::to_integer<std::uint8_t>(body.data()[header.length + i]);
     if (labels[i] >= classes)
-      return bad(part.labels,
-                 fmt::format("label {} at offset {} is out of range: 0 to {} are possible", labels[i],
-                             header.length + i, classes - 1),
-                 "data.classes of the job file says how many classes there are");
+      return bad_input(part.labels.name(),
+                       fmt::format("label {} at offset {} is out of range: 0 to {} are possible", labels[i],
+                                   header.length + i, classes - 1),
+                       "data.classes of the job file says how many classes there are");
   }
   return labels;
 }

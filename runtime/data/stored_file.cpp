@@ -14,17 +14,12 @@
 namespace dlrun::runtime {
 namespace {
 
-tl::unexpected<Error> bad(const std::string& name, std::string what, std::string hint = {}) {
-  return fail(
-      Error{.kind = ErrorKind::input, .what = std::move(what), .where = name, .hint = std::move(hint)});
-}
-
 Result<std::uint64_t> regular_size(const std::string& name) {
   struct stat status {};
   if (::stat(name.c_str(), &status) != 0)
-    return bad(name, fmt::format("cannot be read: {}", system_reason(errno)));
-  if (!S_ISREG(status.st_mode)) return bad(name, "is not a regular file");
-  if (status.st_size == 0) return bad(name, "is empty (0 bytes)", "fetch it again");
+    return bad_input(name, fmt::format("cannot be read: {}", system_reason(errno)));
+  if (!S_ISREG(status.st_mode)) return bad_input(name, "is not a regular file");
+  if (status.st_size == 0) return bad_input(name, "is empty (0 bytes)", "fetch it again");
   return static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -40,13 +35,13 @@ Result<StoredFile> StoredFile::open(const std::filesystem::path& path) {
   out.compressed_ = looks_like_gzip(start);
   const bool named_gz = path.extension() == ".gz";
   if (out.compressed_ && !named_gz)
-    return bad(out.name_, "file is still gzip: it starts with 1f 8b, and its name does not end in .gz",
-               "gunzip it, or name it " + path.filename().string() + ".gz");
+    return bad_input(out.name_, "file is still gzip: it starts with 1f 8b, and its name does not end in .gz",
+                     "gunzip it, or name it " + path.filename().string() + ".gz");
   if (!out.compressed_ && named_gz)
-    return bad(out.name_,
-               fmt::format("is not gzip: it starts with {:02x} {:02x} at offset 0 where 1f 8b belongs",
-                           std::to_integer<int>(start[0]), std::to_integer<int>(start[1])),
-               "fetch it again, or drop the .gz from its name");
+    return bad_input(out.name_,
+                     fmt::format("is not gzip: it starts with {:02x} {:02x} at offset 0 where 1f 8b belongs",
+                                 std::to_integer<int>(start[0]), std::to_integer<int>(start[1])),
+                     "fetch it again, or drop the .gz from its name");
   return out;
 }
 
@@ -56,14 +51,15 @@ std::uint64_t StoredFile::longest() const {
 
 Result<void> StoredFile::read_range(std::span<std::byte> room) const {
   const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return bad(name_, fmt::format("cannot be read: {}", system_reason(errno)));
+  if (!fd) return bad_input(name_, fmt::format("cannot be read: {}", system_reason(errno)));
   std::size_t have = 0;
   while (have < room.size()) {
     const ssize_t got = ::read(fd.get(), room.data() + have, room.size() - have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
-      return bad(name_, fmt::format("cannot be read at offset {}: {}", have, system_reason(errno)));
-    if (got == 0) return bad(name_, fmt::format("became shorter while it was read: {} bytes now", have));
+      return bad_input(name_, fmt::format("cannot be read at offset {}: {}", have, system_reason(errno)));
+    if (got == 0)
+      return bad_input(name_, fmt::format("became shorter while it was read: {} bytes now", have));
     have += static_cast<std::size_t>(got);
   }
   return {};

@@ -15,25 +15,25 @@ struct Inception {
   std::int64_t one, three_reduced, three, five_reduced, five, pooled;
 };
 
-Value unit(GraphBuilder& g, const std::string& name, Value x, const op::Convolution& spec) {
+Value conv_relu(GraphBuilder& g, const std::string& name, Value x, const op::Convolution& spec) {
   return g.relu(g.convolution(name, x, spec));
 }
 
 Value inception(GraphBuilder& g, Value x, const Inception& m) {
   const std::string name = fmt::format("inception_{}.", m.name);
-  const Value one = unit(g, name + "1x1", x, {.filters = m.one});
-  Value three = unit(g, name + "3x3_reduce", x, {.filters = m.three_reduced});
-  three = unit(g, name + "3x3", three, {.filters = m.three, .kernel = 3, .padding = 1});
-  Value five = unit(g, name + "5x5_reduce", x, {.filters = m.five_reduced});
-  five = unit(g, name + "5x5", five, {.filters = m.five, .kernel = 5, .padding = 2});
+  const Value one = conv_relu(g, name + "1x1", x, {.filters = m.one});
+  Value three = conv_relu(g, name + "3x3_reduce", x, {.filters = m.three_reduced});
+  three = conv_relu(g, name + "3x3", three, {.filters = m.three, .kernel = 3, .padding = 1});
+  Value five = conv_relu(g, name + "5x5_reduce", x, {.filters = m.five_reduced});
+  five = conv_relu(g, name + "5x5", five, {.filters = m.five, .kernel = 5, .padding = 2});
   Value pooled = g.max_pool(x, {.window = 3, .stride = 1, .padding = 1});
-  pooled = unit(g, name + "pool_proj", pooled, {.filters = m.pooled});
+  pooled = conv_relu(g, name + "pool_proj", pooled, {.filters = m.pooled});
   return g.concat({one, three, five, pooled});
 }
 
 void auxiliary(GraphBuilder& g, const std::string& name, Value x, std::int64_t classes) {
   x = g.average_pool(x, {.window = 5, .stride = 3, .edge = Edge::kept});
-  x = unit(g, name + ".conv", x, {.filters = 128});
+  x = conv_relu(g, name + ".conv", x, {.filters = 128});
   x = g.dropout(g.relu(g.fully_connected(name + ".fc", g.flatten(x), 1024)), 0.7F);
   g.auxiliary_loss(g.fully_connected(name + ".classifier", x, classes), 0.3F);
 }
@@ -42,10 +42,10 @@ void auxiliary(GraphBuilder& g, const std::string& name, Value x, std::int64_t c
 
 Result<Graph> googlenet(const InputShape& input) {
   GraphBuilder g("googlenet", input);
-  Value x = unit(g, "conv1.7x7_s2", g.input(), {.filters = 64, .kernel = 7, .stride = 2, .padding = 3});
+  Value x = conv_relu(g, "conv1.7x7_s2", g.input(), {.filters = 64, .kernel = 7, .stride = 2, .padding = 3});
   x = g.local_response_norm(g.max_pool(x, kHalve), {});
-  x = unit(g, "conv2.3x3_reduce", x, {.filters = 64});
-  x = unit(g, "conv2.3x3", x, {.filters = 192, .kernel = 3, .padding = 1});
+  x = conv_relu(g, "conv2.3x3_reduce", x, {.filters = 64});
+  x = conv_relu(g, "conv2.3x3", x, {.filters = 192, .kernel = 3, .padding = 1});
   x = g.max_pool(g.local_response_norm(x, {}), kHalve);
   x = inception(g, x, {"3a", 64, 96, 128, 16, 32, 32});
   x = inception(g, x, {"3b", 128, 128, 192, 32, 96, 64});

@@ -48,7 +48,7 @@ ControlChannel ControlChannel::open(const std::string& socket_name, int rank) {
 void ControlChannel::send(const Json& message, Importance importance) {
   if (!fd_) return;
   if (importance == Importance::progress && !out_.empty()) return push();
-  if (out_.size() < most_waiting) out_ += to_text(message) + "\n";
+  if (out_.size() < most_waiting) out_ += dlrun::to_text(message) + "\n";
   push();
 }
 

@@ -15,28 +15,28 @@
 namespace dlrun::runtime {
 namespace {
 
-enum class Wire : std::uint32_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
+enum class WireType : std::uint32_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
 // A protobuf message under construction.
 class Message {
  public:
   Message& number(std::uint32_t field, std::uint64_t value) {
-    key(field, Wire::varint);
+    key(field, WireType::varint);
     varint(value);
     return *this;
   }
   Message& real(std::uint32_t field, double value) {
-    key(field, Wire::fixed64);
+    key(field, WireType::fixed64);
     little(std::bit_cast<std::uint64_t>(value), 8);
     return *this;
   }
   Message& real(std::uint32_t field, float value) {
-    key(field, Wire::fixed32);
+    key(field, WireType::fixed32);
     little(std::bit_cast<std::uint32_t>(value), 4);
     return *this;
   }
   Message& text(std::uint32_t field, std::string_view value) {
-    key(field, Wire::bytes);
+    key(field, WireType::bytes);
     varint(value.size());
     out_ += value;
     return *this;
@@ -45,7 +45,7 @@ class Message {
   const std::string& bytes() const { return out_; }
 
  private:
-  void key(std::uint32_t field, Wire wire) { varint(field << 3 | static_cast<std::uint32_t>(wire)); }
+  void key(std::uint32_t field, WireType wire) { varint(field << 3 | static_cast<std::uint32_t>(wire)); }
   void varint(std::uint64_t value) {
     for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<char>(value | 0x80));
     out_.push_back(static_cast<char>(value));

@@ -7,15 +7,15 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr std::array<std::uint32_t, 256> make_table() {
-  std::array<std::uint32_t, 256> table{};
+  std::array<std::uint32_t, 256> crc_table{};
   for (std::uint32_t i = 0; i < 256; ++i) {
     std::uint32_t value = i;
     for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ ((value & 1) != 0 ? 0x82f63b78u : 0u);
-    table[i] = value;
+    crc_table[i] = value;
   }
-  return table;
+  return crc_table;
 }
-constexpr std::array<std::uint32_t, 256> table = make_table();
+constexpr std::array<std::uint32_t, 256> crc_table = make_table();
 
 template <class Number>
 void append_little(std::string& out, Number value) {
@@ -34,7 +34,7 @@ Number little(std::string_view bytes) {
 
 std::uint32_t crc32c(std::string_view data) {
   std::uint32_t crc = 0xffffffffu;
-  for (const char byte : data) crc = crc >> 8 ^ table[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
+  for (const char byte : data) crc = crc >> 8 ^ crc_table[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
   return ~crc;
 }
 

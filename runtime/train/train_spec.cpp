@@ -160,8 +160,8 @@ Result<void> read_model(Fields& train, TrainSpec& out) {
   if (node->kind == yaml::Kind::map) {
     out.layers = TRY(read_layer_list(*node, train.path("model")));
     // Another list under the same name is another training: a checkpoint of the one is not the other's.
-    out.model =
-        fmt::format("{}-{:08x}", out.layers->name, checksum(to_text(yaml::to_json(*node))) & 0xffffffffU);
+    out.model = fmt::format("{}-{:08x}", out.layers->name,
+                            checksum(dlrun::to_text(yaml::to_json(*node))) & 0xffffffffU);
     return {};
   }
   const std::vector<std::string> names = model_names();

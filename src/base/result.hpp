@@ -55,6 +55,12 @@ tl::unexpected<Error> fail(ErrorKind kind, fmt::format_string<Args...> format, A
   return fail(Error{.kind = kind, .what = fmt::format(format, std::forward<Args>(args)...)});
 }
 
+// An Error about what was read; `where` is the file, with the place in it where there is one.
+inline tl::unexpected<Error> bad_input(std::string where, std::string what, std::string hint = {}) {
+  return fail(Error{
+      .kind = ErrorKind::input, .what = std::move(what), .where = std::move(where), .hint = std::move(hint)});
+}
+
 namespace detail {
 template <class R>
 auto unwrap(R&& result) {

@@ -8,6 +8,11 @@
 
 namespace dlrun {
 
+// In ASCII, whatever the locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 std::string_view trim(std::string_view text);
 std::vector<std::string> split(std::string_view text, char separator);  // keeps empty fields
 std::string join(std::span<const std::string> parts, std::string_view separator);

@@ -10,10 +10,10 @@
 namespace dlrun::cli {
 namespace {
 
-struct Row {
+struct NodeRow {
   std::vector<HostName> hosts;
   std::string slots, cpus, gpus;
-  bool like(const Row& other) const {
+  bool like(const NodeRow& other) const {
     return slots == other.slots && cpus == other.cpus && gpus == other.gpus;
   }
 };
@@ -24,13 +24,13 @@ std::string gpu_text(const AllocatedNode& node) {
 }
 
 // Neighbours that are alike, together: the order of the nodes stays to be seen.
-std::vector<Row> rows_of(const Allocation& allocation) {
-  std::vector<Row> out;
+std::vector<NodeRow> rows_of(const Allocation& allocation) {
+  std::vector<NodeRow> out;
   for (const AllocatedNode& node : allocation.nodes) {
-    Row row{.hosts = {node.host},
-            .slots = std::to_string(node.slots),
-            .cpus = node.cpus ? std::to_string(*node.cpus) : "unknown",
-            .gpus = gpu_text(node)};
+    NodeRow row{.hosts = {node.host},
+                .slots = std::to_string(node.slots),
+                .cpus = node.cpus ? std::to_string(*node.cpus) : "unknown",
+                .gpus = gpu_text(node)};
     if (!out.empty() && out.back().like(row))
       out.back().hosts.push_back(node.host);
     else
@@ -41,9 +41,9 @@ std::vector<Row> rows_of(const Allocation& allocation) {
 
 void print_nodes(const Allocation& allocation, Console& console) {
   std::size_t width = 5;
-  const std::vector<Row> rows = rows_of(allocation);
+  const std::vector<NodeRow> rows = rows_of(allocation);
   std::vector<std::string> names;
-  for (const Row& row : rows) {
+  for (const NodeRow& row : rows) {
     names.push_back(compress_hostlist(row.hosts));
     width = std::max(width, names.back().size());
   }

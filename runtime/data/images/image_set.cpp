@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-tl::unexpected<Error> bad(const fs::path& where, std::string what, std::string hint = {}) {
+tl::unexpected<Error> bad_folder(const fs::path& where, std::string what, std::string hint = {}) {
   return fail(Error{
       .kind = ErrorKind::input, .what = std::move(what), .where = where.string(), .hint = std::move(hint)});
 }
@@ -27,7 +27,7 @@ Result<std::vector<std::string>> names_in(const fs::path& folder, Want want) {
     if (name.starts_with('.')) continue;
     if (at->is_directory(problem) == (want == Want::folders)) out.push_back(name);
   }
-  if (problem) return bad(folder, fmt::format("cannot be read: {}", problem.message()));
+  if (problem) return bad_folder(folder, fmt::format("cannot be read: {}", problem.message()));
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -37,8 +37,8 @@ Result<std::vector<ImageFile>> read_part(const fs::path& folder, const std::vect
   for (const std::string& name : TRY(names_in(folder, Want::folders))) {
     const auto found = std::lower_bound(classes.begin(), classes.end(), name);
     if (found == classes.end() || *found != name)
-      return bad(folder / name, fmt::format("class '{}' is in no training folder", name),
-                 did_you_mean(name, classes));
+      return bad_folder(folder / name, fmt::format("class '{}' is in no training folder", name),
+                        did_you_mean(name, classes));
     for (const std::string& file : TRY(names_in(folder / name, Want::files)))
       out.push_back({folder / name / file, static_cast<std::uint16_t>(found - classes.begin())});
   }
@@ -47,15 +47,15 @@ Result<std::vector<ImageFile>> read_part(const fs::path& folder, const std::vect
 
 Result<ImageSet> find_folders(const fs::path& directory) {
   std::error_code problem;
-  if (!fs::is_directory(directory, problem)) return bad(directory, "is not a folder");
+  if (!fs::is_directory(directory, problem)) return bad_folder(directory, "is not a folder");
   const bool parts = fs::is_directory(directory / "train", problem);
   const fs::path train = parts ? directory / "train" : directory;
   ImageSet out;
   out.classes = TRY(names_in(train, Want::folders));
   if (out.classes.size() < 2 || out.classes.size() > kMostClasses)
-    return bad(train,
-               fmt::format("has {} class folders: 2 to {} are possible", out.classes.size(), kMostClasses),
-               "images lie in a folder for each class");
+    return bad_folder(
+        train, fmt::format("has {} class folders: 2 to {} are possible", out.classes.size(), kMostClasses),
+        "images lie in a folder for each class");
   out.train = TRY(read_part(train, out.classes));
   for (const char* name : {"test", "val"})
     if (parts && out.test.empty() && fs::is_directory(directory / name, problem))
@@ -92,11 +92,11 @@ Result<std::vector<ImageFile>> read_image_list(std::string_view text, const fs::
                            ? fail(Error{})
                            : parse_integer(std::string(words.substr(blank + 1)), 0, classes - 1);
     if (!label)
-      return bad(where,
-                 fmt::format("'{}' does not end in a class from 0 to {}", words.substr(0, 200), classes - 1),
-                 "a line is a path, a blank and a class number; data.classes says how many there are");
+      return bad_folder(
+          where, fmt::format("'{}' does not end in a class from 0 to {}", words.substr(0, 200), classes - 1),
+          "a line is a path, a blank and a class number; data.classes says how many there are");
     const std::string_view path = trim(words.substr(0, blank));
-    if (path.find('\0') != std::string_view::npos) return bad(where, "the path has a NUL in it");
+    if (path.find('\0') != std::string_view::npos) return bad_folder(where, "the path has a NUL in it");
     out.push_back({folder / path, static_cast<std::uint16_t>(*label)});
   }
   return out;
@@ -105,11 +105,12 @@ Result<std::vector<ImageFile>> read_image_list(std::string_view text, const fs::
 Result<ImageSet> find_images(const DataSpec& spec) {
   ImageSet out = TRY(spec.format == DataFormat::list ? find_listed(spec) : find_folders(spec.directory));
   const fs::path& where = spec.format == DataFormat::list ? spec.list : spec.directory;
-  if (out.train.empty()) return bad(where, "there is no image to train on");
+  if (out.train.empty()) return bad_folder(where, "there is no image to train on");
   if (out.test.empty() && spec.train_share == 1)
-    return bad(where, "there are no images to test on",
-               spec.format == DataFormat::list ? "name a test-list, or hold out a part with train: 0.9"
-                                               : "make a folder test, or hold out a part with train: 0.9");
+    return bad_folder(where, "there are no images to test on",
+                      spec.format == DataFormat::list
+                          ? "name a test-list, or hold out a part with train: 0.9"
+                          : "make a folder test, or hold out a part with train: 0.9");
   return out;
 }
 

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSchema = "dlrun.images/1";
 constexpr const char* kIndex = "images.json";
 
-tl::unexpected<Error> bad(const fs::path& where, std::string what) {
+tl::unexpected<Error> bad_pack(const fs::path& where, std::string what) {
   return fail(Error{.kind = ErrorKind::input,
                     .what = std::move(what),
                     .where = where.string(),
@@ -28,7 +28,7 @@ Result<std::int64_t> number(const Json& json, std::string_view key, std::int64_t
                             const std::string& where) {
   const Json value = TRY(field<Json>(json, key, where));
   if (!value.is_number_integer() || value < 0 || value > most)
-    return bad(where, fmt::format("field '{}' is no number from 0 to {}", key, most));
+    return bad_pack(where, fmt::format("field '{}' is no number from 0 to {}", key, most));
   return value.get<std::int64_t>();
 }
 
@@ -36,7 +36,7 @@ Result<Json> read_index(const fs::path& folder) {
   const fs::path path = folder / kIndex;
   Json index = TRY(parse_json(TRY(read_file(path)), path.string()));
   if (TRY(field<std::string>(index, "schema", path.string())) != kSchema)
-    return bad(path, fmt::format("is not of schema {}", kSchema));
+    return bad_pack(path, fmt::format("is not of schema {}", kSchema));
   return index;
 }
 
@@ -47,7 +47,7 @@ Result<InputShape> shape_of(const Json& index, const std::string& where) {
   const auto classes = TRY(field<std::vector<std::string>>(index, "classes", where));
   out.classes = static_cast<std::int64_t>(classes.size());
   if (out.height == 0 || out.width == 0 || classes.size() < 2 || classes.size() > kMostClasses)
-    return bad(where, "the sizes or classes cannot be");
+    return bad_pack(where, "the sizes or classes cannot be");
   return out;
 }
 
@@ -55,14 +55,15 @@ Result<std::vector<std::uint16_t>> read_labels(const fs::path& path, std::uint64
                                                std::int64_t classes, const std::string& sum) {
   const std::string text = TRY(read_file(path));
   if (text.size() != 2 * count)
-    return bad(path, fmt::format("has {} bytes and not {}", text.size(), 2 * count));
+    return bad_pack(path, fmt::format("has {} bytes and not {}", text.size(), 2 * count));
   if (hex(checksum(std::string_view(text))) != sum)
-    return bad(path, "does not have the checksum of the index");
+    return bad_pack(path, "does not have the checksum of the index");
   std::vector<std::uint16_t> out(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     out[i] = static_cast<std::uint16_t>(static_cast<std::uint8_t>(text[2 * i]) |
                                         static_cast<std::uint8_t>(text[2 * i + 1]) << 8);
-    if (out[i] >= classes) return bad(path, fmt::format("label {} of image {} is out of range", out[i], i));
+    if (out[i] >= classes)
+      return bad_pack(path, fmt::format("label {} of image {} is out of range", out[i], i));
   }
   return out;
 }
@@ -80,13 +81,14 @@ Result<Dataset> load_part(const fs::path& folder, const Json& index, const std::
   out.count = static_cast<std::uint64_t>(TRY(number(json, "count", std::int64_t{1} << 40, where)));
   out.shard_samples =
       static_cast<std::uint64_t>(TRY(number(json, "shard_samples", std::int64_t{1} << 40, where)));
-  if (out.count > 0 && out.shard_samples == 0) return bad(where, "shards of no samples");
+  if (out.count > 0 && out.shard_samples == 0) return bad_pack(where, "shards of no samples");
   for (std::uint64_t first = 0; first < out.count; first += out.shard_samples) {
     const fs::path path = shard_path(folder, part, out.shards.size());
     const std::uint64_t expected = std::min(out.shard_samples, out.count - first) * out.stride;
     out.shards.push_back(TRY(MappedFile::open(path)));
     if (out.shards.back().bytes().size() != expected)
-      return bad(path, fmt::format("has {} bytes and not {}", out.shards.back().bytes().size(), expected));
+      return bad_pack(path,
+                      fmt::format("has {} bytes and not {}", out.shards.back().bytes().size(), expected));
   }
   out.labels = TRY(read_labels(folder / (part + ".labels"), out.count, out.shape.classes,
                                TRY(field<std::string>(json, "labels_checksum", where))));

@@ -41,10 +41,6 @@ void flip_byte(const std::filesystem::path& file, std::streamoff at) {
   REQUIRE(stream.good());
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("a checkpoint that was written is found and gives the same state back") {

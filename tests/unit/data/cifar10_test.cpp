@@ -32,10 +32,6 @@ struct CifarFolder : Folder {
   }
 };
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("CIFAR-10's five batches are one training set") {

@@ -34,10 +34,6 @@ struct IdxFolder : Folder {
   }
 };
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("an IDX data set is read as it is, plain or gzip") {

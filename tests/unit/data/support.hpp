@@ -9,27 +9,13 @@
 #include <zlib.h>
 
 #include "src/base/file.hpp"
+#include "tests/unit/folder.hpp"
 
 namespace dlrun::test {
 
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    static int count = 0;
-    path = std::filesystem::temp_directory_path() / fmt::format("dlrun-test-{}-{}", ::getpid(), ++count);
-    std::filesystem::create_directories(path);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  void write(const std::string& name, const std::string& content) const {
-    const auto written = replace_file(path / name, content, Durability::none);
-    if (!written) std::abort();
-  }
-};
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 inline std::string big_endian(std::uint32_t value) {
   std::string out;

@@ -10,16 +10,16 @@ using namespace dlrun::runtime;
 
 namespace {
 
-Result<LayerList> read(const std::string& layers) {
+Result<LayerList> read_list(const std::string& layers) {
   return read_layer_list(yaml::parse("name: mine\nlayers:\n" + layers, "job.yaml").value(), "train.model");
 }
 
 std::string refusal(const std::string& layers) {
-  const auto list = read(layers);
+  const auto list = read_list(layers);
   return list ? "no error" : list.error().text();
 }
 
-std::string operations(const Graph& graph) {
+std::string operations_and_shapes(const Graph& graph) {
   std::string text;
   for (const Node& node : graph.nodes)
     text += fmt::format("{} {}x{}x{}, ", operation_name(node.operation), node.shape.channels,
@@ -32,19 +32,19 @@ const std::string kEnd = "  - {fully-connected: classes}\n";
 }  // namespace
 
 TEST_CASE("a list of layers is the graph that a builder would make") {
-  const auto list = read(
+  const auto list = read_list(
       "  - {convolution: 32, kernel: 5, padding: 2, name: conv1}\n  - relu\n  - {max-pool: 2}\n"
       "  - {convolution: 64, kernel: 5, padding: 2, name: conv2}\n  - relu\n  - {max-pool: 2}\n  - flatten\n"
       "  - {fully-connected: 1024, name: fc1}\n  - relu\n  - {dropout: 0.5}\n"
       "  - {fully-connected: classes, name: fc2}\n");
   const Graph mine = build_layers(list.value(), {}).value(), built = mnist_cnn({}).value();
-  CHECK(operations(mine) == operations(built));
+  CHECK(operations_and_shapes(mine) == operations_and_shapes(built));
   CHECK(parameter_count(mine) == parameter_count(built));
   for (std::size_t i = 0; i < built.nodes.size(); ++i) CHECK(mine.nodes[i].name == built.nodes[i].name);
 }
 
 TEST_CASE("layers have branches, joins and oblong windows") {
-  const auto list = read(
+  const auto list = read_list(
       "  - {convolution: 16, name: stem}\n  - {convolution: 16, kernel: [1, 7], padding: [0, 3], name: "
       "wide}\n"
       "  - {average-pool: 3, stride: 1, padding: 1, from: stem, name: mean}\n  - {concat: [wide, mean, "
@@ -53,7 +53,7 @@ TEST_CASE("layers have branches, joins and oblong windows") {
       "  - {local-response-norm: 5}\n  - batch-norm\n  - global-average-pool\n" +
       kEnd);
   const Graph graph = build_layers(list.value(), {3, 9, 8, 10}).value();
-  CHECK(operations(graph) ==
+  CHECK(operations_and_shapes(graph) ==
         "input 3x9x8, convolution 16x9x8, convolution 16x9x8, window average pool 16x9x8, concat 48x9x8, "
         "convolution 16x9x8, add 16x9x8, local response norm 16x9x8, batch norm 16x9x8, average pool 16x1x1, "
         "fully connected 10x1x1, loss 1x1x1, ");
@@ -79,7 +79,7 @@ TEST_CASE("mistakes are named with their place") {
 }
 
 TEST_CASE("what does not fit the images is the builder's error") {
-  const auto list = read("  - {convolution: 8, kernel: 5}\n" + kEnd);
+  const auto list = read_list("  - {convolution: 8, kernel: 5}\n" + kEnd);
   CHECK(build_layers(list.value(), {1, 4, 4, 10})
             .error()
             .what.find("model 'mine' cannot take images of 1x4x4") != std::string::npos);

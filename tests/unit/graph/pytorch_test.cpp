@@ -126,9 +126,9 @@ void check_against_pytorch(const Graph& graph, const Batch& batch, Precision pre
     if (info.role == TensorInfo::Role::statistic)
       folder.write("after." + info.name, read(*engine, info.name));
   write_dropout_mask(folder, graph, rows, precision);
-  std::ofstream(folder.path() / "graph.json") << to_text(job);
+  std::ofstream(folder.path / "graph.json") << to_text(job);
   const std::string command = fmt::format("/usr/bin/python3 {}/pytorch_oracle.py {} {}", TEST_DATA_DIR,
-                                          folder.path().string(), tolerance);
+                                          folder.path.string(), tolerance);
   CHECK(std::system(command.c_str()) == 0);
 }
 

@@ -22,7 +22,7 @@ ChainQuestion question(std::int64_t steps) {
   return out;
 }
 
-ChainForecast plan(const ChainQuestion& question) {
+ChainForecast planned(const ChainQuestion& question) {
   const auto out = forecast(question);
   REQUIRE_MESSAGE(out.has_value(), out.error().text());
   return *out;
@@ -53,7 +53,7 @@ TEST_CASE("Daly's interval is where his expected time is shortest") {
 TEST_CASE("links are as many as their walltime holds steps") {
   ChainQuestion asked = question(1000);  // 500 s of steps
   asked.walltime = 2 * kMinute;
-  const ChainForecast out = plan(asked);
+  const ChainForecast out = planned(asked);
   CHECK(out.lead.count() == doctest::Approx(4 * 1.25 + 0.5 + 5));  // the Deadline's own rule
   CHECK(out.links == 6);                                           // of 120 - 10 - 10.5 s each
   CHECK(out.in_jobs.count() == doctest::Approx(5 * (120 - 10.5 + 4) + 10 + (500 - 5 * 99.5) + 4));
@@ -65,12 +65,12 @@ TEST_CASE("the queue's time between links counts, before the first it is not kno
   ChainQuestion asked = question(1000);
   asked.walltime = 2 * kMinute;
   asked.queue = kHour;
-  const ChainForecast out = plan(asked);
+  const ChainForecast out = planned(asked);
   CHECK((out.until_done - out.in_jobs).count() == doctest::Approx(5 * 3600));
 }
 
 TEST_CASE("without a walltime one link holds it all, with some room") {
-  const ChainForecast out = plan(question(1000));
+  const ChainForecast out = planned(question(1000));
   CHECK(out.links == 1);
   CHECK(out.walltime == 10 * kMinute);  // 510 s and a tenth, in whole minutes
 }
@@ -80,19 +80,19 @@ TEST_CASE("where failures are expected it saves as often as Daly says, and takes
   calm.walltime = 8 * kHour;
   ChainQuestion rough = calm;
   rough.mtbf = 2 * kHour;
-  const ChainForecast out = plan(rough);
+  const ChainForecast out = planned(rough);
   CHECK(out.rule == ChainForecast::Rule::daly);
   CHECK(out.interval == daly_interval(Seconds(1), 2 * kHour));
   CHECK(out.young.value() == young_interval(Seconds(1), 2 * kHour));
-  CHECK(out.in_jobs > plan(calm).in_jobs);
-  CHECK(out.links >= plan(calm).links);
+  CHECK(out.in_jobs > planned(calm).in_jobs);
+  CHECK(out.links >= planned(calm).links);
 }
 
 TEST_CASE("it never saves more often than saving takes") {
   ChainQuestion asked = question(1000);
   asked.pace.held = Seconds(0.001);
   asked.mtbf = Seconds(600);
-  const ChainForecast out = plan(asked);
+  const ChainForecast out = planned(asked);
   CHECK(out.rule == ChainForecast::Rule::as_often_as_possible);
   CHECK(out.interval == Seconds(4));
 }
@@ -108,7 +108,7 @@ TEST_CASE("a walltime that cannot hold one checkpoint is refused, with the one t
         "a walltime of 1m00s cannot hold one checkpoint: 10.0s until the first step, 500ms for a step, 40.0s "
         "for a checkpoint, and 5.0s to end\n  hint: ask for 2m00s or more: resources.walltime");
   asked.walltime = 2 * kMinute;
-  CHECK(plan(asked).links > 1);
+  CHECK(planned(asked).links > 1);
 }
 
 TEST_CASE("what never ends and a lead that is too short are refused") {

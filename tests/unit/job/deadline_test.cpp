@@ -4,16 +4,15 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/ticks.hpp"
+
 using namespace dlrun;
+using namespace dlrun::test;
 using namespace dlrun::job;
 
 namespace {
 
-constexpr Ticks kBegan{};
-
-Ticks at(double seconds) {
-  return kBegan + std::chrono::duration_cast<Ticks::duration>(Seconds(seconds));
-}
+const Ticks kBegan = at(0);
 
 template <typename Action>
 const Action* find(const std::vector<Deadline::Action>& actions) {

@@ -3,15 +3,13 @@
 #include <doctest/doctest.h>
 
 #include "src/base/json.hpp"
+#include "tests/unit/ticks.hpp"
 
 using namespace dlrun;
+using namespace dlrun::test;
 using namespace dlrun::job;
 
 namespace {
-
-Ticks at(double seconds) {
-  return Ticks{} + std::chrono::duration_cast<Ticks::duration>(Seconds(1000 + seconds));
-}
 
 HangWatch started(std::size_t ranks, const HangWatch::Limits& limits) {
   HangWatch watch(ranks, limits);

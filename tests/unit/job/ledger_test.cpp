@@ -2,14 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/ticks.hpp"
+
 using namespace dlrun;
+using namespace dlrun::test;
 using namespace dlrun::job;
 
 namespace {
-
-Ticks at(double seconds) {
-  return Ticks{} + std::chrono::duration_cast<Ticks::duration>(Seconds(seconds));
-}
 
 // Ranks that run from 1 s on, with steps from 3 s to `last`.
 Ledger trained_until(double last) {

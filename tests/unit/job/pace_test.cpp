@@ -4,17 +4,13 @@
 #include <doctest/doctest.h>
 
 #include "src/base/json.hpp"
+#include "tests/unit/ticks.hpp"
 
 using namespace dlrun;
+using namespace dlrun::test;
 using namespace dlrun::job;
 
-namespace {
-
-Ticks at(double seconds) {
-  return Ticks{} + std::chrono::duration_cast<Ticks::duration>(Seconds(seconds));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("the mean of the steps between two reports, however far apart these are") {
   PaceMeter meter(at(0));

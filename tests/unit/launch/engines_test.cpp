@@ -3,18 +3,13 @@
 #include <doctest/doctest.h>
 
 #include "src/base/strings.hpp"
+#include "tests/unit/launch/support.hpp"
 
 using namespace dlrun;
+using namespace dlrun::test;
 using namespace dlrun::launch;
 
 namespace {
-
-plan::Plan plan_of(const std::vector<std::string>& hosts) {
-  plan::Plan plan;
-  for (const std::string& host : hosts)
-    plan.nodes.push_back({.index = NodeIndex(static_cast<int>(plan.nodes.size())), .host = HostName(host)});
-  return plan;
-}
 
 const AgentCommand kAgent{{"/bin/dlrun", "agent", "--token", "/run/agent-token"}};
 

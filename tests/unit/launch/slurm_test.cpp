@@ -5,20 +5,16 @@
 #include <doctest/doctest.h>
 
 #include "src/base/strings.hpp"
+#include "tests/unit/launch/support.hpp"
 
 using namespace dlrun;
+using namespace dlrun::test;
 using namespace dlrun::launch;
 
 namespace {
 
-plan::Plan plan_of(const std::vector<std::string>& hosts) {
-  plan::Plan plan;
-  for (const std::string& host : hosts)
-    plan.nodes.push_back({.index = NodeIndex(static_cast<int>(plan.nodes.size())), .host = HostName(host)});
-  return plan;
-}
-
-const AgentCommand kAgent{{"/opt/dlrun/bin/dlrun", "agent", "--head", "n1", "--port", "7", "--token", "-"}};
+const AgentCommand kCallingAgent{
+    {"/opt/dlrun/bin/dlrun", "agent", "--head", "n1", "--port", "7", "--token", "-"}};
 
 EngineCommand srun_command(const plan::Plan& plan, const AgentCommand& agent, const SlurmVersion& version,
                            const Environment& environment) {
@@ -34,7 +30,7 @@ bool has(const EngineCommand& command, const std::string& word) {
 }  // namespace
 
 TEST_CASE("one step brings one agent to each of the plan's nodes, in any part of the job") {
-  const EngineCommand command = srun_command(plan_of({"n1", "n2", "n7"}), kAgent, {22, 5}, {});
+  const EngineCommand command = srun_command(plan_of({"n1", "n2", "n7"}), kCallingAgent, {22, 5}, {});
   CHECK(join(command.argv, " ") ==
         "srun --nodes=3 --ntasks=3 --ntasks-per-node=1 --nodelist=n[1-2,7] --mpi=none --cpu-bind=none "
         "--input=all "
@@ -47,7 +43,7 @@ TEST_CASE("a heterogeneous job takes a step for each group that has nodes in the
   const Environment job = Environment::from_entries({"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=c1",
                                                      "SLURM_JOB_NODELIST_HET_GROUP_1=c[2,5]",
                                                      "SLURM_JOB_NODELIST_HET_GROUP_2=c9"});
-  const auto commands = srun_commands(plan_of({"c1", "c2", "c5"}), kAgent, {22, 5}, job).value();
+  const auto commands = srun_commands(plan_of({"c1", "c2", "c5"}), kCallingAgent, {22, 5}, job).value();
   REQUIRE(commands.size() == 2);
   CHECK(has(commands[0], "--het-group=0"));
   CHECK(has(commands[0], "--nodelist=c1"));
@@ -58,10 +54,10 @@ TEST_CASE("a heterogeneous job takes a step for each group that has nodes in the
 }
 
 TEST_CASE("--overlap is given to those that know it") {
-  CHECK(has(srun_command(plan_of({"n1"}), kAgent, {20, 11}, {}), "--overlap"));
-  CHECK(has(srun_command(plan_of({"n1"}), kAgent, {23, 2}, {}), "--overlap"));
-  CHECK_FALSE(has(srun_command(plan_of({"n1"}), kAgent, {20, 2}, {}), "--overlap"));
-  CHECK_FALSE(has(srun_command(plan_of({"n1"}), kAgent, {19, 5}, {}), "--overlap"));
+  CHECK(has(srun_command(plan_of({"n1"}), kCallingAgent, {20, 11}, {}), "--overlap"));
+  CHECK(has(srun_command(plan_of({"n1"}), kCallingAgent, {23, 2}, {}), "--overlap"));
+  CHECK_FALSE(has(srun_command(plan_of({"n1"}), kCallingAgent, {20, 2}, {}), "--overlap"));
+  CHECK_FALSE(has(srun_command(plan_of({"n1"}), kCallingAgent, {19, 5}, {}), "--overlap"));
 }
 
 TEST_CASE("the job's own task options are not the agents'") {
@@ -69,7 +65,7 @@ TEST_CASE("the job's own task options are not the agents'") {
       Environment::from_entries({"SLURM_JOB_ID=7", "SLURM_CPUS_PER_TASK=8", "SLURM_TRES_PER_TASK=cpu:8",
                                  "SRUN_CPUS_PER_TASK=8", "SLURM_NTASKS=64", "SLURM_MEM_PER_CPU=100",
                                  "SLURM_MEM_PER_NODE=6400", "SLURM_DISTRIBUTION=cyclic", "PATH=/bin"});
-  const EngineCommand command = srun_command(plan_of({"n1"}), kAgent, {22, 5}, job);
+  const EngineCommand command = srun_command(plan_of({"n1"}), kCallingAgent, {22, 5}, job);
   // Two kinds of memory limits together are an error to srun.
   CHECK(command.environment ==
         Environment::from_entries({"SLURM_JOB_ID=7", "SLURM_MEM_PER_NODE=6400", "PATH=/bin"}));
@@ -106,13 +102,13 @@ TEST_CASE("outside a Slurm job there is no way by srun") {
 TEST_CASE("agents that are ranks of an MPI are laid out as the plan says") {
   plan::Plan plan = plan_of({"n1", "n1", "n2", "n2"});
   plan.mpi = plan::MpiProtocol::engine;
-  CHECK(join(srun_command(plan, kAgent, {22, 5}, {}).argv, " ")
+  CHECK(join(srun_command(plan, kCallingAgent, {22, 5}, {}).argv, " ")
             .starts_with("srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --distribution=block "
                          "--nodelist=n[1-2] --mpi=pmix --cpu-bind=none --overcommit --input=all "));
   plan = plan_of({"n1", "n2", "n1"});
   plan.mpi = plan::MpiProtocol::engine;
   const auto asked = Environment::from_entries({"SLURM_MPI_TYPE=cray_shasta"});
-  CHECK(join(srun_command(plan, kAgent, {22, 5}, asked).argv, " ")
+  CHECK(join(srun_command(plan, kCallingAgent, {22, 5}, asked).argv, " ")
             .starts_with("srun --nodes=2 --ntasks=3 --distribution=arbitrary --nodelist=n1,n2,n1 "
                          "--mpi=cray_shasta "));
 }

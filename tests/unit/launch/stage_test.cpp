@@ -14,19 +14,19 @@ namespace fs = std::filesystem;
 namespace {
 
 // An installation whose dlrun says how it was started, and a TMPDIR that tells what is left of copies.
-struct Head {
+struct StagingHead {
   fs::path root = fs::temp_directory_path() / fmt::format("stage test {}", ::getpid());
   Installation own{.bin = root / "head" / "bin", .data = {}, .plugins = root / "head" / "lib" / "dlrun"};
   std::string archive = (root / "copy.tar.gz").string();
   Environment environment = Environment::of_this_process();
 
-  explicit Head(const std::string& dlrun) {
+  explicit StagingHead(const std::string& dlrun) {
     for (const fs::path& folder : {own.bin, own.plugins, root / "tmp"}) fs::create_directories(folder);
     write(own.bin / "dlrun", dlrun);
     write(own.plugins / "libdlrun-pmix.so", "a plug-in");
     environment.set("TMPDIR", (root / "tmp").string());
   }
-  ~Head() { fs::remove_all(root); }
+  ~StagingHead() { fs::remove_all(root); }
 
   static void write(const fs::path& path, const std::string& text) {
     REQUIRE(write_new_file(path, text));
@@ -52,7 +52,7 @@ constexpr const char* kSays =
 }  // namespace
 
 TEST_CASE("a node without dlrun runs a copy with its plug-ins, and nothing is left of it") {
-  const Head head(kSays);
+  const StagingHead head(kSays);
   head.pack();
   const CommandOutput output = head.run("/nowhere/dlrun");
   CHECK(output.err.empty());
@@ -62,15 +62,15 @@ TEST_CASE("a node without dlrun runs a copy with its plug-ins, and nothing is le
 }
 
 TEST_CASE("a node with dlrun uses its own") {
-  const Head head("#!/bin/sh\necho the copy\n");
-  Head::write(head.root / "dl run", "#!/bin/sh\necho its own: \"$@\"\n");
+  const StagingHead head("#!/bin/sh\necho the copy\n");
+  StagingHead::write(head.root / "dl run", "#!/bin/sh\necho its own: \"$@\"\n");
   const CommandOutput output = head.run((head.root / "dl run").string());
   CHECK(output.out == "its own: agent --port 1 2\n");
   CHECK(head.nothing_left());
 }
 
 TEST_CASE("a copy that is no archive is an end of its own, and nothing is left of it") {
-  const Head head(kSays);
+  const StagingHead head(kSays);
   REQUIRE(write_new_file(head.archive, "torn"));
   const CommandOutput output = head.run("/nowhere/dlrun");
   CHECK(output.status.exit_code == kNotStaged);
@@ -79,14 +79,14 @@ TEST_CASE("a copy that is no archive is an end of its own, and nothing is left o
 }
 
 TEST_CASE("an agent that is killed leaves no copy") {
-  const Head head("#!/bin/sh\nkill -KILL $$\n");
+  const StagingHead head("#!/bin/sh\nkill -KILL $$\n");
   head.pack();
   CHECK(head.run("/nowhere/dlrun").status.exit_code == 137);
   CHECK(head.nothing_left());
 }
 
 TEST_CASE("where no folder can be made, the reason is said") {
-  Head head(kSays);
+  StagingHead head(kSays);
   head.pack();
   head.environment.set("TMPDIR", "/proc");
   const CommandOutput output = head.run("/nowhere/dlrun");
@@ -95,7 +95,7 @@ TEST_CASE("where no folder can be made, the reason is said") {
 }
 
 TEST_CASE("what is copied depends on the job") {
-  const Head head(kSays);
+  const StagingHead head(kSays);
   plan::Plan plan;
   CHECK(files_to_stage(plan, head.own).size() == 1);
   plan.mpi = plan::MpiProtocol::pmix;
@@ -105,7 +105,7 @@ TEST_CASE("what is copied depends on the job") {
 }
 
 TEST_CASE("a file that is missing at the head is an error with a next step") {
-  const Head head(kSays);
+  const StagingHead head(kSays);
   fs::remove(head.own.bin / "dlrun");
   plan::Plan plan;
   const auto packed = write_archive(files_to_stage(plan, head.own), head.archive, head.environment);

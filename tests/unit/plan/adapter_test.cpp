@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "src/base/file.hpp"
+#include "tests/unit/folder.hpp"
 #include "tests/unit/plan/support.hpp"
 
 using namespace dlrun;
@@ -18,25 +19,6 @@ namespace {
 std::string refused(const std::string& rest) {
   return error_of(plan::parse_adapter("name: a\nsummary: s\n" + rest, "a.yaml"));
 }
-
-class Folder {
- public:
-  Folder() {
-    std::array<char, 32> name{"/tmp/dlrun-adapter-XXXXXX"};
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  void write(const std::string& name, const std::string& text) const {
-    REQUIRE(make_directories((path_ / name).parent_path(), Access::shared).has_value());
-    REQUIRE(replace_file(path_ / name, text, Durability::none).has_value());
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 }  // namespace
 
@@ -105,10 +87,9 @@ TEST_CASE("adapters: the first folder that has one wins; what is not known names
   folder.write("user/frameworks/liar.yaml", "name: other\nsummary: s\n");
   folder.write("data/frameworks/plain.yaml", text + "installed\n");
   folder.write("data/frameworks/notes.txt", "no adapter");
-  const auto path =
-      plan::adapter_path(folder.path() / "mine", folder.path() / "user", folder.path() / "data");
+  const auto path = plan::adapter_path(folder.path / "mine", folder.path / "user", folder.path / "data");
   CHECK(plan::find_adapter(path, "plain")->summary == "mine");
-  CHECK(plan::find_adapter(plan::adapter_path({}, folder.path() / "user", folder.path() / "data"), "plain")
+  CHECK(plan::find_adapter(plan::adapter_path({}, folder.path / "user", folder.path / "data"), "plain")
             ->summary == "the user's");
   CHECK(plan::find_adapter(path, "own").has_value());
   CHECK(error_of(plan::find_adapter(path, "plani", "job.yaml:1:12")) ==
@@ -138,7 +119,7 @@ TEST_CASE("adapters that extend each other in a circle, or what is not there, ar
   data.write("frameworks/c.yaml", "name: c\nextends: a\n");
   data.write("frameworks/self.yaml", "name: self\nextends: self\n");
   data.write("frameworks/orphan.yaml", "name: orphan\nextends: d\n");
-  const plan::AdapterPath path = plan::adapter_path({}, "", data.path());
+  const plan::AdapterPath path = plan::adapter_path({}, "", data.path);
   const auto refusal = [&](const std::string& name) { return error_of(plan::find_adapter(path, name)); };
   CHECK(refusal("a").find("c.yaml:2:10: adapters extend each other in a circle: a -> b -> c -> a") !=
         std::string::npos);

@@ -6,34 +6,14 @@
 #include <doctest/doctest.h>
 
 #include "src/base/file.hpp"
+#include "tests/unit/folder.hpp"
 #include "tests/unit/plan/support.hpp"
 
 using namespace dlrun;
 using namespace dlrun::test;
 namespace fs = std::filesystem;
 
-namespace {
-
-class Folder {
- public:
-  Folder() {
-    std::array<char, 32> name{"/tmp/dlrun-job-XXXXXX"};
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path write(const std::string& name, const std::string& text) const {
-    REQUIRE(replace_file(path_ / name, text, Durability::none).has_value());
-    return path_ / name;
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("site < user < job file < flags, and the words after -- are the command's last") {
   const Folder folder;
@@ -52,7 +32,7 @@ TEST_CASE("site < user < job file < flags, and the words after -- are the comman
   CHECK(spec.resources.account == "user");
   CHECK(spec.command == Argv{"x", "-v"});
   CHECK(spec.name == "my-job");
-  CHECK(spec.base_directory == folder.path());
+  CHECK(spec.base_directory == folder.path);
 }
 
 TEST_CASE("a job without a file: the command line says it all, and paths are relative to where it stands") {
@@ -70,18 +50,17 @@ TEST_CASE("files of the site and the user may be absent or empty; the job file m
   const Folder folder;
   plan::JobSources sources;
   sources.job_file = folder.write("job.yaml", "command: [x]\n");
-  sources.site_file = folder.path() / "not-there.yaml";
+  sources.site_file = folder.path / "not-there.yaml";
   sources.user_file = folder.write("user.yaml", "# nothing yet\n");
   CHECK(plan::load_job(sources, "/").has_value());
-  sources.job_file = folder.path() / "job.yml";
+  sources.job_file = folder.path / "job.yml";
   CHECK(error_of(plan::load_job(sources, "/")) ==
-        "cannot read " + (folder.path() / "job.yml").string() + ": No such file or directory");
+        "cannot read " + (folder.path / "job.yml").string() + ": No such file or directory");
   sources.job_file = folder.write("empty.yaml", "# nothing\n");
   CHECK(error_of(plan::load_job(sources, "/")) ==
-        (folder.path() / "empty.yaml").string() + ": the job file is empty");
-  sources.job_file = folder.path();
-  CHECK(error_of(plan::load_job(sources, "/")) ==
-        "cannot read " + folder.path().string() + ": is a directory");
+        (folder.path / "empty.yaml").string() + ": the job file is empty");
+  sources.job_file = folder.path;
+  CHECK(error_of(plan::load_job(sources, "/")) == "cannot read " + folder.path.string() + ": is a directory");
 }
 
 TEST_CASE("a mistake in the site's file names the site's file") {
@@ -90,5 +69,5 @@ TEST_CASE("a mistake in the site's file names the site's file") {
   sources.job_file = folder.write("job.yaml", "command: [x]\n");
   sources.site_file = folder.write("site.yaml", "launch: {grase: 1s}\n");
   CHECK(error_of(plan::load_job(sources, "/"))
-            .starts_with((folder.path() / "site.yaml").string() + ":1:10: unknown key 'grase'"));
+            .starts_with((folder.path / "site.yaml").string() + ":1:10: unknown key 'grase'"));
 }

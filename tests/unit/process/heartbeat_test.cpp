@@ -2,13 +2,12 @@
 
 #include <doctest/doctest.h>
 
-using namespace dlrun;
+#include "tests/unit/ticks.hpp"
 
-namespace {
-Ticks at(double seconds) {
-  return Ticks{} + std::chrono::hours(1) + std::chrono::duration_cast<Ticks::duration>(Seconds(seconds));
-}
-}  // namespace
+using namespace dlrun;
+using namespace dlrun::test;
+
+namespace {}  // namespace
 
 TEST_CASE("who is not heard for the time is silent, and nobody else") {
   Heartbeat heartbeat(Seconds(8));

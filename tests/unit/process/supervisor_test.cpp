@@ -5,16 +5,15 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "tests/unit/ticks.hpp"
+
 using namespace dlrun;
+using namespace dlrun::test;
 using S = Supervisor;
 
 namespace {
 
 // The time of a test: seconds since it began.
-Ticks at(double seconds) {
-  return Ticks(std::chrono::duration_cast<Ticks::duration>(Seconds(seconds)));
-}
-
 // Actions as text: "TERM", "wake 0.3", "finish".
 std::string text(const std::vector<S::Action>& actions) {
   std::string out;

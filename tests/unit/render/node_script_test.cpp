@@ -2,8 +2,6 @@
 // what the ranks saw.
 #include "src/render/node_script.hpp"
 
-#include <array>
-#include <cstdlib>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -13,26 +11,13 @@
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "tests/unit/folder.hpp"
 
 using namespace dlrun;
+using namespace dlrun::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-class Folder {
- public:
-  Folder() {
-    std::array<char, 32> name{"/tmp/dlrun-script-XXXXXX"};
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 struct Ran {
   int code = 0;
@@ -43,8 +28,8 @@ plan::Plan plan_of(const Folder& folder, const std::vector<Argv>& ranks) {
   plan::Plan out;
   out.name = "demo";
   out.job_id = "demo-1";
-  out.working_directory = folder.path();
-  out.run_directory = folder.path();
+  out.working_directory = folder.path;
+  out.run_directory = folder.path;
   out.limits.grace = Seconds(60);
   out.nodes = {{.index = NodeIndex(0), .host = HostName("laptop")}};
   for (const Argv& argv : ranks) {
@@ -61,12 +46,12 @@ plan::Plan plan_of(const Folder& folder, const std::vector<Argv>& ranks) {
 
 Ran run_shell(const Folder& folder, const std::string& command) {
   const std::string full = fmt::format("bash -c {} >{}/out 2>{}/err", shell_quote(command),
-                                       folder.path().string(), folder.path().string());
+                                       folder.path.string(), folder.path.string());
   const int status = std::system(full.c_str());
   Ran out;
   out.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  out.out = read_file(folder.path() / "out").value();
-  out.err = read_file(folder.path() / "err").value();
+  out.out = read_file(folder.path / "out").value();
+  out.err = read_file(folder.path / "err").value();
   return out;
 }
 
@@ -75,7 +60,7 @@ std::string write_script(const Folder& folder, const plan::Plan& plan) {
   REQUIRE_MESSAGE(script.has_value(), script.error().text());
   const auto text = render::render_node_script(plan, NodeIndex(0), *script);
   REQUIRE_MESSAGE(text.has_value(), text.error().text());
-  const fs::path file = folder.path() / "node.sh";
+  const fs::path file = folder.path / "node.sh";
   REQUIRE(replace_file(file, *text, Durability::none).has_value());
   return file.string();
 }
@@ -96,9 +81,9 @@ TEST_CASE("every rank starts with its own environment, and words arrive as they 
   const Ran ran = run_by_hand(folder, plan);
   CHECK(ran.err.empty());
   CHECK(ran.code == 0);
-  CHECK(read_file(folder.path() / "out.0").value() ==
+  CHECK(read_file(folder.path / "out.0").value() ==
         "0|`id` \"$(id)\" 'q'\nnewline|it's|$HOME|two\nlines||back\\slash|");
-  CHECK(read_file(folder.path() / "out.1").value() == "1|");
+  CHECK(read_file(folder.path / "out.1").value() == "1|");
 }
 
 TEST_CASE("whatever a value is, it arrives as it was") {
@@ -134,7 +119,7 @@ TEST_CASE("names that bash cannot export are left out; defaults give way") {
   CHECK(ran.out.find("OMP_NUM_THREADS=7\n") != std::string::npos);
   CHECK(ran.out.find("HAVE=mine\n") != std::string::npos);
   CHECK(ran.out.find("MY-VAR") == std::string::npos);
-  CHECK_FALSE(fs::exists(folder.path() / "evil"));
+  CHECK_FALSE(fs::exists(folder.path / "evil"));
 }
 
 TEST_CASE("the first rank that fails ends the others, and its code is the script's") {
@@ -149,10 +134,10 @@ TEST_CASE("the first rank that fails ends the others, and its code is the script
 TEST_CASE("the job's files are written where they are not there yet") {
   const Folder folder;
   auto plan = plan_of(folder, {{"cat", "run/hosts/list.txt", "run/have"}});
-  plan.run_directory = folder.path() / "run";
+  plan.run_directory = folder.path / "run";
   plan.files = {{"hosts/list.txt", "it's\n\"all\" here\n"}, {"have", "not written\n"}};
-  REQUIRE(make_directories(folder.path() / "run", Access::shared).has_value());
-  REQUIRE(replace_file(folder.path() / "run/have", "mine\n", Durability::none).has_value());
+  REQUIRE(make_directories(folder.path / "run", Access::shared).has_value());
+  REQUIRE(replace_file(folder.path / "run/have", "mine\n", Durability::none).has_value());
   const Ran ran = run_by_hand(folder, plan);
   CHECK(ran.code == 0);
   CHECK(ran.out == "it's\n\"all\" here\nmine\n");
@@ -169,7 +154,7 @@ TEST_CASE("TERM to the script ends its ranks and their children") {
   const std::string script = write_script(
       folder, plan_of(folder, {{"bash", "-c", "sleep 1000 & echo $! >child; wait"}, {"sleep", "1000"}}));
   const Ran ran =
-      run_shell(folder, "bash " + script + " & pid=$!; cd " + folder.path().string() +
+      run_shell(folder, "bash " + script + " & pid=$!; cd " + folder.path.string() +
                             "; until [ -s child ]; do sleep 0.05; done; kill -TERM $pid; wait $pid; code=$?; "
                             "while kill -0 $(cat child) 2>/dev/null; do sleep 0.05; done; exit $code");
   CHECK(ran.code == 143);
@@ -178,16 +163,16 @@ TEST_CASE("TERM to the script ends its ranks and their children") {
 TEST_CASE("the prelude runs once, before the ranks, which inherit its environment") {
   const Folder folder;
   auto plan = plan_of(folder, {{"bash", "-c", "echo $FROM_SETUP $FROM_VENV"}, {"true"}});
-  REQUIRE(make_directories(folder.path() / "my venv/bin", Access::shared).has_value());
-  REQUIRE(replace_file(folder.path() / "my venv/bin/activate", "export FROM_VENV=venv\n", Durability::none)
+  REQUIRE(make_directories(folder.path / "my venv/bin", Access::shared).has_value());
+  REQUIRE(replace_file(folder.path / "my venv/bin/activate", "export FROM_VENV=venv\n", Durability::none)
               .has_value());
-  plan.prelude.activate = "source " + shell_quote((folder.path() / "my venv/bin/activate").string());
+  plan.prelude.activate = "source " + shell_quote((folder.path / "my venv/bin/activate").string());
   plan.prelude.setup = {"export FROM_SETUP=\"it's set\"  # a comment; with more",
-                        "echo once >>" + (folder.path() / "count").string()};
+                        "echo once >>" + (folder.path / "count").string()};
   const Ran ran = run_by_hand(folder, plan);
   CHECK(ran.code == 0);
   CHECK(ran.out == "it's set venv\n");
-  CHECK(read_file(folder.path() / "count").value() == "once\n");
+  CHECK(read_file(folder.path / "count").value() == "once\n");
 }
 
 TEST_CASE("shell options that the prelude leaves behind change nothing") {
@@ -199,7 +184,7 @@ TEST_CASE("shell options that the prelude leaves behind change nothing") {
   const Ran ran = run_by_hand(folder, plan);
   CHECK(ran.err.empty());
   CHECK(ran.code == 0);
-  CHECK(fs::exists(folder.path() / "done"));
+  CHECK(fs::exists(folder.path / "done"));
 }
 
 TEST_CASE("a line of the prelude that fails is named, with its exit code, and no rank starts") {
@@ -214,7 +199,7 @@ TEST_CASE("a line of the prelude that fails is named, with its exit code, and no
   ran = run_by_hand(folder, plan);
   CHECK(ran.code != 0);
   CHECK(ran.err.find("from environment.setup[0]: if then\n") != std::string::npos);
-  CHECK_FALSE(fs::exists(folder.path() / "started"));
+  CHECK_FALSE(fs::exists(folder.path / "started"));
 }
 
 TEST_CASE("a module that is asked for where there is no module command is an error") {
@@ -223,9 +208,9 @@ TEST_CASE("a module that is asked for where there is no module command is an err
   plan.prelude.modules = {"cuda/11.8"};
   const std::string script = write_script(folder, plan);
   CHECK(run_shell(folder, "module() { echo \"$@\" >loaded; LOADEDMODULES=$2; }; export -f module; cd " +
-                              folder.path().string() + "; bash " + script)
+                              folder.path.string() + "; bash " + script)
             .code == 0);
-  CHECK(read_file(folder.path() / "loaded").value() == "load cuda/11.8\n");
+  CHECK(read_file(folder.path / "loaded").value() == "load cuda/11.8\n");
   CHECK(run_shell(folder, "module() { return 1; }; export -f module; bash " + script)
             .err.find("exit code 1 from module load cuda/11.8") != std::string::npos);
 }
@@ -237,7 +222,7 @@ TEST_CASE("sourced for its prelude, the script starts nothing and leaves the env
   const std::string script = write_script(folder, plan);
   const Ran ran = run_shell(folder, "bash -c 'source \"$0\" prelude; echo $FROM_SETUP' " + script);
   CHECK(ran.out == "1\n");
-  CHECK_FALSE(fs::exists(folder.path() / "started"));
+  CHECK_FALSE(fs::exists(folder.path / "started"));
 }
 
 TEST_CASE("checks come before the ranks, and a failing one is named") {
@@ -247,7 +232,7 @@ TEST_CASE("checks come before the ranks, and a failing one is named") {
   const Ran ran = run_by_hand(folder, plan);
   CHECK(ran.code == 65);
   CHECK(ran.err.find("exit code 65 from the check: bash -c 'echo no data; exit 65'") != std::string::npos);
-  CHECK_FALSE(fs::exists(folder.path() / "started"));
+  CHECK_FALSE(fs::exists(folder.path / "started"));
 }
 
 TEST_CASE("a rank is bound to its share of the cores") {
@@ -274,34 +259,34 @@ TEST_CASE("an MPI world on several nodes cannot be had by hand, and the script s
   const Ran ran = run_by_hand(folder, plan);
   CHECK(ran.code == 69);
   CHECK(ran.err == "dlrun: the ranks of this job are on 2 nodes and connect over MPI: start it with dlrun\n");
-  CHECK_FALSE(fs::exists(folder.path() / "started"));
+  CHECK_FALSE(fs::exists(folder.path / "started"));
 }
 
 TEST_CASE("an MPI job on one node starts under its own launcher, or says which one is missing") {
   const Folder folder;
   auto plan = plan_of(folder, {{"bash", "-c", "touch ran.$DLRUN_RANK.$FROM_SETUP"},
                                {"bash", "-c", "touch ran.$DLRUN_RANK.$FROM_SETUP"}});
-  plan.prelude.setup = {"export FROM_SETUP=yes; echo once >>" + (folder.path() / "count").string()};
+  plan.prelude.setup = {"export FROM_SETUP=yes; echo once >>" + (folder.path / "count").string()};
   plan.mpi = plan::MpiProtocol::pmi1;
   const std::string script = write_script(folder, plan);
   // A launcher of the test's own: what it is told to start, and that both ranks find their function.
-  REQUIRE(make_directories(folder.path() / "bin", Access::shared).has_value());
-  REQUIRE(replace_file(folder.path() / "bin/mpiexec.hydra",
+  REQUIRE(make_directories(folder.path / "bin", Access::shared).has_value());
+  REQUIRE(replace_file(folder.path / "bin/mpiexec.hydra",
                        "#!/bin/bash\n[[ $1 == --version ]] && { echo HYDRA build details; exit; }\n"
                        "[[ \"${*:1:4}\" == \"-bind-to none -n 2\" ]] || exit 99\nshift 4\n"
                        "PMI_RANK=0 \"$@\" && PMI_RANK=1 \"$@\"\n",
                        Durability::none)
               .has_value());
-  fs::permissions(folder.path() / "bin/mpiexec.hydra", fs::perms::owner_all);
-  CHECK(run_shell(folder, "PATH=" + (folder.path() / "bin").string() + ":$PATH bash " + script).code == 0);
-  CHECK(fs::exists(folder.path() / "ran.0.yes"));
-  CHECK(fs::exists(folder.path() / "ran.1.yes"));
-  CHECK(read_file(folder.path() / "count").value() == "once\n");
+  fs::permissions(folder.path / "bin/mpiexec.hydra", fs::perms::owner_all);
+  CHECK(run_shell(folder, "PATH=" + (folder.path / "bin").string() + ":$PATH bash " + script).code == 0);
+  CHECK(fs::exists(folder.path / "ran.0.yes"));
+  CHECK(fs::exists(folder.path / "ran.1.yes"));
+  CHECK(read_file(folder.path / "count").value() == "once\n");
 
-  REQUIRE(make_directories(folder.path() / "few", Access::shared).has_value());
+  REQUIRE(make_directories(folder.path / "few", Access::shared).has_value());
   for (const char* tool : {"bash", "realpath", "grep"})
-    fs::create_symlink(fs::path("/usr/bin") / tool, folder.path() / "few" / tool);
-  const Ran ran = run_shell(folder, "PATH=" + (folder.path() / "few").string() + " bash " + script);
+    fs::create_symlink(fs::path("/usr/bin") / tool, folder.path / "few" / tool);
+  const Ran ran = run_shell(folder, "PATH=" + (folder.path / "few").string() + " bash " + script);
   CHECK(ran.code == 69);
   CHECK(ran.err ==
         "dlrun: the ranks connect over MPICH or Intel MPI, and none of its launchers is here: "

@@ -6,19 +6,19 @@ using namespace dlrun;
 
 namespace {
 
-std::vector<HostName> hosts(const std::vector<std::string>& names) {
+std::vector<HostName> hosts_of(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
 }
 
 // The position found, -1 for none, -2 for an error.
 int found(const std::vector<std::string>& nodes, std::string_view name) {
-  const auto result = NodeFinder(hosts(nodes)).find(name);
+  const auto result = NodeFinder(hosts_of(nodes)).find(name);
   if (!result) return -2;
   return *result ? static_cast<int>(**result) : -1;
 }
 
 int found_machine(const std::vector<std::string>& nodes, const MachineNames& machine) {
-  const auto result = find_machine(NodeFinder(hosts(nodes)), machine);
+  const auto result = find_machine(NodeFinder(hosts_of(nodes)), machine);
   if (!result) return -2;
   return *result ? static_cast<int>(**result) : -1;
 }
@@ -40,7 +40,7 @@ TEST_CASE("names of different domains are never one node because their first lab
 }
 
 TEST_CASE("a short name that may mean several nodes is an error that shows them") {
-  const auto result = NodeFinder(hosts({"n1.a.example", "n2", "n1.b.example"})).find("n1");
+  const auto result = NodeFinder(hosts_of({"n1.a.example", "n2", "n1.b.example"})).find("n1");
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error().kind == ErrorKind::allocation);
   CHECK(result.error().text() ==
@@ -83,12 +83,12 @@ TEST_CASE("which names are this machine without doubt") {
 
 TEST_CASE("spellings of a list that are the same node") {
   using Positions = std::vector<std::size_t>;
-  CHECK(same_nodes(hosts({"a", "b", "a", "a"})).value() == Positions{0, 1, 0, 0});
-  CHECK(same_nodes(hosts({"n1", "n1.c.example", "n2.c.example", "n2"})).value() == Positions{0, 0, 2, 2});
-  CHECK(same_nodes(hosts({"n1.a", "n1.b"})).value() == Positions{0, 1});
-  CHECK(same_nodes(hosts({"n1.a", "n1.a.b", "n1"})).value() == Positions{0, 0, 0});
-  CHECK(same_nodes(hosts({"10.0.0.1", "10.0.0.10", "10.0.0.1"})).value() == Positions{0, 1, 0});
-  const auto doubtful = same_nodes(hosts({"n1.a", "n1", "n1.b.c"}));
+  CHECK(same_nodes(hosts_of({"a", "b", "a", "a"})).value() == Positions{0, 1, 0, 0});
+  CHECK(same_nodes(hosts_of({"n1", "n1.c.example", "n2.c.example", "n2"})).value() == Positions{0, 0, 2, 2});
+  CHECK(same_nodes(hosts_of({"n1.a", "n1.b"})).value() == Positions{0, 1});
+  CHECK(same_nodes(hosts_of({"n1.a", "n1.a.b", "n1"})).value() == Positions{0, 0, 0});
+  CHECK(same_nodes(hosts_of({"10.0.0.1", "10.0.0.10", "10.0.0.1"})).value() == Positions{0, 1, 0});
+  const auto doubtful = same_nodes(hosts_of({"n1.a", "n1", "n1.b.c"}));
   REQUIRE_FALSE(doubtful.has_value());
   CHECK(doubtful.error().text() == "host n1 may be n1.a or n1.b.c\n  hint: use one spelling for each node");
 }

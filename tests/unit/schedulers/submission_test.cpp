@@ -30,7 +30,7 @@ std::string lines_of(const Submission& scheduler, const SubmissionRequest& reque
   return out;
 }
 
-bool has(const std::string& text, const std::string& part) {
+bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("Slurm's job id, bare, with its cluster, and in the sentence") {
         "sbatch printed no job id: 'welcome to node 12'");
 }
 
-TEST_CASE("a PBS job id is the last line that has the whole shape of one") {
+TEST_CASE("a PBS job id is the last line that contains the whole shape of one") {
   const auto pbs = make_pbs_submission();
   CHECK(pbs->job_id("123.server\n").value() == "123.server");
   CHECK(pbs->job_id(
@@ -86,7 +86,7 @@ TEST_CASE("the job ids of LSF, Grid Engine and Flux") {
 TEST_CASE("a folder with a blank stands in double quotes, which all directive languages understand") {
   SubmissionRequest request = small();
   request.directory = "/data/run dir/r1";
-  CHECK(has(lines_of(*make_slurm_submission(), request), "#SBATCH -D \"/data/run dir/r1\"\n"));
+  CHECK(contains(lines_of(*make_slurm_submission(), request), "#SBATCH -D \"/data/run dir/r1\"\n"));
 }
 
 TEST_CASE("nothing that is typed becomes a second directive or a second word") {
@@ -128,7 +128,7 @@ TEST_CASE("what cannot be said in a directive is refused") {
   SubmissionRequest request = small();
   for (const char* extra : {"#SBATCH --x", "x", "", "--a\n#SBATCH --b"}) {
     request.extra = {extra};
-    CHECK(has(lines_of(*make_slurm_submission(), request), "error: resources.extra"));
+    CHECK(contains(lines_of(*make_slurm_submission(), request), "error: resources.extra"));
   }
 }
 
@@ -144,7 +144,8 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
   CHECK(check(*slurm) == "possible");
   CHECK(check(*pbs) == "possible");
   world.commands.answer("sinfo", "main* infinite 2\nmain* infinite 1\nshort 2:00 9\n");
-  CHECK(check(*slurm) == "partition main has 3 nodes and the job asks for 4: the job would wait for ever");
+  CHECK(check(*slurm) ==
+        "partition main contains 3 nodes and the job asks for 4: the job would wait for ever");
   request.queue = "short";
   CHECK(check(*slurm) == "possible");
   request.walltime = std::chrono::seconds(121);
@@ -153,10 +154,10 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
   world.commands.answer(
       "pbsnodes",
       "pbsx1\n     Mom = pbsx1.pbsx.test\n     resources_available.ncpus = 8\n\npbsx2\n     Mom = x\n");
-  CHECK(check(*pbs) == "PBS has 2 nodes and the job asks for 4: the job would wait for ever");
+  CHECK(check(*pbs) == "PBS contains 2 nodes and the job asks for 4: the job would wait for ever");
   request.nodes = 2;
   request.tasks_per_node = 9;
-  CHECK(check(*pbs) == "no node of PBS has 9 CPUs: 8 are the most: the job would wait for ever");
+  CHECK(check(*pbs) == "no node of PBS contains 9 CPUs: 8 are the most: the job would wait for ever");
 }
 
 TEST_CASE("a job that PBS took and will never run is withdrawn, with PBS's words") {
@@ -173,11 +174,11 @@ TEST_CASE("a job that PBS took and will never run is withdrawn, with PBS's words
       "qstat -f 7.srv",
       "Job Id: 7.srv\n    job_state = Q\n    comment = Can Never Run: Not enough total nodes av"
       "\n\tailable\n    etime = now\n");
-  CHECK(has(check(*pbs), "the job could not be withdrawn"));
+  CHECK(contains(check(*pbs), "the job could not be withdrawn"));
   world.commands.answer("qdel 7.srv", "");
   CHECK(check(*pbs) ==
         "pbs took job 7.srv and would never run it: Can Never Run: Not enough total nodes available\n"
-        "  hint: the job is withdrawn; ask for what the cluster has");
+        "  hint: the job is withdrawn; ask for what the cluster contains");
   CHECK(pauses == 0);
   world.commands.answer("qstat -f 7.srv",
                         "Job Id: 7.srv\n    job_state = Q\n    comment = Not Running: busy\n");
@@ -229,12 +230,12 @@ TEST_CASE("whether a job waits, runs or is gone; no answer is no answer") {
 TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not guessed") {
   SubmissionRequest request = small();
   request.nodes = 4;
-  CHECK(
-      has(lines_of(*make_gridengine_submission(), request), "gives 4 slots only in a parallel environment"));
+  CHECK(contains(lines_of(*make_gridengine_submission(), request),
+                 "gives 4 slots only in a parallel environment"));
   request.extra = {"-pe mpi 4"};
-  CHECK(has(lines_of(*make_gridengine_submission(), request), "#$ -pe mpi 4\n"));
+  CHECK(contains(lines_of(*make_gridengine_submission(), request), "#$ -pe mpi 4\n"));
   request.gpus_per_node = 2;
-  CHECK(has(lines_of(*make_gridengine_submission(), request), "no common name for GPUs"));
+  CHECK(contains(lines_of(*make_gridengine_submission(), request), "no common name for GPUs"));
 }
 
 TEST_CASE("a job that is submitted from inside another does not inherit its variables") {
@@ -276,8 +277,9 @@ TEST_CASE("a refusal is shown with the directive that it means") {
       "slurm refused the job (exit code 1)\n  sbatch: error: invalid partition specified: nosuch\n"
       "  sbatch: error: Batch job submission failed\n  directive: #SBATCH --partition=nosuch\n"
       "  hint: it comes from resources.queue at job.yaml:3:12");
-  CHECK(has(refused("sbatch: unrecognized option '--frobnicate=3'"), "directive: #SBATCH --frobnicate=3\n"));
-  CHECK(has(refused("sbatch: error: the moon is full"), "hint: see the whole script with --dry-run"));
+  CHECK(contains(refused("sbatch: unrecognized option '--frobnicate=3'"),
+                 "directive: #SBATCH --frobnicate=3\n"));
+  CHECK(contains(refused("sbatch: error: the moon is full"), "hint: see the whole script with --dry-run"));
 }
 
 TEST_CASE("the scheduler is the one whose submit command is on PATH, and qsub is asked whose it is") {
@@ -287,9 +289,9 @@ TEST_CASE("the scheduler is the one whose submit command is on PATH, and qsub is
     return out ? std::string((*out)->name()) : "error: " + out.error().text();
   };
   world.set("PATH", "/nowhere");
-  CHECK(has(found(), "no scheduler's submit command is on PATH"));
+  CHECK(contains(found(), "no scheduler's submit command is on PATH"));
   CHECK(found("lsf") == "lsf");
-  CHECK(has(found("slurn"), "did you mean 'slurm'?"));
+  CHECK(contains(found("slurn"), "did you mean 'slurm'?"));
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("dlrun-submission-{}", ::getpid());
   REQUIRE(make_directories(folder, Access::shared));
@@ -311,6 +313,6 @@ TEST_CASE("the scheduler is the one whose submit command is on PATH, and qsub is
   add_program("sbatch");
   CHECK(found() == "slurm");
   world.commands.answer("qsub --version", "pbs_version = 23.06.06\n");
-  CHECK(has(found(), "several schedulers are on PATH: sbatch (slurm), qsub (pbs)"));
+  CHECK(contains(found(), "several schedulers are on PATH: sbatch (slurm), qsub (pbs)"));
   std::filesystem::remove_all(folder);
 }

@@ -118,10 +118,6 @@ struct Program : Folder {
   }
 };
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("killed at any moment and run again, a job ends with the bits of an uninterrupted run") {
