@@ -49,7 +49,10 @@ class GridEngineSubmission final : public Submission {
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
   Argv stop_command(const std::string& /*job_id*/) const override { return {}; }
-  bool is_array(std::string_view option) const override { return has_option(option, "-t"); }
+  std::optional<std::string> array_list(std::string_view option) const override {
+    return option_value(option, "-t");
+  }
+  std::string_view array_variable() const override { return "SGE_TASK_ID"; }
   Argv state_command(const std::string& job_id) const override { return {"qstat", "-j", job_id}; }
   std::optional<bool> is_alive(const CommandOutput& state) const override {
     if (state.status.success()) return true;

@@ -2,16 +2,15 @@
 // losses, the running statistics and every gradient are compared by pytorch_oracle.py. Python and its torch
 // must be there: without them these tests fail.
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include "fixture.hpp"
 #include "runtime/graph/operators/dropout.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/json.hpp"
+#include "tests/unit/folder.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -19,24 +18,14 @@ using namespace dlrun::runtime::test;
 
 namespace {
 
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("dlrun-oracle-{}", ::getpid())) {
-    std::filesystem::create_directory(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  template <class T>
-  void write(const std::string& name, const std::vector<T>& values) const {
-    std::ofstream file(path_ / name, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(values.data()),
-               static_cast<std::streamsize>(values.size() * sizeof(T)));
-    REQUIRE(file.good());
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+template <class T>
+void write_values(const dlrun::test::Folder& folder, const std::string& name,
+                  const std::vector<T>& values) {
+  std::ofstream file(folder.path / name, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(values.data()),
+             static_cast<std::streamsize>(values.size() * sizeof(T)));
+  REQUIRE(file.good());
+}
 
 Json describe(const Node& node, std::size_t number) {
   Json inputs = Json::array();
@@ -82,7 +71,8 @@ const char* role_name(TensorInfo::Role role) {
 }
 
 // What each of the model's dropout layers multiplies each element by in step 17.
-void write_dropout_mask(const Folder& folder, const Graph& graph, std::int64_t rows, Precision precision) {
+void write_dropout_mask(const dlrun::test::Folder& folder, const Graph& graph, std::int64_t rows,
+                        Precision precision) {
   std::size_t layer = 0;
   for (std::size_t number = 0; number < graph.nodes.size(); ++number) {
     const Node& node = graph.nodes[number];
@@ -92,7 +82,7 @@ void write_dropout_mask(const Folder& folder, const Graph& graph, std::int64_t r
     REQUIRE(mask.size() % 16 == 0);
     kernels::dropout({mask.data(), Precision::f32}, {mask.data(), Precision::f32}, 0, mask.size(),
                      dropout_rule({.batch = rows, .precision = precision}, layer++, 17, spec->probability));
-    folder.write(fmt::format("mask.{}", number), mask);
+    write_values(folder, fmt::format("mask.{}", number), mask);
   }
 }
 
@@ -100,7 +90,7 @@ enum class Weights { initial, scrambled };
 
 void check_against_pytorch(const Graph& graph, const Batch& batch, Precision precision, double tolerance,
                            Weights weights) {
-  const Folder folder;
+  const dlrun::test::Folder folder;
   const auto rows = static_cast<std::int64_t>(batch.labels.size());
   const auto engine = engine_for(graph, rows, precision);
   if (weights == Weights::scrambled) scramble(*engine);
@@ -114,17 +104,17 @@ void check_against_pytorch(const Graph& graph, const Batch& batch, Precision pre
   for (const TensorInfo& info : engine->tensors()) {
     if (info.role == TensorInfo::Role::momentum) continue;
     job["tensors"].push_back({{"name", info.name}, {"shape", info.shape}, {"role", role_name(info.role)}});
-    folder.write("state." + info.name, read(*engine, info.name));
+    write_values(folder, "state." + info.name, read(*engine, info.name));
   }
-  folder.write("images", batch.images);
-  folder.write("labels", batch.labels);
+  write_values(folder, "images", batch.images);
+  write_values(folder, "labels", batch.labels);
   job["evaluation loss"] = engine->evaluate_batch().loss_sum;
   job["training loss"] = engine->train_batch(17, nullptr).loss_sum;
   for (const auto& [name, gradient] : gradients_of(*engine))
-    folder.write("gradient." + name, std::vector<float>(gradient.begin(), gradient.end()));
+    write_values(folder, "gradient." + name, std::vector<float>(gradient.begin(), gradient.end()));
   for (const TensorInfo& info : engine->tensors())
     if (info.role == TensorInfo::Role::statistic)
-      folder.write("after." + info.name, read(*engine, info.name));
+      write_values(folder, "after." + info.name, read(*engine, info.name));
   write_dropout_mask(folder, graph, rows, precision);
   std::ofstream(folder.path / "graph.json") << to_text(job);
   const std::string command = fmt::format("/usr/bin/python3 {}/pytorch_oracle.py {} {}", TEST_DATA_DIR,
