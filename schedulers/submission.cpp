@@ -27,23 +27,17 @@ constexpr std::array<Entry, 6> kEntries{{{"slurm", "sbatch", make_slurm_submissi
 constexpr Seconds kSubmitLimit{
     60};  // a controller that is busy answers late, and a job handed in twice is worse
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
-std::string words_of(const CommandRunner& commands, const Environment& environment, const Argv& argv) {
+std::string lower_answer(const CommandRunner& commands, const Environment& environment, const Argv& argv) {
   const auto output = commands.run({.argv = argv, .environment = environment, .limit = Seconds(20)});
   return output ? lower(output->out + output->err) : std::string();
 }
 
 // Four schedulers have a qsub, and Slurm has one that is made of sbatch.
 std::string_view owner_of_qsub(const Environment& environment, const CommandRunner& commands) {
-  const std::string version = words_of(commands, environment, {"qsub", "--version"});
+  const std::string version = lower_answer(commands, environment, {"qsub", "--version"});
   if (version.find("pbs_version") != version.npos) return "pbs";
   if (version.find("commit:") != version.npos || version.starts_with("version:")) return "torque";
-  const std::string help = words_of(commands, environment, {"qsub", "-help"});
+  const std::string help = lower_answer(commands, environment, {"qsub", "-help"});
   if (help.starts_with("ge ") || help.starts_with("sge ") || help.starts_with("uge ") ||
       help.find("-pe pe-name") != help.npos)
     return "gridengine";

@@ -19,8 +19,7 @@ using namespace dlrun::runtime::test;
 namespace {
 
 template <class T>
-void write_values(const dlrun::test::Folder& folder, const std::string& name,
-                  const std::vector<T>& values) {
+void write_values(const dlrun::test::Folder& folder, const std::string& name, const std::vector<T>& values) {
   std::ofstream file(folder.path / name, std::ios::binary);
   file.write(reinterpret_cast<const char*>(values.data()),
              static_cast<std::streamsize>(values.size() * sizeof(T)));

@@ -144,8 +144,7 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
   CHECK(check(*slurm) == "possible");
   CHECK(check(*pbs) == "possible");
   world.commands.answer("sinfo", "main* infinite 2\nmain* infinite 1\nshort 2:00 9\n");
-  CHECK(check(*slurm) ==
-        "partition main has 3 nodes and the job asks for 4: the job would wait for ever");
+  CHECK(check(*slurm) == "partition main has 3 nodes and the job asks for 4: the job would wait for ever");
   request.queue = "short";
   CHECK(check(*slurm) == "possible");
   request.walltime = std::chrono::seconds(121);
