@@ -249,10 +249,13 @@ class EngineLauncher final : public Launcher {
   std::string hint_for(const std::deque<std::string>& said, int code) const {
     if (code == kNotStaged)
       return "a copy of dlrun needs tar, gzip and room in TMPDIR (else /tmp) on the node";
-    const bool missing = std::any_of(said.begin(), said.end(), [](const std::string& line) {
-      return line.find("No such file or directory") != std::string::npos;
-    });
-    if (!missing || settings_.staging != Staging::never) return {};
+    const auto says = [&](const std::string& words) {
+      return std::any_of(said.begin(), said.end(),
+                         [&](const std::string& line) { return line.find(words) != std::string::npos; });
+    };
+    for (const EngineHint& known : traits_.hints)
+      if (says(known.words)) return known.hint;
+    if (!says("No such file or directory") || settings_.staging != Staging::never) return {};
     return "dlrun must be at the same place on every node; --stage copies it to those that do not have it";
   }
 
