@@ -58,12 +58,38 @@ class GridEngineSubmission final : public Submission {
     if (state.status.success()) return true;
     return state.err.find("do not exist") != std::string::npos ? std::optional(false) : std::nullopt;
   }
+  std::optional<bool> is_pending_or_alive(const CommandOutput& state) const override {
+    return is_alive(state);  // qstat -j knows waiting jobs, and none that is over
+  }
   std::string_view own_job_variable() const override { return "JOB_ID"; }
 
   Result<std::string> job_id(std::string_view printed) const override {
     const std::string id = last_line_of_shape(printed, gridengine_id);
     if (id.empty()) return fail(ErrorKind::unavailable, "qsub printed no job id: '{}'", trim(printed));
     return id;
+  }
+  // qsub -w v asks whether a job could run if the cluster were empty: queues that are full or disabled for a
+  // while do not count.
+  Result<void> check_possible(const SubmissionRequest& request, const Environment& environment,
+                              const CommandRunner& commands) const override {
+    const std::vector<Directive> lines = TRY(directives(request));
+    Argv argv{"qsub", "-w", "v", "-b", "y"};
+    for (const Directive& line : lines) {
+      if (!line.key.starts_with("resources.")) continue;  // names and folders have no say
+      if (line.text.find('"') != std::string::npos) return {};
+      for (const std::string& word : split(line.text.substr(marker().size()), ' '))
+        if (!word.empty()) argv.push_back(word);
+    }
+    argv.emplace_back("true");
+    const auto said = commands.run({.argv = argv, .environment = environment, .limit = Seconds(20)});
+    if (!said || said->status.success()) return {};
+    const std::string_view text = trim(said->err);
+    if (text.find("verification: no suitable queues") == text.npos) return {};  // qsub will say it itself
+    return fail(Error{.kind = ErrorKind::allocation,
+                      .what = "no queue of Grid Engine can ever run this job: it would wait for ever",
+                      .where = {},
+                      .hint = "ask for what the cluster has: qconf -spl and qconf -sql list it",
+                      .also = split(text, '\n')});
   }
   std::vector<BlamedWord> blamed_words() const override {
     return {{"queue", "resources.queue"},

@@ -89,6 +89,15 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+// What stands between double quotes: the scheduler repeats what it did not like.
+std::vector<std::string> quoted_words(std::string_view text) {
+  const std::vector<std::string> parts = split(text, '"');
+  std::vector<std::string> out;
+  for (std::size_t i = 1; i + 1 < parts.size(); i += 2)
+    if (!parts[i].empty()) out.push_back(parts[i]);
+  return out;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
@@ -120,6 +129,9 @@ const Directive* blamed_directive(const Submission& submission, const std::vecto
     if (said.find(blamed.word) != said.npos)
       for (const Directive& line : directives)
         if (line.key == blamed.key) return &line;
+  for (const std::string& word : quoted_words(said))
+    for (const Directive& line : directives)
+      if (!line.key.empty() && has_word(lower(line.text), word)) return &line;
   return nullptr;
 }
 

@@ -153,7 +153,8 @@ Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const C
   // From the tail: what waits for a job that is cancelled before it ran may wait for ever.
   const std::vector<std::string> waiting = waiting_jobs(folder, chain);
   for (auto job = waiting.rbegin(); job != waiting.rend(); ++job)
-    if (!run_quietly(*scheduler, scheduler->cancel_command(*job), context))
+    if (!run_quietly(*scheduler, scheduler->cancel_command(*job), context) &&
+        !all_gone({*job}, *scheduler, context))
       context.console.say(
           fmt::format("dlrun: job {} could not be cancelled; it will end as soon as it starts", *job));
   const bool gone = is_over(TRY(read_chain(folder, context)).state);

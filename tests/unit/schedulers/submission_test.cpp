@@ -241,6 +241,53 @@ TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not g
   CHECK(contains(lines_of(*make_gridengine_submission(), request), "no common name for GPUs"));
 }
 
+TEST_CASE("Grid Engine's waiting and running jobs are there, and one it does not know is gone") {
+  const auto scheduler = make_gridengine_submission();
+  const auto said = [&](int code, const std::string& out, const std::string& err) {
+    return scheduler->is_pending_or_alive({.status = {.exit_code = code}, .out = out, .err = err});
+  };
+  CHECK(said(0, "job_number:                 7\n", "") == std::optional(true));
+  CHECK(said(1, "", "Following jobs do not exist: \n7\n") == std::optional(false));
+  CHECK(said(1, "", "error: commlib error: got select error (Connection refused)\n") == std::nullopt);
+}
+
+TEST_CASE("Grid Engine is asked whether it could ever run the job; its silence is no refusal") {
+  World world;
+  SubmissionRequest request = small();
+  request.nodes = 4;
+  request.queue = "all.q";
+  request.extra = {"-pe fill 99"};
+  const auto check = [&] {
+    const auto out = make_gridengine_submission()->check_possible(request, world.environment, world.commands);
+    return out ? std::string("possible") : out.error().text();
+  };
+  const std::string question = "qsub -w v -b y -q all.q -pe fill 99 true";
+  CHECK(check() == "possible");
+  world.commands.answer(question, "verification: found suitable queue(s)\n");
+  CHECK(check() == "possible");
+  world.commands.refuse(
+      question,
+      "Unable to run job: Job 32 cannot run in PE \"fill\" because it only offers 16 slots\n"
+      "verification: no suitable queues\nExiting.\n");
+  CHECK(contains(check(), "it would wait for ever\n  Unable to run job: Job 32 cannot run in PE \"fill\""));
+  world.commands.refuse(question, "Unable to run job: unknown resource \"gpu\"\nExiting.\n");
+  CHECK(check() == "possible");  // the refusal is shown with its directive when the job is handed in
+}
+
+TEST_CASE("a refusal that only repeats a word is about the directive that has it") {
+  const auto scheduler = make_gridengine_submission();
+  SubmissionRequest request = small();
+  request.extra = {"-pe two 6", "-l gpu=2"};
+  const auto directives = scheduler->directives(request).value();
+  const auto blamed = [&](const std::string& said) {
+    const Directive* directive = blamed_directive(*scheduler, directives, said);
+    return directive == nullptr ? std::string() : directive->text;
+  };
+  CHECK(blamed("Unable to run job: unknown resource \"gpu\"\nExiting.") == "#$ -l gpu=2");
+  CHECK(blamed("Unable to run job: unknown resource \"disk\"\nExiting.").empty());
+  CHECK(blamed("Unable to run job: the \"gp\" of \"\" is 6").empty());
+}
+
 TEST_CASE("a job that is submitted from inside another does not inherit its variables") {
   Environment inside;
   for (const char* name :
