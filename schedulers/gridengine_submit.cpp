@@ -1,5 +1,7 @@
 // Grid Engine: qsub -terse. How slots are spread over nodes is a site's parallel environment, and what GPUs
-// are called a site's resource: neither is guessed, both come from resources.extra.
+// are called a site's resource: neither is guessed, both come from resources.extra. Jobs have -notify:
+// without it qdel is SIGKILL for everything at once, with it SIGUSR2 comes first, by the queue's `notify` (a
+// minute).
 #include <algorithm>
 #include <cctype>
 
@@ -35,6 +37,7 @@ class GridEngineSubmission final : public Submission {
     TRY(out.add_word("-o ", request.output, "the output folder"));
     out.add("-j y");
     out.add("-S /bin/bash");
+    out.add("-notify");
     if (request.walltime) out.add(fmt::format("-l h_rt={}", request.walltime->count()), "resources.walltime");
     TRY(out.add_word("-q ", request.queue, "resources.queue"));
     TRY(out.add_word("-P ", request.account, "resources.account"));
@@ -48,7 +51,7 @@ class GridEngineSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
-  Argv stop_command(const std::string& /*job_id*/) const override { return {}; }
+  Argv stop_command(const std::string& job_id) const override { return cancel_command(job_id); }
   std::optional<std::string> array_list(std::string_view option) const override {
     return option_value(option, "-t");
   }

@@ -173,7 +173,8 @@ class EngineLauncher final : public Launcher {
                                        .stdin_fd = input.read.get(),
                                        .stdout_fd = output.write.get(),
                                        .stderr_fd = output.write.get(),
-                                       .inherited_fds = {}}));
+                                       .inherited_fds = {},
+                                       .user_signals = user_signals_in(command.environment)}));
     TRY(write_all(input.write.get(), token_.text() + "\n", "the engine's standard input"));
     Running& running = running_.emplace_back(Running{std::move(command), pid, std::move(output.read)});
     loop_->watch(running.said.get(), POLLIN, [this, &running](short) { listen(running); });
