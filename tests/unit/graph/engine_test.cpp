@@ -231,6 +231,43 @@ TEST_CASE("the update is momentum SGD with weight decay and a scale for the grad
   }
 }
 
+TEST_CASE("the update by Adam is PyTorch's: means of gradients and squares, corrected while they are young") {
+  const auto engine =
+      engine_named("mnist-cnn", {.batch = 2, .adam = AdamRule{.beta2 = 0.99F, .epsilon = 1e-6F}});
+  put(*engine, random_batch(kGrey, 2));
+  std::vector<double> mean(10, 0.0), square(10, 0.0), weight;
+  for (const float value : read(*engine, "fc2.bias")) weight.push_back(value);
+  for (std::uint64_t updates = 0; updates < 3; ++updates) {
+    engine->train_batch(updates, nullptr);
+    // The bias' gradient: the scores' sum, at the arena's begin, as backward begins there.
+    const GradientSlice slice = [&] {
+      for (const GradientSlice& each : engine->gradient_slices())
+        if (each.name == "fc2.bias") return each;
+      return GradientSlice{};
+    }();
+    const std::vector<float> gradient(
+        engine->gradients().begin() + static_cast<std::ptrdiff_t>(slice.offset),
+        engine->gradients().begin() + static_cast<std::ptrdiff_t>(slice.offset) + 10);
+    engine->apply({.learning_rate = 0.01F,
+                   .momentum = 0.5F,
+                   .weight_decay = 0.1F,
+                   .gradient_scale = 0.5F,
+                   .updates = updates});
+    const std::vector<float> after = read(*engine, "fc2.bias");
+    for (std::size_t i = 0; i < 10; ++i) {
+      const double slope = 0.5 * gradient[i] + 0.1 * weight[i];
+      mean[i] = 0.5 * mean[i] + 0.5 * slope;
+      square[i] = 0.99 * square[i] + 0.01 * slope * slope;
+      const auto count = static_cast<double>(updates + 1);
+      weight[i] -= 0.01 * mean[i] / (1 - std::pow(0.5, count)) /
+                   (std::sqrt(square[i] / (1 - std::pow(0.99, count))) + 1e-6);
+      CHECK(after[i] == doctest::Approx(weight[i]).epsilon(1e-4));
+    }
+  }
+  CHECK(read(*engine, "fc2.bias.exp_avg").size() == 10);
+  CHECK(read(*engine, "fc2.bias.exp_avg_sq")[3] == doctest::Approx(square[3]).epsilon(1e-4));
+}
+
 TEST_CASE("dropout differs between steps and ranks, and not otherwise") {
   const auto loss = [](int rank, std::uint64_t step) {
     const auto engine = engine_named("mnist-cnn", {.batch = 4, .rank = rank});

@@ -77,6 +77,49 @@ TEST_CASE("an image too small for a model is refused with the layer and the pixe
         std::string::npos);
 }
 
+TEST_CASE("weights are shared with a layer of that name, kind and shape, or not at all") {
+  const auto complaint_of = [](const op::Convolution& spec) {
+    GraphBuilder g("test", {3, 8, 8, 2});
+    const Value first = g.convolution("c", g.input(), {.filters = 1, .kernel = 8});
+    g.sigmoid_cross_entropy(first, op::SigmoidCrossEntropy::Wanted::real);
+    g.use_weights(Weights::shared);
+    g.sigmoid_cross_entropy(g.convolution("c", g.input(), spec), op::SigmoidCrossEntropy::Wanted::made);
+    return complaint(std::move(g));
+  };
+  CHECK(complaint_of({.filters = 1, .kernel = 8}) == "");
+  CHECK(complaint_of({.filters = 2, .kernel = 8}).find("no layer c is there to share weights with") !=
+        std::string::npos);
+}
+
+TEST_CASE("a transposed convolution makes what its convolution came from") {
+  GraphBuilder g("test", {3, 7, 5, 10});
+  const Value up =
+      g.transposed_convolution("t", g.input(), {.filters = 8, .kernel = 4, .stride = 2, .padding = 1});
+  CHECK(g.shape(up) == Shape{8, 14, 10});
+  const Value odd = g.transposed_convolution(
+      "o", up, {.filters = 4, .kernel = 5, .stride = 2, .padding = 2, .output_padding = 1});
+  CHECK(g.shape(odd) == Shape{4, 28, 20});
+  g.transposed_convolution("bad", odd, {.kernel = 3, .stride = 2, .output_padding = 2});
+  CHECK(complaint(std::move(g)).find("bad has an output padding of 2, not less than its stride of 2") !=
+        std::string::npos);
+}
+
+TEST_CASE("leaky ReLU and tanh join convolutions, and stay behind a batch norm") {
+  GraphBuilder g("test", {3, 8, 8, 2});
+  Value x = g.leaky_relu(g.convolution("a", g.input(), {.filters = 8, .kernel = 3}), 0.1F);
+  x = g.leaky_relu(g.batch_norm("bn", x), 0.2F);
+  x = g.tanh(g.transposed_convolution("t", x, {.filters = 3, .kernel = 3}));
+  g.sigmoid_cross_entropy(g.fully_connected("fc", x, 1), op::SigmoidCrossEntropy::Wanted::labels);
+  const Graph graph = fuse(*std::move(g).finish());
+  CHECK(operations(graph) ==
+        "input, convolution, batch norm, leaky relu, transposed convolution, fully connected, "
+        "sigmoid cross entropy");
+  const auto& convolution = std::get<op::Convolution>(graph.nodes[1].operation);
+  CHECK(convolution.activation == Activation::leaky_relu);
+  CHECK(convolution.slope == 0.1F);
+  CHECK(std::get<op::TransposedConvolution>(graph.nodes[4].operation).activation == Activation::tanh);
+}
+
 TEST_CASE("fusing leaves few passes over memory") {
   const Graph graph = fuse(*mnist_cnn({}));
   CHECK(
