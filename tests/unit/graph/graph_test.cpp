@@ -69,12 +69,22 @@ TEST_CASE("models have as many parameters as was published") {
   CHECK(count(googlenet(photo)) == 13378280);
   CHECK(count(inception_v3({3, 299, 299, 1000})) == 27161264);
   CHECK(count(hep_cnn({3, 224, 224, 2})) == 594178);
+  CHECK(count(dcgan({3, 64, 64, 10})) == 3576704 + 2765568);  // generator and discriminator
 }
 
 TEST_CASE("an image too small for a model is refused with the layer and the pixels that it sees") {
   CHECK(inception_v3({3, 64, 64, 10}).error().what.find("window") != std::string::npos);
   CHECK(alexnet({3, 32, 32, 10}).error().what.find("max pooling sees 1 pixels, less than its window of 3") !=
         std::string::npos);
+}
+
+TEST_CASE("dcgan takes what can be halved down to a few pixels, and names what it takes") {
+  for (const std::int64_t size : {8, 10, 14, 16, 28, 32, 64, 128})
+    CHECK(dcgan({1, size, size, 10}).has_value());
+  for (const std::int64_t size : {4, 7, 18, 30, 66})
+    CHECK(dcgan({1, size, size, 10}).error().what ==
+          fmt::format("model 'dcgan' cannot take images of {} x {}", size, size));
+  CHECK_FALSE(dcgan({1, 32, 64, 10}).has_value());
 }
 
 TEST_CASE("weights are shared with a layer of that name, kind and shape, or not at all") {

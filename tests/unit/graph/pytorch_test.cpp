@@ -226,6 +226,25 @@ TEST_CASE("inception-v3 is PyTorch's, its auxiliary head included") {
                         Start::initial);
 }
 
+// Both losses, the running statistics and the gradients of a whole step: shared weights take the sum of two
+// parts, the generator's loss leaves the discriminator alone and the discriminator's the generator.
+TEST_CASE("dcgan is PyTorch's, both losses and every gradient of both networks") {
+  for (const InputShape& input : {InputShape{3, 16, 16, 10}, {1, 28, 28, 10}}) {
+    Batch batch = random_batch(input, 6);
+    check_against_pytorch(*dcgan(input), batch, Precision::f32, kTight, Start::initial);
+    check_against_pytorch(*dcgan(input), batch, Precision::f32, kTight, Start::scrambled);
+    // A generator's gradients were rounded on the way through both networks.
+    check_against_pytorch(*dcgan(input), batch, Precision::bf16, 2 * kRounded, Start::initial);
+    batch.labels[3] = -1;
+    check_against_pytorch(*dcgan(input), batch, Precision::f32, kTight, Start::initial);
+  }
+}
+
+TEST_CASE("dcgan of 64x64 images is PyTorch's") {
+  constexpr InputShape input{3, 64, 64, 10};
+  check_against_pytorch(*dcgan(input), random_batch(input, 3), Precision::f32, kOneReluApart, Start::initial);
+}
+
 TEST_CASE("convolution is PyTorch's") {
   check_operator({3, 9, 8, 5}, [](GraphBuilder& g, Value x) {
     return g.convolution("middle", x, {.filters = 32, .kernel = 5, .stride = 2, .padding = 2});
