@@ -38,7 +38,8 @@ std::string operation_name(const Operation& operation) {
                                            "tanh",
                                            "noise",
                                            "detach",
-                                           "sigmoid cross entropy"};
+                                           "sigmoid cross entropy",
+                                           "reshape"};
   static_assert(std::size(kNames) == std::variant_size_v<Operation>);
   return kNames[operation.index()];
 }
@@ -149,7 +150,11 @@ Value GraphBuilder::transposed_convolution(std::string name, Value in,
 }
 
 Value GraphBuilder::fully_connected(std::string name, Value in, std::int64_t outputs) {
-  return append(std::move(name), op::FullyConnected{.outputs = outputs}, {in}, {outputs, 1, 1});
+  return fully_connected(std::move(name), in, op::FullyConnected{.outputs = outputs});
+}
+
+Value GraphBuilder::fully_connected(std::string name, Value in, const op::FullyConnected& spec) {
+  return append(std::move(name), spec, {in}, {spec.outputs, 1, 1});
 }
 
 template <class Spec>
@@ -203,6 +208,13 @@ Value GraphBuilder::noise(std::int64_t size) {
 
 Value GraphBuilder::detach(Value in) {
   return append("", op::Detach{}, {in}, shape(in));
+}
+
+Value GraphBuilder::reshape(Value in, const Shape& to) {
+  if (!std::holds_alternative<op::FullyConnected>(graph_.nodes[in.get()].operation) ||
+      shape(in).elements() != to.elements())
+    refuse(fmt::format("cannot see {} as an image of {}", text(shape(in)), text(to)));
+  return append("", op::Reshape{}, {in}, to);
 }
 
 Value GraphBuilder::dropout(Value in, float probability) {

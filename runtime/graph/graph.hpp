@@ -89,6 +89,8 @@ struct Add {
   Activation activation = Activation::none;
 };
 struct Flatten {};
+// What a fully connected layer gives, seen as an image: channels, then height, then width.
+struct Reshape {};
 // Normal random numbers, a function of seed, step and sample.
 struct Noise {};
 // The value as it is; nothing flows back through it.
@@ -108,7 +110,7 @@ using Operation =
     std::variant<op::Input, op::Convolution, op::FullyConnected, op::MaxPool, op::AveragePool,
                  op::GlobalAveragePool, op::LocalResponseNorm, op::BatchNorm, op::Relu, op::Dropout, op::Add,
                  op::Concat, op::Flatten, op::SoftmaxCrossEntropy, op::TransposedConvolution, op::LeakyRelu,
-                 op::Tanh, op::Noise, op::Detach, op::SigmoidCrossEntropy>;
+                 op::Tanh, op::Noise, op::Detach, op::SigmoidCrossEntropy, op::Reshape>;
 
 // A value is the output of the node with that index.
 using Value = Strong<struct ValueTag, std::size_t>;
@@ -145,6 +147,7 @@ class GraphBuilder {
   Value convolution(std::string name, Value in, const op::Convolution& spec);
   Value transposed_convolution(std::string name, Value in, const op::TransposedConvolution& spec);
   Value fully_connected(std::string name, Value in, std::int64_t outputs);
+  Value fully_connected(std::string name, Value in, const op::FullyConnected& spec);
   Value max_pool(Value in, const op::MaxPool& spec);
   Value average_pool(Value in, const op::AveragePool& spec);
   Value global_average_pool(Value in);
@@ -155,6 +158,7 @@ class GraphBuilder {
   Value tanh(Value in);
   Value noise(std::int64_t size);
   Value detach(Value in);
+  Value reshape(Value in, const Shape& to);
   Value dropout(Value in, float probability);
   Value add(Value left, Value right);
   Value concat(std::vector<Value> parts);

@@ -57,6 +57,7 @@ Made make_operator(Plan& plan, const op::Tanh& spec);
 Made make_operator(Plan& plan, const op::Noise& spec);
 Made make_operator(Plan& plan, const op::Detach& spec);
 Made make_operator(Plan& plan, const op::SigmoidCrossEntropy& spec);
+Made make_operator(Plan& plan, const op::Reshape& spec);
 
 // The layout and type in which a convolution would like to find its input.
 Desc preferred_source(Plan& plan, const Node& node, const op::Convolution& spec);

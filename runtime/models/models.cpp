@@ -22,7 +22,8 @@ std::span<const Model> models() {
                                          Model{"googlenet", googlenet},
                                          Model{"inception-v3", inception_v3},
                                          Model{"hep-cnn", hep_cnn},
-                                         Model{"dcgan", dcgan, Task::generate}};
+                                         Model{"dcgan", dcgan, Task::generate},
+                                         Model{"cosmogan", cosmogan, Task::generate}};
   return kModels;
 }
 

@@ -27,6 +27,7 @@ Result<Graph> build_model(const std::string& name, const InputShape& input);
 Result<Graph> alexnet(const InputShape& input);
 Result<Graph> caffenet(const InputShape& input);
 Result<Graph> cifar10_convnet(const InputShape& input);
+Result<Graph> cosmogan(const InputShape& input);
 Result<Graph> dcgan(const InputShape& input);
 Result<Graph> googlenet(const InputShape& input);
 Result<Graph> hep_cnn(const InputShape& input);

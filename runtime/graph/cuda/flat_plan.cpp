@@ -202,6 +202,9 @@ class Flattener {
   Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Noise&) {
     return no_form(node, "");
   }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Reshape&) {
+    return no_form(node, "");
+  }
   Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Detach&) {
     return no_form(node, "");
   }

@@ -70,6 +70,7 @@ TEST_CASE("models have as many parameters as was published") {
   CHECK(count(inception_v3({3, 299, 299, 1000})) == 27161264);
   CHECK(count(hep_cnn({3, 224, 224, 2})) == 594178);
   CHECK(count(dcgan({3, 64, 64, 10})) == 3576704 + 2765568);  // generator and discriminator
+  CHECK(count(cosmogan({1, 256, 256, 10})) == 12824449 + 4436225);
 }
 
 TEST_CASE("an image too small for a model is refused with the layer and the pixels that it sees") {
@@ -85,6 +86,20 @@ TEST_CASE("dcgan takes what can be halved down to a few pixels, and names what i
     CHECK(dcgan({1, size, size, 10}).error().what ==
           fmt::format("model 'dcgan' cannot take images of {} x {}", size, size));
   CHECK_FALSE(dcgan({1, 32, 64, 10}).has_value());
+}
+
+TEST_CASE("cosmogan takes maps whose sides are multiples of 16") {
+  CHECK(cosmogan({1, 32, 48, 10}).has_value());
+  CHECK(cosmogan({1, 40, 48, 10}).error().text() ==
+        "model 'cosmogan' cannot take images of 40 x 48\n  hint: height and width must be multiples of 16; "
+        "published are maps of 256 x 256");
+}
+
+TEST_CASE("a vector becomes an image of as many numbers, and only a fully connected layer gives one") {
+  GraphBuilder g("test", {3, 8, 8, 10});
+  CHECK(g.shape(g.reshape(g.fully_connected("fc", g.input(), 24), {2, 3, 4})) == Shape{2, 3, 4});
+  g.reshape(g.input(), {3, 4, 16});
+  CHECK(complaint(std::move(g)).find("cannot see 3x8x8 as an image of 3x4x16") != std::string::npos);
 }
 
 TEST_CASE("weights are shared with a layer of that name, kind and shape, or not at all") {

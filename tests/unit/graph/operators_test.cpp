@@ -217,6 +217,14 @@ TEST_CASE("transposed convolution of one pixel, the first layer of a generator")
       16);
 }
 
+TEST_CASE("a vector seen as an image, blocks of channels or not") {
+  for (const std::int64_t channels : {16, 5})
+    check_after_convolution({2, 4, 3, 3}, [&](GraphBuilder& g, Value x) {
+      x = g.reshape(g.fully_connected("middle", x, channels * 6), {channels, 2, 3});
+      return g.convolution("after", x, {.filters = 16, .kernel = 1});
+    });
+}
+
 TEST_CASE("leaky ReLU and tanh: fused, behind a batch norm, and where their input has other readers") {
   const auto check = [](const auto& activation) {
     const InputShape input{2, 4, 3, 3};

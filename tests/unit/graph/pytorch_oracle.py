@@ -56,6 +56,8 @@ def run(node, inputs, training):
         return torch.tanh(x)
     if what == "noise":
         return load("noise.train" if training else "noise.shown", [job["batch"]] + node["shape"])
+    if what == "reshape":
+        return x.reshape([job["batch"]] + node["shape"])
     if what == "detach":
         return x.detach()
     if what == "fully connected":

@@ -240,6 +240,12 @@ TEST_CASE("dcgan is PyTorch's, both losses and every gradient of both networks")
   }
 }
 
+TEST_CASE("cosmogan is PyTorch's, both losses and every gradient of both networks") {
+  constexpr InputShape input{1, 32, 32, 10};
+  check_against_pytorch(*cosmogan(input), random_batch(input, 4), Precision::f32, kOneReluApart,
+                        Start::initial);
+}
+
 TEST_CASE("dcgan of 64x64 images is PyTorch's") {
   constexpr InputShape input{3, 64, 64, 10};
   check_against_pytorch(*dcgan(input), random_batch(input, 3), Precision::f32, kOneReluApart, Start::initial);
