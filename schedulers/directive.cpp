@@ -50,14 +50,19 @@ Result<std::vector<Directive>> extra_directives(const SubmissionRequest& request
   return out;
 }
 
-bool has_option(std::string_view text, std::string_view name) {
-  for (const std::string& word : split(text, ' ')) {
-    if (!word.starts_with(name)) continue;
-    const char next = word.size() > name.size() ? word[name.size()] : ' ';
-    const bool attached = !name.starts_with("--") && std::isdigit(static_cast<unsigned char>(next)) != 0;
-    if (next == ' ' || next == '=' || attached) return true;
+std::optional<std::string> option_value(std::string_view text, std::string_view name) {
+  const std::vector<std::string> words = split(text, ' ');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with(name)) continue;
+    std::string_view rest = std::string_view(words[i]).substr(name.size());
+    const bool attached = !name.starts_with("--") && !rest.empty() && is_digit(rest.front());
+    if (!rest.empty() && rest.front() != '=' && !attached) continue;
+    if (rest.starts_with('=')) rest.remove_prefix(1);
+    if (rest.empty() && i + 1 < words.size()) rest = words[i + 1];
+    if (rest.size() > 1 && rest.front() == '"' && rest.back() == '"') rest = rest.substr(1, rest.size() - 2);
+    return std::string(rest);
   }
-  return false;
+  return std::nullopt;
 }
 
 std::string clock_text(std::chrono::seconds time) {

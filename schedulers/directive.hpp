@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,9 @@ Result<std::string> directive_word(std::string_view value, std::string_view key)
 // resources.extra as directives: an option a line, marker and line breaks refused.
 Result<std::vector<Directive>> extra_directives(const SubmissionRequest& request, std::string_view marker);
 
-// Whether a directive's text has this option: "-a 1-9" and "-a1-9" for "-a", "--array=1-9" for "--array".
-bool has_option(std::string_view text, std::string_view name);
+// What a directive's text gives an option, where it has it: "1-9" of "-a 1-9" and "-a1-9" for "-a", of
+// "--array=1-9" and "--array 1-9" for "--array". Quotes around it are left out.
+std::optional<std::string> option_value(std::string_view text, std::string_view name);
 
 // "8:00:00", with as many hours as it takes.
 std::string clock_text(std::chrono::seconds time);

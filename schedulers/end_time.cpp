@@ -3,6 +3,7 @@
 #include "schedulers/flux.hpp"
 #include "schedulers/pbs_job.hpp"
 #include "schedulers/slurm_job.hpp"
+#include "schedulers/sources.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -11,8 +12,6 @@ namespace dlrun {
 namespace {
 
 using End = std::optional<Instant>;
-
-constexpr std::int64_t kLastSecond = 100'000'000'000;
 
 tl::unexpected<Error> untold(std::string_view program, std::string_view job_id) {
   return fail(ErrorKind::allocation, "{} tells no end of job {}", program, job_id);

@@ -34,8 +34,8 @@ Result<std::vector<HostName>> read_names(const Json& execution, std::string_view
   return out;
 }
 
-Result<void> read_entry(const Json& entry, std::vector<std::optional<AllocatedNode>>& nodes,
-                        const std::vector<HostName>& names, std::string_view where) {
+Result<void> read_lite_entry(const Json& entry, std::vector<std::optional<AllocatedNode>>& nodes,
+                             const std::vector<HostName>& names, std::string_view where) {
   const Json children = TRY(field<Json>(entry, "children", where));
   const auto cores = TRY(child(children, "core", where));
   std::vector<std::string> gpus;
@@ -58,7 +58,7 @@ Result<Allocation> read_r(const Json& r, std::string_view where) {
   std::vector<std::optional<AllocatedNode>> nodes(names.size());
   const Json entries = TRY(field<Json>(execution, "R_lite", where));
   if (!entries.is_array()) return fail(unreadable("R_lite is not a list", where));
-  for (const Json& entry : entries) TRY(read_entry(entry, nodes, names, where));
+  for (const Json& entry : entries) TRY(read_lite_entry(entry, nodes, names, where));
   Allocation out;
   out.scheduler = "flux";
   for (std::size_t i = 0; i < nodes.size(); ++i) {

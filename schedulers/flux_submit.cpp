@@ -58,9 +58,11 @@ class FluxSubmission final : public Submission {
   Argv stop_command(const std::string& job_id) const override {
     return {"flux", "job", "kill", "--signal=TERM", job_id};
   }
-  bool is_array(std::string_view option) const override {
-    return has_option(option, "--cc") || has_option(option, "--bcc");
+  std::optional<std::string> array_list(std::string_view option) const override {
+    const auto copies = option_value(option, "--cc");
+    return copies ? copies : option_value(option, "--bcc");
   }
+  std::string_view array_variable() const override { return "FLUX_JOB_CC"; }
   Argv state_command(const std::string& job_id) const override {
     return {"flux", "jobs", "-n", "-o", "{state}", job_id};
   }

@@ -24,19 +24,19 @@ std::vector<std::pair<std::size_t, std::string_view>> entries_of(std::string_vie
   return out;
 }
 
-struct Entry {
+struct GresEntry {
   std::string_view text;   // the whole text
   std::size_t place;       // of this entry in it
   std::string_view words;  // less the part in parentheses
   std::string_view note;   // the part in parentheses, without them
 };
 
-tl::unexpected<Error> wrong(const Entry& entry, std::string what) {
+tl::unexpected<Error> wrong(const GresEntry& entry, std::string what) {
   return fail(error_with_caret(entry.text, entry.place, std::move(what),
                                "the form is gpu[:TYPE]:COUNT[(IDX:LIST)] as scontrol show job -d prints it"));
 }
 
-Result<void> read_note(const Entry& entry, GpuGres& out) {
+Result<void> read_note(const GresEntry& entry, GpuGres& out) {
   if (entry.note.empty()) return {};
   const std::size_t colon = entry.note.find(':');
   const std::string_view key = entry.note.substr(0, colon);
@@ -50,7 +50,7 @@ Result<void> read_note(const Entry& entry, GpuGres& out) {
   return {};
 }
 
-Result<GpuGres> read_entry(const Entry& entry) {
+Result<GpuGres> read_entry(const GresEntry& entry) {
   GpuGres out;
   std::vector<std::string> words = split(entry.words, ':');
   words.erase(words.begin());
@@ -74,8 +74,8 @@ Result<GpuGres> read_entry(const Entry& entry) {
 }
 
 // The part in parentheses is the last one; the type itself may be "(null)".
-Result<Entry> cut_note(std::string_view text, std::size_t place, std::string_view part) {
-  Entry entry{.text = text, .place = place, .words = part, .note = {}};
+Result<GresEntry> cut_note(std::string_view text, std::size_t place, std::string_view part) {
+  GresEntry entry{.text = text, .place = place, .words = part, .note = {}};
   const std::size_t open = std::max(part.rfind("(IDX:") == part.npos ? 0 : part.rfind("(IDX:"),
                                     part.rfind("(S:") == part.npos ? 0 : part.rfind("(S:"));
   if (open == 0) {
@@ -97,10 +97,10 @@ Result<std::vector<GpuGres>> parse_gres(std::string_view text) {
     std::string_view word = part;
     if (word.starts_with("gres:") || word.starts_with("gres/")) word.remove_prefix(5);
     if (word != "gpu" && !word.starts_with("gpu:") && !word.starts_with("gpu(")) {
-      if (word.empty()) return wrong(Entry{text, place, {}, {}}, "an entry is empty");
+      if (word.empty()) return wrong(GresEntry{text, place, {}, {}}, "an entry is empty");
       continue;
     }
-    const Entry entry = TRY(cut_note(text, place, word));
+    const GresEntry entry = TRY(cut_note(text, place, word));
     out.push_back(TRY(read_entry(entry)));
   }
   return out;

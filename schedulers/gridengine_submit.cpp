@@ -1,5 +1,7 @@
 // Grid Engine: qsub -terse. How slots are spread over nodes is a site's parallel environment, and what GPUs
-// are called a site's resource: neither is guessed, both come from resources.extra.
+// are called a site's resource: neither is guessed, both come from resources.extra. Jobs have -notify:
+// without it qdel is SIGKILL for everything at once, with it SIGUSR2 comes first, by the queue's `notify` (a
+// minute).
 #include <algorithm>
 #include <cctype>
 
@@ -35,6 +37,7 @@ class GridEngineSubmission final : public Submission {
     TRY(out.add_word("-o ", request.output, "the output folder"));
     out.add("-j y");
     out.add("-S /bin/bash");
+    out.add("-notify");
     if (request.walltime) out.add(fmt::format("-l h_rt={}", request.walltime->count()), "resources.walltime");
     TRY(out.add_word("-q ", request.queue, "resources.queue"));
     TRY(out.add_word("-P ", request.account, "resources.account"));
@@ -48,12 +51,18 @@ class GridEngineSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
-  Argv stop_command(const std::string& /*job_id*/) const override { return {}; }
-  bool is_array(std::string_view option) const override { return has_option(option, "-t"); }
+  Argv stop_command(const std::string& job_id) const override { return cancel_command(job_id); }
+  std::optional<std::string> array_list(std::string_view option) const override {
+    return option_value(option, "-t");
+  }
+  std::string_view array_variable() const override { return "SGE_TASK_ID"; }
   Argv state_command(const std::string& job_id) const override { return {"qstat", "-j", job_id}; }
   std::optional<bool> is_alive(const CommandOutput& state) const override {
     if (state.status.success()) return true;
     return state.err.find("do not exist") != std::string::npos ? std::optional(false) : std::nullopt;
+  }
+  std::optional<bool> is_pending_or_alive(const CommandOutput& state) const override {
+    return is_alive(state);  // qstat -j knows waiting jobs, and none that is over
   }
   std::string_view own_job_variable() const override { return "JOB_ID"; }
 
@@ -61,6 +70,29 @@ class GridEngineSubmission final : public Submission {
     const std::string id = last_line_of_shape(printed, gridengine_id);
     if (id.empty()) return fail(ErrorKind::unavailable, "qsub printed no job id: '{}'", trim(printed));
     return id;
+  }
+  // qsub -w v asks whether a job could run if the cluster were empty: queues that are full or disabled for a
+  // while do not count.
+  Result<void> check_possible(const SubmissionRequest& request, const Environment& environment,
+                              const CommandRunner& commands) const override {
+    const std::vector<Directive> lines = TRY(directives(request));
+    Argv argv{"qsub", "-w", "v", "-b", "y"};
+    for (const Directive& line : lines) {
+      if (!line.key.starts_with("resources.")) continue;  // names and folders have no say
+      if (line.text.find('"') != std::string::npos) return {};
+      for (const std::string& word : split(line.text.substr(marker().size()), ' '))
+        if (!word.empty()) argv.push_back(word);
+    }
+    argv.emplace_back("true");
+    const auto said = commands.run({.argv = argv, .environment = environment, .limit = Seconds(20)});
+    if (!said || said->status.success()) return {};
+    const std::string_view text = trim(said->err);
+    if (text.find("verification: no suitable queues") == text.npos) return {};  // qsub will say it itself
+    return fail(Error{.kind = ErrorKind::allocation,
+                      .what = "no queue of Grid Engine can ever run this job: it would wait for ever",
+                      .where = {},
+                      .hint = "ask for what the cluster has: qconf -spl and qconf -sql list it",
+                      .also = split(text, '\n')});
   }
   std::vector<BlamedWord> blamed_words() const override {
     return {{"queue", "resources.queue"},

@@ -71,7 +71,7 @@ std::string_view without_comment(std::string_view line) {
   return line.substr(0, std::min(line.find('#'), line.find("//")));
 }
 
-std::vector<Word> words_of(std::string_view line) {
+std::vector<Word> words_with_columns(std::string_view line) {
   std::vector<Word> out;
   const auto ends_word = [](char c) { return c == ' ' || c == '\t' || c == '='; };
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -88,7 +88,7 @@ std::vector<Word> words_of(std::string_view line) {
 class LineReader {
  public:
   LineReader(std::string_view line, std::size_t number, HostEntries& out)
-      : line_(line), number_(number), words_(words_of(without_comment(line))), out_(out) {}
+      : line_(line), number_(number), words_(words_with_columns(without_comment(line))), out_(out) {}
 
   Result<void> read() {
     if (words_.empty()) return {};

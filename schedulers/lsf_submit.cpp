@@ -53,9 +53,13 @@ class LsfSubmission final : public Submission {
   }
   Argv cancel_command(const std::string& job_id) const override { return {"bkill", job_id}; }
   Argv stop_command(const std::string& job_id) const override { return {"bkill", "-s", "TERM", job_id}; }
-  bool is_array(std::string_view option) const override {  // -J "name[1-9]"
-    return has_option(option, "-J") && option.find('[') != option.npos;
+  std::optional<std::string> array_list(std::string_view option) const override {  // -J "name[1-9]%2"
+    const std::string name = option_value(option, "-J").value_or("");
+    const std::size_t open = name.find('['), close = name.find(']');
+    if (open == name.npos || close == name.npos || close < open) return std::nullopt;
+    return name.substr(open + 1, close - open - 1) + name.substr(close + 1);
   }
+  std::string_view array_variable() const override { return "LSB_JOBINDEX"; }
   Argv state_command(const std::string& job_id) const override {
     return {"bjobs", "-noheader", "-o", "stat", job_id};
   }

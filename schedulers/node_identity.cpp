@@ -27,12 +27,9 @@ std::optional<Address> parse_address(std::string_view name) {
   return std::nullopt;
 }
 
-std::string lower(std::string_view name) {
+std::string comparable(std::string_view name) {
   if (name.ends_with('.')) name.remove_suffix(1);  // the root's dot
-  std::string out(name);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
+  return lower(name);
 }
 
 // Equal, or the one is the other's beginning up to a dot.
@@ -67,7 +64,7 @@ bool is_loopback(std::string_view name) {
   }
   static const std::array<std::string_view, 6> labels{"localhost",     "localhost4",   "localhost6",
                                                       "ip6-localhost", "ip6-loopback", "loopback"};
-  return std::find(labels.begin(), labels.end(), first_label(lower(name))) != labels.end();
+  return std::find(labels.begin(), labels.end(), first_label(comparable(name))) != labels.end();
 }
 
 std::string_view first_label(std::string_view name) {
@@ -77,13 +74,13 @@ std::string_view first_label(std::string_view name) {
 NodeFinder::NodeFinder(std::span<const HostName> nodes) {
   names_.reserve(nodes.size());
   for (const HostName& node : nodes) {
-    names_.push_back(lower(node.get()));
+    names_.push_back(comparable(node.get()));
     by_label_[std::string(first_label(names_.back()))].push_back(names_.size() - 1);
   }
 }
 
 Result<std::optional<std::size_t>> NodeFinder::find(std::string_view name) const {
-  const std::string wanted = lower(name);
+  const std::string wanted = comparable(name);
   const auto same_label = by_label_.find(std::string(first_label(wanted)));
   if (same_label == by_label_.end()) return std::optional<std::size_t>{};
   std::vector<std::string> seen;
@@ -102,7 +99,7 @@ Result<std::optional<std::size_t>> NodeFinder::find(std::string_view name) const
 }
 
 std::optional<std::size_t> NodeFinder::find_by_label(std::string_view name) const {
-  const auto same_label = by_label_.find(std::string(first_label(lower(name))));
+  const auto same_label = by_label_.find(std::string(first_label(comparable(name))));
   if (same_label == by_label_.end()) return std::nullopt;
   const std::vector<std::size_t>& nodes = same_label->second;
   for (const std::size_t node : nodes)
@@ -116,7 +113,7 @@ Result<std::vector<std::size_t>> same_nodes(std::span<const HostName> names) {
   std::vector<HostName> spellings;
   std::vector<std::size_t> spelling_of(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto [place, is_new] = first_of.try_emplace(lower(names[i].get()), spellings.size());
+    const auto [place, is_new] = first_of.try_emplace(comparable(names[i].get()), spellings.size());
     if (is_new) spellings.emplace_back(place->first);
     spelling_of[i] = place->second;
   }
@@ -153,9 +150,9 @@ bool is_machine(std::string_view name, const MachineNames& machine) {
   if (is_loopback(name)) return true;
   if (is_address(name))
     return std::find(machine.addresses.begin(), machine.addresses.end(), name) != machine.addresses.end();
-  const std::string wanted = lower(name);
+  const std::string wanted = comparable(name);
   return std::any_of(machine.names.begin(), machine.names.end(), [&](const std::string& own) {
-    return !is_loopback(own) && may_be_same(lower(own), wanted);
+    return !is_loopback(own) && may_be_same(comparable(own), wanted);
   });
 }
 

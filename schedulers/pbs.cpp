@@ -12,7 +12,7 @@
 namespace dlrun {
 namespace {
 
-std::vector<HostName> names_of(const std::vector<AllocatedNode>& nodes) {
+std::vector<HostName> host_names(const std::vector<AllocatedNode>& nodes) {
   std::vector<HostName> out;
   for (const AllocatedNode& node : nodes) out.push_back(node.host);
   return out;
@@ -50,7 +50,7 @@ Result<std::vector<AllocatedNode>> find_nodes(const NamedFile& file, const std::
 // Adds the chunks to the nodes. A node that no chunk names contradicts the node file; a chunk without a node
 // has no rank (mpiprocs=0).
 Result<void> add_chunks(const std::vector<PbsChunk>& chunks, const std::string& file, Allocation& out) {
-  const std::vector<HostName> names = names_of(out.nodes);
+  const std::vector<HostName> names = host_names(out.nodes);
   const NodeFinder finder(names);
   std::vector<std::pair<int, int>> granted(names.size());
   std::vector<bool> seen(names.size(), false);

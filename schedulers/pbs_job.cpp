@@ -33,7 +33,7 @@ Result<PbsChunk> read_chunk(std::string_view text) {
   return out;
 }
 
-void take_end(const Json& job, PbsJob& out) {
+void take_job_end(const Json& job, PbsJob& out) {
   const auto resources = job.find("Resource_List");
   if (resources == job.end()) return;
   const std::string limit = text_at(*resources, "walltime");
@@ -77,7 +77,7 @@ Result<PbsJob> parse_qstat(std::string_view text, std::string_view job_id) {
   PbsJob out;
   if (!job.is_object()) return fail(ErrorKind::allocation, "qstat's job {} is no object", job_id);
   out.chunks = TRY(parse_exec_vnode(text_at(job, "exec_vnode")));
-  take_end(job, out);
+  take_job_end(job, out);
   return out;
 }
 

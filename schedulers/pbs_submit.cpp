@@ -120,7 +120,10 @@ PbsNodes nodes_of(std::string_view text) {
 class PbsSubmission final : public AnyPbs {
  public:
   std::string_view name() const override { return "pbs"; }
-  bool is_array(std::string_view option) const override { return has_option(option, "-J"); }
+  std::optional<std::string> array_list(std::string_view option) const override {
+    return option_value(option, "-J");
+  }
+  std::string_view array_variable() const override { return "PBS_ARRAY_INDEX"; }
   Result<std::vector<Directive>> directives(const SubmissionRequest& request) const override {
     DirectiveList out(marker());
     TRY(add_common(out, request, 230));
@@ -173,7 +176,10 @@ class PbsSubmission final : public AnyPbs {
 class TorqueSubmission final : public AnyPbs {
  public:
   std::string_view name() const override { return "torque"; }
-  bool is_array(std::string_view option) const override { return has_option(option, "-t"); }
+  std::optional<std::string> array_list(std::string_view option) const override {
+    return option_value(option, "-t");
+  }
+  std::string_view array_variable() const override { return "PBS_ARRAYID"; }
   Result<std::vector<Directive>> directives(const SubmissionRequest& request) const override {
     DirectiveList out(marker());
     TRY(add_common(out, request, 15));

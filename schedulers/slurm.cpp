@@ -22,8 +22,6 @@ namespace {
 constexpr std::array<std::string_view, 5> kMarks{"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST",
                                                  "SLURM_NODELIST", "SLURM_NNODES"};
 
-constexpr std::int64_t kLastSecond = 100'000'000'000;  // since 1970: no job ends later
-
 struct Value {
   std::string name, text;
   std::string line() const { return name + "=" + text; }

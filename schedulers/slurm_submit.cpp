@@ -101,12 +101,13 @@ class SlurmSubmission final : public Submission {
   }
   Argv requeue_command(const std::string& job_id) const override { return {"scontrol", "requeue", job_id}; }
   std::string_view requeue_directive() const override { return "--requeue"; }
-  bool is_array(std::string_view option) const override {
+  std::optional<std::string> array_list(std::string_view option) const override {
     // sbatch takes a long option's beginning for it where no other begins like that.
     for (const char* name : {"-a", "--array", "--arra", "--arr", "--ar"})
-      if (has_option(option, name)) return true;
-    return false;
+      if (auto list = option_value(option, name)) return list;
+    return std::nullopt;
   }
+  std::string_view array_variable() const override { return "SLURM_ARRAY_TASK_ID"; }
   Argv state_command(const std::string& job_id) const override {
     return {"squeue", "-h", "-o", "%T", "-j", job_id};
   }

@@ -16,6 +16,8 @@ namespace dlrun {
 
 // No node has more slots, CPUs or lines than this; a number beyond it is a mistake.
 inline constexpr int kMostSlots = 1 << 20;
+// Since 1970: no job ends later.
+inline constexpr std::int64_t kLastSecond = 100'000'000'000;
 
 // A line of a file: its number, counted from 1, and its words.
 struct WordLine {

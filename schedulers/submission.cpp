@@ -27,23 +27,17 @@ constexpr std::array<Entry, 6> kEntries{{{"slurm", "sbatch", make_slurm_submissi
 constexpr Seconds kSubmitLimit{
     60};  // a controller that is busy answers late, and a job handed in twice is worse
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
-std::string words_of(const CommandRunner& commands, const Environment& environment, const Argv& argv) {
+std::string lower_answer(const CommandRunner& commands, const Environment& environment, const Argv& argv) {
   const auto output = commands.run({.argv = argv, .environment = environment, .limit = Seconds(20)});
   return output ? lower(output->out + output->err) : std::string();
 }
 
 // Four schedulers have a qsub, and Slurm has one that is made of sbatch.
 std::string_view owner_of_qsub(const Environment& environment, const CommandRunner& commands) {
-  const std::string version = words_of(commands, environment, {"qsub", "--version"});
+  const std::string version = lower_answer(commands, environment, {"qsub", "--version"});
   if (version.find("pbs_version") != version.npos) return "pbs";
   if (version.find("commit:") != version.npos || version.starts_with("version:")) return "torque";
-  const std::string help = words_of(commands, environment, {"qsub", "-help"});
+  const std::string help = lower_answer(commands, environment, {"qsub", "-help"});
   if (help.starts_with("ge ") || help.starts_with("sge ") || help.starts_with("uge ") ||
       help.find("-pe pe-name") != help.npos)
     return "gridengine";
@@ -95,6 +89,15 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+// What stands between double quotes: the scheduler repeats what it did not like.
+std::vector<std::string> quoted_words(std::string_view text) {
+  const std::vector<std::string> parts = split(text, '"');
+  std::vector<std::string> out;
+  for (std::size_t i = 1; i + 1 < parts.size(); i += 2)
+    if (!parts[i].empty()) out.push_back(parts[i]);
+  return out;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
@@ -126,6 +129,9 @@ const Directive* blamed_directive(const Submission& submission, const std::vecto
     if (said.find(blamed.word) != said.npos)
       for (const Directive& line : directives)
         if (line.key == blamed.key) return &line;
+  for (const std::string& word : quoted_words(said))
+    for (const Directive& line : directives)
+      if (!line.key.empty() && has_word(lower(line.text), word)) return &line;
   return nullptr;
 }
 

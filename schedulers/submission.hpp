@@ -61,8 +61,9 @@ class Submission {
   virtual Argv requeue_command(const std::string& /*job_id*/) const { return {}; }
   // The directive without which it would refuse that.
   virtual std::string_view requeue_directive() const { return {}; }
-  // Whether an option of the script makes it an array of jobs.
-  virtual bool is_array(std::string_view option) const = 0;
+  // The indices, as written, where an option of the script makes it an array of jobs; nothing: it makes none.
+  virtual std::optional<std::string> array_list(std::string_view option) const = 0;
+  virtual std::string_view array_variable() const = 0;  // tells a job of an array its index
   virtual Argv state_command(const std::string& job_id) const = 0;
   // What the state command's answer means; nothing where it is no answer: a controller that is busy.
   virtual std::optional<bool> is_alive(const CommandOutput& state) const = 0;

@@ -33,7 +33,7 @@ Result<void> add_gpus(const NamedFile& file, Allocation& out) {
   return {};
 }
 
-Result<void> check_total(const Environment& environment, const NamedFile& file, const Allocation& out) {
+Result<void> check_processors(const Environment& environment, const NamedFile& file, const Allocation& out) {
   const auto told = environment.find("PBS_NP");
   std::int64_t sum = 0;
   for (const AllocatedNode& node : out.nodes) sum += node.slots;
@@ -60,7 +60,7 @@ class Torque final : public Scheduler {
     if (const auto index = parse_integer(environment.get("PBS_ARRAYID"), 0, INT32_MAX))
       out.array_index = static_cast<int>(*index);
     out.nodes = TRY(nodes_of_lines(file.text, file.path));
-    TRY(check_total(environment, file, out));
+    TRY(check_processors(environment, file, out));
     out.evidence.push_back(fmt::format("PBS_NODEFILE={}: {} nodes", file.path, out.nodes.size()));
     if (!environment.get("PBS_GPUFILE").empty()) {
       const NamedFile gpus = TRY(file_of_variable(environment, "PBS_GPUFILE"));

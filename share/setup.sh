@@ -2,7 +2,7 @@
 # setup.sh [--test]: installs from Debian what building dlrun needs; with --test also what its tests need.
 # Asks dpkg first, so it returns at once (without root and without network) when nothing is missing.
 # It installs Debian packages only: nothing is fetched from elsewhere, nothing is configured, nothing is removed, and no
-# service is started (the tests need sshd and Slurm as programs, in namespaces of their own).
+# service is started (the tests need sshd, Slurm and Grid Engine as programs, in namespaces of their own).
 set -euo pipefail
 
 build_packages=(
@@ -20,11 +20,16 @@ test_packages=(
   libopenblas0-openmp                                       # lets PyTorch run at its best in tests/bench
   slurm-wlm slurm-wlm-basic-plugins slurm-client munge      # tests/cluster: real daemons
   slurm-wlm-torque                                          # a qsub made of sbatch
+  libjemalloc2 libtirpc3 libmunge2 libhwloc15               # what the unpacked Grid Engine links
   openssh-server openssh-client iproute2 util-linux pdsh clustershell tcsh
   python3-mpi4py python3-distributed                        # frameworks that are run over the cluster
   environment-modules python3-venv charliecloud busybox-static   # environments of ranks
   man-db mandoc zsh shellcheck codespell tmux procps        # man pages, completions, scripts, spelling, terminals
 )
+# Debian has either Slurm's qsub or Grid Engine's installed: these are only unpacked, and the tests lay them over /usr in a
+# mount namespace.
+unpacked_packages=(gridengine-common gridengine-client gridengine-master gridengine-exec)
+unpacked=/opt/dlrun-tests/gridengine
 
 usage() {
   echo "usage: share/setup.sh [--test]"
@@ -59,10 +64,29 @@ as_root() {
   fi
 }
 
+# The unpacked packages, whole or not at all.
+unpack() {
+  local folder package
+  folder=$(mktemp -d)
+  (cd "$folder" && "${apt[@]}" download "${unpacked_packages[@]}") ||
+    fail "apt-get download failed (its messages are above)" "hint: check the network and /etc/apt/sources.list"
+  for package in "$folder"/*.deb; do dpkg-deb --extract "$package" "$folder/root"; done
+  chmod 755 "$folder/root"
+  as_root mkdir -p "${unpacked%/*}"
+  as_root rm -rf "$unpacked.new"
+  as_root cp -a --no-preserve=ownership "$folder/root" "$unpacked.new"
+  as_root mv -T "$unpacked.new" "$unpacked"
+  rm -rf "$folder"
+}
+
 wanted=("${build_packages[@]}")
+to_unpack=0
 case "${1:-}" in
   '') ;;
-  --test) wanted+=("${test_packages[@]}") ;;
+  --test)
+    wanted+=("${test_packages[@]}")
+    if [[ ! -d $unpacked ]]; then to_unpack=1; fi
+    ;;
   -h | --help) usage && exit 0 ;;
   *) usage >&2 && exit 64 ;;
 esac
@@ -74,7 +98,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 fi
 
 mapfile -t missing < <(missing_of "${wanted[@]}")
-if ((${#missing[@]} == 0)); then exit 0; fi
+if ((${#missing[@]} == 0 && !to_unpack)); then exit 0; fi
 
 if ((EUID != 0)) && ! command -v sudo >/dev/null; then
   fail "installing packages needs root, and there is no sudo; missing: ${missing[*]}" \
@@ -89,12 +113,15 @@ if [[ ! -e $policy ]]; then
   trap 'as_root rm -f "$policy"' EXIT
 fi
 
-echo "setup: installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
+if ((${#missing[@]} > 0)); then echo "setup: installing ${#missing[@]} Debian packages: ${missing[*]}" >&2; fi
 apt=(apt-get -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3)
 as_root "${apt[@]}" update ||
   fail "apt-get update failed (its messages are above)" "hint: check the network and /etc/apt/sources.list"
-as_root "${apt[@]}" install -y --no-install-recommends "${missing[@]}" ||
-  fail "apt-get install failed (its messages are above)" "hint: dlrun needs Debian 12 or newer"
+if ((${#missing[@]} > 0)); then
+  as_root "${apt[@]}" install -y --no-install-recommends "${missing[@]}" ||
+    fail "apt-get install failed (its messages are above)" "hint: dlrun needs Debian 12 or newer"
+fi
+if ((to_unpack)); then unpack; fi
 
 mapfile -t missing < <(missing_of "${wanted[@]}")
 if ((${#missing[@]} > 0)); then

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view prefix = "step-";
 constexpr std::uint64_t longest_manifest = 1u << 20;
 
-tl::unexpected<Error> damaged(std::string what) {
+tl::unexpected<Error> damaged_checkpoint(std::string what) {
   return fail(Error{.kind = ErrorKind::input, .what = std::move(what)});
 }
 
@@ -34,8 +34,8 @@ Result<LoadedCheckpoint> load(FileSystem& files, const std::filesystem::path& fo
     out.files[i] = TRY(files.read(folder / entry.name / promised.name, promised.bytes));
     const std::uint64_t have = checksum(out.files[i].bytes());
     if (have != promised.checksum)
-      return damaged(fmt::format("{}: checksum {} where the manifest says {}", promised.name, hex(have),
-                                 hex(promised.checksum)));
+      return damaged_checkpoint(fmt::format("{}: checksum {} where the manifest says {}", promised.name,
+                                            hex(have), hex(promised.checksum)));
   }
   return out;
 }
@@ -63,23 +63,25 @@ Result<std::vector<CatalogEntry>> list_checkpoints(FileSystem& files, const std:
 Result<Manifest> read_manifest(FileSystem& files, const std::filesystem::path& folder,
                                const CatalogEntry& entry) {
   const std::filesystem::path place = folder / entry.name;
-  if (!files.exists(place / manifest_name)) return damaged(fmt::format("{} is missing", manifest_name));
+  if (!files.exists(place / manifest_name))
+    return damaged_checkpoint(fmt::format("{} is missing", manifest_name));
   const HugeBuffer text = TRY(files.read(place / manifest_name, longest_manifest));
-  if (text.size() == 0) return damaged(fmt::format("{} is empty", manifest_name));
+  if (text.size() == 0) return damaged_checkpoint(fmt::format("{} is empty", manifest_name));
   Manifest manifest = TRY(
       parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, std::string(manifest_name)));
   if (manifest.position.step != entry.step)
-    return damaged(fmt::format("{} is of step {}", manifest_name, manifest.position.step));
+    return damaged_checkpoint(fmt::format("{} is of step {}", manifest_name, manifest.position.step));
   if (manifest.files.size() != state_file_names.size())
-    return damaged("its manifest does not list two files");
+    return damaged_checkpoint("its manifest does not list two files");
   for (std::size_t i = 0; i < state_file_names.size(); ++i) {
     const ManifestFile& file = manifest.files[i];
     if (file.name != state_file_names[i])
-      return damaged(fmt::format("its manifest lists a file '{}'", file.name));
-    if (!files.exists(place / file.name)) return damaged(fmt::format("{} is missing", file.name));
+      return damaged_checkpoint(fmt::format("its manifest lists a file '{}'", file.name));
+    if (!files.exists(place / file.name)) return damaged_checkpoint(fmt::format("{} is missing", file.name));
     const std::uint64_t have = TRY(files.size(place / file.name));
     if (have != file.bytes)
-      return damaged(fmt::format("{} has {} bytes where the manifest says {}", file.name, have, file.bytes));
+      return damaged_checkpoint(
+          fmt::format("{} has {} bytes where the manifest says {}", file.name, have, file.bytes));
   }
   return manifest;
 }

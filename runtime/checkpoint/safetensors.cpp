@@ -70,7 +70,7 @@ SafetensorsLayout plan_safetensors(std::vector<StoredTensor> tensors) {
     at += tensor.bytes;
     header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, at}}};
   }
-  std::string text = to_text(header);
+  std::string text = dlrun::to_text(header);
   text.resize((text.size() + 8 + alignment - 1) / alignment * alignment - 8, ' ');
   const std::uint64_t length = text.size();
   SafetensorsLayout out{.head = std::string(8, '\0') + text, .tensors = std::move(tensors)};

@@ -11,7 +11,7 @@ constexpr std::size_t share_floats = 64 * 1024;
 constexpr std::size_t most_piece_floats = 1024 * 1024;
 constexpr std::size_t under_way = 3;
 
-std::size_t piece_floats(int ranks) {
+std::size_t exchanged_floats(int ranks) {
   return std::min(share_floats * static_cast<std::size_t>(ranks), most_piece_floats);
 }
 
@@ -98,7 +98,7 @@ class Piece {
 
 Result<void> exchange_sum(Transport& link, std::span<float> data, Wire wire, Scratch& scratch) {
   if (link.size() == 1) return {};
-  const std::size_t length = piece_floats(link.size());
+  const std::size_t length = exchanged_floats(link.size());
   const std::size_t count = (data.size() + length - 1) / length;
   const std::size_t bytes = Piece::bytes(wire, length, link.size());
   std::byte* memory = scratch.bytes(under_way * bytes);

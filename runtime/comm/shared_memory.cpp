@@ -14,7 +14,7 @@ namespace {
 
 // Per piece: large enough that two meetings of the ranks cost little, small enough that the slots of a few
 // ranks stay in their caches. Measured nearly flat from 128 kB to 1 MB.
-constexpr std::size_t piece_floats = 64 * 1024;
+constexpr std::size_t shared_floats = 64 * 1024;
 constexpr std::size_t block_floats = 1024;  // a few of these fit the first cache
 constexpr int spins_before_yield = 2000;
 
@@ -44,7 +44,7 @@ struct SharedMemorySum::Flags {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "flags are shared between processes");
 
 std::size_t SharedMemorySum::bytes(int ranks) {
-  return static_cast<std::size_t>(ranks) * (sizeof(Flags) + 2 * piece_floats * sizeof(float)) + 64;
+  return static_cast<std::size_t>(ranks) * (sizeof(Flags) + 2 * shared_floats * sizeof(float)) + 64;
 }
 
 SharedMemorySum::SharedMemorySum(void* memory, int rank, int ranks) : rank_(rank), ranks_(ranks) {
@@ -57,7 +57,7 @@ SharedMemorySum::SharedMemorySum(void* memory, int rank, int ranks) : rank_(rank
 // results of piece n - 1, so the slots of n - 1 are free again for n + 1.
 std::byte* SharedMemorySum::slot(int rank, Wire wire, std::size_t at) const {
   const std::size_t index = (turn_ % 2) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(rank);
-  return slots_ + index * piece_floats * sizeof(float) + bytes_of(wire, at);
+  return slots_ + index * shared_floats * sizeof(float) + bytes_of(wire, at);
 }
 
 void SharedMemorySum::post_staged() {
@@ -133,7 +133,7 @@ void SharedMemorySum::sum_piece(std::span<float> data, Wire wire) {
 
 void SharedMemorySum::sum(std::span<float> data, Wire wire) {
   while (!data.empty()) {
-    const std::size_t length = std::min(data.size(), piece_floats);
+    const std::size_t length = std::min(data.size(), shared_floats);
     sum_piece(data.first(length), wire);
     data = data.subspan(length);
   }

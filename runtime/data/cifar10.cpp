@@ -11,7 +11,7 @@ constexpr std::uint64_t record = 1 + pixels;
 constexpr int classes = 10;
 
 // Refuses a file that is not whole records, saying by how much.
-Result<void> check_length(const StoredFile& file) {
+Result<void> check_batch_length(const StoredFile& file) {
   const std::uint64_t size = file.stored_bytes();
   if (size % record == 0) return {};
   const std::uint64_t records = size / record + 1;
@@ -28,7 +28,7 @@ Result<void> check_length(const StoredFile& file) {
 
 Result<StoredFile> open_batch(const std::filesystem::path& path) {
   StoredFile file = TRY(StoredFile::open(path));
-  TRY(check_length(file));
+  TRY(check_batch_length(file));
   return file;
 }
 

@@ -111,13 +111,13 @@ Result<StoredFile> find_file(const std::filesystem::path& folder, std::string_vi
 }
 
 // The two files of a part, their headers read and compared.
-struct Part {
+struct IdxPart {
   StoredFile images, labels;
   Header image_header, label_header;
 };
 
-Result<Part> open_part(const std::filesystem::path& folder, std::string_view part) {
-  Part out;
+Result<IdxPart> open_part(const std::filesystem::path& folder, std::string_view part) {
+  IdxPart out;
   out.images = TRY(find_file(folder, part, "images-idx3"));
   out.labels = TRY(find_file(folder, part, "labels-idx1"));
   out.image_header = TRY(read_header(out.images, images_magic));
@@ -131,12 +131,12 @@ Result<Part> open_part(const std::filesystem::path& folder, std::string_view par
   return out;
 }
 
-struct Parts {
-  Part train, test;
+struct IdxParts {
+  IdxPart train, test;
 };
 
-Result<Parts> open_parts(const std::filesystem::path& folder) {
-  Parts out;
+Result<IdxParts> open_parts(const std::filesystem::path& folder) {
+  IdxParts out;
   out.train = TRY(open_part(folder, "train"));
   out.test = TRY(open_part(folder, "t10k"));
   const Header &train = out.train.image_header, &test = out.test.image_header;
@@ -147,7 +147,7 @@ Result<Parts> open_parts(const std::filesystem::path& folder) {
   return out;
 }
 
-Result<std::vector<std::uint16_t>> read_labels(const Part& part, std::int64_t classes) {
+Result<std::vector<std::uint16_t>> read_labels(const IdxPart& part, std::int64_t classes) {
   const Header& header = part.label_header;
   const HugeBuffer body = TRY(read_body(part.labels, header, labels_magic));
   std::vector<std::uint16_t> labels(header.count);
@@ -162,19 +162,19 @@ Result<std::vector<std::uint16_t>> read_labels(const Part& part, std::int64_t cl
   return labels;
 }
 
-InputShape shape_of(const Header& header, std::int64_t classes) {
+InputShape idx_shape(const Header& header, std::int64_t classes) {
   return InputShape{.channels = 1,
                     .height = static_cast<std::int64_t>(header.height),
                     .width = static_cast<std::int64_t>(header.width),
                     .classes = classes};
 }
 
-Result<Dataset> read_part(const Part& part, std::int64_t classes) {
+Result<Dataset> read_part(const IdxPart& part, std::int64_t classes) {
   const Header& header = part.image_header;
   Dataset out;
   out.labels = TRY(read_labels(part, classes));
   out.bytes = TRY(read_body(part.images, header, images_magic));
-  out.shape = shape_of(header, classes);
+  out.shape = idx_shape(header, classes);
   out.count = header.count;
   out.first = header.length;
   out.stride = header.height * header.width;
@@ -184,19 +184,19 @@ Result<Dataset> read_part(const Part& part, std::int64_t classes) {
 }  // namespace
 
 Result<InputShape> probe_idx(const std::filesystem::path& folder, std::int64_t classes) {
-  const Parts parts = TRY(open_parts(folder));
-  return shape_of(parts.train.image_header, classes);
+  const IdxParts parts = TRY(open_parts(folder));
+  return idx_shape(parts.train.image_header, classes);
 }
 
 Result<InputShape> check_idx(const std::filesystem::path& folder, std::int64_t classes) {
-  const Parts parts = TRY(open_parts(folder));
+  const IdxParts parts = TRY(open_parts(folder));
   TRY(read_labels(parts.test, classes));
   TRY(read_labels(parts.train, classes));
-  return shape_of(parts.train.image_header, classes);
+  return idx_shape(parts.train.image_header, classes);
 }
 
 Result<DataParts> load_idx(const std::filesystem::path& folder, std::int64_t classes) {
-  const Parts parts = TRY(open_parts(folder));
+  const IdxParts parts = TRY(open_parts(folder));
   DataParts out;
   out.test = TRY(read_part(parts.test, classes));
   out.train = TRY(read_part(parts.train, classes));

@@ -83,7 +83,7 @@ Value block_e(GraphBuilder& g, const std::string& name, Value x) {
   return g.concat({one, three_a, three_b, twice_a, twice_b, pool});
 }
 
-void auxiliary(GraphBuilder& g, Value x, std::int64_t classes) {
+void auxiliary_head(GraphBuilder& g, Value x, std::int64_t classes) {
   x = g.average_pool(x, {.window = 5, .stride = 3});
   x = conv_norm_relu(g, "AuxLogits.conv0", x, square(128, 1));
   x = conv_norm_relu(g, "AuxLogits.conv1", x, square(768, 5));
@@ -109,7 +109,7 @@ Result<Graph> inception_v3(const InputShape& input) {
   for (const auto& [name, filters] :
        {std::pair{"Mixed_6b", 128}, {"Mixed_6c", 160}, {"Mixed_6d", 160}, {"Mixed_6e", 192}})
     x = block_c(g, name, x, filters);
-  auxiliary(g, x, input.classes);
+  auxiliary_head(g, x, input.classes);
   x = block_d(g, "Mixed_7a", x);
   x = block_e(g, "Mixed_7b", x);
   x = block_e(g, "Mixed_7c", x);

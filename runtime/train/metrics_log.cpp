@@ -42,7 +42,7 @@ Result<MetricsLog> MetricsLog::open(const std::filesystem::path& folder, std::ui
 }
 
 Result<void> MetricsLog::write(const Json& line) {
-  return write_all(fd_.get(), to_text(line) + "\n", path_);
+  return write_all(fd_.get(), dlrun::to_text(line) + "\n", path_);
 }
 
 }  // namespace dlrun::runtime

@@ -11,7 +11,7 @@
 namespace dlrun::runtime {
 namespace {
 
-tl::unexpected<Error> wrong(std::string what, std::string hint = "dlrun-train --help") {
+tl::unexpected<Error> wrong_option(std::string what, std::string hint = "dlrun-train --help") {
   return fail(Error{.kind = ErrorKind::usage, .what = std::move(what), .hint = std::move(hint)});
 }
 
@@ -25,11 +25,11 @@ Result<Flags> read_flags(const std::vector<std::string>& words) {
     const std::size_t equals = words[i].find('=');
     const std::string name = words[i].substr(0, equals);
     if (std::find(known.begin(), known.end(), name) == known.end())
-      return wrong(fmt::format("unknown argument '{}'", words[i]), did_you_mean(name, known));
-    if (equals == std::string::npos && i + 1 == words.size()) return wrong(name + " needs a value");
+      return wrong_option(fmt::format("unknown argument '{}'", words[i]), did_you_mean(name, known));
+    if (equals == std::string::npos && i + 1 == words.size()) return wrong_option(name + " needs a value");
     const std::string value = equals == std::string::npos ? words[++i] : words[i].substr(equals + 1);
-    if (value.empty()) return wrong(name + " needs a value");
-    if (!out.emplace(name, value).second) return wrong(name + " is given twice");
+    if (value.empty()) return wrong_option(name + " needs a value");
+    if (!out.emplace(name, value).second) return wrong_option(name + " is given twice");
   }
   return out;
 }
@@ -37,7 +37,8 @@ Result<Flags> read_flags(const std::vector<std::string>& words) {
 Result<std::int64_t> side(const std::string& text) {
   const auto out = parse_integer(text, 1, 1 << 13);
   if (!out)
-    return wrong(fmt::format("--size: '{}' is no number of pixels", text), "write --size 224 or 240x320");
+    return wrong_option(fmt::format("--size: '{}' is no number of pixels", text),
+                        "write --size 224 or 240x320");
   return *out;
 }
 
@@ -58,11 +59,13 @@ Result<void> read_lists(const Flags& flags, DataSpec& data) {
   };
   data.list = value("--list");
   data.test_list = value("--test-list");
-  if (data.list.empty() && !data.test_list.empty()) return wrong("--test-list goes with --list");
-  if (data.list.empty() != value("--classes").empty()) return wrong("--list and --classes go together");
+  if (data.list.empty() && !data.test_list.empty()) return wrong_option("--test-list goes with --list");
+  if (data.list.empty() != value("--classes").empty())
+    return wrong_option("--list and --classes go together");
   if (data.list.empty()) return {};
   const auto classes = parse_integer(value("--classes"), 2, 65536);
-  if (!classes) return wrong(fmt::format("--classes: '{}' is no number from 2 to 65536", value("--classes")));
+  if (!classes)
+    return wrong_option(fmt::format("--classes: '{}' is no number from 2 to 65536", value("--classes")));
   data.classes = *classes;
   data.format = DataFormat::list;
   return {};
@@ -79,10 +82,10 @@ Result<PackJob> parse_prepare(const std::vector<std::string>& words) {
   TRY(read_size(flags, out.data));
   TRY(read_lists(flags, out.data));
   if (const auto into = flags.find("--into"); into != flags.end()) out.into = into->second;
-  if (out.into.empty()) return wrong("--into DIR is missing: where the packed images go");
+  if (out.into.empty()) return wrong_option("--into DIR is missing: where the packed images go");
   if (const auto damaged = flags.find("--damaged"); damaged != flags.end()) {
     if (damaged->second != "drop" && damaged->second != "refuse")
-      return wrong(fmt::format("--damaged: '{}' is neither refuse nor drop", damaged->second));
+      return wrong_option(fmt::format("--damaged: '{}' is neither refuse nor drop", damaged->second));
     out.data.damaged = damaged->second == "drop" ? Damaged::dropped : Damaged::refused;
   }
   return out;

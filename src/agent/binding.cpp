@@ -11,6 +11,7 @@
 
 #include "src/base/file.hpp"
 #include "src/base/library_setting.hpp"
+#include "src/base/strings.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -68,8 +69,7 @@ Result<Cores> usable_cores() {
 // The kernel says which processors are near a device. Asking hwloc for the whole PCI bus would make its
 // plug-ins start the GPU's own libraries.
 Result<Processors> processors_near(const std::string& pci_bus_id) {
-  std::string name = pci_bus_id;
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string name = lower(pci_bus_id);
   if (name.size() == 16)
     name = name.substr(4);  // NVML writes the domain with eight digits, the kernel with four
   if (name.find('/') != std::string::npos) return Processors{};

@@ -46,7 +46,7 @@ void end_all() {
 int keep(const std::function<int()>& work, const std::vector<int>& streams) {
   sigset_t signals, before;
   sigemptyset(&signals);
-  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&signals, number);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
   if (!become_subreaper()) return to_int(ExitCode::internal);
   const pid_t keeper = ::getpid(), agent = ::fork();

@@ -36,7 +36,7 @@ std::string_view value_of(const FieldMap& fields, std::string_view name) {
   return found == fields.end() ? std::string_view{} : std::string_view(found->second);
 }
 
-int number_of(const FieldMap& fields, std::string_view name, int fallback) {
+int number_after(const FieldMap& fields, std::string_view name, int fallback) {
   const std::string_view text = value_of(fields, name);
   int number = fallback;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -101,7 +101,7 @@ void Pmi1Protocol::request(Rank rank, const Fields& fields) {
 }
 
 void Pmi1Protocol::init(Rank rank, const Fields& fields) {
-  const int version = number_of(fields, "pmi_version", 0);
+  const int version = number_after(fields, "pmi_version", 0);
   if (version != 1) {
     events_.reply(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n");
     return events_.dropped(rank,
@@ -181,7 +181,7 @@ void Pmi1Protocol::finalize(Rank rank, const Fields&) {
 
 // No reply: the rank waits to be ended.
 void Pmi1Protocol::abort(Rank rank, const Fields& fields) {
-  events_.aborted(rank, number_of(fields, "exitcode", 1), std::string(value_of(fields, "error_msg")));
+  events_.aborted(rank, number_after(fields, "exitcode", 1), std::string(value_of(fields, "error_msg")));
 }
 
 void Pmi1Protocol::refuse_name_service(Rank rank, std::string_view command) {

@@ -40,7 +40,8 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
                                 .stdout_fd = out_end.get(),
                                 .stderr_fd = err_end.get(),
                                 .inherited_fds = start.inherited_fds,
-                                .processors = start.processors}));
+                                .processors = start.processors,
+                                .user_signals = user_signals_in(start.environment)}));
   rank->out_.fd = std::move(out);
   rank->err_.fd = std::move(err);
   rank->resume_output();

@@ -14,6 +14,7 @@ constexpr bool is_digit(char c) {
 }
 
 std::string_view trim(std::string_view text);
+std::string lower(std::string_view text);  // ASCII letters; all others as they are
 std::vector<std::string> split(std::string_view text, char separator);  // keeps empty fields
 std::string join(std::span<const std::string> parts, std::string_view separator);
 

@@ -2,8 +2,10 @@
 // rank). Ordered, hashable and printable; it has no arithmetic, which would be meaningless for most of them.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include <fmt/core.h>
@@ -30,7 +32,9 @@ struct fmt::formatter<dlrun::Strong<Tag, Rep>> {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }  // "{}" and no more
   template <class Context>
   auto format(const dlrun::Strong<Tag, Rep>& value, Context& context) const {
-    return fmt::format_to(context.out(), "{}", value.get());
+    // Not format_to(), of which clang looks for another symbol than the one that Debian's libfmt has.
+    const std::string text = fmt::format("{}", value.get());
+    return std::copy(text.begin(), text.end(), context.out());
   }
 };
 

@@ -106,7 +106,7 @@ void print_status(const Shown& shown, const ChainFolder& folder, Console& consol
   const Chain& chain = shown.chain;
   console.out(fmt::format("chain      {} in {}", chain.name, folder.path().string()));
   console.out(
-      fmt::format("state      {}{}{}", to_text(chain.state), chain.reason.empty() ? "" : ": ", chain.reason));
+      fmt::format("state      {}{}{}", word_of(chain.state), chain.reason.empty() ? "" : ": ", chain.reason));
   console.out(fmt::format("jobs       {} of at most {}", links_used(chain), chain.max_links));
   if (!shown.waiting.empty()) console.out(fmt::format("waiting    job {}", join(shown.waiting, ", ")));
   if (const auto progress = job::progress_of(chain))
@@ -116,7 +116,7 @@ void print_status(const Shown& shown, const ChainFolder& folder, Console& consol
   if (shown.left) console.out("left       " + left_text(*shown.left));
   for (const job::Link& link : chain.links)
     console.out(fmt::format(
-        "link {:<5} job {:<12} {:<11} {:>8}  {}", link.number, link.job_id, to_text(link.end),
+        "link {:<5} job {:<12} {:<11} {:>8}  {}", link.number, link.job_id, word_of(link.end),
         link.end == job::LinkEnd::running ? "" : format_duration(Seconds(link.seconds)), link.reason));
 }
 
@@ -144,7 +144,7 @@ Result<void> close_ledger(const ChainFolder& folder, const Submission& scheduler
 Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const Context& context) {
   const Chain chain = TRY(folder.read());
   if (is_over(chain.state)) {
-    context.console.say(fmt::format("dlrun: the chain is over: {}", to_text(chain.state)));
+    context.console.say(fmt::format("dlrun: the chain is over: {}", word_of(chain.state)));
     return 0;
   }
   const SystemCommands commands;
@@ -153,7 +153,8 @@ Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const C
   // From the tail: what waits for a job that is cancelled before it ran may wait for ever.
   const std::vector<std::string> waiting = waiting_jobs(folder, chain);
   for (auto job = waiting.rbegin(); job != waiting.rend(); ++job)
-    if (!run_quietly(*scheduler, scheduler->cancel_command(*job), context))
+    if (!run_quietly(*scheduler, scheduler->cancel_command(*job), context) &&
+        !all_gone({*job}, *scheduler, context))
       context.console.say(
           fmt::format("dlrun: job {} could not be cancelled; it will end as soon as it starts", *job));
   const bool gone = is_over(TRY(read_chain(folder, context)).state);

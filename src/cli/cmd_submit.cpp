@@ -41,58 +41,114 @@ Result<JobOptions> with_epochs(JobOptions options, std::int64_t epochs, const Co
 // What goes to the scheduler, and with --chain auto what it was found to need.
 struct Planned {
   job::SubmissionPlan plan;
+  std::optional<int> element = std::nullopt;  // of an array, of which each element is a chain
+};
+struct Submissions {
+  std::vector<Planned> all;
   std::optional<ChainPrediction> prediction;
 };
 
-Json to_json(const Planned& planned, Instant now) {
+Json to_json(const Planned& planned, const std::optional<std::string>& job_id) {
   const job::SubmissionPlan& plan = planned.plan;
   Json out{{"schema", "dlrun.submission/1"},
            {"scheduler", plan.scheduler->name()},
-           {"job_id", nullptr},
+           {"job_id", job_id ? Json(*job_id) : Json(nullptr)},
            {"wrapper", plan.script_path},
-           {"chain", nullptr},
+           {"chain", job_id && plan.chain ? Json(plan.folder) : Json(nullptr)},
            {"command", plan.command}};
-  if (planned.prediction) out["forecast"] = cli::to_json(*planned.prediction, now);
+  if (planned.element) out["array_index"] = *planned.element;
+  if (!job_id) out["script"] = plan.script;
   return out;
 }
 
-void say_prediction(const Planned& planned, Instant now, Console& console) {
-  if (!planned.prediction) return;
-  for (const std::string& line : lines_of(*planned.prediction, now)) console.say("dlrun: " + line);
+// One submission as itself; the chains of an array as a list.
+Json document(std::vector<Json> parts, const std::optional<ChainPrediction>& prediction, Instant now) {
+  Json out = parts.size() == 1 && !parts.front().contains("array_index")
+                 ? parts.front()
+                 : Json{{"schema", "dlrun.submission/1"}, {"elements", parts}};
+  if (prediction) out["forecast"] = cli::to_json(*prediction, now);
+  return out;
 }
 
-Result<int> show_dry_run(const Planned& planned, Instant now, const Context& context) {
+void say_prediction(const Submissions& submissions, Instant now, Console& console) {
+  if (!submissions.prediction) return;
+  for (const std::string& line : lines_of(*submissions.prediction, now)) console.say("dlrun: " + line);
+}
+
+Result<int> show_dry_run(const Submissions& submissions, Instant now, const Context& context) {
   if (context.common.json) {
-    Json out = to_json(planned, now);
-    out["script"] = planned.plan.script;
-    TRY(context.console.data(to_pretty_text(out)));
+    std::vector<Json> parts;
+    for (const Planned& one : submissions.all) parts.push_back(to_json(one, std::nullopt));
+    TRY(context.console.data(to_pretty_text(document(parts, submissions.prediction, now))));
     return 0;
   }
-  TRY(context.console.data(planned.plan.script));
-  say_prediction(planned, now, context.console);
-  context.console.say("dlrun: would be submitted by: " + shell_join(planned.plan.command));
+  for (const Planned& one : submissions.all) TRY(context.console.data(one.plan.script));
+  say_prediction(submissions, now, context.console);
+  for (const Planned& one : submissions.all)
+    context.console.say("dlrun: would be submitted by: " + shell_join(one.plan.command));
   return 0;
 }
 
 Result<job::SubmissionPlan> plan_it(const JobOptions& options, const std::filesystem::path& folder,
-                                    std::optional<int> links, const Context& context) {
+                                    const std::optional<job::ChainAsk>& chain, const Context& context) {
   const job::Request request = TRY(request_of(options, context.environment));
   Argv words = run_words(options);
-  if (links) words.insert(words.begin(), "--link-of=" + folder.string());
-  return job::plan_submission(request, words, folder, SystemCommands(), links);
+  if (chain) words.insert(words.begin(), "--link-of=" + folder.string());
+  return job::plan_submission(request, words, folder, SystemCommands(), chain);
+}
+
+// One element of the array that `whole` is: a job and a chain alone, with checkpoints of its own.
+Result<Planned> plan_element(JobOptions options, const job::SubmissionPlan& whole, int element,
+                             const Context& context) {
+  if (!whole.spec.checkpoint.dir.empty())
+    options.sets.push_back("checkpoint.dir=" +
+                           to_text(Json(fmt::format("{}/element-{}", whole.spec.checkpoint.dir, element))));
+  return Planned{TRY(plan_it(options, job::element_folder(whole.folder, element),
+                             job::ChainAsk{.links = whole.chain->max_links, .element = element}, context)),
+                 element};
+}
+
+Result<Submissions> with_elements(job::SubmissionPlan whole, const JobOptions& options,
+                                  const Context& context) {
+  Submissions out;
+  for (const int element : whole.array)
+    out.all.push_back(TRY(plan_element(options, whole, element, context)));
+  if (out.all.empty()) out.all.push_back({std::move(whole)});
+  return out;
 }
 
 // The job as the planner makes it: planned once to see what it is, and again with what follows.
-Result<Planned> plan_auto(SubmitOptions options, const std::filesystem::path& folder,
-                          const Context& context) {
+Result<Submissions> plan_auto(SubmitOptions options, const std::filesystem::path& folder,
+                              const Context& context) {
   options.job = TRY(with_epochs(std::move(options.job), options.epochs, context));
   if (!options.mtbf.empty()) options.job.sets.push_back("chain.mtbf=" + options.mtbf);
-  const job::SubmissionPlan first = TRY(plan_it(options.job, folder, 1, context));
-  Planned out;
-  out.prediction = TRY(predict_chain(options, first, context));
-  out.plan = TRY(plan_it(with_prediction(options.job, *out.prediction, first), folder,
-                         out.prediction->max_links, context));
+  const job::SubmissionPlan first = TRY(plan_it(options.job, folder, job::ChainAsk{}, context));
+  const ChainPrediction prediction = TRY(predict_chain(options, first, context));
+  const JobOptions predicted = with_prediction(options.job, prediction, first);
+  Submissions out = TRY(
+      with_elements(TRY(plan_it(predicted, folder, job::ChainAsk{.links = prediction.max_links}, context)),
+                    predicted, context));
+  out.prediction = prediction;
   return out;
+}
+
+Result<Submissions> plan_all(const SubmitOptions& options, const std::filesystem::path& folder,
+                             const Context& context) {
+  if (options.chain == "auto") return plan_auto(options, folder, context);
+  std::optional<job::ChainAsk> chain;
+  if (const auto links = options.chain_links()) chain = job::ChainAsk{.links = *links};
+  return with_elements(TRY(plan_it(options.job, folder, chain, context)), options.job, context);
+}
+
+// The id of the job that was handed in. Those before it stay: an Error says how many they are.
+Result<std::string> hand_in_one(const Submissions& submissions, std::size_t index, const Context& context) {
+  auto id = job::hand_in(submissions.all[index].plan, context.environment, SystemCommands());
+  if (!id && index > 0)
+    id.error().also.push_back(
+        fmt::format("{} of the array's {} chains were handed in before and run; end one with: "
+                    "dlrun chain stop {}",
+                    index, submissions.all.size(), submissions.all.front().plan.folder));
+  return id;
 }
 
 }  // namespace
@@ -101,21 +157,21 @@ Result<int> submit(const SubmitOptions& options, const Context& context) {
   TRY(refuse_named_nodes(options.job));
   const Instant now = SystemClock().now();
   const auto folder = TRY(job::new_submission_folder(TRY(request_of(options.job, context.environment)), now));
-  Planned planned;
-  if (options.chain == "auto")
-    planned = TRY(plan_auto(options, folder, context));
-  else
-    planned.plan = TRY(plan_it(options.job, folder, options.chain_links(), context));
-  if (options.dry_run) return show_dry_run(planned, now, context);
-  const job::SubmissionPlan& plan = planned.plan;
-  const std::string id = TRY(job::hand_in(plan, context.environment, SystemCommands()));
-  say_prediction(planned, now, context.console);
-  context.console.say(fmt::format("dlrun: job {} of {} is submitted; what it prints comes to {}", id,
-                                  plan.scheduler->name(), plan.folder));
-  Json out = to_json(planned, now);
-  out["job_id"] = id;
-  if (plan.chain) out["chain"] = plan.folder;
-  TRY(context.console.data(context.common.json ? to_pretty_text(out) : id + "\n"));
+  const Submissions submissions = TRY(plan_all(options, folder, context));
+  if (options.dry_run) return show_dry_run(submissions, now, context);
+  std::vector<Json> parts;
+  std::string ids;
+  for (std::size_t i = 0; i < submissions.all.size(); ++i) {
+    const job::SubmissionPlan& plan = submissions.all[i].plan;
+    const std::string id = TRY(hand_in_one(submissions, i, context));
+    context.console.say(fmt::format("dlrun: job {} of {} is submitted; what it prints comes to {}", id,
+                                    plan.scheduler->name(), plan.folder));
+    parts.push_back(to_json(submissions.all[i], id));
+    ids += id + "\n";
+  }
+  say_prediction(submissions, now, context.console);
+  TRY(context.console.data(context.common.json ? to_pretty_text(document(parts, submissions.prediction, now))
+                                               : ids));
   return 0;
 }
 

@@ -12,15 +12,15 @@
 namespace dlrun::cli {
 namespace {
 
-struct Part {
+struct PartVersion {
   const char* file;
   const char* what;
 };
-constexpr Part kParts[] = {{"libdlrun-ssh.so", "agents by ssh (libssh)"},
-                           {"libdlrun-pmix.so", "PMIx service (Open MPI ranks without mpirun)"},
-                           {"libdlrun-mpi-openmpi.so", "trainer over Open MPI"},
-                           {"libdlrun-mpi-mpich.so", "trainer over MPICH"},
-                           {"libdlrun-cuda.so", "trainer on NVIDIA GPUs"}};
+constexpr PartVersion kParts[] = {{"libdlrun-ssh.so", "agents by ssh (libssh)"},
+                                  {"libdlrun-pmix.so", "PMIx service (Open MPI ranks without mpirun)"},
+                                  {"libdlrun-mpi-openmpi.so", "trainer over Open MPI"},
+                                  {"libdlrun-mpi-mpich.so", "trainer over MPICH"},
+                                  {"libdlrun-cuda.so", "trainer on NVIDIA GPUs"}};
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::string version_text() {
       "dlrun {}\nbuilt by {} ({})\n\nbuilt in:\n  {:<4} PMI-1 service (MPICH ranks without mpiexec)\n",
       kVersion, kCompiler, kBuildType, "yes");
   const auto installation = this_installation();
-  for (const Part& part : kParts) {
+  for (const PartVersion& part : kParts) {
     std::error_code problem;
     const bool there = installation && std::filesystem::exists(installation->plugins / part.file, problem);
     std::string state = "no";

@@ -55,7 +55,7 @@ bool is_hopeless(int code) {
 Json to_json(const Link& link) {
   return {
       {"number", link.number},      {"job_id", link.job_id},       {"run_directory", link.run_directory},
-      {"end", to_text(link.end)},   {"exit_code", link.exit_code}, {"reason", link.reason},
+      {"end", word_of(link.end)},   {"exit_code", link.exit_code}, {"reason", link.reason},
       {"began", link.began},        {"ended", link.ended},         {"seconds", link.seconds},
       {"time", to_json(link.time)}, {"progress", link.progress},   {"checkpoint_mark", link.checkpoint_mark},
       {"saved", link.saved}};
@@ -81,16 +81,16 @@ Result<Link> link_from_json(const Json& json, const std::string& where) {
 
 }  // namespace
 
-std::string_view to_text(LinkEnd end) {
+std::string_view word_of(LinkEnd end) {
   return kEnds[static_cast<std::size_t>(end)];
 }
-std::string_view to_text(ChainWay way) {
+std::string_view word_of(ChainWay way) {
   return kWays[static_cast<std::size_t>(way)];
 }
 Result<ChainWay> chain_way(const std::string& name) {
   return read_name<ChainWay>(name, kWays, "chain.way");
 }
-std::string_view to_text(ChainState state) {
+std::string_view word_of(ChainState state) {
   return kStates[static_cast<std::size_t>(state)];
 }
 
@@ -100,10 +100,10 @@ Json to_json(const Chain& chain) {
   return {{"schema", kSchema},
           {"name", chain.name},
           {"scheduler", chain.scheduler},
-          {"way", to_text(chain.way)},
+          {"way", word_of(chain.way)},
           {"max_links", chain.max_links},
           {"retries", chain.retries},
-          {"state", to_text(chain.state)},
+          {"state", word_of(chain.state)},
           {"reason", chain.reason},
           {"script", chain.script},
           {"search_path", chain.search_path},

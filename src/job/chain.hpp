@@ -20,7 +20,7 @@ enum class LinkEnd {
   vanished,     // killed, or its node died: it wrote nothing down
   failed,       // any other exit code
 };
-std::string_view to_text(LinkEnd end);
+std::string_view word_of(LinkEnd end);
 
 // How a link gets its successor.
 enum class ChainWay {
@@ -28,7 +28,7 @@ enum class ChainWay {
   requeue,   // one job, which the scheduler starts again
   ahead,     // all links are handed in at first, each waiting for the one before
 };
-std::string_view to_text(ChainWay way);
+std::string_view word_of(ChainWay way);
 Result<ChainWay> chain_way(const std::string& name);
 
 struct Link {
@@ -47,7 +47,7 @@ struct Link {
 };
 
 enum class ChainState { queued, running, done, stopped, failed };
-std::string_view to_text(ChainState state);
+std::string_view word_of(ChainState state);
 inline bool is_over(ChainState state) {
   return state != ChainState::queued && state != ChainState::running;
 }

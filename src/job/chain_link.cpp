@@ -190,7 +190,7 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
     chain_.state = verdict.state, chain_.reason = verdict.reason;
   }
   if (is_over(verdict.state))
-    around_.note(fmt::format("the chain is {}: {}", to_text(verdict.state), verdict.reason));
+    around_.note(fmt::format("the chain is {}: {}", word_of(verdict.state), verdict.reason));
   TRY(folder_.write(chain_, lease_));
   return folder_.release(lease_);
 }

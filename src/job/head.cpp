@@ -55,7 +55,7 @@ class Head {
   Result<Outcome> run() {
     before_us_ = descendants();  // of the shell that became us by exec: not ours to end
     TRY(become_subreaper());
-    TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE},
+    TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2},
                            [this](int number) { on_signal(number); }));
     parts_.status.phase(
         fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
@@ -527,7 +527,11 @@ class Head {
   void on_signal(int number) {
     if (number == SIGCHLD) return reap_agents();
     if (number == SIGPIPE) return;
+    // Schedulers warn with it of a limit, which we watch ourselves, and of a pause.
+    if (number == SIGUSR1) return parts_.status.note(signal_text(number) + ": a warning; going on");
     const bool first = !supervisor_.stop_was_asked();
+    // Of the end: sent to a process and to its group, it comes twice and means no more than once.
+    if (number == SIGUSR2 && !first) return;
     if (!outcome_.culprit && !outcome_.interrupted_by) outcome_.interrupted_by = number;
     walltime_.stop();
     parts_.events.add({{"event", "signal"}, {"signal", number}});

@@ -12,19 +12,19 @@ Seconds between(Ticks from, Ticks to) {
   return std::max(Seconds(to - from), Seconds(0));
 }
 
-double rounded(Seconds time) {
+double in_milliseconds(Seconds time) {
   return std::round(time.count() * 1e3) / 1e3;
 }
 
 }  // namespace
 
 Json to_json(const TimeParts& parts) {
-  return {{"start", rounded(parts.start)},
-          {"useful", rounded(parts.useful)},
-          {"checkpoint", rounded(parts.checkpoint)},
-          {"lost", rounded(parts.lost)},
-          {"idle", rounded(parts.idle)},
-          {"total", rounded(parts.total)}};
+  return {{"start", in_milliseconds(parts.start)},
+          {"useful", in_milliseconds(parts.useful)},
+          {"checkpoint", in_milliseconds(parts.checkpoint)},
+          {"lost", in_milliseconds(parts.lost)},
+          {"idle", in_milliseconds(parts.idle)},
+          {"total", in_milliseconds(parts.total)}};
 }
 
 Result<TimeParts> time_parts_from_json(const Json& json, const std::string& where) {

@@ -1,5 +1,7 @@
 #include "src/job/record.hpp"
 
+#include <filesystem>
+
 #include <sys/utsname.h>
 
 #include "src/base/exit_code.hpp"
@@ -11,8 +13,19 @@
 namespace dlrun::job {
 namespace {
 
+// Without asking git, which costs more than the end of a short run.
+bool in_repository(std::filesystem::path directory, const Environment& environment) {
+  std::error_code ignored;
+  for (; !directory.empty(); directory = directory.parent_path()) {
+    if (std::filesystem::exists(directory / ".git", ignored)) return true;
+    if (directory == directory.parent_path()) break;
+  }
+  return environment.find("GIT_DIR").has_value();
+}
+
 // {"commit": .., "changed_files": N}, or null where the job's folder is in no repository or git is not there.
 Json git_state(const std::string& directory, const Environment& environment) {
+  if (!in_repository(directory, environment)) return nullptr;
   const auto git = [&](const Argv& words) -> std::optional<std::string> {
     Argv argv{"git", "-C", directory};
     argv.insert(argv.end(), words.begin(), words.end());

@@ -12,6 +12,7 @@
 #include "src/job/run_directory.hpp"
 #include "src/job/walltime_watch.hpp"
 #include "src/launch/launcher.hpp"
+#include "src/launch/srun_version.hpp"
 #include "src/plan/agent_per_rank.hpp"
 
 namespace dlrun::job {
@@ -22,6 +23,7 @@ struct Surroundings {
   const Clock& clock;
   RunStatus& status;
   WalltimeSettings walltime;
+  std::shared_ptr<const launch::SrunVersion> srun_version = {};
 };
 
 // The same job with other ports, before any of its ranks runs.
@@ -68,14 +70,15 @@ Outcome outcome_of(const Error& error) {
   return outcome;
 }
 
-launch::LaunchSettings launch_settings(const Prepared& job, const Request& request) {
+launch::LaunchSettings launch_settings(const Prepared& job, const Surroundings& around) {
   return {.via = job.spec.launch.via,
           .scheduler = job.allocation.scheduler,
           .fan_out = job.spec.launch.fan_out,
           .patience = job.spec.launch.start_timeout,
           .staging = job.spec.launch.stage ? launch::Staging::where_missing : launch::Staging::never,
           .ssh = job.spec.launch.ssh,
-          .environment = request.environment};
+          .environment = around.request.environment,
+          .srun_version = around.srun_version};
 }
 
 // Plans the job again for one more attempt, on good nodes.
@@ -128,7 +131,7 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Surr
             : " without " +
                   join(std::vector(attempts.bad_nodes().begin(), attempts.bad_nodes().end()), ", ")));
     (void)around.status.planned(job.plan);  // its nodes are new; the ranks are those of the first attempt
-    auto next = launch::choose_launcher(job.plan, launch_settings(job, around.request));
+    auto next = launch::choose_launcher(job.plan, launch_settings(job, around));
     out.last = next ? run_planned(job, std::move(*next), around) : fail(std::move(next).error());
   }
 }
@@ -138,13 +141,16 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Surr
 Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus& status) {
   const Instant began = clock.now();
   const Ticks began_ticks = clock.ticks();
+  std::shared_ptr<const launch::SrunVersion> srun_version;  // in a Slurm job, where srun may be the way
+  if (request.environment.find("SLURM_JOB_ID")) srun_version = launch::SrunVersion::ask(request.environment);
   Prepared job = TRY(prepare(request, began));
   const WalltimeSettings walltime = walltime_settings(job.spec, job.allocation, began, began_ticks);
   TRY(check_time_left(walltime, clock.now()));
-  auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, request)));
+  const Surroundings around{request, clock, status, walltime, srun_version};
+  auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, around)));
   TRY(status.planned(job.plan));
   TRY(write_run_directory(job, request.installation.data));
-  Ran ran = run_attempts(job, std::move(launcher), {request, clock, status, walltime});
+  Ran ran = run_attempts(job, std::move(launcher), around);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   Json sources = provenance(job, request.environment);
   const Instant ended = clock.now();

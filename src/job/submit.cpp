@@ -4,8 +4,10 @@
 #include <cmath>
 #include <thread>
 
+#include "schedulers/array_indices.hpp"
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
+#include "src/base/strings.hpp"
 #include "src/job/chain_folder.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
@@ -60,36 +62,74 @@ SubmissionRequest request_to_scheduler(const plan::JobSpec& spec, const plan::Pl
   return out;
 }
 
-Result<std::string> script_of(const SubmissionPlan& plan, const Request& request, const Argv& run_words) {
+std::string option_of(const Directive& line, const Submission& scheduler) {
+  return std::string(trim(std::string_view(line.text).substr(scheduler.marker().size())));
+}
+
+// What an element of an array is told that is a job alone.
+Json element_variables(const SubmissionPlan& plan, const std::optional<ChainAsk>& chain) {
+  Json out = Json::array();
+  if (chain && chain->element)
+    out.push_back(fmt::format("{}={}", plan.scheduler->array_variable(), *chain->element));
+  return out;
+}
+
+Result<std::string> script_of(const SubmissionPlan& plan, const Request& request, const Argv& run_words,
+                              const Json& variables) {
   const fs::path file = request.installation.data / "templates" / "submit.sh.tmpl";
   const render::Template script = TRY(render::Template::parse(TRY(read_file(file)), file.string()));
   Json lines = Json::array();
   for (const Directive& directive : plan.directives) lines.push_back(directive.text);
   Argv words{(request.installation.bin / "dlrun").string(), "run"};
   words.insert(words.end(), run_words.begin(), run_words.end());
-  const Json context{
-      {"directives", lines}, {"directory", request.here.string()}, {"command", shell_line(words)}};
-  TRY(script.check(context));
+  const Json context{{"directives", lines},
+                     {"variables", variables},
+                     {"directory", request.here.string()},
+                     {"command", shell_line(words)}};
+  Json example = context;
+  example["variables"] = {"NAME=value"};  // few jobs have any
+  TRY(script.check(example));
   // On one line: some schedulers take a line of the script for a directive wherever it stands.
   return script.render(
       context, [](std::string_view text) { return shell_line(std::vector<std::string>{std::string(text)}); });
 }
 
-Result<void> refuse_arrays(const SubmissionPlan& plan) {
-  for (const Directive& line : plan.directives)
-    if (line.key == "resources.extra" &&
-        plan.scheduler->is_array(std::string_view(line.text).substr(plan.scheduler->marker().size())))
-      return fail(
-          Error{.kind = ErrorKind::usage,
-                .what = fmt::format("--chain and an array of jobs do not go together: '{}'", line.text),
-                .where = plan::place_of(plan.spec, line.key),
-                .hint = "submit a chain for each element, each with a checkpoint.dir of its own",
-                .also = {}});
+// Which of the user's own directives makes the job an array; the end where none does.
+std::vector<Directive>::iterator array_directive(SubmissionPlan& plan) {
+  return std::find_if(plan.directives.begin(), plan.directives.end(), [&](const Directive& line) {
+    return line.key == "resources.extra" && plan.scheduler->array_list(option_of(line, *plan.scheduler));
+  });
+}
+
+// Takes the array's directive out and keeps its indices.
+Result<void> take_array_out(SubmissionPlan& plan) {
+  const auto line = array_directive(plan);
+  if (line == plan.directives.end()) return {};
+  const std::string option = option_of(*line, *plan.scheduler);
+  const auto indices = parse_array_indices(*plan.scheduler->array_list(option));
+  const std::string place = plan::place_of(plan.spec, line->key);
+  if (!indices) {
+    Error error = indices.error();
+    error.where = place;
+    return fail(std::move(error));
+  }
+  if (std::count(option.begin(), option.end(), '-') > 1 && option.find(" -") != option.npos)
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("'{}' makes an array of jobs beside other things", option),
+                      .where = place,
+                      .hint = "with --chain, give the array a line of its own in resources.extra"});
+  plan.array = *indices;
+  plan.directives.erase(line);
+  if (array_directive(plan) != plan.directives.end())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = "resources.extra makes an array of jobs twice",
+                      .where = place,
+                      .hint = "keep one of them"});
   return {};
 }
 
 Result<void> make_chain(SubmissionPlan& plan, int max_links) {
-  TRY(refuse_arrays(plan));
+  TRY(take_array_out(plan));
   const plan::ChainSpec& asked = plan.spec.chain;
   plan.chain = ChainPlan{.max_links = std::min(max_links, asked.max_links.value_or(max_links)),
                          .retries = asked.retries,
@@ -148,8 +188,12 @@ Result<fs::path> new_submission_folder(const Request& request, Instant now) {
   return request.here / "runs" / fmt::format("submit-{}-{}", spec.name, new_job_id(now));
 }
 
+fs::path element_folder(const fs::path& folder, int element) {
+  return fs::path(folder.string() + fmt::format(".{}", element));
+}
+
 Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_words, const fs::path& folder,
-                                       const CommandRunner& commands, std::optional<int> chain_links) {
+                                       const CommandRunner& commands, std::optional<ChainAsk> chain) {
   SubmissionPlan out;
   out.spec = TRY(plan::load_job(request.sources, request.here));
   const plan::Plan trial = TRY(trial_plan(request, out.spec));
@@ -158,12 +202,14 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_w
   out.name = out.spec.name;
   out.folder = folder.string();
   out.script_path = (folder / "job.sh").string();
-  const SubmissionRequest asked = request_to_scheduler(out.spec, trial, request.here, folder);
+  if (chain && chain->element) out.name += fmt::format(".{}", *chain->element);
+  SubmissionRequest asked = request_to_scheduler(out.spec, trial, request.here, folder);
+  asked.name = out.name;
   TRY(out.scheduler->check_possible(asked, request.environment, commands));
   out.directives = TRY(out.scheduler->directives(asked));
-  if (chain_links) TRY(make_chain(out, *chain_links));
+  if (chain) TRY(make_chain(out, chain->links));
   for (Directive& directive : out.directives) directive.place = plan::place_of(out.spec, directive.key);
-  out.script = TRY(script_of(out, request, run_words));
+  out.script = TRY(script_of(out, request, run_words, element_variables(out, chain)));
   out.command = out.scheduler->submit_command(out.script_path, "");
   return out;
 }

@@ -15,6 +15,12 @@ struct ChainPlan {
   ChainWay way = ChainWay::resubmit;
 };
 
+// What a submission is a chain of; of an array of jobs, the chain of one element.
+struct ChainAsk {
+  int links = 1;
+  std::optional<int> element = std::nullopt;
+};
+
 struct SubmissionPlan {
   plan::JobSpec spec;
   std::size_t ranks = 0;
@@ -25,17 +31,23 @@ struct SubmissionPlan {
   std::vector<Directive> directives;
   Argv command;  // that hands the script in
   std::optional<ChainPlan> chain;
+  std::vector<int>
+      array;  // of a chain: the elements that its script asks for; each must be a chain of its own
 };
 
 // Pure but for the files it reads and, for the choice of the scheduler, the programs it asks. `run_words` are
-// the words of `dlrun run` inside the job; `folder` is the submission's. With `chain_links`, the job is the
-// first link of a chain of that many at most; an Error where the scheduler cannot have it in the job's way,
-// or where the script makes an array of jobs, whose elements would share one ledger.
+// the words of `dlrun run` inside the job; `folder` is the submission's. With `chain`, the job is the first
+// link of a chain of that many at most; an Error where the scheduler cannot have it in the job's way. Where
+// the job is an array, whose elements would share one ledger, the plan tells the elements in `array` and is
+// not to be handed in; asked again for an element, it is a job alone, which is told its index like one of an
+// array.
 Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_words,
                                        const std::filesystem::path& folder, const CommandRunner& commands,
-                                       std::optional<int> chain_links = std::nullopt);
+                                       std::optional<ChainAsk> chain = std::nullopt);
 // runs/submit-NAME-ID below the user's folder.
 Result<std::filesystem::path> new_submission_folder(const Request& request, Instant now);
+// Of one element of an array: runs/submit-NAME-ID.7.
+std::filesystem::path element_folder(const std::filesystem::path& folder, int element);
 
 // Writes folder and script and hands it in; what was refused leaves no folder behind. The job's id.
 // Where the submission is the first link of a chain, its ledger is there before the job can start.

@@ -31,7 +31,7 @@ void replay(const Json& event, Ticks when, Ledger& ledger) {
   const Json report = field<Json>(event, "report", "event").value_or(Json());
   if (kind != "report" || !report.contains("saved")) return;
   const Seconds took(field<double>(report, "seconds", "report").value_or(0));
-  ledger.saved(when, dlrun::to_text(report["saved"]), took,
+  ledger.saved(when, to_text(report["saved"]), took,
                Seconds(field<double>(report, "held", "report").value_or(took.count())));
 }
 

@@ -10,7 +10,7 @@
 namespace dlrun::job {
 namespace {
 
-constexpr Seconds kLongest{3e9};  // a hundred years: no run is longer, and clocks can count it
+constexpr Seconds kLongestPause{3e9};  // a hundred years: no run is longer, and clocks can count it
 
 Ticks ticks() {
   return std::chrono::steady_clock::now();
@@ -34,8 +34,8 @@ WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& 
   if (const auto stated = parse_duration(spec.checkpoint.lead)) lead = *stated;
   WalltimeSettings out{.told = allocation.end_time, .stated = {}, .began = began};
   if (spec.resources.walltime)
-    out.stated =
-        stated_from + std::chrono::duration_cast<Milliseconds>(std::min(*spec.resources.walltime, kLongest));
+    out.stated = stated_from +
+                 std::chrono::duration_cast<Milliseconds>(std::min(*spec.resources.walltime, kLongestPause));
   out.policy = Deadline::policy_for(allocation.scheduler, lead);
   out.request = spec.checkpoint.request;
   if (allocation.job_id) out.questions = end_questions(allocation.scheduler, *allocation.job_id);
@@ -64,7 +64,7 @@ void WalltimeWatch::begin() {
 Deadline::Ends WalltimeWatch::ends() const {
   const auto end = settings_.end();
   if (!end) return {};
-  const Seconds left = std::clamp(Seconds(*end - SystemClock().now()), -kLongest, kLongest);
+  const Seconds left = std::clamp(Seconds(*end - SystemClock().now()), -kLongestPause, kLongestPause);
   return {ticks() + std::chrono::duration_cast<Ticks::duration>(left)};
 }
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "src/base/file.hpp"
+#include "src/launch/socket_option.hpp"
 
 namespace dlrun::launch {
 namespace {
@@ -17,10 +18,6 @@ namespace {
 constexpr std::size_t kMostUnproven = 256;  // beyond it the oldest goes; a real agent calls again
 constexpr Seconds kPatience{10};
 constexpr int kBacklog = 4096;
-
-void set_option(int fd, int level, int name, int value) {
-  ::setsockopt(fd, level, name, &value, sizeof value);
-}
 
 // Both families on one socket where there is IPv6, else the old one alone.
 Result<UniqueFd> listen_anywhere() {

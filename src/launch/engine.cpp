@@ -173,7 +173,8 @@ class EngineLauncher final : public Launcher {
                                        .stdin_fd = input.read.get(),
                                        .stdout_fd = output.write.get(),
                                        .stderr_fd = output.write.get(),
-                                       .inherited_fds = {}}));
+                                       .inherited_fds = {},
+                                       .user_signals = user_signals_in(command.environment)}));
     TRY(write_all(input.write.get(), token_.text() + "\n", "the engine's standard input"));
     Running& running = running_.emplace_back(Running{std::move(command), pid, std::move(output.read)});
     loop_->watch(running.said.get(), POLLIN, [this, &running](short) { listen(running); });
@@ -249,10 +250,13 @@ class EngineLauncher final : public Launcher {
   std::string hint_for(const std::deque<std::string>& said, int code) const {
     if (code == kNotStaged)
       return "a copy of dlrun needs tar, gzip and room in TMPDIR (else /tmp) on the node";
-    const bool missing = std::any_of(said.begin(), said.end(), [](const std::string& line) {
-      return line.find("No such file or directory") != std::string::npos;
-    });
-    if (!missing || settings_.staging != Staging::never) return {};
+    const auto says = [&](const std::string& words) {
+      return std::any_of(said.begin(), said.end(),
+                         [&](const std::string& line) { return line.find(words) != std::string::npos; });
+    };
+    for (const EngineHint& known : traits_.hints)
+      if (says(known.words)) return known.hint;
+    if (!says("No such file or directory") || settings_.staging != Staging::never) return {};
     return "dlrun must be at the same place on every node; --stage copies it to those that do not have it";
   }
 

@@ -39,9 +39,15 @@ using EngineCommands =
 
 enum class TokenBy { input, file };
 
+// What helps where an engine said these words of a node that it could not reach.
+struct EngineHint {
+  std::string words, hint;
+};
+
 struct EngineTraits {
   std::string name;
   TokenBy token = TokenBy::input;
+  std::vector<EngineHint> hints = {};
 };
 
 // `settings`: how many commands may be at work whose agents have not all come yet, and what becomes of nodes

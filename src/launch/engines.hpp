@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "schedulers/node_identity.hpp"
 #include "src/launch/engine.hpp"
 #include "src/process/mpi_flavour.hpp"
 
@@ -22,8 +23,9 @@ enum class PbsStarter { pbs_tmrsh, pbsdsh };
 std::vector<EngineCommand> pbs_commands(const plan::Plan& plan, const AgentCommand& agent, PbsStarter starter,
                                         const Environment& environment);
 
+// `here`: the machine we are on, whose agent is started without Grid Engine.
 std::vector<EngineCommand> sge_commands(const plan::Plan& plan, const AgentCommand& agent,
-                                        const Environment& environment);
+                                        const Environment& environment, const MachineNames& here);
 
 EngineCommand lsf_command(const plan::Plan& plan, const AgentCommand& agent, const Environment& environment);
 

@@ -58,6 +58,8 @@ class Launcher {
 // A copy of dlrun for nodes that do not have it where it is here (stage.hpp).
 enum class Staging { never, where_missing };
 
+class SrunVersion;
+
 // What the job and its surroundings say about launching.
 struct LaunchSettings {
   std::string via = "auto";         // a launcher's name, or auto
@@ -66,7 +68,8 @@ struct LaunchSettings {
   Seconds patience{120};            // until a node must have answered
   Staging staging = Staging::never;
   plan::SshSpec ssh = {};
-  Environment environment;  // dlrun's own
+  Environment environment;                               // dlrun's own
+  std::shared_ptr<const SrunVersion> srun_version = {};  // where it was asked for already
 };
 
 // The way that leads to the plan's nodes; an Error that names those no way leads to.

@@ -9,7 +9,6 @@
 #include "schedulers/hostlist.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
-#include "src/process/command.hpp"
 
 namespace dlrun::launch {
 namespace {
@@ -36,28 +35,7 @@ Environment for_srun(Environment environment) {
   return environment;
 }
 
-Result<SlurmVersion> version_of_srun(const Environment& environment) {
-  const CommandOutput output =
-      TRY(run_command({.argv = {"srun", "--version"}, .environment = environment, .limit = Seconds(20)}));
-  if (const auto version = parse_slurm_version(output.out)) return *version;
-  return fail(
-      Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("srun does not tell its version: '{}'", trim(output.out + output.err)),
-            .where = {},
-            .hint = "is this Slurm's own srun? --via ssh goes another way"});
-}
-
 }  // namespace
-
-std::optional<SlurmVersion> parse_slurm_version(std::string_view text) {
-  const std::size_t blank = text.find(' ');
-  if (!text.starts_with("slurm") || blank == std::string_view::npos) return std::nullopt;
-  const std::vector<std::string> parts = split(trim(text.substr(blank)), '.');
-  if (parts.size() < 2) return std::nullopt;
-  const auto major = parse_integer(parts[0], 0, 1000), minor = parse_integer(parts[1], 0, 1000);
-  if (!major || !minor) return std::nullopt;
-  return SlurmVersion{static_cast<int>(*major), static_cast<int>(*minor)};
-}
 
 std::optional<EndedTasks> parse_srun_task_end(const std::string& line) {
   constexpr std::string_view start = "srun: error: ", task = ": task", code = ": Exited with exit code ";
@@ -199,7 +177,8 @@ Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& sett
                       .what = "launch.via: slurm needs a Slurm job to stand in, and SLURM_JOB_ID is not set",
                       .where = {},
                       .hint = "run it by sbatch or salloc, or reach the nodes with --via ssh"});
-  const SlurmVersion version = TRY(version_of_srun(settings.environment));
+  const auto asked = settings.srun_version ? settings.srun_version : SrunVersion::ask(settings.environment);
+  const SlurmVersion version = TRY(asked->get());
   return make_engine_launcher(
       {.name = "slurm"}, settings,
       [version, environment = settings.environment](const plan::Plan& plan, const AgentCommand& agent) {

@@ -6,14 +6,9 @@
 #include <string_view>
 
 #include "src/launch/engines.hpp"
+#include "src/launch/srun_version.hpp"
 
 namespace dlrun::launch {
-
-struct SlurmVersion {
-  int major = 0, minor = 0;
-};
-// "slurm 22.05.8", "slurm-wlm 23.11.4".
-std::optional<SlurmVersion> parse_slurm_version(std::string_view text);
 
 // "srun: error: n[2,4]: tasks 1,3: Exited with exit code 2", as srun says it while other tasks go on.
 std::optional<EndedTasks> parse_srun_task_end(const std::string& line);

@@ -14,6 +14,7 @@
 
 #include "src/base/file.hpp"
 #include "src/base/units.hpp"
+#include "src/launch/socket_option.hpp"
 
 namespace dlrun::launch {
 namespace {
@@ -23,10 +24,6 @@ using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 int milliseconds_until(Ticks deadline) {
   const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
-}
-
-void set_option(int fd, int level, int name, int value) {
-  ::setsockopt(fd, level, name, &value, sizeof value);
 }
 
 Result<Addresses> resolve(const std::string& host, Port port) {

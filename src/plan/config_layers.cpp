@@ -20,7 +20,7 @@ Node empty_map(const std::string& source) {
   return out;
 }
 
-Node section(std::initializer_list<std::pair<std::string, Node>> entries) {
+Node section_below(std::initializer_list<std::pair<std::string, Node>> entries) {
   Node out = empty_map(kDefault);
   for (const auto& [key, value] : entries) out.set(key, value);
   return out;
@@ -55,25 +55,26 @@ void explain_into(const Node& node, const std::string& path, std::vector<Explain
 
 Node default_layer() {
   const JobSpec spec;
-  return section(
+  return section_below(
       {{"launch",
-        section({{"via", text(spec.launch.via)},
-                 {"fan-out", text(std::to_string(spec.launch.fan_out))},
-                 {"start-timeout", duration(spec.launch.start_timeout)},
-                 {"grace", duration(spec.launch.grace)},
-                 {"lost-after", duration(spec.launch.lost_after)},
-                 {"retries", text(std::to_string(spec.launch.retries))},
-                 {"mpi", text(spec.launch.mpi)},
-                 {"bind", text(spec.launch.bind ? "true" : "false")},
-                 {"stage", text(spec.launch.stage ? "true" : "false")},
-                 {"ssh", section({{"host-keys", text(std::string(name_of(spec.launch.ssh.host_keys)))},
-                                  {"connect-timeout", duration(spec.launch.ssh.connect_timeout)}})}})},
-       {"checkpoint", section({{"every", text(spec.checkpoint.every)},
-                               {"keep", text(std::to_string(spec.checkpoint.keep))},
-                               {"request", yaml::list(spec.checkpoint.request, kDefault)},
-                               {"lead", text(spec.checkpoint.lead)}})},
-       {"chain",
-        section({{"retries", text(std::to_string(spec.chain.retries))}, {"way", text(spec.chain.way)}})}});
+        section_below(
+            {{"via", text(spec.launch.via)},
+             {"fan-out", text(std::to_string(spec.launch.fan_out))},
+             {"start-timeout", duration(spec.launch.start_timeout)},
+             {"grace", duration(spec.launch.grace)},
+             {"lost-after", duration(spec.launch.lost_after)},
+             {"retries", text(std::to_string(spec.launch.retries))},
+             {"mpi", text(spec.launch.mpi)},
+             {"bind", text(spec.launch.bind ? "true" : "false")},
+             {"stage", text(spec.launch.stage ? "true" : "false")},
+             {"ssh", section_below({{"host-keys", text(std::string(name_of(spec.launch.ssh.host_keys)))},
+                                    {"connect-timeout", duration(spec.launch.ssh.connect_timeout)}})}})},
+       {"checkpoint", section_below({{"every", text(spec.checkpoint.every)},
+                                     {"keep", text(std::to_string(spec.checkpoint.keep))},
+                                     {"request", yaml::list(spec.checkpoint.request, kDefault)},
+                                     {"lead", text(spec.checkpoint.lead)}})},
+       {"chain", section_below({{"retries", text(std::to_string(spec.chain.retries))},
+                                {"way", text(spec.chain.way)}})}});
 }
 
 Result<Node> merge_layers(std::vector<Node> layers) {

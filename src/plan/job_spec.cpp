@@ -105,7 +105,7 @@ Result<Argv> read_command(const Node* node) {
   return words;
 }
 
-Result<EnvironmentChanges> read_variables(Fields fields) {
+Result<EnvironmentChanges> read_changes(Fields fields) {
   for (const auto& [name, value] : fields.node().entries) {
     fields.known(name);
     if (!is_shell_identifier(name))
@@ -161,7 +161,7 @@ Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::pa
   out.modules = TRY(fields.text_list("modules"));
   out.activate = TRY(read_activate(fields, base));
   out.setup = TRY(fields.text_list("setup"));
-  out.set = TRY(read_variables(TRY(section(fields, "set"))));
+  out.set = TRY(read_changes(TRY(section(fields, "set"))));
   out.rules.allow = TRY(read_patterns(fields, "allow"));
   out.rules.deny = TRY(read_patterns(fields, "deny"));
   out.rules.secrets = TRY(read_patterns(fields, "secrets"));

@@ -44,7 +44,7 @@ Result<E> named(const Json& object, std::string_view key, std::string_view where
 }
 
 // nlohmann converts 1.5 and true to int without a word; this does not.
-Result<int> integer(const Json& object, std::string_view key, std::string_view where, int low = 0) {
+Result<int> json_integer(const Json& object, std::string_view key, std::string_view where, int low = 0) {
   const Json value = TRY(field<Json>(object, key, where));
   if (!value.is_number_integer() || value < low || value > kLargest)
     return bad(where, fmt::format("field '{}' is no whole number from {} to {}: {}", key, low, kLargest,
@@ -115,18 +115,18 @@ Json to_json(const RankPlan& rank) {
 
 Result<std::optional<int>> port_or_nothing(const Json& json, std::string_view key, std::string_view where) {
   if (TRY(field<Json>(json, key, where)).is_null()) return std::nullopt;
-  const int port = TRY(integer(json, key, where, 1));
+  const int port = TRY(json_integer(json, key, where, 1));
   if (port > 65535) return bad(where, fmt::format("port {} does not exist", port));
   return port;
 }
 
 Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int node_count) {
   RankPlan out;
-  out.rank = Rank(TRY(integer(json, "rank", where)));
+  out.rank = Rank(TRY(json_integer(json, "rank", where)));
   out.role = TRY(field<std::string>(json, "role", where));
-  out.task_index = TRY(integer(json, "task_index", where));
-  out.node = NodeIndex(TRY(integer(json, "node", where)));
-  out.local_rank = LocalRank(TRY(integer(json, "local_rank", where)));
+  out.task_index = TRY(json_integer(json, "task_index", where));
+  out.node = NodeIndex(TRY(json_integer(json, "node", where)));
+  out.local_rank = LocalRank(TRY(json_integer(json, "local_rank", where)));
   out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
   out.defaults = TRY(field<EnvironmentChanges>(json, "defaults", where));
   out.argv = TRY(field<Argv>(json, "argv", where));
@@ -134,8 +134,8 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
   if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
     out.gpus = TRY(field<std::vector<std::string>>(json, "gpus", where));
   if (const Json cpus = TRY(field<Json>(json, "cpus", where)); !cpus.is_null()) {
-    out.cpus =
-        CpuShare{.share = TRY(integer(cpus, "share", where)), .of = TRY(integer(cpus, "of", where, 1))};
+    out.cpus = CpuShare{.share = TRY(json_integer(cpus, "share", where)),
+                        .of = TRY(json_integer(cpus, "of", where, 1))};
     if (out.cpus->share >= out.cpus->of)
       return bad(where, fmt::format("share {} of {} does not exist", out.cpus->share, out.cpus->of));
   }
@@ -151,7 +151,7 @@ Result<std::vector<NodePlan>> nodes_from_json(const Json& json, std::string_view
   const Json list = TRY(field<Json>(json, "nodes", where));
   if (!list.is_array()) return bad(where, "field 'nodes' is no list");
   for (const Json& node : list) {
-    out.push_back({.index = NodeIndex(TRY(integer(node, "index", where))),
+    out.push_back({.index = NodeIndex(TRY(json_integer(node, "index", where))),
                    .host = HostName(TRY(field<std::string>(node, "host", where)))});
     if (const Json address = TRY(field<Json>(node, "address", where)); !address.is_null())
       out.back().address = TRY(field<std::string>(node, "address", where));
@@ -178,7 +178,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
     return bad(where, fmt::format("schema '{}' is not '{}': another version wrote it", schema, kPlanSchema));
   out.name = TRY(field<std::string>(json, "name", where));
   out.job_id = TRY(field<std::string>(json, "job_id", where));
-  out.attempt = TRY(integer(json, "attempt", where, 1));
+  out.attempt = TRY(json_integer(json, "attempt", where, 1));
   out.framework = TRY(field<std::string>(json, "framework", where));
   out.process = TRY(named(json, "process", where, kModels));
   out.mpi = TRY(named(json, "mpi", where, kProtocols));
@@ -319,7 +319,7 @@ Result<NodeSlice> slice_from_json(const Json& json) {
     return bad(where, fmt::format("schema '{}' is not '{}': another version wrote it", schema, kSliceSchema));
   out.plan = TRY(any_plan_from_json(TRY(field<Json>(json, "plan", where)), where));
   const int nodes = static_cast<int>(out.plan.nodes.size());
-  out.node = NodeIndex(TRY(integer(json, "node", where)));
+  out.node = NodeIndex(TRY(json_integer(json, "node", where)));
   out.node_of_rank = TRY(node_runs(json, "node_of_rank", where, nodes));
   if (out.node.get() >= nodes) return bad(where, fmt::format("node {} of {} nodes", out.node, nodes));
   for (const RankPlan& rank : out.plan.ranks)

@@ -27,7 +27,7 @@ struct Prepared {
   const int* inherited;
   std::size_t inherited_count;
   const cpu_set_t* processors;  // nullptr: stay
-  bool die_with_parent;
+  bool die_with_parent, ignore_user_signals;
   pid_t parent;
   const char* failed_call;  // written by the child: vfork shares our memory
   int failed_errno;
@@ -45,11 +45,13 @@ void place_stdio(Prepared& prepared) {
     if (::dup2(prepared.stdio[i], i) < 0) give_up(prepared, "dup2");
 }
 
-void reset_signals() {
+void reset_signals(bool ignore_user_signals) {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   for (int number = 1; number < NSIG; ++number)
     if (number != SIGKILL && number != SIGSTOP) ::sigaction(number, &standard, nullptr);
+  if (ignore_user_signals)
+    for (const int number : {SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -68,7 +70,7 @@ void reset_signals() {
     if (::fcntl(prepared.inherited[i], F_SETFD, 0) != 0) give_up(prepared, "fcntl");
   if (prepared.working_directory != nullptr && ::chdir(prepared.working_directory) != 0)
     give_up(prepared, "chdir");
-  reset_signals();
+  reset_signals(prepared.ignore_user_signals);
   ::execve(prepared.program, prepared.argv, prepared.environment);
   give_up(prepared, "exec");
 }
@@ -139,6 +141,10 @@ Result<std::string> find_program(const std::string& name, const Environment& env
                            : fmt::format("PATH is {}", path)});
 }
 
+UserSignals user_signals_in(const Environment& environment) {
+  return environment.find("SGE_JOB_SPOOL_DIR") ? UserSignals::ignored : UserSignals::end_it;
+}
+
 Result<pid_t> start_child(const ChildSpec& spec) {
   if (spec.argv.empty()) return fail(ErrorKind::internal, "a child without a program");
   const std::string program = TRY(find_program(spec.program.empty() ? spec.argv[0] : spec.program,
@@ -162,6 +168,7 @@ Result<pid_t> start_child(const ChildSpec& spec) {
       .inherited_count = spec.inherited_fds.size(),
       .processors = spec.processors.empty() ? nullptr : &processors,
       .die_with_parent = spec.parent_death == ParentDeath::kill_child,
+      .ignore_user_signals = spec.user_signals == UserSignals::ignored,
       .parent = ::getpid(),
       .failed_call = nullptr,
       .failed_errno = 0};

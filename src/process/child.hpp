@@ -21,6 +21,12 @@ enum class ParentDeath {
   kill_child
 };  // kill_child: SIGKILL once the starting thread's process dies
 
+// SIGUSR1 and SIGUSR2 end a program that does not ask for them. Grid Engine warns with them (of a pause, of
+// the job's end), and sends them to every process of the job.
+enum class UserSignals { end_it, ignored };
+// What a child is to have in a job with these variables.
+UserSignals user_signals_in(const Environment& environment);
+
 struct ChildSpec {
   Argv argv;                 // argv[0] is looked up in the PATH of `environment`, as a shell would ...
   std::string program = {};  // ... unless the program is named apart from it
@@ -32,6 +38,7 @@ struct ChildSpec {
   std::vector<int> inherited_fds;    // kept open under the same number; all else is close-on-exec
   std::vector<int> processors = {};  // bound to these; empty: as the caller
   ParentDeath parent_death = ParentDeath::kill_child;
+  UserSignals user_signals = UserSignals::end_it;
 };
 
 // The pid of the child, which runs its program: an exec that fails is an Error here, with the program's name.

@@ -2,6 +2,7 @@
 """The other ways of a chain under a real Slurm: one job that is requeued, and links that are handed in ahead; and what cannot be a
 chain."""
 import json
+import os
 
 import chain_support
 import support
@@ -11,6 +12,15 @@ from support import DLRUN
 
 REQUEUE = ("--set", "chain.way=requeue")
 AHEAD = ("--set", "chain.way=ahead")
+
+
+# Asks to be run again as often as its index says.
+ELEMENT = """name: element
+framework: plain
+command: [sh, -c, 'd=ckpt/element-$SLURM_ARRAY_TASK_ID; mkdir -p $d; n=$(ls $d | wc -l); touch $d/$n; [ $n -ge $SLURM_ARRAY_TASK_ID ] || exit 75']
+resources: {nodes: 1, tasks-per-node: 1, walltime: 2min}
+checkpoint: {dir: ckpt}
+"""
 
 
 class ChainWays(chain_support.Case):
@@ -73,13 +83,26 @@ class ChainWays(chain_support.Case):
         self.assertAlmostEqual(sum(time.values()) - time["total"], time["total"], places=2)
         self.assertGreater(time["useful"], 0)
 
-    def test_an_array_cannot_be_a_chain(self):
-        self.write("job.yaml", COUNTER.format(drill=":", retries=0))
-        for option in ("--array=1-3", "-a 1-3"):
+    def test_each_element_of_an_array_is_a_chain_of_its_own(self):
+        self.write("job.yaml", ELEMENT)
+        code, out, err = self.run_on(DLRUN, "submit", "--json", "--chain", "5", "--set", "resources.extra=['--array=1-2']", "job.yaml")
+        self.assertEqual(code, 0, err)
+        elements = json.loads(out)["elements"]
+        self.assertEqual([element["array_index"] for element in elements], [1, 2])
+        for element in elements:
+            index = element["array_index"]
+            status = self.wait_over(element["chain"])
+            self.assertEqual((status["state"], self.ends(status)), ("done", ["again"] * index + ["done"]), status)
+            self.assertEqual(sorted(os.listdir(f"{self.folder}/ckpt/element-{index}")), [str(n) for n in range(index + 1)])
+
+    def test_an_array_that_cannot_be_taken_apart_is_refused(self):
+        self.write("job.yaml", ELEMENT)
+        for option, why in (("--array=1-3%2", "leave out what follows the %"), ("-a 3-1", "'3-1' runs backwards"),
+                            ("--array=1-3 --mem=1G", "give the array a line of its own")):
             code, out, err = self.run_on(DLRUN, "submit", "--chain", "3", "--set", f"resources.extra=['{option}']", "job.yaml")
             self.assertEqual((code, out), (64, ""), err)
-            self.assertIn(f"--chain and an array of jobs do not go together: '#SBATCH {option}'", err)
-        self.assertEqual(self.run_on("squeue", "-h", "-n", "counter")[1], "")
+            self.assertIn(why, err)
+        self.assertEqual(self.run_on("squeue", "-h", "-n", "element.1")[1], "")
 
 
 if __name__ == "__main__":

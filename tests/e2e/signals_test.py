@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Ctrl-C, SIGTERM, kill -9: whatever ends, nothing of the job survives, also not children in sessions of their own."""
+import contextlib
 import os
 import signal
 import subprocess
@@ -44,6 +45,24 @@ class Signals(support.Case):
         self.assertEqual(head.returncode, 75, err)
         self.assertTrue(self.exists("saved-0") and self.exists("saved-1"))
         self.assertIn("run the same command again", err)
+
+    def test_a_scheduler_s_warning_of_the_end_comes_twice_and_to_every_process(self):
+        """As Grid Engine sends it, with SIGUSR1 before: the ranks have their time, and no keeper dies of it."""
+        script = ('trap "sleep 0.3; touch saved-$DLRUN_RANK; exit 0" TERM; touch rank-$DLRUN_RANK child-$DLRUN_RANK;'
+                  "while :; do sleep 0.02; done")
+        self.environment["SGE_JOB_SPOOL_DIR"] = "/var/spool/7.1"
+        head = self.start_ranks(script)
+        everything = self.marked()
+        self.assertGreater(len(everything), 4)
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGUSR2):
+            for pid in everything:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 140, err)
+        self.assertTrue(self.exists("saved-0") and self.exists("saved-1"), err)
+        self.assertIn("SIGUSR1 (10): a warning; going on", err)
+        self.none_left()
 
     def test_a_second_interrupt_does_not_wait(self):
         script = 'trap "" TERM INT; touch rank-$DLRUN_RANK child-$DLRUN_RANK; while :; do sleep 0.02; done'

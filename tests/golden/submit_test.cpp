@@ -38,3 +38,20 @@ TEST_CASE("submit: the script of each scheduler") {
     compare(kHere / "submit" / (name + ".command"), shell_join(plan->command) + "\n");
   }
 }
+
+TEST_CASE("submit: one element of an array is a job alone that knows its index") {
+  job::Request request;
+  request.sources.job_file = kHere / "submit" / "job.yaml";
+  request.sources.overrides.push_back(
+      {"resources.extra", "[--mem=1G, '--array=3,7-9']", "--set", plan::Override::Reading::yaml});
+  request.here = "/home/ann";
+  request.installation = {.bin = "/opt/dlrun/bin", .data = kData, .plugins = "/opt/dlrun/lib/dlrun"};
+  request.scheduler = "slurm";
+  const fs::path folder = "/home/ann/runs/submit-flowers-1";
+  const auto plan_chain = [&](const job::ChainAsk& chain) {
+    return job::plan_submission(request, {"job.yaml"}, folder, NoCommands(), chain).value();
+  };
+  CHECK(plan_chain({.links = 4}).array == std::vector{3, 7, 8, 9});
+  CHECK(job::element_folder(folder, 7) == "/home/ann/runs/submit-flowers-1.7");
+  compare(kHere / "submit" / "slurm-element.sh", plan_chain({.links = 4, .element = 7}).script);
+}

@@ -153,6 +153,48 @@ def check_names(path, text):
 
 RULES = [check_directions, check_corners, check_calls, check_opening, check_guard, check_names]
 
+# Files that are compiled alone, so that the names in their unnamed namespaces concern nobody.
+ALONE = ["runtime/graph/operators/*", "*_bench.cpp", "tests/fuzz/*"]
+# A name that a line at the left edge brings into its namespace.
+BRINGS = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)|(?:using) (\w+) =|"
+                    r"(?!namespace|template|TEST_CASE|using)[\w:<>,&*\[\]. ]+?[ &*](\w+)(?:\(|\{|\[| =|;)")
+OVERLOADED = {"to_json"}
+
+
+def library_of(path):
+    """The folder whose files may be compiled as one translation unit."""
+    parts = path.split("/")
+    if inside(path, "tests"):
+        return "/".join(parts[:-1])
+    if inside(path, "runtime"):
+        return "runtime/comm" if inside(path, "runtime/comm") else "runtime"
+    return "/".join(parts[:2]) if inside(path, "src") else parts[0]
+
+
+def unnamed_names(text):
+    """(line, name) of what the unnamed namespaces of a file define at their left edge."""
+    within = False
+    code, lines = code_only(text).splitlines(), text.splitlines()
+    for number, line in enumerate(code, 1):
+        if re.match(r"namespace \{", line):
+            within = True
+        elif lines[number - 1].startswith("}  // namespace"):
+            within = False
+        elif within and lines[number - 1][:1].isalpha() and (found := BRINGS.match(line)):
+            yield number, next(name for name in found.groups() if name)
+
+
+def check_twins(files):
+    """The same name in the unnamed namespaces of two files of a library."""
+    first = {}
+    for path, text in files:
+        if not path.endswith(".cpp") or matches(path, ALONE):
+            continue
+        for line, name in unnamed_names(text):
+            other = first.setdefault((library_of(path), name), path)
+            if other != path and name not in OVERLOADED:
+                yield Broken("twins", path, line, f"{name} is a name in {other} too: share it, or say what differs")
+
 
 def sources(root):
     for folder in [*SHIPPED, "tests", "share"]:
@@ -162,10 +204,11 @@ def sources(root):
 
 
 def broken_in(root):
-    for path in sources(root):
-        text = path.read_text(encoding="utf-8")
+    files = [(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in sources(root)]
+    for path, text in files:
         for rule in RULES:
-            yield from rule(path.relative_to(root).as_posix(), text)
+            yield from rule(path, text)
+    yield from check_twins(files)
 
 
 # (rule that must speak or None, path, text): each row is a file of its own.
@@ -206,23 +249,39 @@ SELF_TEST = [
 ]
 
 
+# What two files have between them: (rule or None, {path: text}).
+UNNAMED = "namespace {{\n\n{}\n}}  // namespace\n"
+SELF_TEST_PAIRS = [
+    ("twins", {"src/job/a.cpp": UNNAMED.format("int f(int x) {\n  return x;\n}"), "src/job/b.cpp": UNNAMED.format("int f(int y);")}),
+    ("twins", {"schedulers/a.cpp": UNNAMED.format("struct A {\n};"), "schedulers/b.cpp": UNNAMED.format("struct A {\n};")}),
+    ("twins", {"runtime/data/a.cpp": UNNAMED.format("constexpr int k = 1;"), "runtime/train/b.cpp": UNNAMED.format("constexpr int k = 2;")}),
+    (None, {"src/job/a.cpp": UNNAMED.format("int f(int x);"), "src/cli/b.cpp": UNNAMED.format("int f(int x);")}),
+    (None, {"src/job/a.cpp": "int f(int x);\n", "src/job/b.cpp": UNNAMED.format("int g(int x) {\n  return f(x);\n}")}),
+]
+
+
+def heard_of(files):
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in files.items():
+            file = pathlib.Path(folder, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return {broken.rule for broken in broken_in(pathlib.Path(folder))}
+
+
 def self_test():
     wrong = []
-    for rule, path, text in SELF_TEST:
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder, path)
-            file.parent.mkdir(parents=True)
-            file.write_text(text)
-            heard = {broken.rule for broken in broken_in(pathlib.Path(folder))}
+    for rule, files in [*((rule, {path: text}) for rule, path, text in SELF_TEST), *SELF_TEST_PAIRS]:
+        heard = heard_of(files)
         if heard != ({rule} if rule else set()):
-            wrong.append(f"{path}: {text!r}: expected {rule or 'silence'}, heard {', '.join(sorted(heard)) or 'silence'}")
+            wrong.append(f"{files}: expected {rule or 'silence'}, heard {', '.join(sorted(heard)) or 'silence'}")
     return wrong
 
 
 def main(arguments):
     if arguments == ["--self-test"]:
         problems = self_test()
-        summary = f"{len(SELF_TEST)} self-tests, {len(problems)} wrong"
+        summary = f"{len(SELF_TEST) + len(SELF_TEST_PAIRS)} self-tests, {len(problems)} wrong"
     else:
         root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parents[2])
         problems = list(broken_in(root))

@@ -2,7 +2,7 @@
 """Recorded jobs of running systems, put to the real dlrun. The scheduler's own account of a job (scontrol, the
 host file) is read here by other means and is the truth. It never asks a scheduler of this machine."""
 
-import json, os, pathlib, re, subprocess, sys, tempfile, unittest
+import datetime, json, os, pathlib, re, subprocess, sys, tempfile, unittest
 
 HERE = pathlib.Path(__file__).parent
 DLRUN = os.environ["DLRUN"]
@@ -16,7 +16,7 @@ def variables(path):
 def allocation(environment, answers, *flags):
     """dlrun's answer where each program of `answers` prints a recorded file."""
     with tempfile.TemporaryDirectory() as folder:
-        for program in ("scontrol", "qstat"):
+        for program in ("scontrol", "qstat", "qconf"):
             script = pathlib.Path(folder, program)
             script.write_text(f"#!/bin/sh\ncat '{answers[program]}'\n" if program in answers else "#!/bin/sh\nexit 1\n")
             script.chmod(0o755)
@@ -111,6 +111,30 @@ class GridEngine(unittest.TestCase):
             self.assertEqual([(n["host"], n["slots"]) for n in found["nodes"]], [(l[0], int(l[1])) for l in lines])
             self.assertEqual((found["scheduler"], found["job_id"]), ("gridengine", environment["JOB_ID"]))
             self.assertIsNone(found["array_index"])
+
+    def test_the_end_is_told_by_the_job_and_its_queue(self):
+        """The start and the sooner of the hard limit and the soft one, which may be the job's or its queue's."""
+        folder = HERE / "gridengine"
+        for job, limit in (("fill", 300), ("array5", 90), ("serial", None)):
+            with self.subTest(job):
+                environment = variables(folder / f"{job}.env")
+                hostfile = folder / f"{job}.pe_hostfile"
+                if hostfile.exists():
+                    environment["PE_HOSTFILE"] = str(hostfile)
+                found = allocation(environment, {"qstat": folder / f"{job}.qstat.xml", "qconf": folder / f"{job}.qconf.txt"})
+                start = int(re.search(r"<JAT_start_time>(\d+)<", (folder / f"{job}.qstat.xml").read_text()).group(1))
+                told = found["end_time"] and datetime.datetime.fromisoformat(found["end_time"].replace("Z", "+00:00")).timestamp()
+                self.assertEqual(told, limit and start + limit, found["evidence"])
+                self.assertEqual(found["array_index"], 5 if job == "array5" else None)
+                self.assertEqual(sum(node["slots"] for node in found["nodes"]) if hostfile.exists() else 10, 10)
+                self.assertEqual((found["scheduler"], found["job_id"]), ("gridengine", environment["JOB_ID"]))
+        # A queue that says less leaves the job's own limit; one whose limits are all there is must tell them.
+        environment = variables(folder / "array5.env")
+        found = allocation(environment, {"qstat": folder / "array5.qstat.xml"})
+        self.assertIsNotNone(found["end_time"])
+        found = allocation(variables(folder / "serial.env"), {"qstat": folder / "serial.qstat.xml"})
+        self.assertIsNone(found["end_time"])
+        self.assertIn("the end is unknown", "".join(found["evidence"]))
 
 
 class OpenPbs(unittest.TestCase):

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30;  // in memory; more is packed and mapped
 
-InputShape shape_of(const DataSpec& spec, const ImageSet& set) {
+InputShape image_shape(const DataSpec& spec, const ImageSet& set) {
   return {.channels = 3,
           .height = spec.height,
           .width = spec.width,
@@ -111,13 +111,13 @@ Result<Dataset> decode_all(const std::vector<ImageFile>& files, const InputShape
 
 Result<InputShape> probe_images(const DataSpec& spec) {
   if (is_packed(spec.directory)) return probe_packed(spec.directory);
-  return shape_of(spec, TRY(find_images(spec)));
+  return image_shape(spec, TRY(find_images(spec)));
 }
 
 Result<DataParts> load_images(const DataSpec& spec) {
   if (is_packed(spec.directory)) return load_packed(spec.directory);
   const ImageSet set = TRY(find_images(spec));
-  const InputShape shape = shape_of(spec, set);
+  const InputShape shape = image_shape(spec, set);
   const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
   DataParts out;
   out.train = TRY(decode_all(set.train, shape, spec.damaged, threads));

@@ -32,7 +32,8 @@ Result<std::vector<std::string>> names_in(const fs::path& folder, Want want) {
   return out;
 }
 
-Result<std::vector<ImageFile>> read_part(const fs::path& folder, const std::vector<std::string>& classes) {
+Result<std::vector<ImageFile>> read_image_part(const fs::path& folder,
+                                               const std::vector<std::string>& classes) {
   std::vector<ImageFile> out;
   for (const std::string& name : TRY(names_in(folder, Want::folders))) {
     const auto found = std::lower_bound(classes.begin(), classes.end(), name);
@@ -56,10 +57,10 @@ Result<ImageSet> find_folders(const fs::path& directory) {
     return bad_folder(
         train, fmt::format("has {} class folders: 2 to {} are possible", out.classes.size(), kMostClasses),
         "images lie in a folder for each class");
-  out.train = TRY(read_part(train, out.classes));
+  out.train = TRY(read_image_part(train, out.classes));
   for (const char* name : {"test", "val"})
     if (parts && out.test.empty() && fs::is_directory(directory / name, problem))
-      out.test = TRY(read_part(directory / name, out.classes));
+      out.test = TRY(read_image_part(directory / name, out.classes));
   return out;
 }
 

@@ -1,5 +1,5 @@
 // JPEG by libjpeg-turbo. Its errors leave by longjmp, so the function that it may leave holds nothing that
-// needs a destructor; what it needs is in Work.
+// needs a destructor; what it needs is in DecodeWork.
 #include <csetjmp>
 #include <cstdio>
 
@@ -12,7 +12,7 @@
 namespace dlrun::runtime {
 namespace {
 
-struct Work {
+struct DecodeWork {
   jpeg_error_mgr errors{};  // first: libjpeg hands back a pointer to it
   std::jmp_buf way_out{};
   char said[JMSG_LENGTH_MAX]{};
@@ -23,7 +23,7 @@ struct Work {
 };
 
 void leave(j_common_ptr info) {
-  auto* work = reinterpret_cast<Work*>(info->err);
+  auto* work = reinterpret_cast<DecodeWork*>(info->err);
   info->err->format_message(info, work->said);
   std::longjmp(work->way_out, 1);
 }
@@ -31,16 +31,16 @@ void leave(j_common_ptr info) {
 // Warnings: most are harmless, but an end that came too early means grey pixels below.
 void hear(j_common_ptr info, int level) {
   if (level < 0 && (info->err->msg_code == JWRN_JPEG_EOF || info->err->msg_code == JWRN_HIT_MARKER))
-    reinterpret_cast<Work*>(info->err)->cut_off = true;
+    reinterpret_cast<DecodeWork*>(info->err)->cut_off = true;
 }
 
-void find_orientation(Work& work) {
+void find_orientation(DecodeWork& work) {
   for (jpeg_saved_marker_ptr marker = work.decoder.marker_list; marker != nullptr; marker = marker->next)
     work.orientation = exif_orientation({marker->data, marker->data_length}).value_or(work.orientation);
 }
 
 // The decoder's rows into work.rows; false where libjpeg gave up.
-bool decode(Work& work, std::span<const std::uint8_t> file) {
+bool decode(DecodeWork& work, std::span<const std::uint8_t> file) {
   if (setjmp(work.way_out) != 0) return false;  // NOLINT: libjpeg's way to tell of errors
   jpeg_create_decompress(&work.decoder);
   jpeg_mem_src(&work.decoder, file.data(), static_cast<unsigned long>(file.size()));
@@ -79,7 +79,7 @@ std::vector<std::uint8_t> lights_of_inks(const std::vector<std::uint8_t>& inks, 
 }  // namespace
 
 Result<Image> decode_jpeg(std::span<const std::uint8_t> file, const std::string& name) {
-  Work work;
+  DecodeWork work;
   work.decoder.err = jpeg_std_error(&work.errors);
   work.errors.error_exit = leave;
   work.errors.emit_message = hear;

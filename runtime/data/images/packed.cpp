@@ -40,7 +40,7 @@ Result<Json> read_index(const fs::path& folder) {
   return index;
 }
 
-Result<InputShape> shape_of(const Json& index, const std::string& where) {
+Result<InputShape> packed_shape(const Json& index, const std::string& where) {
   InputShape out{.channels = 3};
   out.height = TRY(number(index, "height", 1 << 14, where));
   out.width = TRY(number(index, "width", 1 << 14, where));
@@ -51,8 +51,8 @@ Result<InputShape> shape_of(const Json& index, const std::string& where) {
   return out;
 }
 
-Result<std::vector<std::uint16_t>> read_labels(const fs::path& path, std::uint64_t count,
-                                               std::int64_t classes, const std::string& sum) {
+Result<std::vector<std::uint16_t>> read_packed_labels(const fs::path& path, std::uint64_t count,
+                                                      std::int64_t classes, const std::string& sum) {
   const std::string text = TRY(read_file(path));
   if (text.size() != 2 * count)
     return bad_pack(path, fmt::format("has {} bytes and not {}", text.size(), 2 * count));
@@ -76,7 +76,7 @@ Result<Dataset> load_part(const fs::path& folder, const Json& index, const std::
   const std::string where = (folder / kIndex).string();
   const Json json = TRY(field<Json>(index, part, where));
   Dataset out;
-  out.shape = TRY(shape_of(index, where));
+  out.shape = TRY(packed_shape(index, where));
   out.stride = out.pixels_per_sample();
   out.count = static_cast<std::uint64_t>(TRY(number(json, "count", std::int64_t{1} << 40, where)));
   out.shard_samples =
@@ -90,8 +90,8 @@ Result<Dataset> load_part(const fs::path& folder, const Json& index, const std::
       return bad_pack(path,
                       fmt::format("has {} bytes and not {}", out.shards.back().bytes().size(), expected));
   }
-  out.labels = TRY(read_labels(folder / (part + ".labels"), out.count, out.shape.classes,
-                               TRY(field<std::string>(json, "labels_checksum", where))));
+  out.labels = TRY(read_packed_labels(folder / (part + ".labels"), out.count, out.shape.classes,
+                                      TRY(field<std::string>(json, "labels_checksum", where))));
   return out;
 }
 
@@ -170,7 +170,7 @@ bool is_packed(const fs::path& folder) {
 }
 
 Result<InputShape> probe_packed(const fs::path& folder) {
-  return shape_of(TRY(read_index(folder)), (folder / kIndex).string());
+  return packed_shape(TRY(read_index(folder)), (folder / kIndex).string());
 }
 
 Result<DataParts> load_packed(const fs::path& folder) {

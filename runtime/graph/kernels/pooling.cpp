@@ -172,7 +172,8 @@ DLRUN_INLINE void pool_backward(T* in, const T* out, const std::uint8_t* winners
 }
 
 template <class T>
-DLRUN_INLINE void mean(T* out, const T* in, std::int64_t planes, std::int64_t area, std::int64_t inner) {
+DLRUN_INLINE void window_mean(T* out, const T* in, std::int64_t planes, std::int64_t area,
+                              std::int64_t inner) {
   const float share = 1.0F / static_cast<float>(area);
   for (std::int64_t plane = 0; plane < planes; ++plane) {
     for (std::int64_t channel = 0; channel < inner; ++channel) {
@@ -239,9 +240,9 @@ DLRUN_VERSIONS void max_pool_backward(View in_gradient, ConstView out_gradient, 
 DLRUN_VERSIONS void average_pool(View out, ConstView in, std::int64_t planes, std::int64_t area,
                                  std::int64_t inner) {
   if (out.precision == Precision::bf16)
-    mean(static_cast<Bf16*>(out.data), static_cast<const Bf16*>(in.data), planes, area, inner);
+    window_mean(static_cast<Bf16*>(out.data), static_cast<const Bf16*>(in.data), planes, area, inner);
   else
-    mean(static_cast<float*>(out.data), static_cast<const float*>(in.data), planes, area, inner);
+    window_mean(static_cast<float*>(out.data), static_cast<const float*>(in.data), planes, area, inner);
 }
 
 DLRUN_VERSIONS void average_pool_backward(View in_gradient, ConstView out_gradient, std::int64_t planes,

@@ -4,6 +4,7 @@
 #$ -o "/home/ann/my jobs/runs/submit-flowers-1"
 #$ -j y
 #$ -S /bin/bash
+#$ -notify
 #$ -l h_rt=28830
 #$ -q gpu
 #$ -P abc

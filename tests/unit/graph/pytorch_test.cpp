@@ -2,17 +2,16 @@
 // losses, the running statistics and every gradient are compared by pytorch_oracle.py. Python and its torch
 // must be there: without them these tests fail.
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include "fixture.hpp"
 #include "runtime/graph/operators/dropout.hpp"
 #include "runtime/graph/operators/noise.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/json.hpp"
+#include "tests/unit/folder.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -20,24 +19,13 @@ using namespace dlrun::runtime::test;
 
 namespace {
 
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("dlrun-oracle-{}", ::getpid())) {
-    std::filesystem::create_directory(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  template <class T>
-  void write(const std::string& name, const std::vector<T>& values) const {
-    std::ofstream file(path_ / name, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(values.data()),
-               static_cast<std::streamsize>(values.size() * sizeof(T)));
-    REQUIRE(file.good());
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+template <class T>
+void write_values(const dlrun::test::Folder& folder, const std::string& name, const std::vector<T>& values) {
+  std::ofstream file(folder.path / name, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(values.data()),
+             static_cast<std::streamsize>(values.size() * sizeof(T)));
+  REQUIRE(file.good());
+}
 
 const char* wanted_name(op::SigmoidCrossEntropy::Wanted wanted) {
   static constexpr const char* kNames[] = {"labels", "real", "made", "mistaken"};
@@ -92,7 +80,8 @@ const char* role_name(TensorInfo::Role role) {
 }
 
 // What each of the model's dropout layers multiplies each element by in step 17.
-void write_dropout_mask(const Folder& folder, const Graph& graph, std::int64_t rows, Precision precision) {
+void write_dropout_mask(const dlrun::test::Folder& folder, const Graph& graph, std::int64_t rows,
+                        Precision precision) {
   std::size_t layer = 0;
   for (std::size_t number = 0; number < graph.nodes.size(); ++number) {
     const Node& node = graph.nodes[number];
@@ -102,12 +91,12 @@ void write_dropout_mask(const Folder& folder, const Graph& graph, std::int64_t r
     REQUIRE(mask.size() % 16 == 0);
     kernels::dropout({mask.data(), Precision::f32}, {mask.data(), Precision::f32}, 0, mask.size(),
                      dropout_rule({.batch = rows, .precision = precision}, layer++, 17, spec->probability));
-    folder.write(fmt::format("mask.{}", number), mask);
+    write_values(folder, fmt::format("mask.{}", number), mask);
   }
 }
 
 // What a generator starts from in step 17 and in evaluation.
-void write_noise(const Folder& folder, const Graph& graph, std::int64_t rows) {
+void write_noise(const dlrun::test::Folder& folder, const Graph& graph, std::int64_t rows) {
   for (const Node& node : graph.nodes) {
     if (!std::holds_alternative<op::Noise>(node.operation)) continue;
     const auto size = static_cast<std::size_t>(node.shape.channels);
@@ -117,7 +106,7 @@ void write_noise(const Folder& folder, const Graph& graph, std::int64_t rows) {
       for (std::int64_t row = 0; row < rows; ++row)
         draw_noise(std::span(noise).subspan(static_cast<std::size_t>(row) * size, size), {.batch = rows},
                    step, row);
-      folder.write(name, noise);
+      write_values(folder, name, noise);
     }
   }
 }
@@ -126,7 +115,7 @@ enum class Start { initial, scrambled };
 
 void check_against_pytorch(const Graph& graph, const Batch& batch, Precision precision, double tolerance,
                            Start start) {
-  const Folder folder;
+  const dlrun::test::Folder folder;
   const auto rows = static_cast<std::int64_t>(batch.labels.size());
   const auto engine = engine_for(graph, rows, precision);
   if (start == Start::scrambled) scramble(*engine);
@@ -140,25 +129,25 @@ void check_against_pytorch(const Graph& graph, const Batch& batch, Precision pre
   for (const TensorInfo& info : engine->tensors()) {
     if (info.role == TensorInfo::Role::momentum) continue;
     job["tensors"].push_back({{"name", info.name}, {"shape", info.shape}, {"role", role_name(info.role)}});
-    folder.write("state." + info.name, read(*engine, info.name));
+    write_values(folder, "state." + info.name, read(*engine, info.name));
   }
-  folder.write("images", batch.images);
-  folder.write("labels", batch.labels);
+  write_values(folder, "images", batch.images);
+  write_values(folder, "labels", batch.labels);
   const BatchResult evaluated = engine->evaluate_batch(), trained = engine->train_batch(17, nullptr);
   job["evaluation loss"] = evaluated.loss_sum;
   job["training loss"] = trained.loss_sum;
   job["training generator loss"] = trained.generator_loss_sum;
   job["evaluation generator loss"] = evaluated.generator_loss_sum;
   for (const auto& [name, gradient] : gradients_of(*engine))
-    folder.write("gradient." + name, std::vector<float>(gradient.begin(), gradient.end()));
+    write_values(folder, "gradient." + name, std::vector<float>(gradient.begin(), gradient.end()));
   for (const TensorInfo& info : engine->tensors())
     if (info.role == TensorInfo::Role::statistic)
-      folder.write("after." + info.name, read(*engine, info.name));
+      write_values(folder, "after." + info.name, read(*engine, info.name));
   write_dropout_mask(folder, graph, rows, precision);
   write_noise(folder, graph, rows);
-  std::ofstream(folder.path() / "graph.json") << to_text(job);
+  std::ofstream(folder.path / "graph.json") << to_text(job);
   const std::string command = fmt::format("/usr/bin/python3 {}/pytorch_oracle.py {} {}", TEST_DATA_DIR,
-                                          folder.path().string(), tolerance);
+                                          folder.path.string(), tolerance);
   CHECK(std::system(command.c_str()) == 0);
 }
 

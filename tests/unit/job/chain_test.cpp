@@ -5,6 +5,7 @@
 
 #include "src/base/file.hpp"
 #include "src/job/chain_folder.hpp"
+#include "tests/unit/folder.hpp"
 
 using namespace dlrun;
 using namespace dlrun::job;
@@ -16,7 +17,7 @@ Link link(const std::string& job, LinkEnd end, std::int64_t step = -1, int code 
   out.job_id = job;
   out.end = end;
   out.exit_code = code;
-  out.reason = std::string(to_text(end));
+  out.reason = std::string(word_of(end));
   if (step >= 0) out.progress = {{"step", step}, {"steps", 400}};
   return out;
 }
@@ -32,19 +33,13 @@ Chain chain_of(std::vector<Link> links) {
 
 std::string verdict(const Chain& chain, StopWish wish = StopWish::none) {
   const Verdict out = judge_next(chain, wish);
-  return fmt::format("{}{}{}", to_text(out.state), out.reason.empty() ? "" : ": ", out.reason);
+  return fmt::format("{}{}{}", word_of(out.state), out.reason.empty() ? "" : ": ", out.reason);
 }
 
 class FakeSlurm final : public CommandRunner {
  public:
   CommandOutput answer;
   Result<CommandOutput> run(const Command& /*command*/) const override { return answer; }
-};
-
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / fmt::format("dlrun-chain-{}", ::getpid());
-  ~Folder() { std::filesystem::remove_all(path); }
 };
 
 }  // namespace
@@ -115,7 +110,7 @@ TEST_CASE("a ledger reads back as it was written, and a broken one is an error")
 }
 
 TEST_CASE("a lease is given once, and who lost it writes nothing any more") {
-  const Folder there;
+  const test::Folder there;
   const ChainFolder folder(there.path);
   REQUIRE(folder.create(chain_of({})));
   const Lease nobody = folder.newest_lease().value();
@@ -130,7 +125,7 @@ TEST_CASE("a lease is given once, and who lost it writes nothing any more") {
 
 TEST_CASE(
     "jobs that wait: those that were handed in ahead and had no turn yet, and one that is to start again") {
-  const Folder there;
+  const test::Folder there;
   const ChainFolder folder(there.path);
   Chain chain = chain_of({});
   REQUIRE(folder.create(chain));
@@ -146,7 +141,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a link takes over from a job that is over, and never from one that may still run") {
-  const Folder there;
+  const test::Folder there;
   const ChainFolder folder(there.path);
   REQUIRE(folder.create(chain_of({})));
   const auto slurm = make_slurm_submission();

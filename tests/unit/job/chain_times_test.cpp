@@ -17,7 +17,7 @@ Instant minutes(double count) {
 }
 
 // From `from` to `to` minutes after noon; a tenth of it to start, and nothing lost.
-Link link(double from, double to, std::int64_t step) {
+Link timed_link(double from, double to, std::int64_t step) {
   Link out;
   out.end = LinkEnd::again;
   out.began = format_utc(minutes(from));
@@ -40,8 +40,8 @@ Link running(double from) {
 
 TEST_CASE("the parts of all links are added up, and the sum of the parts is the whole") {
   Chain chain;
-  chain.links = {link(0, 10, 100), link(15, 25, 200), running(30)};
-  Link killed = link(25, 27, 0);
+  chain.links = {timed_link(0, 10, 100), timed_link(15, 25, 200), running(30)};
+  Link killed = timed_link(25, 27, 0);
   killed.time.useful = Seconds(0), killed.time.lost = Seconds(100);  // 8 s of it are not accounted for
   chain.links.insert(chain.links.begin() + 2, killed);
   const TimeParts parts = times_of(chain);
@@ -55,7 +55,7 @@ TEST_CASE("the parts of all links are added up, and the sum of the parts is the 
 TEST_CASE("the time left is that in jobs and that in the queue between them") {
   Chain chain;
   chain.state = ChainState::running;
-  chain.links = {link(0, 10, 100), link(15, 25, 200), running(32)};
+  chain.links = {timed_link(0, 10, 100), timed_link(15, 25, 200), running(32)};
   CHECK(mean_queue(chain)->count() == doctest::Approx(6 * 60));
   // 200 steps are 20 minutes; 4 of them are done. The link that runs has 6 left, so one more follows.
   const TimeLeft left = time_left(chain, minutes(36)).value();
@@ -67,7 +67,7 @@ TEST_CASE("the time left is that in jobs and that in the queue between them") {
 
 TEST_CASE("between links the next one has to wait as well") {
   Chain chain;
-  chain.links = {link(0, 10, 100), link(15, 25, 200)};
+  chain.links = {timed_link(0, 10, 100), timed_link(15, 25, 200)};
   CHECK(time_left(chain, minutes(26))->further_links == 2);
   CHECK(time_left(chain, minutes(26))->queue->count() == doctest::Approx(2 * 5 * 60));
 }
@@ -76,7 +76,7 @@ TEST_CASE("what is not known is not told") {
   Chain chain;
   CHECK_FALSE(mean_queue(chain));
   CHECK_FALSE(time_left(chain, kNoon));
-  chain.links = {link(0, 10, 100)};
+  chain.links = {timed_link(0, 10, 100)};
   CHECK_FALSE(time_left(chain, minutes(11))->queue);
   chain.state = ChainState::done;
   CHECK_FALSE(time_left(chain, minutes(11)));

@@ -9,7 +9,7 @@ using namespace dlrun::job;
 
 namespace {
 
-EndQuestion question(Argv argv) {
+EndQuestion end_question(Argv argv) {
   return {std::move(argv), [](const std::string& answer) -> Result<std::optional<Instant>> {
             if (answer == "never\n") return std::optional<Instant>{};
             if (answer != "soon\n") return fail(ErrorKind::input, "'{}' is no end", answer);
@@ -47,26 +47,26 @@ struct Asked {
 }  // namespace
 
 TEST_CASE("the answer of a program beside the loop") {
-  const Asked soon({question({"echo", "soon"})}), never({question({"echo", "never"})});
+  const Asked soon({end_question({"echo", "soon"})}), never({end_question({"echo", "never"})});
   CHECK(soon.end.value().value() == Instant(std::chrono::seconds(1)));
   CHECK(!never.end.value().has_value());
 }
 
 TEST_CASE("a program that is not there leaves the question to the next one") {
-  CHECK(Asked({question({"no-such-scontrol"}), question({"echo", "soon"})}).end);
-  CHECK(!Asked({question({"no-such-scontrol"})}).error.empty());
+  CHECK(Asked({end_question({"no-such-scontrol"}), end_question({"echo", "soon"})}).end);
+  CHECK(!Asked({end_question({"no-such-scontrol"})}).error.empty());
 }
 
 TEST_CASE("a program that fails, and an answer that says nothing, are told and change nothing") {
-  const Asked failed({question({"sh", "-c", "echo soon; exit 3"})});
+  const Asked failed({end_question({"sh", "-c", "echo soon; exit 3"})});
   CHECK(!failed.end);
   CHECK(failed.error == "sh: exit code 3");
-  CHECK(Asked({question({"echo", "what?"})}).error == "'what?\n' is no end");
+  CHECK(Asked({end_question({"echo", "what?"})}).error == "'what?\n' is no end");
 }
 
 TEST_CASE("a controller that does not answer holds up nothing") {
   EventLoop loop;
-  EndReader reader(loop, {question({"sleep", "1000"})}, Environment::of_this_process(),
+  EndReader reader(loop, {end_question({"sleep", "1000"})}, Environment::of_this_process(),
                    {.read = [](std::optional<Instant>) { FAIL("an answer"); },
                     .failed = [](const Error&) { FAIL("an end"); }});
   reader.ask();

@@ -5,6 +5,7 @@
 
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
+#include "tests/unit/folder.hpp"
 
 using namespace dlrun;
 using namespace dlrun::job;
@@ -25,10 +26,7 @@ Json record(int ranks, double step, Json checkpoint) {
           {"attempts", {{{"pace", pace}, {"ranks", std::vector<int>(static_cast<std::size_t>(ranks))}}}}};
 }
 
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / fmt::format("dlrun-measured-{}", ::getpid());
-  ~Folder() { std::filesystem::remove_all(path); }
+struct RunsFolder : test::Folder {
   void add(const std::string& run, const Json& record, int age) const {
     const auto file = path / "runs" / run / "record.json";
     REQUIRE(make_directories(file.parent_path(), Access::shared));
@@ -41,7 +39,7 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("the newest run of this job and of so many ranks, links of chains among them") {
-  const Folder there;
+  const RunsFolder there;
   there.add("flowers-1", record(2, 0.1, 1), 9);
   there.add("submit-flowers-1/link-0002", record(2, 0.2, 1), 3);
   there.add("flowers-2", record(8, 0.3, 1), 2);        // other ranks
@@ -55,7 +53,7 @@ TEST_CASE("the newest run of this job and of so many ranks, links of chains amon
 }
 
 TEST_CASE("where none fits, it is told why the newest ones do not") {
-  const Folder there;
+  const RunsFolder there;
   CHECK(find_measured(there.path, {}, kWanted).error().text().find("--probe 2min") != std::string::npos);
   there.add("flowers-2", record(8, 0.3, 1), 2);
   CHECK(find_measured(there.path, {}, kWanted).error().text().find("ran 8 rank(s), and this job has 2") !=

@@ -12,10 +12,10 @@ using namespace dlrun::job;
 
 namespace {
 
-const Instant kBegan = parse_utc("2026-11-28T12:00:00Z").value();
+const Instant kFirstEvent = parse_utc("2026-11-28T12:00:00Z").value();
 
 Json event(int seconds, Json rest) {
-  Json out{{"time", format_utc(kBegan + std::chrono::seconds(seconds))}};
+  Json out{{"time", format_utc(kFirstEvent + std::chrono::seconds(seconds))}};
   out.update(rest);
   return out;
 }
@@ -27,7 +27,7 @@ TEST_CASE("work up to the last checkpoint is kept, and what came behind it is lo
       event(4, {{"event", "started"}, {"rank", 0}}),
       event(30, {{"event", "report"}, {"report", {{"saved", 10}, {"seconds", 2}, {"held", 1}}}}),
       event(60, {{"event", "report"}, {"report", {{"saved", 20}, {"seconds", 2}, {"held", 1}}}})};
-  const TimeParts parts = times_of_events(events, kBegan, kBegan + std::chrono::seconds(100));
+  const TimeParts parts = times_of_events(events, kFirstEvent, kFirstEvent + std::chrono::seconds(100));
   CHECK(parts.start.count() == doctest::Approx(4));
   CHECK(parts.useful.count() == doctest::Approx(58 - 4 - 1));
   CHECK(parts.lost.count() == doctest::Approx(42));
@@ -35,9 +35,9 @@ TEST_CASE("work up to the last checkpoint is kept, and what came behind it is lo
 }
 
 TEST_CASE("a run that never started, and one of which nothing is left") {
-  CHECK(times_of_events({}, kBegan, kBegan + std::chrono::seconds(9)).start == Seconds(9));
-  const VanishedRun none = read_vanished_run("/nowhere", kBegan);
-  CHECK(none.last_sign == kBegan);
+  CHECK(times_of_events({}, kFirstEvent, kFirstEvent + std::chrono::seconds(9)).start == Seconds(9));
+  const VanishedRun none = read_vanished_run("/nowhere", kFirstEvent);
+  CHECK(none.last_sign == kFirstEvent);
   CHECK(none.time.total == Seconds(0));
 }
 
@@ -46,8 +46,8 @@ TEST_CASE("the last line may be torn") {
   REQUIRE(make_directories(folder, Access::owner_only));
   REQUIRE(write_new_file(folder / "events.jsonl",
                          to_text(event(5, {{"event", "started"}})) + "\n{\"time\": \"2026-11"));
-  const VanishedRun run = read_vanished_run(folder, kBegan);
+  const VanishedRun run = read_vanished_run(folder, kFirstEvent);
   CHECK(run.time.start == Seconds(5));
-  CHECK(run.last_sign > kBegan);
+  CHECK(run.last_sign > kFirstEvent);
   std::filesystem::remove_all(folder);
 }

@@ -56,10 +56,12 @@ TEST_CASE("PBS's task manager has one command a node, with the node file's spell
   CHECK(text(torque[0]) == "pbsdsh -h n1.cluster /bin/dlrun agent --token /run/agent-token");
 }
 
-TEST_CASE("Grid Engine has a task a node") {
-  const auto commands = sge_commands(plan_of({"n1", "n2"}), kAgent, {});
+TEST_CASE("Grid Engine has a task a node, but for the one we are on: the job may hold its only slot") {
+  const auto commands =
+      sge_commands(plan_of({"n1", "n2"}), kAgent, {}, {.names = {"n1.cluster", "n1"}, .addresses = {}});
   REQUIRE(commands.size() == 2);
-  CHECK(text(commands[0]) == "qrsh -inherit -nostdin n1 /bin/dlrun agent --token /run/agent-token");
+  CHECK(text(commands[0]) == "/bin/dlrun agent --token /run/agent-token");
+  CHECK(text(commands[1]) == "qrsh -inherit -nostdin n2 /bin/dlrun agent --token /run/agent-token");
 }
 
 TEST_CASE("LSF's blaunch takes all hosts in one word") {

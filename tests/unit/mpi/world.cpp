@@ -57,9 +57,9 @@ plan::NodeSlice slice_for(const WorldSpec& spec, int node, int nodes) {
 }
 
 // One pretend node: lives in a process of its own.
-class Node {
+class WorldNode {
  public:
-  Node(const WorldSpec& spec, int index, int nodes, UniqueFd head, std::string scratch)
+  WorldNode(const WorldSpec& spec, int index, int nodes, UniqueFd head, std::string scratch)
       : spec_(spec), index_(index), slice_(slice_for(spec, index, nodes)), scratch_(std::move(scratch)) {
     must(loop_.take_signals({SIGCHLD}, [this](int) { reap_children(); }));
     head_ = std::make_unique<MessageStream>(
@@ -200,7 +200,7 @@ class Head {
       ::close(ends[0]);
       ::dup2(output, 1);
       ::dup2(output, 2);
-      Node(spec_, node, nodes_, UniqueFd(ends[1]), folder + "/" + std::to_string(node)).run();
+      WorldNode(spec_, node, nodes_, UniqueFd(ends[1]), folder + "/" + std::to_string(node)).run();
       std::_Exit(0);
     }
     ::close(ends[1]);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kTwoTasks = "name: demo\ncommand: [./prog, -v]\nresources: {tasks-per-node: 2}\n";
 
-Allocation cluster(std::vector<AllocatedNode> nodes) {
+Allocation cluster_of(std::vector<AllocatedNode> nodes) {
   Allocation out;
   out.scheduler = "slurm";
   out.nodes = std::move(nodes);
@@ -76,7 +76,7 @@ TEST_CASE("cpus-per-task is kept, or refused where the cores are not there") {
 }
 
 TEST_CASE("GPUs come from the node's own list") {
-  const auto nodes = cluster({node("g1", 8, {{"0", "1", "2", "3"}}), node("g2", 8, {{"GPU-a", "GPU-b"}})});
+  const auto nodes = cluster_of({node("g1", 8, {{"0", "1", "2", "3"}}), node("g2", 8, {{"GPU-a", "GPU-b"}})});
   const auto plan = make_plan(input("command: [x]\nresources: {gpus-per-node: 2}\n", nodes)).value();
   REQUIRE(plan.world_size() == 4);  // a task a GPU
   CHECK(plan.ranks[1].environment.at("CUDA_VISIBLE_DEVICES") == "1");
@@ -101,12 +101,12 @@ TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that 
         "job.yaml:2:20: the job asks for 2 nodes and this machine is one: laptop\n"
         "  hint: run it inside a scheduler's job of that size, or with --nodes 1");
   CHECK(error_of(make_plan(
-            input("command: [x]\nresources: {nodes: 3}\n", cluster({node("c1", 1), node("c2", 1)})))) ==
+            input("command: [x]\nresources: {nodes: 3}\n", cluster_of({node("c1", 1), node("c2", 1)})))) ==
         "job.yaml:2:20: the job asks for 3 nodes and the allocation has 2: c1, c2\n"
         "  hint: ask the scheduler for 3 nodes, or run with --nodes 2");
   CHECK(error_of(make_plan(
             input("command: [x]\nresources: {gpus-per-node: 2}\n",
-                  cluster({node("c1", 4, {{"0", "1"}}), node("c2", 4, {{"3"}}), node("c3", 4)})))) ==
+                  cluster_of({node("c1", 4, {{"0", "1"}}), node("c2", 4, {{"3"}}), node("c3", 4)})))) ==
         "job.yaml:2:28: the job asks for 2 GPUs a node, and 2 of 3 nodes have not enough\n"
         "  c2 has 1 GPU: 3\n"
         "  c3: nothing tells its GPUs\n"
@@ -121,7 +121,7 @@ TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that 
 
 TEST_CASE("fewer nodes than the allocation has: the first ones, in its order") {
   const auto plan = make_plan(input("command: [x]\nresources: {nodes: 2}\n",
-                                    cluster({node("z", 1), node("a", 1), node("m", 1)})))
+                                    cluster_of({node("z", 1), node("a", 1), node("m", 1)})))
                         .value();
   REQUIRE(plan.nodes.size() == 2);
   CHECK(plan.nodes[0].host.get() == "z");
@@ -203,7 +203,7 @@ TEST_CASE("a NUL, which YAML can write, is refused: a program's words end there"
 }
 
 TEST_CASE("a plan of many ranks takes no time to speak of, and its text grows with the ranks alone") {
-  Allocation allocation = cluster({});
+  Allocation allocation = cluster_of({});
   for (int i = 0; i < 1000; ++i) allocation.nodes.push_back(node(fmt::format("n{:04}", i), 64));
   const auto plan = make_plan(input("command: [x]\nresources: {tasks-per-node: 8}\n", allocation)).value();
   CHECK(plan.world_size() == 8000);
@@ -219,7 +219,7 @@ TEST_CASE("what no program can be started with is refused by name and size") {
         "a program\n  hint: hand long lists over in a file");
   in.spec.command.back().pop_back();
   CHECK(make_plan(in).has_value());
-  Allocation many = cluster({});
+  Allocation many = cluster_of({});
   for (int i = 0; i < 9999; ++i) many.nodes.push_back(node(fmt::format("a-node-called-{:06}", i), 1));
   const auto hosts = adapter("name: a\nsummary: s\nenv: {HOSTS: {json: node.hosts}}\n");
   CHECK(error_of(make_plan(input("command: [x]\n", many, hosts)))

@@ -13,7 +13,7 @@ namespace {
 
 const std::string kGone = std::string(kHidden);
 
-std::string line(const std::string& text) {
+std::string shown_line(const std::string& text) {
   return without_secret_values(text, {});
 }
 Argv words(const Argv& argv) {
@@ -42,17 +42,17 @@ TEST_CASE("what is no secret stays readable") {
 }
 
 TEST_CASE("in a line of shell, words end where the shell ends them") {
-  CHECK(line("export MY_TOKEN=abc") == "export MY_TOKEN=" + kGone);
-  CHECK(line("A_KEY=1 B_TOKEN='x;y z' C=\"2 3\" run | tee") ==
+  CHECK(shown_line("export MY_TOKEN=abc") == "export MY_TOKEN=" + kGone);
+  CHECK(shown_line("A_KEY=1 B_TOKEN='x;y z' C=\"2 3\" run | tee") ==
         "A_KEY=" + kGone + " B_TOKEN=" + kGone + " C=\"2 3\" run | tee");
-  CHECK(line("(PASSWORD=a\\ b;echo hi)") == "(PASSWORD=" + kGone + ";echo hi)");
-  CHECK(line("login --token \"a b\" --user me") == "login --token " + kGone + " --user me");
-  CHECK(line("login --token; echo hi") == "login --token; echo hi");
-  CHECK(line("bash -c 'X_SECRET=abc run'") == "bash -c 'X_SECRET=" + kGone + " run'");
-  CHECK(line("X_SECRET='never closed") == "X_SECRET=" + kGone);
-  CHECK(line("X_SECRET=abc\\") == "X_SECRET=" + kGone);
-  CHECK(line("ulimit -l unlimited") == "ulimit -l unlimited");
-  CHECK(line("") == "");
+  CHECK(shown_line("(PASSWORD=a\\ b;echo hi)") == "(PASSWORD=" + kGone + ";echo hi)");
+  CHECK(shown_line("login --token \"a b\" --user me") == "login --token " + kGone + " --user me");
+  CHECK(shown_line("login --token; echo hi") == "login --token; echo hi");
+  CHECK(shown_line("bash -c 'X_SECRET=abc run'") == "bash -c 'X_SECRET=" + kGone + " run'");
+  CHECK(shown_line("X_SECRET='never closed") == "X_SECRET=" + kGone);
+  CHECK(shown_line("X_SECRET=abc\\") == "X_SECRET=" + kGone);
+  CHECK(shown_line("ulimit -l unlimited") == "ulimit -l unlimited");
+  CHECK(shown_line("") == "");
 }
 
 TEST_CASE("a reference to a secret is none") {
@@ -60,9 +60,9 @@ TEST_CASE("a reference to a secret is none") {
        {std::string("export A_TOKEN=$OTHER"), std::string("A_TOKEN=\"${OTHER}\" run"),
         std::string("A_TOKEN=$(cat \"$(ls | head)\") run"), std::string("A_TOKEN=`cat file`"),
         std::string("login --token \"$A_TOKEN\"")})
-    CHECK(line(text) == text);
-  CHECK(line("A_TOKEN=$'abc'") == "A_TOKEN=" + kGone);
-  CHECK(line("A_TOKEN=${X:-abc}") == "A_TOKEN=" + kGone);
+    CHECK(shown_line(text) == text);
+  CHECK(shown_line("A_TOKEN=$'abc'") == "A_TOKEN=" + kGone);
+  CHECK(shown_line("A_TOKEN=${X:-abc}") == "A_TOKEN=" + kGone);
 }
 
 TEST_CASE("a plan that is shown has none of them, and the plan that runs has all") {

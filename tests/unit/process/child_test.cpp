@@ -1,6 +1,9 @@
 #include "src/process/child.hpp"
 
+#include <csignal>
+
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "src/process/command.hpp"
 
@@ -38,6 +41,23 @@ TEST_CASE("a child is a session leader, has default signals, and its own folder"
   const std::string text = output.out;
   const std::string sid = text.substr(0, text.find('\n'));
   CHECK(text == sid + "\n" + sid + "\n/usr\nSigBlk:\t0000000000000000\n");
+}
+
+TEST_CASE("in a job of Grid Engine, whose warnings go to every process, they end no program") {
+  CHECK(user_signals_in({}) == UserSignals::end_it);
+  CHECK(user_signals_in(Environment::from_entries({"SGE_JOB_SPOOL_DIR=/x"})) == UserSignals::ignored);
+  for (const auto& [signals, number] :
+       {std::pair(UserSignals::end_it, SIGUSR2), std::pair(UserSignals::ignored, 0)}) {
+    const auto pid = start_child({.argv = {"bash", "-c", "kill -USR1 $$; kill -USR2 $$"},
+                                  .environment = Environment::of_this_process(),
+                                  .working_directory = {},
+                                  .inherited_fds = {},
+                                  .user_signals = signals});
+    REQUIRE(pid.has_value());
+    std::optional<ExitStatus> status;
+    while (!(status = reap(*pid))) ::usleep(1000);
+    CHECK((status->signal != 0) == (number != 0));
+  }
 }
 
 TEST_CASE("a program that cannot run is an error that names it") {

@@ -13,7 +13,6 @@ using S = Supervisor;
 
 namespace {
 
-// The time of a test: seconds since it began.
 // Actions as text: "TERM", "wake 0.3", "finish".
 std::string text(const std::vector<S::Action>& actions) {
   std::string out;
@@ -22,7 +21,7 @@ std::string text(const std::vector<S::Action>& actions) {
     if (const auto* signal = std::get_if<S::Signal>(&action))
       out += signal->number == SIGTERM ? "TERM" : "KILL";
     if (const auto* wake = std::get_if<S::WakeAt>(&action))
-      out += fmt::format("wake {:.1f}", Seconds(wake->when.time_since_epoch()).count());
+      out += fmt::format("wake {:.1f}", Seconds(wake->when - at(0)).count());
     if (std::holds_alternative<S::Finish>(action)) out += "finish";
   }
   return out;

@@ -219,6 +219,57 @@ TEST_CASE("Grid Engine: a line without a count is named and left out") {
   CHECK(text_of(world.find()).find("NSLOTS=7") != std::string::npos);
 }
 
+TEST_CASE("Grid Engine: the end is the start and the soonest limit of the job and its queue") {
+  World world;
+  world.set_file("PE_HOSTFILE", "n1 1 all.q@n1 UNDEFINED\nn2 1 all.q@n2 UNDEFINED\n");
+  for (const auto& [name, value] : {std::pair("JOB_ID", "7"), std::pair("QUEUE", "all.q")})
+    world.set(name, value);
+  CHECK_FALSE(world.find()->end_time);
+  CHECK(says(world.find()->evidence, "the end is unknown: qstat is not there"));
+  const std::string job =
+      "<JB_job_number>7</JB_job_number><JB_hard_resource_list><qstat_l_requests><CE_name>h_rt</CE_name>"
+      "<CE_doubleval>300.000000</CE_doubleval></qstat_l_requests></JB_hard_resource_list><JB_ja_tasks>"
+      "<JAT_task_number>1</JAT_task_number><JAT_start_time>1795852800</JAT_start_time></JB_ja_tasks>";
+  const auto seconds = [&](const std::string& answer) {
+    world.commands.answer("qstat -xml -j 7", answer);
+    const auto found = world.find();
+    return found->end_time
+               ? (*found->end_time - Instant(std::chrono::seconds(1795852800))) / std::chrono::seconds(1)
+               : -1;
+  };
+  CHECK(seconds(job) == 300);  // qconf is not there
+  world.commands.answer("qconf -sq all.q@n1", "qname  all.q\ns_rt   INFINITY\nh_rt   24:00:00\n");
+  CHECK(seconds(job) == 300);
+  world.commands.answer("qconf -sq all.q@n1", "s_rt   0:1:0\nh_rt   24:00:00\n");
+  CHECK(seconds(job) == 60);
+  const std::string asked_nothing = std::string(job).replace(job.find(">h_rt<"), 6, ">arch<");
+  CHECK(seconds(asked_nothing) == 60);
+  world.commands.answer("qconf -sq all.q@n1", "s_rt   INFINITY\nh_rt   INFINITY\n");
+  CHECK(seconds(asked_nothing) == -1);
+  CHECK(says(world.find()->evidence, "no limit"));
+  world.commands.answer("qconf -sq all.q@n1", "s_rt   INFINITY\n");
+  CHECK(seconds(asked_nothing) == -1);
+  CHECK(says(world.find()->evidence, "the end is unknown: qconf tells no h_rt and s_rt of the queue"));
+  CHECK(seconds(std::string(job).replace(job.find(">7<"), 3, ">8<")) == -1);
+  CHECK(seconds("<AN_text>denied: host &quot;n1&quot; is neither submit nor admin host</AN_text>") == -1);
+  CHECK(says(world.find()->evidence, "qstat: denied: host \"n1\" is neither submit nor admin host"));
+  world.set("SGE_TASK_ID", "2");  // a chain for an array's element: no array to Grid Engine
+  CHECK(seconds(asked_nothing) == -1);
+  CHECK(seconds(job) == 300);
+}
+
+TEST_CASE("Grid Engine: a job outside of a parallel environment is this machine, with an id") {
+  World world;
+  for (const auto& [name, value] :
+       {std::pair("JOB_ID", "7"), std::pair("SGE_JOB_SPOOL_DIR", "/var/spool/7.1")})
+    world.set(name, value);
+  const auto found = world.find();
+  REQUIRE(found);
+  CHECK(found->scheduler == "gridengine");
+  CHECK(found->job_id == "7");
+  CHECK(found->nodes.size() == 1);
+}
+
 TEST_CASE("LSF: pairs, host file, launch node, contradiction") {
   World world;
   world.set("LSB_MCPU_HOSTS", "hostA 2 hostB 3");

@@ -60,7 +60,7 @@ TEST_CASE("Slurm's job id, bare, with its cluster, and in the sentence") {
         "sbatch printed no job id: 'welcome to node 12'");
 }
 
-TEST_CASE("a PBS job id is the last line that contains the whole shape of one") {
+TEST_CASE("a PBS job id is the last line that has the whole shape of one") {
   const auto pbs = make_pbs_submission();
   CHECK(pbs->job_id("123.server\n").value() == "123.server");
   CHECK(pbs->job_id(
@@ -144,8 +144,7 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
   CHECK(check(*slurm) == "possible");
   CHECK(check(*pbs) == "possible");
   world.commands.answer("sinfo", "main* infinite 2\nmain* infinite 1\nshort 2:00 9\n");
-  CHECK(check(*slurm) ==
-        "partition main contains 3 nodes and the job asks for 4: the job would wait for ever");
+  CHECK(check(*slurm) == "partition main has 3 nodes and the job asks for 4: the job would wait for ever");
   request.queue = "short";
   CHECK(check(*slurm) == "possible");
   request.walltime = std::chrono::seconds(121);
@@ -154,10 +153,10 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
   world.commands.answer(
       "pbsnodes",
       "pbsx1\n     Mom = pbsx1.pbsx.test\n     resources_available.ncpus = 8\n\npbsx2\n     Mom = x\n");
-  CHECK(check(*pbs) == "PBS contains 2 nodes and the job asks for 4: the job would wait for ever");
+  CHECK(check(*pbs) == "PBS has 2 nodes and the job asks for 4: the job would wait for ever");
   request.nodes = 2;
   request.tasks_per_node = 9;
-  CHECK(check(*pbs) == "no node of PBS contains 9 CPUs: 8 are the most: the job would wait for ever");
+  CHECK(check(*pbs) == "no node of PBS has 9 CPUs: 8 are the most: the job would wait for ever");
 }
 
 TEST_CASE("a job that PBS took and will never run is withdrawn, with PBS's words") {
@@ -178,7 +177,7 @@ TEST_CASE("a job that PBS took and will never run is withdrawn, with PBS's words
   world.commands.answer("qdel 7.srv", "");
   CHECK(check(*pbs) ==
         "pbs took job 7.srv and would never run it: Can Never Run: Not enough total nodes available\n"
-        "  hint: the job is withdrawn; ask for what the cluster contains");
+        "  hint: the job is withdrawn; ask for what the cluster has");
   CHECK(pauses == 0);
   world.commands.answer("qstat -f 7.srv",
                         "Job Id: 7.srv\n    job_state = Q\n    comment = Not Running: busy\n");
@@ -196,16 +195,20 @@ TEST_CASE("a job that PBS took and will never run is withdrawn, with PBS's words
 TEST_CASE("an array of jobs is told from other options, however it is written") {
   const auto slurm = make_slurm_submission(), lsf = make_lsf_submission(), pbs = make_pbs_submission();
   for (const char* option : {"-a 1-9", "-a1-9", "--array=1-9", "--array 1-9", "--arr=1-9", "--mem=1G -a 3"})
-    CHECK(slurm->is_array(option));
+    CHECK(slurm->array_list(option).has_value());
   for (const char* option : {"--account=a", "-A a", "-J name[1-9]", "--comment=--array", "--mail-user=-a"})
-    CHECK_FALSE(slurm->is_array(option));
-  CHECK(pbs->is_array("-J 0-9"));
-  CHECK_FALSE(pbs->is_array("-j oe"));
-  CHECK(make_torque_submission()->is_array("-t 1-9"));
-  CHECK(make_gridengine_submission()->is_array("-t 1-9:2"));
-  CHECK(lsf->is_array("-J \"name[1-9]\""));
-  CHECK_FALSE(lsf->is_array("-R span[ptile=4]"));
-  CHECK(make_flux_submission()->is_array("--cc=1-9"));
+    CHECK_FALSE(slurm->array_list(option));
+  CHECK(slurm->array_list("--mem=1G -a 3,5-7") == "3,5-7");
+  CHECK(slurm->array_list("-a1-9%2") == "1-9%2");
+  CHECK(slurm->array_list("--array") == "");
+  CHECK(pbs->array_list("-J 0-9") == "0-9");
+  CHECK_FALSE(pbs->array_list("-j oe"));
+  CHECK(make_torque_submission()->array_list("-t 1-9") == "1-9");
+  CHECK(make_gridengine_submission()->array_list("-t 1-9:2") == "1-9:2");
+  CHECK(lsf->array_list("-J \"name[1-9]%3\"") == "1-9%3");
+  CHECK_FALSE(lsf->array_list("-R span[ptile=4]"));
+  CHECK_FALSE(lsf->array_list("-J name"));
+  CHECK(make_flux_submission()->array_list("--cc=1-9") == "1-9");
 }
 
 TEST_CASE("whether a job waits, runs or is gone; no answer is no answer") {
@@ -236,6 +239,53 @@ TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not g
   CHECK(contains(lines_of(*make_gridengine_submission(), request), "#$ -pe mpi 4\n"));
   request.gpus_per_node = 2;
   CHECK(contains(lines_of(*make_gridengine_submission(), request), "no common name for GPUs"));
+}
+
+TEST_CASE("Grid Engine's waiting and running jobs are there, and one it does not know is gone") {
+  const auto scheduler = make_gridengine_submission();
+  const auto said = [&](int code, const std::string& out, const std::string& err) {
+    return scheduler->is_pending_or_alive({.status = {.exit_code = code}, .out = out, .err = err});
+  };
+  CHECK(said(0, "job_number:                 7\n", "") == std::optional(true));
+  CHECK(said(1, "", "Following jobs do not exist: \n7\n") == std::optional(false));
+  CHECK(said(1, "", "error: commlib error: got select error (Connection refused)\n") == std::nullopt);
+}
+
+TEST_CASE("Grid Engine is asked whether it could ever run the job; its silence is no refusal") {
+  World world;
+  SubmissionRequest request = small();
+  request.nodes = 4;
+  request.queue = "all.q";
+  request.extra = {"-pe fill 99"};
+  const auto check = [&] {
+    const auto out = make_gridengine_submission()->check_possible(request, world.environment, world.commands);
+    return out ? std::string("possible") : out.error().text();
+  };
+  const std::string question = "qsub -w v -b y -q all.q -pe fill 99 true";
+  CHECK(check() == "possible");
+  world.commands.answer(question, "verification: found suitable queue(s)\n");
+  CHECK(check() == "possible");
+  world.commands.refuse(
+      question,
+      "Unable to run job: Job 32 cannot run in PE \"fill\" because it only offers 16 slots\n"
+      "verification: no suitable queues\nExiting.\n");
+  CHECK(contains(check(), "it would wait for ever\n  Unable to run job: Job 32 cannot run in PE \"fill\""));
+  world.commands.refuse(question, "Unable to run job: unknown resource \"gpu\"\nExiting.\n");
+  CHECK(check() == "possible");  // the refusal is shown with its directive when the job is handed in
+}
+
+TEST_CASE("a refusal that only repeats a word is about the directive that has it") {
+  const auto scheduler = make_gridengine_submission();
+  SubmissionRequest request = small();
+  request.extra = {"-pe two 6", "-l gpu=2"};
+  const auto directives = scheduler->directives(request).value();
+  const auto blamed = [&](const std::string& said) {
+    const Directive* directive = blamed_directive(*scheduler, directives, said);
+    return directive == nullptr ? std::string() : directive->text;
+  };
+  CHECK(blamed("Unable to run job: unknown resource \"gpu\"\nExiting.") == "#$ -l gpu=2");
+  CHECK(blamed("Unable to run job: unknown resource \"disk\"\nExiting.").empty());
+  CHECK(blamed("Unable to run job: the \"gp\" of \"\" is 6").empty());
 }
 
 TEST_CASE("a job that is submitted from inside another does not inherit its variables") {
