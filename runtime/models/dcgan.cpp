@@ -1,17 +1,15 @@
 // dcgan: a generator of images and a discriminator that tells them from real ones, trained against each other
-// in one step (Radford, Metz and Chintala; the sizes and first weights of PyTorch's example: 3,576,704 and
-// 2,765,568 parameters for 64x64 images of three channels). Both learn from the same weights of the other and
-// are updated together, as CosmoGAN does it, so that a step is one plan: the discriminator on real images, on
-// made ones, and, with its weights held, once more for what the generator is to learn. An image is halved
-// down to 4 to 7 pixels, so 28, 32, 64 and 128 all go.
+// (Radford, Metz and Chintala; the sizes and first weights of PyTorch's example: 3,576,704 and 2,765,568
+// parameters for 64x64 images of three channels). An image is halved down to 4 to 7 pixels, so 28, 32, 64 and
+// 128 all go.
+#include "runtime/models/gan.hpp"
 #include "runtime/models/models.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-constexpr std::int64_t kNoise = 100, kFilters = 64;  // nz; ngf and ndf
-constexpr float kDeviation = 0.02F, kSlope = 0.2F;
+constexpr std::int64_t kDcganNoise = 100, kDcganFilters = 64;  // nz; ngf and ndf
 
 // How often an extent can be halved down to `smallest`, which is the same both ways.
 struct Halvings {
@@ -26,7 +24,7 @@ std::optional<Halvings> halvings(const InputShape& input) {
   return fits && input.width == input.height ? std::optional(out) : std::nullopt;
 }
 
-Value generator(GraphBuilder& g, const InputShape& input, const Halvings& by) {
+Value dcgan_image(GraphBuilder& g, const InputShape& input, const Halvings& by) {
   const auto layer = [&](int number, Value in, std::int64_t filters, std::int64_t kernel,
                          std::int64_t stride) {
     return g.transposed_convolution(fmt::format("generator.{}", number), in,
@@ -35,13 +33,13 @@ Value generator(GraphBuilder& g, const InputShape& input, const Halvings& by) {
                                      .stride = stride,
                                      .padding = stride / 2,
                                      .bias = Bias::none,
-                                     .deviation = kDeviation});
+                                     .deviation = kGanDeviation});
   };
-  std::int64_t filters = kFilters << (by.count - 1);
-  Value x = layer(0, g.noise(kNoise), filters, by.smallest, 1);
+  std::int64_t filters = kDcganFilters << (by.count - 1);
+  Value x = layer(0, g.noise(kDcganNoise), filters, by.smallest, 1);
   int number = 0;
   for (int up = 0; up < by.count; ++up) {
-    x = g.relu(g.batch_norm(fmt::format("generator.{}", number + 1), x, {.deviation = kDeviation}));
+    x = g.relu(g.batch_norm(fmt::format("generator.{}", number + 1), x, {.deviation = kGanDeviation}));
     number += 3;  // the convolution, its norm and the ReLU, as PyTorch counts them
     filters /= 2;
     x = layer(number, x, up + 1 < by.count ? filters : input.channels, 4, 2);
@@ -49,7 +47,7 @@ Value generator(GraphBuilder& g, const InputShape& input, const Halvings& by) {
   return g.tanh(x);
 }
 
-Value discriminator(GraphBuilder& g, Value x, const Halvings& by) {
+Value dcgan_logit(GraphBuilder& g, Value x, const Halvings& by) {
   const auto layer = [&](int number, Value in, std::int64_t filters, std::int64_t kernel,
                          std::int64_t stride) {
     return g.convolution(fmt::format("discriminator.{}", number), in,
@@ -58,14 +56,14 @@ Value discriminator(GraphBuilder& g, Value x, const Halvings& by) {
                           .stride = stride,
                           .padding = stride / 2,
                           .bias = Bias::none,
-                          .deviation = kDeviation});
+                          .deviation = kGanDeviation});
   };
   int number = 2;
-  x = g.leaky_relu(layer(0, x, kFilters, 4, 2), kSlope);
+  x = g.leaky_relu(layer(0, x, kDcganFilters, 4, 2), kGanSlope);
   for (int down = 1; down < by.count; ++down, number += 3) {
-    x = layer(number, x, kFilters << down, 4, 2);
-    x = g.batch_norm(fmt::format("discriminator.{}", number + 1), x, {.deviation = kDeviation});
-    x = g.leaky_relu(x, kSlope);
+    x = layer(number, x, kDcganFilters << down, 4, 2);
+    x = g.batch_norm(fmt::format("discriminator.{}", number + 1), x, {.deviation = kGanDeviation});
+    x = g.leaky_relu(x, kGanSlope);
   }
   return layer(number, x, 1, by.smallest, 1);
 }
@@ -73,21 +71,15 @@ Value discriminator(GraphBuilder& g, Value x, const Halvings& by) {
 }  // namespace
 
 Result<Graph> dcgan(const InputShape& input) {
-  using Wanted = op::SigmoidCrossEntropy::Wanted;
   const auto by = halvings(input);
   if (!by)
     return fail(
         Error{.kind = ErrorKind::input,
               .what = fmt::format("model 'dcgan' cannot take images of {} x {}", input.height, input.width),
               .hint = "images must be square, and 4, 5, 6 or 7 pixels doubled once or more: 28, 32, 64"});
-  GraphBuilder g("dcgan", input);
-  g.sigmoid_cross_entropy(discriminator(g, g.input(), *by), Wanted::real);
-  const Value made = generator(g, input, *by);
-  g.use_weights(Weights::shared);
-  g.sigmoid_cross_entropy(discriminator(g, g.detach(made), *by), Wanted::made);
-  g.use_weights(Weights::frozen);
-  g.sigmoid_cross_entropy(discriminator(g, made, *by), Wanted::mistaken);
-  return std::move(g).finish();
+  return gan(
+      GraphBuilder("dcgan", input), [&](GraphBuilder& g) { return dcgan_image(g, input, *by); },
+      [&](GraphBuilder& g, Value x) { return dcgan_logit(g, x, *by); });
 }
 
 }  // namespace dlrun::runtime

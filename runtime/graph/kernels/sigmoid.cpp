@@ -1,26 +1,11 @@
 // Sigmoid cross-entropy: one number a row, so a plain loop in double, written so that no logit overflows.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "runtime/graph/kernels/kernels.hpp"
+#include "runtime/graph/kernels/elements.hpp"
 
 namespace dlrun::runtime::kernels {
-
-namespace {
-
-double element(ConstView view, std::int64_t index) {
-  if (view.precision == Precision::bf16) return to_float(static_cast<const Bf16*>(view.data)[index]);
-  return static_cast<const float*>(view.data)[index];
-}
-
-void put(View view, std::int64_t index, double value) {
-  if (view.precision == Precision::bf16)
-    set(static_cast<Bf16*>(view.data)[index], static_cast<float>(value));
-  else
-    static_cast<float*>(view.data)[index] = static_cast<float>(value);
-}
-
-}  // namespace
 
 BatchResult sigmoid_cross_entropy(View gradient, const LogitRows& of, std::optional<int> target) {
   BatchResult result;

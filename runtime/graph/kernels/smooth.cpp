@@ -2,14 +2,12 @@
 // quotient of polynomials, a few units in the last place off: the library's is a hundred times slower.
 #include <algorithm>
 
-#include "runtime/graph/kernels/kernels.hpp"
+#include "runtime/graph/kernels/elements.hpp"
 #include "runtime/graph/parallel.hpp"
 
 namespace dlrun::runtime::kernels {
 
 namespace {
-
-constexpr std::size_t kLanes = 16;
 
 // Calls `map` with pointers of the right type, as in elementwise.cpp.
 template <class Map>
