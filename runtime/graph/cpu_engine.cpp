@@ -45,15 +45,24 @@ class CompiledEngine final : public CpuEngine {
   }
   std::uint64_t plan_hash() const override;
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
+  bool generates() const override { return generated_ != 0; }
+  Result<void> generate(std::span<float> images) override;
   std::vector<OperatorTime> profile_step(std::uint64_t step) override;
 
  private:
+  void find_generator();
+  void find_reported();
   void settle_gradient(std::size_t node);
 
   Plan plan_;
   dnnl::stream stream_;
   std::vector<Made> operators_;
+  BatchResult result() const;
+
   Loss* loss_ = nullptr;
+  std::vector<const Loss*> reported_;
+  std::size_t noise_ = 0, generated_ = 0;  // of a GAN: its generator's first node and its last
+  Call show_;
 };
 
 Result<void> CompiledEngine::prepare() {
@@ -65,13 +74,58 @@ Result<void> CompiledEngine::prepare() {
   loss_ = dynamic_cast<Loss*>(operators_.back().get());
   if (loss_ == nullptr)
     return fail(ErrorKind::internal, "model '{}' does not end in a loss", plan_.graph().model);
+  find_reported();
+  find_generator();
   TRY(plan_.lay_out());
   plan_.parameters().initialise(plan_.options().seed, plan_.engine());
   return {};
 }
 
-// Sums the gradients that the readers of a value left, and applies the ReLU that the producer fused: the part
-// [begin, end) of it.
+// A GAN's losses all; else the last: heads that help training are not reported.
+void CompiledEngine::find_reported() {
+  for (std::size_t node = 0; node < operators_.size(); ++node)
+    if (std::holds_alternative<op::SigmoidCrossEntropy>(plan_.graph().nodes[node].operation))
+      reported_.push_back(dynamic_cast<const Loss*>(operators_[node].get()));
+  if (reported_.empty()) reported_.push_back(loss_);
+}
+
+// A generator goes from the noise to the images that the discriminator sees detached.
+void CompiledEngine::find_generator() {
+  for (std::size_t node = 0; node < plan_.graph().nodes.size(); ++node) {
+    const Node& of = plan_.graph().nodes[node];
+    if (std::holds_alternative<op::Noise>(of.operation)) noise_ = node;
+    if (std::holds_alternative<op::Detach>(of.operation)) generated_ = of.inputs[0].get();
+  }
+}
+
+BatchResult CompiledEngine::result() const {
+  BatchResult sum;
+  for (const Loss* loss : reported_) {
+    sum.loss_sum += loss->result().loss_sum;
+    sum.correct += loss->result().correct;
+    sum.generator_loss_sum += loss->result().generator_loss_sum;
+  }
+  return sum;
+}
+
+Result<void> CompiledEngine::generate(std::span<float> images) {
+  const Shape& shape = plan_.graph().nodes[generated_].shape;
+  if (!generates() || images.size() != static_cast<std::size_t>(plan_.batch() * shape.elements()))
+    return Engine::generate(images);
+  const Run run{stream_, Mode::evaluate, 0};
+  plan_.parameters().refresh(stream_);
+  for (std::size_t node = noise_; node <= generated_; ++node) operators_[node]->forward(run);
+  const Tensor& made = plan_.tensor(generated_);
+  dnnl::memory from(made.desc, plan_.engine(), made.value->data);
+  dnnl::memory to(activation_desc(plan_.batch(), shape, DataType::f32, {Tag::nchw, 1}), plan_.engine(),
+                  images.data());
+  dnnl::reorder(from, to).execute(stream_, from, to);
+  stream_.wait();
+  return {};
+}
+
+// Sums the gradients that the readers of a value left, and applies the activation that the producer fused:
+// the part [begin, end) of it.
 void settle_part(const Tensor& tensor, std::size_t begin, std::size_t end) {
   const std::size_t readers = tensor.gradients.size(), count = end - begin;
   const kernels::View sum = tensor.gradient().from(begin);
@@ -79,11 +133,15 @@ void settle_part(const Tensor& tensor, std::size_t begin, std::size_t end) {
   const kernels::ConstView value = tensor.const_view().from(begin);
   for (std::size_t reader = 1; reader < readers; ++reader) {
     const kernels::ConstView more = tensor.const_gradient(reader).from(begin);
-    if (reader + 1 == readers && !tensor.masked_by_producer)
+    if (reader + 1 == readers && !tensor.masked_by_producer && tensor.activation == Activation::relu)
       kernels::add_relu_backward(sum, so_far, more, value, count);
     else
       kernels::add(sum, so_far, more, count);
   }
+  if (tensor.masked_by_producer) return;
+  if (tensor.activation == Activation::leaky_relu)
+    return kernels::leaky_relu_backward(sum, value, count, tensor.slope);
+  if (tensor.activation == Activation::tanh) return kernels::tanh_backward(sum, value, count);
   if (readers == 1) kernels::relu_backward(sum, value, count);
 }
 
@@ -103,19 +161,20 @@ BatchResult CompiledEngine::train_batch(std::uint64_t step,
   for (std::size_t node = operators_.size(); node-- > 0;) {
     settle_gradient(node);
     operators_[node]->backward_weights(run);
+    plan_.parameters().gather(node, stream_);
     const auto [first, last] = plan_.parameters().final_after(node);
     for (std::size_t bucket = first; bucket < last; ++bucket)
       if (on_bucket) on_bucket(bucket);
     operators_[node]->backward_data(run);
   }
-  return loss_->result();
+  return result();
 }
 
 BatchResult CompiledEngine::evaluate_batch() {
   const Run run{stream_, Mode::evaluate, 0};
   plan_.parameters().refresh(stream_);
   for (const Made& made : operators_) made->forward(run);
-  return loss_->result();
+  return result();
 }
 
 std::uint64_t CompiledEngine::plan_hash() const {
@@ -164,6 +223,7 @@ std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
     settle_gradient(node);
     note(node, "settle", false);
     operators_[node]->backward_weights(run);
+    plan_.parameters().gather(node, stream_);
     note(node, "weights", true);
     operators_[node]->backward_data(run);
     note(node, "data", true);

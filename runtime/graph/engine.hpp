@@ -21,7 +21,8 @@ enum class Precision { f32, tf32, bf16 };
 
 // A named tensor of the model's state in its plain, framework-neutral layout (convolution weights OIHW, fully
 // connected OUT x IN), as checkpoints and tests see it. Names are PyTorch's: "conv1.weight",
-// "bn1.running_mean"; momentum is "conv1.weight.momentum".
+// "bn1.running_mean"; momentum is "conv1.weight.momentum", Adam's means are "conv1.weight.exp_avg" and
+// "conv1.weight.exp_avg_sq".
 struct TensorInfo {
   enum class Role { parameter, statistic, momentum };  // statistic: batch norm's running mean and variance
   std::string name;
@@ -44,16 +45,26 @@ struct GradientSlice {
   std::size_t length = 0;  // floats
 };
 
+// One update, of SGD or, where EngineOptions::adam is given, of Adam.
 struct SgdStep {
   float learning_rate = 0;
-  float momentum = 0;
+  float momentum = 0;  // Adam: beta1
   float weight_decay = 0;
-  float gradient_scale = 1;  // 1 / ranks after a summing allreduce
+  float gradient_scale = 1;   // 1 / ranks after a summing allreduce
+  std::uint64_t updates = 0;  // made before this one: Adam's means are of that few
+};
+
+// What Adam has beyond SGD's numbers.
+struct AdamRule {
+  float beta2 = 0.999F, epsilon = 1e-8F;
 };
 
 struct BatchResult {
   double loss_sum = 0;       // summed over the rows that count
   std::int64_t correct = 0;  // rows whose highest score is the label
+  // Of a GAN: the loss is the discriminator's, `correct` its right answers on real and on made images (two a
+  // row), and this the generator's loss.
+  double generator_loss_sum = 0;
 };
 
 class Engine {
@@ -80,6 +91,12 @@ class Engine {
   virtual void apply(const SgdStep& sgd) = 0;
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
+  // Whether the model is a GAN. Then generate() fills as many images as a batch has rows, as input() lies,
+  // always of the same noise.
+  virtual bool generates() const { return false; }
+  virtual Result<void> generate(std::span<float> images) {
+    return fail(ErrorKind::internal, "room for {} numbers, but the model makes no images", images.size());
+  }
   // Whether train_batch leaves gradients that are summed over all ranks already. Then it calls no on_bucket,
   // and spare_slots() alone are left to be summed.
   virtual bool sums_gradients() const { return false; }
@@ -123,6 +140,7 @@ struct EngineOptions {
   int ranks = 1;                            // more: gradients() must be what the batch gave, also from a GPU
   std::size_t bucket_bytes = 8u << 20;      // a bucket is closed once it holds that much
   std::optional<PixelMeaning> pixels = {};  // rows may be taken as bytes
+  std::optional<AdamRule> adam = {};        // else momentum SGD
 };
 
 struct InputShape {

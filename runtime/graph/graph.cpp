@@ -32,18 +32,34 @@ std::string operation_name(const Operation& operation) {
                                            "add",
                                            "concat",
                                            "flatten",
-                                           "loss"};
+                                           "loss",
+                                           "transposed convolution",
+                                           "leaky relu",
+                                           "tanh",
+                                           "noise",
+                                           "detach",
+                                           "sigmoid cross entropy",
+                                           "reshape"};
   static_assert(std::size(kNames) == std::variant_size_v<Operation>);
   return kNames[operation.index()];
+}
+
+bool is_loss(const Node& node) {
+  return std::holds_alternative<op::SoftmaxCrossEntropy>(node.operation) ||
+         std::holds_alternative<op::SigmoidCrossEntropy>(node.operation);
 }
 
 std::int64_t parameter_count(const Graph& graph) {
   std::int64_t sum = 0;
   for (const Node& node : graph.nodes) {
+    if (node.weights != Weights::own) continue;
     const Shape from = node.inputs.empty() ? Shape{} : graph.nodes[node.inputs[0].get()].shape;
     if (const auto* spec = std::get_if<op::Convolution>(&node.operation))
       sum += spec->filters * (from.channels / spec->groups * spec->kernel * spec->kernel_width +
                               (spec->bias == Bias::learned ? 1 : 0));
+    else if (const auto* turned = std::get_if<op::TransposedConvolution>(&node.operation))
+      sum += turned->filters *
+             (from.channels * turned->kernel * turned->kernel + (turned->bias == Bias::learned ? 1 : 0));
     else if (const auto* full = std::get_if<op::FullyConnected>(&node.operation))
       sum += full->outputs * (from.elements() + 1);
     else if (std::holds_alternative<op::BatchNorm>(node.operation))
@@ -75,8 +91,20 @@ void GraphBuilder::refuse(std::string what) {
 }
 
 Value GraphBuilder::append(std::string name, Operation operation, std::vector<Value> inputs, Shape shape) {
-  graph_.nodes.push_back({std::move(name), operation, std::move(inputs), shape});
+  graph_.nodes.push_back({std::move(name), operation, std::move(inputs), shape, weights_});
+  if (weights_ != Weights::own) check_shared(graph_.nodes.back());
   return Value(graph_.nodes.size() - 1);
+}
+
+// There must be the same layer on the same shape before.
+void GraphBuilder::check_shared(const Node& node) {
+  if (node.name.empty()) return;
+  for (const Node& owner : graph_.nodes)
+    if (owner.weights == Weights::own && owner.name == node.name &&
+        owner.operation.index() == node.operation.index() && owner.shape == node.shape &&
+        shape(owner.inputs[0]) == shape(node.inputs[0]))
+      return;
+  refuse(fmt::format("no layer {} is there to share weights with", node.name));
 }
 
 // The extent that a window leaves of `extent`.
@@ -103,8 +131,30 @@ Value GraphBuilder::convolution(std::string name, Value in, const op::Convolutio
   return append(std::move(name), spec, {in}, to);
 }
 
+Value GraphBuilder::transposed_convolution(std::string name, Value in,
+                                           const op::TransposedConvolution& spec) {
+  const Shape from = shape(in);
+  const auto extent = [&](std::int64_t pixels) {
+    return (pixels - 1) * spec.stride - 2 * spec.padding + spec.kernel + spec.output_padding;
+  };
+  Shape to{spec.filters, extent(from.height), extent(from.width)};
+  constexpr std::int64_t kExtent = 1 << 14;
+  if (to.height < 1 || to.width < 1 || to.height > kExtent || to.width > kExtent) {
+    refuse(fmt::format("{} would make an image of {} x {}", name, to.height, to.width));
+    to.height = to.width = 1;
+  }
+  if (spec.output_padding >= spec.stride)
+    refuse(fmt::format("{} has an output padding of {}, not less than its stride of {}", name,
+                       spec.output_padding, spec.stride));
+  return append(std::move(name), spec, {in}, to);
+}
+
 Value GraphBuilder::fully_connected(std::string name, Value in, std::int64_t outputs) {
-  return append(std::move(name), op::FullyConnected{.outputs = outputs}, {in}, {outputs, 1, 1});
+  return fully_connected(std::move(name), in, op::FullyConnected{.outputs = outputs});
+}
+
+Value GraphBuilder::fully_connected(std::string name, Value in, const op::FullyConnected& spec) {
+  return append(std::move(name), spec, {in}, {spec.outputs, 1, 1});
 }
 
 template <class Spec>
@@ -139,6 +189,32 @@ Value GraphBuilder::batch_norm(std::string name, Value in, const op::BatchNorm& 
 
 Value GraphBuilder::relu(Value in) {
   return append("", op::Relu{}, {in}, shape(in));
+}
+
+Value GraphBuilder::leaky_relu(Value in, float slope) {
+  // The gradient is told from the output's sign, which a slope below 0 would turn.
+  if (!(slope >= 0 && slope <= 1))
+    refuse(fmt::format("a leaky ReLU's slope must be in [0, 1], not {}", slope));
+  return append("", op::LeakyRelu{slope}, {in}, shape(in));
+}
+
+Value GraphBuilder::tanh(Value in) {
+  return append("", op::Tanh{}, {in}, shape(in));
+}
+
+Value GraphBuilder::noise(std::int64_t size) {
+  return append("", op::Noise{}, {}, {size, 1, 1});
+}
+
+Value GraphBuilder::detach(Value in) {
+  return append("", op::Detach{}, {in}, shape(in));
+}
+
+Value GraphBuilder::reshape(Value in, const Shape& to) {
+  if (!std::holds_alternative<op::FullyConnected>(graph_.nodes[in.get()].operation) ||
+      shape(in).elements() != to.elements())
+    refuse(fmt::format("cannot see {} as an image of {}", text(shape(in)), text(to)));
+  return append("", op::Reshape{}, {in}, to);
 }
 
 Value GraphBuilder::dropout(Value in, float probability) {
@@ -184,9 +260,17 @@ void GraphBuilder::softmax_cross_entropy(Value scores) {
   append("", op::SoftmaxCrossEntropy{}, {scores}, {1, 1, 1});
 }
 
+void GraphBuilder::sigmoid_cross_entropy(Value logit, op::SigmoidCrossEntropy::Wanted wanted) {
+  if (shape(logit) != Shape{1, 1, 1})
+    refuse(fmt::format("the scores are {}, not one logit", text(shape(logit))));
+  if (wanted == op::SigmoidCrossEntropy::Wanted::labels && input_.classes != 2)
+    refuse("one logit tells two classes apart");
+  append("", op::SigmoidCrossEntropy{wanted}, {logit}, {1, 1, 1});
+}
+
 Result<Graph> GraphBuilder::finish() && {
   if (error_) return fail(*std::move(error_));
-  if (!std::holds_alternative<op::SoftmaxCrossEntropy>(graph_.nodes.back().operation))
+  if (!is_loss(graph_.nodes.back()))
     return fail(ErrorKind::internal, "model '{}' does not end in a loss", graph_.model);
   return std::move(graph_);
 }

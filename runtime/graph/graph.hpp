@@ -23,7 +23,7 @@ struct Shape {  // of one image of the batch
 };
 
 // What follows an operator at once and is done in the same pass over memory.
-enum class Activation { none, relu };
+enum class Activation { none, relu, leaky_relu, tanh };
 enum class Bias { none, learned };
 // Pixels left over at the far edge: too few for a window. kept: a window of what is there (Caffe's rule).
 enum class Edge { dropped, kept };
@@ -38,10 +38,21 @@ struct Convolution {
   // Of the width, where it is not as the height: 1x7 is {.kernel = 1, .kernel_width = 7, .padding_width = 3}.
   std::int64_t kernel_width = kernel, padding_width = padding;
   std::int64_t groups = 1;  // each sees its part of the channels and makes its part of the filters
+  float slope = 0.2F;       // of a fused leaky ReLU where its input is negative
+  float deviation = 0;      // of the first weights; 0: PyTorch's default
+};
+// A convolution turned round: each input pixel is spread over a window of the output, `stride` apart.
+struct TransposedConvolution {
+  std::int64_t filters = 1, kernel = 1, stride = 1, padding = 0;
+  std::int64_t output_padding = 0;  // rows and columns more at the far edge; less than the stride
+  Bias bias = Bias::learned;
+  Activation activation = Activation::none;
+  float slope = 0.2F, deviation = 0;  // as a convolution's
 };
 struct FullyConnected {
   std::int64_t outputs = 1;
   Activation activation = Activation::none;
+  float deviation = 0;  // of the first weights; 0: PyTorch's default
 };
 struct MaxPool {
   std::int64_t window = 2, stride = 2, padding = 0;
@@ -64,8 +75,13 @@ struct BatchNorm {
   float epsilon = 1e-5F;
   float momentum = 0.1F;  // share of the new batch in the running statistics
   Activation activation = Activation::none;
+  float deviation = 0;  // of the first scales around 1
 };
 struct Relu {};
+struct LeakyRelu {
+  float slope = 0.2F;  // where the input is negative
+};
+struct Tanh {};
 struct Dropout {
   float probability = 0.5F;  // of a zero
 };
@@ -73,23 +89,42 @@ struct Add {
   Activation activation = Activation::none;
 };
 struct Flatten {};
+// What a fully connected layer gives, seen as an image: channels, then height, then width.
+struct Reshape {};
+// Normal random numbers, a function of seed, step and sample.
+struct Noise {};
+// The value as it is; nothing flows back through it.
+struct Detach {};
 struct SoftmaxCrossEntropy {
   float weight = 1;  // of its gradient: less than 1 for auxiliary heads, whose loss is not reported
 };
+// Of one logit. labels: 1 or 0 as the row's label says. The others are a GAN's: the discriminator's on real
+// images and on made ones, and the generator's, which wants its images to be taken for real.
+struct SigmoidCrossEntropy {
+  enum class Wanted { labels, real, made, mistaken };
+  Wanted wanted = Wanted::labels;
+};
 }  // namespace op
 
-using Operation = std::variant<op::Input, op::Convolution, op::FullyConnected, op::MaxPool, op::AveragePool,
-                               op::GlobalAveragePool, op::LocalResponseNorm, op::BatchNorm, op::Relu,
-                               op::Dropout, op::Add, op::Concat, op::Flatten, op::SoftmaxCrossEntropy>;
+using Operation =
+    std::variant<op::Input, op::Convolution, op::FullyConnected, op::MaxPool, op::AveragePool,
+                 op::GlobalAveragePool, op::LocalResponseNorm, op::BatchNorm, op::Relu, op::Dropout, op::Add,
+                 op::Concat, op::Flatten, op::SoftmaxCrossEntropy, op::TransposedConvolution, op::LeakyRelu,
+                 op::Tanh, op::Noise, op::Detach, op::SigmoidCrossEntropy, op::Reshape>;
 
 // A value is the output of the node with that index.
 using Value = Strong<struct ValueTag, std::size_t>;
+
+// Whose the parameters of a node are. shared: those of the node of that name before it, and its gradient adds
+// to theirs. frozen: those too, but they learn nothing from it, nor do batch norm's running statistics.
+enum class Weights { own, shared, frozen };
 
 struct Node {
   std::string name;  // the prefix of its tensors' names; empty where it has none
   Operation operation;
   std::vector<Value> inputs;
   Shape shape;  // of its output
+  Weights weights = Weights::own;
 };
 
 struct Graph {
@@ -100,6 +135,7 @@ struct Graph {
 // The nodes that read each value.
 std::vector<std::vector<std::size_t>> readers(const Graph& graph);
 std::string operation_name(const Operation& operation);
+bool is_loss(const Node& node);
 // Learned numbers: weights, biases, batch norm's scales and shifts.
 std::int64_t parameter_count(const Graph& graph);
 
@@ -109,13 +145,20 @@ class GraphBuilder {
 
   Value input() const { return Value(0); }
   Value convolution(std::string name, Value in, const op::Convolution& spec);
+  Value transposed_convolution(std::string name, Value in, const op::TransposedConvolution& spec);
   Value fully_connected(std::string name, Value in, std::int64_t outputs);
+  Value fully_connected(std::string name, Value in, const op::FullyConnected& spec);
   Value max_pool(Value in, const op::MaxPool& spec);
   Value average_pool(Value in, const op::AveragePool& spec);
   Value global_average_pool(Value in);
   Value local_response_norm(Value in, const op::LocalResponseNorm& spec);
   Value batch_norm(std::string name, Value in, const op::BatchNorm& spec = {});
   Value relu(Value in);
+  Value leaky_relu(Value in, float slope);
+  Value tanh(Value in);
+  Value noise(std::int64_t size);
+  Value detach(Value in);
+  Value reshape(Value in, const Shape& to);
   Value dropout(Value in, float probability);
   Value add(Value left, Value right);
   Value concat(std::vector<Value> parts);
@@ -124,6 +167,10 @@ class GraphBuilder {
   void auxiliary_loss(Value scores, float weight);
   // The end: scores of each class in, mean loss out.
   void softmax_cross_entropy(Value scores);
+  // The end of a model of two classes, or one of a GAN's three losses.
+  void sigmoid_cross_entropy(Value logit, op::SigmoidCrossEntropy::Wanted wanted);
+  // Of the nodes that follow.
+  void use_weights(Weights weights) { weights_ = weights; }
 
   const Shape& shape(Value value) const { return graph_.nodes[value.get()].shape; }
   Result<Graph> finish() &&;
@@ -135,10 +182,12 @@ class GraphBuilder {
   template <class Spec>
   Shape pooled(const char* what, Value in, const Spec& spec);
   void check_scores(Value scores);
+  void check_shared(const Node& node);
   void refuse(std::string what);
 
   InputShape input_;
   Graph graph_;
+  Weights weights_ = Weights::own;
   std::optional<Error> error_;
 };
 

@@ -43,14 +43,17 @@ Desc any_layout(const Dims& dims, DataType type) {
   return {dims, type, Tag::any};
 }
 
-dnnl::primitive_attr attributes(Activation activation) {
+dnnl::primitive_attr attributes(Activation activation, float slope) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (activation == Activation::relu) {
-    dnnl::post_ops after;
-    after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
-    attributes.set_post_ops(after);
-  }
+  if (activation == Activation::none) return attributes;
+  dnnl::post_ops after;
+  if (activation == Activation::tanh)
+    after.append_eltwise(1.0F, dnnl::algorithm::eltwise_tanh, 0.0F, 0.0F);
+  else
+    after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu,
+                         activation == Activation::leaky_relu ? slope : 0.0F, 0.0F);
+  attributes.set_post_ops(after);
   return attributes;
 }
 

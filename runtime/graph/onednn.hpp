@@ -47,10 +47,16 @@ Layout preferred_layout(const dnnl::engine& engine, Precision precision);
 // A vector of that many f32.
 Desc vector_desc(std::int64_t elements);
 Desc any_layout(const Dims& dims, DataType type);
-dnnl::primitive_attr attributes(Activation activation = Activation::none);
+dnnl::primitive_attr attributes(Activation activation = Activation::none, float slope = 0);
 // The same blocking with another data type.
 bool same_layout(const Desc& left, const Desc& right);
 std::string text(const Desc& desc);
+
+// Whether oneDNN has only its reference loops for it, hundreds of times slower than what it compiles.
+template <class PrimitiveDesc>
+bool is_slow(const PrimitiveDesc& desc) {
+  return std::string(desc.impl_info_str()).starts_with("ref");
+}
 
 class Call {
  public:

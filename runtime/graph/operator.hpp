@@ -51,6 +51,13 @@ Made make_operator(Plan& plan, const op::Add& spec);
 Made make_operator(Plan& plan, const op::Concat& spec);
 Made make_operator(Plan& plan, const op::Flatten& spec);
 Made make_operator(Plan& plan, const op::SoftmaxCrossEntropy& spec);
+Made make_operator(Plan& plan, const op::TransposedConvolution& spec);
+Made make_operator(Plan& plan, const op::LeakyRelu& spec);
+Made make_operator(Plan& plan, const op::Tanh& spec);
+Made make_operator(Plan& plan, const op::Noise& spec);
+Made make_operator(Plan& plan, const op::Detach& spec);
+Made make_operator(Plan& plan, const op::SigmoidCrossEntropy& spec);
+Made make_operator(Plan& plan, const op::Reshape& spec);
 
 // The layout and type in which a convolution would like to find its input.
 Desc preferred_source(Plan& plan, const Node& node, const op::Convolution& spec);

@@ -127,6 +127,35 @@ Statistic* Parameters::declare(Statistic statistic) {
   return &statistics_.emplace_back(std::move(statistic));
 }
 
+Parameter* Parameters::find_parameter(const std::string& name) {
+  for (Parameter& parameter : parameters_)
+    if (parameter.name == name) return &parameter;
+  return nullptr;
+}
+
+Statistic* Parameters::find_statistic(const std::string& name) {
+  for (Statistic& statistic : statistics_)
+    if (statistic.name == name) return &statistic;
+  return nullptr;
+}
+
+void Parameters::add_to_gradient(Parameter* parameter, Buffer* gradient, const Desc& layout,
+                                 const dnnl::engine& engine) {
+  dnnl::primitive_attr sum = attributes();
+  dnnl::post_ops after;
+  after.append_sum(1.0F);
+  sum.set_post_ops(after);
+  const dnnl::reorder::primitive_desc desc(engine, layout, engine, parameter->layout, sum);
+  parts_.push_back(
+      {parameter, Call(dnnl::reorder(desc), {{DNNL_ARG_FROM, {layout, gradient}},
+                                             {DNNL_ARG_TO, {parameter->layout, &parameter->gradient}}})});
+}
+
+void Parameters::gather(std::size_t node, const dnnl::stream& stream) {
+  for (Part& part : parts_)
+    if (part.of->node == node) part.add.run(stream);
+}
+
 Buffer* Parameters::as(Parameter* parameter, const Desc& wanted) {
   if (wanted == parameter->layout) return &parameter->value;
   for (Copy& copy : copies_)
@@ -135,7 +164,8 @@ Buffer* Parameters::as(Parameter* parameter, const Desc& wanted) {
               .value;
 }
 
-Result<void> Parameters::lay_out(std::size_t bucket_bytes) {
+Result<void> Parameters::lay_out(const EngineOptions& options) {
+  adam_ = options.adam;
   std::vector<Parameter*> order;
   for (Parameter& parameter : parameters_) order.push_back(&parameter);
   std::stable_sort(order.begin(), order.end(),
@@ -143,7 +173,8 @@ Result<void> Parameters::lay_out(std::size_t bucket_bytes) {
   std::size_t offset = 0;
   for (Parameter* parameter : order) {
     const std::size_t bytes = aligned(parameter->layout.get_size());
-    for (Buffer* buffer : {&parameter->value, &parameter->gradient, &parameter->momentum}) {
+    for (Buffer* buffer :
+         {&parameter->value, &parameter->gradient, &parameter->momentum, &parameter->square}) {
       buffer->offset = offset;
       buffer->bytes = bytes;
     }
@@ -153,10 +184,12 @@ Result<void> Parameters::lay_out(std::size_t bucket_bytes) {
   values_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
   gradients_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
   momenta_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
+  if (adam_) squares_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
   for (Parameter& parameter : parameters_) {
     parameter.value.data = values_.data() + parameter.value.offset;
     parameter.gradient.data = gradients_.data() + parameter.gradient.offset;
     parameter.momentum.data = momenta_.data() + parameter.momentum.offset;
+    if (adam_) parameter.square.data = squares_.data() + parameter.square.offset;
   }
   std::size_t extra = 0;
   const auto place = [&extra](Buffer& buffer, std::size_t bytes) {
@@ -170,7 +203,7 @@ Result<void> Parameters::lay_out(std::size_t bucket_bytes) {
   extras_ = TRY(HugeBuffer::make(extra));
   for (Copy& copy : copies_) copy.value.data = extras_.data() + copy.value.offset;
   for (Statistic& statistic : statistics_) statistic.value.data = extras_.data() + statistic.value.offset;
-  cut_buckets(bucket_bytes, order);
+  cut_buckets(options.bucket_bytes, order);
   list_tensors();
   return {};
 }
@@ -220,9 +253,19 @@ void Parameters::list_tensors() {
   for (const Statistic& statistic : statistics_)
     list(statistic.name, {statistic.elements}, TensorInfo::Role::statistic,
          {nullptr, &statistic.value, vector_desc(statistic.elements)});
+  list_momenta();
+}
+
+// PyTorch's names for Adam's.
+void Parameters::list_momenta() {
+  const auto list = [this](const Parameter& parameter, const char* what, const Buffer& value) {
+    tensors_.push_back({parameter.name + what, parameter.shape, TensorInfo::Role::momentum});
+    named_.push_back({&parameter, &value, parameter.layout});
+  };
   for (const Parameter& parameter : parameters_)
-    list(parameter.name + ".momentum", parameter.shape, TensorInfo::Role::momentum,
-         {&parameter, &parameter.momentum, parameter.layout});
+    list(parameter, adam_ ? ".exp_avg" : ".momentum", parameter.momentum);
+  if (!adam_) return;
+  for (const Parameter& parameter : parameters_) list(parameter, ".exp_avg_sq", parameter.square);
 }
 
 void Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
@@ -262,6 +305,11 @@ void Parameters::refresh(Copy& copy, const dnnl::stream& stream) {
 }
 
 void Parameters::apply(const SgdStep& sgd, const dnnl::stream& stream) {
+  if (adam_) {
+    for (Parameter& parameter : parameters_) update_by_adam(parameter, sgd);
+    stale_ = true;
+    return refresh(stream);
+  }
   for (Parameter& parameter : parameters_) update(parameter, sgd);
   for (Copy& copy : copies_)
     if (copy.interleaved_row == 0) refresh(copy, stream);
@@ -286,6 +334,16 @@ void Parameters::update(Parameter& parameter, const SgdStep& sgd) {
   }
   parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
     kernels::sgd(values + begin, momentum + begin, gradients + begin, end - begin, sgd);
+  });
+}
+
+void Parameters::update_by_adam(Parameter& parameter, const SgdStep& step) {
+  const std::size_t count = parameter.layout.get_size() / sizeof(float);
+  parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
+    kernels::adam({.values = parameter.value.floats() + begin,
+                   .means = parameter.momentum.floats() + begin,
+                   .squares = parameter.square.floats() + begin},
+                  parameter.gradient.floats() + begin, end - begin, step, *adam_);
   });
 }
 
@@ -321,7 +379,7 @@ Result<void> Parameters::write(std::size_t index, std::span<const float> values,
 }
 
 std::size_t Parameters::memory_bytes() const {
-  return values_.size() + gradients_.size() + momenta_.size() + extras_.size();
+  return values_.size() + gradients_.size() + momenta_.size() + squares_.size() + extras_.size();
 }
 
 std::uint64_t Parameters::hash(std::uint64_t start) const {

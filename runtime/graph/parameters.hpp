@@ -26,6 +26,7 @@ struct Parameter {
   // `shape`.
   std::optional<Desc> columns = {};
   Buffer value = {}, gradient = {}, momentum = {};
+  Buffer square = {};  // Adam's mean of the gradient's squares
 };
 
 struct Statistic {
@@ -40,12 +41,20 @@ class Parameters {
   // Declared in the order of the forward pass; the pointers stay good.
   Parameter* declare(Parameter parameter);
   Statistic* declare(Statistic statistic);
+  // Those that an operator before declared.
+  Parameter* find_parameter(const std::string& name);
+  Statistic* find_statistic(const std::string& name);
+  // `gradient` is a part of the parameter's, from an operator that shares it.
+  void add_to_gradient(Parameter* parameter, Buffer* gradient, const Desc& layout,
+                       const dnnl::engine& engine);
   // The parameter's value in that layout and type: itself, or a copy kept fresh.
   Buffer* as(Parameter* parameter, const Desc& wanted);
 
-  Result<void> lay_out(std::size_t bucket_bytes);
+  Result<void> lay_out(const EngineOptions& options);
   void initialise(std::uint64_t seed, const dnnl::engine& engine);
   void refresh(const dnnl::stream& stream);  // the copies
+  // Once the operator `node` has left its gradients: adds those of operators that share its parameters.
+  void gather(std::size_t node, const dnnl::stream& stream);
   void apply(const SgdStep& sgd, const dnnl::stream& stream);
 
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
@@ -70,6 +79,10 @@ class Parameters {
     std::size_t interleaved_row;  // floats in a row where the copy is rows interleaved by two; else 0
     Call refresh;
   };
+  struct Part {  // of a gradient
+    const Parameter* of;
+    Call add;
+  };
   struct Named {  // where tensors_[i] lies
     const Parameter* parameter;
     const Buffer* value;
@@ -79,13 +92,17 @@ class Parameters {
   void list_tensors();
   Result<std::byte*> room(std::size_t bytes) const;
   void update(Parameter& parameter, const SgdStep& sgd);
+  void update_by_adam(Parameter& parameter, const SgdStep& step);
+  void list_momenta();
   void refresh(Copy& copy, const dnnl::stream& stream);
   void cut_buckets(std::size_t bucket_bytes, const std::vector<Parameter*>& order);
 
   std::deque<Parameter> parameters_;
   std::deque<Statistic> statistics_;
   std::deque<Copy> copies_;
-  HugeBuffer values_, gradients_, momenta_, extras_;
+  std::vector<Part> parts_;
+  std::optional<AdamRule> adam_;
+  HugeBuffer values_, gradients_, momenta_, squares_, extras_;
   mutable HugeBuffer room_;  // for conversions through a matrix
   std::size_t floats_ = 0;
   std::vector<Bucket> buckets_;

@@ -2,15 +2,22 @@
 #include "runtime/graph/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace dlrun::runtime {
 
 namespace {
 
 bool has_parameters(const Node& node) {
+  if (node.weights == Weights::frozen) return false;
   return std::holds_alternative<op::Convolution>(node.operation) ||
+         std::holds_alternative<op::TransposedConvolution>(node.operation) ||
          std::holds_alternative<op::FullyConnected>(node.operation) ||
          std::holds_alternative<op::BatchNorm>(node.operation);
+}
+
+bool ends_gradients(const Node& node) {
+  return std::holds_alternative<op::Detach>(node.operation);
 }
 
 }  // namespace
@@ -47,10 +54,11 @@ Result<void> Plan::lay_out() {
     for (const Value input : node().inputs) {
       const Tensor& read = *tensors_[input.get()];
       use(read.value, Pass::forward);
-      if (read.needs_gradient()) use(read.gradients[readers_seen[input.get()]++], Pass::backward);
+      if (read.needs_gradient() && !ends_gradients(node()))
+        use(read.gradients[readers_seen[input.get()]++], Pass::backward);
     }
   }
-  TRY(parameters_.lay_out(options_.bucket_bytes));
+  TRY(parameters_.lay_out(options_));
   return arena_.lay_out();
 }
 
@@ -64,6 +72,7 @@ bool Plan::is_only_reader(std::size_t which) const {
 
 bool Plan::has_parameters_before(std::size_t index) const {
   const Node& node = graph_.nodes[index];
+  if (ends_gradients(node)) return false;
   return has_parameters(node) || std::any_of(node.inputs.begin(), node.inputs.end(), [this](Value input) {
            return tensors_[input.get()]->needs_gradient();
          });
@@ -74,8 +83,8 @@ void Plan::make_tensor() {
   tensor.gradient_precision = options_.precision;
   tensor.value = arena_.add(0);
   if (has_parameters_before(index_))
-    for (std::size_t reader = 0; reader < readers_[index_].size(); ++reader)
-      tensor.gradients.push_back(arena_.add(0));
+    for (const std::size_t reader : readers_[index_])
+      if (!ends_gradients(graph_.nodes[reader])) tensor.gradients.push_back(arena_.add(0));
   set_layout(tensor, activation_desc(batch(), node().shape, data_type(options_.precision), layout_),
              options_.precision, extents(batch(), node().shape, layout_));
 }
@@ -98,6 +107,29 @@ Buffer* Plan::labels() {
   return labels_;
 }
 
+float first_bound(float deviation, std::int64_t fan_in) {
+  return deviation > 0 ? deviation * std::sqrt(3.0F) : 1.0F / std::sqrt(static_cast<float>(fan_in));
+}
+
+Parameter* Plan::declare(Parameter parameter) {
+  if (node().weights == Weights::own) return parameters_.declare(std::move(parameter));
+  return parameters_.find_parameter(parameter.name);
+}
+
+Statistic* Plan::declare(Statistic statistic) {
+  if (node().weights == Weights::own) return parameters_.declare(std::move(statistic));
+  return parameters_.find_statistic(statistic.name);
+}
+
+Buffer* Plan::gradient_of(Parameter* parameter, const Desc& layout) {
+  if (node().weights == Weights::own) return &parameter->gradient;
+  Buffer* part = scratch(layout.get_size(), Pass::backward);
+  if (node().weights == Weights::frozen) return part;  // for primitives that must write it somewhere
+  ActivationArena::use(part, moment(parameter->node, Pass::backward));
+  parameters_.add_to_gradient(parameter, part, layout, engine_);
+  return part;
+}
+
 int Plan::moment(std::size_t node, Pass pass) const {
   const std::size_t nodes = graph_.nodes.size();
   return static_cast<int>(pass == Pass::forward ? node : 2 * nodes - 1 - node);
@@ -116,6 +148,15 @@ Buffer* Plan::scratch(std::size_t bytes, Pass pass) {
   Buffer* buffer = arena_.add(bytes);
   use(buffer, pass);
   return buffer;
+}
+
+Source Plan::source(Buffer* buffer, const Desc& has, const Desc& wanted, Pass from) {
+  if (has == wanted) return {wanted, buffer};
+  Buffer* copy = scratch(wanted.get_size(), from);
+  use(copy, Pass::backward);
+  const dnnl::reorder::primitive_desc desc(engine_, has, engine_, wanted, attributes());
+  return {wanted, copy,
+          Call(dnnl::reorder(desc), {{DNNL_ARG_FROM, {has, buffer}}, {DNNL_ARG_TO, {wanted, copy}}})};
 }
 
 Call::Argument Plan::scratchpad(const Desc& desc, Pass pass) {

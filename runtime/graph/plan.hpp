@@ -27,6 +27,8 @@ struct Tensor {
   std::size_t readers_made = 0;
   // False: the engine sets the gradient to 0 where the value is not positive, before the producer's backward.
   bool masked_by_producer = true;
+  Activation activation = Activation::relu;  // what the engine undoes where it is not
+  float slope = 0;                           // of a leaky ReLU
 
   bool needs_gradient() const { return !gradients.empty(); }
   Desc gradient_desc() const;
@@ -38,6 +40,25 @@ struct Tensor {
   kernels::ConstView const_gradient(std::size_t reader = 0) const {
     return {gradients[reader]->data, gradient_precision};
   }
+};
+
+// What the engine does to the gradient of an output before its producer's backward, which fused `activation`.
+inline void settle_after(Tensor& out, Activation activation, float slope) {
+  out.masked_by_producer = activation == Activation::none;
+  if (activation != Activation::none) out.activation = activation;
+  out.slope = slope;
+}
+
+// The bound of first weights: of a uniform distribution of that deviation; where it is 0, PyTorch's default,
+// Kaiming uniform with a = sqrt(5), which comes to 1 / sqrt(fan in).
+float first_bound(float deviation, std::int64_t fan_in);
+
+// A value or a gradient as a primitive reads it: as it lies, or copied into a layout that the primitive is
+// fast with. An image of three channels between two networks is what needs that.
+struct Source {
+  Desc desc;
+  Buffer* buffer = nullptr;
+  Call convert = {};  // where it is a copy
 };
 
 enum class Pass { forward, backward };
@@ -76,6 +97,11 @@ class Plan {
   std::size_t claim_gradient(std::size_t which = 0) { return input(which).readers_made++; }
   bool is_only_reader(std::size_t which = 0) const;
   const std::vector<std::size_t>& readers_of_output() const { return readers_[index_]; }
+  // A parameter of this node, or the one it shares with a node before it.
+  Parameter* declare(Parameter parameter);
+  Statistic* declare(Statistic statistic);
+  // Where this node's part of the parameter's gradient goes, in this layout.
+  Buffer* gradient_of(Parameter* parameter, const Desc& layout);
   void set_layout(Tensor& tensor, const Desc& desc, Precision precision, const Extents& extents);
 
   void use(Buffer* buffer, Pass pass);
@@ -84,6 +110,8 @@ class Plan {
   static void share(Buffer* buffer, Buffer* target) { ActivationArena::share(buffer, target); }
   Buffer* buffer(std::size_t bytes) { return arena_.add(bytes); }
   Buffer* scratch(std::size_t bytes, Pass pass);
+  // `buffer`, which lies as `has` says, as `wanted`; a copy stays until the operator's backward is done.
+  Source source(Buffer* buffer, const Desc& has, const Desc& wanted, Pass from);
   // Scratch memory of a primitive, as an argument for Call.
   Call::Argument scratchpad(const Desc& desc, Pass pass);
 

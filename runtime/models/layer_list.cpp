@@ -23,6 +23,9 @@ const std::vector<std::string>& kinds() {
                                               "global-average-pool",
                                               "batch-norm",
                                               "relu",
+                                              "leaky-relu",
+                                              "tanh",
+                                              "transposed-convolution",
                                               "dropout",
                                               "flatten",
                                               "local-response-norm",
@@ -80,6 +83,25 @@ Result<op::Convolution> read_convolution(Fields& fields, const YamlNode& value) 
   return out;
 }
 
+Result<op::TransposedConvolution> read_transposed(Fields& fields, const YamlNode& value) {
+  op::TransposedConvolution out;
+  out.filters = TRY(yaml::as_integer(value, fields.path("transposed-convolution"), 1, kMost));
+  out.kernel = TRY(fields.integer_or("kernel", 1, 1, kWindow));
+  out.stride = TRY(fields.integer_or("stride", 1, 1, kWindow));
+  out.padding = TRY(fields.integer_or("padding", 0, 0, kWindow));
+  out.output_padding = TRY(fields.integer_or("output-padding", 0, 0, out.stride - 1));
+  out.bias = TRY(fields.truth_or("bias", true)) ? Bias::learned : Bias::none;
+  return out;
+}
+
+// A word, or the slope where the input is negative.
+Result<op::LeakyRelu> read_leaky_relu(Fields& fields, const YamlNode& value) {
+  op::LeakyRelu out;
+  if (value.kind == yaml::Kind::scalar && (value.scalar.empty() || value.scalar == "leaky-relu")) return out;
+  out.slope = static_cast<float>(TRY(yaml::as_number(value, fields.path("leaky-relu"), 0, 1)));
+  return out;
+}
+
 // Windows that do not overlap, where the stride is not said.
 template <class Pool>
 Result<Pool> read_pool(Fields& fields, const YamlNode& value, std::string_view key) {
@@ -98,6 +120,9 @@ Result<Pool> read_pool(Fields& fields, const YamlNode& value, std::string_view k
 Result<Operation> read_operation(Fields& fields, const std::string& kind, const YamlNode& value,
                                  LayerList::Layer& layer) {
   if (kind == "convolution") return Operation(TRY(read_convolution(fields, value)));
+  if (kind == "transposed-convolution") return Operation(TRY(read_transposed(fields, value)));
+  if (kind == "leaky-relu") return Operation(TRY(read_leaky_relu(fields, value)));
+  if (kind == "tanh") return Operation(op::Tanh{});
   if (kind == "max-pool") return Operation(TRY(read_pool<op::MaxPool>(fields, value, kind)));
   if (kind == "average-pool") return Operation(TRY(read_pool<op::AveragePool>(fields, value, kind)));
   if (kind == "dropout")
@@ -186,6 +211,10 @@ Value apply(GraphBuilder& g, const LayerList::Layer& layer, const std::string& n
             const std::vector<Value>& in, std::int64_t classes) {
   const auto& operation = layer.operation;
   if (const auto* spec = std::get_if<op::Convolution>(&operation)) return g.convolution(name, in[0], *spec);
+  if (const auto* spec = std::get_if<op::TransposedConvolution>(&operation))
+    return g.transposed_convolution(name, in[0], *spec);
+  if (const auto* spec = std::get_if<op::LeakyRelu>(&operation)) return g.leaky_relu(in[0], spec->slope);
+  if (std::holds_alternative<op::Tanh>(operation)) return g.tanh(in[0]);
   if (const auto* spec = std::get_if<op::FullyConnected>(&operation))
     return g.fully_connected(name, in[0], layer.scores ? classes : spec->outputs);
   if (const auto* spec = std::get_if<op::MaxPool>(&operation)) return g.max_pool(in[0], *spec);
@@ -207,6 +236,8 @@ Result<LayerList> read_layer_list(const YamlNode& node, const std::string& path)
   Fields fields = TRY(Fields::of(node, path));
   LayerList out;
   out.name = TRY(fields.text_or("name", "own"));
+  static const std::vector<std::string> losses{"softmax", "sigmoid"};
+  out.loss = static_cast<LayerList::LossKind>(TRY(fields.choice_or("loss", 0, losses)));
   const YamlNode* layers = TRY(fields.require("layers"));
   TRY(fields.finish());
   if (layers->kind != yaml::Kind::list || layers->items.empty())
@@ -215,7 +246,7 @@ Result<LayerList> read_layer_list(const YamlNode& node, const std::string& path)
   for (std::size_t i = 0; i < layers->items.size(); ++i)
     out.layers.push_back(
         TRY(read_layer(layers->items[i], fmt::format("{}[{}]", fields.path("layers"), i), i + 1, names)));
-  if (!out.layers.back().scores)
+  if (out.loss == LayerList::LossKind::softmax && !out.layers.back().scores)
     return yaml::error_at(layers->items.back(), "the last layer must give a score for each class",
                           "end with {fully-connected: classes}");
   return out;
@@ -230,7 +261,10 @@ Result<Graph> build_layers(const LayerList& list, const InputShape& input) {
     const std::string name = layer.name.empty() ? fmt::format("layer{}", values.size()) : layer.name;
     values.push_back(apply(g, layer, name, inputs, input.classes));
   }
-  g.softmax_cross_entropy(values.back());
+  if (list.loss == LayerList::LossKind::sigmoid)
+    g.sigmoid_cross_entropy(values.back(), op::SigmoidCrossEntropy::Wanted::labels);
+  else
+    g.softmax_cross_entropy(values.back());
   return std::move(g).finish();
 }
 

@@ -20,7 +20,9 @@ struct LayerList {
     std::vector<std::size_t> inputs;  // layers, counted from 1; 0 is the image
     bool scores = false;              // fully connected with as many outputs as there are classes
   };
+  enum class LossKind { softmax, sigmoid };  // sigmoid: of one logit, for two classes
   std::string name;
+  LossKind loss = LossKind::softmax;
   std::vector<Layer> layers;
 };
 

@@ -21,8 +21,16 @@ std::span<const Model> models() {
                                          Model{"caffenet", caffenet},
                                          Model{"googlenet", googlenet},
                                          Model{"inception-v3", inception_v3},
-                                         Model{"hep-cnn", hep_cnn}};
+                                         Model{"hep-cnn", hep_cnn},
+                                         Model{"dcgan", dcgan, Task::generate},
+                                         Model{"cosmogan", cosmogan, Task::generate}};
   return kModels;
+}
+
+Task task_of(std::string_view model) {
+  for (const Model& known : models())
+    if (known.name == model) return known.task;
+  return Task::classify;
 }
 
 std::vector<std::string> model_names() {

@@ -9,12 +9,17 @@
 
 namespace dlrun::runtime {
 
+enum class Task { classify, generate };
+
 struct Model {
   std::string_view name;
   Result<Graph> (*build)(const InputShape& input);
+  Task task = Task::classify;
 };
 
 std::span<const Model> models();
+
+Task task_of(std::string_view model);  // classify, where there is no model of that name
 
 // The named model on images of this shape; an Error for an unknown name, with the nearest one.
 Result<Graph> build_model(const std::string& name, const InputShape& input);
@@ -22,6 +27,8 @@ Result<Graph> build_model(const std::string& name, const InputShape& input);
 Result<Graph> alexnet(const InputShape& input);
 Result<Graph> caffenet(const InputShape& input);
 Result<Graph> cifar10_convnet(const InputShape& input);
+Result<Graph> cosmogan(const InputShape& input);
+Result<Graph> dcgan(const InputShape& input);
 Result<Graph> googlenet(const InputShape& input);
 Result<Graph> hep_cnn(const InputShape& input);
 Result<Graph> inception_v3(const InputShape& input);

@@ -90,6 +90,8 @@ Result<Augmentation> read_augmentation(Fields& data) {
   return out;
 }
 
+}  // namespace
+
 std::size_t channels_of(const DataSpec& spec) {
   switch (spec.format) {
     case DataFormat::idx:
@@ -103,8 +105,6 @@ std::size_t channels_of(const DataSpec& spec) {
   }
   return static_cast<std::size_t>(spec.synthetic_shape.channels);
 }
-
-}  // namespace
 
 Result<void> read_data_section(Fields& train, TrainSpec& out) {
   Fields data = TRY(Fields::of(*TRY(train.require("data")), train.path("data")));

@@ -41,15 +41,17 @@ void Reporter::note(std::string_view line) {
 }
 
 Json Reporter::line(const StepReport& report, const Window& window) const {
-  return Json{{"step", report.step},
-              {"steps", length_.steps},
-              {"epoch", report.epoch},
-              {"epochs", length_.epochs},
-              {"loss", rounded(window.totals.loss(), 1e6)},
-              {"accuracy", rounded(window.totals.accuracy(), 1e6)},
-              {"images_per_s", rounded(window.images_per_second(), 10)},
-              {"learning_rate", rounded(report.learning_rate, 1e9)},
-              {"time", rounded(wall_seconds(), 1e3)}};
+  Json out{{"step", report.step},
+           {"steps", length_.steps},
+           {"epoch", report.epoch},
+           {"epochs", length_.epochs},
+           {"accuracy", rounded(window.totals.accuracy(), 1e6)},
+           {"images_per_s", rounded(window.images_per_second(), 10)},
+           {"learning_rate", rounded(report.learning_rate, 1e9)},
+           {"time", rounded(wall_seconds(), 1e3)}};
+  out[of_gan_ ? "loss_d" : "loss"] = rounded(window.totals.loss(), 1e6);
+  if (of_gan_) out["loss_g"] = rounded(window.totals.generator_loss(), 1e6);
+  return out;
 }
 
 Result<void> Reporter::step(const StepReport& report) {
@@ -77,12 +79,13 @@ Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
 }
 
 Result<void> Reporter::write_window(const StepReport& report) {
-  const std::array<Scalar, 4> scalars = {
-      {{"train/loss", static_cast<float>(recent_.totals.loss())},
+  const std::array<Scalar, 5> scalars = {
+      {{of_gan_ ? "train/loss_d" : "train/loss", static_cast<float>(recent_.totals.loss())},
        {"train/accuracy", static_cast<float>(recent_.totals.accuracy())},
        {"train/images_per_s", static_cast<float>(recent_.images_per_second())},
-       {"train/learning_rate", report.learning_rate}}};
-  TRY(write(line(report, recent_), scalars));
+       {"train/learning_rate", report.learning_rate},
+       {"train/loss_g", static_cast<float>(recent_.totals.generator_loss())}}};
+  TRY(write(line(report, recent_), std::span(scalars).first(of_gan_ ? 5 : 4)));
   recent_ = {};
   return {};
 }
@@ -107,6 +110,23 @@ Result<void> Reporter::epoch(const StepReport& last, const Totals& test, const s
   return {};
 }
 
+Result<void> Reporter::epoch_of_gan(const StepReport& last) {
+  if (recent_.totals.rows > 0) TRY(write_window(last));
+  last_epoch_ = epoch_.totals;
+  TRY(write({{"step", last.step},
+             {"epoch", last.epoch},
+             {"epoch_loss_d", rounded(epoch_.totals.loss(), 1e6)},
+             {"epoch_loss_g", rounded(epoch_.totals.generator_loss(), 1e6)},
+             {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)}},
+            {}));
+  note(fmt::format(
+      "epoch {}/{}  loss_d {:.4f}  loss_g {:.4f}  discriminator right {:.2f} %  {:.0f} images/s  {:.1f} s",
+      last.epoch, length_.epochs, epoch_.totals.loss(), epoch_.totals.generator_loss(),
+      100 * epoch_.totals.accuracy(), epoch_.images_per_second(), epoch_.time.count()));
+  epoch_ = {};
+  return {};
+}
+
 void Reporter::saved(std::uint64_t step, Seconds took, Seconds held) {
   control_.send(
       Json{{"saved", step}, {"seconds", rounded(took.count(), 1e3)}, {"held", rounded(held.count(), 1e3)}},
@@ -125,6 +145,17 @@ void Reporter::result(const Position& position, const Totals& test) {
                {"steps", position.step},
                {"epochs", position.epoch}});
   note(fmt::format("test accuracy {:.2f} %", 100 * test.accuracy()));
+}
+
+// Of the last epoch; a run that had nothing left to do has none.
+void Reporter::result_of_gan(const Position& position) {
+  if (rank_ != 0) return;
+  Json figures = {{"steps", position.step}, {"epochs", position.epoch}};
+  if (last_epoch_.rows > 0) {
+    figures["loss_d"] = rounded(last_epoch_.loss(), 1e6);
+    figures["loss_g"] = rounded(last_epoch_.generator_loss(), 1e6);
+  }
+  send_result(std::move(figures));
 }
 
 void Reporter::benchmark(const Json& figures) {

@@ -46,6 +46,8 @@ class Reporter {
   // Opens the files of rank 0 in `folder`.
   Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
   void set_length(RunLength length) { length_ = length; }
+  // Losses are two: the discriminator's and the generator's.
+  void tell_of_gan() { of_gan_ = true; }
   void phase(std::string_view what);
   void note(std::string_view line);  // rank 0's stdout
   // The time from here to the next step() counts as training.
@@ -53,11 +55,13 @@ class Reporter {
   Result<void> step(const StepReport& report);
   // `set`: of what the evaluation is: "test" or "validation".
   Result<void> epoch(const StepReport& last, const Totals& test, const std::string& set);
+  Result<void> epoch_of_gan(const StepReport& last);
   // `held`: how much of the time training stood still.
   void saved(std::uint64_t step, Seconds took, Seconds held);
   // A fact of the run that its result, and so its record, is to hold.
   void keep_for_result(const std::string& name, Json fact) { facts_[name] = std::move(fact); }
   void result(const Position& position, const Totals& test);
+  void result_of_gan(const Position& position);
   void benchmark(const Json& figures);
   Requests requests() { return control_.poll(); }
   void close() { control_.flush(Seconds(1)); }
@@ -72,12 +76,13 @@ class Reporter {
   int rank_;
   Ticks begin_;
   Json facts_ = Json::object();
-  bool first_step_done_ = false;
+  bool first_step_done_ = false, of_gan_ = false;
   RunLength length_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;
   Ticks last_step_{}, last_sent_{};
   Window recent_, epoch_;  // since the last line of metrics; since the epoch (or the run) began
+  Totals last_epoch_;      // of a GAN
 };
 
 }  // namespace dlrun::runtime

@@ -69,8 +69,9 @@ class Session {
     TRY(check_agreement(spec_, prepared_));
     TRY(say_where());
     const Position start = TRY(carry_on());
+    std::filesystem::path folder;
     if (comm.rank() == 0) {
-      const std::filesystem::path folder = TRY(metrics_folder(spec_, environment_));
+      folder = TRY(metrics_folder(spec_, environment_));
       TRY(reporter_->open_files(folder, start.step));
     }
     GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, comm));
@@ -82,7 +83,8 @@ class Session {
                      .data = prepared_.data,
                      .reporter = *reporter_,
                      .checkpoints = checkpoints_.get(),
-                     .local_requests = [this] { return stop_request_.look(); }},
+                     .local_requests = [this] { return stop_request_.look(); },
+                     .folder = folder},
                     start);
     const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
     reporter_->close();

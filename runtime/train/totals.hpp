@@ -11,13 +11,16 @@ namespace dlrun::runtime {
 
 struct Totals {
   double loss_sum = 0, correct = 0, rows = 0;
+  double generator_loss_sum = 0;  // of a GAN, whose loss_sum is the discriminator's
 
   void add(const Totals& other) {
     loss_sum += other.loss_sum;
     correct += other.correct;
     rows += other.rows;
+    generator_loss_sum += other.generator_loss_sum;
   }
   double loss() const { return rows > 0 ? loss_sum / rows : 0; }
+  double generator_loss() const { return rows > 0 ? generator_loss_sum / rows : 0; }
   double accuracy() const { return rows > 0 ? correct / rows : 0; }
 };
 
@@ -26,7 +29,7 @@ struct StepTotals {
   Requests requests;  // those of any rank
 };
 
-inline constexpr std::size_t totals_slots = 5;
+inline constexpr std::size_t totals_slots = 6;
 
 inline void store(const StepTotals& mine, std::span<float> slots) {
   slots[0] = static_cast<float>(mine.totals.loss_sum);
@@ -34,11 +37,13 @@ inline void store(const StepTotals& mine, std::span<float> slots) {
   slots[2] = static_cast<float>(mine.totals.rows);
   slots[3] = mine.requests.save ? 1.0F : 0.0F;
   slots[4] = mine.requests.stop ? 1.0F : 0.0F;
+  slots[5] = static_cast<float>(mine.totals.generator_loss_sum);
 }
 
 inline StepTotals load(std::span<const float> slots) {
-  return {.totals = {.loss_sum = slots[0], .correct = slots[1], .rows = slots[2]},
-          .requests = {.save = slots[3] > 0, .stop = slots[4] > 0}};
+  return {
+      .totals = {.loss_sum = slots[0], .correct = slots[1], .rows = slots[2], .generator_loss_sum = slots[5]},
+      .requests = {.save = slots[3] > 0, .stop = slots[4] > 0}};
 }
 
 }  // namespace dlrun::runtime

@@ -47,13 +47,28 @@ Result<Stretch> read_stretch(const Node& node, const std::string& name) {
   return Stretch{.unit = Stretch::Unit::time, .amount = duration->count()};
 }
 
+Result<OptimizerSpec> read_adam(Fields& fields) {
+  OptimizerSpec out;
+  AdamRule rule;
+  constexpr double below_one = 1 - 1e-6;
+  out.learning_rate = TRY(fields.number_or("lr", 1e-3, 0, 1e6));
+  out.momentum = TRY(fields.number_or("beta1", 0.9, 0, below_one));
+  rule.beta2 = static_cast<float>(TRY(fields.number_or("beta2", 0.999, 0, below_one)));
+  rule.epsilon = static_cast<float>(TRY(fields.number_or("epsilon", 1e-8, 1e-30, 1)));
+  out.weight_decay = TRY(fields.number_or("weight-decay", out.weight_decay, 0, 1e3));
+  TRY(fields.finish());
+  out.adam = rule;
+  return out;
+}
+
 Result<OptimizerSpec> read_optimizer(Fields& train) {
   OptimizerSpec out;
   const Node* node = train.find("optimizer");
   if (node == nullptr) return out;
   Fields fields = TRY(Fields::of(*node, train.path("optimizer")));
   const std::string name = TRY(fields.text_or("name", "sgd"));
-  if (name != "sgd") return not_built(*fields.find("name"), fmt::format("optimizer '{}'", name), "sgd");
+  if (name == "adam") return read_adam(fields);
+  if (name != "sgd") return not_built(*fields.find("name"), fmt::format("optimizer '{}'", name), "sgd, adam");
   out.learning_rate = TRY(fields.number_or("lr", out.learning_rate, 0, 1e6));
   out.momentum = TRY(fields.number_or("momentum", out.momentum, 0, 1));
   out.weight_decay = TRY(fields.number_or("weight-decay", out.weight_decay, 0, 1e3));
@@ -169,6 +184,17 @@ Result<void> read_model(Fields& train, TrainSpec& out) {
   return {};
 }
 
+// A generator makes pixels in -1..1, and so real ones are to lie there. Nobody can say when it is right.
+Result<void> adapt_to_gan(Fields& train, TrainSpec& out) {
+  if (const Node* stop = train.find("stop-at"))
+    return yaml::error_at(*stop,
+                          fmt::format("train.stop-at has no accuracy to wait for: {} is a GAN", out.model),
+                          "leave train.stop-at out");
+  if (out.conversion.mean.empty() && out.conversion.deviation.empty())
+    out.conversion.mean = out.conversion.deviation = std::vector<double>(channels_of(out.data), 0.5);
+  return {};
+}
+
 Result<void> read_train(const Node& node, TrainSpec& out) {
   Fields fields = TRY(Fields::of(node, "train"));
   TRY(read_model(fields, out));
@@ -188,6 +214,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_allreduce(fields, out));
   TRY(read_parameter_server(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
+  if (task_of(out.model) == Task::generate) TRY(adapt_to_gan(fields, out));
   if (const Node* stop = fields.find("stop-at")) {
     Fields target = TRY(Fields::of(*stop, "train.stop-at"));
     out.stop_at_accuracy =

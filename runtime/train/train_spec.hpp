@@ -27,7 +27,8 @@ struct Stretch {
 };
 
 struct OptimizerSpec {
-  double learning_rate = 0.05, momentum = 0.9, weight_decay = 0;
+  double learning_rate = 0.05, momentum = 0.9, weight_decay = 0;  // momentum: Adam's beta1
+  std::optional<AdamRule> adam = {};                              // else momentum SGD
 };
 
 struct ScheduleSpec {

@@ -6,6 +6,7 @@
 
 #include "runtime/train/evaluation.hpp"
 #include "runtime/train/rows.hpp"
+#include "runtime/train/sample_grid.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -31,6 +32,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   last_.step = start.step;
   last_.epoch = start.epoch;
   parts_.reporter.set_length(length());
+  if (parts_.engine.generates()) parts_.reporter.tell_of_gan();
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
   parts_.engine.while_waiting([this] { fill_ahead(); });
 }
@@ -58,7 +60,11 @@ Result<StepTotals> Trainer::forward_backward(const Share& share) {
   const Requests heard = parts_.reporter.requests();
   requests.save = requests.save || heard.save;
   requests.stop = requests.stop || heard.stop;
-  store({.totals = {mine.loss_sum, static_cast<double>(mine.correct), static_cast<double>(share.count)},
+  const double answers = parts_.engine.generates() ? 2 : 1;  // to a row
+  store({.totals = {.loss_sum = mine.loss_sum,
+                    .correct = static_cast<double>(mine.correct) / answers,
+                    .rows = static_cast<double>(share.count),
+                    .generator_loss_sum = mine.generator_loss_sum},
          .requests = requests},
         parts_.engine.spare_slots());
   TRY(parts_.gradients.finish());
@@ -91,10 +97,11 @@ Result<StepTotals> Trainer::step() {
   const Share share = this_share();
   if (!std::exchange(filled_ahead_, false)) fill(share);
   const StepTotals sums = TRY(forward_backward(share));
-  if (!std::isfinite(sums.totals.loss_sum))
+  if (!std::isfinite(sums.totals.loss_sum) || !std::isfinite(sums.totals.generator_loss_sum))
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("the loss is {} at step {} (epoch {}): training diverged",
-                                          sums.totals.loss_sum, position_.step + 1, position_.epoch + 1),
+                                          sums.totals.loss_sum + sums.totals.generator_loss_sum,
+                                          position_.step + 1, position_.epoch + 1),
                       .hint = "try a lower train.optimizer.lr or a longer train.schedule.warmup"});
   last_ = {.step = position_.step + 1,
            .epoch = position_.epoch + 1,
@@ -105,7 +112,8 @@ Result<StepTotals> Trainer::step() {
       {.learning_rate = last_.learning_rate,
        .momentum = static_cast<float>(parts_.spec.optimizer.momentum),
        .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
-       .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows))});
+       .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows)),
+       .updates = position_.step});
   advance(rows);
   return sums;
 }
@@ -138,7 +146,18 @@ Result<Totals> Trainer::watch() {
                   [this](std::uint64_t i) { return split_.held_out_sample(i); });
 }
 
+// Nothing can be measured on a test set: people look at what is made.
+Result<void> Trainer::end_epoch_of_gan() {
+  TRY(parts_.reporter.epoch_of_gan(last_));
+  if (parts_.comm.rank() == 0 && !parts_.folder.empty())
+    TRY(write_sample_grid(parts_.engine, parts_.data.train.shape, parts_.spec.conversion, parts_.folder,
+                          last_.epoch));
+  parts_.reporter.start_clock();
+  return {};
+}
+
 Result<void> Trainer::end_epoch() {
+  if (parts_.engine.generates()) return end_epoch_of_gan();
   watched_ = TRY(watch());
   TRY(parts_.reporter.epoch(last_, *watched_, split_.held_out() == 0 ? "test" : "validation"));
   parts_.reporter.start_clock();
@@ -164,7 +183,17 @@ Result<Ending> Trainer::run() {
   return finish();
 }
 
+Result<Ending> Trainer::finish_gan() {
+  if (parts_.checkpoints != nullptr)
+    TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
+  if (last_.totals.rows > 0) TRY(end_epoch());
+  if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
+  parts_.reporter.result_of_gan(position_);
+  return Ending::finished;
+}
+
 Result<Ending> Trainer::finish() {
+  if (parts_.engine.generates()) return finish_gan();
   if (parts_.checkpoints != nullptr)
     TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
   parts_.reporter.phase("testing");

@@ -29,6 +29,7 @@ class Trainer {
     Reporter& reporter;
     Checkpointing* checkpoints;                // rank 0's, where there are any
     std::function<Requests()> local_requests;  // signals and the like, looked at each step
+    std::filesystem::path folder = {};         // rank 0's, for what a GAN makes
   };
   Trainer(const Parts& parts, const Position& start);
 
@@ -47,9 +48,11 @@ class Trainer {
   Result<void> after_step(const StepTotals& step);
   void advance(std::uint64_t rows);
   Result<void> end_epoch();
+  Result<void> end_epoch_of_gan();
   Result<Totals> test();
   Result<Totals> watch();  // what is looked at after each epoch: the samples held out, else the test set
   Result<Ending> finish();
+  Result<Ending> finish_gan();
   Result<Ending> stop();
   bool reached_target() const;
   RunLength length() const;

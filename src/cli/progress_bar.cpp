@@ -37,7 +37,8 @@ std::string progress_line(const Json& report, Seconds elapsed, int width) {
   } else if (step) {
     parts.push_back(fmt::format("step {:.0f}", *step));
   }
-  if (const auto loss = number(report, "loss")) parts.push_back(fmt::format("loss {:.3f}", *loss));
+  for (const char* name : {"loss", "loss_d", "loss_g"})  // a GAN has two
+    if (const auto loss = number(report, name)) parts.push_back(fmt::format("{} {:.3f}", name, *loss));
   if (const auto accuracy = number(report, "accuracy"))
     parts.push_back(fmt::format("accuracy {:.1f} %", *accuracy * 100));
   const auto rate = number(report, "images_per_s");

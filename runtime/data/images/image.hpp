@@ -26,6 +26,10 @@ Result<Image> decode_image(std::span<const std::uint8_t> file, const std::string
 Result<Image> decode_jpeg(std::span<const std::uint8_t> file, const std::string& name);
 Result<Image> decode_png(std::span<const std::uint8_t> file, const std::string& name);
 
+// Grey pixels (one channel) or red, green and blue ones, row by row, as a PNG; other channels are refused.
+Result<std::string> encode_png(std::span<const std::uint8_t> pixels, std::int64_t width, std::int64_t height,
+                               std::int64_t channels);
+
 // EXIF's eight ways to hold a camera; 1 is upright.
 Image turned(Image image, int orientation);
 

@@ -29,4 +29,22 @@ Result<Image> decode_png(std::span<const std::uint8_t> file, const std::string& 
   return out;
 }
 
+Result<std::string> encode_png(std::span<const std::uint8_t> pixels, std::int64_t width, std::int64_t height,
+                               std::int64_t channels) {
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  png.width = static_cast<png_uint_32>(width);
+  png.height = static_cast<png_uint_32>(height);
+  png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  if ((channels != 1 && channels != 3) || pixels.size() != PNG_IMAGE_SIZE(png))
+    return fail(ErrorKind::input, "PNG: {} numbers in {} channels are no image of {} x {}", pixels.size(),
+                channels, width, height);
+  std::string out(PNG_IMAGE_PNG_SIZE_MAX(png), '\0');
+  png_alloc_size_t bytes = out.size();
+  if (png_image_write_to_memory(&png, out.data(), &bytes, 0, pixels.data(), 0, nullptr) == 0)
+    return fail(ErrorKind::internal, "PNG: {}", png.message);
+  out.resize(bytes);
+  return out;
+}
+
 }  // namespace dlrun::runtime

@@ -12,6 +12,11 @@ class Flattener {
   Flattener(const Graph& graph, const EngineOptions& options) : graph_(graph), options_(options) {}
 
   Result<FlatPlan> run() {
+    if (options_.adam)
+      return fail(
+          Error{.kind = ErrorKind::unavailable,
+                .what = fmt::format("model '{}': the optimizer adam has no form on a GPU", graph_.model),
+                .hint = "write device: cpu, or optimizer: {name: sgd}"});
     const auto read_by = readers(graph_);
     for (const Node& node : graph_.nodes) {
       TRY(add(node));
@@ -107,6 +112,9 @@ class Flattener {
 
   Result<void> fill(DlrunCudaNode&, const Node&, const Shape&, const op::Input&) { return {}; }
   Result<void> fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::Convolution& spec) {
+    if (spec.activation == Activation::leaky_relu) return no_form(node, "with a leaky ReLU behind it");
+    if (spec.activation == Activation::tanh) return no_form(node, "with a tanh behind it");
+    if (spec.deviation > 0 || node.weights != Weights::own) return no_form(node, "of a GAN");
     flat.kind = DLRUN_CUDA_CONVOLUTION;
     window(flat, spec, spec.kernel);
     flat.window_width = spec.kernel_width, flat.padding_width = spec.padding_width;
@@ -181,6 +189,27 @@ class Flattener {
   Result<void> fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Concat&) {
     flat.kind = DLRUN_CUDA_CONCAT;
     return {};
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::TransposedConvolution&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::LeakyRelu&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Tanh&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Noise&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Reshape&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Detach&) {
+    return no_form(node, "");
+  }
+  Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::SigmoidCrossEntropy&) {
+    return no_form(node, "");
   }
   Result<void> fill(DlrunCudaNode&, const Node& node, const Shape&, const op::Flatten&) {
     return no_form(node, "whose reader needs it");

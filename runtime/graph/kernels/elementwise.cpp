@@ -1,13 +1,11 @@
 // Element-wise kernels: ReLU, sums, dropout, first values and the optimizer. One text for both precisions;
 // the public functions are what is compiled for several processors.
 #include "runtime/base/keyed_random.hpp"
-#include "runtime/graph/kernels/kernels.hpp"
+#include "runtime/graph/kernels/elements.hpp"
 
 namespace dlrun::runtime::kernels {
 
 namespace {
-
-constexpr std::size_t kLanes = 16;
 
 // Calls `map` with pointers of the right type. Buffers are padded to whole lines, so a count that is no
 // multiple of 16 lanes ends inside the padding.

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "runtime/graph/graph.hpp"
 #include "runtime/graph/kernels/simd.hpp"
@@ -34,6 +35,11 @@ inline constexpr std::size_t kGrain = 1 << 14;  // elements that are worth a thr
 void relu(View out, ConstView in, std::size_t count);
 // gradient = 0 where value <= 0.
 void relu_backward(View gradient, ConstView value, std::size_t count);
+// Activations whose slope can be told from their value. `slope`: a leaky ReLU's.
+void leaky_relu(View out, ConstView in, std::size_t count, float slope);
+void tanh(View out, ConstView in, std::size_t count);
+void leaky_relu_backward(View gradient, ConstView value, std::size_t count, float slope);
+void tanh_backward(View gradient, ConstView value, std::size_t count);
 // out = left + right, then max(.., 0) for add_relu; in place allowed.
 void add(View out, ConstView left, ConstView right, std::size_t count);
 void add_relu(View out, ConstView left, ConstView right, std::size_t count);
@@ -52,6 +58,11 @@ void dropout(View out, ConstView in, std::size_t first, std::size_t count, const
 void uniform(float* out, std::size_t count, std::uint64_t key, float bound, float constant);
 
 void sgd(float* values, float* momentum, const float* gradients, std::size_t count, const SgdStep& step);
+struct AdamState {
+  float *values, *means, *squares;
+};
+void adam(const AdamState& state, const float* gradients, std::size_t count, const SgdStep& step,
+          const AdamRule& rule);
 // A bf16 copy of rows of f32, two rows interleaved: a0 b0 a1 b1 ..., which is how bf16 products read weights.
 // The second also updates the rows. `row` is a multiple of 16 floats, `count` of two rows.
 void interleave(Bf16* copy, const float* values, std::size_t count, std::size_t row);
@@ -76,6 +87,26 @@ void max_pool_backward(View in_gradient, ConstView out_gradient, const std::uint
 void average_pool(View out, ConstView in, std::int64_t planes, std::int64_t area, std::int64_t inner);
 void average_pool_backward(View in_gradient, ConstView out_gradient, std::int64_t planes, std::int64_t area,
                            std::int64_t inner);
+
+// For [planes = batch x outer][area][inner]: adds a number a channel, which are outer x inner; and the sums
+// of a gradient over all but the channels.
+struct ChannelShape {
+  std::int64_t batch, outer, area, inner, channels;
+};
+void add_bias(View values, const float* bias, const ChannelShape& shape);
+void bias_gradient(float* bias, ConstView gradient, const ChannelShape& shape);
+
+// Standard normal numbers; number i of a key is always the same.
+void normal(float* out, std::size_t count, std::uint64_t key);
+
+// Sigmoid cross-entropy of one logit a row, `stride` elements apart, against a target of 0 or 1; `gradient`
+// (may be null) as below, 0 between the logits.
+struct LogitRows {
+  ConstView scores;
+  const std::int32_t* labels;  // -1: the row does not count
+  std::int64_t rows, stride;
+};
+BatchResult sigmoid_cross_entropy(View gradient, const LogitRows& of, std::optional<int> target);
 
 // Softmax cross-entropy of scores[rows][classes]; gradient (may be null) of the sum divided by `rows`, times
 // `weight`. A row with label -1 counts nothing and has gradient 0. A label outside 0..classes-1 counts as -1.

@@ -2,20 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/graph/kernels/kernels.hpp"
+#include "runtime/graph/kernels/elements.hpp"
 
 namespace dlrun::runtime::kernels {
-
-namespace {
-
-void put(View gradient, std::int64_t index, double value) {
-  if (gradient.precision == Precision::bf16)
-    set(static_cast<Bf16*>(gradient.data)[index], static_cast<float>(value));
-  else
-    static_cast<float*>(gradient.data)[index] = static_cast<float>(value);
-}
-
-}  // namespace
 
 BatchResult softmax_cross_entropy(View gradient, const float* scores, const std::int32_t* labels,
                                   std::int64_t rows, std::int64_t classes, float weight) {

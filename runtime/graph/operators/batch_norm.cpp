@@ -14,7 +14,8 @@ using Backward = dnnl::batch_normalization_backward;
 
 class BatchNorm final : public Operator {
  public:
-  BatchNorm(Plan& plan, const op::BatchNorm& spec) : spec_(spec), channels_(plan.node().shape.channels) {
+  BatchNorm(Plan& plan, const op::BatchNorm& spec)
+      : spec_(spec), frozen_(plan.node().weights == Weights::frozen), channels_(plan.node().shape.channels) {
     rows_ = plan.batch() * plan.node().shape.height * plan.node().shape.width;
     plan.set_layout(plan.output(), plan.input().desc, plan.input().precision, plan.input().extents);
     declare_parameters(plan);
@@ -25,6 +26,7 @@ class BatchNorm final : public Operator {
   void forward(const Run& run) override {
     if (run.mode == Mode::evaluate) return evaluation_.run(run.stream);
     forward_.run(run.stream);
+    if (frozen_) return;
     const float share = spec_.momentum;
     const float unbiased = rows_ > 1 ? static_cast<float>(rows_) / static_cast<float>(rows_ - 1) : 1.0F;
     for (std::int64_t channel = 0; channel < channels_; ++channel) {
@@ -40,19 +42,18 @@ class BatchNorm final : public Operator {
 
  private:
   void declare_parameters(Plan& plan) {
-    const auto parameter = [&](const char* part, float constant) {
-      return plan.parameters().declare(Parameter{.name = plan.node().name + part,
-                                                 .shape = {channels_},
-                                                 .node = plan.index(),
-                                                 .constant = constant,
-                                                 .layout = vector_desc(channels_)});
+    const auto parameter = [&](const char* part, float bound, float constant) {
+      return plan.declare(Parameter{.name = plan.node().name + part,
+                                    .shape = {channels_},
+                                    .node = plan.index(),
+                                    .bound = bound,
+                                    .constant = constant,
+                                    .layout = vector_desc(channels_)});
     };
-    weight_ = parameter(".weight", 1);
-    bias_ = parameter(".bias", 0);
-    running_mean_ =
-        plan.parameters().declare(Statistic{plan.node().name + ".running_mean", 0, channels_, {}});
-    running_variance_ =
-        plan.parameters().declare(Statistic{plan.node().name + ".running_var", 1, channels_, {}});
+    weight_ = parameter(".weight", spec_.deviation > 0 ? first_bound(spec_.deviation, 1) : 0, 1);
+    bias_ = parameter(".bias", 0, 0);
+    running_mean_ = plan.declare(Statistic{plan.node().name + ".running_mean", 0, channels_, {}});
+    running_variance_ = plan.declare(Statistic{plan.node().name + ".running_var", 1, channels_, {}});
     for (Buffer** buffer : {&mean_, &variance_}) {
       *buffer = plan.buffer(static_cast<std::size_t>(channels_) * sizeof(float));
       plan.use(*buffer, Pass::forward);
@@ -94,17 +95,18 @@ class BatchNorm final : public Operator {
     Buffer* gradient = in.needs_gradient() ? in.gradients[plan.claim_gradient()]
                                            : plan.scratch(slope.get_size(), Pass::backward);
     plan.use(in.value, Pass::backward);
-    backward_ = Call(Backward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
-                                      {DNNL_ARG_DIFF_DST, {slope, plan.output().gradients[0]}},
-                                      {DNNL_ARG_DIFF_SRC, {slope, gradient}},
-                                      {DNNL_ARG_SCALE, {statistics, &weight_->value}},
-                                      {DNNL_ARG_SHIFT, {statistics, &bias_->value}},
-                                      {DNNL_ARG_DIFF_SCALE, {statistics, &weight_->gradient}},
-                                      {DNNL_ARG_DIFF_SHIFT, {statistics, &bias_->gradient}},
-                                      {DNNL_ARG_MEAN, {statistics, mean_}},
-                                      {DNNL_ARG_VARIANCE, {statistics, variance_}},
-                                      {DNNL_ARG_WORKSPACE, {hint.workspace_desc(), signs}},
-                                      plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
+    backward_ =
+        Call(Backward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
+                              {DNNL_ARG_DIFF_DST, {slope, plan.output().gradients[0]}},
+                              {DNNL_ARG_DIFF_SRC, {slope, gradient}},
+                              {DNNL_ARG_SCALE, {statistics, &weight_->value}},
+                              {DNNL_ARG_SHIFT, {statistics, &bias_->value}},
+                              {DNNL_ARG_DIFF_SCALE, {statistics, plan.gradient_of(weight_, statistics)}},
+                              {DNNL_ARG_DIFF_SHIFT, {statistics, plan.gradient_of(bias_, statistics)}},
+                              {DNNL_ARG_MEAN, {statistics, mean_}},
+                              {DNNL_ARG_VARIANCE, {statistics, variance_}},
+                              {DNNL_ARG_WORKSPACE, {hint.workspace_desc(), signs}},
+                              plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
     description_ += std::string(", ") + desc.impl_info_str();
   }
 
@@ -124,6 +126,7 @@ class BatchNorm final : public Operator {
   }
 
   op::BatchNorm spec_;
+  bool frozen_;
   std::int64_t channels_, rows_ = 0;
   Parameter* weight_ = nullptr;
   Parameter* bias_ = nullptr;

@@ -1,7 +1,5 @@
-// Convolution with an optional bias and fused ReLU. The weights lie in the arena as backward_weights writes
-// them; forward and backward_data read copies where they want another layout.
-#include <cmath>
-
+// Convolution with an optional bias and a fused activation. The weights lie in the arena as backward_weights
+// writes them; forward and backward_data read copies where they want another layout.
 #include "runtime/graph/plan.hpp"
 
 namespace dlrun::runtime {
@@ -31,7 +29,7 @@ Forward::primitive_desc forward_desc(Plan& plan, const op::Convolution& spec, co
                                      const Desc& target, std::int64_t channels) {
   const Geometry geometry(spec);
   const Desc weights = any_layout(weight_dims(spec, channels), data_type(plan.options().precision));
-  const auto attribute = attributes(spec.activation);
+  const auto attribute = attributes(spec.activation, spec.slope);
   if (spec.bias == Bias::none)
     return {{prop_kind::forward_training, algorithm::convolution_direct, source, weights, target,
              geometry.strides, geometry.padding, geometry.padding},
@@ -65,19 +63,25 @@ class Convolution final : public Operator {
   Convolution(Plan& plan, const op::Convolution& spec) {
     Tensor& in = plan.input();
     Tensor& out = plan.output();
-    out.masked_by_producer = spec.activation == Activation::none;
-    const auto forward = forward_desc(plan, spec, in.desc, out.desc, plan.input_shape().channels);
-    const auto weights = weights_desc(plan, spec, in.desc, out.gradient_desc(), forward);
+    settle_after(out, spec.activation, spec.slope);
+    const auto forward = fast_forward_desc(plan, spec);
+    source_ = plan.source(in.value, in.desc, forward.src_desc(), Pass::forward);
+    const auto weights = weights_desc(plan, spec, source_.desc, out.gradient_desc(), forward);
     declare_parameters(plan, spec, weights.diff_weights_desc());
     make_forward(plan, forward);
-    make_backward_weights(plan, weights);
+    if (plan.node().weights != Weights::frozen) make_backward_weights(plan, weights);
     if (in.needs_gradient()) make_backward_data(plan, spec, forward);
     const std::int64_t each = plan.input_shape().channels / spec.groups * spec.kernel * spec.kernel_width;
     operations_ = 2.0 * static_cast<double>(plan.batch() * plan.node().shape.elements() * each);
   }
 
-  void forward(const Run& run) override { forward_.run(run.stream); }
-  void backward_weights(const Run& run) override { backward_weights_.run(run.stream); }
+  void forward(const Run& run) override {
+    if (source_.convert) source_.convert.run(run.stream);
+    forward_.run(run.stream);
+  }
+  void backward_weights(const Run& run) override {
+    if (backward_weights_) backward_weights_.run(run.stream);
+  }
   void backward_data(const Run& run) override {
     if (backward_data_) backward_data_.run(run.stream);
   }
@@ -85,27 +89,36 @@ class Convolution final : public Operator {
   std::string description() const override { return description_; }
 
  private:
+  // The input as it lies, unless only another layout of it is fast.
+  static Forward::primitive_desc fast_forward_desc(Plan& plan, const op::Convolution& spec) {
+    const Tensor& in = plan.input();
+    const std::int64_t channels = plan.input_shape().channels;
+    const auto as_it_lies = forward_desc(plan, spec, in.desc, plan.output().desc, channels);
+    if (!is_slow(as_it_lies)) return as_it_lies;
+    const auto free = forward_desc(plan, spec, any_layout(in.desc.dims(), in.desc.data_type()),
+                                   plan.output().desc, channels);
+    return is_slow(free) ? as_it_lies : free;
+  }
+
   void declare_parameters(Plan& plan, const op::Convolution& spec, const Desc& layout) {
     const std::int64_t channels = plan.input_shape().channels / spec.groups;
-    // PyTorch's default: Kaiming uniform with a = sqrt(5), which comes to 1 / sqrt(fan in) for both.
-    const float bound = 1.0F / std::sqrt(static_cast<float>(channels * spec.kernel * spec.kernel_width));
-    weights_ =
-        plan.parameters().declare(Parameter{.name = plan.node().name + ".weight",
-                                            .shape = {spec.filters, channels, spec.kernel, spec.kernel_width},
-                                            .node = plan.index(),
-                                            .bound = bound,
-                                            .layout = layout});
+    const float bound = first_bound(spec.deviation, channels * spec.kernel * spec.kernel_width);
+    weights_ = plan.declare(Parameter{.name = plan.node().name + ".weight",
+                                      .shape = {spec.filters, channels, spec.kernel, spec.kernel_width},
+                                      .node = plan.index(),
+                                      .bound = bound,
+                                      .layout = layout});
     if (spec.bias == Bias::learned)
-      bias_ = plan.parameters().declare(Parameter{.name = plan.node().name + ".bias",
-                                                  .shape = {spec.filters},
-                                                  .node = plan.index(),
-                                                  .bound = bound,
-                                                  .layout = vector_desc(spec.filters)});
+      bias_ = plan.declare(Parameter{.name = plan.node().name + ".bias",
+                                     .shape = {spec.filters},
+                                     .node = plan.index(),
+                                     .bound = spec.deviation > 0 ? 0 : bound,
+                                     .layout = vector_desc(spec.filters)});
   }
 
   void make_forward(Plan& plan, const Forward::primitive_desc& desc) {
     std::vector<Call::Argument> arguments = {
-        {DNNL_ARG_SRC, {desc.src_desc(), plan.input().value}},
+        {DNNL_ARG_SRC, {source_.desc, source_.buffer}},
         {DNNL_ARG_WEIGHTS, {desc.weights_desc(), plan.parameters().as(weights_, desc.weights_desc())}},
         {DNNL_ARG_DST, {desc.dst_desc(), plan.output().value}},
         plan.scratchpad(desc.scratchpad_desc(), Pass::forward)};
@@ -115,13 +128,15 @@ class Convolution final : public Operator {
   }
 
   void make_backward_weights(Plan& plan, const BackwardWeights::primitive_desc& desc) {
-    plan.use(plan.input().value, Pass::backward);
+    plan.use(source_.buffer, Pass::backward);
     std::vector<Call::Argument> arguments = {
-        {DNNL_ARG_SRC, {desc.src_desc(), plan.input().value}},
+        {DNNL_ARG_SRC, {source_.desc, source_.buffer}},
         {DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), plan.output().gradients[0]}},
-        {DNNL_ARG_DIFF_WEIGHTS, {desc.diff_weights_desc(), &weights_->gradient}},
+        {DNNL_ARG_DIFF_WEIGHTS,
+         {desc.diff_weights_desc(), plan.gradient_of(weights_, desc.diff_weights_desc())}},
         plan.scratchpad(desc.scratchpad_desc(), Pass::backward)};
-    if (bias_) arguments.push_back({DNNL_ARG_DIFF_BIAS, {bias_->layout, &bias_->gradient}});
+    if (bias_)
+      arguments.push_back({DNNL_ARG_DIFF_BIAS, {bias_->layout, plan.gradient_of(bias_, bias_->layout)}});
     backward_weights_ = Call(BackwardWeights(desc), std::move(arguments));
     description_ += std::string(", ") + desc.impl_info_str();
   }
@@ -144,6 +159,7 @@ class Convolution final : public Operator {
     description_ += std::string(", ") + desc.impl_info_str();
   }
 
+  Source source_;
   Parameter* weights_ = nullptr;
   Parameter* bias_ = nullptr;
   Call forward_, backward_weights_, backward_data_;

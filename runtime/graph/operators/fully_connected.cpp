@@ -1,8 +1,6 @@
 // Fully connected layer with bias and fused ReLU. It reads an image as a vector in whatever layout the image
 // lies, and keeps the columns of its weights in that order, so nothing is moved at run time; only named state
 // is in the plain order (channels, height, width). Scores for the loss are written in f32.
-#include <cmath>
-
 #include "runtime/graph/plan.hpp"
 
 namespace dlrun::runtime {
@@ -24,7 +22,7 @@ class FullyConnected final : public Operator {
     const Precision out_precision = feeds_loss(plan) ? Precision::f32 : plan.options().precision;
     plan.set_layout(out, Desc({plan.batch(), outputs_}, data_type(out_precision), Tag::nc), out_precision,
                     {plan.batch(), 1, 1, 1, outputs_});
-    out.masked_by_producer = spec.activation == Activation::none;
+    settle_after(out, spec.activation, 0);
     source_ = Desc({plan.batch(), inputs_}, type, Tag::nc);
 
     const Forward::primitive_desc forward(
@@ -34,14 +32,16 @@ class FullyConnected final : public Operator {
     const BackwardWeights::primitive_desc weights(
         {source_, any_layout({outputs_, inputs_}, DataType::f32), vector_desc(outputs_), out.gradient_desc()},
         attributes(), plan.engine(), forward);
-    declare_parameters(plan, weights.diff_weights_desc());
+    declare_parameters(plan, spec, weights.diff_weights_desc());
     make_forward(plan, forward);
-    make_backward_weights(plan, weights);
+    if (plan.node().weights != Weights::frozen) make_backward_weights(plan, weights);
     if (in.needs_gradient()) make_backward_data(plan, forward);
   }
 
   void forward(const Run& run) override { forward_.run(run.stream); }
-  void backward_weights(const Run& run) override { backward_weights_.run(run.stream); }
+  void backward_weights(const Run& run) override {
+    if (backward_weights_) backward_weights_.run(run.stream);
+  }
   void backward_data(const Run& run) override {
     if (backward_data_) backward_data_.run(run.stream);
   }
@@ -51,25 +51,25 @@ class FullyConnected final : public Operator {
  private:
   static bool feeds_loss(Plan& plan) {
     for (const std::size_t reader : plan.readers_of_output())
-      if (std::holds_alternative<op::SoftmaxCrossEntropy>(plan.graph().nodes[reader].operation)) return true;
+      if (is_loss(plan.graph().nodes[reader])) return true;
     return false;
   }
 
-  void declare_parameters(Plan& plan, const Desc& layout) {
+  void declare_parameters(Plan& plan, const op::FullyConnected& spec, const Desc& layout) {
     const Shape& from = plan.input_shape();
-    const float bound = 1.0F / std::sqrt(static_cast<float>(from.elements()));  // PyTorch's default
+    const float bound = first_bound(spec.deviation, from.elements());
     operations_ = 2.0 * static_cast<double>(plan.batch() * outputs_ * from.elements());
-    weights_ = plan.parameters().declare(Parameter{.name = plan.node().name + ".weight",
-                                                   .shape = {outputs_, from.elements()},
-                                                   .node = plan.index(),
-                                                   .bound = bound,
-                                                   .layout = layout,
-                                                   .columns = columns(plan)});
-    bias_ = plan.parameters().declare(Parameter{.name = plan.node().name + ".bias",
-                                                .shape = {outputs_},
-                                                .node = plan.index(),
-                                                .bound = bound,
-                                                .layout = vector_desc(outputs_)});
+    weights_ = plan.declare(Parameter{.name = plan.node().name + ".weight",
+                                      .shape = {outputs_, from.elements()},
+                                      .node = plan.index(),
+                                      .bound = bound,
+                                      .layout = layout,
+                                      .columns = columns(plan)});
+    bias_ = plan.declare(Parameter{.name = plan.node().name + ".bias",
+                                   .shape = {outputs_},
+                                   .node = plan.index(),
+                                   .bound = spec.deviation > 0 ? 0 : bound,
+                                   .layout = vector_desc(outputs_)});
   }
 
   // A row of the weights is an image in the input's layout.
@@ -92,11 +92,13 @@ class FullyConnected final : public Operator {
   void make_backward_weights(Plan& plan, const BackwardWeights::primitive_desc& desc) {
     plan.use(plan.input().value, Pass::backward);
     backward_weights_ =
-        Call(BackwardWeights(desc), {{DNNL_ARG_SRC, {source_, plan.input().value}},
-                                     {DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), plan.output().gradients[0]}},
-                                     {DNNL_ARG_DIFF_WEIGHTS, {desc.diff_weights_desc(), &weights_->gradient}},
-                                     {DNNL_ARG_DIFF_BIAS, {bias_->layout, &bias_->gradient}},
-                                     plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
+        Call(BackwardWeights(desc),
+             {{DNNL_ARG_SRC, {source_, plan.input().value}},
+              {DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), plan.output().gradients[0]}},
+              {DNNL_ARG_DIFF_WEIGHTS,
+               {desc.diff_weights_desc(), plan.gradient_of(weights_, desc.diff_weights_desc())}},
+              {DNNL_ARG_DIFF_BIAS, {bias_->layout, plan.gradient_of(bias_, bias_->layout)}},
+              plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
     description_ += std::string(", ") + desc.impl_info_str();
   }
 

@@ -1,25 +1,29 @@
-// Loss: the last operator of a plan, and the one that the engine asks for results.
+// Loss: what ends a plan, and what the engine asks for labels and results.
 #pragma once
 
 #include "runtime/graph/plan.hpp"
 
 namespace dlrun::runtime {
 
-class Loss final : public Operator {
+class Loss : public Operator {
  public:
-  Loss(Plan& plan, const op::SoftmaxCrossEntropy& spec);
-  void forward(const Run& run) override;
-  void backward_data(const Run& run) override;
   std::span<std::int32_t> labels() const;
   const BatchResult& result() const { return result_; }
 
- private:
-  void score(kernels::View gradient);
+  // In training the backward pass does both at once.
+  void forward(const Run& run) override;
+  void backward_data(const Run& run) override;
+
+ protected:
+  explicit Loss(Plan& plan);
+  // The result, and the gradient where that is wanted.
+  virtual BatchResult score(kernels::View gradient) = 0;
 
   Tensor& scores_;
   std::int64_t batch_;
+
+ private:
   Buffer* labels_;
-  float weight_;
   BatchResult result_;
 };
 

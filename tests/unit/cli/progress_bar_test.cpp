@@ -15,6 +15,11 @@ TEST_CASE("a full report makes a full line") {
         "42.0s left");
 }
 
+TEST_CASE("a GAN's line has both losses") {
+  CHECK(cli::progress_line({{"step", 5}, {"loss_d", 1.25}, {"loss_g", 0.7}}, Seconds(1), 80) ==
+        "step 5  loss_d 1.250  loss_g 0.700  1.0s");
+}
+
 TEST_CASE("parts that are missing or do not fit are left out") {
   CHECK(cli::progress_line({{"step", 5}}, Seconds(75), 80) == "step 5  1m15s");
   CHECK(cli::progress_line({{"step", 5}, {"steps", 10}, {"loss", 1.0}}, Seconds(1), 45) ==

@@ -34,6 +34,24 @@ std::vector<std::uint8_t> left_red_right_blue(int x, int) {
 
 }  // namespace
 
+TEST_CASE("a PNG that was written is read back as it was, grey or in colour; other channels are refused") {
+  const std::vector<std::uint8_t> colour{1, 2, 3, 40, 50, 60, 250, 251, 252, 0, 0, 255, 7, 8, 9, 10, 11, 12};
+  const auto bytes = [](const std::string& file) {
+    return std::span(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
+  };
+  const std::string written = encode_png(colour, 3, 2, 3).value();
+  const Image read = decode_png(bytes(written), "colour").value();
+  CHECK(read.width == 3);
+  CHECK(read.height == 2);
+  CHECK(read.pixels == colour);
+  const std::vector<std::uint8_t> grey{0, 100, 255, 9};
+  const std::string in_grey = encode_png(grey, 2, 2, 1).value();
+  CHECK(decode_png(bytes(in_grey), "grey")->pixels ==
+        std::vector<std::uint8_t>{0, 0, 0, 100, 100, 100, 255, 255, 255, 9, 9, 9});
+  CHECK(encode_png(grey, 1, 2, 2).error().what == "PNG: 4 numbers in 2 channels are no image of 1 x 2");
+  CHECK_FALSE(encode_png(grey, 3, 3, 1).has_value());
+}
+
 TEST_CASE("a colour JPEG") {
   const Image image = decode(jpeg_of(40, 30, left_red_right_blue)).value();
   CHECK(image.width == 40);

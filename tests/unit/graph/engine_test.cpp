@@ -231,6 +231,110 @@ TEST_CASE("the update is momentum SGD with weight decay and a scale for the grad
   }
 }
 
+TEST_CASE("the update by Adam is PyTorch's: means of gradients and squares, corrected while they are young") {
+  const auto engine =
+      engine_named("mnist-cnn", {.batch = 2, .adam = AdamRule{.beta2 = 0.99F, .epsilon = 1e-6F}});
+  put(*engine, random_batch(kGrey, 2));
+  std::vector<double> mean(10, 0.0), square(10, 0.0), weight;
+  for (const float value : read(*engine, "fc2.bias")) weight.push_back(value);
+  for (std::uint64_t updates = 0; updates < 3; ++updates) {
+    engine->train_batch(updates, nullptr);
+    // The bias' gradient: the scores' sum, at the arena's begin, as backward begins there.
+    const GradientSlice slice = [&] {
+      for (const GradientSlice& each : engine->gradient_slices())
+        if (each.name == "fc2.bias") return each;
+      return GradientSlice{};
+    }();
+    const std::vector<float> gradient(
+        engine->gradients().begin() + static_cast<std::ptrdiff_t>(slice.offset),
+        engine->gradients().begin() + static_cast<std::ptrdiff_t>(slice.offset) + 10);
+    engine->apply({.learning_rate = 0.01F,
+                   .momentum = 0.5F,
+                   .weight_decay = 0.1F,
+                   .gradient_scale = 0.5F,
+                   .updates = updates});
+    const std::vector<float> after = read(*engine, "fc2.bias");
+    for (std::size_t i = 0; i < 10; ++i) {
+      const double slope = 0.5 * gradient[i] + 0.1 * weight[i];
+      mean[i] = 0.5 * mean[i] + 0.5 * slope;
+      square[i] = 0.99 * square[i] + 0.01 * slope * slope;
+      const auto count = static_cast<double>(updates + 1);
+      weight[i] -= 0.01 * mean[i] / (1 - std::pow(0.5, count)) /
+                   (std::sqrt(square[i] / (1 - std::pow(0.99, count))) + 1e-6);
+      CHECK(after[i] == doctest::Approx(weight[i]).epsilon(1e-4));
+    }
+  }
+  CHECK(read(*engine, "fc2.bias.exp_avg").size() == 10);
+  CHECK(read(*engine, "fc2.bias.exp_avg_sq")[3] == doctest::Approx(square[3]).epsilon(1e-4));
+}
+
+TEST_CASE("a GAN has as many parameters in each network as PyTorch's example, with its names") {
+  const auto engine = make_cpu_engine("dcgan", {3, 64, 64, 10}, {.batch = 1});
+  REQUIRE(engine.has_value());
+  std::size_t generator = 0, discriminator = 0;
+  for (const TensorInfo& info : (*engine)->tensors())
+    if (info.role == TensorInfo::Role::parameter)
+      (info.name.starts_with("generator.") ? generator : discriminator) += info.elements();
+  CHECK(generator == 3'576'704);
+  CHECK(discriminator == 2'765'568);
+  CHECK((*engine)->tensors()[tensor_index(**engine, "generator.0.weight")].shape ==
+        std::vector<std::int64_t>{100, 512, 4, 4});
+  CHECK((*engine)->tensors()[tensor_index(**engine, "discriminator.11.weight")].shape ==
+        std::vector<std::int64_t>{1, 512, 4, 4});
+}
+
+TEST_CASE(
+    "no convolution of a GAN is left to oneDNN's reference loops, not even at its image of three channels") {
+  for (const Graph& graph : {*dcgan({3, 32, 32, 10}), *dcgan({1, 28, 28, 10}), *cosmogan({1, 32, 32, 10})})
+    for (const Precision precision : {Precision::f32, Precision::bf16}) {
+      CAPTURE(graph.model);
+      const auto engine = compile(graph, {.batch = 2, .precision = precision});
+      REQUIRE(engine.has_value());
+      for (const OperatorTime& line : (*engine)->profile_step(0))
+        if (line.operations > 0) {
+          CAPTURE(line.name);
+          CHECK(line.description.find("ref") == std::string::npos);
+        }
+    }
+}
+
+TEST_CASE(
+    "a GAN trains with the same bits in one run and over a restart, and its noise differs by step and rank") {
+  constexpr InputShape shape{1, 16, 16, 10};
+  const auto made = [&](int rank) {
+    auto engine = make_cpu_engine("dcgan", shape, {.batch = 4, .seed = 11, .rank = rank, .adam = AdamRule{}});
+    REQUIRE(engine.has_value());
+    put(**engine, random_batch(shape, 4));
+    return *std::move(engine);
+  };
+  const auto steps = [](Engine& engine, std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t step = from; step < to; ++step) {
+      engine.train_batch(step, nullptr);
+      engine.apply({.learning_rate = 2e-4F, .momentum = 0.5F, .updates = step});
+    }
+  };
+  const auto whole = made(0), again = made(0), resumed = made(0), other = made(1);
+  steps(*whole, 0, 4);
+  steps(*again, 0, 2);
+  for (const TensorInfo& info : again->tensors()) write(*resumed, info.name, read(*again, info.name));
+  steps(*resumed, 2, 4);
+  CHECK(all_state(*whole) == all_state(*resumed));
+  CHECK(whole->generates());
+  std::vector<float> images(4 * 256), same(4 * 256);
+  REQUIRE(whole->generate(images).has_value());
+  whole->train_batch(9, nullptr);  // moves the running statistics, which the images are made with ...
+  for (const TensorInfo& info : resumed->tensors()) write(*whole, info.name, read(*resumed, info.name));
+  REQUIRE(whole->generate(same).has_value());  // ... and nothing else
+  CHECK(images == same);
+  for (const float pixel : images) REQUIRE(std::abs(pixel) <= 1);
+  CHECK_FALSE(whole->generate(std::span(images).first(100)).has_value());
+  const double loss = again->train_batch(7, nullptr).generator_loss_sum;
+  CHECK(again->train_batch(8, nullptr).generator_loss_sum != loss);
+  for (const TensorInfo& info : again->tensors()) write(*other, info.name, read(*again, info.name));
+  CHECK(other->train_batch(7, nullptr).generator_loss_sum !=
+        again->train_batch(7, nullptr).generator_loss_sum);
+}
+
 TEST_CASE("dropout differs between steps and ranks, and not otherwise") {
   const auto loss = [](int rank, std::uint64_t step) {
     const auto engine = engine_named("mnist-cnn", {.batch = 4, .rank = rank});

@@ -93,6 +93,49 @@ TEST_CASE("the loss does not overflow, and its gradient sums to zero in each row
   CHECK(slope[3] + slope[4] + slope[5] == doctest::Approx(0).epsilon(1e-6));
 }
 
+TEST_CASE("tanh is the library's but for a few units in the last place, and its slope 1 - tanh^2") {
+  std::vector<float> in;
+  for (float x = -12; x < 12; x += 0.0078125F) in.push_back(x);
+  in.resize(in.size() / 16 * 16);
+  std::vector<float> out(in.size()), slope(in.size(), 1.0F);
+  tanh({out.data(), Precision::f32}, {in.data(), Precision::f32}, in.size());
+  tanh_backward({slope.data(), Precision::f32}, {out.data(), Precision::f32}, in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    REQUIRE(std::abs(out[i] - std::tanh(static_cast<double>(in[i]))) < 4e-7);
+    REQUIRE(std::abs(out[i]) <= 1);
+    REQUIRE(std::abs(slope[i] - (1 - out[i] * out[i])) < 1e-7);
+  }
+}
+
+TEST_CASE("a logit of any size has a finite loss, and the slope that the difference of losses says") {
+  const std::int32_t labels[] = {1, 0, 1, 0, -1};
+  const float logits[] = {800, 800, -1.5F, -1.5F, 3};
+  std::vector<float> slopes(5, 9.0F);
+  const BatchResult result = sigmoid_cross_entropy({slopes.data(), Precision::f32},
+                                                   {{logits, Precision::f32}, labels, 5, 1}, std::nullopt);
+  CHECK(result.loss_sum == doctest::Approx(0 + 800 + std::log1p(std::exp(1.5)) + std::log1p(std::exp(-1.5))));
+  CHECK(result.correct == 2);
+  CHECK(slopes[0] == 0);
+  CHECK(slopes[1] == doctest::Approx(0.2));
+  CHECK(slopes[2] == doctest::Approx((1 / (1 + std::exp(1.5)) - 1) / 5));
+  CHECK(slopes[4] == 0);
+}
+
+TEST_CASE("normal numbers have mean 0, deviation 1 and a normal share beyond one and two deviations") {
+  std::vector<float> numbers(1 << 16);
+  normal(numbers.data(), numbers.size(), random_key({5}));
+  double sum = 0, squares = 0, beyond_one = 0, beyond_two = 0;
+  for (const float number : numbers) {
+    sum += number, squares += number * number;
+    beyond_one += std::abs(number) > 1 ? 1 : 0, beyond_two += std::abs(number) > 2 ? 1 : 0;
+  }
+  const auto count = static_cast<double>(numbers.size());
+  CHECK(std::abs(sum / count) < 5 / std::sqrt(count));
+  CHECK(squares / count == doctest::Approx(1).epsilon(0.03));
+  CHECK(beyond_one / count == doctest::Approx(0.3173).epsilon(0.03));
+  CHECK(beyond_two / count == doctest::Approx(0.0455).epsilon(0.1));
+}
+
 TEST_CASE("what is not a number stays visible through ReLU and pooling") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> in(16 * 4, -1.0F), out(16);

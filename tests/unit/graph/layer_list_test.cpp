@@ -59,7 +59,29 @@ TEST_CASE("layers have branches, joins and oblong windows") {
         "fully connected 10x1x1, loss 1x1x1, ");
 }
 
+TEST_CASE("layers go up again, and a loss of one logit tells two classes apart") {
+  const auto list = read_layer_list(
+      yaml::parse("name: mine\nloss: sigmoid\nlayers:\n"
+                  "  - {convolution: 16, kernel: 4, stride: 2, padding: 1}\n  - leaky-relu\n"
+                  "  - {transposed-convolution: 8, kernel: 5, stride: 2, padding: 2, output-padding: 1}\n"
+                  "  - {leaky-relu: 0.1}\n  - tanh\n  - {fully-connected: 1}\n",
+                  "job.yaml")
+          .value(),
+      "train.model");
+  const Graph graph = build_layers(list.value(), {3, 8, 8, 2}).value();
+  CHECK(operations_and_shapes(graph) ==
+        "input 3x8x8, convolution 16x4x4, leaky relu 16x4x4, transposed convolution 8x8x8, "
+        "leaky relu 8x8x8, tanh 8x8x8, fully connected 1x1x1, sigmoid cross entropy 1x1x1, ");
+  CHECK(std::get<op::LeakyRelu>(graph.nodes[2].operation).slope == 0.2F);
+  CHECK(std::get<op::LeakyRelu>(graph.nodes[4].operation).slope == 0.1F);
+  CHECK(build_layers(list.value(), {3, 8, 8, 3}).error().what.find("one logit tells two classes apart") !=
+        std::string::npos);
+}
+
 TEST_CASE("mistakes are named with their place") {
+  CHECK(refusal("  - {transposed-convolution: 8, stride: 2, output-padding: 2}\n" + kEnd)
+            .find("2 is out of range") != std::string::npos);
+  CHECK(refusal("  - {leaky-relu: 1.5}\n" + kEnd).find("1.5 is out of range") != std::string::npos);
   CHECK(refusal("  - {convolutoin: 32}\n" + kEnd).find("job.yaml:3:5: train.model.layers[0] is no layer") !=
         std::string::npos);
   CHECK(refusal("  - {convolution: 32, kernal: 3}\n" + kEnd).find("did you mean 'kernel'?") !=

@@ -184,6 +184,80 @@ TEST_CASE("an auxiliary head's gradient counts with its weight, its loss is not 
   check_against_reference(finished(std::move(g)), input);
 }
 
+TEST_CASE("transposed convolution: kernels, strides, padding at either end, bias, activations") {
+  const op::TransposedConvolution specs[] = {
+      {.filters = 16, .kernel = 4, .stride = 2, .padding = 1},
+      {.filters = 16, .kernel = 4, .stride = 2, .padding = 1, .bias = Bias::none},
+      {.filters = 32, .kernel = 5, .stride = 2, .padding = 2, .output_padding = 1},
+      {.filters = 16, .kernel = 3, .stride = 3, .padding = 1, .output_padding = 2},
+      {.filters = 16, .kernel = 3, .padding = 1},
+      {.filters = 3, .kernel = 4, .stride = 2, .padding = 1},
+      {.filters = 16, .kernel = 1, .stride = 2, .bias = Bias::none},
+  };
+  for (const op::TransposedConvolution& spec : specs) {
+    CAPTURE(spec.kernel);
+    CAPTURE(spec.stride);
+    CAPTURE(spec.output_padding);
+    const auto middle = [&](GraphBuilder& g, Value x) { return g.transposed_convolution("middle", x, spec); };
+    check_after_convolution({2, 4, 3, 3}, middle);
+    check_after_convolution({2, 4, 3, 3}, [&](GraphBuilder& g, Value x) { return g.relu(middle(g, x)); });
+    check_after_convolution(
+        {2, 4, 3, 3}, [&](GraphBuilder& g, Value x) { return g.tanh(middle(g, x)); }, 5);
+    check_after_convolution({2, 4, 3, 3},
+                            [&](GraphBuilder& g, Value x) { return g.leaky_relu(middle(g, x), 0.2F); });
+  }
+}
+
+TEST_CASE("transposed convolution of one pixel, the first layer of a generator") {
+  check_after_convolution(
+      {2, 4, 3, 3},
+      [](GraphBuilder& g, Value x) {
+        return g.transposed_convolution("middle", g.global_average_pool(x), {.filters = 16, .kernel = 4});
+      },
+      16);
+}
+
+TEST_CASE("a vector seen as an image, blocks of channels or not") {
+  for (const std::int64_t channels : {16, 5})
+    check_after_convolution({2, 4, 3, 3}, [&](GraphBuilder& g, Value x) {
+      x = g.reshape(g.fully_connected("middle", x, channels * 6), {channels, 2, 3});
+      return g.convolution("after", x, {.filters = 16, .kernel = 1});
+    });
+}
+
+TEST_CASE("leaky ReLU and tanh: fused, behind a batch norm, and where their input has other readers") {
+  const auto check = [](const auto& activation) {
+    const InputShape input{2, 4, 3, 3};
+    check_after_convolution(input, [&](GraphBuilder& g, Value x) { return activation(g, x); });
+    check_after_convolution(input,
+                            [&](GraphBuilder& g, Value x) { return activation(g, g.batch_norm("bn", x)); });
+    check_after_convolution(input, [&](GraphBuilder& g, Value x) { return g.add(activation(g, x), x); });
+    check_after_convolution(input, [&](GraphBuilder& g, Value x) {
+      const Value y = activation(g, g.batch_norm("bn", x));
+      return g.add(g.convolution("a", y, {.filters = 16}), g.add(y, g.batch_norm("bn2", y)));
+    });
+    check_after_convolution(
+        input, [&](GraphBuilder& g, Value x) { return activation(g, g.fully_connected("middle", x, 9)); });
+  };
+  check([](GraphBuilder& g, Value x) { return g.leaky_relu(x, 0.2F); });
+  check([](GraphBuilder& g, Value x) { return g.leaky_relu(x, 0.0F); });
+  check([](GraphBuilder& g, Value x) { return g.tanh(x); });
+}
+
+TEST_CASE("sigmoid cross-entropy of a logit from a fully connected layer and from a convolution") {
+  const InputShape input{2, 4, 3, 2};
+  GraphBuilder full("test", input);
+  Value x = full.convolution("first", full.input(), {.filters = 16, .kernel = 3});
+  full.sigmoid_cross_entropy(full.fully_connected("last", x, 1), op::SigmoidCrossEntropy::Wanted::labels);
+  check_against_reference(finished(std::move(full)), input);
+  GraphBuilder convolved("test", {2, 5, 5, 2});
+  x = convolved.leaky_relu(convolved.convolution("first", convolved.input(), {.filters = 16, .kernel = 3}),
+                           0.2F);
+  convolved.sigmoid_cross_entropy(convolved.convolution("last", x, {.filters = 1, .kernel = 3}),
+                                  op::SigmoidCrossEntropy::Wanted::labels);
+  check_against_reference(finished(std::move(convolved)), {2, 5, 5, 2});
+}
+
 TEST_CASE("global average pooling") {
   check_after_convolution({2, 4, 5, 3}, [](GraphBuilder& g, Value x) { return g.global_average_pool(x); });
   check_after_convolution(

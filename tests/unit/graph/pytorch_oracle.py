@@ -38,13 +38,30 @@ def load_state():
 
 def run(node, inputs, training):
     what, name, x = node["kind"], node["name"], inputs[0] if inputs else None
+
+    def of(part):
+        value = state.get(f"{name}.{part}")
+        return value.detach() if node["frozen"] and value is not None else value
+
     if what == "input":
         return load("images", [job["batch"]] + node["shape"])
     if what == "convolution":
-        return F.conv2d(x, state[name + ".weight"], state.get(name + ".bias"), node["stride"],
+        return F.conv2d(x, of("weight"), of("bias"), node["stride"],
                         (node["padding"], node["padding_width"]), groups=node["groups"])
+    if what == "transposed convolution":
+        return F.conv_transpose2d(x, of("weight"), of("bias"), node["stride"], node["padding"], node["output_padding"])
+    if what == "leaky relu":
+        return F.leaky_relu(x, node["slope"])
+    if what == "tanh":
+        return torch.tanh(x)
+    if what == "noise":
+        return load("noise.train" if training else "noise.shown", [job["batch"]] + node["shape"])
+    if what == "reshape":
+        return x.reshape([job["batch"]] + node["shape"])
+    if what == "detach":
+        return x.detach()
     if what == "fully connected":
-        return F.linear(x.flatten(1), state[name + ".weight"], state[name + ".bias"])
+        return F.linear(x.flatten(1), of("weight"), of("bias"))
     if what == "max pool":
         return F.max_pool2d(x, node["window"], node["stride"], node["padding"], ceil_mode=node["keeps_edge"])
     if what == "window average pool":
@@ -56,8 +73,10 @@ def run(node, inputs, training):
     if what == "average pool":
         return F.adaptive_avg_pool2d(x, 1)
     if what == "batch norm":
-        return F.batch_norm(x, state[name + ".running_mean"], state[name + ".running_var"], state[name + ".weight"],
-                            state[name + ".bias"], training, node["momentum"], node["epsilon"])
+        mean, variance = state[name + ".running_mean"], state[name + ".running_var"]
+        if node["frozen"]:
+            mean, variance = mean.clone(), variance.clone()
+        return F.batch_norm(x, mean, variance, of("weight"), of("bias"), training, node["momentum"], node["epsilon"])
     if what == "relu":
         return F.relu(x)
     if what == "dropout":
@@ -70,30 +89,47 @@ def run(node, inputs, training):
 
 
 def scores(training):
-    """Of every head: [(weight, scores)], the main one last."""
+    """Of every head: [(its node, scores)], the main one last."""
     values, heads = [], []
     for node in job["nodes"]:
         inputs = [values[i] for i in node["inputs"]]
-        values.append(None if node["kind"] == "loss" else run(node, inputs, training))
-        if node["kind"] == "loss":
-            heads.append((node["weight"], inputs[0]))
+        is_loss = node["kind"] in ("loss", "sigmoid cross entropy")
+        values.append(None if is_loss else run(node, inputs, training))
+        if is_loss:
+            heads.append((node, inputs[0]))
     return heads
 
 
 labels = torch.from_numpy(numpy.fromfile(folder / "labels", numpy.int32).astype("int64"))
 
 
+def loss(node, of):
+    if node["kind"] == "loss":
+        return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum")
+    counts, logit = (labels >= 0).to(kind), of.to(kind).flatten()
+    target = {"labels": labels.clamp(min=0).to(kind), "made": torch.zeros_like(logit)}
+    wanted = target.get(node["wanted"], torch.ones_like(logit))
+    return F.binary_cross_entropy_with_logits(logit, wanted, counts, reduction="sum")
+
+
+def reported(losses):
+    """By name: the main head's, or the discriminator's and the generator's of a GAN."""
+    if "wanted" not in losses[-1][0]:
+        return {"loss": losses[-1][1]}
+    return {"loss": sum(l for node, l in losses if node["wanted"] != "mistaken"),
+            "generator loss": sum(l for node, l in losses if node["wanted"] == "mistaken")}
+
+
 def everything():
     """All figures of one evaluation and one training step, by name."""
     load_state()
     def losses(training):
-        return [(weight, F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum"))
-                for weight, of in scores(training)]
+        return [(node, loss(node, of)) for node, of in scores(training)]
 
-    found = {"evaluation loss": losses(False)[-1][1].detach()}
+    found = {"evaluation " + name: torch.as_tensor(l).detach() for name, l in reported(losses(False)).items()}
     heads = losses(True)
-    found["training loss"] = heads[-1][1].detach()
-    total = sum(weight * loss for weight, loss in heads)
+    found.update(("training " + name, torch.as_tensor(l).detach()) for name, l in reported(heads).items())
+    total = sum(node.get("weight", 1) * loss for node, loss in heads)
     slopes = torch.autograd.grad(total / job["batch"], [state[name] for name in parameters])
     found.update(("gradient." + name, slope) for name, slope in zip(parameters, slopes))
     found.update(("after." + name, state[name]) for name in state if name not in parameters)

@@ -8,6 +8,7 @@
 
 #include "fixture.hpp"
 #include "runtime/graph/operators/dropout.hpp"
+#include "runtime/graph/operators/noise.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/json.hpp"
 #include "tests/unit/folder.hpp"
@@ -26,6 +27,11 @@ void write_values(const dlrun::test::Folder& folder, const std::string& name, co
   REQUIRE(file.good());
 }
 
+const char* wanted_name(op::SigmoidCrossEntropy::Wanted wanted) {
+  static constexpr const char* kNames[] = {"labels", "real", "made", "mistaken"};
+  return kNames[static_cast<std::size_t>(wanted)];
+}
+
 Json describe(const Node& node, std::size_t number) {
   Json inputs = Json::array();
   for (const Value value : node.inputs) inputs.push_back(value.get());
@@ -33,6 +39,7 @@ Json describe(const Node& node, std::size_t number) {
                {"name", node.name},
                {"number", number},
                {"inputs", inputs},
+               {"frozen", node.weights == Weights::frozen},
                {"shape", {node.shape.channels, node.shape.height, node.shape.width}}};
   std::visit(
       [&json](const auto& spec) {
@@ -40,6 +47,9 @@ Json describe(const Node& node, std::size_t number) {
           json["stride"] = spec.stride;
           json["padding"] = spec.padding;
         }
+        if constexpr (requires { spec.output_padding; }) json["output_padding"] = spec.output_padding;
+        if constexpr (requires { spec.slope; }) json["slope"] = spec.slope;
+        if constexpr (requires { spec.wanted; }) json["wanted"] = wanted_name(spec.wanted);
         if constexpr (requires { spec.window; }) {
           json["window"] = spec.window;
           json["keeps_edge"] = spec.edge == Edge::kept;
@@ -85,14 +95,30 @@ void write_dropout_mask(const dlrun::test::Folder& folder, const Graph& graph, s
   }
 }
 
-enum class Weights { initial, scrambled };
+// What a generator starts from in step 17 and in evaluation.
+void write_noise(const dlrun::test::Folder& folder, const Graph& graph, std::int64_t rows) {
+  for (const Node& node : graph.nodes) {
+    if (!std::holds_alternative<op::Noise>(node.operation)) continue;
+    const auto size = static_cast<std::size_t>(node.shape.channels);
+    for (const auto& [name, step] :
+         {std::pair<const char*, std::uint64_t>{"noise.train", 17}, {"noise.shown", kShownNoise}}) {
+      std::vector<float> noise(static_cast<std::size_t>(rows) * size);
+      for (std::int64_t row = 0; row < rows; ++row)
+        draw_noise(std::span(noise).subspan(static_cast<std::size_t>(row) * size, size), {.batch = rows},
+                   step, row);
+      write_values(folder, name, noise);
+    }
+  }
+}
+
+enum class Start { initial, scrambled };
 
 void check_against_pytorch(const Graph& graph, const Batch& batch, Precision precision, double tolerance,
-                           Weights weights) {
+                           Start start) {
   const dlrun::test::Folder folder;
   const auto rows = static_cast<std::int64_t>(batch.labels.size());
   const auto engine = engine_for(graph, rows, precision);
-  if (weights == Weights::scrambled) scramble(*engine);
+  if (start == Start::scrambled) scramble(*engine);
   put(*engine, batch);
   Json job = {{"batch", rows},
               {"precision", precision == Precision::bf16 ? "bf16" : "f32"},
@@ -107,14 +133,18 @@ void check_against_pytorch(const Graph& graph, const Batch& batch, Precision pre
   }
   write_values(folder, "images", batch.images);
   write_values(folder, "labels", batch.labels);
-  job["evaluation loss"] = engine->evaluate_batch().loss_sum;
-  job["training loss"] = engine->train_batch(17, nullptr).loss_sum;
+  const BatchResult evaluated = engine->evaluate_batch(), trained = engine->train_batch(17, nullptr);
+  job["evaluation loss"] = evaluated.loss_sum;
+  job["training loss"] = trained.loss_sum;
+  job["training generator loss"] = trained.generator_loss_sum;
+  job["evaluation generator loss"] = evaluated.generator_loss_sum;
   for (const auto& [name, gradient] : gradients_of(*engine))
     write_values(folder, "gradient." + name, std::vector<float>(gradient.begin(), gradient.end()));
   for (const TensorInfo& info : engine->tensors())
     if (info.role == TensorInfo::Role::statistic)
       write_values(folder, "after." + info.name, read(*engine, info.name));
   write_dropout_mask(folder, graph, rows, precision);
+  write_noise(folder, graph, rows);
   std::ofstream(folder.path / "graph.json") << to_text(job);
   const std::string command = fmt::format("/usr/bin/python3 {}/pytorch_oracle.py {} {}", TEST_DATA_DIR,
                                           folder.path.string(), tolerance);
@@ -134,8 +164,8 @@ void check_operator(const InputShape& input, const Middle& middle) {
   g.softmax_cross_entropy(g.fully_connected("last", x, input.classes));
   const Graph graph = finished(std::move(g));
   const Batch batch = random_batch(input, 6);
-  check_against_pytorch(graph, batch, Precision::f32, kTight, Weights::scrambled);
-  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Weights::scrambled);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
 }
 
 }  // namespace
@@ -143,18 +173,18 @@ void check_operator(const InputShape& input, const Middle& middle) {
 TEST_CASE("mnist-cnn is PyTorch's, loss and every gradient") {
   const Graph graph = *mnist_cnn({1, 28, 28, 10});
   Batch batch = random_batch({1, 28, 28, 10}, 8);
-  check_against_pytorch(graph, batch, Precision::f32, kTight, Weights::initial);
-  check_against_pytorch(graph, batch, Precision::f32, kTight, Weights::scrambled);
-  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Weights::initial);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::initial);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::initial);
   batch.labels[3] = -1;
-  check_against_pytorch(graph, batch, Precision::f32, kTight, Weights::initial);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::initial);
 }
 
 TEST_CASE("resnet18-cifar is PyTorch's, loss, running statistics and every gradient") {
   const Graph graph = *resnet18_cifar({3, 32, 32, 10});
   const Batch batch = random_batch({3, 32, 32, 10}, 4);
-  check_against_pytorch(graph, batch, Precision::f32, kOneReluApart, Weights::initial);
-  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Weights::initial);
+  check_against_pytorch(graph, batch, Precision::f32, kOneReluApart, Start::initial);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::initial);
 }
 
 TEST_CASE("ResNets of basic blocks and of bottlenecks are PyTorch's, loss and every gradient") {
@@ -162,14 +192,14 @@ TEST_CASE("ResNets of basic blocks and of bottlenecks are PyTorch's, loss and ev
   for (const auto build : {resnet18, resnet34, resnet50, resnet101, resnet152}) {
     const Graph graph = *build(input);
     CAPTURE(graph.model);
-    check_against_pytorch(graph, random_batch(input, 4), Precision::f32, kOneReluApart, Weights::initial);
+    check_against_pytorch(graph, random_batch(input, 4), Precision::f32, kOneReluApart, Start::initial);
   }
 }
 
 TEST_CASE("AlexNet, CaffeNet, GoogLeNet and the small convnets are PyTorch's, loss and every gradient") {
   const auto check = [](const Graph& graph, const InputShape& input) {
     CAPTURE(graph.model);
-    check_against_pytorch(graph, random_batch(input, 2), Precision::f32, kOneReluApart, Weights::initial);
+    check_against_pytorch(graph, random_batch(input, 2), Precision::f32, kOneReluApart, Start::initial);
   };
   constexpr InputShape small{3, 67, 67, 10}, middling{3, 96, 96, 10};
   check(*alexnet(small), small);
@@ -182,7 +212,32 @@ TEST_CASE("AlexNet, CaffeNet, GoogLeNet and the small convnets are PyTorch's, lo
 TEST_CASE("inception-v3 is PyTorch's, its auxiliary head included") {
   constexpr InputShape input{3, 299, 299, 10};
   check_against_pytorch(*inception_v3(input), random_batch(input, 2), Precision::f32, kOneReluApart,
-                        Weights::initial);
+                        Start::initial);
+}
+
+// Both losses, the running statistics and the gradients of a whole step: shared weights take the sum of two
+// parts, the generator's loss leaves the discriminator alone and the discriminator's the generator.
+TEST_CASE("dcgan is PyTorch's, both losses and every gradient of both networks") {
+  for (const InputShape& input : {InputShape{3, 16, 16, 10}, {1, 28, 28, 10}}) {
+    Batch batch = random_batch(input, 6);
+    check_against_pytorch(*dcgan(input), batch, Precision::f32, kTight, Start::initial);
+    check_against_pytorch(*dcgan(input), batch, Precision::f32, kTight, Start::scrambled);
+    // A generator's gradients were rounded on the way through both networks.
+    check_against_pytorch(*dcgan(input), batch, Precision::bf16, 2 * kRounded, Start::initial);
+    batch.labels[3] = -1;
+    check_against_pytorch(*dcgan(input), batch, Precision::f32, kTight, Start::initial);
+  }
+}
+
+TEST_CASE("cosmogan is PyTorch's, both losses and every gradient of both networks") {
+  constexpr InputShape input{1, 32, 32, 10};
+  check_against_pytorch(*cosmogan(input), random_batch(input, 4), Precision::f32, kOneReluApart,
+                        Start::initial);
+}
+
+TEST_CASE("dcgan of 64x64 images is PyTorch's") {
+  constexpr InputShape input{3, 64, 64, 10};
+  check_against_pytorch(*dcgan(input), random_batch(input, 3), Precision::f32, kOneReluApart, Start::initial);
 }
 
 TEST_CASE("convolution is PyTorch's") {
@@ -231,6 +286,41 @@ TEST_CASE("branches, average pooling with padding and concatenation are PyTorch'
     const Value b = g.average_pool(x, {.window = 3, .stride = 1, .padding = 1});
     return g.relu(g.concat({a, b, x}));
   });
+}
+
+TEST_CASE("transposed convolution is PyTorch's") {
+  check_operator({3, 5, 4, 5}, [](GraphBuilder& g, Value x) {
+    x = g.transposed_convolution("middle", x, {.filters = 32, .kernel = 4, .stride = 2, .padding = 1});
+    return g.transposed_convolution(
+        "odd", g.leaky_relu(x, 0.2F),
+        {.filters = 3, .kernel = 5, .stride = 2, .padding = 2, .output_padding = 1, .bias = Bias::none});
+  });
+}
+
+TEST_CASE("leaky ReLU is PyTorch's") {
+  check_operator({3, 6, 5, 5}, [](GraphBuilder& g, Value x) {
+    return g.leaky_relu(g.batch_norm("bn", g.leaky_relu(x, 0.2F)), 0.1F);
+  });
+}
+
+TEST_CASE("tanh is PyTorch's, fused") {
+  check_operator({3, 6, 5, 5}, [](GraphBuilder& g, Value x) { return g.tanh(x); });
+}
+
+TEST_CASE("tanh is PyTorch's, alone") {
+  check_operator({3, 6, 5, 5}, [](GraphBuilder& g, Value x) { return g.tanh(g.batch_norm("bn", x)); });
+}
+
+TEST_CASE("sigmoid cross-entropy is PyTorch's, rows that do not count included") {
+  const InputShape input{3, 6, 5, 2};
+  GraphBuilder g("test", input);
+  const Value x = g.relu(g.convolution("first", g.input(), {.filters = 16, .kernel = 3}));
+  g.sigmoid_cross_entropy(g.fully_connected("last", x, 1), op::SigmoidCrossEntropy::Wanted::labels);
+  Batch batch = random_batch(input, 6);
+  batch.labels[2] = -1;
+  const Graph graph = finished(std::move(g));
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
 }
 
 TEST_CASE("average pooling is PyTorch's") {

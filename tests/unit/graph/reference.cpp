@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 namespace dlrun::runtime::test {
 
@@ -48,6 +49,61 @@ struct Machine {
             out.push_back(sum);
           }
     return out;
+  }
+
+  // Each input pixel is spread over its window, as the name says; not the plan's turned convolution.
+  Numbers run(const Node& node, const op::TransposedConvolution& spec) {
+    const Shape &from = shape_of(node, 0), &to = node.shape;
+    const Numbers& in = values[node.inputs[0].get()];
+    const Numbers& weights = tensor(node, ".weight");
+    Numbers out(static_cast<std::size_t>(rows * to.elements()));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto plane = static_cast<std::int64_t>(i) / (to.height * to.width);
+      out[i] = spec.bias == Bias::learned ? tensor(node, ".bias")[plane % to.channels] : 0;
+    }
+    for (std::int64_t n = 0; n < rows; ++n)
+      for (std::int64_t c = 0; c < from.channels; ++c)
+        for (std::int64_t y = 0; y < from.height; ++y)
+          for (std::int64_t x = 0; x < from.width; ++x)
+            for (std::int64_t o = 0; o < to.channels; ++o)
+              for (std::int64_t i = 0; i < spec.kernel; ++i)
+                for (std::int64_t j = 0; j < spec.kernel; ++j) {
+                  const std::int64_t v = y * spec.stride - spec.padding + i,
+                                     u = x * spec.stride - spec.padding + j;
+                  if (v < 0 || v >= to.height || u < 0 || u >= to.width) continue;
+                  out[((n * to.channels + o) * to.height + v) * to.width + u] +=
+                      weights[((c * to.channels + o) * spec.kernel + i) * spec.kernel + j] *
+                      in[((n * from.channels + c) * from.height + y) * from.width + x];
+                }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::LeakyRelu& spec) {
+    Numbers out = values[node.inputs[0].get()];
+    for (double& value : out) value *= value < 0 ? spec.slope : 1;
+    return out;
+  }
+  Numbers run(const Node& node, const op::Tanh&) {
+    Numbers out = values[node.inputs[0].get()];
+    for (double& value : out) value = std::tanh(value);
+    return out;
+  }
+  // A GAN has no gradient of one sum: it is compared with PyTorch alone (pytorch_test.cpp).
+  Numbers run(const Node&, const op::Noise&) { throw std::logic_error("no reference for a GAN"); }
+  Numbers run(const Node& node, const op::Reshape&) { return values[node.inputs[0].get()]; }
+  Numbers run(const Node&, const op::Detach&) { throw std::logic_error("no reference for a GAN"); }
+
+  Numbers run(const Node& node, const op::SigmoidCrossEntropy&) {
+    const Numbers& logits = outcome.scores = values[node.inputs[0].get()];
+    for (std::int64_t n = 0; n < rows; ++n) {
+      const std::int32_t label = batch.labels[n];
+      if (label < 0) continue;
+      const double share = 1 / (1 + std::exp(-logits[n]));
+      outcome.loss_sum -= std::log(label == 1 ? share : 1 - share);
+      outcome.correct += (share > 0.5) == (label == 1) ? 1 : 0;
+    }
+    outcome.weighted_loss = outcome.loss_sum;
+    return {};
   }
 
   Numbers run(const Node& node, const op::FullyConnected& spec) {

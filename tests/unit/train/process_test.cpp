@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "runtime/checkpoint/catalog.hpp"
+#include "runtime/data/images/image.hpp"
 #include "src/base/json.hpp"
 #include "src/base/unique_fd.hpp"
 #include "tests/unit/data/support.hpp"
@@ -247,6 +248,38 @@ TEST_CASE("a finished run reports its result over the control channel's last lin
   const std::string metrics = *read_file(program.path / "run" / "metrics.jsonl");
   CHECK(contains(metrics, "\"test_accuracy\":"));
   CHECK(contains(metrics, "\"step\":40"));
+}
+
+TEST_CASE("a GAN trains to two losses and a grid of its images, with the same bits over a kill") {
+  Program whole;
+  whole.train = {{"model", "dcgan"},
+                 {"data", {{"format", "synthetic"}, {"samples", 79}, {"shape", {1, 16, 16}}}},
+                 {"batch", 8},
+                 {"epochs", 2},
+                 {"optimizer", {{"name", "adam"}, {"lr", 2e-4}, {"beta1", 0.5}}}};
+  REQUIRE_MESSAGE(whole.run() == 0, whole.output());
+  CHECK(contains(whole.output(), "loss_d "));
+  CHECK(contains(whole.output(), "loss_g "));
+  const std::string metrics = *read_file(whole.path / "run" / "metrics.jsonl");
+  CHECK(contains(metrics, "\"loss_d\":"));
+  CHECK(contains(metrics, "\"epoch_loss_g\":"));
+  for (const char* name : {"samples-epoch-0001.png", "samples-epoch-0002.png"}) {
+    const std::string file = *read_file(whole.path / "run" / name);
+    const auto grid =
+        runtime::decode_png({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}, name);
+    REQUIRE(grid.has_value());
+    CHECK(grid->width == 8 * 18 - 2);
+    CHECK(grid->height == 16);
+  }
+  Program killed;
+  killed.train = whole.train;
+  killed.start();
+  if (killed.wait_until([&] { return killed.has_checkpoint_like("step-"); })) ::kill(killed.process, SIGKILL);
+  killed.wait();
+  REQUIRE_MESSAGE(killed.run() == 0, killed.output());
+  CHECK(killed.final_state() == whole.final_state());
+  CHECK(*read_file(killed.path / "run" / "samples-epoch-0002.png") ==
+        *read_file(whole.path / "run" / "samples-epoch-0002.png"));
 }
 
 TEST_CASE("--check finds what is wrong before any rank starts, with the exit code of its kind") {

@@ -91,9 +91,36 @@ TEST_CASE("tf32 is refused where the job says that there is no GPU") {
       std::string::npos);
 }
 
+TEST_CASE("Adam has betas where SGD has momentum") {
+  const auto spec = read(model + data + "  optimizer: {name: adam, lr: 2e-4, beta1: 0.5, beta2: 0.99}\n");
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  REQUIRE(spec->optimizer.adam.has_value());
+  CHECK(spec->optimizer.learning_rate == 2e-4);
+  CHECK(spec->optimizer.momentum == 0.5);
+  CHECK(spec->optimizer.adam->beta2 == 0.99F);
+  CHECK(spec->optimizer.adam->epsilon == 1e-8F);
+  CHECK_FALSE(read(model + data + "  optimizer: {lr: 0.1}\n")->optimizer.adam.has_value());
+  CHECK(refusal(model + data + "  optimizer: {name: adam, beta1: 1}\n").find("1 is out of range") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  optimizer: {name: adam, momentum: 0.9}\n").find("momentum") !=
+        std::string::npos);
+}
+
+TEST_CASE("a GAN's pixels lie in -1..1 unless the job says otherwise, and it has no accuracy to stop at") {
+  const auto spec = read("  model: dcgan\n" + data);
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  CHECK(spec->conversion.mean == std::vector<double>{0.5});
+  CHECK(spec->conversion.deviation == std::vector<double>{0.5});
+  CHECK(read("  model: dcgan\n  data: {format: cifar10, dir: /data, mean: 0.4, std: 1}\n")->conversion.mean ==
+        std::vector<double>{0.4, 0.4, 0.4});
+  CHECK(read(model + data)->conversion.mean.empty());
+  CHECK(refusal("  model: dcgan\n" + data + "  stop-at: {accuracy: 0.9}\n")
+            .find("train.stop-at has no accuracy to wait for: dcgan is a GAN") != std::string::npos);
+}
+
 TEST_CASE("what is not built yet is refused by name, with what there is") {
-  CHECK(refusal(model + data + "  optimizer: {name: adam}\n")
-            .find("optimizer 'adam' is not built yet\n  hint: available: sgd") != std::string::npos);
+  CHECK(refusal(model + data + "  optimizer: {name: lars}\n")
+            .find("optimizer 'lars' is not built yet\n  hint: available: sgd, adam") != std::string::npos);
   CHECK(refusal(model + "  data: {format: images}\n").find("'train.data.dir' is missing") !=
         std::string::npos);
   CHECK(refusal(model + "  data: {format: images, dir: /x, size: [1, 2, 3]}\n")

@@ -1,0 +1,26 @@
+// What GANs have in common (Radford, Metz and Chintala): the deviation of first weights, the slope of leaky
+// ReLUs, and how a generator and a discriminator become one plan: the discriminator on real images, on made
+// ones, and, with its weights held, once more for what the generator is to learn. Both learn from the same
+// weights of the other and are updated together, as CosmoGAN does it.
+#pragma once
+
+#include "runtime/graph/graph.hpp"
+
+namespace dlrun::runtime {
+
+inline constexpr float kGanDeviation = 0.02F, kGanSlope = 0.2F;
+
+// `generate` makes images from a noise of its own; `judge` gives an image's logit.
+template <class Generate, class Judge>
+Result<Graph> gan(GraphBuilder g, const Generate& generate, const Judge& judge) {
+  using Wanted = op::SigmoidCrossEntropy::Wanted;
+  g.sigmoid_cross_entropy(judge(g, g.input()), Wanted::real);
+  const Value made = generate(g);
+  g.use_weights(Weights::shared);
+  g.sigmoid_cross_entropy(judge(g, g.detach(made)), Wanted::made);
+  g.use_weights(Weights::frozen);
+  g.sigmoid_cross_entropy(judge(g, made), Wanted::mistaken);
+  return std::move(g).finish();
+}
+
+}  // namespace dlrun::runtime
