@@ -16,9 +16,13 @@ from support import DLRUN
 
 
 def listens_at(pid):
-    """The ports at which a process takes connections."""
-    inodes = {os.readlink(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
-    rows = [line.split() for table in ("tcp", "tcp6") for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
+    """The ports at which a process takes connections; none of one that is gone, as a child of the head's before its exec may be."""
+    proc = pathlib.Path(f"/proc/{pid}")
+    try:
+        inodes = {os.readlink(link) for link in (proc / "fd").iterdir() if link.is_symlink()}
+        rows = [line.split() for table in ("tcp", "tcp6") for line in (proc / "net" / table).read_text().splitlines()[1:]]
+    except OSError:
+        return []
     return [str(int(row[1].rpartition(":")[2], 16)) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes]
 
 
