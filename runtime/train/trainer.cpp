@@ -99,8 +99,9 @@ Result<StepTotals> Trainer::step() {
   const StepTotals sums = TRY(forward_backward(share));
   if (!std::isfinite(sums.totals.loss_sum) || !std::isfinite(sums.totals.generator_loss_sum))
     return fail(Error{.kind = ErrorKind::input,
+                      // Without a sign: that of no number depends on the compiler.
                       .what = fmt::format("the loss is {} at step {} (epoch {}): training diverged",
-                                          sums.totals.loss_sum + sums.totals.generator_loss_sum,
+                                          std::abs(sums.totals.loss_sum + sums.totals.generator_loss_sum),
                                           position_.step + 1, position_.epoch + 1),
                       .hint = "try a lower train.optimizer.lr or a longer train.schedule.warmup"});
   last_ = {.step = position_.step + 1,
