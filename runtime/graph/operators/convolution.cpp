@@ -93,7 +93,7 @@ class Convolution final : public Operator {
   static Forward::primitive_desc fast_forward_desc(Plan& plan, const op::Convolution& spec) {
     const Tensor& in = plan.input();
     const std::int64_t channels = plan.input_shape().channels;
-    const auto as_it_lies = forward_desc(plan, spec, in.desc, plan.output().desc, channels);
+    auto as_it_lies = forward_desc(plan, spec, in.desc, plan.output().desc, channels);
     if (!is_slow(as_it_lies)) return as_it_lies;
     const auto free = forward_desc(plan, spec, any_layout(in.desc.dims(), in.desc.data_type()),
                                    plan.output().desc, channels);

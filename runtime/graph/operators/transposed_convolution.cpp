@@ -79,7 +79,7 @@ class TransposedConvolution final : public Operator {
   // From the output's gradient as it lies, unless only another layout of it is fast.
   Turned::primitive_desc fast_turned(Plan& plan) const {
     const Desc slope = out_.gradient_desc(), input = plan.input().desc;
-    const auto as_it_lies = turned(plan, slope, input);
+    auto as_it_lies = turned(plan, slope, input);
     if (!is_slow(as_it_lies)) return as_it_lies;
     const auto free = turned(plan, any_layout(slope.dims(), slope.data_type()), input);
     return is_slow(free) ? as_it_lies : free;
