@@ -29,15 +29,8 @@ train:
 """
 
 
-class Case(support.Case):
-    slurm = True
-    nodes = 2
-
-    def submit(self, job, links, *flags):
-        self.write("job.yaml", job)
-        code, out, err = self.run_on(DLRUN, "submit", "--json", "--chain", str(links), *flags, "job.yaml")
-        self.assertEqual(code, 0, err)
-        return json.loads(out)["chain"]
+class Following:
+    """How a chain is followed; is_queued(name) is the scheduler's own word for whether a job of that name waits or runs."""
 
     def status(self, chain):
         code, out, err = self.run_on(DLRUN, "chain", "status", chain, "--json")
@@ -47,13 +40,27 @@ class Case(support.Case):
     def wait_over(self, chain):
         status = wait_until(lambda: (now := self.status(chain))["state"] not in ("queued", "running") and now, 0.2)
         # Nothing of a chain that is over is left in the queue.
-        wait_until(lambda: not self.run_on("squeue", "-h", "-t", "PENDING,RUNNING,COMPLETING", "-n", status["name"])[1], 0.2)
+        wait_until(lambda: not self.is_queued(status["name"]), 0.2)
         return status
+
+    def ends(self, status):
+        return [link["end"] for link in status["links"]]
+
+
+class Case(Following, support.Case):
+    slurm = True
+    nodes = 2
+
+    def submit(self, job, links, *flags):
+        self.write("job.yaml", job)
+        code, out, err = self.run_on(DLRUN, "submit", "--json", "--chain", str(links), *flags, "job.yaml")
+        self.assertEqual(code, 0, err)
+        return json.loads(out)["chain"]
+
+    def is_queued(self, name):
+        return bool(self.run_on("squeue", "-h", "-t", "PENDING,RUNNING,COMPLETING", "-n", name)[1])
 
     def wait_drill(self, chain):
         drilled = lambda: os.path.exists(f"{self.folder}/drilled")
         wait_until(lambda: drilled() or self.status(chain)["state"] not in ("queued", "running"), 0.1)
         self.assertTrue(drilled(), self.status(chain))
-
-    def ends(self, status):
-        return [link["end"] for link in status["links"]]

@@ -8,7 +8,7 @@ import signal
 
 import gridengine_support
 import support
-from chain_support import COUNTER, TRAINING
+from chain_support import COUNTER, TRAINING, Following
 from cluster import wait_until
 from support import DLRUN
 
@@ -19,7 +19,7 @@ resources: {nodes: 3, tasks-per-node: 2, walltime: 5min, queue: all.q, extra: ["
 """
 
 
-class GridEngineSubmit(gridengine_support.Case):
+class GridEngineSubmit(Following, gridengine_support.Case):
     def printed(self):
         return "".join(path.read_text() for path in pathlib.Path(self.folder).glob("runs/submit-*/*.o*"))
 
@@ -62,19 +62,8 @@ class GridEngineSubmit(gridengine_support.Case):
         self.assertEqual(code, 0, err)
         return json.loads(out)["chain"]
 
-    def status(self, chain):
-        code, out, err = self.run_on(DLRUN, "chain", "status", chain, "--json")
-        self.assertEqual(code, 0, err)
-        return json.loads(out)
-
-    def wait_over(self, chain):
-        status = wait_until(lambda: (now := self.status(chain))["state"] not in ("queued", "running") and now, 0.2)
-        # Nothing of a chain that is over is left in the queue.
-        wait_until(lambda: f" {status['name'][:10]} " not in self.run_on("qstat", "-u", "*")[1], 0.2)
-        return status
-
-    def ends(self, status):
-        return [link["end"] for link in status["links"]]
+    def is_queued(self, name):
+        return f" {name[:10]} " in self.run_on("qstat", "-u", "*")[1]
 
     def test_links_follow_each_other_and_a_killed_one_has_a_successor(self):
         chain = self.chain(COUNTER.format(drill="touch drilled; exec sleep 600", retries=0), 9)
