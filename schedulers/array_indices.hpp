@@ -1,6 +1,5 @@
-// The indices of an array of jobs, as schedulers write them: "1-9", "0,4-7", "1-20:5". How many may run at a
-// time
-// ("%2") is refused: it is asked of one array, and the callers here make separate jobs of one.
+// The indices of an array of jobs, as schedulers write them: "1-9", "0,4-7", "1-20:5". How many may run at
+// once ("%2") is refused: it is asked of one array, and the callers here make separate jobs of one.
 #pragma once
 
 #include <string_view>

@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "schedulers/sources.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun {
 namespace {
-
-constexpr std::int64_t kMostSeconds = 100'000'000'000;
 
 // The texts of all elements of this name. Names in these answers never nest in themselves, and numbers need
 // no unescaping.
@@ -52,11 +51,11 @@ Result<Instant> start_of(std::string_view xml, std::string_view task) {
   const auto at = numbers.size() == 1 ? numbers.begin() : std::find(numbers.begin(), numbers.end(), task);
   if (numbers.size() != starts.size() || at == numbers.end()) return not_told("qstat", "start of the job");
   const auto start = parse_integer(std::string(starts[static_cast<std::size_t>(at - numbers.begin())]), 1,
-                                   1000 * kMostSeconds);
+                                   1000 * kLastSecond);
   if (!start) return not_told("qstat", "start of the job");
   // Univa's is in milliseconds.
-  return *start > kMostSeconds ? Instant(std::chrono::milliseconds(*start))
-                               : Instant(std::chrono::seconds(*start));
+  return *start > kLastSecond ? Instant(std::chrono::milliseconds(*start))
+                              : Instant(std::chrono::seconds(*start));
 }
 
 bool is_limit(std::string_view name) {
@@ -69,7 +68,7 @@ Result<Walltime> asked_limit(std::string_view xml) {
        elements(first_element(xml, "JB_hard_resource_list"), "qstat_l_requests")) {
     if (!is_limit(first_element(request, "CE_name"))) continue;
     const std::string_view value = first_element(request, "CE_doubleval");
-    const auto seconds = parse_integer(std::string(value.substr(0, value.find('.'))), 0, kMostSeconds);
+    const auto seconds = parse_integer(std::string(value.substr(0, value.find('.'))), 0, kLastSecond);
     if (!seconds) return not_told("qstat", "limit that is a number");
     out = sooner_of(out, Walltime{std::chrono::seconds(*seconds)});
   }

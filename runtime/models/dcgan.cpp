@@ -24,16 +24,22 @@ std::optional<Halvings> halvings(const InputShape& input) {
   return fits && input.width == input.height ? std::optional(out) : std::nullopt;
 }
 
+// Of a convolution, whichever way round.
+template <class Operation>
+Operation window(std::int64_t filters, std::int64_t kernel, std::int64_t stride) {
+  return {.filters = filters,
+          .kernel = kernel,
+          .stride = stride,
+          .padding = stride / 2,
+          .bias = Bias::none,
+          .deviation = kGanDeviation};
+}
+
 Value dcgan_image(GraphBuilder& g, const InputShape& input, const Halvings& by) {
   const auto layer = [&](int number, Value in, std::int64_t filters, std::int64_t kernel,
                          std::int64_t stride) {
     return g.transposed_convolution(fmt::format("generator.{}", number), in,
-                                    {.filters = filters,
-                                     .kernel = kernel,
-                                     .stride = stride,
-                                     .padding = stride / 2,
-                                     .bias = Bias::none,
-                                     .deviation = kGanDeviation});
+                                    window<op::TransposedConvolution>(filters, kernel, stride));
   };
   std::int64_t filters = kDcganFilters << (by.count - 1);
   Value x = layer(0, g.noise(kDcganNoise), filters, by.smallest, 1);
@@ -51,12 +57,7 @@ Value dcgan_logit(GraphBuilder& g, Value x, const Halvings& by) {
   const auto layer = [&](int number, Value in, std::int64_t filters, std::int64_t kernel,
                          std::int64_t stride) {
     return g.convolution(fmt::format("discriminator.{}", number), in,
-                         {.filters = filters,
-                          .kernel = kernel,
-                          .stride = stride,
-                          .padding = stride / 2,
-                          .bias = Bias::none,
-                          .deviation = kGanDeviation});
+                         window<op::Convolution>(filters, kernel, stride));
   };
   int number = 2;
   x = g.leaky_relu(layer(0, x, kDcganFilters, 4, 2), kGanSlope);
