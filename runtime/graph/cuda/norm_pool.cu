@@ -157,7 +157,7 @@ class NormPool final : public Operator {
       sums_.take_running(device);
     highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value), static_cast<Pack<T, V>*>(best_x_),
             reinterpret_cast<Pack<std::uint8_t, V>*>(winners_), static_cast<const Pack<T, V>*>(x),
-            sums_.affine(device), Sizes(node_, V), node_.relu != 0);
+            sums_.affine(device), Sizes(node_, V), rectifies(node_));
   }
 
   // The input has no other reader: its gradient is written, not added to.

@@ -99,7 +99,7 @@ class MaxPool final : public Operator {
     highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value),
             reinterpret_cast<Pack<std::uint8_t, V>*>(winners_),
             static_cast<const Pack<T, V>*>(device.tensors[node_.inputs[0]].value), Sizes(node_, V),
-            node_.relu != 0);
+            rectifies(node_));
   }
   template <class T, int V>
   void backward_as(Device& device, bool adds) const {
