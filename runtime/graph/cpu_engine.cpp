@@ -12,6 +12,7 @@
 #include "runtime/graph/parallel.hpp"
 #include "runtime/graph/plan.hpp"
 #include "runtime/graph/roles.hpp"
+#include "runtime/graph/vectors.hpp"
 
 namespace dlrun::runtime {
 
@@ -20,7 +21,7 @@ namespace {
 class CompiledEngine final : public CpuEngine {
  public:
   CompiledEngine(Graph graph, const EngineOptions& options)
-      : plan_(fuse(std::move(graph)), options), stream_(plan_.engine()) {}
+      : plan_(as_images(fuse(std::move(graph))), options), stream_(plan_.engine()) {}
 
   Result<void> prepare();
 
