@@ -1,19 +1,15 @@
 // A graph as the list that goes to a GPU: that everything has a form, that the state is the CPU's, and who
-// shares what. And the arithmetic that kernels and the host have in common.
+// shares what.
 #include "runtime/graph/cuda/flat_plan.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <doctest/doctest.h>
 
 #include "fixture.hpp"
-#include "runtime/base/keyed_normal.hpp"
-#include "runtime/graph/cuda/activation.hpp"
-#include "runtime/graph/cuda/image_order.hpp"
+#include "runtime/base/keyed_random.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/kernels/kernels.hpp"
-#include "runtime/graph/operators/noise.hpp"
 #include "runtime/models/models.hpp"
 
 using namespace dlrun;
@@ -144,39 +140,6 @@ TEST_CASE("of several softmax losses the last is told") {
   REQUIRE(losses.size() == 3);
   CHECK(losses[0]->report == DLRUN_CUDA_UNREPORTED);
   CHECK(losses[2]->report == DLRUN_CUDA_REPORTED);
-}
-
-TEST_CASE("an image's places in the plain order") {
-  // Two images of three channels and two pixels: r0 g0 b0 r1 g1 b1 on the device, r0 r1 g0 g1 b0 b1 plain.
-  const cuda::ImageOrder order{3, 2};
-  const std::vector<std::int64_t> wanted{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11};
-  for (std::size_t place = 0; place < wanted.size(); ++place)
-    CHECK(order.plain(static_cast<std::int64_t>(place)) == wanted[place]);
-}
-
-TEST_CASE("activations on a GPU, and what passes back through them") {
-  CHECK(cuda::Relu{}.of(-2) == 0);
-  CHECK(cuda::Relu{}.of(2) == 2);
-  CHECK(cuda::Relu{}.back(3, 0) == 0);
-  CHECK(cuda::Relu{}.back(3, 2) == 3);
-  CHECK(cuda::LeakyRelu{0.25F}.of(-2) == -0.5F);
-  CHECK(cuda::LeakyRelu{0.25F}.of(2) == 2);
-  CHECK(cuda::LeakyRelu{0.25F}.back(4, -0.5F) == 1);
-  CHECK(cuda::LeakyRelu{0.25F}.back(4, 2) == 4);
-  CHECK(cuda::Tanh{}.of(0.5F) == doctest::Approx(std::tanh(0.5)));
-  CHECK(cuda::Tanh{}.back(2, 0.5F) == 1.5F);
-}
-
-TEST_CASE("a noise node's numbers are told from the key of the step, the sample and the place alone") {
-  const EngineOptions options{.batch = 4, .seed = 9, .rank = 2};
-  std::vector<float> drawn(5);
-  draw_noise(drawn, options, 17, 3);
-  const std::uint64_t key = with_part(noise_key(options, 17), 2 * 4 + 3);
-  for (std::size_t i = 0; i < drawn.size(); ++i) {
-    const UniformPair of = uniform_pair(key, i);
-    CHECK(drawn[i] ==
-          static_cast<float>(std::sqrt(-2 * std::log(of.radius)) * std::cos(kFullTurn * of.turn)));
-  }
 }
 
 TEST_CASE("buckets cover the gradients in the order in which backward completes them") {
