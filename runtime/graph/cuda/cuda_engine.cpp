@@ -7,6 +7,7 @@
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/graph/adam_factors.hpp"
 #include "runtime/graph/cuda/flat_plan.hpp"
+#include "runtime/graph/cuda/operator_times.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/operators/dropout.hpp"
 #include "runtime/graph/operators/noise.hpp"
@@ -160,23 +161,7 @@ class GraphOnGpu final : public CudaEngine {
     std::vector<float> times(2 * plan_.nodes.size() + 3);
     if (library_.table().profile(engine_, times.data()) != 0)
       return fail(library_.error("the parts of a step cannot be timed"));
-    std::vector<OperatorTime> out;
-    const auto add = [&](std::string name, const char* phase, float milliseconds, double operations) {
-      out.push_back({std::move(name), phase, static_cast<double>(milliseconds) * 1e-3, operations, {}});
-    };
-    for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
-      const DlrunCudaNode& node = plan_.nodes[i];
-      if (node.kind == DLRUN_CUDA_NOTHING) continue;
-      const std::string name =
-          fmt::format("{} {}", operation_name(graph_.nodes[i].operation), graph_.nodes[i].name);
-      const double once = operations(node) * static_cast<double>(options_.batch);
-      add(name, "forward", times[2 * i], once);
-      add(name, "backward", times[2 * i + 1],
-          plan_.nodes[node.inputs[0]].needs_gradient != 0 ? 2 * once : once);
-    }
-    const char* const whole[] = {"copy", "update", "step"};
-    for (std::size_t i = 0; i < 3; ++i) add(whole[i], "", times[2 * plan_.nodes.size() + i], 0);
-    return out;
+    return operator_times(plan_, graph_, options_.batch, times);
   }
   std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
 
@@ -251,17 +236,6 @@ class GraphOnGpu final : public CudaEngine {
     if (done) return 0;
     if (!failure_) failure_ = std::move(done).error();
     return 1;
-  }
-
-  // Floating-point operations of a forward pass of one sample. A convolution turned round spreads each number
-  // of its input, where another gathers each number of its output.
-  static double operations(const DlrunCudaNode& node) {
-    std::int64_t products = 0;
-    if (node.kind == DLRUN_CUDA_CONVOLUTION)
-      products = node.channels * node.height * node.width * (node.in_channels / node.groups);
-    if (node.kind == DLRUN_CUDA_TRANSPOSED_CONVOLUTION)
-      products = node.in_channels * node.in_height * node.in_width * node.channels;
-    return 2.0 * static_cast<double>(products * node.window * node.window_width);
   }
 
   // The CPU's first values: a function of seed and name.
