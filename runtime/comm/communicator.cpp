@@ -63,6 +63,13 @@ Result<void> Communicator::served_sum_start(std::span<const ServedPiece>) {
                     .hint = "leave train.parameter-server out"});
 }
 
+Result<void> Communicator::group_sum(std::span<const int> group, std::span<float>, Wire) {
+  if (group.size() == 1) return {};
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("{} cannot sum over some of its ranks", description()),
+                    .hint = "leave DLRUN_ALLREDUCE out"});
+}
+
 Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment) {
   switch (TRY(choose_backend(environment))) {
     case Backend::openmpi:

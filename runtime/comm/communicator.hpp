@@ -31,6 +31,10 @@ class Communicator {
   // the backend has no servers.
   virtual Result<void> served_sum_start(std::span<const ServedPiece> pieces);
   virtual Result<void> wait_all() = 0;
+  // Sums `data` over the ranks of `group`, in place, on that wire, and waits for it. All ranks call it at
+  // once, each with the group that it is of: ascending, all groups of one size. On any thread, while no other
+  // call is under way. An Error where the backend sums over all ranks only.
+  virtual Result<void> group_sum(std::span<const int> group, std::span<float> data, Wire wire);
   Result<void> allreduce(std::span<float> data) {
     TRY(allreduce_start(data));
     return wait_all();
@@ -40,6 +44,8 @@ class Communicator {
   // `mine` of every rank, in rank order, into `all` (size() * mine.size() bytes).
   virtual Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   virtual Result<void> barrier() = 0;
+  // On any thread: what waits for a peer, now or later, ends with an Error. Only abort() is called after it.
+  virtual void give_up() = 0;
   // Ends the whole job with this code; does not return.
   [[noreturn]] virtual void abort(int code) = 0;
   // The orderly end: after it, no call is made. All ranks call it.

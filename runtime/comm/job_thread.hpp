@@ -1,6 +1,7 @@
 // JobThread: one thread that runs jobs in the order in which they were posted, while the poster goes on. MPI
 // lives on such a thread: it is started, used and ended there, as MPI_THREAD_FUNNELED asks, and moves a
-// bucket while the thread that posted it computes the next. It runs no job after one that failed.
+// bucket while the thread that posted it computes the next. It runs no job after one that failed, until that
+// was told.
 #pragma once
 
 #include <atomic>
@@ -32,9 +33,13 @@ class JobThread {
     return wait();
   }
 
-  // For jobs that poll: somebody stands in wait(), so nothing else needs the processor; nobody ever will.
+  // On any thread: the job under way is to end, and all later ones fail without being run.
+  void give_up() { given_up_ = true; }
+
+  // For jobs that poll: somebody stands in wait(), so nothing else needs the processor; what they do is for
+  // nothing.
   bool awaited() const { return awaited_.load(std::memory_order_relaxed); }
-  bool abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
+  bool abandoned() const { return abandoned_ || given_up_; }
 
  private:
   void work();
@@ -45,7 +50,7 @@ class JobThread {
   std::deque<Job> jobs_;
   bool busy_ = false;
   Result<void> outcome_;
-  std::atomic<bool> awaited_ = false, abandoned_ = false;
+  std::atomic<bool> awaited_ = false, abandoned_ = false, given_up_ = false;
   std::thread thread_;  // last: it uses all of the above
 };
 

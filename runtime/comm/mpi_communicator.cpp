@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/comm/choice.hpp"
+#include "runtime/comm/group_link.hpp"
 #include "runtime/comm/job_thread.hpp"
 #include "runtime/comm/mpi_transport.hpp"
 #include "runtime/comm/pmi_farewell.hpp"
@@ -76,6 +77,14 @@ class MpiCommunicator final : public Communicator {
     return {};
   }
 
+  // By messages also where all ranks share memory: groups are for what lies between nodes.
+  Result<void> group_sum(std::span<const int> group, std::span<float> data, Wire wire) override {
+    return thread_.run([=, this] {
+      GroupLink link(*link_, group);
+      return sum_over(link, data, wire, scratch_);
+    });
+  }
+
   Result<void> wait_all() override {
     TRY(thread_.wait());
     for (const Noted& sum : noted_) shared_->sum(sum.data, sum.wire);
@@ -100,6 +109,7 @@ class MpiCommunicator final : public Communicator {
     return thread_.run([this] { return meet(*link_); });
   }
 
+  void give_up() override { thread_.give_up(); }
   // From the calling thread: the other one may stand in a call that never ends, which is why we abort.
   [[noreturn]] void abort(int code) override {
     mpi_->abort(code);

@@ -168,6 +168,10 @@ Result<void> PeerLinks::receive(int peer, std::span<std::byte> message) {
   return fail(ErrorKind::lost, "{} is gone", link->name());
 }
 
+void PeerLinks::shut() {
+  for (const Link& link : links_) ::shutdown(link.socket.get(), SHUT_RDWR);
+}
+
 void PeerLinks::pass_on(const std::string& name) {
   Notice notice{.kind = Notice::gone, .name = {}};
   put(notice.name, name);

@@ -28,6 +28,9 @@ class PeerLinks {
   Result<void> send(int peer, std::span<const std::byte> message);
   Result<void> receive(int peer, std::span<std::byte> message);
 
+  // On any thread: messages under way and all later ones end, here and at the peers.
+  void shut();
+
   // "rank 2 on gpu07" where a peer went without having told, seen without waiting; rank 0 passes it on. Not
   // to be mixed with messages on the same links.
   std::optional<std::string> gone();

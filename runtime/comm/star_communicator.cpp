@@ -7,6 +7,7 @@
 
 #include "runtime/comm/peer_links.hpp"
 #include "runtime/comm/pmi_client.hpp"
+#include "runtime/comm/star_sum.hpp"
 
 namespace dlrun::runtime {
 
@@ -46,6 +47,13 @@ class Star final : public Communicator {
     std::byte nothing{};
     std::vector<std::byte> all(static_cast<std::size_t>(size()));
     return allgather(std::span(&nothing, 1), all);
+  }
+  Result<void> group_sum(std::span<const int> group, std::span<float> data, Wire wire) override {
+    if (group.size() == 1) return {};
+    return star_group_sum(*links_, {rank(), size(), group.front()}, data, wire);
+  }
+  void give_up() override {
+    if (links_) links_->shut();
   }
   [[noreturn]] void abort(int code) override {
     pmi_.abort(code);

@@ -71,3 +71,24 @@ TEST_CASE("a job that polls ends when its thread is given up") {
   }
   CHECK(ended);
 }
+
+TEST_CASE("whoever gives up ends the job that waits, and none is run after it") {
+  JobThread thread;
+  std::atomic<bool> runs = false;
+  bool later = false;
+  thread.post([&]() -> Result<void> {
+    runs = true;
+    while (!thread.abandoned()) std::this_thread::yield();
+    return fail(ErrorKind::lost, "nobody answers");
+  });
+  while (!runs) std::this_thread::yield();
+  thread.give_up();
+  CHECK(thread.wait().error().what == "nobody answers");
+  const auto after = thread.run([&]() -> Result<void> {
+    later = true;
+    return {};
+  });
+  REQUIRE(!after);
+  CHECK(after.error().what == "this rank has given up its peers");
+  CHECK(!later);
+}

@@ -84,6 +84,23 @@ Result<void> check_copies(Communicator& world) {
   return expect(all == expected, "allgather");
 }
 
+// The ranks of even and of odd number, each by themselves; all together where that is not even.
+Result<void> check_groups(Communicator& world) {
+  std::vector<int> group;
+  const int apart = world.size() % 2 == 0 ? 2 : 1;
+  float expected = 0;
+  for (int rank = world.rank() % apart; rank < world.size(); rank += apart) {
+    group.push_back(rank);
+    expected += static_cast<float>(rank + 1);
+  }
+  for (const Wire wire : {Wire::f32, Wire::bf16, Wire::f16}) {
+    std::vector<float> data(300'001, static_cast<float>(world.rank() + 1));
+    TRY(world.group_sum(group, data, wire));
+    TRY(expect(all_are(data, expected), "a sum over a group"));
+  }
+  return {};
+}
+
 Result<void> run() {
   const Environment environment = Environment::of_this_process();
   const auto world = TRY(make_communicator(environment));
@@ -95,6 +112,7 @@ Result<void> run() {
     TRY(check_servers(*world));
   }
   TRY(check_copies(*world));
+  TRY(check_groups(*world));
   TRY(world->barrier());
   std::printf("rank %d of %d: %s\n", world->rank(), world->size(), world->description().c_str());
   std::fflush(stdout);

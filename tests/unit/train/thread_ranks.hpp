@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -61,6 +62,18 @@ class ThreadRank final : public runtime::Communicator {
     return {};
   }
   Result<void> wait_all() override { return {}; }
+  // All groups meet at once: ahead of each array goes the number of its group.
+  Result<void> group_sum(std::span<const int> group, std::span<float> data, runtime::Wire wire) override {
+    std::vector<std::byte> packed(runtime::bytes_of(wire, data.size()));
+    runtime::pack_rounding(wire, packed.data(), data.data(), data.size());
+    std::vector<float> mine{static_cast<float>(group.front())};
+    mine.insert(mine.end(), data.begin(), data.end());
+    world_.meet(rank_, std::as_writable_bytes(std::span(mine)), sum_groups);
+    std::copy(mine.begin() + 1, mine.end(), data.begin());
+    runtime::pack_rounding(wire, packed.data(), data.data(), data.size());
+    return {};
+  }
+  void give_up() override {}
   Result<void> allreduce(std::span<double> data) override { return sum(data); }
   Result<void> broadcast(std::span<std::byte> data, int root) override {
     world_.meet(rank_, data, [root](auto& spans) {
@@ -103,6 +116,23 @@ class ThreadRank final : public runtime::Communicator {
     });
     return {};
   }
+  static void sum_groups(std::vector<std::span<std::byte>>& spans) {
+    const auto numbers = [](std::span<std::byte> of) {
+      return std::span<float>(reinterpret_cast<float*>(of.data()), of.size() / sizeof(float));
+    };
+    std::map<float, std::vector<float>> sums;
+    for (auto& span : spans) {
+      const std::span<float> term = numbers(span);
+      std::vector<float>& sum = sums.try_emplace(term[0], term.size()).first->second;
+      if (sum.size() != term.size()) std::abort();  // ranks disagree about what they sum
+      for (std::size_t i = 1; i < sum.size(); ++i) sum[i] += term[i];
+    }
+    for (auto& span : spans) {
+      const std::vector<float>& sum = sums[numbers(span)[0]];
+      std::copy(sum.begin() + 1, sum.end(), numbers(span).begin() + 1);
+    }
+  }
+
   ThreadWorld& world_;
   int rank_;
 };
