@@ -12,8 +12,9 @@ enum class Backend { one_rank, openmpi, mpich, pmi };
 Result<Backend> choose_backend(const Environment& environment);
 
 // DLRUN_ALLREDUCE: `automatic` sums through shared memory on one node, else by messages, by size; the others
-// are for comparing: the MPI's own sum, or one algorithm for all sizes.
-enum class Allreduce { automatic, mpi, ring, halving };
+// are for comparing: the MPI's own sum, or one algorithm for all sizes. `hierarchical` is of sums on GPUs,
+// see hierarchical_sum.hpp; what the host sums is then as in `automatic`.
+enum class Allreduce { automatic, mpi, ring, halving, hierarchical };
 
 Result<Allreduce> choose_allreduce(const Environment& environment);
 

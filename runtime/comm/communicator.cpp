@@ -44,9 +44,10 @@ Result<Allreduce> choose_allreduce(const Environment& environment) {
   if (asked == "mpi") return Allreduce::mpi;
   if (asked == "ring") return Allreduce::ring;
   if (asked == "halving") return Allreduce::halving;
+  if (asked == "hierarchical") return Allreduce::hierarchical;
   return fail(Error{.kind = ErrorKind::usage,
                     .what = fmt::format("DLRUN_ALLREDUCE is '{}'", asked),
-                    .hint = "valid values: auto, mpi, ring, halving"});
+                    .hint = "valid values: auto, mpi, ring, halving, hierarchical"});
 }
 
 Result<void> Communicator::rounded_allreduce_start(std::span<float> data, Wire wire) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <string>
 
 #include "src/base/result.hpp"
 
@@ -17,6 +19,11 @@ class DeviceSum {
   // Asked while the device works. An Error, by name, where a peer is gone or the sum has failed: then what
   // waits on the device for the peer ends by itself, and its results mean nothing.
   virtual Result<void> check() = 0;
+};
+
+struct NamedSum {
+  std::unique_ptr<DeviceSum> sum;
+  std::string description;  // "NCCL 2.28.3"
 };
 
 }  // namespace dlrun::runtime

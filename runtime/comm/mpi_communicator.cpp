@@ -18,7 +18,9 @@ namespace {
 class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator(MpiLibrary mpi, Allreduce allreduce, const Environment& environment)
-      : mpi_(std::move(mpi)), allreduce_(allreduce), pmi_fd_(environment.find("PMI_FD")) {}
+      : mpi_(std::move(mpi)),
+        allreduce_(allreduce == Allreduce::hierarchical ? Allreduce::automatic : allreduce),
+        pmi_fd_(environment.find("PMI_FD")) {}
 
   Result<void> start() {
     return thread_.run([this]() -> Result<void> {
@@ -147,6 +149,7 @@ class MpiCommunicator final : public Communicator {
       case Allreduce::halving:
         return halving_sum(*link_, data, scratch_);
       case Allreduce::automatic:
+      case Allreduce::hierarchical:
         break;
     }
     return sum_over(*link_, data, wire, scratch_);

@@ -4,7 +4,7 @@ namespace dlrun::runtime {
 
 namespace {
 
-constexpr int kFloat = 7, kSum = 0;  // ncclFloat, ncclSum
+constexpr int kByte = 1, kFloat = 7, kSum = 0;  // ncclUint8, ncclFloat, ncclSum
 
 }  // namespace
 
@@ -27,6 +27,13 @@ Result<void> NcclLibrary::load() {
   comm_init_rank_ = TRY(library_.symbol<int(Comm*, int, NcclId, int)>("ncclCommInitRank"));
   all_reduce_ =
       TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, Comm, void*)>("ncclAllReduce"));
+  reduce_scatter_ =
+      TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, Comm, void*)>("ncclReduceScatter"));
+  all_gather_ = TRY(library_.symbol<int(const void*, void*, std::size_t, int, Comm, void*)>("ncclAllGather"));
+  send_ = TRY(library_.symbol<int(const void*, std::size_t, int, int, Comm, void*)>("ncclSend"));
+  receive_ = TRY(library_.symbol<int(void*, std::size_t, int, int, Comm, void*)>("ncclRecv"));
+  group_start_ = TRY(library_.symbol<int()>("ncclGroupStart"));
+  group_end_ = TRY(library_.symbol<int()>("ncclGroupEnd"));
   comm_get_async_error_ = TRY(library_.symbol<int(Comm, int*)>("ncclCommGetAsyncError"));
   comm_abort_ = TRY(library_.symbol<int(Comm)>("ncclCommAbort"));
   comm_destroy_ = TRY(library_.symbol<int(Comm)>("ncclCommDestroy"));
@@ -66,6 +73,24 @@ Result<NcclLibrary::Comm> NcclLibrary::connect(const NcclId& id, int rank, int r
 
 Result<void> NcclLibrary::sum_floats(float* data, std::size_t count, Comm comm, void* stream) const {
   return checked(all_reduce_(data, data, count, kFloat, kSum, comm, stream), "ncclAllReduce", comm);
+}
+
+Result<void> NcclLibrary::scatter_sums(const float* from, float* to, std::size_t count, Comm comm,
+                                       void* stream) const {
+  return checked(reduce_scatter_(from, to, count, kFloat, kSum, comm, stream), "ncclReduceScatter", comm);
+}
+
+Result<void> NcclLibrary::gather(const void* from, void* to, std::size_t bytes, Comm comm,
+                                 void* stream) const {
+  return checked(all_gather_(from, to, bytes, kByte, comm, stream), "ncclAllGather", comm);
+}
+
+Result<void> NcclLibrary::send(const void* from, std::size_t bytes, int peer, Comm comm, void* stream) const {
+  return checked(send_(from, bytes, kByte, peer, comm, stream), "ncclSend", comm);
+}
+
+Result<void> NcclLibrary::receive(void* to, std::size_t bytes, int peer, Comm comm, void* stream) const {
+  return checked(receive_(to, bytes, kByte, peer, comm, stream), "ncclRecv", comm);
 }
 
 Result<void> NcclLibrary::check(Comm comm) const {

@@ -26,7 +26,22 @@ class NcclLibrary {
   Result<NcclId> new_id() const;
   // On the calling thread's current device. All ranks call it at once.
   Result<Comm> connect(const NcclId& id, int rank, int ranks) const;
+  // In place, as work on `stream`, like all that follow.
   Result<void> sum_floats(float* data, std::size_t count, Comm comm, void* stream) const;
+  // Of each rank's `count` floats at `from` + rank * count: the sum of this rank's, at `to`.
+  Result<void> scatter_sums(const float* from, float* to, std::size_t count, Comm comm, void* stream) const;
+  // `bytes` of each rank into `to` + rank * bytes.
+  Result<void> gather(const void* from, void* to, std::size_t bytes, Comm comm, void* stream) const;
+  Result<void> send(const void* from, std::size_t bytes, int peer, Comm comm, void* stream) const;
+  Result<void> receive(void* to, std::size_t bytes, int peer, Comm comm, void* stream) const;
+  // What `calls` asks for is done at once: as many messages must be that wait for each other.
+  template <class Calls>
+  Result<void> together(const Calls& calls) const {
+    TRY(checked(group_start_(), "ncclGroupStart", nullptr));
+    Result<void> asked = calls();
+    Result<void> ended = checked(group_end_(), "ncclGroupEnd", nullptr);
+    return asked ? ended : asked;
+  }
   // What has gone wrong since the last call, without waiting.
   Result<void> check(Comm comm) const;
   // Ends what runs on the device at once; returns once no graph holds on to the communicator.
@@ -43,6 +58,12 @@ class NcclLibrary {
   int (*get_unique_id_)(NcclId*) = nullptr;
   int (*comm_init_rank_)(Comm*, int, NcclId, int) = nullptr;
   int (*all_reduce_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;
+  int (*reduce_scatter_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;
+  int (*all_gather_)(const void*, void*, std::size_t, int, Comm, void*) = nullptr;
+  int (*send_)(const void*, std::size_t, int, int, Comm, void*) = nullptr;
+  int (*receive_)(void*, std::size_t, int, int, Comm, void*) = nullptr;
+  int (*group_start_)() = nullptr;
+  int (*group_end_)() = nullptr;
   int (*comm_get_async_error_)(Comm, int*) = nullptr;
   int (*comm_abort_)(Comm) = nullptr;
   int (*comm_destroy_)(Comm) = nullptr;

@@ -69,7 +69,7 @@ Result<World> start(const Wanted& wanted) {
   out.engine = TRY(compile_cuda(out.library, TRY(build_model(wanted.model, shape)), options, out.device));
   if (out.comm->size() == 1) return out;
   if (out.library.table().use(out.device) != 0) return fail(out.library.error("no GPU can be used"));
-  NcclSum nccl = TRY(make_nccl_sum(*out.comm));
+  NamedSum nccl = TRY(make_nccl_sum(*out.comm));
   TRY(out.engine->connect(std::move(nccl.sum)));
   print(out, Json{{"sums", nccl.description}, {"world", out.comm->description()}});
   return out;

@@ -56,7 +56,7 @@ Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Commu
   auto made = make_nccl_sum(comm);
   if (!made && made.error().kind == ErrorKind::unavailable)
     return fmt::format("gradients go through the host: {}", made.error().what);
-  NcclSum nccl = TRY(std::move(made));
+  NamedSum nccl = TRY(std::move(made));
   TRY(engine.connect(std::move(nccl.sum)));
   return fmt::format("gradients are summed on the GPUs by {}, beside backward", nccl.description);
 }

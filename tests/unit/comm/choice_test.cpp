@@ -51,7 +51,8 @@ TEST_CASE("an unknown DLRUN_ALLREDUCE is refused before any MPI is loaded") {
   const auto world = make_communicator(with({"DLRUN_COMM=mpich", "DLRUN_ALLREDUCE=star"}));
   REQUIRE(!world);
   CHECK(world.error().kind == ErrorKind::usage);
-  CHECK(world.error().text() == "DLRUN_ALLREDUCE is 'star'\n  hint: valid values: auto, mpi, ring, halving");
+  CHECK(world.error().text() ==
+        "DLRUN_ALLREDUCE is 'star'\n  hint: valid values: auto, mpi, ring, halving, hierarchical");
 }
 
 }  // namespace dlrun::runtime

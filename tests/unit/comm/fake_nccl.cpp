@@ -1,10 +1,18 @@
 // A libnccl.so.2 for machines without a GPU: its ranks are threads of one process, its device memory is the
-// host's, its streams do nothing. fake_nccl_fail(code) is what ncclCommGetAsyncError says from then on.
+// host's, its streams do nothing: what is asked for is done before the call returns, or the group ends.
+// fake_nccl_fail(code) is what ncclCommGetAsyncError says from then on. fake_nccl_log() is what the calling
+// thread has asked for since it last looked, with what it noted itself between.
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
@@ -14,28 +22,84 @@ namespace {
 struct Id {
   char bytes[128];
 };
+
+// The ranks of one communicator.
+class Group {
+ public:
+  // All ranks do `body`, one after the other; when the last has, all go on.
+  template <class Body>
+  void meet(int ranks, const Body& body) {
+    std::unique_lock lock(mutex_);
+    const int mine = turn_;
+    body();
+    if (++arrived_ == ranks) {
+      arrived_ = 0;
+      ++turn_;
+      moved_.notify_all();
+    }
+    moved_.wait(lock, [&] { return turn_ != mine; });
+  }
+  void post(int from, int to, const void* data, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const char* const start = static_cast<const char*>(data);
+    mail_[{from, to}].emplace_back(start, start + bytes);
+    moved_.notify_all();
+  }
+  int take(int from, int to, void* data, std::size_t bytes) {
+    std::unique_lock lock(mutex_);
+    auto& lane = mail_[{from, to}];
+    moved_.wait(lock, [&] { return !lane.empty(); });
+    if (lane.front().size() != bytes) return 5;
+    std::memcpy(data, lane.front().data(), bytes);
+    lane.pop_front();
+    return 0;
+  }
+  std::vector<float> total;
+  std::vector<char> gathered;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  int arrived_ = 0, turn_ = 0;
+  std::map<std::pair<int, int>, std::deque<std::vector<char>>> mail_;
+};
+
 struct Rank {
   int rank, ranks;
+  std::shared_ptr<Group> group;
 };
 
 std::mutex mutex;
-std::condition_variable moved;
-std::vector<float> total;
-int arrived = 0, turn = 0;
-std::atomic<int> failure{0}, aborted{0}, destroyed{0};
+std::map<std::string, std::weak_ptr<Group>> groups;
+std::atomic<int> ids{0}, failure{0}, aborted{0}, destroyed{0};
+thread_local std::string log_, shown;
+thread_local bool grouped = false;
+thread_local std::vector<std::function<int()>> asked;
 
-// All ranks add to the total; when the last has, all go on.
-template <class Body>
-void meet(int ranks, const Body& body) {
-  std::unique_lock lock(mutex);
-  const int mine = turn;
-  body();
-  if (++arrived == ranks) {
-    arrived = 0;
-    ++turn;
-    moved.notify_all();
-  }
-  moved.wait(lock, [&] { return turn != mine; });
+void note(const std::string& text) {
+  log_ += (log_.empty() ? "" : ", ") + text;
+}
+int ask(const std::string& text, std::function<int()> work) {
+  note(text);
+  if (!grouped) return work();
+  asked.push_back(std::move(work));
+  return 0;
+}
+const Rank& of(void* comm) {
+  return *static_cast<const Rank*>(comm);
+}
+
+// The sums of all ranks' `count` floats, to be read in the last of three meetings.
+template <class Read>
+int summed(const Rank& self, const void* from, std::size_t count, const Read& read) {
+  Group& group = *self.group;
+  const float* mine = static_cast<const float*>(from);
+  group.meet(self.ranks, [&] { group.total.assign(count, 0); });
+  group.meet(self.ranks, [&] {
+    for (std::size_t i = 0; i < count; ++i) group.total[i] += mine[i];
+  });
+  group.meet(self.ranks, [&] { read(group.total.data()); });
+  return 0;
 }
 
 }  // namespace
@@ -46,25 +110,76 @@ EXPORTED int ncclGetVersion(int* version) {
 }
 EXPORTED int ncclGetUniqueId(Id* id) {
   std::memset(id->bytes, 7, sizeof id->bytes);
+  const int number = ++ids;
+  std::memcpy(id->bytes + 1, &number, sizeof number);
   return 0;
 }
 EXPORTED int ncclCommInitRank(void** comm, int ranks, Id id, int rank) {
-  for (const char byte : id.bytes)
-    if (byte != 7) return 4;
-  *comm = new Rank{rank, ranks};
+  if (id.bytes[0] != 7) return 4;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<Group>& known = groups[std::string(id.bytes, sizeof id.bytes)];
+  std::shared_ptr<Group> group = known.lock();
+  if (!group) known = group = std::make_shared<Group>();
+  *comm = new Rank{rank, ranks, group};
   return 0;
 }
 EXPORTED int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation, void* comm,
                            void* /*stream*/) {
   if (type != 7 || operation != 0) return 4;
-  const int ranks = static_cast<Rank*>(comm)->ranks;
-  const float* mine = static_cast<const float*>(from);
-  meet(ranks, [&] { total.assign(count, 0); });
-  meet(ranks, [&] {
-    for (std::size_t i = 0; i < count; ++i) total[i] += mine[i];
+  return ask("all-reduce " + std::to_string(count), [=] {
+    return summed(of(comm), from, count,
+                  [&](const float* total) { std::memcpy(to, total, count * sizeof(float)); });
   });
-  meet(ranks, [&] { std::memcpy(to, total.data(), count * sizeof(float)); });
+}
+EXPORTED int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int operation,
+                               void* comm, void* /*stream*/) {
+  if (type != 7 || operation != 0) return 4;
+  return ask("reduce-scatter " + std::to_string(count), [=] {
+    const Rank& self = of(comm);
+    const std::size_t own = static_cast<std::size_t>(self.rank) * count;
+    return summed(self, from, count * static_cast<std::size_t>(self.ranks),
+                  [&](const float* total) { std::memcpy(to, total + own, count * sizeof(float)); });
+  });
+}
+EXPORTED int ncclAllGather(const void* from, void* to, std::size_t bytes, int type, void* comm,
+                           void* /*stream*/) {
+  if (type != 1) return 4;
+  return ask("all-gather " + std::to_string(bytes), [=] {
+    const Rank& self = of(comm);
+    std::vector<char>& all = self.group->gathered;
+    const std::size_t whole = bytes * static_cast<std::size_t>(self.ranks);
+    self.group->meet(self.ranks, [&] { all.resize(whole); });
+    self.group->meet(self.ranks, [&] {
+      std::memcpy(all.data() + static_cast<std::size_t>(self.rank) * bytes, from, bytes);
+    });
+    self.group->meet(self.ranks, [&] { std::memcpy(to, all.data(), whole); });
+    return 0;
+  });
+}
+EXPORTED int ncclSend(const void* from, std::size_t bytes, int type, int peer, void* comm, void* /*stream*/) {
+  if (type != 1) return 4;
+  return ask("send " + std::to_string(bytes) + " to " + std::to_string(peer), [=] {
+    of(comm).group->post(of(comm).rank, peer, from, bytes);
+    return 0;
+  });
+}
+EXPORTED int ncclRecv(void* to, std::size_t bytes, int type, int peer, void* comm, void* /*stream*/) {
+  if (type != 1) return 4;
+  return ask("receive " + std::to_string(bytes) + " from " + std::to_string(peer),
+             [=] { return of(comm).group->take(peer, of(comm).rank, to, bytes); });
+}
+EXPORTED int ncclGroupStart() {
+  note("group");
+  grouped = true;
   return 0;
+}
+EXPORTED int ncclGroupEnd() {
+  note("end");
+  grouped = false;
+  int first = 0;
+  for (const auto& work : std::exchange(asked, {}))
+    if (const int code = work(); first == 0) first = code;
+  return first;
 }
 EXPORTED int ncclCommGetAsyncError(void* /*comm*/, int* state) {
   *state = failure;
@@ -94,4 +209,11 @@ EXPORTED int fake_nccl_aborted() {
 }
 EXPORTED int fake_nccl_destroyed() {
   return destroyed;
+}
+EXPORTED void fake_nccl_note(const char* text) {
+  note(text);
+}
+EXPORTED const char* fake_nccl_log() {
+  shown = std::exchange(log_, {});
+  return shown.c_str();
 }

@@ -6,23 +6,15 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/comm/fake_device.hpp"
 #include "tests/unit/train/thread_ranks.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-template <class T>
-T* from_fake(const char* name) {
-  static const SharedLibrary fake = SharedLibrary::open(FAKE_NCCL).value();
-  return fake.symbol<T>(name).value();
-}
-
-// The first Error that asking again and again gives: looks are milliseconds apart.
-Error await_failure(DeviceSum& sum) {
-  for (;;)
-    if (const auto state = sum.check(); !state) return state.error();
-}
+using test::await_failure;
+using test::from_fake_nccl;
 
 }  // namespace
 
@@ -61,21 +53,21 @@ TEST_CASE("where one rank cannot load it, the others are told which") {
 }
 
 TEST_CASE("what NCCL finds wrong while a step runs is an error in its words, and the step is let go") {
-  const int before = (*from_fake<int()>("fake_nccl_aborted"))();
+  const int before = (*from_fake_nccl<int()>("fake_nccl_aborted"))();
   test::on_ranks(2, [](Communicator& world) {
     auto made = make_nccl_sum(world, FAKE_NCCL);
     REQUIRE(made);
     CHECK(made->sum->check());
     CHECK(world.barrier());
-    (*from_fake<void(int)>("fake_nccl_fail"))(6);
+    (*from_fake_nccl<void(int)>("fake_nccl_fail"))(6);
     const Error error = await_failure(*made->sum);
     CHECK(error.kind == ErrorKind::lost);
     CHECK(error.what ==
           "a sum over the GPUs failed in NCCL 2.28.3: remote process exited or there was a network error");
     CHECK(!made->sum->sum(nullptr, 0, nullptr));
   });
-  (*from_fake<void(int)>("fake_nccl_fail"))(0);
-  CHECK((*from_fake<int()>("fake_nccl_aborted"))() == before + 2);
+  (*from_fake_nccl<void(int)>("fake_nccl_fail"))(0);
+  CHECK((*from_fake_nccl<int()>("fake_nccl_aborted"))() == before + 2);
 }
 
 }  // namespace dlrun::runtime

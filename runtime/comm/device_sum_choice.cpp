@@ -1,0 +1,48 @@
+// See device_sum_choice.hpp.
+#include "runtime/comm/device_sum_choice.hpp"
+
+#include "runtime/comm/choice.hpp"
+#include "runtime/comm/hierarchical_sum.hpp"
+#include "runtime/comm/nccl_sum.hpp"
+#include "runtime/comm/packed_sum.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+Result<NamedSum> by_nccl(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
+                         const std::filesystem::path& library) {
+  if (wire == Wire::f32) return make_nccl_sum(world, library);
+  return make_packed_sum(world, std::move(calls), wire, library);
+}
+
+Result<NamedSum> by_nodes(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
+                          const Environment& environment, const std::filesystem::path& library) {
+  const NodePlace place = TRY(place_in_nodes(TRY(ask_nodes(world, environment)), world.rank()));
+  if (place.across.size() > 1) return make_hierarchical_sum(world, std::move(calls), wire, place, library);
+  NamedSum alone = TRY(by_nccl(world, std::move(calls), wire, library));
+  alone.description += " alone, as all ranks are on one node";
+  return alone;
+}
+
+}  // namespace
+
+Result<NamedSum> make_device_sum(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
+                                 const Environment& environment, const std::filesystem::path& library) {
+  if (TRY(choose_allreduce(environment)) != Allreduce::hierarchical)
+    return by_nccl(world, std::move(calls), wire, library);
+  auto made = by_nodes(world, std::move(calls), wire, environment, library);
+  if (made || made.error().kind != ErrorKind::unavailable) return made;
+  Error error = std::move(made).error();
+  error.kind = ErrorKind::usage;
+  error.what = "DLRUN_ALLREDUCE is 'hierarchical', but " + error.what;
+  return fail(std::move(error));
+}
+
+Result<void> check_sum_without_gpu(const Environment& environment) {
+  if (environment.get("DLRUN_ALLREDUCE") != "hierarchical") return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = "DLRUN_ALLREDUCE is 'hierarchical', a sum on GPUs, but this rank is on the CPU",
+                    .hint = "leave DLRUN_ALLREDUCE out: messages between CPUs have their own ways"});
+}
+
+}  // namespace dlrun::runtime
