@@ -1,9 +1,10 @@
 // dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS
-// dlrun-gpu-bench sum
+// dlrun-gpu-bench sum [f32|bf16|f16]
 // One rank a GPU, alone or started by an MPI's launcher or dlrun. train: images a second of whole steps,
 // update included, on the host's clock: "resident", the same images in every step, as benchmarks of
 // frameworks have it, and "fed", other images sent as bytes in every step. sum: the sum of gradients over the
-// ranks, 64 KiB to 1 GiB. Rank 0 prints a line of JSON a measurement.
+// ranks, 64 KiB to 1 GiB, on that wire, by what DLRUN_ALLREDUCE says. Rank 0 prints a line of JSON a
+// measurement.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -11,8 +12,9 @@
 #include <fmt/core.h>
 
 #include "runtime/comm/communicator.hpp"
-#include "runtime/comm/nccl_sum.hpp"
+#include "runtime/comm/device_sum_choice.hpp"
 #include "runtime/graph/bench_shape.hpp"
+#include "runtime/graph/cuda/cuda_device_calls.hpp"
 #include "runtime/graph/cuda/cuda_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/json.hpp"
@@ -30,6 +32,7 @@ struct Wanted {
   std::string model = "mnist-cnn";
   Precision precision = Precision::bf16;
   std::int64_t batch = 64, steps = 40;
+  Wire wire = Wire::f32;
 };
 
 struct World {
@@ -54,7 +57,8 @@ std::vector<std::uint8_t> random_bytes(std::size_t count) {
 }
 
 Result<World> start(const Wanted& wanted) {
-  auto comm = TRY(make_communicator(Environment::of_this_process()));
+  const Environment environment = Environment::of_this_process();
+  auto comm = TRY(make_communicator(environment));
   CudaLibrary library = TRY(CudaLibrary::open());
   World out{std::move(comm), std::move(library), 0, nullptr};
   out.device = out.comm->rank() % out.library.devices();
@@ -69,9 +73,10 @@ Result<World> start(const Wanted& wanted) {
   out.engine = TRY(compile_cuda(out.library, TRY(build_model(wanted.model, shape)), options, out.device));
   if (out.comm->size() == 1) return out;
   if (out.library.table().use(out.device) != 0) return fail(out.library.error("no GPU can be used"));
-  NamedSum nccl = TRY(make_nccl_sum(*out.comm));
-  TRY(out.engine->connect(std::move(nccl.sum)));
-  print(out, Json{{"sums", nccl.description}, {"world", out.comm->description()}});
+  NamedSum summing =
+      TRY(make_device_sum(*out.comm, make_cuda_device_calls(out.library), wanted.wire, environment));
+  TRY(out.engine->connect(std::move(summing.sum)));
+  print(out, Json{{"sums", summing.description}, {"world", out.comm->description()}});
   return out;
 }
 
@@ -120,13 +125,13 @@ Result<void> train(const Wanted& wanted) {
   return world.comm->finish();
 }
 
-Result<void> sum() {
-  World world = TRY(start({}));
+Result<void> sum(Wire wire) {
+  World world = TRY(start({.wire = wire}));
   const double ranks = world.comm->size();
   for (std::size_t bytes = std::size_t{64} << 10; bytes <= std::size_t{1} << 30; bytes *= 4) {
     const CudaEngine::SumTime time = TRY(world.engine->time_sum(bytes / sizeof(float)));
     const double moved =
-        static_cast<double>(bytes) * 2 * (ranks - 1) / ranks / 1e9;  // a rank sends so many GB
+        static_cast<double>(bytes) * 2 * (ranks - 1) / ranks / 1e9;  // a rank sends so many GB, as f32
     print(world, Json{{"bytes", bytes},
                       {"issued_us", time.issued * 1e6},
                       {"captured_us", time.captured * 1e6},
@@ -137,9 +142,11 @@ Result<void> sum() {
 }
 
 Result<void> run(const std::vector<std::string>& words) {
-  const auto usage =
-      fail(ErrorKind::usage, "usage: dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS | sum");
-  if (words.size() == 1 && words[0] == "sum") return sum();
+  const auto usage = fail(
+      ErrorKind::usage, "usage: dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS | sum [f32|bf16|f16]");
+  if (words.size() == 1 && words[0] == "sum") return sum(Wire::f32);
+  for (const Wire wire : {Wire::f32, Wire::bf16, Wire::f16})
+    if (words.size() == 2 && words[0] == "sum" && words[1] == name_of(wire)) return sum(wire);
   if (words.size() != 5 || words[0] != "train") return usage;
   const auto batch = parse_integer(words[3], 1, 1 << 20), steps = parse_integer(words[4], 1, 1 << 20);
   if (!batch || !steps) return usage;

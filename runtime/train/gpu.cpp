@@ -3,7 +3,8 @@
 
 #include <filesystem>
 
-#include "runtime/comm/nccl_sum.hpp"
+#include "runtime/comm/device_sum_choice.hpp"
+#include "runtime/graph/cuda/cuda_device_calls.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -47,18 +48,16 @@ Result<Device> choose_device(TrainSpec::Device wanted, const Environment& enviro
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
                                  const TrainSpec& spec, const Environment& environment) {
   if (comm.size() == 1 || spec.parameter_server) return std::string();
-  if (spec.wire != Wire::f32)
-    return fmt::format("gradients go through the host: as {}, which NCCL does not send", name_of(spec.wire));
   if (environment.get("DLRUN_ALLREDUCE") == "mpi")
     return std::string("gradients go through the host: DLRUN_ALLREDUCE=mpi");
   if (device.library->table().use(device.number) != 0)
     return fail(device.library->error("no GPU can be used"));
-  auto made = make_nccl_sum(comm);
+  auto made = make_device_sum(comm, make_cuda_device_calls(*device.library), spec.wire, environment);
   if (!made && made.error().kind == ErrorKind::unavailable)
     return fmt::format("gradients go through the host: {}", made.error().what);
-  NamedSum nccl = TRY(std::move(made));
-  TRY(engine.connect(std::move(nccl.sum)));
-  return fmt::format("gradients are summed on the GPUs by {}, beside backward", nccl.description);
+  NamedSum summing = TRY(std::move(made));
+  TRY(engine.connect(std::move(summing.sum)));
+  return fmt::format("gradients are summed on the GPUs by {}, beside backward", summing.description);
 }
 
 }  // namespace dlrun::runtime

@@ -21,8 +21,8 @@ struct Device {
 // device: cuda is a GPU or an Error; auto is a GPU where the plug-in finds one, else the CPU.
 Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment);
 
-// Lets the ranks' GPUs sum by NCCL; where that cannot be loaded on some rank, or the job's wire or
-// DLRUN_ALLREDUCE=mpi say so, gradients go on travelling through the host. What was done, for people. All
+// Lets the ranks' GPUs sum by NCCL, on the job's wire; where that cannot be loaded on some rank, or
+// DLRUN_ALLREDUCE=mpi says so, gradients go on travelling through the host. What was done, for people. All
 // ranks call it.
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
                                  const TrainSpec& spec, const Environment& environment);

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "runtime/comm/device_sum_choice.hpp"
 #include "runtime/data/split.hpp"
 #include "runtime/train/resume.hpp"
 #include "runtime/train/startup.hpp"
@@ -104,7 +105,7 @@ class Session {
  private:
   Result<void> say_where() {
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
-    if (prepared_.on_gpu == nullptr) return {};
+    if (prepared_.on_gpu == nullptr) return check_sum_without_gpu(environment_);
     const std::string how =
         TRY(connect_gpus(*prepared_.on_gpu, prepared_.device, *prepared_.comm, spec_, environment_));
     if (!how.empty()) reporter_->note(how);

@@ -1,23 +1,12 @@
 // The plug-in's border: the C table. Every Failure ends here and becomes a code and a text.
 #include <cstring>
 
+#include "runtime/graph/cuda/border.hpp"
 #include "runtime/graph/cuda/engine.hpp"
+#include "runtime/graph/cuda/sum_calls.hpp"
 
 namespace dlrun::cuda {
 namespace {
-
-thread_local std::string last_error;
-
-template <class Body>
-int guarded(const Body& body) {
-  try {
-    body();
-    return 0;
-  } catch (const std::exception& failure) {
-    last_error = failure.what();
-    return 1;
-  }
-}
 
 Engine& of(void* engine) {
   return *static_cast<Engine*>(engine);
@@ -97,7 +86,7 @@ int write(void* engine, DlrunCudaArena arena, std::size_t offset, std::size_t co
       [&] { of(engine).move(arena, offset, count, const_cast<float*>(values), cudaMemcpyHostToDevice); });
 }
 void error_text(char* text, std::size_t capacity) {
-  std::strncpy(text, last_error.c_str(), capacity - 1);
+  std::strncpy(text, last_error().c_str(), capacity - 1);
   text[capacity - 1] = 0;
 }
 
@@ -106,27 +95,28 @@ void error_text(char* text, std::size_t capacity) {
 
 extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cuda_table() {
   namespace c = dlrun::cuda;
-  static constexpr DlrunCudaTable kTable{DLRUN_CUDA_TABLE_VERSION,
-                                         c::device_count,
-                                         c::device_name,
-                                         c::use,
-                                         c::create,
-                                         c::destroy,
-                                         c::connect,
-                                         c::input,
-                                         c::pixels,
-                                         c::labels,
-                                         c::gradients,
-                                         c::memory_bytes,
-                                         c::stage,
-                                         c::begin,
-                                         c::end,
-                                         c::apply,
-                                         c::generate,
-                                         c::profile,
-                                         c::time_sum,
-                                         c::read,
-                                         c::write,
-                                         c::error_text};
+  static const DlrunCudaTable kTable{DLRUN_CUDA_TABLE_VERSION,
+                                     c::device_count,
+                                     c::device_name,
+                                     c::use,
+                                     c::create,
+                                     c::destroy,
+                                     c::connect,
+                                     c::input,
+                                     c::pixels,
+                                     c::labels,
+                                     c::gradients,
+                                     c::memory_bytes,
+                                     c::stage,
+                                     c::begin,
+                                     c::end,
+                                     c::apply,
+                                     c::generate,
+                                     c::profile,
+                                     c::time_sum,
+                                     c::read,
+                                     c::write,
+                                     c::kSumCalls,
+                                     c::error_text};
   return &kTable;
 }

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DLRUN_CUDA_TABLE_VERSION 4u
+#include "runtime/graph/cuda/sums_table.h"
+
+#define DLRUN_CUDA_TABLE_VERSION 5u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 enum DlrunCudaKind {
@@ -161,5 +163,6 @@ struct DlrunCudaTable {
   int (*time_sum)(void* engine, size_t count, float* issued, float* captured);
   int (*read)(void* engine, enum DlrunCudaArena arena, size_t offset, size_t count, float* out);
   int (*write)(void* engine, enum DlrunCudaArena arena, size_t offset, size_t count, const float* values);
+  struct DlrunCudaSumCalls sums;
   void (*error_text)(char* text, size_t capacity);  // of the calling thread's last failed call
 };

@@ -1,0 +1,31 @@
+// The part of the C table that sums over ranks are made of, beside NCCL: memory, copies, a call of the host,
+// and the loops of a short wire. `stream` is a cudaStream_t; all but memory may be captured in a graph.
+// Memory and streams are of the calling thread's current device.
+#pragma once
+
+#include <stddef.h>
+
+enum DlrunCudaWire { DLRUN_CUDA_WIRE_BF16, DLRUN_CUDA_WIRE_F16 };
+enum DlrunCudaPlace { DLRUN_CUDA_ON_DEVICE, DLRUN_CUDA_PINNED };
+
+// Terms of a sum: `own` in f32, the others packed, each `stride` numbers behind the last, by place; that of
+// `own_place` is not read.
+struct DlrunCudaTerms {
+  const float* own;
+  const void* others;
+  size_t stride;
+  int own_place, places;
+};
+
+// Functions that return int answer 0, else the reason is in the table's error_text().
+struct DlrunCudaSumCalls {
+  int (*take)(enum DlrunCudaPlace place, size_t bytes, void** memory);
+  int (*release)(enum DlrunCudaPlace place, void* memory);
+  int (*copy)(void* to, const void* from, size_t bytes, void* stream);
+  // On a thread of the driver's; the function makes no CUDA call.
+  int (*call_host)(void (*function)(void* context), void* context, void* stream);
+  int (*pack)(enum DlrunCudaWire wire, void* to, const float* from, size_t count, void* stream);
+  int (*unpack)(enum DlrunCudaWire wire, float* to, const void* from, size_t count, void* stream);
+  int (*pack_sum)(enum DlrunCudaWire wire, void* to, const struct DlrunCudaTerms* terms, size_t count,
+                  void* stream);
+};
