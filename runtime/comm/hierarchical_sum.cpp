@@ -10,7 +10,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::size_t kMostFloats = std::size_t{4} << 20;  // of a share: 16 MiB of pinned memory
+constexpr std::size_t kShareFloats = std::size_t{4} << 20;  // of a share: 16 MiB of pinned memory
 
 // What crosses between nodes, and how that failed, once it has. Shared by the caller's thread and the one of
 // the driver's that makes the crossings.
@@ -64,7 +64,7 @@ class HierarchicalSum final : public DeviceSum {
 
   Result<void> sum(float* data, std::size_t count, void* stream) override {
     TRY(node_->state());
-    const std::size_t most = kMostFloats * ranks_;
+    const std::size_t most = kShareFloats * ranks_;
     for (std::size_t at = 0; at < count; at += most)
       TRY(sum_piece(data + at, std::min(most, count - at), stream));
     return {};

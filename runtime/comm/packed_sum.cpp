@@ -9,8 +9,8 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::size_t kMostFloats = std::size_t{16} << 20;  // of a piece: two buffers of half their bytes
-constexpr std::size_t kEven = 8;                            // numbers: sixteen bytes
+constexpr std::size_t kPieceFloats = std::size_t{16} << 20;  // of a piece: two buffers of half their bytes
+constexpr std::size_t kEven = 8;                             // numbers: sixteen bytes
 
 // A piece, divided into a share a rank. All are equally long, so that NCCL can gather them; the last ones may
 // lie beyond the piece's end, where numbers mean nothing.
@@ -38,8 +38,8 @@ class PackedSum final : public DeviceSum {
 
   Result<void> sum(float* data, std::size_t count, void* stream) override {
     TRY(nccl_->state());
-    for (std::size_t at = 0; at < count; at += kMostFloats)
-      TRY(sum_piece(data + at, std::min(kMostFloats, count - at), stream));
+    for (std::size_t at = 0; at < count; at += kPieceFloats)
+      TRY(sum_piece(data + at, std::min(kPieceFloats, count - at), stream));
     return {};
   }
   Result<void> check() override { return nccl_->check(); }

@@ -39,8 +39,8 @@ class Trainings(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         return done.stdout
 
-    def ranks(self, environment=None, **train):
-        return Ranks(self.job(**train), 2, self.folder, {"DLRUN_RUN_DIR": str(self.folder), **(environment or {})})
+    def ranks(self, environment=None, count=2, **train):
+        return Ranks(self.job(**train), count, self.folder, {"DLRUN_RUN_DIR": str(self.folder), **(environment or {})})
 
     def accuracy(self, text):
         return float(re.findall(r"test accuracy ([\d.]+) %", text)[-1])

@@ -4,10 +4,10 @@
 namespace dlrun::runtime {
 namespace {
 
-DlrunCudaPlace place_of(DeviceCalls::Place place) {
+DlrunCudaPlace table_place(DeviceCalls::Place place) {
   return place == DeviceCalls::Place::pinned ? DLRUN_CUDA_PINNED : DLRUN_CUDA_ON_DEVICE;
 }
-DlrunCudaWire wire_of(Wire wire) {
+DlrunCudaWire table_wire(Wire wire) {
   return wire == Wire::f16 ? DLRUN_CUDA_WIRE_F16 : DLRUN_CUDA_WIRE_BF16;
 }
 
@@ -17,11 +17,11 @@ class CudaDeviceCalls final : public DeviceCalls {
 
   Result<void*> take(Place place, std::size_t bytes) override {
     void* memory = nullptr;
-    TRY(told(calls().take(place_of(place), bytes, &memory)));
+    TRY(told(calls().take(table_place(place), bytes, &memory)));
     return memory;
   }
   // A device that has failed has no memory to give back.
-  void release(Place place, void* memory) override { (void)calls().release(place_of(place), memory); }
+  void release(Place place, void* memory) override { (void)calls().release(table_place(place), memory); }
   Result<void> copy(void* to, const void* from, std::size_t bytes, void* stream) override {
     return told(calls().copy(to, from, bytes, stream));
   }
@@ -29,14 +29,14 @@ class CudaDeviceCalls final : public DeviceCalls {
     return told(calls().call_host(function, context, stream));
   }
   Result<void> pack(Wire wire, void* to, const float* from, std::size_t count, void* stream) override {
-    return told(calls().pack(wire_of(wire), to, from, count, stream));
+    return told(calls().pack(table_wire(wire), to, from, count, stream));
   }
   Result<void> unpack(Wire wire, float* to, const void* from, std::size_t count, void* stream) override {
-    return told(calls().unpack(wire_of(wire), to, from, count, stream));
+    return told(calls().unpack(table_wire(wire), to, from, count, stream));
   }
   Result<void> pack_sum(Wire wire, void* to, const Terms& terms, std::size_t count, void* stream) override {
     const DlrunCudaTerms there{terms.own, terms.others, terms.stride, terms.own_place, terms.places};
-    return told(calls().pack_sum(wire_of(wire), to, &there, count, stream));
+    return told(calls().pack_sum(table_wire(wire), to, &there, count, stream));
   }
 
  private:

@@ -91,7 +91,7 @@ const Rank& of(void* comm) {
 
 // The sums of all ranks' `count` floats, to be read in the last of three meetings.
 template <class Read>
-int summed(const Rank& self, const void* from, std::size_t count, const Read& read) {
+int total_of(const Rank& self, const void* from, std::size_t count, const Read& read) {
   Group& group = *self.group;
   const float* mine = static_cast<const float*>(from);
   group.meet(self.ranks, [&] { group.total.assign(count, 0); });
@@ -127,8 +127,8 @@ EXPORTED int ncclAllReduce(const void* from, void* to, std::size_t count, int ty
                            void* /*stream*/) {
   if (type != 7 || operation != 0) return 4;
   return ask("all-reduce " + std::to_string(count), [=] {
-    return summed(of(comm), from, count,
-                  [&](const float* total) { std::memcpy(to, total, count * sizeof(float)); });
+    return total_of(of(comm), from, count,
+                    [&](const float* total) { std::memcpy(to, total, count * sizeof(float)); });
   });
 }
 EXPORTED int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int operation,
@@ -137,8 +137,8 @@ EXPORTED int ncclReduceScatter(const void* from, void* to, std::size_t count, in
   return ask("reduce-scatter " + std::to_string(count), [=] {
     const Rank& self = of(comm);
     const std::size_t own = static_cast<std::size_t>(self.rank) * count;
-    return summed(self, from, count * static_cast<std::size_t>(self.ranks),
-                  [&](const float* total) { std::memcpy(to, total + own, count * sizeof(float)); });
+    return total_of(self, from, count * static_cast<std::size_t>(self.ranks),
+                    [&](const float* total) { std::memcpy(to, total + own, count * sizeof(float)); });
   });
 }
 EXPORTED int ncclAllGather(const void* from, void* to, std::size_t bytes, int type, void* comm,

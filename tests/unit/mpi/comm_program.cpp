@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "runtime/comm/communicator.hpp"
+#include "runtime/comm/device_sum_choice.hpp"
 #include "src/base/exit_code.hpp"
+#include "tests/unit/comm/fake_device.hpp"
 
 namespace dlrun::runtime {
 
@@ -101,6 +103,24 @@ Result<void> check_groups(Communicator& world) {
   return {};
 }
 
+// Each rank a node of its own, so that all of the sum crosses by this world, from a thread as a driver has.
+Result<void> check_crossings(Communicator& world) {
+  if (world.size() == 1) return {};
+  const auto nodes = Environment::from_entries({"DLRUN_ALLREDUCE=hierarchical", "DLRUN_NODE_RANKS=1"});
+  const auto ranks = static_cast<float>(world.size());
+  for (const Wire wire : {Wire::f32, Wire::bf16}) {
+    const NamedSum made =
+        TRY(make_device_sum(world, std::make_shared<test::FakeDevice>(), wire, nodes, FAKE_NCCL));
+    std::vector<float> data(300'001, static_cast<float>(world.rank() + 1));
+    Result<void> done;
+    std::thread([&] { done = made.sum->sum(data.data(), data.size(), nullptr); }).join();
+    TRY(done);
+    TRY(made.sum->check());
+    TRY(expect(all_are(data, ranks * (ranks + 1) / 2), "a sum over nodes"));
+  }
+  return {};
+}
+
 Result<void> run() {
   const Environment environment = Environment::of_this_process();
   const auto world = TRY(make_communicator(environment));
@@ -113,6 +133,7 @@ Result<void> run() {
   }
   TRY(check_copies(*world));
   TRY(check_groups(*world));
+  TRY(check_crossings(*world));
   TRY(world->barrier());
   std::printf("rank %d of %d: %s\n", world->rank(), world->size(), world->description().c_str());
   std::fflush(stdout);
