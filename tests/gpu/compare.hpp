@@ -49,5 +49,7 @@ double distance(std::span<const float> left, std::span<const float> right, doubl
 Result<void> compare(const CudaLibrary& library, const Case& of, Precision precision);
 // Several updates by Adam.
 Result<void> compare_adam(const CudaLibrary& library, Precision precision);
+// What sums over ranks need of a GPU.
+Result<void> compare_wires(const CudaLibrary& library);
 
 }  // namespace dlrun::runtime::gpu

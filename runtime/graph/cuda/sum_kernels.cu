@@ -139,7 +139,7 @@ void pack_sum(DlrunCudaWire wire, void* to, const DlrunCudaTerms& terms, std::si
               static_cast<const Pack<Short, V>*>(terms.others), static_cast<std::int64_t>(terms.stride / V),
               terms.own_place, terms.places);
         },
-        to, terms.own, terms.others);
+        to, terms.own, terms.others, static_cast<const Short*>(terms.others) + terms.stride);
   });
   check(cudaGetLastError(), "adding gradients of all ranks");
 }
