@@ -1,7 +1,8 @@
 // Whole models and single operators against PyTorch: same weights, images, labels and dropout mask; then the
 // losses, the running statistics and every gradient are compared by pytorch_oracle.py. Python and its torch
 // must be there: without them these tests fail.
-#include <cstdlib>
+#include "pytorch.hpp"
+
 #include <fstream>
 
 #include <doctest/doctest.h>
@@ -146,9 +147,9 @@ void check_against_pytorch(const Graph& graph, const Batch& batch, Precision pre
   write_dropout_mask(folder, graph, rows, precision);
   write_noise(folder, graph, rows);
   std::ofstream(folder.path / "graph.json") << to_text(job);
-  const std::string command = fmt::format("/usr/bin/python3 {}/pytorch_oracle.py {} {}", TEST_DATA_DIR,
-                                          folder.path.string(), tolerance);
-  CHECK(std::system(command.c_str()) == 0);
+  const Result<bool> agrees = PyTorch::agrees(folder.path.string(), tolerance);
+  REQUIRE_MESSAGE(agrees, (agrees ? "" : agrees.error().text()));
+  CHECK(*agrees);
 }
 
 // f32: sums in another order than the exact ones. A whole ResNet has a million ReLUs, and one of them whose
