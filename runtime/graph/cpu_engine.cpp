@@ -11,6 +11,8 @@
 #include "runtime/graph/operators/loss.hpp"
 #include "runtime/graph/parallel.hpp"
 #include "runtime/graph/plan.hpp"
+#include "runtime/graph/roles.hpp"
+#include "runtime/graph/vectors.hpp"
 
 namespace dlrun::runtime {
 
@@ -19,7 +21,7 @@ namespace {
 class CompiledEngine final : public CpuEngine {
  public:
   CompiledEngine(Graph graph, const EngineOptions& options)
-      : plan_(fuse(std::move(graph)), options), stream_(plan_.engine()) {}
+      : plan_(as_images(fuse(std::move(graph))), options), stream_(plan_.engine()) {}
 
   Result<void> prepare();
 
@@ -45,13 +47,11 @@ class CompiledEngine final : public CpuEngine {
   }
   std::uint64_t plan_hash() const override;
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
-  bool generates() const override { return generated_ != 0; }
+  bool generates() const override { return generator_.has_value(); }
   Result<void> generate(std::span<float> images) override;
   std::vector<OperatorTime> profile_step(std::uint64_t step) override;
 
  private:
-  void find_generator();
-  void find_reported();
   void settle_gradient(std::size_t node);
 
   Plan plan_;
@@ -61,8 +61,7 @@ class CompiledEngine final : public CpuEngine {
 
   Loss* loss_ = nullptr;
   std::vector<const Loss*> reported_;
-  std::size_t noise_ = 0, generated_ = 0;  // of a GAN: its generator's first node and its last
-  Call show_;
+  std::optional<Generator> generator_;  // of a GAN
 };
 
 Result<void> CompiledEngine::prepare() {
@@ -74,28 +73,12 @@ Result<void> CompiledEngine::prepare() {
   loss_ = dynamic_cast<Loss*>(operators_.back().get());
   if (loss_ == nullptr)
     return fail(ErrorKind::internal, "model '{}' does not end in a loss", plan_.graph().model);
-  find_reported();
-  find_generator();
+  for (const std::size_t node : reported_losses(plan_.graph()))
+    reported_.push_back(dynamic_cast<const Loss*>(operators_[node].get()));
+  generator_ = generator_of(plan_.graph());
   TRY(plan_.lay_out());
   plan_.parameters().initialise(plan_.options().seed, plan_.engine());
   return {};
-}
-
-// A GAN's losses all; else the last: heads that help training are not reported.
-void CompiledEngine::find_reported() {
-  for (std::size_t node = 0; node < operators_.size(); ++node)
-    if (std::holds_alternative<op::SigmoidCrossEntropy>(plan_.graph().nodes[node].operation))
-      reported_.push_back(dynamic_cast<const Loss*>(operators_[node].get()));
-  if (reported_.empty()) reported_.push_back(loss_);
-}
-
-// A generator goes from the noise to the images that the discriminator sees detached.
-void CompiledEngine::find_generator() {
-  for (std::size_t node = 0; node < plan_.graph().nodes.size(); ++node) {
-    const Node& of = plan_.graph().nodes[node];
-    if (std::holds_alternative<op::Noise>(of.operation)) noise_ = node;
-    if (std::holds_alternative<op::Detach>(of.operation)) generated_ = of.inputs[0].get();
-  }
 }
 
 BatchResult CompiledEngine::result() const {
@@ -109,13 +92,14 @@ BatchResult CompiledEngine::result() const {
 }
 
 Result<void> CompiledEngine::generate(std::span<float> images) {
-  const Shape& shape = plan_.graph().nodes[generated_].shape;
-  if (!generates() || images.size() != static_cast<std::size_t>(plan_.batch() * shape.elements()))
+  if (!generator_) return Engine::generate(images);
+  const Shape& shape = plan_.graph().nodes[generator_->last].shape;
+  if (images.size() != static_cast<std::size_t>(plan_.batch() * shape.elements()))
     return Engine::generate(images);
   const Run run{stream_, Mode::evaluate, 0};
   plan_.parameters().refresh(stream_);
-  for (std::size_t node = noise_; node <= generated_; ++node) operators_[node]->forward(run);
-  const Tensor& made = plan_.tensor(generated_);
+  for (std::size_t node = generator_->first; node <= generator_->last; ++node) operators_[node]->forward(run);
+  const Tensor& made = plan_.tensor(generator_->last);
   dnnl::memory from(made.desc, plan_.engine(), made.value->data);
   dnnl::memory to(activation_desc(plan_.batch(), shape, DataType::f32, {Tag::nchw, 1}), plan_.engine(),
                   images.data());

@@ -2,7 +2,6 @@
 #include "runtime/graph/plan.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dlrun::runtime {
 
@@ -105,10 +104,6 @@ Buffer* Plan::labels() {
     keep(labels_);
   }
   return labels_;
-}
-
-float first_bound(float deviation, std::int64_t fan_in) {
-  return deviation > 0 ? deviation * std::sqrt(3.0F) : 1.0F / std::sqrt(static_cast<float>(fan_in));
 }
 
 Parameter* Plan::declare(Parameter parameter) {

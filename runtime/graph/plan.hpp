@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/graph/arena.hpp"
+#include "runtime/graph/first_bound.hpp"
 #include "runtime/graph/kernels/kernels.hpp"
 #include "runtime/graph/operator.hpp"
 #include "runtime/graph/parameters.hpp"
@@ -48,10 +49,6 @@ inline void settle_after(Tensor& out, Activation activation, float slope) {
   if (activation != Activation::none) out.activation = activation;
   out.slope = slope;
 }
-
-// The bound of first weights: of a uniform distribution of that deviation; where it is 0, PyTorch's default,
-// Kaiming uniform with a = sqrt(5), which comes to 1 / sqrt(fan in).
-float first_bound(float deviation, std::int64_t fan_in);
 
 // A value or a gradient as a primitive reads it: as it lies, or copied into a layout that the primitive is
 // fast with. An image of three channels between two networks is what needs that.

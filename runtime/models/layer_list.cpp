@@ -207,6 +207,19 @@ Result<LayerList::Layer> read_layer(const YamlNode& item, const std::string& pat
   return layer;
 }
 
+// Every layer but the last leads somewhere.
+Result<void> check_read(const YamlNode& items, const std::string& path, const LayerList& list) {
+  for (std::size_t number = 1; number < list.layers.size(); ++number) {
+    const bool read = std::any_of(list.layers.begin(), list.layers.end(), [&](const LayerList::Layer& layer) {
+      return std::find(layer.inputs.begin(), layer.inputs.end(), number) != layer.inputs.end();
+    });
+    if (!read)
+      return yaml::error_at(items.items[number - 1], fmt::format("no layer reads {}[{}]", path, number - 1),
+                            "leave it out, or name it and read it by 'from', 'add' or 'concat'");
+  }
+  return {};
+}
+
 Value apply(GraphBuilder& g, const LayerList::Layer& layer, const std::string& name,
             const std::vector<Value>& in, std::int64_t classes) {
   const auto& operation = layer.operation;
@@ -246,6 +259,7 @@ Result<LayerList> read_layer_list(const YamlNode& node, const std::string& path)
   for (std::size_t i = 0; i < layers->items.size(); ++i)
     out.layers.push_back(
         TRY(read_layer(layers->items[i], fmt::format("{}[{}]", fields.path("layers"), i), i + 1, names)));
+  TRY(check_read(*layers, fields.path("layers"), out));
   if (out.loss == LayerList::LossKind::softmax && !out.layers.back().scores)
     return yaml::error_at(layers->items.back(), "the last layer must give a score for each class",
                           "end with {fully-connected: classes}");

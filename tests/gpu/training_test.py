@@ -1,49 +1,12 @@
 #!/usr/bin/python3
 """training_test.py DLRUN_TRAIN [PART...]: real trainings on GPUs. Needs one GPU, and two for the parts of two ranks; the data of
 Debian's dataset-fashion-mnist or DLRUN_FASHION. A part that needs more GPUs than there are fails, and says so."""
-import json
-import os
-import pathlib
-import re
-import subprocess
-import sys
-import tempfile
 import time
-import unittest
 
-from ranks import Ranks
-
-TRAIN = sys.argv[1]
-DATA = os.environ.get("DLRUN_FASHION", "/usr/share/datasets/fashion-mnist")
-LONGEST = 120  # seconds for what takes a few: a hang ends here and is a failure
+from trainings import LONGEST, Trainings, main
 
 
-class Training(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dlrun-gpu-"))
-
-    def job(self, **train):
-        settings = {"model": "mnist-cnn", "data": {"format": "idx", "dir": DATA}, "batch": 128, "epochs": 4,
-                    "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9, "weight-decay": 1e-4},
-                    "schedule": {"warmup": "100steps", "decay": "cosine"}, "seed": 1, "device": "cuda", **train}
-        path = self.folder / "job.json"
-        path.write_text(json.dumps({"value": {"name": "gpu", "train": settings,
-                                              "checkpoint": {"dir": str(self.folder / "ckpt"), "every": "1epoch"}},
-                                    "sources": {}}))
-        return [TRAIN, "--config", str(path)]
-
-    def run_one(self, environment=None, **train):
-        begin = time.monotonic()
-        done = subprocess.run(self.job(**train), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-                              timeout=LONGEST, env={**os.environ, "DLRUN_COMM": "none",
-                                                    "DLRUN_RUN_DIR": str(self.folder), **(environment or {})})
-        print(f"--- {train} {time.monotonic() - begin:.1f} s\n{done.stdout}", flush=True)
-        self.assertEqual(done.returncode, 0)
-        return done.stdout
-
-    def accuracy(self, text):
-        return float(re.findall(r"test accuracy ([\d.]+) %", text)[-1])
-
+class Training(Trainings):
     def test_converges_and_goes_on_from_gpu_to_cpu_and_back(self):
         first = self.run_one(epochs=2, precision="bf16")
         self.assertIn("on GPU 0: NVIDIA", first)
@@ -65,9 +28,6 @@ class Training(unittest.TestCase):
             self.setUp()
             accuracies.append(self.accuracy(self.run_one(epochs=2, precision=precision)))
         self.assertAlmostEqual(*accuracies, delta=2.0)
-
-    def ranks(self, environment=None, **train):
-        return Ranks(self.job(**train), 2, self.folder, {"DLRUN_RUN_DIR": str(self.folder), **(environment or {})})
 
     def test_two_ranks_sum_on_the_gpus_what_they_sum_through_the_host(self):
         accuracies = []
@@ -98,5 +58,6 @@ class Training(unittest.TestCase):
             self.assertRegex(world.text(witness), rf"rank {victim} on \S+ is gone")
 
 
+
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
+    main()

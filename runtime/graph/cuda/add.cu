@@ -21,13 +21,13 @@ class Add final : public Operator {
     const Tensor &left = device.tensors[node_.inputs[0]], &right = device.tensors[node_.inputs[1]];
     const Tensor& out = device.tensors[out_];
     if (device.half())
-      sum<Bf16>(device, out.value, left.value, right.value, out.elements, node_.relu != 0);
+      sum<Bf16>(device, out.value, left.value, right.value, out.elements, rectifies(node_));
     else
-      sum<float>(device, out.value, left.value, right.value, out.elements, node_.relu != 0);
+      sum<float>(device, out.value, left.value, right.value, out.elements, rectifies(node_));
   }
   void backward(Device& device) override {
     const Tensor& out = device.tensors[out_];
-    const void* mask = node_.relu != 0 ? out.value : nullptr;
+    const void* mask = rectifies(node_) ? out.value : nullptr;
     for (std::size_t i = 0; i < node_.input_count; ++i)
       pass_gradient(device, device.tensors[node_.inputs[i]], out, mask);
   }

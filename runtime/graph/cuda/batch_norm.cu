@@ -29,8 +29,8 @@ class BatchNorm final : public Operator {
 
  private:
   After after() const {
-    if (node_.input_count == 2) return node_.relu != 0 ? After::add_relu : After::add;
-    return node_.relu != 0 ? After::relu : After::nothing;
+    if (node_.input_count == 2) return rectifies(node_) ? After::add_relu : After::add;
+    return rectifies(node_) ? After::relu : After::nothing;
   }
   template <After AFTER>
   using Is = std::integral_constant<After, AFTER>;

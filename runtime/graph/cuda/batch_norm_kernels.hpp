@@ -5,14 +5,9 @@
 // the files of batch norm.
 #pragma once
 
-#include "runtime/graph/cuda/device.hpp"
+#include "runtime/graph/cuda/pack.hpp"
 
 namespace dlrun::cuda::norm {
-
-template <class T, int V>
-struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
-  T of[V];
-};
 
 constexpr int kThreads = 256;
 constexpr int kForward = 3, kBackward = 2;  // blocks on a processor at once: what registers allow

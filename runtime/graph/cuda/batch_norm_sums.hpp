@@ -61,6 +61,7 @@ class Sums {
     const float* weight = device.values + node_.weight;
     const double rows = static_cast<double>(rows_);
     const float share = node_.share, epsilon = node_.epsilon;
+    const bool moves = node_.learning != DLRUN_CUDA_HELD;
     finish(device, forward_splits_, [=] __device__(std::int64_t channel, double sum, double squares) {
       const double mean = sum / rows, spread = squares / rows - mean * mean;
       const double variance = spread > 0 ? spread : 0;
@@ -68,6 +69,7 @@ class Sums {
       mean_at[channel] = static_cast<float>(mean);
       inverse_at[channel] = inverse;
       scale_at[channel] = inverse * weight[channel];
+      if (!moves) return;
       const auto unbiased = static_cast<float>(rows > 1 ? variance * rows / (rows - 1) : variance);
       running_mean[channel] += share * (static_cast<float>(mean) - running_mean[channel]);
       running_variance[channel] += share * (unbiased - running_variance[channel]);
@@ -86,17 +88,21 @@ class Sums {
     });
   }
 
-  // The gradients of scale and shift, and what the map after them needs.
+  // The gradients of scale and shift, where they learn, and what the map after them needs.
   void finish_slopes(Device& device) {
     float* of_weight = device.gradients + node_.weight;
     float* of_bias = device.gradients + node_.bias;
     float *constant = constant_, *linear = linear_;
     const float *inverse = inverse_, *scale = scale_;
     const double rows = static_cast<double>(rows_);
+    const DlrunCudaLearning learning = node_.learning;
     finish(device, backward_splits_, [=] __device__(std::int64_t channel, double slopes, double products) {
       const double normal = products * inverse[channel];
-      of_bias[channel] = static_cast<float>(slopes);
-      of_weight[channel] = static_cast<float>(normal);
+      const bool adds = learning == DLRUN_CUDA_ADDS;
+      if (learning != DLRUN_CUDA_HELD) {
+        of_bias[channel] = (adds ? of_bias[channel] : 0.0F) + static_cast<float>(slopes);
+        of_weight[channel] = (adds ? of_weight[channel] : 0.0F) + static_cast<float>(normal);
+      }
       constant[channel] = static_cast<float>(scale[channel] * slopes / rows);
       linear[channel] = static_cast<float>(scale[channel] * inverse[channel] * normal / rows);
     });

@@ -5,35 +5,26 @@
 #include <optional>
 
 #include "runtime/base/keyed_random.hpp"
+#include "runtime/graph/adam_factors.hpp"
 #include "runtime/graph/cuda/flat_plan.hpp"
+#include "runtime/graph/cuda/operator_times.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/operators/dropout.hpp"
+#include "runtime/graph/operators/noise.hpp"
+#include "runtime/graph/roles.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-// Filters x channels x pixels (plain) to filters x pixels x channels, or back.
-enum class To { device, plain };
-void convert(const Placed& placed, std::span<const float> from, std::span<float> to, To direction) {
-  const std::size_t channels = placed.channels, pixels = placed.pixels;
-  for (std::size_t filter = 0; filter < placed.filters; ++filter)
-    for (std::size_t channel = 0; channel < channels; ++channel)
-      for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-        const std::size_t start = filter * channels * pixels;
-        const std::size_t plain = start + channel * pixels + pixel,
-                          device = start + pixel * channels + channel;
-        if (direction == To::device)
-          to[device] = from[plain];
-        else
-          to[plain] = from[device];
-      }
-}
-
 class GraphOnGpu final : public CudaEngine {
  public:
   GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, FlatPlan plan)
-      : library_(library), graph_(std::move(graph)), options_(options), plan_(std::move(plan)) {
+      : library_(library),
+        graph_(std::move(graph)),
+        options_(options),
+        plan_(std::move(plan)),
+        generator_(generator_of(graph_)) {
     for (const Placed& placed : plan_.tensors) tensors_.push_back(placed.info);
   }
   // The engine goes first: its graphs hold on to what sums.
@@ -50,10 +41,11 @@ class GraphOnGpu final : public CudaEngine {
                              .batch = options_.batch,
                              .precision = precision_of(options_.precision),
                              .gradients = options_.ranks > 1 ? DLRUN_CUDA_TRAVEL : DLRUN_CUDA_STAY,
+                             .optimizer = options_.adam ? DLRUN_CUDA_ADAM : DLRUN_CUDA_SGD,
                              .floats = plan_.floats,
                              .spare = FlatPlan::kSpareSlots,
                              .statistics = plan_.statistics,
-                             .dropouts = plan_.dropouts.size(),
+                             .keys = plan_.draws.size(),
                              .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
                              .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
     if (library_.table().create(&plan, device, &engine_) != 0)
@@ -80,21 +72,29 @@ class GraphOnGpu final : public CudaEngine {
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
-    std::vector<std::uint64_t> keys;
-    for (std::size_t layer = 0; layer < plan_.dropouts.size(); ++layer)
-      keys.push_back(dropout_rule(options_, layer, step, plan_.dropouts[layer]).key);
-    const DlrunCudaResult result = run(DLRUN_CUDA_TRAIN, keys, "a training step");
+    const BatchResult result = run(DLRUN_CUDA_TRAIN, keys_of(step), "a training step");
     for (std::size_t bucket = 0; on_bucket && !sum_ && bucket < plan_.buckets.size(); ++bucket)
       on_bucket(bucket);
-    return {result.loss_sum, result.correct};
+    return result;
   }
   void apply(const SgdStep& sgd) override {
-    const DlrunCudaRates rates{sgd.learning_rate, sgd.momentum, sgd.weight_decay, sgd.gradient_scale};
+    const DlrunCudaRates rates = rates_of(sgd);
     note(library_.table().apply(engine_, &rates), "an update");
   }
   BatchResult evaluate_batch() override {
-    const DlrunCudaResult result = run(DLRUN_CUDA_EVALUATE, {}, "an evaluation");
-    return {result.loss_sum, result.correct};
+    return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");
+  }
+  bool generates() const override { return generator_.has_value(); }
+  Result<void> generate(std::span<float> images) override {
+    if (!generator_) return Engine::generate(images);
+    const Shape& shape = graph_.nodes[generator_->last].shape;
+    if (images.size() != static_cast<std::size_t>(options_.batch * shape.elements()))
+      return Engine::generate(images);
+    const std::vector<std::uint64_t> keys = keys_of(kShownNoise);
+    if (library_.table().generate(engine_, generator_->first, generator_->last, keys.data(), images.data()) !=
+        0)
+      return fail(library_.error("the generator's images cannot be made"));
+    return {};
   }
 
   Result<void> connect(std::unique_ptr<DeviceSum> sum) override {
@@ -135,14 +135,14 @@ class GraphOnGpu final : public CudaEngine {
     std::vector<float> there(out.size());
     if (library_.table().read(engine_, placed.arena, placed.offset, there.size(), there.data()) != 0)
       return fail(library_.error(fmt::format("tensor '{}' cannot be read", placed.info.name)));
-    convert(placed, there, out, To::plain);
+    to_plain(placed, there, out);
     return {};
   }
   Result<void> write_tensor(std::size_t index, std::span<const float> values) override {
     const Placed& placed = plan_.tensors[index];
     TRY(check_size(placed, values.size()));
     std::vector<float> there(values.size());
-    convert(placed, values, there, To::device);
+    to_device(placed, values, there);
     if (library_.table().write(engine_, placed.arena, placed.offset, there.size(), there.data()) != 0)
       return fail(library_.error(fmt::format("tensor '{}' cannot be written", placed.info.name)));
     return {};
@@ -161,23 +161,7 @@ class GraphOnGpu final : public CudaEngine {
     std::vector<float> times(2 * plan_.nodes.size() + 3);
     if (library_.table().profile(engine_, times.data()) != 0)
       return fail(library_.error("the parts of a step cannot be timed"));
-    std::vector<OperatorTime> out;
-    const auto add = [&](std::string name, const char* phase, float milliseconds, double operations) {
-      out.push_back({std::move(name), phase, static_cast<double>(milliseconds) * 1e-3, operations, {}});
-    };
-    for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
-      const DlrunCudaNode& node = plan_.nodes[i];
-      if (node.kind == DLRUN_CUDA_NOTHING) continue;
-      const std::string name =
-          fmt::format("{} {}", operation_name(graph_.nodes[i].operation), graph_.nodes[i].name);
-      const double once = operations(node) * static_cast<double>(options_.batch);
-      add(name, "forward", times[2 * i], once);
-      add(name, "backward", times[2 * i + 1],
-          plan_.nodes[node.inputs[0]].needs_gradient != 0 ? 2 * once : once);
-    }
-    const char* const whole[] = {"copy", "update", "step"};
-    for (std::size_t i = 0; i < 3; ++i) add(whole[i], "", times[2 * plan_.nodes.size() + i], 0);
-    return out;
+    return operator_times(plan_, graph_, options_.batch, times);
   }
   std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
 
@@ -203,11 +187,29 @@ class GraphOnGpu final : public CudaEngine {
     return {reinterpret_cast<T*>(lost_rows_.data()), count};
   }
 
+  // What is drawn in this step.
+  std::vector<std::uint64_t> keys_of(std::uint64_t step) const {
+    std::vector<std::uint64_t> keys;
+    std::size_t layer = 0;
+    for (const Draw& draw : plan_.draws)
+      keys.push_back(draw.of == Draw::Of::noise
+                         ? noise_key(options_, step)
+                         : dropout_rule(options_, layer++, step, draw.probability).key);
+    return keys;
+  }
+
+  DlrunCudaRates rates_of(const SgdStep& step) const {
+    if (!options_.adam)
+      return {step.learning_rate, step.momentum, step.weight_decay, step.gradient_scale, 0, 0, 0};
+    const AdamFactors by = adam_factors(step, *options_.adam);
+    return {by.rate, by.keep, by.decay, by.scale, by.keep_square, by.spread, by.epsilon};
+  }
+
   // A step on the rows as they are; those of the next one are sent while it runs.
-  DlrunCudaResult run(DlrunCudaWork work, const std::vector<std::uint64_t>& keys, const char* what) {
+  BatchResult run(DlrunCudaWork work, const std::vector<std::uint64_t>& keys, const char* what) {
     const DlrunCudaTable& table = library_.table();
     DlrunCudaResult result{};
-    if (failure_) return result;
+    if (failure_) return {};
     if (fresh_) note(table.stage(engine_), what);
     fresh_ = false;
     note(table.begin(engine_, work, keys.data()), what);
@@ -216,9 +218,9 @@ class GraphOnGpu final : public CudaEngine {
       if (fresh_) note(table.stage(engine_), what);
       fresh_ = false;
     }
-    if (failure_) return result;
+    if (failure_) return {};
     note(table.end(engine_, &result), what);
-    return result;
+    return {result.loss_sum, result.correct, result.generator_loss_sum};
   }
 
   static int sum_floats(void* context, float* data, std::size_t count, void* stream) {
@@ -236,18 +238,11 @@ class GraphOnGpu final : public CudaEngine {
     return 1;
   }
 
-  // Floating-point operations of a forward pass of one sample.
-  static double operations(const DlrunCudaNode& node) {
-    if (node.kind != DLRUN_CUDA_CONVOLUTION) return 0;
-    const auto products = node.channels * node.height * node.width * (node.in_channels / node.groups);
-    return 2.0 * static_cast<double>(products * node.window * node.window_width);
-  }
-
   // The CPU's first values: a function of seed and name.
   Result<void> initialise() {
     for (std::size_t index = 0; index < plan_.tensors.size(); ++index) {
       const Placed& placed = plan_.tensors[index];
-      if (placed.arena == DLRUN_CUDA_MOMENTA) continue;  // zero already
+      if (placed.info.role == TensorInfo::Role::momentum) continue;  // zero already
       std::vector<float> values(placed.info.elements());
       const std::uint64_t key = random_key({options_.seed, hash_text(placed.info.name)});
       kernels::uniform(values.data(), values.size(), key, placed.bound, placed.constant);
@@ -272,6 +267,7 @@ class GraphOnGpu final : public CudaEngine {
   Graph graph_;
   EngineOptions options_;
   FlatPlan plan_;
+  std::optional<Generator> generator_;
   std::vector<TensorInfo> tensors_;
   std::unique_ptr<DeviceSum> sum_;  // must outlive engine_, which the destructor sees to
   void* engine_ = nullptr;

@@ -104,6 +104,7 @@ struct Lane {
 };
 
 constexpr std::int64_t kBiasSplits = 64;
+constexpr std::size_t kResults = 3;  // loss, correct, the generator's loss
 
 struct Device {
   cudaStream_t stream = nullptr;  // main.stream
@@ -114,12 +115,13 @@ struct Device {
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
   std::vector<Tensor> tensors;
   float *values = nullptr, *gradients = nullptr, *momenta = nullptr, *statistics = nullptr;
-  Bf16* copies = nullptr;  // of the values, where the plan is bf16
+  float* squares = nullptr;  // of Adam
+  Bf16* copies = nullptr;    // of the values, where the plan is bf16
   Rows input;
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
   float* partial = nullptr;                      // kBiasSplits sums of each channel of the widest bias
-  double* result = nullptr;                      // loss, correct
+  double* result = nullptr;                      // kResults sums over the rows of the reported losses
   std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
 
@@ -139,6 +141,11 @@ class Operator {
 };
 using Made = std::unique_ptr<Operator>;
 
+// Of operators that take no activation but ReLU.
+inline bool rectifies(const DlrunCudaNode& node) {
+  return node.activation == DLRUN_CUDA_RELU;
+}
+
 Made make_input(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_grouped_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
@@ -152,10 +159,14 @@ Made make_local_response_norm(Device& device, const DlrunCudaNode& node, std::si
 Made make_concat(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::size_t index);
 Made make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_norm_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
-Made make_relu(Device& device, const DlrunCudaNode& node, std::size_t index);
-Made make_dropout(Device& device, const DlrunCudaNode& node, std::size_t index, std::size_t layer);
+Made make_transposed_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_activation(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_dropout(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_noise(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_rearrangement(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_add(Device& device, const DlrunCudaNode& node, std::size_t index);
-Made make_loss(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_softmax_loss(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_sigmoid_loss(Device& device, const DlrunCudaNode& node, std::size_t index);
 
 // update.cu: the optimizer over the whole arena, and the bf16 copies.
 void update(Device& device, std::size_t count, const DlrunCudaRates& rates);

@@ -27,8 +27,7 @@ void draw(Device& device, T* to, const T* from, std::int64_t count, const std::u
 
 class Dropout final : public Operator {
  public:
-  Dropout(const DlrunCudaNode& node, std::size_t index, std::size_t layer)
-      : node_(node), out_(index), layer_(layer) {}
+  Dropout(const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {}
   void forward(Device& device, Mode mode) override {
     const Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
     if (mode == Mode::train) return map(device, out.value, in.value, out.elements, false);
@@ -45,7 +44,7 @@ class Dropout final : public Operator {
 
  private:
   void map(Device& device, void* to, const void* from, std::int64_t count, bool adds) const {
-    const std::uint64_t* key = device.keys + layer_;
+    const std::uint64_t* key = device.keys + node_.key;
     if (device.half())
       draw(device, static_cast<Bf16*>(to), static_cast<const Bf16*>(from), count, key, node_.probability,
            adds);
@@ -54,13 +53,13 @@ class Dropout final : public Operator {
            adds);
   }
   DlrunCudaNode node_;
-  std::size_t out_, layer_;
+  std::size_t out_;
 };
 
 }  // namespace
 
-Made make_dropout(Device&, const DlrunCudaNode& node, std::size_t index, std::size_t layer) {
-  return std::make_unique<Dropout>(node, index, layer);
+Made make_dropout(Device&, const DlrunCudaNode& node, std::size_t index) {
+  return std::make_unique<Dropout>(node, index);
 }
 
 }  // namespace dlrun::cuda

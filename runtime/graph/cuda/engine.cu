@@ -5,7 +5,10 @@
 namespace dlrun::cuda {
 
 Engine::Engine(const DlrunCudaPlan& plan, int device)
-    : plan_(plan), buckets_(plan.buckets, plan.buckets + plan.bucket_count), number_(device) {
+    : plan_(plan),
+      nodes_(plan.nodes, plan.nodes + plan.count),
+      buckets_(plan.buckets, plan.buckets + plan.bucket_count),
+      number_(device) {
   use();
   make_streams();
   device_.batch = plan.batch;
@@ -17,6 +20,8 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
   make_operators(plan);
   for (Lane* lane : {&device_.main, &device_.side})
     lane->workspace = device_.memory.device(lane->workspace_bytes, "workspace of convolutions");
+  // Timing left something there, and a parameter that no loss depends on is to have a gradient of zero.
+  check(cudaMemset(device_.gradients, 0, plan.floats * sizeof(float)), "clearing gradients");
   check(cudaDeviceSynchronize(), "starting the GPU");
 }
 
@@ -64,13 +69,15 @@ void Engine::make_arenas() {
   device_.values = static_cast<float*>(memory.device(bytes, "parameters"));
   device_.gradients = static_cast<float*>(memory.device(bytes, "gradients"));
   device_.momenta = static_cast<float*>(memory.device(bytes, "momenta"));
+  if (plan_.optimizer == DLRUN_CUDA_ADAM)
+    device_.squares = static_cast<float*>(memory.device(bytes, "squares of gradients"));
   device_.statistics = static_cast<float*>(memory.device(plan_.statistics * sizeof(float), "statistics"));
   if (device_.half()) device_.copies = static_cast<Bf16*>(memory.device(bytes / 2, "bf16 parameters"));
-  device_.keys = static_cast<std::uint64_t*>(memory.device(plan_.dropouts * sizeof(std::uint64_t), "keys"));
-  device_.result = static_cast<double*>(memory.device(2 * sizeof(double), "results"));
+  device_.keys = static_cast<std::uint64_t*>(memory.device(plan_.keys * sizeof(std::uint64_t), "keys"));
+  device_.result = static_cast<double*>(memory.device(kResults * sizeof(double), "results"));
   host_gradients_ = static_cast<float*>(memory.pinned(bytes));
-  host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.dropouts * sizeof(std::uint64_t)));
-  host_result_ = static_cast<double*>(memory.pinned(2 * sizeof(double)));
+  host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.keys * sizeof(std::uint64_t)));
+  host_result_ = static_cast<double*>(memory.pinned(kResults * sizeof(double)));
 }
 
 // On the device twice: one batch is computed while the next arrives.
@@ -111,7 +118,8 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
     Tensor tensor;
     tensor.wanted = lifetimes[index].bytes != 0;
     tensor.elements = plan.batch * node.channels * node.height * node.width;
-    tensor.value = start + placement.offsets[index];
+    tensor.value = node.kind == DLRUN_CUDA_DETACH ? device_.tensors[node.inputs[0]].value
+                                                  : start + placement.offsets[index];
     if (gradients[index].bytes != 0) tensor.gradient = start + placement.offsets[plan.count + index];
     device_.tensors.push_back(tensor);
   }
@@ -124,11 +132,8 @@ void Engine::make_operators(const DlrunCudaPlan& plan) {
       widest = plan.nodes[index].channels;
   device_.partial = static_cast<float*>(device_.memory.device(
       static_cast<std::size_t>(kBiasSplits * widest) * sizeof(float), "sums of biases' gradients"));
-  std::size_t dropouts = 0;
-  for (std::size_t index = 0; index < plan.count; ++index) {
-    operators_.push_back(make_operator(device_, plan, index, dropouts));
-    if (plan.nodes[index].kind == DLRUN_CUDA_DROPOUT) ++dropouts;
-  }
+  for (std::size_t index = 0; index < plan.count; ++index)
+    operators_.push_back(make_operator(device_, plan, index));
 }
 
 void Engine::connect(const DlrunCudaSum& sum) {

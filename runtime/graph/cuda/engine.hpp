@@ -7,8 +7,8 @@
 
 namespace dlrun::cuda {
 
-// The operator of node `index`; `dropouts`: layers of dropout before it.
-Made make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index, std::size_t dropouts);
+// The operator of node `index`.
+Made make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index);
 
 class Engine {
  public:
@@ -28,6 +28,7 @@ class Engine {
   void begin(Mode mode, const std::uint64_t* keys);
   DlrunCudaResult end();
   void apply(const DlrunCudaRates& rates);
+  void generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images);
   void profile(float* milliseconds);
   void time_sum(std::size_t count, float& issued, float& captured);
   void move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host, cudaMemcpyKind kind);
@@ -50,7 +51,11 @@ class Engine {
   std::size_t label_bytes() const { return static_cast<std::size_t>(plan_.batch) * sizeof(std::int32_t); }
   void await_staged();
   void take_rows();
+  void keep_keys(const std::uint64_t* keys);
+  void send_keys();
+  void refresh_copies();
   void compute(Mode mode);
+  void go_back(std::size_t node);
   void send_buckets(std::size_t node);
   void join_sums();
   void issue(Mode mode);
@@ -60,6 +65,7 @@ class Engine {
   std::size_t gradient_count() const { return plan_.floats - plan_.spare; }
 
   DlrunCudaPlan plan_;
+  std::vector<DlrunCudaNode> nodes_;
   std::vector<DlrunCudaBucket> buckets_;
   int number_;
   Device device_;

@@ -4,26 +4,24 @@
 
 #include <vector>
 
+#include "runtime/graph/cuda/flat_tensors.hpp"
 #include "runtime/graph/cuda/table.h"
 #include "runtime/graph/graph.hpp"
 
 namespace dlrun::runtime {
 
-// A tensor of the state, where it lies, and how its plain layout (filters x channels x pixels) relates: on
-// the device it is filters x pixels x channels.
-struct Placed {
-  TensorInfo info;
-  DlrunCudaArena arena = DLRUN_CUDA_VALUES;
-  std::size_t offset = 0;
-  std::size_t filters = 1, channels = 1, pixels = 1;
-  float bound = 0, constant = 0;  // its first values, see Parameter
+// What draws anew in each step.
+struct Draw {
+  enum class Of { dropout, noise };
+  Of of = Of::noise;
+  float probability = 0;  // of dropout
 };
 
 struct FlatPlan {
   static constexpr std::size_t kSpareSlots = 16;
   std::vector<DlrunCudaNode> nodes;
-  std::vector<float> dropouts;  // their probabilities
-  std::vector<Placed> tensors;  // parameters, statistics, momenta: the CPU's order
+  std::vector<Draw> draws;      // each node's `key` is one of them
+  std::vector<Placed> tensors;  // parameters, statistics, the optimizer's state: the CPU's order
   std::vector<Bucket> buckets;
   std::vector<DlrunCudaBucket> final_after;  // the same, with the node whose backward completes each
   std::size_t floats = 0, statistics = 0;

@@ -16,7 +16,7 @@ class GroupedConvolution final : public Operator {
     x_ = room(device, in_pixels(device) * one_.in_channels);
     y_ = room(device, out_pixels(device) * one_.channels);
     y_slope_ = room(device, out_pixels(device) * one_.channels);
-    slope_ = device.half() ? room(device, weights_) : device.gradients + node.weight;
+    if (learns()) slope_ = device.half() ? room(device, weights_) : device.gradients + node.weight;
     if (device.tensors[node.inputs[0]].gradient != nullptr)
       x_slope_ = room(device, in_pixels(device) * one_.in_channels);
     passes_ = std::make_unique<Passes>(
@@ -41,12 +41,7 @@ class GroupedConvolution final : public Operator {
     for (std::int64_t group = 0; group < node_.groups; ++group) {
       copy_out_of_whole(device, x_, from.value, in(device, group), Copy::fresh);
       copy_out_of_whole(device, y_slope_, device.tensors[out_].gradient, out(device, group), Copy::fresh);
-      float* const arena = device.gradients + weight_of(group);
-      void* const slope = device.half() ? slope_ : arena;
-      fork_side(device);
-      passes_->weights(device.side, x_, y_slope_, slope);
-      join_side(device);
-      if (device.half()) widen(device.stream, arena, slope, weights_);
+      if (learns()) leave_weights(device, group);
       if (from.gradient == nullptr) continue;
       passes_->data(device, device.weights(weight_of(group)), y_slope_, x_slope_, Passes::Into::fresh);
       copy_into_whole(device, from.gradient, x_slope_, in(device, group), how);
@@ -54,6 +49,16 @@ class GroupedConvolution final : public Operator {
   }
 
  private:
+  bool learns() const { return node_.learning != DLRUN_CUDA_HELD; }
+  void leave_weights(Device& device, std::int64_t group) {
+    const bool adds = node_.learning == DLRUN_CUDA_ADDS;
+    float* const arena = device.gradients + weight_of(group);
+    fork_side(device);
+    passes_->weights(device.side, x_, y_slope_, device.half() ? slope_ : arena,
+                     adds && !device.half() ? Passes::Into::sum : Passes::Into::fresh);
+    join_side(device);
+    if (device.half()) widen(device.stream, arena, slope_, weights_, adds);
+  }
   static Geometry of_one_group(const DlrunCudaNode& node) {
     Geometry out = Geometry::of(node);
     out.in_channels /= node.groups, out.channels /= node.groups;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace dlrun::cuda {
 namespace {
@@ -29,24 +30,40 @@ std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index) {
   return last;
 }
 
+bool convolves(const DlrunCudaNode& node) {
+  return node.kind == DLRUN_CUDA_CONVOLUTION || node.kind == DLRUN_CUDA_TRANSPOSED_CONVOLUTION;
+}
+
+bool is_loss(const DlrunCudaNode& node) {
+  return node.kind == DLRUN_CUDA_SOFTMAX_LOSS || node.kind == DLRUN_CUDA_SIGMOID_LOSS;
+}
+
 // Whether backward of `node` looks at the value of its input number `which`, or of its own output.
 bool looks_back_at_input(const DlrunCudaNode& node, std::size_t which) {
-  return node.kind == DLRUN_CUDA_CONVOLUTION || node.kind == DLRUN_CUDA_LOCAL_RESPONSE_NORM ||
+  return convolves(node) || node.kind == DLRUN_CUDA_LOCAL_RESPONSE_NORM ||
          node.kind == DLRUN_CUDA_NORM_POOL || (node.kind == DLRUN_CUDA_BATCH_NORM && which == 0);
 }
 bool looks_back_at_output(const DlrunCudaNode& node) {
-  if (node.kind == DLRUN_CUDA_RELU) return true;
-  return node.relu != 0 && (node.kind == DLRUN_CUDA_CONVOLUTION || node.kind == DLRUN_CUDA_ADD);
+  return node.activation != DLRUN_CUDA_NO_ACTIVATION &&
+         (convolves(node) || node.kind == DLRUN_CUDA_ACTIVATION || node.kind == DLRUN_CUDA_ADD);
 }
 
 // When what a convolution's backward reads may go: its gradient of weights runs beside the way back until the
-// next convolution there waits for it.
+// next convolution there waits for it. One that no loss depends on does nothing on the way back.
 std::size_t settled(const DlrunCudaPlan& plan, std::size_t index) {
   const std::size_t backward = 2 * plan.count - 1 - index;
-  if (plan.nodes[index].kind != DLRUN_CUDA_CONVOLUTION) return backward;
+  if (!convolves(plan.nodes[index])) return backward;
   for (std::size_t below = index; below-- > 0;)
-    if (plan.nodes[below].kind == DLRUN_CUDA_CONVOLUTION) return 2 * plan.count - 1 - below;
+    if (convolves(plan.nodes[below]) && plan.nodes[below].needs_gradient != 0)
+      return 2 * plan.count - 1 - below;
   return 2 * plan.count - 1;
+}
+
+// The first loss that reads the value, which leaves its gradient in the forward pass.
+std::optional<std::size_t> first_loss(const DlrunCudaPlan& plan, std::size_t index) {
+  for (std::size_t reader = index + 1; reader < plan.count; ++reader)
+    if (is_loss(plan.nodes[reader]) && plan.nodes[reader].inputs[0] == index) return reader;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -89,17 +106,22 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
           life.last = std::max(life.last, settled(plan, reader));
     out.push_back(life);
   }
+  // What is detached lies where it is detached from.
+  for (std::size_t index = plan.count; index-- > 0;) {
+    if (plan.nodes[index].kind != DLRUN_CUDA_DETACH) continue;
+    Lifetime& from = out[plan.nodes[index].inputs[0]];
+    from.last = std::max(from.last, out[index].last);
+    out[index].bytes = 0;
+  }
   return out;
 }
 
-// The loss leaves the gradient of the scores in its forward pass.
 std::vector<Lifetime> gradient_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size) {
   std::vector<Lifetime> out;
   for (std::size_t index = 0; index < plan.count; ++index) {
-    const std::size_t writer = last_reader(plan, index);
-    Lifetime life{0, 2 * plan.count - 1 - writer, settled(plan, index)};
+    Lifetime life{0, 2 * plan.count - 1 - last_reader(plan, index), settled(plan, index)};
     if (plan.nodes[index].needs_gradient != 0) life.bytes = bytes_of(plan, plan.nodes[index], number_size);
-    if (plan.nodes[writer].kind == DLRUN_CUDA_LOSS) life.first = writer;
+    if (const auto loss = first_loss(plan, index)) life.first = *loss;
     out.push_back(life);
   }
   return out;

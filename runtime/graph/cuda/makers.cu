@@ -4,6 +4,7 @@
 namespace dlrun::cuda {
 namespace {
 
+// What has joined another node, or lies where its input does.
 class Nothing final : public Operator {
  public:
   void forward(Device&, Mode) override {}
@@ -19,13 +20,15 @@ Made make_any_convolution(Device& device, const DlrunCudaPlan& plan, const Dlrun
 
 }  // namespace
 
-Made make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index, std::size_t dropouts) {
+Made make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
   const DlrunCudaNode& node = plan.nodes[index];
   switch (node.kind) {
     case DLRUN_CUDA_INPUT:
       return make_input(device, node, index);
     case DLRUN_CUDA_CONVOLUTION:
       return make_any_convolution(device, plan, node, index);
+    case DLRUN_CUDA_TRANSPOSED_CONVOLUTION:
+      return make_transposed_convolution(device, node, index);
     case DLRUN_CUDA_MAX_POOL:
       return make_max_pool(device, node, index);
     case DLRUN_CUDA_AVERAGE_POOL:
@@ -40,14 +43,22 @@ Made make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index,
       return make_batch_norm(device, node, index);
     case DLRUN_CUDA_NORM_POOL:
       return make_norm_pool(device, node, index);
-    case DLRUN_CUDA_RELU:
-      return make_relu(device, node, index);
+    case DLRUN_CUDA_ACTIVATION:
+      return make_activation(device, node, index);
     case DLRUN_CUDA_DROPOUT:
-      return make_dropout(device, node, index, dropouts);
+      return make_dropout(device, node, index);
+    case DLRUN_CUDA_NOISE:
+      return make_noise(device, node, index);
+    case DLRUN_CUDA_RESHAPE:
+    case DLRUN_CUDA_FLATTEN:
+      return make_rearrangement(device, node, index);
     case DLRUN_CUDA_ADD:
       return make_add(device, node, index);
-    case DLRUN_CUDA_LOSS:
-      return make_loss(device, node, index);
+    case DLRUN_CUDA_SOFTMAX_LOSS:
+      return make_softmax_loss(device, node, index);
+    case DLRUN_CUDA_SIGMOID_LOSS:
+      return make_sigmoid_loss(device, node, index);
+    case DLRUN_CUDA_DETACH:
     case DLRUN_CUDA_NOTHING:
       return std::make_unique<Nothing>();
   }

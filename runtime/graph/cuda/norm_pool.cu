@@ -3,77 +3,35 @@
 // that is all that the sums of backward need. The map behind them gathers from the windows, so that sums have
 // one order.
 #include "runtime/graph/cuda/batch_norm_sums.hpp"
-#include "runtime/graph/cuda/window.hpp"
+#include "runtime/graph/cuda/winners.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
 using norm::Channels;
-using norm::Pack;
-
-constexpr std::uint8_t kNoWinner = 255;  // a window whose gradient goes nowhere
-
-// What the windows say of their pixels' gradients.
-template <class T, int V>
-struct Windows {
-  const Pack<T, V>* slope;
-  const Pack<std::uint8_t, V>* winners;
-  Sizes s;
-
-  // The gradient of pixel number `row` of all images, in the channels of `group`, before the normalization.
-  __device__ void gather(int row, int group, float (&sum)[V]) const {
-    const int u = row % s.in_width, v = row / s.in_width % s.in_height,
-              image = row / s.in_width / s.in_height;
-    for (int k = 0; k < V; ++k) sum[k] = 0;
-    const int bottom = min((v + s.padding) / s.stride, s.height - 1);
-    const int right = min((u + s.padding) / s.stride, s.width - 1);
-    for (int y = bottom; y >= 0 && v + s.padding - y * s.stride < s.window; --y)
-      for (int x = right; x >= 0 && u + s.padding - x * s.stride < s.window; --x) {
-        const int place = (v + s.padding - y * s.stride) * s.window + u + s.padding - x * s.stride;
-        const int at = ((image * s.height + y) * s.width + x) * s.groups + group;
-        const Pack<std::uint8_t, V> winner = winners[at];
-        const Pack<T, V> dy = slope[at];
-        for (int k = 0; k < V; ++k)
-          if (winner.of[k] == place) sum[k] += number(dy.of[k]);
-      }
-  }
-};
 
 // The values that are compared are rounded as they would be if they were written.
 template <class T, int V>
 void highest(Device& device, Pack<T, V>* to, Pack<T, V>* best_x, Pack<std::uint8_t, V>* winners,
              const Pack<T, V>* from, norm::Affine affine, Sizes s, bool relu) {
-  const std::int64_t count = device.batch * s.height * s.width * s.groups;
-  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
-    const int i = static_cast<int>(wide), group = i % s.groups, column = i / s.groups % s.width;
-    const int row = i / s.groups / s.width % s.height, image = i / s.groups / s.width / s.height;
+  for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide);
+    const PackPlace window = place_out(s, i);
     Channels<V> mean, scale, bias;
-    mean.load(affine.mean, group), scale.load(affine.scale, group), bias.load(affine.bias, group);
-    float best[V];
+    mean.load(affine.mean, window.group), scale.load(affine.scale, window.group);
+    bias.load(affine.bias, window.group);
+    Winners<V> won;
     Pack<T, V> kept;
-    Pack<std::uint8_t, V> winner;
-    for (int k = 0; k < V; ++k) best[k] = -INFINITY, winner.of[k] = kNoWinner;
-    for (int y = 0; y < s.window; ++y)
-      for (int x = 0; x < s.window; ++x) {
-        const int v = row * s.stride - s.padding + y, u = column * s.stride - s.padding + x;
-        if (v < 0 || u < 0 || v >= s.in_height || u >= s.in_width) continue;
-        const Pack<T, V> seen = from[((image * s.in_height + v) * s.in_width + u) * s.groups + group];
-        for (int k = 0; k < V; ++k) {
-          T rounded;
-          put(rounded, fmaf(number(seen.of[k]) - mean.of[k], scale.of[k], bias.of[k]));
-          if (winner.of[k] == kNoWinner || number(rounded) > best[k]) {
-            best[k] = number(rounded);
-            kept.of[k] = seen.of[k];
-            winner.of[k] = static_cast<std::uint8_t>(y * s.window + x);
-          }
-        }
+    for_pixels(s, window, [&](int pack, int pixel) {
+      const Pack<T, V> seen = from[pack];
+      for (int k = 0; k < V; ++k) {
+        T rounded;
+        put(rounded, fmaf(number(seen.of[k]) - mean.of[k], scale.of[k], bias.of[k]));
+        if (won.see(k, number(rounded), pixel)) kept.of[k] = seen.of[k];
       }
-    Pack<T, V> out;
-    for (int k = 0; k < V; ++k) {
-      if (relu && !(best[k] > 0)) best[k] = 0, winner.of[k] = kNoWinner;
-      put(out.of[k], best[k]);
-    }
-    to[i] = out, best_x[i] = kept, winners[i] = winner;
+    });
+    to[i] = won.template values<T>(relu);
+    best_x[i] = kept, winners[i] = won.pixel;
   });
 }
 
@@ -107,18 +65,17 @@ __global__ __launch_bounds__(norm::kThreads, norm::kBackward) void measure_windo
 
 // A pixel a thread, as many as fit: what it waits for is the windows around it.
 template <class T, int V>
-void map_windows(Device& device, Pack<T, V>* to, const Pack<T, V>* x, Windows<T, V> windows,
-                 norm::Affine affine, norm::Slopes by) {
-  const Sizes s = windows.s;
-  const std::int64_t count = device.batch * s.in_height * s.in_width * s.groups;
-  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
-    const int i = static_cast<int>(wide), row = i / s.groups, group = i - row * s.groups;
+void map_windows(Device& device, Pack<T, V>* to, const Pack<T, V>* x, const Pack<T, V>* slope,
+                 const Pack<std::uint8_t, V>* winners, Sizes s, norm::Affine affine, norm::Slopes by) {
+  for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide);
+    const PackPlace pixel = place_in(s, i);
     Pack<T, V> seen = x[i];
-    float dy[V];
-    windows.gather(row, group, dy);
+    float dy[V] = {};
+    gather_won(s, pixel, slope, winners, dy);
     Channels<V> mean, scale, constant, linear;
-    mean.load(affine.mean, group), scale.load(affine.scale, group);
-    constant.load(by.constant, group), linear.load(by.linear, group);
+    mean.load(affine.mean, pixel.group), scale.load(affine.scale, pixel.group);
+    constant.load(by.constant, pixel.group), linear.load(by.linear, pixel.group);
     for (int k = 0; k < V; ++k)
       put(seen.of[k],
           fmaf(dy[k], scale.of[k], -constant.of[k]) - (number(seen.of[k]) - mean.of[k]) * linear.of[k]);
@@ -130,8 +87,7 @@ class NormPool final : public Operator {
  public:
   NormPool(Device& device, const DlrunCudaNode& node, std::size_t index)
       : node_(node), out_(index), sums_(device, node, device.batch * node.in_height * node.in_width) {
-    if (node.window > 15) throw Failure("a pooling window of more than 15 pixels is not built for GPUs");
-    check_fits(device, node, sums_.vector());
+    check_pooling(device, node, sums_.vector());
     const auto elements = static_cast<std::size_t>(device.tensors[index].elements);
     winners_ = static_cast<std::uint8_t*>(device.memory.device(elements, "pooling"));
     best_x_ = device.memory.device(elements * device.size(), "pooling");
@@ -157,7 +113,7 @@ class NormPool final : public Operator {
       sums_.take_running(device);
     highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value), static_cast<Pack<T, V>*>(best_x_),
             reinterpret_cast<Pack<std::uint8_t, V>*>(winners_), static_cast<const Pack<T, V>*>(x),
-            sums_.affine(device), Sizes(node_, V), node_.relu != 0);
+            sums_.affine(device), Sizes(node_, V), rectifies(node_));
   }
 
   // The input has no other reader: its gradient is written, not added to.
@@ -173,7 +129,7 @@ class NormPool final : public Operator {
     if (in.gradient == nullptr) return;
     claim(in);
     map_windows(device, static_cast<Pack<T, V>*>(in.gradient), static_cast<const Pack<T, V>*>(in.value),
-                Windows<T, V>{slope, winners, Sizes(node_, V)}, sums_.affine(device), sums_.slopes());
+                slope, winners, Sizes(node_, V), sums_.affine(device), sums_.slopes());
     check(cudaGetLastError(), "batch norm and pooling");
   }
 

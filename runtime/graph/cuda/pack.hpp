@@ -2,6 +2,8 @@
 // divide so, else one number.
 #pragma once
 
+#include <algorithm>
+
 #include "runtime/graph/cuda/device.hpp"
 
 namespace dlrun::cuda {
@@ -20,6 +22,13 @@ void by_pack(std::int64_t channels, const Body& body) {
     body(Pack<T, kMost>{});
   else
     body(Pack<T, 1>{});
+}
+
+// That packs can be counted in 32 bits, in the input and in the output.
+inline void check_fits(const Device& device, const DlrunCudaNode& node, std::int64_t vector) {
+  const std::int64_t area = std::max(node.in_height * node.in_width, node.height * node.width);
+  if (device.batch * area * node.channels / vector > INT32_MAX)
+    throw Failure("a batch of more than 2^31 numbers to pool is not built for GPUs");
 }
 
 }  // namespace dlrun::cuda

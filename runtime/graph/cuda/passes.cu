@@ -15,6 +15,17 @@ bool fits(const Device& device, cudnnMathType_t math) {
                                              : math == math_of(device);
 }
 
+// What counts of what a pass finds where it writes.
+const float* prior(Passes::Into into) {
+  return into == Passes::Into::sum ? &kOne : &kZero;
+}
+
+// Which passes there are, for the table of what was found.
+std::string prepared(const Passes::Arrays& arrays) {
+  return std::string(arrays.forward() ? " forward" : "") + (arrays.weights() ? " weights" : "") +
+         (arrays.data() ? " data" : "");
+}
+
 // Times run(algorithm) for every candidate; the fastest, and the workspace it needs in `bytes`.
 template <class Candidate, class Run>
 auto fastest(Device& device, const std::vector<Candidate>& candidates, int count, const std::string& what,
@@ -22,16 +33,22 @@ auto fastest(Device& device, const std::vector<Candidate>& candidates, int count
   auto best = candidates[0].algo;
   float best_time = INFINITY;
   std::size_t best_bytes = 0;
-  for (int i = 0; i < count; ++i) {
-    const Candidate& candidate = candidates[static_cast<std::size_t>(i)];
-    if (candidate.status != CUDNN_STATUS_SUCCESS || candidate.determinism != CUDNN_DETERMINISTIC ||
-        !fits(device, candidate.mathType) || candidate.memory > kWorkspace)
-      continue;
-    if (run(candidate.algo) != CUDNN_STATUS_SUCCESS)
-      continue;  // plainly first: libraries load what they need
-    const float time = milliseconds_of(device.stream, [&] { check(run(candidate.algo), what); });
-    if (time < best_time) best_time = time, best = candidate.algo, best_bytes = candidate.memory;
-  }
+  const auto try_all = [&](const auto& allowed) {
+    for (int i = 0; i < count; ++i) {
+      const Candidate& candidate = candidates[static_cast<std::size_t>(i)];
+      if (candidate.status != CUDNN_STATUS_SUCCESS || candidate.determinism != CUDNN_DETERMINISTIC ||
+          !allowed(candidate.mathType) || candidate.memory > kWorkspace)
+        continue;
+      if (run(candidate.algo) != CUDNN_STATUS_SUCCESS)
+        continue;  // plainly first: libraries load what they need
+      const float time = milliseconds_of(device.stream, [&] { check(run(candidate.algo), what); });
+      if (time < best_time) best_time = time, best = candidate.algo, best_bytes = candidate.memory;
+    }
+  };
+  try_all([&](cudnnMathType_t math) { return fits(device, math); });
+  // A shape may have no form for matrix units, such as one filter; in bf16 any other is as exact.
+  if (best_time == INFINITY && device.half())
+    try_all([](cudnnMathType_t math) { return math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION; });
   if (best_time == INFINITY) throw Failure("cuDNN has no algorithm for " + what);
   if (best_bytes > bytes) bytes = best_bytes;
   return best;
@@ -44,6 +61,11 @@ Geometry Geometry::of(const DlrunCudaNode& node) {
           node.window,      node.window_width, node.stride,   node.padding,  node.padding_width};
 }
 
+Geometry Geometry::turned(const DlrunCudaNode& node) {
+  return {node.channels, node.height,       node.width,  node.in_channels, node.in_height,    node.in_width,
+          node.window,   node.window_width, node.stride, node.padding,     node.padding_width};
+}
+
 std::string Geometry::text() const {
   return "a convolution of " + std::to_string(in_channels) + "x" + std::to_string(in_height) + "x" +
          std::to_string(in_width) + " to " + std::to_string(channels) + " filters of " +
@@ -53,7 +75,7 @@ std::string Geometry::text() const {
 
 Passes::Passes(Device& device, const Geometry& geometry, const Arrays& arrays) : name_(geometry.text()) {
   describe(device, geometry);
-  const std::string key = name_ + (arrays.x_slope == nullptr ? "" : " and back");
+  const std::string key = name_ + prepared(arrays);
   if (const auto known = device.algorithms.find(key); known != device.algorithms.end()) {
     by_ = known->second;
     return;
@@ -94,25 +116,38 @@ void Passes::describe(Device& device, const Geometry& g) {
 void Passes::choose(Device& device, const Arrays& arrays) {
   Memory rooms;
   void* room = rooms.device(kWorkspace, "timing convolutions");
+  if (arrays.forward()) choose_forward(device, arrays, room);
+  if (arrays.weights()) choose_weights(device, arrays, room);
+  if (arrays.data()) choose_data(device, arrays, room);
+}
+
+void Passes::choose_forward(Device& device, const Arrays& arrays, void* room) {
   int found = 0;
-  std::vector<cudnnConvolutionFwdAlgoPerf_t> forwards(CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
+  std::vector<cudnnConvolutionFwdAlgoPerf_t> choices(CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
   check(cudnnGetConvolutionForwardAlgorithm_v7(device.main.dnn, x_, w_, conv_, y_,
-                                               static_cast<int>(forwards.size()), &found, forwards.data()),
+                                               static_cast<int>(choices.size()), &found, choices.data()),
         name_);
-  by_.forward = fastest(device, forwards, found, name_, device.main.workspace_bytes, [&](auto algorithm) {
+  by_.forward = fastest(device, choices, found, name_, device.main.workspace_bytes, [&](auto algorithm) {
     return cudnnConvolutionForward(device.main.dnn, &kOne, x_, arrays.x, w_, arrays.w, conv_, algorithm, room,
                                    kWorkspace, &kZero, y_, arrays.y);
   });
-  std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> filters(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT);
+}
+
+void Passes::choose_weights(Device& device, const Arrays& arrays, void* room) {
+  int found = 0;
+  std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> choices(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT);
   check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-            device.main.dnn, x_, y_, conv_, w_, static_cast<int>(filters.size()), &found, filters.data()),
+            device.main.dnn, x_, y_, conv_, w_, static_cast<int>(choices.size()), &found, choices.data()),
         name_);
   const std::string of_weights = "the weights of " + name_;
-  by_.weights = fastest(device, filters, found, of_weights, device.side.workspace_bytes, [&](auto algorithm) {
+  by_.weights = fastest(device, choices, found, of_weights, device.side.workspace_bytes, [&](auto algorithm) {
     return cudnnConvolutionBackwardFilter(device.main.dnn, &kOne, x_, arrays.x, y_, arrays.y_slope, conv_,
                                           algorithm, room, kWorkspace, &kZero, w_, arrays.w_slope);
   });
-  if (arrays.x_slope == nullptr) return;
+}
+
+void Passes::choose_data(Device& device, const Arrays& arrays, void* room) {
+  int found = 0;
   std::vector<cudnnConvolutionBwdDataAlgoPerf_t> choices(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
   check(cudnnGetConvolutionBackwardDataAlgorithm_v7(device.main.dnn, w_, y_, conv_, x_,
                                                     static_cast<int>(choices.size()), &found, choices.data()),
@@ -124,22 +159,22 @@ void Passes::choose(Device& device, const Arrays& arrays) {
   });
 }
 
-void Passes::forward(Device& device, const void* x, const void* w, void* y) const {
+void Passes::forward(Device& device, const void* x, const void* w, void* y, Into into) const {
   check(cudnnConvolutionForward(device.main.dnn, &kOne, x_, x, w_, w, conv_, by_.forward,
-                                device.main.workspace, device.main.workspace_bytes, &kZero, y_, y),
+                                device.main.workspace, device.main.workspace_bytes, prior(into), y_, y),
         name_);
 }
 
-void Passes::weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope) const {
+void Passes::weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope, Into into) const {
   check(cudnnConvolutionBackwardFilter(lane.dnn, &kOne, x_, x, y_, y_slope, conv_, by_.weights,
-                                       lane.workspace, lane.workspace_bytes, &kZero, w_, w_slope),
+                                       lane.workspace, lane.workspace_bytes, prior(into), w_, w_slope),
         name_);
 }
 
 void Passes::data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const {
   check(cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, y_slope, conv_, by_.data,
-                                     device.main.workspace, device.main.workspace_bytes,
-                                     into == Into::sum ? &kOne : &kZero, x_, x_slope),
+                                     device.main.workspace, device.main.workspace_bytes, prior(into), x_,
+                                     x_slope),
         name_);
 }
 

@@ -12,16 +12,22 @@ struct Geometry {
   std::int64_t channels, height, width;  // of the output
   std::int64_t window, window_width, stride, padding, padding_width;
   static Geometry of(const DlrunCudaNode& node);
+  static Geometry turned(const DlrunCudaNode& node);  // from the node's output to its input
   std::string text() const;
 };
 
 class Passes {
  public:
-  // Input and output as they will lie; what is in them is overwritten. `x_slope` is null where nobody wants
-  // the gradient of the input. `w` and `w_slope` are filters of the plan's type.
+  // Arrays as they will lie; what is in them is overwritten. A pass is prepared where there is all that it
+  // reads and writes. `w` and `w_slope` are filters of the plan's type.
   struct Arrays {
     const void *x, *w;
-    void *y, *y_slope, *w_slope, *x_slope;
+    void* y;
+    const void* y_slope;
+    void *w_slope, *x_slope;
+    bool forward() const { return x != nullptr && y != nullptr; }
+    bool weights() const { return x != nullptr && y_slope != nullptr && w_slope != nullptr; }
+    bool data() const { return y_slope != nullptr && x_slope != nullptr; }
   };
 
   Passes(Device& device, const Geometry& geometry, const Arrays& arrays);
@@ -29,15 +35,18 @@ class Passes {
   Passes& operator=(const Passes&) = delete;
   ~Passes();
 
-  void forward(Device& device, const void* x, const void* w, void* y) const;
+  enum class Into { fresh, sum };  // sum: added to what is there
+  void forward(Device& device, const void* x, const void* w, void* y, Into into = Into::fresh) const;
   // On the side lane or on main.
-  void weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope) const;
-  enum class Into { fresh, sum };
+  void weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope, Into into) const;
   void data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const;
 
  private:
   void describe(Device& device, const Geometry& geometry);
   void choose(Device& device, const Arrays& arrays);
+  void choose_forward(Device& device, const Arrays& arrays, void* room);
+  void choose_weights(Device& device, const Arrays& arrays, void* room);
+  void choose_data(Device& device, const Arrays& arrays, void* room);
 
   std::string name_;
   cudnnTensorDescriptor_t x_ = nullptr, y_ = nullptr;

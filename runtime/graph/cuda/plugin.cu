@@ -80,6 +80,9 @@ int end(void* engine, DlrunCudaResult* result) {
 int apply(void* engine, const DlrunCudaRates* rates) {
   return guarded([&] { of(engine).apply(*rates); });
 }
+int generate(void* engine, std::size_t first, std::size_t last, const std::uint64_t* keys, float* images) {
+  return guarded([&] { of(engine).generate(first, last, keys, images); });
+}
 int profile(void* engine, float* milliseconds) {
   return guarded([&] { of(engine).profile(milliseconds); });
 }
@@ -119,6 +122,7 @@ extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cu
                                          c::begin,
                                          c::end,
                                          c::apply,
+                                         c::generate,
                                          c::profile,
                                          c::time_sum,
                                          c::read,

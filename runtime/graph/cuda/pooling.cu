@@ -1,67 +1,34 @@
 // Maximum and average pooling over NHWC, eight channels a thread where they divide so. Backward gathers, so
 // that the sums have one order: the same bits in every run.
-#include "runtime/graph/cuda/pack.hpp"
-#include "runtime/graph/cuda/window.hpp"
+#include "runtime/graph/cuda/winners.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
-constexpr std::uint8_t kNoWinner = 255;  // a window whose gradient goes nowhere
-
 template <class T, int V>
 void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* winners, const Pack<T, V>* from, Sizes s,
              bool relu) {
-  const std::int64_t count = device.batch * s.height * s.width * s.groups;
-  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
-    const int i = static_cast<int>(wide), group = i % s.groups, column = i / s.groups % s.width;
-    const int row = i / s.groups / s.width % s.height, image = i / s.groups / s.width / s.height;
-    float best[V];
-    Pack<std::uint8_t, V> winner;
-    for (int k = 0; k < V; ++k) best[k] = -INFINITY, winner.of[k] = kNoWinner;
-    for (int y = 0; y < s.window; ++y)
-      for (int x = 0; x < s.window; ++x) {
-        const int v = row * s.stride - s.padding + y, u = column * s.stride - s.padding + x;
-        if (v < 0 || u < 0 || v >= s.in_height || u >= s.in_width) continue;
-        const Pack<T, V> seen =
-            from[(static_cast<std::int64_t>(image) * s.in_height + v) * s.in_width * s.groups + u * s.groups +
-                 group];
-        for (int k = 0; k < V; ++k)
-          if (winner.of[k] == kNoWinner || number(seen.of[k]) > best[k]) {
-            best[k] = number(seen.of[k]);
-            winner.of[k] = static_cast<std::uint8_t>(y * s.window + x);
-          }
-      }
-    Pack<T, V> out;
-    for (int k = 0; k < V; ++k) {
-      if (relu && !(best[k] > 0)) best[k] = 0, winner.of[k] = kNoWinner;
-      put(out.of[k], best[k]);
-    }
-    to[i] = out, winners[i] = winner;
+  for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide);
+    Winners<V> won;
+    for_pixels(s, place_out(s, i), [&](int pack, int pixel) {
+      const Pack<T, V> seen = from[pack];
+      for (int k = 0; k < V; ++k) won.see(k, number(seen.of[k]), pixel);
+    });
+    to[i] = won.template values<T>(relu);
+    winners[i] = won.pixel;
   });
 }
 
 template <class T, int V>
 void gather(Device& device, Pack<T, V>* to, const Pack<T, V>* slope, const Pack<std::uint8_t, V>* winners,
             Sizes s, bool adds) {
-  const std::int64_t count = device.batch * s.in_height * s.in_width * s.groups;
-  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
-    const int i = static_cast<int>(wide), group = i % s.groups, u = i / s.groups % s.in_width;
-    const int v = i / s.groups / s.in_width % s.in_height, image = i / s.groups / s.in_width / s.in_height;
+  for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide);
     float sum[V] = {};
     if (adds)
       for (int k = 0; k < V; ++k) sum[k] = number(to[i].of[k]);
-    // The windows that reach this pixel; the last first, as its y is the smallest.
-    const int bottom = min((v + s.padding) / s.stride, s.height - 1);
-    const int right = min((u + s.padding) / s.stride, s.width - 1);
-    for (int row = bottom; row >= 0 && v + s.padding - row * s.stride < s.window; --row)
-      for (int column = right; column >= 0 && u + s.padding - column * s.stride < s.window; --column) {
-        const int place = (v + s.padding - row * s.stride) * s.window + u + s.padding - column * s.stride;
-        const int at = ((image * s.height + row) * s.width + column) * s.groups + group;
-        const Pack<std::uint8_t, V> winner = winners[at];
-        const Pack<T, V> dy = slope[at];
-        for (int k = 0; k < V; ++k)
-          if (winner.of[k] == place) sum[k] += number(dy.of[k]);
-      }
+    gather_won(s, place_in(s, i), slope, winners, sum);
     Pack<T, V> out;
     for (int k = 0; k < V; ++k) put(out.of[k], sum[k]);
     to[i] = out;
@@ -71,9 +38,8 @@ void gather(Device& device, Pack<T, V>* to, const Pack<T, V>* slope, const Pack<
 class MaxPool final : public Operator {
  public:
   MaxPool(Device& device, const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {
-    if (node.window > 15) throw Failure("a pooling window of more than 15 pixels is not built for GPUs");
     vector_ = node.channels % 8 == 0 ? 8 : 1;
-    check_fits(device, node, vector_);
+    check_pooling(device, node, vector_);
     winners_ = static_cast<std::uint8_t*>(
         device.memory.device(static_cast<std::size_t>(device.tensors[index].elements), "pooling"));
   }
@@ -99,7 +65,7 @@ class MaxPool final : public Operator {
     highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value),
             reinterpret_cast<Pack<std::uint8_t, V>*>(winners_),
             static_cast<const Pack<T, V>*>(device.tensors[node_.inputs[0]].value), Sizes(node_, V),
-            node_.relu != 0);
+            rectifies(node_));
   }
   template <class T, int V>
   void backward_as(Device& device, bool adds) const {

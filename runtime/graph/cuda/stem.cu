@@ -86,7 +86,7 @@ class Stem final : public Operator {
         layout_(node),
         image_(room(device, device.batch * layout_.pixels() * layout_.channels())),
         weights_(room(device, layout_.weights())),
-        slopes_(room(device, layout_.weights())),
+        slopes_(node.learning == DLRUN_CUDA_HELD ? nullptr : room(device, layout_.weights())),
         passes_(device, geometry(), arrays(device)) {}
 
   void forward(Device& device, Mode) override {
@@ -101,8 +101,9 @@ class Stem final : public Operator {
   void backward(Device& device) override {
     bias_backward(device, node_, device.tensors[out_]);
     join_side(device);
+    if (slopes_ == nullptr) return;
     fork_side(device);
-    passes_.weights(device.side, image_, device.tensors[out_].gradient, slopes_);
+    passes_.weights(device.side, image_, device.tensors[out_].gradient, slopes_, Passes::Into::fresh);
     join_side(device);
     leave_slopes(device);
   }
@@ -118,8 +119,9 @@ class Stem final : public Operator {
   void leave_slopes(Device& device) {
     const Bf16* from = static_cast<const Bf16*>(slopes_);
     float* to = device.gradients + node_.weight;
+    const bool adds = node_.learning == DLRUN_CUDA_ADDS;
     for_each(device.stream, layout_.weights(), [=, s = layout_] __device__(std::int64_t i) {
-      if (const std::int64_t at = original(s, i); at >= 0) to[at] = number(from[i]);
+      if (const std::int64_t at = original(s, i); at >= 0) to[at] = (adds ? to[at] : 0.0F) + number(from[i]);
     });
   }
 

@@ -79,22 +79,39 @@ void Engine::join_sums() {
   summing_ = false;
 }
 
+// An operator whose output no loss depends on has nothing to pass on.
+void Engine::go_back(std::size_t node) {
+  if (device_.tensors[node].gradient != nullptr) operators_[node]->backward(device_);
+}
+
 void Engine::compute(Mode mode) {
   for (Tensor& tensor : device_.tensors) tensor.written = false;
+  check(cudaMemsetAsync(device_.result, 0, kResults * sizeof(double), device_.stream), "clearing results");
   for (const Made& made : operators_) made->forward(device_, mode);
   for (std::size_t node = operators_.size(); mode == Mode::train && node-- > 0;) {
-    operators_[node]->backward(device_);
+    go_back(node);
     send_buckets(node);
   }
   join_side(device_);
   join_sums();
 }
 
+void Engine::keep_keys(const std::uint64_t* keys) {
+  for (std::size_t i = 0; i < plan_.keys; ++i) host_keys_[i] = keys[i];
+}
+void Engine::send_keys() {
+  if (plan_.keys > 0)
+    copy(device_.keys, host_keys_, plan_.keys * sizeof(std::uint64_t), cudaMemcpyHostToDevice);
+}
+void Engine::refresh_copies() {
+  if (stale_) refresh(device_, plan_.floats);
+  stale_ = false;
+}
+
 void Engine::issue(Mode mode) {
-  if (mode == Mode::train && plan_.dropouts > 0)
-    copy(device_.keys, host_keys_, plan_.dropouts * sizeof(std::uint64_t), cudaMemcpyHostToDevice);
+  send_keys();
   compute(mode);
-  copy(host_result_, device_.result, 2 * sizeof(double), cudaMemcpyDeviceToHost);
+  copy(host_result_, device_.result, kResults * sizeof(double), cudaMemcpyDeviceToHost);
   if (mode == Mode::train && plan_.gradients == DLRUN_CUDA_TRAVEL)
     copy(host_gradients_, device_.gradients, gradient_count() * sizeof(float), cudaMemcpyDeviceToHost);
 }
@@ -102,10 +119,9 @@ void Engine::issue(Mode mode) {
 // The first time plainly, so that libraries load what they need; from the second on as a graph.
 void Engine::begin(Mode mode, const std::uint64_t* keys) {
   use();
-  for (std::size_t i = 0; mode == Mode::train && i < plan_.dropouts; ++i) host_keys_[i] = keys[i];
+  keep_keys(keys);
   take_rows();
-  if (stale_) refresh(device_, plan_.floats);
-  stale_ = false;
+  refresh_copies();
   Program& program = mode == Mode::train ? train_ : evaluate_;
   if (program.warm && program.graph == nullptr)
     program.graph = captured(device_.stream, [&] { issue(mode); });
@@ -132,7 +148,7 @@ void Engine::wait() {
 DlrunCudaResult Engine::end() {
   use();
   wait();
-  return {host_result_[0], static_cast<std::int64_t>(host_result_[1])};
+  return {host_result_[0], static_cast<std::int64_t>(host_result_[1]), host_result_[2]};
 }
 
 void Engine::apply(const DlrunCudaRates& rates) {
@@ -146,12 +162,13 @@ void Engine::profile(float* milliseconds) {
   use();
   const DlrunCudaSum sum = sum_;
   sum_ = {};  // a rank's own work
-  for (const Made& made : operators_) {
+  for (std::size_t node = 0; node < operators_.size(); ++node) {
     for (Tensor& tensor : device_.tensors) tensor.written = false;
-    *milliseconds++ = milliseconds_of(device_.stream, [&] { made->forward(device_, Mode::train); });
+    *milliseconds++ =
+        milliseconds_of(device_.stream, [&] { operators_[node]->forward(device_, Mode::train); });
     *milliseconds++ = milliseconds_of(device_.stream, [&] {
       for (Tensor& tensor : device_.tensors) tensor.written = false;
-      made->backward(device_);
+      go_back(node);
       join_side(device_);
     });
   }
@@ -190,7 +207,7 @@ void Engine::time_sum(std::size_t count, float& issued, float& captured_time) {
 void Engine::move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host,
                   cudaMemcpyKind kind) {
   use();
-  float* const starts[] = {device_.values, device_.momenta, device_.statistics};
+  float* const starts[] = {device_.values, device_.momenta, device_.statistics, device_.squares};
   float* const at = starts[arena] + offset;
   if (kind == cudaMemcpyHostToDevice) {
     copy(at, host, count * sizeof(float), kind);

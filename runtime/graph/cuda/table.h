@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DLRUN_CUDA_TABLE_VERSION 3u
+#define DLRUN_CUDA_TABLE_VERSION 4u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 enum DlrunCudaKind {
   DLRUN_CUDA_INPUT,
   DLRUN_CUDA_CONVOLUTION,  // also fully connected: 1x1 over one pixel of all its inputs
+  DLRUN_CUDA_TRANSPOSED_CONVOLUTION,
   DLRUN_CUDA_MAX_POOL,
   DLRUN_CUDA_AVERAGE_POOL,  // over the whole image
   DLRUN_CUDA_WINDOW_AVERAGE,
@@ -19,14 +20,34 @@ enum DlrunCudaKind {
   DLRUN_CUDA_CONCAT,
   DLRUN_CUDA_BATCH_NORM,  // with a second input: that is added before the ReLU
   DLRUN_CUDA_NORM_POOL,   // batch norm, its ReLU and the maximum pooling behind it
-  DLRUN_CUDA_RELU,
+  DLRUN_CUDA_ACTIVATION,
   DLRUN_CUDA_DROPOUT,
   DLRUN_CUDA_ADD,
-  DLRUN_CUDA_LOSS,
+  DLRUN_CUDA_NOISE,
+  DLRUN_CUDA_DETACH,   // the value as it lies; no gradient
+  DLRUN_CUDA_RESHAPE,  // a vector (channels, then pixels) as an image
+  DLRUN_CUDA_FLATTEN,  // the other way round
+  DLRUN_CUDA_SOFTMAX_LOSS,
+  DLRUN_CUDA_SIGMOID_LOSS,
   DLRUN_CUDA_NOTHING  // joined the node behind it
 };
+enum DlrunCudaActivation {
+  DLRUN_CUDA_NO_ACTIVATION,
+  DLRUN_CUDA_RELU,
+  DLRUN_CUDA_LEAKY_RELU,
+  DLRUN_CUDA_TANH
+};
+// What a node does with the gradients of its parameters: writes them, adds them to those of nodes behind it
+// that share the parameters, or has none, as they are held fast. Running statistics are held with them.
+enum DlrunCudaLearning { DLRUN_CUDA_WRITES, DLRUN_CUDA_ADDS, DLRUN_CUDA_HELD };
+// Of sigmoid cross entropy: the label, or the same for every row.
+enum DlrunCudaTarget { DLRUN_CUDA_OF_LABEL, DLRUN_CUDA_ALWAYS_0, DLRUN_CUDA_ALWAYS_1 };
+// What becomes of a loss: nothing, it joins DlrunCudaResult's loss_sum and correct, or generator_loss_sum.
+enum DlrunCudaReport { DLRUN_CUDA_UNREPORTED, DLRUN_CUDA_REPORTED, DLRUN_CUDA_OF_GENERATOR };
 enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_TF32, DLRUN_CUDA_BF16 };
-enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_MOMENTA, DLRUN_CUDA_STATISTICS };
+// Squares: Adam's means of them; its means of gradients are the momenta.
+enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_MOMENTA, DLRUN_CUDA_STATISTICS, DLRUN_CUDA_SQUARES };
+enum DlrunCudaOptimizer { DLRUN_CUDA_SGD, DLRUN_CUDA_ADAM };
 enum DlrunCudaGradients { DLRUN_CUDA_STAY, DLRUN_CUDA_TRAVEL };  // travel: copied to the host and back
 enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_EVALUATE };
 
@@ -43,14 +64,20 @@ struct DlrunCudaNode {
   int64_t window, stride, padding;           // convolution and pooling
   int64_t window_width, padding_width;       // of convolutions, where not as the height
   int64_t groups;                            // of a convolution
-  int relu;                                  // 1: followed by a ReLU in the same pass
+  enum DlrunCudaActivation activation;       // what follows in the same pass
+  float slope;                               // of a leaky ReLU
   int counts_padding;                        // 1: a mean is over the padding's zeros as well
   float epsilon, share, probability;
   int64_t size;                 // of local response norm
   float alpha, beta, constant;  // of local response norm: x / (constant + alpha / size * sum) ^ beta
-  float loss_weight;            // of the loss's gradient; 1: this loss is reported
+  float loss_weight;            // of the loss's gradient
+  enum DlrunCudaTarget target;
+  enum DlrunCudaReport report;
+  size_t key;         // of dropout and noise: which of the keys that begin() gets
+  int64_t first_row;  // of noise: the number of this rank's first row among all ranks'
   // Floats from the start of their arena, DLRUN_CUDA_NOWHERE where there is none.
   size_t weight, bias, running_mean, running_variance;
+  enum DlrunCudaLearning learning;
   uint64_t needs_gradient;  // 1: the gradient of the output is wanted
 };
 
@@ -67,10 +94,11 @@ struct DlrunCudaPlan {
   int64_t batch;
   enum DlrunCudaPrecision precision;
   enum DlrunCudaGradients gradients;
-  size_t floats;      // of the arenas of values, gradients and momenta
+  enum DlrunCudaOptimizer optimizer;
+  size_t floats;      // of the arenas of values, gradients, momenta and squares
   size_t spare;       // of them at the end, which an update leaves alone
   size_t statistics;  // floats
-  size_t dropouts;
+  size_t keys;        // random ones of a step
   // A number a channel each: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
   const float *pixel_scale, *pixel_shift;
 };
@@ -87,10 +115,14 @@ struct DlrunCudaSum {
 struct DlrunCudaResult {
   double loss_sum;
   int64_t correct;
+  double generator_loss_sum;
 };
 
+// Of SGD; of Adam too, whose momentum is beta1 and whose learning rate makes up for the means' short past, as
+// `spread` does for the squares'.
 struct DlrunCudaRates {
   float learning_rate, momentum, weight_decay, gradient_scale;
+  float keep_square, spread, epsilon;
 };
 
 // Functions that return int answer 0, else the reason is in error_text().
@@ -113,10 +145,13 @@ struct DlrunCudaTable {
   size_t (*memory_bytes)(void* engine);
   // Sends the rows to the device, beside a step that runs there; the next begin() takes them.
   int (*stage)(void* engine);
-  // Starts a step on the rows staged last; end() waits for it. `keys`: one a dropout layer.
+  // Starts a step on the rows staged last; end() waits for it. `keys`: plan.keys of them.
   int (*begin)(void* engine, enum DlrunCudaWork work, const uint64_t* keys);
   int (*end)(void* engine, struct DlrunCudaResult* result);
   int (*apply)(void* engine, const struct DlrunCudaRates* rates);
+  // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
+  // channels x height x width.
+  int (*generate)(void* engine, size_t first, size_t last, const uint64_t* keys, float* images);
   // Milliseconds of each node's forward (2 i) and backward (2 i + 1), each timed alone in a graph; then of
   // copying the batch, of an update, and of a whole step (update left out) on a batch that is on the GPU
   // already. What it computes is no training: state and results mean nothing after it.

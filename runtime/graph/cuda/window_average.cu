@@ -16,18 +16,15 @@ __device__ inline float share_of(const Sizes& s, int row, int column, bool count
 
 template <class P>
 void means(Device& device, P* to, const P* from, Sizes s, bool counts_padding) {
-  const std::int64_t count = device.batch * s.height * s.width * s.groups;
-  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
-    const int i = static_cast<int>(wide), group = i % s.groups, column = i / s.groups % s.width;
-    const int row = i / s.groups / s.width % s.height, image = i / s.groups / s.width / s.height;
-    const int top = row * s.stride - s.padding, left = column * s.stride - s.padding;
+  for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide);
+    const PackPlace window = place_out(s, i);
     float sum[P::kSize] = {};
-    for (int v = max(top, 0); v < min(top + s.window, s.in_height); ++v)
-      for (int u = max(left, 0); u < min(left + s.window, s.in_width); ++u) {
-        const P seen = from[((image * s.in_height + v) * s.in_width + u) * s.groups + group];
-        for (int k = 0; k < P::kSize; ++k) sum[k] += number(seen.of[k]);
-      }
-    const float share = share_of(s, row, column, counts_padding);
+    for_pixels(s, window, [&](int pack, int) {
+      const P seen = from[pack];
+      for (int k = 0; k < P::kSize; ++k) sum[k] += number(seen.of[k]);
+    });
+    const float share = share_of(s, window.row, window.column, counts_padding);
     P out;
     for (int k = 0; k < P::kSize; ++k) put(out.of[k], sum[k] * share);
     to[i] = out;
@@ -36,24 +33,18 @@ void means(Device& device, P* to, const P* from, Sizes s, bool counts_padding) {
 
 template <class P>
 void gather(Device& device, P* to, const P* slope, Sizes s, bool counts_padding, bool adds) {
-  const std::int64_t count = device.batch * s.in_height * s.in_width * s.groups;
-  for_each(device.stream, count, [=] __device__(std::int64_t wide) {
-    const int i = static_cast<int>(wide), group = i % s.groups, u = i / s.groups % s.in_width;
-    const int v = i / s.groups / s.in_width % s.in_height, image = i / s.groups / s.in_width / s.in_height;
+  for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide);
     float sum[P::kSize] = {};
     if (adds) {
       const P before = to[i];
       for (int k = 0; k < P::kSize; ++k) sum[k] = number(before.of[k]);
     }
-    // The windows that reach this pixel.
-    const int bottom = min((v + s.padding) / s.stride, s.height - 1);
-    const int right = min((u + s.padding) / s.stride, s.width - 1);
-    for (int row = bottom; row >= 0 && v + s.padding - row * s.stride < s.window; --row)
-      for (int column = right; column >= 0 && u + s.padding - column * s.stride < s.window; --column) {
-        const float share = share_of(s, row, column, counts_padding);
-        const P dy = slope[((image * s.height + row) * s.width + column) * s.groups + group];
-        for (int k = 0; k < P::kSize; ++k) sum[k] += number(dy.of[k]) * share;
-      }
+    for_windows(s, place_in(s, i), [&](const Reach& reach) {
+      const float share = share_of(s, reach.row, reach.column, counts_padding);
+      const P dy = slope[reach.pack];
+      for (int k = 0; k < P::kSize; ++k) sum[k] += number(dy.of[k]) * share;
+    });
     P out;
     for (int k = 0; k < P::kSize; ++k) put(out.of[k], sum[k]);
     to[i] = out;

@@ -16,6 +16,11 @@ struct Part {
   const Buffer* gradient;  // nullptr: not wanted
   Extents extents;
   std::int64_t channels, first;  // its first channel in the output
+
+  std::size_t elements() const {
+    return static_cast<std::size_t>(extents.batch * extents.outer * extents.height * extents.width *
+                                    extents.inner);
+  }
 };
 
 enum class Way { gather, scatter };  // into the output; out of it
@@ -45,9 +50,14 @@ class Concat final : public Operator {
   }
 
   void backward_data(const Run&) override {
-    for (const Part& part : parts_)
-      if (part.gradient != nullptr)
-        move(part, *part.gradient, *out_.gradients[0], size_of(out_.gradient_precision), Way::scatter);
+    const std::size_t size = size_of(out_.gradient_precision);
+    for (const Part& part : parts_) {
+      if (part.gradient == nullptr) continue;
+      // Here too: 0 times what is not a number would reach the weights.
+      if (part.extents.outer * part.extents.inner != part.channels)
+        std::memset(part.gradient->data, 0, part.elements() * size);
+      move(part, *part.gradient, *out_.gradients[0], size, Way::scatter);
+    }
   }
 
  private:

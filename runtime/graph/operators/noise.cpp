@@ -3,7 +3,7 @@
 // ones.
 #include "runtime/graph/operators/noise.hpp"
 
-#include "runtime/base/keyed_random.hpp"
+#include "runtime/base/keyed_normal.hpp"
 #include "runtime/graph/plan.hpp"
 
 namespace dlrun::runtime {
@@ -39,9 +39,13 @@ class Noise final : public Operator {
 
 }  // namespace
 
+std::uint64_t noise_key(const EngineOptions& options, std::uint64_t step) {
+  return random_key({options.seed, hash_text("noise"), step});
+}
+
 void draw_noise(std::span<float> out, const EngineOptions& options, std::uint64_t step, std::int64_t row) {
   const auto sample = static_cast<std::uint64_t>(options.rank * options.batch + row);
-  kernels::normal(out.data(), out.size(), random_key({options.seed, hash_text("noise"), step, sample}));
+  kernels::normal(out.data(), out.size(), with_part(noise_key(options, step), sample));
 }
 
 Made make_operator(Plan& plan, const op::Noise&) {

@@ -5,6 +5,9 @@
 
 namespace dlrun::runtime {
 
+// Of all samples of a step: with a sample's number as one part more it is the key of that one's numbers.
+std::uint64_t noise_key(const EngineOptions& options, std::uint64_t step);
+
 // The `size` numbers of one row of the batch in this step.
 void draw_noise(std::span<float> out, const EngineOptions& options, std::uint64_t step, std::int64_t row);
 

@@ -10,12 +10,13 @@ class Reshape final : public Operator {
  public:
   explicit Reshape(Plan& plan) {
     Tensor &in = plan.input(), &out = plan.output();
-    const DataType type = data_type(plan.options().precision);
-    const Desc vector = activation_desc(plan.batch(), plan.node().shape, type, {Tag::nchw, 1});
-    lay_ = move(plan, vector, in.value, out.desc, out.value);
+    const auto vector = [&](DataType type) {
+      return activation_desc(plan.batch(), plan.node().shape, type, {Tag::nchw, 1});
+    };
+    lay_ = move(plan, vector(data_type(in.precision)), in.value, out.desc, out.value);
     if (!in.needs_gradient()) return;
-    lay_back_ =
-        move(plan, out.gradient_desc(), out.gradients[0], vector, in.gradients[plan.claim_gradient()]);
+    lay_back_ = move(plan, out.gradient_desc(), out.gradients[0], vector(data_type(in.gradient_precision)),
+                     in.gradients[plan.claim_gradient()]);
   }
 
   void forward(const Run& run) override { lay_.run(run.stream); }

@@ -100,6 +100,19 @@ TEST_CASE("mistakes are named with their place") {
   CHECK(refusal("  - relu\n").find("the last layer must give a score for each class") != std::string::npos);
 }
 
+TEST_CASE("a layer that leads nowhere is a mistake") {
+  CHECK(refusal("  - {convolution: 8, name: stem}\n  - {convolution: 8}\n  - {convolution: 8, from: stem}\n" +
+                kEnd) ==
+        "job.yaml:4:5: no layer reads train.model.layers[1]\n"
+        "  hint: leave it out, or name it and read it by 'from', 'add' or 'concat'");
+  CHECK(read_list("  - {convolution: 8, name: stem}\n  - relu\n  - {batch-norm: , from: stem, name: other}\n"
+                  "  - {convolution: 8, name: end, from: stem}\n  - {add: [other, end]}\n" +
+                  kEnd)
+            .error()
+            .text()
+            .starts_with("job.yaml:4:5: no layer reads train.model.layers[1]"));
+}
+
 TEST_CASE("what does not fit the images is the builder's error") {
   const auto list = read_list("  - {convolution: 8, kernel: 5}\n" + kEnd);
   CHECK(build_layers(list.value(), {1, 4, 4, 10})

@@ -1,6 +1,8 @@
 // Every operator's forward and backward pass in f32 against plain loops in double and central differences. A
 // fully connected layer and the loss follow the operator under test; parameters before it carry its
 // backward_data to something that can be compared.
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "fixture.hpp"
@@ -175,6 +177,21 @@ TEST_CASE("concatenation: whole blocks of channels, odd numbers of them, one val
   }
 }
 
+TEST_CASE("concatenation in bf16 of channels that fill no vector leaves no trace of what lay there before") {
+  const InputShape input{3, 12, 12, 7};
+  GraphBuilder g("test", input);
+  const Value x = g.convolution("first", g.input(), {.filters = 16, .kernel = 3, .padding = 1});
+  const Value few = g.convolution("few", x, {.filters = 8, .kernel = 3, .padding = 1});
+  g.softmax_cross_entropy(g.fully_connected("last", g.concat({g.detach(x), few}), input.classes));
+  const auto engine = engine_for(finished(std::move(g)), 16, Precision::bf16);
+  put(*engine, random_batch(input, 16));
+  engine->train_batch(0, nullptr);
+  for (const auto& gradient : gradients_of(*engine)) {
+    CAPTURE(gradient.first);
+    for (const double number : gradient.second) REQUIRE(std::isfinite(number));
+  }
+}
+
 TEST_CASE("an auxiliary head's gradient counts with its weight, its loss is not reported") {
   const InputShape input{2, 4, 5, 3};
   GraphBuilder g("test", input);
@@ -223,6 +240,50 @@ TEST_CASE("a vector seen as an image, blocks of channels or not") {
       x = g.reshape(g.fully_connected("middle", x, channels * 6), {channels, 2, 3});
       return g.convolution("after", x, {.filters = 16, .kernel = 1});
     });
+}
+
+TEST_CASE("what a fully connected layer gives is read by every operator that reads images") {
+  const auto check = [](const std::string& what, const auto& after) {
+    CAPTURE(what);
+    check_after_convolution(
+        {2, 4, 5, 3}, [&](GraphBuilder& g, Value x) { return after(g, g.fully_connected("f", x, 24), x); });
+  };
+  check("a sum", [](GraphBuilder& g, Value v, Value x) { return g.add(v, g.fully_connected("h", x, 24)); });
+  check("a vector and its sum",
+        [](GraphBuilder& g, Value v, Value) { return g.add(g.fully_connected("h", v, 24), v); });
+  check("a concatenation with a mean", [](GraphBuilder& g, Value v, Value x) {
+    return g.concat({v, g.global_average_pool(x)});
+  });
+  check("a convolution",
+        [](GraphBuilder& g, Value v, Value) { return g.convolution("c", v, {.filters = 5}); });
+  check("a transposed convolution", [](GraphBuilder& g, Value v, Value) {
+    return g.transposed_convolution("t", v, {.filters = 16, .kernel = 2});
+  });
+  check("a batch norm behind a tanh",
+        [](GraphBuilder& g, Value v, Value) { return g.relu(g.batch_norm("bn", g.tanh(v))); });
+  check("a pooling and a response norm of one value", [](GraphBuilder& g, Value v, Value) {
+    return g.add(g.max_pool(v, {.window = 1, .stride = 1}), g.local_response_norm(v, {}));
+  });
+}
+
+TEST_CASE("scores that are read on are f32 for the loss, and bf16 as an image") {
+  const InputShape input{2, 4, 5, 3};
+  const auto graph = [&] {
+    GraphBuilder g("test", input);
+    const Value x = g.convolution("first", g.input(), {.filters = 16, .kernel = 3});
+    const Value scores = g.fully_connected("early", x, input.classes);
+    g.auxiliary_loss(scores, 0.3F);
+    g.softmax_cross_entropy(g.fully_connected("last", g.batch_norm("bn", scores), input.classes));
+    return finished(std::move(g));
+  }();
+  const Batch batch = random_batch(input, 8);
+  double losses[2] = {};
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    const auto engine = engine_for(graph, 8, precision);
+    put(*engine, batch);
+    losses[precision == Precision::f32 ? 0 : 1] = engine->train_batch(0, nullptr).loss_sum;
+  }
+  CHECK(losses[0] == doctest::Approx(losses[1]).epsilon(0.02));
 }
 
 TEST_CASE("leaky ReLU and tanh: fused, behind a batch norm, and where their input has other readers") {

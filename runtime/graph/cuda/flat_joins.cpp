@@ -1,0 +1,72 @@
+// See flat_joins.hpp.
+#include "runtime/graph/cuda/flat_joins.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+class Joiner {
+ public:
+  Joiner(FlatPlan& plan, FlatTensors& tensors, const Graph& graph)
+      : plan_(plan), tensors_(tensors), read_by_(readers(graph)) {}
+
+  // A batch norm right before a sum that alone reads it joins that.
+  void join_sums() {
+    for (std::size_t index = 1; index < plan_.nodes.size(); ++index) {
+      DlrunCudaNode &norm = plan_.nodes[index - 1], &sum = plan_.nodes[index];
+      if (norm.kind != DLRUN_CUDA_BATCH_NORM || rectifies(norm) || sum.kind != DLRUN_CUDA_ADD) continue;
+      if (read_by_[index - 1].size() != 1) continue;
+      const std::size_t other = sum.inputs[0] == index - 1 ? sum.inputs[1] : sum.inputs[0];
+      if (other == index - 1) continue;
+      const DlrunCudaNode before = sum;
+      sum = norm;
+      sum.inputs[1] = other, sum.input_count = 2;
+      sum.activation = before.activation, sum.needs_gradient = before.needs_gradient;
+      give_way(index);
+    }
+  }
+
+  // A maximum pooling right behind a batch norm that it alone reads takes that in: what lies between is the
+  // largest value of most models, and is never written.
+  void join_pools() {
+    for (std::size_t index = 2; index < plan_.nodes.size(); ++index) {
+      DlrunCudaNode &norm = plan_.nodes[index - 1], &pool = plan_.nodes[index];
+      if (norm.kind != DLRUN_CUDA_BATCH_NORM || norm.input_count != 1 || pool.kind != DLRUN_CUDA_MAX_POOL)
+        continue;
+      if (pool.inputs[0] != index - 1 || read_by_[index - 1].size() != 1) continue;
+      if (read_by_[norm.inputs[0]].size() != 1 || rectifies(pool)) continue;
+      const DlrunCudaNode before = pool;
+      pool = norm;
+      pool.kind = DLRUN_CUDA_NORM_POOL;
+      pool.height = before.height, pool.width = before.width;
+      pool.window = before.window, pool.stride = before.stride, pool.padding = before.padding;
+      pool.needs_gradient = before.needs_gradient;
+      give_way(index);
+    }
+  }
+
+ private:
+  static bool rectifies(const DlrunCudaNode& node) { return node.activation != DLRUN_CUDA_NO_ACTIVATION; }
+
+  // The node before `index` joined it: that owns its tensors now.
+  void give_way(std::size_t index) {
+    plan_.nodes[index - 1] = {};
+    plan_.nodes[index - 1].kind = DLRUN_CUDA_NOTHING;
+    plan_.nodes[index - 1].weight = plan_.nodes[index - 1].bias = DLRUN_CUDA_NOWHERE;
+    tensors_.move(index - 1, index);
+  }
+
+  FlatPlan& plan_;
+  FlatTensors& tensors_;
+  std::vector<std::vector<std::size_t>> read_by_;
+};
+
+}  // namespace
+
+void join_neighbours(FlatPlan& plan, FlatTensors& tensors, const Graph& graph) {
+  Joiner joiner(plan, tensors, graph);
+  joiner.join_sums();
+  joiner.join_pools();
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,18 @@
+// What nodes of a graph are to whoever trains it, on any device: the losses that are told, and what makes the
+// images of a GAN.
+#pragma once
+
+#include "runtime/graph/graph.hpp"
+
+namespace dlrun::runtime {
+
+// A GAN's losses all; else the last: heads that help training are not reported.
+std::vector<std::size_t> reported_losses(const Graph& graph);
+
+// From the noise to the images that the discriminator sees detached: the nodes [first, last].
+struct Generator {
+  std::size_t first, last;
+};
+std::optional<Generator> generator_of(const Graph& graph);
+
+}  // namespace dlrun::runtime

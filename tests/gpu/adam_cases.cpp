@@ -1,0 +1,118 @@
+// Adam on a GPU: five updates of a small net against the CPU's, then one of them by its own numbers: what the
+// mean gained tells the gradient, and with that the rest is known.
+#include <algorithm>
+#include <cmath>
+
+#include "compare.hpp"
+#include "runtime/graph/adam_factors.hpp"
+#include "runtime/graph/cpu_engine.hpp"
+
+namespace dlrun::runtime::gpu {
+
+namespace {
+
+constexpr int kUpdates = 5;
+constexpr AdamRule kRule{.beta2 = 0.99F, .epsilon = 1e-6F};
+constexpr InputShape kShape{3, 12, 12, 7};
+
+SgdStep update(int number) {
+  return {.learning_rate = 0.01F,
+          .momentum = 0.8F,
+          .weight_decay = 1e-3F,
+          .gradient_scale = 0.5F,
+          .updates = static_cast<std::uint64_t>(number)};
+}
+
+// Nothing in it has a gradient of nothing but rounding, which Adam would blow up: no bias before the norm.
+Result<Graph> net() {
+  GraphBuilder g("adam", kShape);
+  Value x = g.convolution("c", g.input(), {.filters = 16, .kernel = 3, .bias = Bias::none});
+  x = g.tanh(g.batch_norm("bn", x));
+  g.softmax_cross_entropy(g.fully_connected("last", x, kShape.classes));
+  return std::move(g).finish();
+}
+
+EngineOptions options(Precision precision) {
+  return {.batch = 16, .precision = precision, .seed = 3, .adam = kRule};
+}
+
+void train(Engine& engine, double disturbance) {
+  for (int step = 0; step < kUpdates; ++step) {
+    fill(engine, static_cast<std::uint64_t>(step), kShape.classes, disturbance);
+    engine.train_batch(static_cast<std::uint64_t>(step), {});
+    engine.apply(update(step));
+  }
+}
+
+Result<std::vector<float>> read(const Engine& engine, const std::string& name) {
+  for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
+    if (engine.tensors()[i].name != name) continue;
+    std::vector<float> out(engine.tensors()[i].elements());
+    TRY(engine.read_tensor(i, out));
+    return out;
+  }
+  return fail(ErrorKind::internal, "there is no tensor '{}'", name);
+}
+
+struct Moments {
+  std::vector<float> value, mean, square;
+};
+Result<Moments> moments_of(const Engine& engine, const std::string& name) {
+  return Moments{TRY(read(engine, name)), TRY(read(engine, name + ".exp_avg")),
+                 TRY(read(engine, name + ".exp_avg_sq"))};
+}
+
+// One number, from before to after.
+void follow(const AdamFactors& by, const Moments& before, const Moments& after, std::size_t i,
+            Moments& wanted) {
+  const double gradient =
+      (static_cast<double>(after.mean[i]) - static_cast<double>(by.keep) * before.mean[i]) / (1 - by.keep);
+  const double square = by.keep_square * before.square[i] + (1 - by.keep_square) * gradient * gradient;
+  wanted.square.push_back(static_cast<float>(square));
+  wanted.value.push_back(static_cast<float>(
+      before.value[i] - by.rate * after.mean[i] / (std::sqrt(square) * by.spread + by.epsilon)));
+}
+
+Result<void> check_one_update(Engine& engine, const std::string& name) {
+  const Moments before = TRY(moments_of(engine, name));
+  engine.train_batch(kUpdates, {});
+  engine.apply(update(kUpdates));
+  const Moments after = TRY(moments_of(engine, name));
+  Moments wanted;
+  for (std::size_t i = 0; i < before.value.size(); ++i)
+    follow(adam_factors(update(kUpdates), kRule), before, after, i, wanted);
+  const double square = distance(wanted.square, after.square, 1e-12),
+               value = distance(wanted.value, after.value, 1e-12);
+  expect(square < 1e-4, fmt::format("adam: squares of {} are {:.2e} off their rule", name, square));
+  expect(value < 1e-5, fmt::format("adam: {} is {:.2e} off its rule", name, value));
+  expect(distance(before.value, after.value, 1e-12) > 1e-4, fmt::format("adam: {} was updated", name));
+  return {};
+}
+
+}  // namespace
+
+// A number whose gradient is nearly 0 goes one way or the other by the sign of noise: so the noise of the
+// CPU's own arithmetic is the measure.
+Result<void> compare_adam(const CudaLibrary& library, Precision precision) {
+  const bool by_hand = precision == Precision::f32;
+  const auto cpu =
+      TRY(compile(TRY(net()), options(precision == Precision::bf16 ? Precision::bf16 : Precision::f32)));
+  const auto disturbed =
+      TRY(compile(TRY(net()), options(precision == Precision::tf32 ? Precision::bf16 : Precision::f32)));
+  const auto gpu = TRY(compile_cuda(library, TRY(net()), options(precision), 0));
+  const std::vector<float> first = TRY(read(*cpu, "c.weight"));
+  train(*cpu, 0), train(*gpu, 0), train(*disturbed, by_hand ? 1e-6 : 0);
+  for (const TensorInfo& info : cpu->tensors()) {
+    const std::vector<float> left = TRY(read(*cpu, info.name)), right = TRY(read(*gpu, info.name)),
+                             other = TRY(read(*disturbed, info.name));
+    const double off = distance(left, right, 1e-9), noise = distance(left, other, 1e-9);
+    const double limit = std::max(by_hand ? 1e-4 : 2e-2, 4 * noise);
+    expect(off <= limit, fmt::format("adam: {} is {:.2e} apart, allowed {:.2e}", info.name, off, limit));
+  }
+  expect(distance(first, TRY(read(*gpu, "c.weight")), 1e-9) > 0.01, "adam: the weights have moved");
+  for (const char* name : {"c.weight", "bn.weight", "last.bias"}) TRY(check_one_update(*gpu, name));
+  fmt::print("{} adam: {} updates as the CPU's\n", name_of(precision), kUpdates);
+  return gpu->status();
+}
+
+}  // namespace dlrun::runtime::gpu
