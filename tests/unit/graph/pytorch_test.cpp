@@ -324,6 +324,19 @@ TEST_CASE("sigmoid cross-entropy is PyTorch's, rows that do not count included")
   check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
 }
 
+TEST_CASE("two losses of the same scores are PyTorch's: their gradients add up") {
+  const InputShape input{3, 6, 5, 4};
+  GraphBuilder g("test", input);
+  const Value x = g.relu(g.convolution("first", g.input(), {.filters = 16, .kernel = 3}));
+  const Value scores = g.fully_connected("last", x, input.classes);
+  g.auxiliary_loss(scores, 0.25F);
+  g.softmax_cross_entropy(scores);
+  const Graph graph = finished(std::move(g));
+  const Batch batch = random_batch(input, 6);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
+}
+
 TEST_CASE("average pooling is PyTorch's") {
   check_operator({3, 9, 8, 5}, [](GraphBuilder& g, Value x) { return g.global_average_pool(x); });
 }
