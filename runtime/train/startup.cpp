@@ -38,6 +38,9 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
   out.device = TRY(choose_device(spec.device, environment));
   if (!out.device.library) {
     out.engine = TRY(compile(TRY(graph_of(spec, shape)), options));
+    if (!is_native(spec.precision))
+      out.device.said += fmt::format("{}this processor has no instructions for bf16: f32 is faster here",
+                                     out.device.said.empty() ? "" : "; ");
     return out;
   }
   const auto ranks = parse_integer(environment.get("DLRUN_SIZE", "2"), 1, 1 << 30);  // unknown: more than one
