@@ -159,6 +159,7 @@ Made make_local_response_norm(Device& device, const DlrunCudaNode& node, std::si
 Made make_concat(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::size_t index);
 Made make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_norm_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_norm_sum(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::size_t index);
 Made make_transposed_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_activation(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_dropout(Device& device, const DlrunCudaNode& node, std::size_t index);

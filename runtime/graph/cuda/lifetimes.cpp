@@ -41,7 +41,8 @@ bool is_loss(const DlrunCudaNode& node) {
 // Whether backward of `node` looks at the value of its input number `which`, or of its own output.
 bool looks_back_at_input(const DlrunCudaNode& node, std::size_t which) {
   return convolves(node) || node.kind == DLRUN_CUDA_LOCAL_RESPONSE_NORM ||
-         node.kind == DLRUN_CUDA_NORM_POOL || (node.kind == DLRUN_CUDA_BATCH_NORM && which == 0);
+         node.kind == DLRUN_CUDA_NORM_POOL || node.kind == DLRUN_CUDA_NORM_SUM ||
+         (node.kind == DLRUN_CUDA_BATCH_NORM && which == 0);
 }
 bool looks_back_at_output(const DlrunCudaNode& node) {
   return node.activation != DLRUN_CUDA_NO_ACTIVATION &&
