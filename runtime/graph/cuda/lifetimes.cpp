@@ -21,15 +21,6 @@ std::size_t bytes_of(const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::
   return static_cast<std::size_t>(numbers) * number_size;
 }
 
-// The last node of the forward pass that reads `index`; itself where nobody does.
-std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index) {
-  std::size_t last = index;
-  for (std::size_t reader = index + 1; reader < plan.count; ++reader)
-    for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
-      if (plan.nodes[reader].inputs[i] == index) last = reader;
-  return last;
-}
-
 bool convolves(const DlrunCudaNode& node) {
   return node.kind == DLRUN_CUDA_CONVOLUTION || node.kind == DLRUN_CUDA_TRANSPOSED_CONVOLUTION;
 }
@@ -68,6 +59,14 @@ std::optional<std::size_t> first_loss(const DlrunCudaPlan& plan, std::size_t ind
 }
 
 }  // namespace
+
+std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index) {
+  std::size_t last = index;
+  for (std::size_t reader = index + 1; reader < plan.count; ++reader)
+    for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
+      if (plan.nodes[reader].inputs[i] == index) last = reader;
+  return last;
+}
 
 Placement place(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::size_t> order(lifetimes.size());
