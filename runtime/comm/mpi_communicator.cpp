@@ -107,8 +107,12 @@ class MpiCommunicator final : public Communicator {
     return on_thread([=, this] { return mpi_->allgather(mine.data(), mine.size(), all.data()); },
                      "MPI_Allgather");
   }
+  // By flags where there are some: through the thread, ranks would leave it apart by what its wake-ups take.
   Result<void> barrier() override {
-    return thread_.run([this] { return meet(*link_); });
+    if (!shared_) return thread_.run([this] { return meet(*link_); });
+    TRY(thread_.wait());
+    shared_->meet();
+    return {};
   }
 
   void give_up() override { thread_.give_up(); }

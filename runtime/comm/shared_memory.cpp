@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include <sched.h>
 
@@ -17,6 +19,9 @@ namespace {
 constexpr std::size_t shared_floats = 64 * 1024;
 constexpr std::size_t block_floats = 1024;  // a few of these fit the first cache
 constexpr int spins_before_yield = 2000;
+// The others take long: they may need the processor that we would look with.
+constexpr int spins_before_sleep = 20'000;
+constexpr std::chrono::microseconds shared_memory_rest{20};
 
 void add(float* to, const float* a, const float* b, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] = a[i] + b[i];
@@ -28,8 +33,10 @@ void await(const std::atomic<std::uint64_t>& flag, std::uint64_t turn) {
 #if defined(__x86_64__)
       __builtin_ia32_pause();
 #endif
-    } else {
+    } else if (spins < spins_before_sleep) {
       sched_yield();
+    } else {
+      std::this_thread::sleep_for(shared_memory_rest);
     }
   }
 }
@@ -129,6 +136,13 @@ void SharedMemorySum::sum_piece(std::span<float> data, Wire wire) {
     const Part share = part_of(data.size(), r, ranks_);
     if (r != rank_) unpack(wire, data.data() + share.begin, slot(r, wire, share.begin), share.length());
   }
+}
+
+// A piece without numbers: it takes a turn, so that the slots of the piece before it are known to be read.
+void SharedMemorySum::meet() {
+  ++turn_;
+  post_staged();
+  await_staged();
 }
 
 void SharedMemorySum::sum(std::span<float> data, Wire wire) {

@@ -1,7 +1,7 @@
 // SharedMemorySum: the sum of equal float arrays over the ranks of one node, through memory that all of them
-// see. Each rank adds its own share of a piece, in the order of the ranks, so the same world gives the same
-// bits. It needs no system call where ranks have a core each. It does not notice a dead rank: the launcher
-// does.
+// see, and their barrier. Each rank adds its own share of a piece, in the order of the ranks, so the same
+// world gives the same bits. It needs no system call where ranks have a core each. It does not notice a dead
+// rank: the launcher does.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,8 @@ class SharedMemorySum {
   // Called by all ranks with arrays of one length and one wire; in place. On a short wire the terms of other
   // ranks are rounded, and the sum once more.
   void sum(std::span<float> data, Wire wire = Wire::f32);
+  // No rank returns before all have come.
+  void meet();
 
  private:
   struct Flags;

@@ -219,6 +219,14 @@ std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
 
 }  // namespace
 
+bool is_native(Precision precision) {
+  if (precision != Precision::bf16) return true;
+  // Newer instruction sets have the bits of the older ones that they contain.
+  const auto all = static_cast<int>(dnnl::get_effective_cpu_isa());
+  const auto short_floats = static_cast<int>(dnnl::cpu_isa::avx512_core_bf16);
+  return (all & short_floats) == short_floats;
+}
+
 Result<std::unique_ptr<CpuEngine>> compile(Graph graph, const EngineOptions& options) {
   if (options.batch < 1 || options.batch > (1 << 20))
     return fail(Error{.kind = ErrorKind::input,

@@ -25,6 +25,9 @@ class CpuEngine : public Engine {
   virtual std::vector<OperatorTime> profile_step(std::uint64_t step) = 0;
 };
 
+// Whether this processor has instructions for it; without them a bf16 is computed, and f32 is faster.
+bool is_native(Precision precision);
+
 // Compiles any graph. An Error where oneDNN cannot do it or memory is short.
 Result<std::unique_ptr<CpuEngine>> compile(Graph graph, const EngineOptions& options);
 

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/checksum.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
+#include "runtime/comm/choice.hpp"
 #include "runtime/graph/cpu_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
@@ -19,6 +20,15 @@ Result<int> rank_of(const Environment& environment) {
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("DLRUN_RANK is '{}', not a rank", environment.get("DLRUN_RANK"))});
   return static_cast<int>(*rank);
+}
+
+// How many there are before they have met; where nothing tells, more than one. One's gradients stay where
+// they are.
+int ranks_of(const Environment& environment) {
+  const auto backend = choose_backend(environment);
+  if (backend && *backend == Backend::one_rank) return 1;
+  const auto ranks = parse_integer(environment.get("DLRUN_SIZE", "2"), 1, 1 << 30);
+  return ranks ? static_cast<int>(*ranks) : 2;
 }
 
 Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
@@ -38,10 +48,12 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
   out.device = TRY(choose_device(spec.device, environment));
   if (!out.device.library) {
     out.engine = TRY(compile(TRY(graph_of(spec, shape)), options));
+    if (!is_native(spec.precision))
+      out.device.said += fmt::format("{}this processor has no instructions for bf16: f32 is faster here",
+                                     out.device.said.empty() ? "" : "; ");
     return out;
   }
-  const auto ranks = parse_integer(environment.get("DLRUN_SIZE", "2"), 1, 1 << 30);  // unknown: more than one
-  options.ranks = ranks ? static_cast<int>(*ranks) : 2;
+  options.ranks = ranks_of(environment);
   options.pixels = meaning_of(spec.conversion, static_cast<std::size_t>(shape.channels));
   auto engine =
       TRY(compile_cuda(*out.device.library, TRY(graph_of(spec, shape)), options, out.device.number));

@@ -2,6 +2,7 @@
 // parts come last, because gradients that are not exchanged and weights that all ranks change by themselves
 // are of no use to a training.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/peak_memory.hpp"
 #include "runtime/train/trainer.hpp"
@@ -33,11 +34,13 @@ Result<bool> Trainer::timed_steps(const BenchmarkSpec& benchmark, Throughput& st
 
 Result<void> Trainer::take(Probe probe) {
   const Share share = this_share();
-  if (probe == Probe::alone) fill(share);
+  if (probe == Probe::alone && !std::exchange(filled_ahead_, false)) fill(share);
   if (probe == Probe::repeated_input) {
     TRY(forward_backward(share));
   } else if (probe == Probe::wire) {
-    for (std::size_t i = 0; i < parts_.engine.buckets().size(); ++i) TRY(parts_.gradients.start(i));
+    // What an engine sums itself does not come this way.
+    const std::size_t buckets = parts_.engine.sums_gradients() ? 0 : parts_.engine.buckets().size();
+    for (std::size_t i = 0; i < buckets; ++i) TRY(parts_.gradients.start(i));
     return parts_.gradients.finish();
   } else {
     parts_.engine.train_batch(position_.step, [](std::size_t) {});
@@ -57,11 +60,17 @@ Result<Seconds> Trainer::median_of(Probe probe, std::uint64_t steps) {
   return times.median();
 }
 
-// Rank 0's time; the others wait for it without using their processors.
+// Rank 0's time, with input as training takes it: beside a step, where the engine leaves the processor free.
+// The others wait for it without using their processors.
 Result<Seconds> Trainer::time_alone(std::uint64_t steps) {
   TRY(parts_.comm.barrier());
   Seconds time{0};
+  parts_.engine.while_waiting([this] {
+    fill(this_share());
+    filled_ahead_ = true;
+  });
   if (parts_.comm.rank() == 0) time = TRY(median_of(Probe::alone, steps));
+  parts_.engine.while_waiting({});
   TRY(parts_.comm.barrier());
   return time;
 }

@@ -1,6 +1,11 @@
 #include "src/base/environment.hpp"
 
+#include <cstdlib>
+#include <cstring>
+
 #include <unistd.h>
+
+#include "src/base/secret_variable.hpp"
 
 extern char** environ;
 
@@ -10,6 +15,15 @@ Environment Environment::of_this_process() {
   std::vector<std::string> entries;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) entries.emplace_back(*entry);
   return from_entries(entries);
+}
+
+std::string take_secret(const char* variable) {
+  char* const value = ::getenv(variable);
+  if (value == nullptr) return {};
+  std::string out = value;
+  ::explicit_bzero(value, out.size());
+  ::unsetenv(variable);
+  return out;
 }
 
 Environment Environment::from_entries(const std::vector<std::string>& entries) {

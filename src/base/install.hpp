@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "src/base/result.hpp"
 
@@ -12,6 +13,8 @@ struct Installation {
   std::filesystem::path bin;      // programs
   std::filesystem::path data;     // PREFIX/share/dlrun: frameworks/ templates/
   std::filesystem::path plugins;  // PREFIX/lib/dlrun (or lib/TRIPLET/dlrun): libdlrun-*.so
+
+  std::string agent() const { return (bin / "dlrun-agent").string(); }  // what launchers start on a node
 };
 
 // From /proc/self/exe; an Error where that cannot be read.

@@ -21,7 +21,6 @@ Result<int> submit(const SubmitOptions& options, const Context& context);
 Result<int> manage_chain(const ChainOptions& options, const Context& context);
 Result<int> show_allocation(const AllocationOptions& options, const Context& context);
 Result<int> show_hosts(const HostsOptions& options, const Context& context);
-Result<int> serve_agent(const AgentOptions& options, const Context& context);
 Result<int> show_slurm_end(const SlurmEndOptions& options, const Context& context);
 Result<int> show_frameworks(const FrameworksOptions& options, const Context& context);
 

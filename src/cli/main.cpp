@@ -1,30 +1,12 @@
 // The program dlrun: reads the command line, calls one command, prints its error, returns its exit code.
-#include <csignal>
-
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "src/base/overloaded.hpp"
 #include "src/cli/commands.hpp"
+#include "src/process/settle_in.hpp"
 
 namespace dlrun::cli {
 namespace {
-
-// Whatever the caller left us: descriptors 0 to 2 exist (else our own files would get their numbers, and our
-// text), a write to a pipe without a reader or beyond a file's limit is an error and not our death, and
-// children can be waited for.
-void settle_in() {
-  while (true) {
-    const int fd = ::open("/dev/null", O_RDWR);
-    if (fd > STDERR_FILENO || fd < 0) {
-      ::close(fd);
-      break;
-    }
-  }
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);
-  ::signal(SIGCHLD, SIG_DFL);
-}
 
 int report(const Error& error, Console& console) {
   console.clear_status_line();
@@ -51,7 +33,6 @@ int main(const std::vector<std::string>& arguments) {
           [&](const AllocationOptions& allocation) { return show_allocation(allocation, context); },
           [&](const HostsOptions& hosts) { return show_hosts(hosts, context); },
           [&](const FrameworksOptions& frameworks) { return show_frameworks(frameworks, context); },
-          [&](const AgentOptions& agent) { return serve_agent(agent, context); },
           [&](const SlurmEndOptions& slurm_end) { return show_slurm_end(slurm_end, context); },
           [&](const Answer& answer) { return console.out(answer.text), Result<int>(0); },
       },

@@ -49,8 +49,8 @@ constexpr const char* kChainExamples = R"(Examples:
   dlrun chain status                     where the newest chain below runs/ stands
   dlrun chain stop DIR                   end it with a checkpoint; --now does not wait for one)";
 
-const std::vector<std::string> kCommands{"run",   "plan",       "submit", "chain",    "allocation",
-                                         "hosts", "frameworks", "agent",  "slurm-end"};
+const std::vector<std::string> kCommands{"run",        "plan",  "submit",     "chain",
+                                         "allocation", "hosts", "frameworks", "slurm-end"};
 
 void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--color", common.color, "auto, always or never (NO_COLOR is respected)")
@@ -353,15 +353,6 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       ->expected(0, 2);
   frameworks_command->add_option("--framework-dir", frameworks.framework_dir, "folder with more adapters")
       ->type_name("DIR");
-  CLI::App* agent_command =
-      app.add_subcommand("agent", "internal: one node's agent, on stdin and stdout")->group("");
-  AgentOptions agent;
-  agent_command->add_option("--head", agent.head, "addresses of the head to call back to")->type_name("A,B");
-  agent_command->add_option("--port", agent.port, "its port")->check(CLI::Range(1, 65535));
-  agent_command->add_option("--token", agent.token, "where the token is: - for standard input, or a file")
-      ->type_name("FILE");
-  agent_command->add_option("--hold", agent.hold, "the folder that this copy of dlrun lies in")
-      ->type_name("DIR");
   CLI::App* slurm_end_command =
       app.add_subcommand("slurm-end", "internal: when a Slurm job ends, from libslurm")->group("");
   SlurmEndOptions slurm_end;
@@ -408,8 +399,6 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
     options.command = TRY(hosts_options(*hosts_command, hosts, words, rest));
   } else if (chosen == frameworks_command) {
     options.command = TRY(frameworks_options(frameworks, framework_words));
-  } else if (chosen == agent_command) {
-    options.command = agent;
   } else if (chosen == slurm_end_command) {
     options.command = slurm_end;
   }

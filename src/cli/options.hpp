@@ -74,12 +74,6 @@ struct FrameworksOptions {
   std::string name, framework_dir;
   std::string check;  // an adapter's file
 };
-struct AgentOptions {
-  std::string head;  // addresses to call back to; empty: the stream is stdin and stdout
-  int port = 0;
-  std::string token;  // "-": the first line of stdin
-  std::string hold;   // folder that it lives in
-};
 struct SlurmEndOptions {
   std::uint32_t job_id = 0;
 };
@@ -91,7 +85,7 @@ struct Answer {
 struct Options {
   CommonOptions common;
   std::variant<RunOptions, PlanOptions, SubmitOptions, ChainOptions, AllocationOptions, HostsOptions,
-               FrameworksOptions, AgentOptions, SlurmEndOptions, Answer>
+               FrameworksOptions, SlurmEndOptions, Answer>
       command;
 };
 

@@ -11,13 +11,15 @@
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/job/arrivals.hpp"
+#include "src/job/attempt_times.hpp"
+#include "src/job/crew.hpp"
 #include "src/job/exchange.hpp"
 #include "src/job/hang_watch.hpp"
 #include "src/job/port_rounds.hpp"
+#include "src/job/rank_output.hpp"
 #include "src/job/verdict.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
-#include "src/process/child.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/heartbeat.hpp"
 #include "src/process/message_stream.hpp"
@@ -40,16 +42,16 @@ class Head {
         hangs_(plan.ranks.size(), limits_of(plan)),
         supervisor_(static_cast<int>(plan.nodes.size()),
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
-        last_lines_(plan.ranks.size()),
+        agents_(plan),
+        output_(loop_, parts_.status, parts_.shown),
         walltime_(loop_, parts_.walltime, parts_.environment,
-                  {.ask = [this](const Json& message) { tell_agents(message); },
+                  {.ask = [this](const Json& message) { agents_.tell_working({message}); },
                    .end_ranks = [this](Deadline::Force force) { end_in_time(force); },
                    .note = [this](const std::string& text) { parts_.status.note(text); },
                    .event = [this](const Json& event) { parts_.events.add(event); }}) {
     outcome_.ranks.resize(plan.ranks.size());
     for (const plan::RankPlan& rank : plan.ranks) served_ += rank.service ? 0 : 1;
     served_at_first_ = served_;
-    for (const plan::NodePlan& node : plan.nodes) agents_.push_back({node.index});
   }
 
   Result<Outcome> run() {
@@ -68,7 +70,7 @@ class Head {
     walltime_.begin();
     start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
     TRY(loop_.run());
-    parts_.status.flush_lines(std::nullopt);
+    output_.finish();
     parts_.status.while_waiting({});
     walltime_.stop();
     end_leftovers();
@@ -81,33 +83,24 @@ class Head {
   }
 
  private:
-  struct Agent {
-    NodeIndex node;
-    std::unique_ptr<MessageStream> stream = {};
-    std::optional<pid_t> pid = {};
-    bool ready = false, done = false, gone = false;
-  };
-
   // The start.
 
   Result<void> start_agents() {
     return parts_.launcher->start(
         plan_, loop_,
         {.connected = [this](NodeIndex node,
-                             launch::AgentLink link) { on_connected(agent_of(node), std::move(link)); },
+                             launch::AgentLink link) { on_connected(agents_[node], std::move(link)); },
          .failed =
              [this](NodeIndex node, Error why) {
                parts_.events.add(
-                   {{"event", "unreachable"}, {"host", host_of(agent_of(node))}, {"reason", why.what}});
+                   {{"event", "unreachable"}, {"host", agents_[node].host}, {"reason", why.what}});
                arrivals_.failed(node, std::move(why));
                after_arrival();
              },
          .note = [this](const std::string& text) { parts_.status.note(text); }});
   }
 
-  Agent& agent_of(NodeIndex node) { return agents_[static_cast<std::size_t>(node.get())]; }
-
-  void on_connected(Agent& agent, launch::AgentLink link) {
+  void on_connected(CrewMember& agent, launch::AgentLink link) {
     agent.pid = link.pid;
     if (ending_) return;  // too late: the end of its stream sends it home
     agent.stream = std::make_unique<MessageStream>(
@@ -136,17 +129,17 @@ class Head {
     for (const int node : ports_.asked()) {
       std::vector<int> ports;
       for (const plan::PortUse& use : by_node[static_cast<std::size_t>(node)]) ports.push_back(use.port);
-      agents_[static_cast<std::size_t>(node)].stream->send({{{"type", "claim"}, {"ports", ports}}});
+      agents_[NodeIndex(node)].stream->send({{{"type", "claim"}, {"ports", ports}}});
     }
   }
 
-  void on_claimed(const Agent& agent, const Json& header) {
+  void on_claimed(const CrewMember& agent, const Json& header) {
     for (const Json& item : field<Json>(header, "taken", "claimed").value_or(Json::array())) {
       const int port = field<int>(item, "port", "claimed").value_or(0);
       const std::string by = text_of(item, "by");
-      ports_.taken(host_of(agent), port, by);
-      parts_.events.add({{"event", "port_taken"}, {"host", host_of(agent)}, {"port", port}, {"by", by}});
-      parts_.status.note(fmt::format("port {} on {} is taken by {}", port, host_of(agent), by));
+      ports_.taken(agent.host, port, by);
+      parts_.events.add({{"event", "port_taken"}, {"host", agent.host}, {"port", port}, {"by", by}});
+      parts_.status.note(fmt::format("port {} on {} is taken by {}", port, agent.host, by));
     }
     const PortRounds::Next next = ports_.answered(agent.node);
     if (next == PortRounds::Next::wait || ending_) return;
@@ -167,7 +160,7 @@ class Head {
   void send_slices() {
     sliced_ = true;
     const plan::Slicer slicer(plan_);
-    for (Agent& agent : agents_) {
+    for (CrewMember& agent : agents_) {
       // NULs between the entries: values may have any other byte.
       if (!parts_.launcher->shares_environment())
         agent.stream->send({{{"type", "environment"}},
@@ -181,8 +174,7 @@ class Head {
   // Agents without a slice have started nothing and go when their streams end.
   void send_home() {
     ending_ = true;
-    for (Agent& agent : agents_)
-      if (agent.stream) agent.stream->close();
+    agents_.close_streams();
     loop_.stop();
   }
 
@@ -192,7 +184,7 @@ class Head {
       arrivals_.give_up(fmt::format("no agent from there within {} (launch.start-timeout)", limit));
       return send_home();
     }
-    for (Agent& agent : agents_) {
+    for (CrewMember& agent : agents_) {
       if (!agent.ready)
         blame_node(agent, to_int(ExitCode::unavailable), "the agent did not answer within " + limit);
       if (agent.ready && !all_started(agent))
@@ -205,7 +197,7 @@ class Head {
     }
   }
 
-  bool all_started(const Agent& agent) const {
+  bool all_started(const CrewMember& agent) const {
     return std::all_of(plan_.ranks.begin(), plan_.ranks.end(), [&](const plan::RankPlan& rank) {
       return rank.node != agent.node || outcome_.ranks[static_cast<std::size_t>(rank.rank.get())].pid;
     });
@@ -213,7 +205,7 @@ class Head {
 
   // Messages.
 
-  void on_message(Agent& agent, const Message& message) {
+  void on_message(CrewMember& agent, const Message& message) {
     heartbeat_.heard(agent.node.get(), ticks());
     const std::string type = message.type();
     const Json& header = message.header;
@@ -231,18 +223,15 @@ class Head {
     if (type == "exited") return on_exited(header);
     if (type == "failed") return on_failed(agent, header);
     if (type == "error") return on_agent_error(agent, header);
-    if (type == "log") return parts_.status.note(host_of(agent) + ": " + text_of(header, "text"));
+    if (type == "log") return parts_.status.note(agent.host + ": " + text_of(header, "text"));
     if (type == "done") return on_done(agent, header);
   }
 
   static std::string text_of(const Json& header, std::string_view name) {
     return field<std::string>(header, name, "message").value_or(std::string());
   }
-  std::string host_of(const Agent& agent) const {
-    return plan_.nodes[static_cast<std::size_t>(agent.node.get())].host.get();
-  }
-  Json event_of(const Agent& agent, const Json& header) const {
-    Json event{{"event", text_of(header, "type")}, {"host", host_of(agent)}};
+  Json event_of(const CrewMember& agent, const Json& header) const {
+    Json event{{"event", text_of(header, "type")}, {"host", agent.host}};
     for (const auto& [key, value] : header.items())
       if (key != "type") event[key] = value;
     return event;
@@ -262,27 +251,8 @@ class Head {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr) return;
     hangs_.printed(rank->rank, ticks());
-    const OutputStream stream = text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out;
-    std::deque<std::string>& last = last_lines_[static_cast<std::size_t>(rank->rank.get())];
-    std::vector<std::string> lines = split(body, '\n');
-    lines.pop_back();  // behind the last newline
-    for (std::string& line : lines) {
-      parts_.status.output(parts_.shown.ranks[static_cast<std::size_t>(rank->rank.get())], stream, line);
-      constexpr std::size_t kept = 12, longest = 400;
-      if (last.size() == kept) last.pop_front();
-      last.push_back(line.substr(0, longest));
-    }
-    flush_lines_in_time();
-  }
-
-  void flush_lines_in_time() {
-    const auto due = parts_.status.lines_due();
-    if (!due || std::exchange(flush_pending_, true)) return;
-    loop_.after(*due - ticks(), [this] {
-      flush_pending_ = false;
-      parts_.status.flush_lines(ticks());
-      flush_lines_in_time();
-    });
+    output_.take(rank->rank, text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out,
+                 body);
   }
 
   void on_report(const Json& header) {
@@ -296,7 +266,7 @@ class Head {
       outcome_.time.checkpoint += Seconds(field<double>(report, "seconds", "report").value_or(0));
     if (report.contains("result")) outcome_.result = report["result"];
     walltime_.report(rank->rank, report);
-    note_work(*rank, report);
+    times_.reported(rank->rank, report, ticks());
     if (rank->rank != Rank(0)) return;
     if (report.contains("phase")) parts_.status.phase(text_of(report, "phase"));
     if (report.contains("step")) {
@@ -305,20 +275,7 @@ class Head {
     }
   }
 
-  void note_work(const plan::RankPlan& rank, const Json& report) {
-    if (rank.rank == Rank(0) && report.contains("step")) {
-      ledger_.stepped(ticks());
-      if (const auto step = field<std::int64_t>(report, "step", "report")) pace_.stepped(ticks(), *step);
-    }
-    if (!report.contains("saved")) return;
-    const Seconds took(field<double>(report, "seconds", "report").value_or(0));
-    // What is written while training goes on says how long it was held up.
-    const Seconds held(field<double>(report, "held", "report").value_or(took.count()));
-    ledger_.saved(ticks(), to_text(report["saved"]), took, held);
-    pace_.saved(to_text(report["saved"]), took, held);
-  }
-
-  void on_exchange(const Agent& agent, const Json& header, const std::string& body) {
+  void on_exchange(const CrewMember& agent, const Json& header, const std::string& body) {
     const std::string key = text_of(header, "key");
     const auto blobs = exchange_.give(key, agent.node, body);
     if (!blobs) return;
@@ -327,15 +284,13 @@ class Head {
       answer.header["sizes"].push_back(blob.size());
       answer.body += blob;
     }
-    for (Agent& other : agents_)
-      if (!other.gone) other.stream->send(answer);
+    agents_.tell_all(answer);
   }
 
   // A prelude that fails on one node ends the job before any rank was started on another.
   void on_prepared() {
     if (++prepared_ < agents_.size()) return;
-    for (Agent& agent : agents_)
-      if (!agent.gone) agent.stream->send({{{"type", "go"}}});
+    agents_.tell_all({{{"type", "go"}}});
   }
 
   void on_started(const Json& header) {
@@ -344,10 +299,11 @@ class Head {
     RankResult& result = result_of(*rank);
     result.pid = field<pid_t>(header, "pid", "started").value_or(0);
     result.processors = field<std::vector<int>>(header, "processors", "started").value_or(std::vector<int>{});
-    all_started_ = std::chrono::steady_clock::now();
-    hangs_.started(rank->rank, *all_started_);
+    const Ticks now = ticks();
+    times_.rank_started(now);
+    hangs_.started(rank->rank, now);
     if (++ranks_started_ == plan_.world_size()) {
-      ledger_.ranks_started(ticks());
+      times_.all_started(now);
       walltime_.all_started();
     }
   }
@@ -358,8 +314,8 @@ class Head {
     result_of(*rank).status = ExitStatus{.exit_code = field<int>(header, "code", "exited").value_or(1),
                                          .signal = field<int>(header, "signal", "exited").value_or(0)};
     result_of(*rank).told_to_end = services_ended_ && rank->service;
-    last_exit_ = std::chrono::steady_clock::now();
-    hangs_.exited(rank->rank, *last_exit_);
+    times_.rank_exited(ticks());
+    hangs_.exited(rank->rank, ticks());
     end_services(*rank);
   }
 
@@ -372,18 +328,18 @@ class Head {
     apply(supervisor_.on(Supervisor::Stop{Supervisor::Urgency::polite}, ticks()));
   }
 
-  void on_failed(Agent& agent, const Json& header) {
+  void on_failed(CrewMember& agent, const Json& header) {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr || (services_ended_ && rank->service)) return;
     blame_rank(agent, *rank, field<int>(header, "code", "failed").value_or(1), text_of(header, "reason"));
   }
 
-  void blame_rank(Agent& agent, const plan::RankPlan& rank, int code, const std::string& reason) {
+  void blame_rank(CrewMember& agent, const plan::RankPlan& rank, int code, const std::string& reason) {
     if (!outcome_.culprit && !outcome_.interrupted_by && !ended_in_time_)
       outcome_.culprit = Culprit{.rank = rank.rank,
                                  .role = rank.role,
                                  .task_index = rank.task_index,
-                                 .host = host_of(agent),
+                                 .host = agent.host,
                                  .code = code,
                                  .reason = reason,
                                  .last_lines = {},
@@ -391,7 +347,7 @@ class Head {
     apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
   }
 
-  void on_agent_error(Agent& agent, const Json& header) {
+  void on_agent_error(CrewMember& agent, const Json& header) {
     const auto kind = static_cast<ErrorKind>(
         field<int>(header, "kind", "error").value_or(static_cast<int>(ErrorKind::internal)));
     Error error{
@@ -401,19 +357,19 @@ class Head {
         .hint = text_of(header, "hint"),
         .also =
             field<std::vector<std::string>>(header, "also", "error").value_or(std::vector<std::string>{})};
-    if (error.where == host_of(agent)) error.where.clear();  // the verdict begins with it
+    if (error.where == agent.host) error.where.clear();  // the verdict begins with it
     blame_node(agent, to_int(exit_code(kind)), error.text());
   }
 
-  void on_done(Agent& agent, const Json& header) {
+  void on_done(CrewMember& agent, const Json& header) {
     agent.done = true;
     looking_.erase(agent.node.get());
     outcome_.strays += field<std::size_t>(header, "strays", "done").value_or(0);
     agent.stream->send({{{"type", "bye"}}});
-    if (!last_exit_) last_exit_ = ticks();
+    times_.agent_done(ticks());
   }
 
-  void on_closed(Agent& agent, const std::string& reason) {
+  void on_closed(CrewMember& agent, const std::string& reason) {
     const std::string last_words = parts_.launcher->last_words(agent.node);
     if (!agent.done)
       blame_node(agent, to_int(ExitCode::lost),
@@ -440,13 +396,12 @@ class Head {
   void look_at_ranks() {
     if (!looking_.empty()) return;
     hangs_.begin_looking();
-    for (Agent& agent : agents_)
+    for (CrewMember& agent : agents_)
       if (!agent.gone && !agent.done) looking_.insert(agent.node.get());
-    for (const int node : looking_)
-      agents_[static_cast<std::size_t>(node)].stream->send({{{"type", "look"}}});
+    for (const int node : looking_) agents_[NodeIndex(node)].stream->send({{{"type", "look"}}});
   }
 
-  void on_looked(const Agent& agent, const Json& header) {
+  void on_looked(const CrewMember& agent, const Json& header) {
     for (const Json& item : field<Json>(header, "ranks", "looked").value_or(Json::array()))
       if (const plan::RankPlan* rank = rank_of(item))
         hangs_.looked(rank->rank,
@@ -460,17 +415,17 @@ class Head {
 
   void on_hang(const HangWatch::Hang& hang) {
     const plan::RankPlan& rank = plan_.ranks[static_cast<std::size_t>(hang.rank.get())];
-    Agent& agent = agent_of(rank.node);
+    CrewMember& agent = agents_[rank.node];
     parts_.events.add(
-        {{"event", "hang"}, {"rank", hang.rank.get()}, {"host", host_of(agent)}, {"reason", hang.reason}});
-    if (hang.node_is_bad) outcome_.bad_hosts.push_back(host_of(agent));
+        {{"event", "hang"}, {"rank", hang.rank.get()}, {"host", agent.host}, {"reason", hang.reason}});
+    if (hang.node_is_bad) outcome_.bad_hosts.push_back(agent.host);
     blame_rank(agent, rank, to_int(ExitCode::lost), hang.reason);
     outcome_.culprit->work_was_done = hang.kind == HangWatch::Kind::finalize;
   }
 
   // Both sides say that they are there: a link that is cut and a machine that is frozen say nothing more.
   void beat() {
-    for (const int node : heartbeat_.silent(ticks())) on_silent(agents_[static_cast<std::size_t>(node)]);
+    for (const int node : heartbeat_.silent(ticks())) on_silent(agents_[NodeIndex(node)]);
     say_alive();
     loop_.after(heartbeat_.interval(), [this] { beat(); });
   }
@@ -482,11 +437,10 @@ class Head {
 
   void say_alive() {
     said_alive_ = ticks();
-    for (Agent& agent : agents_)
-      if (agent.stream && !agent.gone) agent.stream->send({{{"type", "alive"}}});
+    agents_.tell_all({{{"type", "alive"}}});
   }
 
-  void on_silent(Agent& agent) {
+  void on_silent(CrewMember& agent) {
     if (agent.gone) return;
     blame_node(agent, to_int(ExitCode::lost),
                fmt::format("nothing heard from it for {}: the node is cut off, frozen or down",
@@ -495,7 +449,7 @@ class Head {
     gone(agent);
   }
 
-  void gone(Agent& agent) {
+  void gone(CrewMember& agent) {
     if (agent.gone) return;
     looking_.erase(agent.node.get());
     heartbeat_.forget(agent.node.get());
@@ -504,14 +458,13 @@ class Head {
     apply(supervisor_.on(Supervisor::Gone{agent.node.get()}, ticks()));
   }
 
-  void blame_node(Agent& agent, int code, const std::string& reason) {
-    if (code == to_int(ExitCode::lost)) outcome_.bad_hosts.push_back(host_of(agent));
-    parts_.events.add(
-        {{"event", "node_failed"}, {"host", host_of(agent)}, {"code", code}, {"reason", reason}});
+  void blame_node(CrewMember& agent, int code, const std::string& reason) {
+    if (code == to_int(ExitCode::lost)) outcome_.bad_hosts.push_back(agent.host);
+    parts_.events.add({{"event", "node_failed"}, {"host", agent.host}, {"code", code}, {"reason", reason}});
     if (!outcome_.culprit && !outcome_.interrupted_by)
       outcome_.culprit = Culprit{.rank = {},
                                  .role = {},
-                                 .host = host_of(agent),
+                                 .host = agent.host,
                                  .code = code,
                                  .reason = reason,
                                  .last_lines = {},
@@ -557,23 +510,13 @@ class Head {
                          ticks()));
   }
 
-  void tell_agents(const Json& message) {
-    for (Agent& agent : agents_)
-      if (agent.stream && !agent.gone && !agent.done) agent.stream->send({message});
-  }
-
   void reap_agents() {
     parts_.launcher->child_ended();
     walltime_.child_ended();
     std::vector<pid_t> own = parts_.launcher->children();
     for (const pid_t pid : walltime_.children()) own.push_back(pid);
-    for (Agent& agent : agents_) {
-      if (!agent.pid) continue;
-      if (reap(*agent.pid))
-        agent.pid.reset();  // its stream ends by itself, after what is still in it
-      else
-        own.push_back(*agent.pid);
-    }
+    agents_.reap_members();
+    for (const pid_t pid : agents_.pids()) own.push_back(pid);
     reap_orphans(own);
   }
 
@@ -588,17 +531,15 @@ class Head {
   }
 
   void stop_agents(std::string_view urgency) {
-    for (Agent& agent : agents_)
-      if (!agent.gone && !agent.done)
-        agent.stream->send(
-            {{{"type", "stop"}, {"urgency", urgency}, {"after_failure", outcome_.culprit.has_value()}}});
+    agents_.tell_working(
+        {{{"type", "stop"}, {"urgency", urgency}, {"after_failure", outcome_.culprit.has_value()}}});
     if (urgency == "now") loop_.after(kAgentMargin, [this] { abandon_agents(); });
   }
 
   // An agent that does not end the ranks even on "now" is frozen or cut off: the end of its stream is its
   // last order.
   void abandon_agents() {
-    for (Agent& agent : agents_) {
+    for (CrewMember& agent : agents_) {
       if (agent.gone) continue;
       agent.stream->close();
       if (agent.pid) ::kill(*agent.pid, SIGKILL);
@@ -634,30 +575,18 @@ class Head {
   // Agents that have said farewell or were sent home, and the engine that started them.
   std::vector<pid_t> leaving() const {
     std::vector<pid_t> out = parts_.launcher->children();
-    for (const Agent& agent : agents_)
-      if (agent.pid && (agent.done || ending_)) out.push_back(*agent.pid);
+    for (const pid_t pid : agents_.leaving(ending_ ? Crew::Leaving::all : Crew::Leaving::the_done))
+      out.push_back(pid);
     return out;
   }
 
   Outcome conclude() {
     const Ticks now = ticks();
-    if (outcome_.culprit && outcome_.culprit->rank) {
-      const auto& lines = last_lines_[static_cast<std::size_t>(outcome_.culprit->rank->get())];
-      outcome_.culprit->last_lines.assign(lines.begin(), lines.end());
-    }
+    if (outcome_.culprit && outcome_.culprit->rank)
+      outcome_.culprit->last_lines = output_.last_lines(*outcome_.culprit->rank);
     outcome_.walltime = walltime_.result();
     outcome_.exit_code = exit_code_of(outcome_);
-    const Ticks started = all_started_.value_or(now);
-    const Ticks ended = std::max(last_exit_.value_or(now), started);
-    outcome_.time.start = started - began_;
-    outcome_.time.ranks = ended - started;
-    outcome_.time.finish = now - ended;
-    outcome_.time.total = now - began_;
-    const Ledger::End end = outcome_.exit_code == 0                         ? Ledger::End::done
-                            : outcome_.exit_code == to_int(ExitCode::again) ? Ledger::End::stopped
-                                                                            : Ledger::End::failed;
-    outcome_.parts = ledger_.conclude(end, ended, now);
-    outcome_.pace = pace_.measured();
+    times_.conclude(outcome_, now);
     return outcome_;
   }
 
@@ -673,22 +602,19 @@ class Head {
   std::set<int> looking_;  // nodes that are still to tell what they see
   Supervisor supervisor_;
   std::vector<pid_t> before_us_;
-  std::deque<Agent> agents_;  // addresses stay
-  std::vector<std::deque<std::string>> last_lines_;
+  Crew agents_;
+  RankOutput output_;
   WalltimeWatch walltime_;
   int ranks_started_ = 0;
-  Ledger ledger_{began_};
-  PaceMeter pace_{began_};
+  AttemptTimes times_{began_};
   bool ended_in_time_ = false;  // by us, for the end of the walltime
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
-  bool flush_pending_ = false;
   bool sliced_ = false;                   // the agents know their ranks
   bool ending_ = false;                   // before any rank was started
   int served_at_first_ = 0, served_ = 0;  // ranks that are no services, and those of them that have not ended
   bool services_ended_ = false;
   std::size_t prepared_ = 0;  // nodes whose environment is set up, where the job has a prelude
-  std::optional<Ticks> all_started_, last_exit_;
   Outcome outcome_;
 };
 

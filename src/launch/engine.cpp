@@ -18,6 +18,7 @@
 #include "src/base/strings.hpp"
 #include "src/launch/agent_port.hpp"
 #include "src/launch/stage.hpp"
+#include "src/process/call_home.hpp"
 #include "src/process/child.hpp"
 #include "src/process/line_buffer.hpp"
 
@@ -110,9 +111,9 @@ class EngineLauncher final : public Launcher {
     std::vector<std::string> addresses = machine.addresses;
     addresses.insert(addresses.end(), machine.names.begin(), machine.names.end());
     Argv argv{"/bin/sh", copy_script_};
-    if (copy_script_.empty()) argv = {(TRY(this_installation()).bin / "dlrun").string(), "agent"};
-    argv.insert(argv.end(), {"--head", join(addresses, ","), "--port", fmt::format("{}", port_->port()),
-                             "--token", token_file_.empty() ? "-" : token_file_});
+    if (copy_script_.empty()) argv = {TRY(this_installation()).agent()};
+    argv.insert(argv.end(), {"--head", join(addresses, ","), "--port", fmt::format("{}", port_->port())});
+    if (!token_file_.empty()) argv.insert(argv.end(), {"--token", token_file_});
     return AgentCommand{std::move(argv)};
   }
 
@@ -126,8 +127,9 @@ class EngineLauncher final : public Launcher {
   }
 
   Result<void> write_token(const plan::Plan& plan) {
-    if (traits_.token == TokenBy::input) return {};
-    token_file_ = plan.run_directory + "/agent-token";
+    if (traits_.token == TokenBy::environment) return {};
+    // Named apart from those of other attempts: a network's file system may show an old file for a while.
+    token_file_ = fmt::format("{}/agent-token-{}", plan.run_directory, port_->port());
     return write_file(token_file_, token_.text() + "\n");
   }
 
@@ -137,7 +139,7 @@ class EngineLauncher final : public Launcher {
     files_.push_back(archive);
     TRY(write_archive(files_to_stage(plan, own), archive, settings_.environment));
     copy_script_ = plan.run_directory + "/dlrun-copy.sh";
-    return write_file(copy_script_, stage_script((own.bin / "dlrun").string(), archive));
+    return write_file(copy_script_, stage_script(own.agent(), archive));
   }
 
   EngineCommand take_waiting() {
@@ -158,24 +160,23 @@ class EngineLauncher final : public Launcher {
       auto started = start_one(std::move(command));
       if (started) continue;
       for (const NodeIndex node : nodes) {
-        arrived_[static_cast<std::size_t>(node.get())] = true;
+        settle(static_cast<std::size_t>(node.get()));
         callbacks_.failed(node, started.error());
       }
     }
   }
 
   Result<void> start_one(EngineCommand command) {
-    Pipe input = TRY(make_pipe()), output = TRY(make_pipe());
+    Pipe output = TRY(make_pipe());
+    if (traits_.token == TokenBy::environment) command.environment.set(kTokenVariable, token_.text());
     ::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
     const pid_t pid = TRY(start_child({.argv = command.argv,
                                        .environment = command.environment,
                                        .working_directory = "/",
-                                       .stdin_fd = input.read.get(),
                                        .stdout_fd = output.write.get(),
                                        .stderr_fd = output.write.get(),
                                        .inherited_fds = {},
                                        .user_signals = user_signals_in(command.environment)}));
-    TRY(write_all(input.write.get(), token_.text() + "\n", "the engine's standard input"));
     Running& running = running_.emplace_back(Running{std::move(command), pid, std::move(output.read)});
     loop_->watch(running.said.get(), POLLIN, [this, &running](short) { listen(running); });
     return {};
@@ -241,9 +242,16 @@ class EngineLauncher final : public Launcher {
                                          card.names.empty() ? std::string("?") : card.names.front()));
     if (arrived_[**found])
       return callbacks_.note(fmt::format("a second agent on {} called and was sent home", hosts_[**found]));
-    arrived_[**found] = true;
+    settle(**found);
     callbacks_.connected(NodeIndex(static_cast<int>(**found)), AgentLink{std::move(fd), UniqueFd()});
     start_more();
+  }
+
+  // The node has its agent or will have none; with the last of them nobody needs the token any more.
+  void settle(std::size_t node) {
+    arrived_[node] = true;
+    const bool all = std::find(arrived_.begin(), arrived_.end(), false) == arrived_.end();
+    if (all && !token_file_.empty()) ::unlink(token_file_.c_str());
   }
 
   // What engines say of a program that is not there differs, but for the system's own words.
@@ -263,7 +271,7 @@ class EngineLauncher final : public Launcher {
   void never_comes(NodeIndex node, std::string why, const Running& running, int code) {
     const auto at = static_cast<std::size_t>(node.get());
     if (arrived_[at]) return;
-    arrived_[at] = true;
+    settle(at);
     for (const std::string& line : running.last) why += "\n    | " + line;
     callbacks_.failed(node, Error{.kind = ErrorKind::unavailable,
                                   .what = std::move(why),

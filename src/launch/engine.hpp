@@ -1,7 +1,8 @@
 // Engine: ways onto the nodes that are commands of the site (srun, mpiexec, pbsdsh, ...): they start agents,
 // and the agents call back. A way of this kind is a function that writes the commands down; what runs,
-// watches and ends them is here. The token goes to the command's standard input, where the engine carries
-// that to every agent, else into a file of the run directory that only its owner can read.
+// watches and ends them is here. The token goes into a file of the run directory that only its owner can
+// read, or, by engines that hand their environment on, into that: no file system need be shared then, and
+// agents need not wait for a standard input, which srun gives to the first when it has reached the last.
 #pragma once
 
 #include <functional>
@@ -37,7 +38,7 @@ struct AgentCommand {
 using EngineCommands =
     std::function<Result<std::vector<EngineCommand>>(const plan::Plan&, const AgentCommand&)>;
 
-enum class TokenBy { input, file };
+enum class TokenBy { file, environment };
 
 // What helps where an engine said these words of a node that it could not reach.
 struct EngineHint {
@@ -46,7 +47,7 @@ struct EngineHint {
 
 struct EngineTraits {
   std::string name;
-  TokenBy token = TokenBy::input;
+  TokenBy token = TokenBy::file;
   std::vector<EngineHint> hints = {};
 };
 

@@ -45,7 +45,7 @@ Result<EngineCommand> flux_command(const plan::Plan& plan, const AgentCommand& a
 Result<std::unique_ptr<Launcher>> make_flux_launcher(const LaunchSettings& settings) {
   std::vector<HostName> brokers = TRY(brokers_of(settings.environment));
   return make_engine_launcher(
-      {.name = "flux", .token = TokenBy::file}, settings,
+      {.name = "flux"}, settings,
       [brokers = std::move(brokers), environment = settings.environment](
           const plan::Plan& plan, const AgentCommand& agent) -> Result<std::vector<EngineCommand>> {
         return std::vector<EngineCommand>{TRY(flux_command(plan, agent, brokers, environment))};

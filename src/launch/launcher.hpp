@@ -1,4 +1,4 @@
-// Launcher: one way to get an agent onto each node. A launcher starts `dlrun agent` on all nodes of a plan
+// Launcher: one way to get an agent onto each node. A launcher starts dlrun-agent on all nodes of a plan
 // and hands back both directions of each agent's stream; it decides nothing about ranks. It never asks a
 // person anything, and answers for every node: with a stream or with an Error that says why there is none.
 // Adding one = one file here and one line in choose.cpp.

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "src/base/file.hpp"
+#include "src/base/install.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/process/child.hpp"
 
@@ -39,8 +40,7 @@ class LocalLauncher final : public Launcher {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
       return fail(ErrorKind::unavailable, "socketpair: {}", system_reason(errno));
     UniqueFd ours(fds[0]), theirs(fds[1]);
-    const pid_t pid = TRY(start_child({.argv = {"dlrun", "agent"},
-                                       .program = "/proc/self/exe",
+    const pid_t pid = TRY(start_child({.argv = {TRY(this_installation()).agent()},
                                        .environment = environment_,
                                        .working_directory = "/",
                                        .stdin_fd = theirs.get(),

@@ -13,7 +13,7 @@ EngineCommand lsf_command(const plan::Plan& plan, const AgentCommand& agent, con
 Result<std::unique_ptr<Launcher>> make_lsf_launcher(const LaunchSettings& settings) {
   TRY(need_job(settings.environment, "LSB_JOBID", "lsf", "LSF"));
   return make_engine_launcher(
-      {.name = "lsf", .token = TokenBy::file}, settings,
+      {.name = "lsf"}, settings,
       [environment = settings.environment](const plan::Plan& plan, const AgentCommand& agent) {
         return Result<std::vector<EngineCommand>>({lsf_command(plan, agent, environment)});
       });

@@ -103,7 +103,7 @@ EngineCommand mpiexec_command(const plan::Plan& plan, const AgentCommand& agent,
 Result<std::unique_ptr<Launcher>> make_mpiexec_launcher(const LaunchSettings& settings) {
   TRY(find_mpiexec(settings.environment, std::nullopt));
   return make_engine_launcher(
-      {.name = "mpiexec", .token = TokenBy::file}, settings,
+      {.name = "mpiexec"}, settings,
       [environment = settings.environment](const plan::Plan& plan,
                                            const AgentCommand& agent) -> Result<std::vector<EngineCommand>> {
         const Found found = TRY(find_mpiexec(environment, mpiexec_of_ranks(plan, environment)));

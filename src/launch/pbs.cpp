@@ -19,7 +19,7 @@ Result<std::unique_ptr<Launcher>> make_pbs_launcher(const LaunchSettings& settin
       run_command({.argv = {"pbs_tmrsh"}, .environment = settings.environment, .limit = Seconds(20)});
   const PbsStarter starter = tmrsh ? PbsStarter::pbs_tmrsh : PbsStarter::pbsdsh;
   return make_engine_launcher(
-      {.name = "pbs", .token = TokenBy::file}, settings,
+      {.name = "pbs"}, settings,
       [starter, environment = settings.environment](const plan::Plan& plan, const AgentCommand& agent) {
         return Result<std::vector<EngineCommand>>(pbs_commands(plan, agent, starter, environment));
       });

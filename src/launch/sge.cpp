@@ -17,7 +17,6 @@ Result<std::unique_ptr<Launcher>> make_sge_launcher(const LaunchSettings& settin
   TRY(need_job(settings.environment, "PE_HOSTFILE", "sge", "Grid Engine parallel"));
   return make_engine_launcher(
       {.name = "sge",
-       .token = TokenBy::file,
        .hints =
            {{"didn't accept task",
              "tasks on nodes need control_slaves TRUE in the job's parallel environment (qconf -sp NAME); "

@@ -66,14 +66,14 @@ EngineCommand srun_command(const Step& step, const AgentCommand& agent, const Sl
   const std::string count = std::to_string(hosts.size());
   out.argv = {"srun"};
   if (!step.het_group.empty()) out.argv.push_back("--het-group=" + step.het_group);
-  for (std::string word : {"--nodes=" + count, "--ntasks=" + count, std::string("--ntasks-per-node=1"),
-                           "--nodelist=" + compress_hostlist(hosts),
-                           std::string("--mpi=none"),       // the agents serve the ranks' MPI
-                           std::string("--cpu-bind=none"),  // and bind them
-                           std::string("--input=all"),      // the token, to every agent
-                           std::string("--export=ALL"), std::string("--kill-on-bad-exit=0"),
-                           std::string("--wait=0"),  // one agent's end is not the others'
-                           std::string("--job-name=dlrun")})
+  for (std::string word :
+       {"--nodes=" + count, "--ntasks=" + count, std::string("--ntasks-per-node=1"),
+        "--nodelist=" + compress_hostlist(hosts),
+        std::string("--mpi=none"),       // the agents serve the ranks' MPI
+        std::string("--cpu-bind=none"),  // and bind them
+        std::string("--input=none"), std::string("--export=ALL"), std::string("--kill-on-bad-exit=0"),
+        std::string("--wait=0"),  // one agent's end is not the others'
+        std::string("--job-name=dlrun")})
     out.argv.push_back(std::move(word));
   // Since 20.11 a step has its processors for itself unless it says otherwise; older ones do not know the
   // flag.
@@ -138,7 +138,7 @@ EngineCommand srun_ranks(const plan::Plan& plan, const AgentCommand& agent, cons
                     .chatter = {"lacks support for cpu binding"}};
   for (const std::string& word : layout_of(all_hosts(plan))) out.argv.push_back(word);
   out.argv.push_back("--mpi=" + (type.empty() ? slurm_mpi_type(flavour_of(plan, environment)) : type));
-  for (const char* word : {"--cpu-bind=none", "--overcommit", "--input=all", "--export=ALL",
+  for (const char* word : {"--cpu-bind=none", "--overcommit", "--input=none", "--export=ALL",
                            "--kill-on-bad-exit=0", "--wait=0", "--job-name=dlrun"})
     out.argv.emplace_back(word);
   if (version.major > 20 || (version.major == 20 && version.minor >= 11)) out.argv.emplace_back("--overlap");
@@ -180,7 +180,7 @@ Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& sett
   const auto asked = settings.srun_version ? settings.srun_version : SrunVersion::ask(settings.environment);
   const SlurmVersion version = TRY(asked->get());
   return make_engine_launcher(
-      {.name = "slurm"}, settings,
+      {.name = "slurm", .token = TokenBy::environment}, settings,
       [version, environment = settings.environment](const plan::Plan& plan, const AgentCommand& agent) {
         return srun_commands(plan, agent, version, environment);
       });

@@ -37,7 +37,7 @@ class SshLauncher final : public Launcher {
     const Seconds patience = std::max(settings_.patience - kHeadMargin, settings_.patience / 2);
     const Ticks deadline =
         std::chrono::steady_clock::now() + std::chrono::duration_cast<Ticks::duration>(patience);
-    const std::string program = (own_.bin / "dlrun").string();
+    const std::string program = own_.agent();
     const std::shared_ptr<const std::string> copy =
         settings_.staging == Staging::never ? nullptr : TRY(packed(plan));
     for (const plan::NodePlan& node : plan.nodes)

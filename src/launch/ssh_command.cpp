@@ -39,12 +39,12 @@ std::string for_any_shell(std::string_view script) {
 }
 
 std::string remote_agent_command(std::string_view path, std::string_view word) {
-  return for_any_shell(fmt::format("printf %s%s {} {}; exec {} agent", kMark, word, script_word(path)));
+  return for_any_shell(fmt::format("printf %s%s {} {}; exec {}", kMark, word, script_word(path)));
 }
 
 std::string remote_agent_or_copy(std::string_view path, std::string_view word) {
   const auto say = [&](char what) { return fmt::format("printf %s%s%s {} {} {}", kMark, word, what); };
-  return for_any_shell(fmt::format("p={}; if [ -x \"$p\" ]; then {}; exec \"$p\" agent; fi; {}; {}",
+  return for_any_shell(fmt::format("p={}; if [ -x \"$p\" ]; then {}; exec \"$p\"; fi; {}; {}",
                                    script_word(path), say(kIsThere), say(kWantsCopy),
                                    run_copy("{ read -r n && head -c \"$n\"; }", "")));
 }

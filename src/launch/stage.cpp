@@ -24,7 +24,7 @@ std::vector<std::string> plugins_for(const plan::Plan& plan) {
 }  // namespace
 
 std::vector<StagedFile> files_to_stage(const plan::Plan& plan, const Installation& own) {
-  std::vector<StagedFile> out{{own.bin / "dlrun", "bin/dlrun"}};
+  std::vector<StagedFile> out{{own.agent(), "bin/dlrun-agent"}};
   if (plan.framework == "builtin") out.push_back({own.bin / "dlrun-train", "bin/dlrun-train"});
   std::error_code problem;
   for (const std::string& name : plugins_for(plan))
@@ -55,7 +55,7 @@ Result<void> write_archive(const std::vector<StagedFile>& files, const std::stri
 std::string run_copy(std::string_view source, std::string_view arguments) {
   return fmt::format(
       "d=$(mktemp -d \"${{TMPDIR:-/tmp}}/dlrun-$(id -u)-XXXXXX\") || exit {0}; trap : HUP INT TERM; "
-      "if {1} | tar -xzf - -C \"$d\"; then \"$d/bin/dlrun\" agent --hold \"$d\"{2}; c=$?; else c={0}; fi; "
+      "if {1} | tar -xzf - -C \"$d\"; then \"$d/bin/dlrun-agent\" --hold \"$d\"{2}; c=$?; else c={0}; fi; "
       "rm -rf \"$d/bin\" \"$d/lib\"; rm -rf \"$d\"; exit $c",
       kNotStaged, source, arguments);
 }
@@ -64,7 +64,7 @@ std::string stage_script(const std::string& program, const std::string& archive)
   return fmt::format(
       "# Started on each node by dlrun --stage: dlrun where it is, else a copy that ends with the agent.\n"
       "p={}\n"
-      "if [ -x \"$p\" ]; then exec \"$p\" agent \"$@\"; fi\n"
+      "if [ -x \"$p\" ]; then exec \"$p\" \"$@\"; fi\n"
       "{}\n",
       shell_quote(program), run_copy("cat " + shell_quote(archive), " \"$@\""));
 }

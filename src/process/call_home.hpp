@@ -12,6 +12,9 @@
 
 namespace dlrun {
 
+// Where an agent finds its token, unless it is told of a file.
+constexpr const char* kTokenVariable = "DLRUN_AGENT_TOKEN";
+
 // An Error names every address that was tried and what came of it.
 Result<UniqueFd> call_home(const std::vector<std::string>& addresses, Port port, const Token& token,
                            const AgentCard& card, Seconds patience);

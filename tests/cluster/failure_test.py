@@ -65,7 +65,7 @@ class Failure(support.Case):
         return process.returncode, err
 
     def agents(self, host):
-        return [pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith(f"{DLRUN} agent") and
+        return [pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith(f"{DLRUN}-agent") and
                 pathlib.Path(f"/proc/{pid}/comm").read_text() == "dlrun-agent\n"]
 
     def test_a_rank_that_fails(self):

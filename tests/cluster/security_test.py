@@ -60,7 +60,7 @@ class Security(support.Case):
         agents = 0
         for host in self.cluster.up():
             for pid, (uid, words) in self.cluster.processes(host).items():
-                if " agent" not in words:
+                if not words.startswith(f"{DLRUN}-agent"):
                     continue
                 agents += 1
                 self.assertIsNone(token.search(words.encode()), words)
@@ -116,10 +116,10 @@ print('sent away')
     def test_strangers_are_sent_away_while_the_head_waits_for_an_agent(self):
         """n4's own agent is held up until the strangers have had their turn: its place is free for whoever is let in."""
         real, late = f"{ROOM}/late/real", f"{ROOM}/late/bin"
-        shutil.copytree(os.path.dirname(os.path.dirname(DLRUN)) + "/bin", real, ignore=lambda folder, names: set(names) - {"dlrun"})
+        shutil.copytree(os.path.dirname(os.path.dirname(DLRUN)) + "/bin", real, ignore=lambda folder, names: set(names) - {"dlrun-agent"})
         os.makedirs(late)
-        pathlib.Path(f"{late}/dlrun").write_text(f'#!/bin/bash\nuntil [[ -e {self.folder}/go ]]; do sleep 0.1; done\nexec {real}/dlrun "$@"\n')
-        os.chmod(f"{late}/dlrun", 0o755)
+        pathlib.Path(f"{late}/dlrun-agent").write_text(f'#!/bin/bash\nuntil [[ -e {self.folder}/go ]]; do sleep 0.1; done\nexec {real}/dlrun-agent "$@"\n')
+        os.chmod(f"{late}/dlrun-agent", 0o755)
         self.cluster.run("n4", ["mount", "--bind", late, os.path.dirname(DLRUN)], user="root")
         try:
             process = self.start("salloc", "-Q", "-N4", DLRUN, "--run-dir", "run", "--framework", "plain", "--", "sh", "-c", "echo here $(hostname)")

@@ -144,7 +144,7 @@ class Ssh(support.Case):
         with self.without_dlrun("n2"):
             err = self.refused()
         self.assertIn("1 of 4 nodes cannot be reached by ssh: n2", err)
-        self.assertIn(f"there is no {DLRUN} there", err)
+        self.assertIn(f"there is no {DLRUN}-agent there", err)
         self.assertIn("--stage", err)
 
     # Host keys and our own.
@@ -249,7 +249,7 @@ class Ssh(support.Case):
         self.cluster.freeze("n2")
         try:
             process = self.start(DLRUN, "--via", "ssh", "--hosts", "n1,n2", "--framework", "plain", "--", "sleep", "1000")
-            wait_until(lambda: any("dlrun-agent" in words or words.startswith(f"{DLRUN} agent") for _, words in self.cluster.processes("n1").values()))
+            wait_until(lambda: any("dlrun-agent" in words or words.startswith(f"{DLRUN}-agent") for _, words in self.cluster.processes("n1").values()))
             head = [pid for pid, (_, words) in self.cluster.processes("head").items() if words.startswith(DLRUN)]
             os.kill(head[0], signal.SIGINT)
             _, err = process.communicate()

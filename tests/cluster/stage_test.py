@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """--stage: nodes that do not have dlrun get a copy for the time of the job, over ssh and in a Slurm job alike, and nothing of it
 is left, however the job ends."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -10,6 +11,15 @@ from cluster import wait_until
 from support import DLRUN, MPI
 
 MISSING = ("n2", "n4")
+TRAINING = """\
+framework: builtin
+resources: {nodes: 2, tasks-per-node: 1, cpus-per-task: 1}
+train:
+  model: mnist-cnn
+  data: {format: synthetic, samples: 320}
+  batch: 16
+  epochs: 1
+"""
 
 
 class Stage(support.Case):
@@ -28,7 +38,7 @@ class Stage(support.Case):
 
     def staged_agents(self, host):
         """Their pids, by their command lines: keepers and agents."""
-        return [pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith("/tmp/dlrun-") and " agent --hold " in words]
+        return [pid for pid, (_, words) in self.cluster.processes(host).items() if words.startswith("/tmp/dlrun-") and "/dlrun-agent --hold " in words]
 
     def test_nodes_without_dlrun_run_their_ranks(self):
         for way in self.ways:
@@ -46,6 +56,15 @@ class Stage(support.Case):
                 for rank in range(4):
                     self.assertIn(f"rank {rank} of 4, sum 10, on this node 1\n", out)
 
+    def test_the_built_in_runtime_is_copied_with_its_plug_ins(self):
+        self.write("job.yaml", TRAINING)
+        for way in self.ways:
+            with self.subTest(way), self.without_dlrun(*MISSING):
+                code, _, err = self.run_on(*self.words(way, "--stage", "job.yaml"))
+                self.assertEqual(code, 0, err)
+                self.assertEqual(self.record(way)["result"]["steps"], 10)
+                self.assertEqual([rank["host"] for rank in self.record(way)["attempts"][-1]["ranks"]], ["n1", "n2"])
+
     def test_without_the_flag_the_node_is_named_with_the_way_out(self):
         for way in self.ways:
             with self.subTest(way), self.without_dlrun(*MISSING):
@@ -62,7 +81,7 @@ class Stage(support.Case):
                     code, _, err = self.run_on(*self.words(way, "--stage", "--framework", "plain", "--", "true"))
                     self.assertEqual(code, 69, err)
                     self.assertRegex(err, r"1 of 4 nodes cannot be reached by (ssh|slurm): n4\n")
-                    self.assertRegex(err, r"\| tar: bin/dlrun: (Wrote only|Cannot write: No space)")
+                    self.assertRegex(err, r"\| tar: bin/dlrun-agent: (Wrote only|Cannot write: No space)")
                     self.assertIn("TMPDIR", err)
                     self.assertEqual(self.copies("n4"), [])
             finally:
@@ -88,7 +107,8 @@ class Stage(support.Case):
             with self.subTest(way), self.without_dlrun(*MISSING):
                 process = self.running(way)
                 for pid in self.staged_agents("n2"):
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # one does not outlive the other for long
+                        os.kill(pid, signal.SIGKILL)
                 _, err = process.communicate()
                 self.assertEqual(process.returncode, 71, err)
                 self.assertIn("n2", err)

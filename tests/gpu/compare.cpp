@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/graph/cpu_engine.hpp"
@@ -133,14 +134,26 @@ void compare_first_values(const Subject& cpu, const Subject& gpu) {
   }
 }
 
-// From one state, twice, as a graph: the same bits.
-Result<void> compare_repetition(Engine& gpu, const std::vector<std::vector<float>>& state) {
+struct Stepped {
+  BatchResult loss;
+  std::vector<std::vector<float>> after;  // an update
+};
+Result<Stepped> step_from(Engine& gpu, const std::vector<std::vector<float>>& state, float rate) {
   TRY(set_state(gpu, state));
-  const BatchResult again = gpu.train_batch(5, {});
-  TRY(set_state(gpu, state));
-  const BatchResult third = gpu.train_batch(5, {});
-  expect(again.loss_sum == third.loss_sum && again.generator_loss_sum == third.generator_loss_sum,
-         fmt::format("repeats its bits: {} {}", again.loss_sum, third.loss_sum));
+  const BatchResult loss = gpu.train_batch(5, {});
+  gpu.apply({.learning_rate = rate});
+  return Stepped{loss, TRY(state_of(gpu))};
+}
+
+// From one state, twice, as a graph: the same bits, also of every gradient.
+Result<void> compare_repetition(Engine& gpu, const std::vector<std::vector<float>>& state, float rate) {
+  const auto again = TRY(step_from(gpu, state, rate)), third = TRY(step_from(gpu, state, rate));
+  expect(again.loss.loss_sum == third.loss.loss_sum &&
+             again.loss.generator_loss_sum == third.loss.generator_loss_sum,
+         fmt::format("repeats its bits: {} {}", again.loss.loss_sum, third.loss.loss_sum));
+  for (std::size_t i = 0; i < state.size(); ++i)
+    expect(std::memcmp(again.after[i].data(), third.after[i].data(), state[i].size() * sizeof(float)) == 0,
+           "repeats the bits of " + gpu.tensors()[i].name);
   return gpu.status();
 }
 
@@ -212,7 +225,7 @@ Result<void> compare(const CudaLibrary& library, const Case& of, Precision preci
   if (by_hand)
     expect(std::abs(left.correct - right.correct) <= 1,
            fmt::format("{} right answers on the CPU, {} on the GPU", left.correct, right.correct));
-  TRY(compare_repetition(gpu.engine, cpu.before));
+  TRY(compare_repetition(gpu.engine, cpu.before, of.rate));
   fmt::print("{} {}: worst tensor at {:.0f} % of its limit, {} KiB\n", name_of(precision), of.name,
              100 * worst, gpu.engine.memory_bytes() >> 10);
   return {};

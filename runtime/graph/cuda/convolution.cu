@@ -28,7 +28,9 @@ class Convolution final : public Operator {
  private:
   Passes::Arrays arrays(const Device& device) const {
     const Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
-    return {in.value, device.weights(node_.weight), out.value, out.gradient, slope_.array(), in.gradient};
+    const auto into = in.last_reader > out_ ? Passes::Into::sum : Passes::Into::fresh;
+    return {in.value, device.weights(node_.weight), out.value, out.gradient, slope_.array(), in.gradient,
+            into};
   }
 
   DlrunCudaNode node_;

@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <cudnn.h>
@@ -71,6 +73,7 @@ struct Tensor {
   void* gradient = nullptr;
   std::int64_t elements = 0;
   bool written = false;
+  std::size_t last_reader = 0;  // the node whose backward leaves its gradient first
   bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
 };
 
@@ -93,12 +96,14 @@ struct Algorithms {
   cudnnConvolutionFwdAlgo_t forward{};
   cudnnConvolutionBwdFilterAlgo_t weights{};
   cudnnConvolutionBwdDataAlgo_t data{};
+  std::optional<cublasLtMatmulAlgo_t> forward_product, weights_product, data_product;  // in place of those
 };
 
-// A stream with what cuDNN needs to work on it.
+// A stream with what libraries need to work on it.
 struct Lane {
   cudaStream_t stream = nullptr;
   cudnnHandle_t dnn = nullptr;
+  cublasLtHandle_t products = nullptr;  // the same for all lanes
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
@@ -159,6 +164,7 @@ Made make_local_response_norm(Device& device, const DlrunCudaNode& node, std::si
 Made make_concat(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::size_t index);
 Made make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_norm_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
+Made make_norm_sum(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::size_t index);
 Made make_transposed_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_activation(Device& device, const DlrunCudaNode& node, std::size_t index);
 Made make_dropout(Device& device, const DlrunCudaNode& node, std::size_t index);

@@ -1,6 +1,7 @@
 // What an engine is made of; step.cu runs it.
 #include "runtime/graph/cuda/engine.hpp"
 #include "runtime/graph/cuda/lifetimes.hpp"
+#include "runtime/graph/cuda/product.hpp"
 
 namespace dlrun::cuda {
 
@@ -37,6 +38,7 @@ Engine::~Engine() {
     if (lane.dnn != nullptr) cudnnDestroy(lane.dnn);
     if (lane.stream != nullptr) cudaStreamDestroy(lane.stream);
   }
+  if (device_.main.products != nullptr) cublasLtDestroy(device_.main.products);
   for (const cudaStream_t stream : {copies_, sums_})
     if (stream != nullptr) cudaStreamDestroy(stream);
 }
@@ -58,6 +60,8 @@ void Engine::make_streams() {
     check(cudnnCreate(&lane->dnn), "starting cuDNN");
     check(cudnnSetStream(lane->dnn, lane->stream), "cuDNN's stream");
   }
+  check(cublasLtCreate(&device_.main.products), "starting cuBLASLt");
+  device_.side.products = device_.main.products;
   device_.stream = device_.main.stream;
   for (cudaEvent_t* event : {&device_.forked, &device_.joined, &staged_, &taken_, &final_, &summed_})
     check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "an event");
@@ -117,6 +121,7 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
     const DlrunCudaNode& node = plan.nodes[index];
     Tensor tensor;
     tensor.wanted = lifetimes[index].bytes != 0;
+    tensor.last_reader = last_reader(plan, index);
     tensor.elements = plan.batch * node.channels * node.height * node.width;
     tensor.value = node.kind == DLRUN_CUDA_DETACH ? device_.tensors[node.inputs[0]].value
                                                   : start + placement.offsets[index];

@@ -10,6 +10,22 @@ class Joiner {
   Joiner(FlatPlan& plan, FlatTensors& tensors, const Graph& graph)
       : plan_(plan), tensors_(tensors), read_by_(readers(graph)) {}
 
+  // Two batch norms that a sum alone reads join it: neither of their values is written. They keep their place
+  // in the plan, where their parameters are declared. Not where others share those: their gradients add up in
+  // the order of the nodes, and here they come early.
+  void join_norm_sums() {
+    for (DlrunCudaNode& sum : plan_.nodes) {
+      if (sum.kind != DLRUN_CUDA_ADD || sum.inputs[0] == sum.inputs[1]) continue;
+      if (!joins_norm_sum(sum.inputs[0]) || !joins_norm_sum(sum.inputs[1])) continue;
+      sum.kind = DLRUN_CUDA_NORM_SUM;
+      for (std::size_t i = 0; i < 2; ++i) {
+        DlrunCudaNode& norm = plan_.nodes[sum.inputs[i]];
+        sum.norms[i] = sum.inputs[i], sum.inputs[i] = norm.inputs[0];
+        norm.kind = DLRUN_CUDA_NOTHING, norm.input_count = 0, norm.needs_gradient = 0;
+      }
+    }
+  }
+
   // A batch norm right before a sum that alone reads it joins that.
   void join_sums() {
     for (std::size_t index = 1; index < plan_.nodes.size(); ++index) {
@@ -48,6 +64,12 @@ class Joiner {
  private:
   static bool rectifies(const DlrunCudaNode& node) { return node.activation != DLRUN_CUDA_NO_ACTIVATION; }
 
+  bool joins_norm_sum(std::size_t index) const {
+    const DlrunCudaNode& norm = plan_.nodes[index];
+    return norm.kind == DLRUN_CUDA_BATCH_NORM && !rectifies(norm) && read_by_[index].size() == 1 &&
+           !tensors_.shares(index);
+  }
+
   // The node before `index` joined it: that owns its tensors now.
   void give_way(std::size_t index) {
     plan_.nodes[index - 1] = {};
@@ -65,6 +87,7 @@ class Joiner {
 
 void join_neighbours(FlatPlan& plan, FlatTensors& tensors, const Graph& graph) {
   Joiner joiner(plan, tensors, graph);
+  joiner.join_norm_sums();
   joiner.join_sums();
   joiner.join_pools();
 }

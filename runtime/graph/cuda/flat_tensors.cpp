@@ -59,6 +59,13 @@ std::size_t FlatTensors::statistic(Weights whose, Placed placed) {
   return statistics_.back().offset;
 }
 
+bool FlatTensors::shares(std::size_t index) const {
+  for (const Use& use : uses_)
+    for (const Use& other : uses_)
+      if (use.node == index && other.node != index && other.tensor == use.tensor) return true;
+  return false;
+}
+
 void FlatTensors::move(std::size_t from, std::size_t to) {
   for (Use& use : uses_)
     if (use.node == from) use.node = to;

@@ -31,6 +31,8 @@ class FlatTensors {
   void parameter(std::size_t index, Weights whose, Placed placed, std::size_t DlrunCudaNode::*at);
   // The place of a statistic, which is known at once.
   std::size_t statistic(Weights whose, Placed placed);
+  // Whether another node has parameters of this one too.
+  bool shares(std::size_t index) const;
   // The node `from` joined the node `to`.
   void move(std::size_t from, std::size_t to);
   // Fills in all but the plan's nodes and draws, and the nodes' places.

@@ -21,15 +21,6 @@ std::size_t bytes_of(const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::
   return static_cast<std::size_t>(numbers) * number_size;
 }
 
-// The last node of the forward pass that reads `index`; itself where nobody does.
-std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index) {
-  std::size_t last = index;
-  for (std::size_t reader = index + 1; reader < plan.count; ++reader)
-    for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
-      if (plan.nodes[reader].inputs[i] == index) last = reader;
-  return last;
-}
-
 bool convolves(const DlrunCudaNode& node) {
   return node.kind == DLRUN_CUDA_CONVOLUTION || node.kind == DLRUN_CUDA_TRANSPOSED_CONVOLUTION;
 }
@@ -41,7 +32,8 @@ bool is_loss(const DlrunCudaNode& node) {
 // Whether backward of `node` looks at the value of its input number `which`, or of its own output.
 bool looks_back_at_input(const DlrunCudaNode& node, std::size_t which) {
   return convolves(node) || node.kind == DLRUN_CUDA_LOCAL_RESPONSE_NORM ||
-         node.kind == DLRUN_CUDA_NORM_POOL || (node.kind == DLRUN_CUDA_BATCH_NORM && which == 0);
+         node.kind == DLRUN_CUDA_NORM_POOL || node.kind == DLRUN_CUDA_NORM_SUM ||
+         (node.kind == DLRUN_CUDA_BATCH_NORM && which == 0);
 }
 bool looks_back_at_output(const DlrunCudaNode& node) {
   return node.activation != DLRUN_CUDA_NO_ACTIVATION &&
@@ -67,6 +59,14 @@ std::optional<std::size_t> first_loss(const DlrunCudaPlan& plan, std::size_t ind
 }
 
 }  // namespace
+
+std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index) {
+  std::size_t last = index;
+  for (std::size_t reader = index + 1; reader < plan.count; ++reader)
+    for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
+      if (plan.nodes[reader].inputs[i] == index) last = reader;
+  return last;
+}
 
 Placement place(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::size_t> order(lifetimes.size());

@@ -16,6 +16,9 @@ struct Lifetime {
   std::size_t bytes = 0, first = 0, last = 0;
 };
 
+// The last node of the forward pass that reads `index`; itself where nobody does.
+std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index);
+
 struct Placement {
   std::vector<std::size_t> offsets;  // of each lifetime, multiples of 256
   std::size_t bytes = 0;             // of all together

@@ -43,6 +43,8 @@ Made make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index)
       return make_batch_norm(device, node, index);
     case DLRUN_CUDA_NORM_POOL:
       return make_norm_pool(device, node, index);
+    case DLRUN_CUDA_NORM_SUM:
+      return make_norm_sum(device, plan, node, index);
     case DLRUN_CUDA_ACTIVATION:
       return make_activation(device, node, index);
     case DLRUN_CUDA_DROPOUT:

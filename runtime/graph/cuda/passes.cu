@@ -5,6 +5,9 @@ namespace dlrun::cuda {
 namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{512} << 20;
+// A product takes a pass from cuDNN where it needs less than this share of the time: a near tie is to end in
+// the same way in every run.
+constexpr float kClearly = 0.98F;
 const float kOne = 1, kZero = 0;
 
 cudnnMathType_t math_of(const Device& device) {
@@ -16,15 +19,23 @@ bool fits(const Device& device, cudnnMathType_t math) {
 }
 
 // What counts of what a pass finds where it writes.
-const float* prior(Passes::Into into) {
-  return into == Passes::Into::sum ? &kOne : &kZero;
+const float& prior(Passes::Into into) {
+  return into == Passes::Into::sum ? kOne : kZero;
 }
 
 // Which passes there are, for the table of what was found.
 std::string prepared(const Passes::Arrays& arrays) {
   return std::string(arrays.forward() ? " forward" : "") + (arrays.weights() ? " weights" : "") +
-         (arrays.data() ? " data" : "");
+         (!arrays.data()                       ? ""
+          : arrays.into == Passes::Into::fresh ? " data"
+                                               : " data to a sum");
 }
+
+template <class Algorithm>
+struct Fastest {
+  Algorithm by;
+  float milliseconds;
+};
 
 // Times run(algorithm) for every candidate; the fastest, and the workspace it needs in `bytes`.
 template <class Candidate, class Run>
@@ -51,7 +62,34 @@ auto fastest(Device& device, const std::vector<Candidate>& candidates, int count
     try_all([](cudnnMathType_t math) { return math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION; });
   if (best_time == INFINITY) throw Failure("cuDNN has no algorithm for " + what);
   if (best_bytes > bytes) bytes = best_bytes;
+  return Fastest<decltype(best)>{best, best_time};
+}
+
+// A form of the product that is clearly faster than what needs `milliseconds`. `room` is for the timing.
+std::optional<cublasLtMatmulAlgo_t> faster(Device& device, const Product& product,
+                                           const Product::Matrices& matrices, const float& prior,
+                                           float milliseconds, void* room, std::size_t& bytes) {
+  Lane lane = device.main;
+  lane.workspace = room, lane.workspace_bytes = Product::kWorkspace;
+  std::optional<cublasLtMatmulAlgo_t> best;
+  float best_time = milliseconds * kClearly;
+  std::size_t best_bytes = 0;
+  for (const cublasLtMatmulHeuristicResult_t& candidate : product.candidates(lane)) {
+    const auto run = [&] { return product.run(lane, candidate.algo, matrices, prior); };
+    if (run() != CUBLAS_STATUS_SUCCESS) continue;
+    const float time = milliseconds_of(lane.stream, [&] { check(run(), "a product"); });
+    if (time < best_time) best_time = time, best = candidate.algo, best_bytes = candidate.workspaceSize;
+  }
+  if (best_bytes > bytes) bytes = best_bytes;
   return best;
+}
+
+// Whether every pass is a product: a pixel of the output is of one pixel of the input. Filters of every group
+// must begin where a product's matrix may.
+bool is_product(const Device& device, const Geometry& g) {
+  const auto filters = static_cast<std::size_t>(g.channels * g.in_channels);
+  return g.window == 1 && g.window_width == 1 && g.stride == 1 && g.padding == 0 && g.padding_width == 0 &&
+         filters * device.size() % Product::kAlignment == 0;
 }
 
 }  // namespace
@@ -75,6 +113,7 @@ std::string Geometry::text() const {
 
 Passes::Passes(Device& device, const Geometry& geometry, const Arrays& arrays) : name_(geometry.text()) {
   describe(device, geometry);
+  if (is_product(device, geometry)) describe_products(device, geometry);
   const std::string key = name_ + prepared(arrays);
   if (const auto known = device.algorithms.find(key); known != device.algorithms.end()) {
     by_ = known->second;
@@ -113,6 +152,16 @@ void Passes::describe(Device& device, const Geometry& g) {
   check(cudnnSetConvolutionMathType(conv_, math_of(device)), name_);
 }
 
+// A column of a matrix is a pixel's channels; a row of the filters, a filter.
+void Passes::describe_products(const Device& device, const Geometry& g) {
+  using Size = Product::Size;
+  constexpr auto kTurned = Product::Lies::turned, kPlain = Product::Lies::plain;
+  const std::int64_t pixels = device.batch * g.height * g.width;
+  products_.reset(new Products{{device, Size{g.channels, pixels, g.in_channels, kTurned, kPlain}, name_},
+                               {device, Size{g.in_channels, g.channels, pixels, kPlain, kTurned}, name_},
+                               {device, Size{g.in_channels, pixels, g.channels, kPlain, kPlain}, name_}});
+}
+
 void Passes::choose(Device& device, const Arrays& arrays) {
   Memory rooms;
   void* room = rooms.device(kWorkspace, "timing convolutions");
@@ -127,10 +176,14 @@ void Passes::choose_forward(Device& device, const Arrays& arrays, void* room) {
   check(cudnnGetConvolutionForwardAlgorithm_v7(device.main.dnn, x_, w_, conv_, y_,
                                                static_cast<int>(choices.size()), &found, choices.data()),
         name_);
-  by_.forward = fastest(device, choices, found, name_, device.main.workspace_bytes, [&](auto algorithm) {
+  const auto best = fastest(device, choices, found, name_, device.main.workspace_bytes, [&](auto algorithm) {
     return cudnnConvolutionForward(device.main.dnn, &kOne, x_, arrays.x, w_, arrays.w, conv_, algorithm, room,
                                    kWorkspace, &kZero, y_, arrays.y);
   });
+  by_.forward = best.by;
+  if (products_ != nullptr)
+    by_.forward_product = faster(device, products_->forward, {arrays.w, arrays.x, arrays.y}, kZero,
+                                 best.milliseconds, room, device.main.workspace_bytes);
 }
 
 void Passes::choose_weights(Device& device, const Arrays& arrays, void* room) {
@@ -140,10 +193,15 @@ void Passes::choose_weights(Device& device, const Arrays& arrays, void* room) {
             device.main.dnn, x_, y_, conv_, w_, static_cast<int>(choices.size()), &found, choices.data()),
         name_);
   const std::string of_weights = "the weights of " + name_;
-  by_.weights = fastest(device, choices, found, of_weights, device.side.workspace_bytes, [&](auto algorithm) {
-    return cudnnConvolutionBackwardFilter(device.main.dnn, &kOne, x_, arrays.x, y_, arrays.y_slope, conv_,
-                                          algorithm, room, kWorkspace, &kZero, w_, arrays.w_slope);
-  });
+  const auto best =
+      fastest(device, choices, found, of_weights, device.side.workspace_bytes, [&](auto algorithm) {
+        return cudnnConvolutionBackwardFilter(device.main.dnn, &kOne, x_, arrays.x, y_, arrays.y_slope, conv_,
+                                              algorithm, room, kWorkspace, &kZero, w_, arrays.w_slope);
+      });
+  by_.weights = best.by;
+  if (products_ != nullptr)
+    by_.weights_product = faster(device, products_->weights, {arrays.x, arrays.y_slope, arrays.w_slope},
+                                 kZero, best.milliseconds, room, device.side.workspace_bytes);
 }
 
 void Passes::choose_data(Device& device, const Arrays& arrays, void* room) {
@@ -153,27 +211,41 @@ void Passes::choose_data(Device& device, const Arrays& arrays, void* room) {
                                                     static_cast<int>(choices.size()), &found, choices.data()),
         name_);
   const std::string of_data = "the data of " + name_;
-  by_.data = fastest(device, choices, found, of_data, device.main.workspace_bytes, [&](auto algorithm) {
-    return cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, arrays.w, y_, arrays.y_slope, conv_,
-                                        algorithm, room, kWorkspace, &kZero, x_, arrays.x_slope);
-  });
+  const auto best =
+      fastest(device, choices, found, of_data, device.main.workspace_bytes, [&](auto algorithm) {
+        return cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, arrays.w, y_, arrays.y_slope, conv_,
+                                            algorithm, room, kWorkspace, &prior(arrays.into), x_,
+                                            arrays.x_slope);
+      });
+  by_.data = best.by;
+  if (products_ != nullptr)
+    by_.data_product = faster(device, products_->data, {arrays.w, arrays.y_slope, arrays.x_slope},
+                              prior(arrays.into), best.milliseconds, room, device.main.workspace_bytes);
 }
 
 void Passes::forward(Device& device, const void* x, const void* w, void* y, Into into) const {
+  if (by_.forward_product)
+    return check(products_->forward.run(device.main, *by_.forward_product, {w, x, y}, prior(into)), name_);
   check(cudnnConvolutionForward(device.main.dnn, &kOne, x_, x, w_, w, conv_, by_.forward,
-                                device.main.workspace, device.main.workspace_bytes, prior(into), y_, y),
+                                device.main.workspace, device.main.workspace_bytes, &prior(into), y_, y),
         name_);
 }
 
 void Passes::weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope, Into into) const {
+  if (by_.weights_product)
+    return check(products_->weights.run(lane, *by_.weights_product, {x, y_slope, w_slope}, prior(into)),
+                 name_);
   check(cudnnConvolutionBackwardFilter(lane.dnn, &kOne, x_, x, y_, y_slope, conv_, by_.weights,
-                                       lane.workspace, lane.workspace_bytes, prior(into), w_, w_slope),
+                                       lane.workspace, lane.workspace_bytes, &prior(into), w_, w_slope),
         name_);
 }
 
 void Passes::data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const {
+  if (by_.data_product)
+    return check(products_->data.run(device.main, *by_.data_product, {w, y_slope, x_slope}, prior(into)),
+                 name_);
   check(cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, y_slope, conv_, by_.data,
-                                     device.main.workspace, device.main.workspace_bytes, prior(into), x_,
+                                     device.main.workspace, device.main.workspace_bytes, &prior(into), x_,
                                      x_slope),
         name_);
 }

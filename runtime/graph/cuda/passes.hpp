@@ -1,9 +1,9 @@
-// The three passes of one convolution over cuDNN, NHWC. Each is timed, inside a graph as a step runs it, in
-// every algorithm that repeats its bits, and the fastest is kept; layers of one shape share what was found.
-// It owns no tensor.
+// The three passes of one convolution over cuDNN, NHWC, or over cuBLASLt where it is a product of matrices.
+// Each is timed, inside a graph as a step runs it, in every algorithm that repeats its bits, and the fastest
+// is kept; layers of one shape share what was found. It owns no tensor.
 #pragma once
 
-#include "runtime/graph/cuda/device.hpp"
+#include "runtime/graph/cuda/product.hpp"
 
 namespace dlrun::cuda {
 
@@ -18,6 +18,7 @@ struct Geometry {
 
 class Passes {
  public:
+  enum class Into { fresh, sum };  // sum: added to what is there
   // Arrays as they will lie; what is in them is overwritten. A pass is prepared where there is all that it
   // reads and writes. `w` and `w_slope` are filters of the plan's type.
   struct Arrays {
@@ -25,6 +26,7 @@ class Passes {
     void* y;
     const void* y_slope;
     void *w_slope, *x_slope;
+    Into into = Into::fresh;  // what data() will mostly be asked for
     bool forward() const { return x != nullptr && y != nullptr; }
     bool weights() const { return x != nullptr && y_slope != nullptr && w_slope != nullptr; }
     bool data() const { return y_slope != nullptr && x_slope != nullptr; }
@@ -35,14 +37,18 @@ class Passes {
   Passes& operator=(const Passes&) = delete;
   ~Passes();
 
-  enum class Into { fresh, sum };  // sum: added to what is there
   void forward(Device& device, const void* x, const void* w, void* y, Into into = Into::fresh) const;
   // On the side lane or on main.
   void weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope, Into into) const;
   void data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const;
 
  private:
+  struct Products {  // the same passes as products
+    Product forward, weights, data;
+  };
+
   void describe(Device& device, const Geometry& geometry);
+  void describe_products(const Device& device, const Geometry& geometry);
   void choose(Device& device, const Arrays& arrays);
   void choose_forward(Device& device, const Arrays& arrays, void* room);
   void choose_weights(Device& device, const Arrays& arrays, void* room);
@@ -52,6 +58,7 @@ class Passes {
   cudnnTensorDescriptor_t x_ = nullptr, y_ = nullptr;
   cudnnFilterDescriptor_t w_ = nullptr;
   cudnnConvolutionDescriptor_t conv_ = nullptr;
+  std::unique_ptr<Products> products_;  // where they are
   Algorithms by_;
 };
 

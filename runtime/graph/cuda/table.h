@@ -8,7 +8,7 @@
 
 #include "runtime/graph/cuda/sums_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 5u
+#define DLRUN_CUDA_TABLE_VERSION 6u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 enum DlrunCudaKind {
@@ -22,6 +22,7 @@ enum DlrunCudaKind {
   DLRUN_CUDA_CONCAT,
   DLRUN_CUDA_BATCH_NORM,  // with a second input: that is added before the ReLU
   DLRUN_CUDA_NORM_POOL,   // batch norm, its ReLU and the maximum pooling behind it
+  DLRUN_CUDA_NORM_SUM,    // the sum of two batch norms: its inputs are theirs
   DLRUN_CUDA_ACTIVATION,
   DLRUN_CUDA_DROPOUT,
   DLRUN_CUDA_ADD,
@@ -31,7 +32,7 @@ enum DlrunCudaKind {
   DLRUN_CUDA_FLATTEN,  // the other way round
   DLRUN_CUDA_SOFTMAX_LOSS,
   DLRUN_CUDA_SIGMOID_LOSS,
-  DLRUN_CUDA_NOTHING  // joined the node behind it
+  DLRUN_CUDA_NOTHING  // joined a node behind it
 };
 enum DlrunCudaActivation {
   DLRUN_CUDA_NO_ACTIVATION,
@@ -73,6 +74,7 @@ struct DlrunCudaNode {
   int64_t size;                 // of local response norm
   float alpha, beta, constant;  // of local response norm: x / (constant + alpha / size * sum) ^ beta
   float loss_weight;            // of the loss's gradient
+  size_t norms[2];              // of a sum of batch norms: the nodes that joined it and have their parameters
   enum DlrunCudaTarget target;
   enum DlrunCudaReport report;
   size_t key;         // of dropout and noise: which of the keys that begin() gets

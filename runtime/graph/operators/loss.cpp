@@ -7,7 +7,7 @@ namespace dlrun::runtime {
 
 Loss::Loss(Plan& plan) : scores_(plan.input()), batch_(plan.batch()), labels_(plan.labels()) {
   plan.use(scores_.value, Pass::backward);
-  if (scores_.needs_gradient()) plan.claim_gradient();
+  if (scores_.needs_gradient()) reader_ = plan.claim_gradient();
 }
 
 std::span<std::int32_t> Loss::labels() const {
@@ -20,7 +20,7 @@ void Loss::forward(const Run& run) {
 }
 
 void Loss::backward_data(const Run&) {
-  result_ = score(scores_.gradient());
+  result_ = score(scores_.gradient(reader_));
 }
 
 namespace {

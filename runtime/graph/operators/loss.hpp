@@ -24,6 +24,7 @@ class Loss : public Operator {
 
  private:
   Buffer* labels_;
+  std::size_t reader_ = 0;  // several losses may have the same scores
   BatchResult result_;
 };
 

@@ -2,6 +2,7 @@
 // bit for bit, whatever the length.
 #include "runtime/comm/shared_memory.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -54,6 +55,26 @@ TEST_CASE("many sums in a row do not disturb each other") {
       sum.sum(data);
       for (const float x : data)
         if (x != static_cast<float>(3 * round + 3)) ++wrong[static_cast<std::size_t>(rank)];
+    }
+  });
+  CHECK(wrong == std::vector<int>(ranks, 0));
+}
+
+TEST_CASE("none leaves a meeting before all have come, and sums on both sides of it stay right") {
+  constexpr int ranks = 3;
+  constexpr int rounds = 300;
+  std::atomic<int> came = 0;
+  std::vector<int> wrong(ranks, 0);
+  on_all_ranks(ranks, [&](SharedMemorySum& sum, int rank) {
+    int& mistakes = wrong[static_cast<std::size_t>(rank)];
+    std::vector<float> data(100);
+    for (int round = 0; round < rounds; ++round) {
+      ++came;
+      for (int meetings = round % 4; meetings >= 0; --meetings) sum.meet();
+      if (came < ranks * (round + 1)) ++mistakes;
+      std::fill(data.begin(), data.end(), static_cast<float>(round + rank));
+      sum.sum(data);
+      if (data != std::vector<float>(100, static_cast<float>(3 * round + 3))) ++mistakes;
     }
   });
   CHECK(wrong == std::vector<int>(ranks, 0));

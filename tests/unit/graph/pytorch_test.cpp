@@ -1,7 +1,8 @@
 // Whole models and single operators against PyTorch: same weights, images, labels and dropout mask; then the
 // losses, the running statistics and every gradient are compared by pytorch_oracle.py. Python and its torch
 // must be there: without them these tests fail.
-#include <cstdlib>
+#include "pytorch.hpp"
+
 #include <fstream>
 
 #include <doctest/doctest.h>
@@ -146,9 +147,9 @@ void check_against_pytorch(const Graph& graph, const Batch& batch, Precision pre
   write_dropout_mask(folder, graph, rows, precision);
   write_noise(folder, graph, rows);
   std::ofstream(folder.path / "graph.json") << to_text(job);
-  const std::string command = fmt::format("/usr/bin/python3 {}/pytorch_oracle.py {} {}", TEST_DATA_DIR,
-                                          folder.path.string(), tolerance);
-  CHECK(std::system(command.c_str()) == 0);
+  const Result<bool> agrees = PyTorch::agrees(folder.path.string(), tolerance);
+  REQUIRE_MESSAGE(agrees, (agrees ? "" : agrees.error().text()));
+  CHECK(*agrees);
 }
 
 // f32: sums in another order than the exact ones. A whole ResNet has a million ReLUs, and one of them whose
@@ -319,6 +320,19 @@ TEST_CASE("sigmoid cross-entropy is PyTorch's, rows that do not count included")
   Batch batch = random_batch(input, 6);
   batch.labels[2] = -1;
   const Graph graph = finished(std::move(g));
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
+}
+
+TEST_CASE("two losses of the same scores are PyTorch's: their gradients add up") {
+  const InputShape input{3, 6, 5, 4};
+  GraphBuilder g("test", input);
+  const Value x = g.relu(g.convolution("first", g.input(), {.filters = 16, .kernel = 3}));
+  const Value scores = g.fully_connected("last", x, input.classes);
+  g.auxiliary_loss(scores, 0.25F);
+  g.softmax_cross_entropy(scores);
+  const Graph graph = finished(std::move(g));
+  const Batch batch = random_batch(input, 6);
   check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled);
   check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
 }

@@ -13,8 +13,7 @@ using namespace dlrun::launch;
 
 namespace {
 
-const AgentCommand kCallingAgent{
-    {"/opt/dlrun/bin/dlrun", "agent", "--head", "n1", "--port", "7", "--token", "-"}};
+const AgentCommand kCallingAgent{{"/opt/dlrun/bin/dlrun-agent", "--head", "n1", "--port", "7"}};
 
 EngineCommand srun_command(const plan::Plan& plan, const AgentCommand& agent, const SlurmVersion& version,
                            const Environment& environment) {
@@ -33,9 +32,8 @@ TEST_CASE("one step brings one agent to each of the plan's nodes, in any part of
   const EngineCommand command = srun_command(plan_of({"n1", "n2", "n7"}), kCallingAgent, {22, 5}, {});
   CHECK(join(command.argv, " ") ==
         "srun --nodes=3 --ntasks=3 --ntasks-per-node=1 --nodelist=n[1-2,7] --mpi=none --cpu-bind=none "
-        "--input=all "
-        "--export=ALL --kill-on-bad-exit=0 --wait=0 --job-name=dlrun --overlap "
-        "/opt/dlrun/bin/dlrun agent --head n1 --port 7 --token -");
+        "--input=none --export=ALL --kill-on-bad-exit=0 --wait=0 --job-name=dlrun --overlap "
+        "/opt/dlrun/bin/dlrun-agent --head n1 --port 7");
   CHECK(command.nodes == std::vector{NodeIndex(0), NodeIndex(1), NodeIndex(2)});
 }
 
@@ -104,7 +102,7 @@ TEST_CASE("agents that are ranks of an MPI are laid out as the plan says") {
   plan.mpi = plan::MpiProtocol::engine;
   CHECK(join(srun_command(plan, kCallingAgent, {22, 5}, {}).argv, " ")
             .starts_with("srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --distribution=block "
-                         "--nodelist=n[1-2] --mpi=pmix --cpu-bind=none --overcommit --input=all "));
+                         "--nodelist=n[1-2] --mpi=pmix --cpu-bind=none --overcommit --input=none "));
   plan = plan_of({"n1", "n2", "n1"});
   plan.mpi = plan::MpiProtocol::engine;
   const auto asked = Environment::from_entries({"SLURM_MPI_TYPE=cray_shasta"});

@@ -6,15 +6,15 @@ using namespace dlrun;
 using namespace dlrun::launch;
 
 TEST_CASE("the remote command is one word to the login shell, whichever that is") {
-  CHECK(remote_agent_command("/opt/dlrun/bin/dlrun", "0123") ==
-        "exec /bin/sh -c 'printf %s%s dlrun-stream- 0123; exec /opt/dlrun/bin/dlrun agent'");
+  CHECK(remote_agent_command("/opt/dlrun/bin/dlrun-agent", "0123") ==
+        "exec /bin/sh -c 'printf %s%s dlrun-stream- 0123; exec /opt/dlrun/bin/dlrun-agent'");
 }
 
 TEST_CASE("a copy is asked for behind the word, in a command that every login shell leaves alone") {
-  const std::string command = remote_agent_or_copy("/opt/bin/dlrun", "0123");
+  const std::string command = remote_agent_or_copy("/opt/bin/dlrun-agent", "0123");
   CHECK(
-      command.starts_with("exec /bin/sh -c 'p=/opt/bin/dlrun; if [ -x \"$p\" ]; then "
-                          "printf %s%s%s dlrun-stream- 0123 h; exec \"$p\" agent; fi; "
+      command.starts_with("exec /bin/sh -c 'p=/opt/bin/dlrun-agent; if [ -x \"$p\" ]; then "
+                          "printf %s%s%s dlrun-stream- 0123 h; exec \"$p\"; fi; "
                           "printf %s%s%s dlrun-stream- 0123 c; "));
   const std::string script =
       command.substr(command.find('\'') + 1, command.rfind('\'') - command.find('\'') - 1);
@@ -56,7 +56,7 @@ TEST_CASE("the stream begins behind the word, whatever pieces it comes in") {
 
 TEST_CASE("an echo of our own command line is no beginning") {
   StreamStart start("77");
-  CHECK_FALSE(start.add(remote_agent_command("/bin/dlrun", "77")).value());
+  CHECK_FALSE(start.add(remote_agent_command("/bin/dlrun-agent", "77")).value());
   CHECK(start.add("dlrun-stream-77").value() == "");
 }
 

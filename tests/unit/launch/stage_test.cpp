@@ -22,7 +22,7 @@ struct StagingHead {
 
   explicit StagingHead(const std::string& dlrun) {
     for (const fs::path& folder : {own.bin, own.plugins, root / "tmp"}) fs::create_directories(folder);
-    write(own.bin / "dlrun", dlrun);
+    write(own.agent(), dlrun);
     write(own.plugins / "libdlrun-pmix.so", "a plug-in");
     environment.set("TMPDIR", (root / "tmp").string());
   }
@@ -46,7 +46,7 @@ struct StagingHead {
 };
 
 constexpr const char* kSays =
-    "#!/bin/sh\necho $# \"$1\" \"$5\"; ls -l \"$0\" | cut -c1-10; cat \"$3/lib/dlrun/libdlrun-pmix.so\"; "
+    "#!/bin/sh\necho $# \"$4\"; ls -l \"$0\" | cut -c1-10; cat \"$2/lib/dlrun/libdlrun-pmix.so\"; "
     "exit 7\n";
 
 }  // namespace
@@ -54,9 +54,9 @@ constexpr const char* kSays =
 TEST_CASE("a node without dlrun runs a copy with its plug-ins, and nothing is left of it") {
   const StagingHead head(kSays);
   head.pack();
-  const CommandOutput output = head.run("/nowhere/dlrun");
+  const CommandOutput output = head.run("/nowhere/dlrun-agent");
   CHECK(output.err.empty());
-  CHECK(output.out == "5 agent 1 2\n-rwxr-xr-x\na plug-in");
+  CHECK(output.out == "4 1 2\n-rwxr-xr-x\na plug-in");
   CHECK(output.status.exit_code == 7);
   CHECK(head.nothing_left());
 }
@@ -65,14 +65,14 @@ TEST_CASE("a node with dlrun uses its own") {
   const StagingHead head("#!/bin/sh\necho the copy\n");
   StagingHead::write(head.root / "dl run", "#!/bin/sh\necho its own: \"$@\"\n");
   const CommandOutput output = head.run((head.root / "dl run").string());
-  CHECK(output.out == "its own: agent --port 1 2\n");
+  CHECK(output.out == "its own: --port 1 2\n");
   CHECK(head.nothing_left());
 }
 
 TEST_CASE("a copy that is no archive is an end of its own, and nothing is left of it") {
   const StagingHead head(kSays);
   REQUIRE(write_new_file(head.archive, "torn"));
-  const CommandOutput output = head.run("/nowhere/dlrun");
+  const CommandOutput output = head.run("/nowhere/dlrun-agent");
   CHECK(output.status.exit_code == kNotStaged);
   CHECK_FALSE(output.err.empty());
   CHECK(head.nothing_left());
@@ -81,7 +81,7 @@ TEST_CASE("a copy that is no archive is an end of its own, and nothing is left o
 TEST_CASE("an agent that is killed leaves no copy") {
   const StagingHead head("#!/bin/sh\nkill -KILL $$\n");
   head.pack();
-  CHECK(head.run("/nowhere/dlrun").status.exit_code == 137);
+  CHECK(head.run("/nowhere/dlrun-agent").status.exit_code == 137);
   CHECK(head.nothing_left());
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("where no folder can be made, the reason is said") {
   StagingHead head(kSays);
   head.pack();
   head.environment.set("TMPDIR", "/proc");
-  const CommandOutput output = head.run("/nowhere/dlrun");
+  const CommandOutput output = head.run("/nowhere/dlrun-agent");
   CHECK(output.status.exit_code == kNotStaged);
   CHECK(output.err.find("/proc") != std::string::npos);
 }
@@ -106,7 +106,7 @@ TEST_CASE("what is copied depends on the job") {
 
 TEST_CASE("a file that is missing at the head is an error with a next step") {
   const StagingHead head(kSays);
-  fs::remove(head.own.bin / "dlrun");
+  fs::remove(head.own.agent());
   plan::Plan plan;
   const auto packed = write_archive(files_to_stage(plan, head.own), head.archive, head.environment);
   REQUIRE_FALSE(packed);

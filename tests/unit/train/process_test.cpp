@@ -250,6 +250,15 @@ TEST_CASE("a finished run reports its result over the control channel's last lin
   CHECK(contains(metrics, "\"step\":40"));
 }
 
+TEST_CASE("bf16 on a processor without instructions for it is said to be slow") {
+  Program program;
+  program.checkpoint = Json::object();
+  program.train["precision"] = "bf16";
+  program.variables = {"ONEDNN_MAX_CPU_ISA=AVX512_CORE"};
+  CHECK(program.run() == 0);
+  CHECK(contains(program.output(), "no instructions for bf16: f32 is faster here"));
+}
+
 TEST_CASE("a GAN trains to two losses and a grid of its images, with the same bits over a kill") {
   Program whole;
   whole.train = {{"model", "dcgan"},

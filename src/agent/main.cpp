@@ -1,0 +1,90 @@
+// The program dlrun-agent: one node's agent. Its stream is stdin and stdout, or a connection that it makes to
+// the head. Launchers start it, on every node of a run, so it is small: the planner and the command line of
+// dlrun are not in it. Nothing that it prints is for people but an Error that comes before there is a stream.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "schedulers/node_identity.hpp"
+#include "src/agent/agent.hpp"
+#include "src/agent/arguments.hpp"
+#include "src/agent/folder_lock.hpp"
+#include "src/agent/keeper.hpp"
+#include "src/base/exit_code.hpp"
+#include "src/base/file.hpp"
+#include "src/base/secret_variable.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+#include "src/process/call_home.hpp"
+#include "src/process/settle_in.hpp"
+
+namespace dlrun::agent {
+namespace {
+
+constexpr Seconds kCallPatience{60};
+
+// The stream gets numbers of its own, so that nothing which writes to stdout by mistake can break it.
+// Close-on-exec: a rank that held the stream would keep it open after the agent's death.
+int serve_standard_streams(const Environment& environment) {
+  const int in = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (in < 0 || out < 0) return to_int(ExitCode::unavailable);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  ::close(STDIN_FILENO);
+  return keep([&] { return serve(environment, in, out); }, {in, out});
+}
+
+Result<Token> read_token(const std::string& file, const std::string& secret) {
+  const std::string text = file.empty() ? secret : TRY(read_file(file));
+  return Token::parse(trim(std::string_view(text).substr(0, text.find('\n'))));
+}
+
+// What the node is called here; a name that the scheduler gave it comes first.
+AgentCard card_of(const Environment& environment) {
+  MachineNames machine = this_machine();
+  if (const auto name = environment.find("SLURMD_NODENAME"))
+    machine.names.insert(machine.names.begin(), *name);
+  AgentCard card{.names = machine.names, .addresses = machine.addresses, .task = {}};
+  for (const char* name : {"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    if (card.task) break;
+    if (const auto task = parse_integer(environment.get(name), 0, 1'000'000'000))
+      card.task = static_cast<int>(*task);
+  }
+  return card;
+}
+
+Result<int> run(const std::vector<std::string>& words) {
+  const Arguments arguments = TRY(read_arguments(words));
+  const std::string secret = take_secret(kTokenVariable);
+  const Environment environment = Environment::of_this_process();
+  // The copy of dlrun that we are, which others would take for abandoned.
+  UniqueFd held;
+  if (!arguments.hold.empty()) held = TRY(hold_folder(arguments.hold));
+  if (arguments.head.empty()) return serve_standard_streams(environment);
+  const Token token = TRY(read_token(arguments.token_file, secret));
+  UniqueFd head = TRY(call_home(arguments.head, arguments.port, token, card_of(environment), kCallPatience));
+  const int fd = head.release();
+  return keep([&] { return serve(environment, fd, -1); }, {fd});
+}
+
+void say(const std::string& text) {
+  (void)!::write(STDERR_FILENO, text.data(), text.size());
+}
+
+int main(const std::vector<std::string>& words) {
+  settle_in();
+  const Result<int> code = run(words);
+  if (code) return *code;
+  say("dlrun-agent: error: " + code.error().text() + "\n");
+  return to_int(exit_code(code.error().kind));
+}
+
+}  // namespace
+}  // namespace dlrun::agent
+
+int main(int count, char** words) {
+  try {
+    return dlrun::agent::main({words + (count > 0 ? 1 : 0), words + count});
+  } catch (const std::exception& bug) {
+    dlrun::agent::say(std::string("dlrun-agent: bug: ") + bug.what() + "\n");
+    return dlrun::to_int(dlrun::ExitCode::internal);
+  }
+}
