@@ -83,7 +83,8 @@ class Session {
                      .gradients = gradients,
                      .data = prepared_.data,
                      .reporter = *reporter_,
-                     .checkpoints = checkpoints_.get(),
+                     // The steps of a benchmark are no training: no checkpoint gets them.
+                     .checkpoints = spec_.benchmark ? nullptr : checkpoints_.get(),
                      .local_requests = [this] { return stop_request_.look(); },
                      .folder = folder},
                     start);

@@ -160,7 +160,7 @@ Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
   if (node == nullptr) return std::optional<BenchmarkSpec>();
   if (const Node* epochs = train.find("epochs"))
     return yaml::error_at(*epochs, "train.epochs and train.benchmark exclude each other",
-                          "keep one of the two");
+                          "keep one of the two; --set train.epochs=null leaves epochs out");
   Fields fields = TRY(Fields::of(*node, train.path("benchmark")));
   BenchmarkSpec out;
   out.warmup = static_cast<std::uint64_t>(TRY(fields.integer_or("warmup", 10, 0, 1'000'000)));

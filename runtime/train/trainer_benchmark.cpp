@@ -101,7 +101,6 @@ Result<Ending> Trainer::run_benchmark(const BenchmarkSpec& benchmark) {
   parts_.reporter.phase("benchmark");
   Throughput steps;
   if (TRY(timed_steps(benchmark, steps))) return stop();
-  if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
   parts_.reporter.phase("parts of a step");
   const BenchmarkFigures figures = TRY(measure_parts(std::move(steps)));
   parts_.reporter.benchmark(figures.to_json());

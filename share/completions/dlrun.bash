@@ -19,6 +19,12 @@ _dlrun_flags() {
   esac
 }
 
+# Those that hand in jobs, and for other commands those that only tell what a job was given.
+_dlrun_schedulers() {
+  echo 'slurm torque pbs lsf flux gridengine'
+  if [[ $1 != submit ]]; then echo 'oar cobalt local'; fi
+}
+
 _dlrun_frameworks() {
   "${1:-dlrun}" frameworks --json 2>/dev/null |
     grep -o '"name": *"[^"]*"' | sed 's/.*"\([^"]*\)"$/\1/'
@@ -37,12 +43,14 @@ _dlrun() {
 
   case $previous in
     --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 engine none' -- "$current") && return 0 ;;
+    --via) mapfile -t COMPREPLY < <(compgen -W 'auto local slurm ssh pbs sge lsf flux mpiexec' -- "$current") && return 0 ;;
+    --scheduler) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_schedulers "$command")" -- "$current") && return 0 ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$current") && return 0 ;;
     --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
     --chain) mapfile -t COMPREPLY < <(compgen -W 'auto' -- "$current") && return 0 ;;
     --run-dir | --measured | --link-of | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
     --allocation | --hostfile | --private-hostfile) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
-    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --walltime | --name | --set | --scheduler | --hosts | --via | --retries | --tee | --no-output-limit | --no-progress-limit | --epochs | --mtbf | --probe | --separator) return 0 ;;
+    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --walltime | --name | --set | --hosts | --retries | --tee | --no-output-limit | --no-progress-limit | --epochs | --mtbf | --probe | --separator) return 0 ;;
     chain) mapfile -t COMPREPLY < <(compgen -W 'status stop' -- "$current") ;;
     hosts) mapfile -t COMPREPLY < <(compgen -W 'expand compress count' -- "$current") ;;
     frameworks) mapfile -t COMPREPLY < <(compgen -W "check $(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;

@@ -1,5 +1,8 @@
 #include "src/agent/arguments.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -16,6 +19,9 @@ tl::unexpected<Error> usage(const std::string& what) {
 }
 
 Result<void> take(Arguments& out, const std::string& flag, const std::string& value) {
+  static const std::array<std::string_view, 4> flags{"--head", "--port", "--token", "--hold"};
+  if (std::find(flags.begin(), flags.end(), flag) == flags.end())
+    return usage(fmt::format("unknown flag '{}'", flag));
   if (value.empty()) return usage(flag + " has no value");
   if (flag == "--head") {
     out.head = split(value, ',');
@@ -25,10 +31,8 @@ Result<void> take(Arguments& out, const std::string& flag, const std::string& va
     out.port = Port(static_cast<std::uint16_t>(*port));
   } else if (flag == "--token") {
     out.token_file = value;
-  } else if (flag == "--hold") {
-    out.hold = value;
   } else {
-    return usage(fmt::format("unknown flag '{}'", flag));
+    out.hold = value;
   }
   return {};
 }

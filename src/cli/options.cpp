@@ -7,55 +7,30 @@
 
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/cli/help_examples.hpp"
 
 namespace dlrun::cli {
 namespace {
 
-constexpr const char* kRunExamples = R"(Examples:
-  dlrun train.yaml                                  run the job in the allocation it stands in, or on this machine
-  dlrun --nodes 2 --gpus-per-node 8 train.yaml      the same with other resources than the file says
-  dlrun --set train.epochs=1 train.yaml             change any key of the job file
-  dlrun train.yaml -- --batch-size 32               add arguments to the job's command
-  dlrun --framework mpi --tasks-per-node 4 -- ./a.out    four MPI ranks, without a job file)";
-
-constexpr const char* kPlanExamples = R"(Examples:
-  dlrun plan train.yaml                             what would run where
-  dlrun plan --json train.yaml                      the plan itself
-  dlrun plan --explain train.yaml                   every setting and where it came from
-  dlrun plan --allocation alloc.json train.yaml     for a cluster that is not there
-  dlrun plan --scripts scripts train.yaml           write the node scripts)";
-
-constexpr const char* kHostsExamples = R"(Commands:
-  dlrun hosts expand LIST...      the names of a list, one a line
-  dlrun hosts compress HOST...    a short list of the names
-  dlrun hosts count LIST...       how many they are
-LIST is in the host-list language of Slurm; "-" reads lists from standard input, one a line.
-Examples:
-  dlrun hosts expand 'n[008-011],rack[0-1]node[2-3]-ib'    one name a line, in Slurm's order
-  dlrun hosts expand --separator , "$SLURM_JOB_NODELIST"   in one line
-  sort -u machines | dlrun hosts compress -                a short list of the same names, in the same order
-  dlrun hosts count 'n[1-4096]'                            how many names a list has)";
-
-constexpr const char* kSubmitExamples = R"(Examples:
-  dlrun submit train.yaml                           hand the job to the scheduler; its id is printed
-  dlrun submit --dry-run train.yaml                 show the script and the command, and submit nothing
-  dlrun submit --nodes 4 --set resources.walltime=8h train.yaml    with other resources than the file says
-  dlrun submit --chain 8 train.yaml                 go on in up to eight jobs, until the training is done
-  dlrun submit --chain auto --epochs 90 --dry-run train.yaml    how many jobs it will take, and until when
-  dlrun submit --scheduler pbs --dry-run train.yaml    for a scheduler that is not here)";
-
-constexpr const char* kChainExamples = R"(Examples:
-  dlrun submit --chain 8 train.yaml      one training over up to eight jobs
-  dlrun chain status                     where the newest chain below runs/ stands
-  dlrun chain stop DIR                   end it with a checkpoint; --now does not wait for one)";
-
 const std::vector<std::string> kCommands{"run",        "plan",  "submit",     "chain",
                                          "allocation", "hosts", "frameworks", "slurm-end"};
 
+// CLI11's own checks print their innards, in the help and in errors.
+CLI::Validator one_of(std::vector<std::string> words) {
+  return {[words = std::move(words)](std::string& word) {
+            if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
+            return fmt::format("'{}' is none of {}", word, join(words, ", "));
+          },
+          ""};
+}
+
 void add_common(CLI::App& app, CommonOptions& common) {
-  app.add_option("--color", common.color, "auto, always or never (NO_COLOR is respected)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ColorChoice>{
-          {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}}))
+  static const std::map<std::string, ColorChoice> choices{
+      {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
+  app.add_option_function<std::string>(
+         "--color", [&common](const std::string& word) { common.color = choices.at(word); },
+         "auto, always or never (NO_COLOR is respected)")
+      ->check(one_of({"auto", "always", "never"}))
       ->type_name("WHEN");
   app.add_flag_callback(
       "-q,--quiet", [&common] { common.verbosity = Verbosity::quiet; }, "only the ranks' output and errors");
@@ -164,6 +139,11 @@ std::string check_chain(const std::string& text) {
   return fmt::format("'{}' is neither auto nor a number from 1 to 100000", text);
 }
 
+std::string check_epochs(const std::string& text) {
+  if (parse_integer(text, 1, 1'000'000'000)) return {};
+  return fmt::format("'{}' is no number of epochs", text);
+}
+
 // What only the planner of chains can use.
 std::optional<Error> useless_planning_flag(const CLI::App& app, const SubmitOptions& submit) {
   if (submit.chain == "auto") return std::nullopt;
@@ -193,8 +173,20 @@ std::optional<Error> mistyped_command(const CLI::App& app, const std::string& wo
       std::filesystem::exists(word, problem))
     return std::nullopt;
   const std::string near = nearest(word, kCommands);
-  return usage_error(app, fmt::format("'{}' is neither a command nor a job file", word),
-                     near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  return usage_error(
+      app, fmt::format("'{}' is neither a command nor a job file", word),
+      near.empty() ? fmt::format("dlrun --help; a program of your own stands behind --: dlrun -- {}", word)
+                   : fmt::format("did you mean '{}'?", near));
+}
+
+// What CLI11 found wrong. It names words that are too many all at once, and from the end.
+Error misread(const CLI::App& app, const CLI::ParseError& problem) {
+  const std::vector<std::string> extra = app.remaining();
+  if (dynamic_cast<const CLI::ExtrasError*>(&problem) == nullptr || extra.empty())
+    return usage_error(app, problem.what());
+  const std::string what = fmt::format("'{}' is one word too many", extra[0]);
+  if (app.get_option_no_throw("--set") == nullptr) return usage_error(app, what);
+  return usage_error(app, what, "one job file is taken; words for its program stand behind --");
 }
 
 // An empty value is what is left of a shell variable that was not set: it must not pass for no flag.
@@ -233,18 +225,16 @@ Result<HostsOptions> hosts_options(const CLI::App& app, HostsOptions hosts,
 }
 
 // Nothing, a name, or "check FILE".
-Result<FrameworksOptions> frameworks_options(FrameworksOptions out, const std::vector<std::string>& words) {
-  const bool check = !words.empty() && words[0] == "check";
-  if (check != (words.size() == 2))
+Result<FrameworksOptions> frameworks_options(FrameworksOptions out, const std::string& name,
+                                             const std::string& file) {
+  const bool check = name == "check";
+  if (check == file.empty())
     return fail(Error{.kind = ErrorKind::usage,
                       .what = check ? "frameworks check: no file to check"
-                                    : fmt::format("frameworks takes one name, and not also '{}'", words[1]),
+                                    : fmt::format("frameworks takes one name, and not also '{}'", file),
                       .where = {},
                       .hint = "dlrun frameworks check my-framework.yaml"});
-  if (check)
-    out.check = words[1];
-  else if (!words.empty())
-    out.name = words[0];
+  (check ? out.check : out.name) = check ? file : name;
   return out;
 }
 
@@ -266,6 +256,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const std::vector<std::string> rest(dashes == arguments.end() ? dashes : dashes + 1, arguments.end());
   std::vector<std::string> words = with_command({arguments.begin(), dashes});
+  if (words.empty() && !rest.empty()) words = {"run"};
 
   Options options;
   RunOptions run;
@@ -309,10 +300,10 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
           "--chain", submit.chain,
           "go on in further jobs until the training is done, N jobs at most; auto: as many as it takes")
       ->type_name("N|auto")
-      ->check(CLI::Validator(check_chain, "N|auto"));
+      ->check(CLI::Validator(check_chain, ""));
   submit_command->add_option("--epochs", submit.epochs, "with --chain auto: how long the training is to be")
       ->type_name("E")
-      ->check(CLI::Range(1, 1000000000));
+      ->check(CLI::Validator(check_epochs, ""));
   submit_command
       ->add_option("--mtbf", submit.mtbf,
                    "with --chain auto: mean time between failures of a node; sets the checkpoint interval")
@@ -329,13 +320,15 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       app.add_subcommand("chain", "show or stop a chain of jobs")->footer(kChainExamples);
   chain_command->add_option("ACTION", chain.action, "status or stop")
       ->required()
-      ->check(CLI::IsMember({"status", "stop"}));
+      ->check(one_of({"status", "stop"}));
   chain_command->add_option("DIR", chain.folder, "folder of the chain (default: the newest one below runs/)");
   chain_command->add_flag("--now", chain.now, "with stop: end the running job at once");
   CLI::App* allocation_command =
-      app.add_subcommand("allocation", "show the nodes we may use, and how that is known");
-  allocation_command->add_option("--allocation", allocation.file,
-                                 "show this file: an allocation, or R of Flux");
+      app.add_subcommand("allocation", "show the nodes we may use, and how that is known")
+          ->footer(kAllocationExamples);
+  allocation_command
+      ->add_option("--allocation", allocation.file, "show this file: an allocation, or R of Flux")
+      ->type_name("FILE");
   add_named_hosts(*allocation_command, allocation.named);
   allocation_command->add_option("--scheduler", allocation.scheduler, "ask this scheduler only")
       ->type_name("NAME");
@@ -345,12 +338,12 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       ->add_option("--separator", hosts.separator, "with expand: between names (default: a line each)")
       ->type_name("TEXT");
   hosts_command->add_flag("--unique", hosts.unique, "take each name once, where it is first");
-  CLI::App* frameworks_command =
-      app.add_subcommand("frameworks", "list the adapters, show one, or check one");
-  std::vector<std::string> framework_words;
-  frameworks_command
-      ->add_option("NAME", framework_words, "show this one; or 'check FILE': look for mistakes in it")
-      ->expected(0, 2);
+  CLI::App* frameworks_command = app.add_subcommand("frameworks", "list the adapters, show one, or check one")
+                                     ->footer(kFrameworksExamples);
+  std::string framework_name, framework_file;
+  frameworks_command->add_option("NAME", framework_name,
+                                 "show this one; or 'check': look for mistakes in FILE");
+  frameworks_command->add_option("FILE", framework_file, "the adapter to check");
   frameworks_command->add_option("--framework-dir", frameworks.framework_dir, "folder with more adapters")
       ->type_name("DIR");
   CLI::App* slurm_end_command =
@@ -367,7 +360,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     const auto parsed = app.get_subcommands();
-    options.command = Answer{(parsed.empty() ? app : *parsed[0]).help("", CLI::AppFormatMode::Normal)};
+    options.command = Answer{parsed.empty() ? app.help() : parsed[0]->help("dlrun")};
     return options;
   } catch (const CLI::CallForVersion& answer) {
     options.command = Answer{answer.what()};
@@ -376,7 +369,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
     if (words.empty()) return fail(usage_error(app, "no job file and no command"));
     if (auto flag = unknown_flag(*chosen, words)) return fail(std::move(*flag));
     if (auto mistyped = mistyped_command(app, run.job.job_file)) return fail(std::move(*mistyped));
-    return fail(usage_error(*chosen, problem.what()));
+    return fail(misread(*chosen, problem));
   }
   if (auto empty = empty_value(*chosen)) return fail(std::move(*empty));
 
@@ -398,7 +391,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   } else if (chosen == hosts_command) {
     options.command = TRY(hosts_options(*hosts_command, hosts, words, rest));
   } else if (chosen == frameworks_command) {
-    options.command = TRY(frameworks_options(frameworks, framework_words));
+    options.command = TRY(frameworks_options(frameworks, framework_name, framework_file));
   } else if (chosen == slurm_end_command) {
     options.command = slurm_end;
   }

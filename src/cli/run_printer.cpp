@@ -119,7 +119,8 @@ void RunPrinter::finished(const plan::Plan& plan, const job::Outcome& outcome) {
   const std::string directory = shown_path(plan.run_directory);
   if (outcome.culprit) return print_culprit(*outcome.culprit);
   if (outcome.exit_code != 0)
-    return console_.err(fmt::format("dlrun: {} after {}: {}", job::reason_of(outcome), took, directory));
+    return console_.err(
+        fmt::format("dlrun: {}; it took {}; run directory {}", job::reason_of(outcome), took, directory));
   const std::string result = result_text(outcome.result);
   console_.say(console_.tinted_err("dlrun: ", Tint::green) + fmt::format("done in {}{}{}; run directory {}",
                                                                          took, result.empty() ? "" : ": ",

@@ -289,7 +289,8 @@ Result<void> check_framework(Fields& root, JobSpec& spec) {
   const bool builtin = spec.framework == "builtin";
   if (train != nullptr && !builtin)
     return yaml::error_at(*train,
-                          fmt::format("'train' is for framework: builtin, not for {}", spec.framework));
+                          fmt::format("'train' is for framework: builtin, not for {}", spec.framework),
+                          "framework: builtin trains what 'train' says; another one runs a command");
   if (train == nullptr && builtin)
     return yaml::error_at(*root.find("framework"), "'train' is missing: it says what to train",
                           "see man 5 dlrun-job");

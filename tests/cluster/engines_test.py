@@ -8,10 +8,11 @@ import support
 from support import DLRUN
 
 NODES = ["n1", "n2", "n3", "n4"]
-# What the real ones have in common: no standard input, no shell, the host as the job's node file spells it.
+# What the real ones have in common: no standard input, the host as the job's node file spells it. qrsh alone has a shell there
+# take its words apart.
 RUN_THERE = 'host=$1; shift; exec ssh -n "$host" "$(printf "%q " "$@")"\n'
 ONE_HOST = {"pbs_tmrsh": RUN_THERE, "pbsdsh": '[ "$1" = -h ] || exit 9; shift\n' + RUN_THERE,
-            "qrsh": '[ "$1 $2" = "-inherit -nostdin" ] || exit 9; shift 2\n' + RUN_THERE}
+            "qrsh": '[ "$1 $2" = "-inherit -nostdin" ] || exit 9; shift 2\nhost=$1; shift; exec ssh -n "$host" "$*"\n'}
 MANY_HOSTS = {"blaunch": '[ "$1 $2" = "-n -z" ] || exit 9; hosts=$3; shift 3\n'
                          'for host in $hosts; do ssh -n "$host" "$(printf "%q " "$@")" & done; wait\n',
               "flux": 'if [ "$1" = getattr ]; then echo "n[1-4]"; exit; fi\n[ "$1 $2 $3" = "exec --noinput -r" ] || exit 9\n'
@@ -29,11 +30,11 @@ class Engines(support.Case):
 
     def run_by(self, way, tools, job, nodes=NODES):
         code, out, err = self.run_on(
-            DLRUN, "--quiet", "--via", way, "--hosts", ",".join(nodes), "--run-dir", "run", "--framework", "plain", "--",
+            DLRUN, "--quiet", "--via", way, "--hosts", ",".join(nodes), "--run-dir", "a run", "--framework", "plain", "--",
             "sh", "-c", "echo $(hostname) $DLRUN_RANK", env={"PATH": f"{tools}:/usr/bin:/bin", **job})
         self.assertEqual(code, 0, err)
         self.assertEqual(sorted(out.splitlines()), [f"[worker {i} {node}] {node} {i}" for i, node in enumerate(nodes)])
-        self.assertEqual(glob.glob(f"{self.folder}/run/agent-token*"), [])
+        self.assertEqual(glob.glob(f"{self.folder}/a run/agent-token*"), [])
         return err
 
     def test_hydra(self):

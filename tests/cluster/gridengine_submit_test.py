@@ -10,7 +10,7 @@ import gridengine_support
 import support
 from chain_support import COUNTER, TRAINING, Following
 from cluster import wait_until
-from support import DLRUN
+from support import DLRUN, IN_SHELL
 
 JOB = """name: flowers
 framework: plain
@@ -97,7 +97,7 @@ class GridEngineSubmit(Following, gridengine_support.Case):
     def test_trainings_save_before_their_time_is_over_and_go_on_in_the_next_job(self):
         endless = TRAINING.replace("epochs: 4", "epochs: 1000000").replace("nodes: 1", "nodes: 2").replace("dir: ckpt", "dir: endless-ckpt")
         self.write("endless.yaml", endless.replace(", walltime: 5min", ""))
-        limited = self.qsub(f"exec {DLRUN} --run-dir run endless.yaml", "-pe", "one", "2", "-l", "h_rt=24", name="endless")
+        limited = self.qsub(f"exec {IN_SHELL} --run-dir run endless.yaml", "-pe", "one", "2", "-l", "h_rt=24", name="endless")
         whole = self.wait_over(self.chain(TRAINING.replace("dir: ckpt", "dir: whole-ckpt"), 9))
         self.assertEqual(self.ends(whole), ["done"])
         chain = self.chain(TRAINING, 9)

@@ -4,12 +4,13 @@ in good order when its job is deleted."""
 import datetime
 import json
 import os
+import shlex
 import signal
 
 import gridengine_support
 import support
 from cluster import wait_until
-from support import DLRUN, MPI
+from support import IN_SHELL, MPI
 
 # Says when it runs and what it was told, and takes its time to end.
 TOLD = """trap 'sleep 0.3; echo told to end >told-$DLRUN_RANK; exit 0' TERM
@@ -20,11 +21,11 @@ while :; do sleep 0.1; done
 
 class GridEngine(gridengine_support.Case):
     def test_nodes_with_unlike_slots_and_every_kind_of_rank(self):
-        self.do(f"""{DLRUN} allocation --json >allocation.json
-{DLRUN} plan --framework plain -- hostname >plan.txt
-{DLRUN} --framework plain --run-dir ranks -- sh -c 'echo $(hostname) $DLRUN_RANK' >ranks.txt
-{DLRUN} --via sge --framework plain --run-dir fails -- sh -c '[ $DLRUN_RANK != 2 ] || exit 7; sleep 600' 2>fails.txt; echo $? >fails.code
-{DLRUN} --framework mpi --tasks-per-node 2 -- {MPI}openmpi >mpi.txt""", "-pe", "fill", "10", "-l", "h_rt=0:10:0")
+        self.do(f"""{IN_SHELL} allocation --json >allocation.json
+{IN_SHELL} plan --framework plain -- hostname >plan.txt
+{IN_SHELL} --framework plain --run-dir ranks -- sh -c 'echo $(hostname) $DLRUN_RANK' >ranks.txt
+{IN_SHELL} --via sge --framework plain --run-dir fails -- sh -c '[ $DLRUN_RANK != 2 ] || exit 7; sleep 600' 2>fails.txt; echo $? >fails.code
+{IN_SHELL} --framework mpi --tasks-per-node 2 -- {shlex.quote(MPI)}openmpi >mpi.txt""", "-pe", "fill", "10", "-l", "h_rt=0:10:0")
         allocation = json.loads(self.read("allocation.json"))
         self.assertEqual((allocation["scheduler"], sorted(node["slots"] for node in allocation["nodes"])), ("gridengine", [2, 4, 4]))
         self.assertIsNone(allocation["array_index"])
@@ -40,7 +41,7 @@ class GridEngine(gridengine_support.Case):
             self.assertIn(f"rank {rank} of 6, sum 21, on this node 2\n", self.read("mpi.txt"), self.read("job.out"))
 
     def test_environments_that_give_no_slot_to_an_agent_or_no_tasks_at_all(self):
-        run = f"{DLRUN} --quiet --framework plain -- hostname >hosts.txt 2>why.txt; echo $? >code"
+        run = f"{IN_SHELL} --quiet --framework plain -- hostname >hosts.txt 2>why.txt; echo $? >code"
         self.do(run, "-pe", "first", "3")
         self.assertEqual((self.read("code"), len(set(self.read("hosts.txt").splitlines()))), ("0\n", 3), self.read("why.txt"))
         self.do(run, "-pe", "loose", "2")
@@ -49,13 +50,13 @@ class GridEngine(gridengine_support.Case):
         self.assertIn("hint: tasks on nodes need control_slaves TRUE", self.read("why.txt"))
 
     def test_tasks_of_an_array_and_jobs_without_an_environment(self):
-        job = self.qsub(f"{DLRUN} allocation --json >$SGE_TASK_ID.json", "-t", "3-5:2", "-l", "h_rt=300,s_rt=200")
+        job = self.qsub(f"{IN_SHELL} allocation --json >$SGE_TASK_ID.json", "-t", "3-5:2", "-l", "h_rt=300,s_rt=200")
         self.wait_gone(job)
         for task in (3, 5):
             allocation = json.loads(self.read(f"{task}.json"))
             self.assertEqual((allocation["job_id"], allocation["array_index"], len(allocation["nodes"])), (job, task, 1))
             self.assertIsNotNone(allocation["end_time"], allocation)
-        self.do(f"{DLRUN} allocation --json >none.json")
+        self.do(f"{IN_SHELL} allocation --json >none.json")
         self.assertIsNone(json.loads(self.read("none.json"))["end_time"])
         self.assertIn("no limit", self.read("none.json"))
 
@@ -63,7 +64,7 @@ class GridEngine(gridengine_support.Case):
         self.write("told.sh", TOLD)
         for flags, told in ((["-notify"], True), ([], False)):
             with self.subTest(flags):
-                job = self.qsub(f"exec {DLRUN} --run-dir run{told} --framework plain -- bash told.sh", "-pe", "one", "2", *flags)
+                job = self.qsub(f"exec {IN_SHELL} --run-dir run{told} --framework plain -- bash told.sh", "-pe", "one", "2", *flags)
                 wait_until(lambda: all(os.path.exists(f"{self.folder}/up-{rank}") for rank in (0, 1)))
                 self.run_on("qdel", job)
                 self.wait_gone(job)

@@ -4,7 +4,7 @@ ranks of any kind run there."""
 import re
 
 import support
-from support import DLRUN, MPI
+from support import DLRUN, IN_SHELL, MPI
 
 
 class Slurm(support.Case):
@@ -42,7 +42,7 @@ class Slurm(support.Case):
         self.assertRegex(err, r"the Slurm variables of this shell are left over: job \d+ is over \(COMPLETED\)")
 
     def test_the_end_of_the_job_is_known_without_slurms_programs_too(self):
-        script = self.write("ends.sh", f"#!/bin/sh\n{DLRUN} allocation --json\nPATH=/nowhere {DLRUN} allocation --json\n")
+        script = self.write("ends.sh", f"#!/bin/sh\n{IN_SHELL} allocation --json\nPATH=/nowhere {IN_SHELL} allocation --json\n")
         code, out, err = self.salloc("-t", "5", script, nodes=1)
         self.assertEqual(code, 0, err)
         ends = re.findall(r'"end_time": "(.*)"', out)
@@ -52,7 +52,7 @@ class Slurm(support.Case):
 
     def test_the_jobs_environment_counts_on_every_node_whatever_its_bytes(self):
         script = self.write("rank.sh", '#!/bin/bash\nprintf "%s|%s|%s\\n" "$SLURMD_NODENAME" "$(od -An -tx1 <<<"$ODD" | tr -d " \\n")" "${SLURM_PROCID-none}"\n')
-        self.write("job.sh", f"#!/bin/bash\nexport ODD=$'\\xff\\n x'\nexec {DLRUN} --quiet --framework plain -- {script}\n")
+        self.write("job.sh", f"#!/bin/bash\nexport ODD=$'\\xff\\n x'\nexec {IN_SHELL} --quiet --framework plain -- {script}\n")
         code, out, err = self.salloc("./job.sh")
         self.assertEqual(code, 0, err)
         self.assertEqual(sorted(out.splitlines()), [f"[worker {i} n{i + 1}] n{i + 1}|ff0a20780a|none" for i in range(4)])

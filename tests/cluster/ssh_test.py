@@ -11,7 +11,7 @@ import support
 from cluster import wait_until
 from configuration import HOME, UID
 from namespaces import ROOM
-from support import DLRUN, MPI
+from support import DLRUN, IN_SHELL, MPI
 
 HELLO = ("sh", "-c", "echo $(hostname) $DLRUN_RANK")
 
@@ -194,7 +194,7 @@ class Ssh(support.Case):
             key = self.write("key", pathlib.Path(f"{ROOM}/ssh/id").read_text())
             os.chmod(key, 0o600)
             os.chown(key, UID, UID)
-            script = self.write("with_agent.sh", f"#!/bin/sh\nssh-add -q key\n{DLRUN} --quiet --via ssh --hosts n1 --framework plain -- hostname\nssh-agent -k >/dev/null\n")
+            script = self.write("with_agent.sh", f"#!/bin/sh\nssh-add -q key\n{IN_SHELL} --quiet --via ssh --hosts n1 --framework plain -- hostname\nssh-agent -k >/dev/null\n")
             code, out, err = self.run_on("ssh-agent", script)
         self.assertEqual((code, out), (0, "[worker 0] n1\n"), err)
 

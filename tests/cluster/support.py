@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shlex
 import sys
 import unittest
 
@@ -14,6 +15,7 @@ from namespaces import ROOM
 BIN = os.environ["DLRUN_BIN"]  # set by ctest
 SOURCE, BUILD = os.environ["DLRUN_SOURCE"], os.environ["DLRUN_BUILD"]
 DLRUN = f"{BIN}/dlrun"
+IN_SHELL = shlex.quote(DLRUN)  # the same as a word of a shell's text
 MPI = f"{BUILD}/tests/unit/mpi/mpi-program-"
 
 

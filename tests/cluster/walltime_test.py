@@ -8,7 +8,7 @@ import signal
 
 import support
 from cluster import wait_until
-from support import DLRUN
+from support import IN_SHELL
 
 JOB = """\
 name: small
@@ -36,7 +36,7 @@ class Walltime(support.Case):
 
     def submit(self, run):
         """The batch job's id: an allocation of one node for one minute, with dlrun as its batch script ends."""
-        script = self.write(f"{run}.sh", f"#!/bin/bash\nexec {DLRUN} --set checkpoint.dir={run}-ckpt --run-dir {run} job.yaml\n")
+        script = self.write(f"{run}.sh", f"#!/bin/bash\nexec {IN_SHELL} --set checkpoint.dir={run}-ckpt --run-dir {run} job.yaml\n")
         code, out, err = self.run_on("sbatch", "--parsable", "-N1", "--ntasks-per-node=2", "--time=1", "--output", f"{run}.out", script)
         self.assertEqual(code, 0, err)
         return out.strip()

@@ -122,7 +122,7 @@ class Surroundings(support.Case):
         self.assertEqual(os.listdir(long), [])
 
     def test_all_three_standard_descriptors_closed(self):
-        code = subprocess.run(["bash", "-c", f"exec {support.DLRUN} --framework plain --run-dir run -- bash -c 'echo fine; echo fine >&2' 0<&- 1>&- 2>&-"],
+        code = subprocess.run(["bash", "-c", f"exec {support.IN_SHELL} --framework plain --run-dir run -- bash -c 'echo fine; echo fine >&2' 0<&- 1>&- 2>&-"],
                               cwd=self.folder, env=self.environment, check=False).returncode
         self.assertEqual(code, 0)
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "fine\nfine\n")

@@ -97,7 +97,7 @@ class Signals(support.Case):
         head.communicate()
 
     def test_children_that_the_shell_had_before_are_left_alone(self):
-        script = f"sleep 1000 >/dev/null 2>&1 & echo $! > before; exec {support.DLRUN} --framework plain --run-dir run -- true"
+        script = f"sleep 1000 >/dev/null 2>&1 & echo $! > before; exec {support.IN_SHELL} --framework plain --run-dir run -- true"
         done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.returncode, 0)

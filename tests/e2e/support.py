@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import unittest
 import uuid
 
 DLRUN = os.path.join(os.environ["DLRUN_BIN"], "dlrun")  # set by ctest
+IN_SHELL = shlex.quote(DLRUN)  # the same as a word of a shell's text
 CLIENT = str(pathlib.Path(__file__).resolve().parents[2] / "share" / "python")  # dlrun_client.py
 MARK = "DLRUN_TEST_MARK"
 

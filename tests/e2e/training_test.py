@@ -128,6 +128,16 @@ class Training(support.Case):
         self.assertGreater(result["memory_mib"]["peak_of_rank"], result["memory_mib"]["model"])
         self.assertGreaterEqual(result["bound"]["bound_ms"], result["bound"]["wire_ms"])
 
+    def test_a_benchmark_leaves_the_checkpoints_of_a_training_alone(self):
+        code, out, err = self.train("training")
+        self.assertEqual(code, 0, err)
+        before = sorted(os.listdir(os.path.join(self.folder, "ckpt"))), self.weights()
+        code, out, err = self.train("bench", "--set", "train.epochs=null", "--set", "train.benchmark={warmup: 1, steps: 4, repeat: 2}")
+        self.assertEqual(code, 0, err)
+        self.assertIn("carrying on from", out)
+        self.assertIn("images/s", out)
+        self.assertEqual((sorted(os.listdir(os.path.join(self.folder, "ckpt"))), self.weights()), before)
+
     def test_kill_9_at_any_moment_then_the_same_command_gives_the_same_bits(self):
         for turn, checkpoints in enumerate((0, 2, 5)):
             with self.subTest(checkpoints=checkpoints):

@@ -30,10 +30,12 @@ std::string variables(const plan::EnvironmentChanges& changes, const std::string
   return out;
 }
 
-std::string one_line(const Argv& argv) {
+// Without the project's own path, whose quotes are no part of the plan.
+std::string one_line(Argv argv) {
+  for (std::string& word : argv)
+    for (std::size_t at; (at = word.find(kData.string())) != std::string::npos;)
+      word.replace(at, kData.string().size(), "DATA");
   std::string text = shell_join(argv);
-  for (std::size_t at; (at = text.find(kData.string())) != std::string::npos;)
-    text.replace(at, kData.string().size(), "DATA");
   if (const std::size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
   return text;
 }

@@ -48,7 +48,9 @@ Result<std::vector<ImageFile>> read_image_part(const fs::path& folder,
 
 Result<ImageSet> find_folders(const fs::path& directory) {
   std::error_code problem;
-  if (!fs::is_directory(directory, problem)) return bad_folder(directory, "is not a folder");
+  if (!fs::is_directory(directory, problem))
+    return bad_folder(directory, "is not a folder",
+                      "data.dir of the job file must be the folder with a folder for each class");
   const bool parts = fs::is_directory(directory / "train", problem);
   const fs::path train = parts ? directory / "train" : directory;
   ImageSet out;

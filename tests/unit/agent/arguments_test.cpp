@@ -27,11 +27,13 @@ TEST_CASE("what is no command line of a launcher is a usage error") {
        {Words{"agent"}, Words{"--head"}, Words{"--head", "a"}, Words{"--token", "t"},
         Words{"--head", "a", "--port", "0", "--token", "t"},
         Words{"--head", "a", "--port", "70000", "--token", "t"}, Words{"--port", "7", "--token", "t"},
-        Words{"--hold", ""}, Words{"--unknown", "x"}}) {
+        Words{"--hold", ""}, Words{"--unknown", "x"}, Words{"--help"}}) {
     const auto arguments = read_arguments(words);
     REQUIRE_FALSE(arguments);
     CHECK(arguments.error().kind == ErrorKind::usage);
   }
+  CHECK(read_arguments({"--help"}).error().what == "unknown flag '--help'");
+  CHECK(read_arguments({"--head"}).error().what == "--head has no value");
 }
 
 }  // namespace dlrun::agent

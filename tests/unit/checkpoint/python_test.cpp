@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/quote.hpp"
 #include "tests/unit/checkpoint/support.hpp"
 
 using namespace dlrun;
@@ -17,8 +18,9 @@ TEST_CASE("Python and numpy read header and tensors of a checkpoint") {
   FailingFileSystem files;
   REQUIRE(write_checkpoint(files, folder.path, manifest_at(1, engine), {snapshot.file(0), snapshot.file(1)}));
   const std::string command =
-      fmt::format("/usr/bin/python3 {}/read_safetensors.py {}/step-00000001/model.safetensors 2>&1",
-                  TEST_DATA_DIR, folder.path.string());
+      shell_join(std::vector<std::string>{"/usr/bin/python3", TEST_DATA_DIR "/read_safetensors.py",
+                                          folder.path / "step-00000001/model.safetensors"}) +
+      " 2>&1";
   FILE* pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::string output(4096, '\0');

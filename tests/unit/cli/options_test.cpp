@@ -27,6 +27,7 @@ TEST_CASE("what follows -- is the program's, whatever it looks like") {
   const auto job = job_of({"--framework", "mpi", "--", "./a.out", "--nodes", "7", "--", "x"});
   CHECK(job.words == std::vector<std::string>{"./a.out", "--nodes", "7", "--", "x"});
   CHECK(job.nodes.empty());
+  CHECK(job_of({"--", "plan", "--help"}).words == std::vector<std::string>{"plan", "--help"});
 }
 
 TEST_CASE("--set takes one value and may stand several times, before and after the file") {
@@ -56,7 +57,42 @@ TEST_CASE("mistyped words are answered with what may have been meant") {
   CHECK(error_of({"--nodse", "2", "x.yaml"}) == "unknown flag '--nodse'\n  hint: did you mean '--nodes'?");
   CHECK(error_of({"plna"}) == "'plna' is neither a command nor a job file\n  hint: did you mean 'plan'?");
   CHECK(error_of({}).starts_with("no job file and no command"));
-  CHECK(error_of({"plan", "--color", "pink", "x.yaml"}).find("pink") != std::string::npos);
+  CHECK(error_of({"plan", "--color", "pink", "x.yaml"}) ==
+        "--color: 'pink' is none of auto, always, never\n  hint: dlrun plan --help");
+  CHECK(error_of({"chain", "stats"}) ==
+        "ACTION: 'stats' is none of status, stop\n  hint: dlrun chain --help");
+  CHECK(error_of({"python3"}) ==
+        "'python3' is neither a command nor a job file\n"
+        "  hint: dlrun --help; a program of your own stands behind --: dlrun -- python3");
+  CHECK(
+      error_of({"a.yaml", "b.yaml", "c.yaml"}) ==
+      "'b.yaml' is one word too many\n  hint: one job file is taken; words for its program stand behind --");
+  CHECK(error_of({"allocation", "here"}) == "'here' is one word too many\n  hint: dlrun allocation --help");
+}
+
+TEST_CASE("--color takes its three words") {
+  const auto color = [](const std::vector<std::string>& words) {
+    return read_command_line(words).value().common.color;
+  };
+  CHECK(color({"x.yaml"}) == cli::ColorChoice::automatic);
+  CHECK(color({"--color", "never", "x.yaml"}) == cli::ColorChoice::never);
+  CHECK(color({"--color=always", "x.yaml"}) == cli::ColorChoice::always);
+}
+
+TEST_CASE(
+    "each command's help begins with how it is called and has examples, and nothing of CLI11's innards") {
+  for (const std::string& command : cli::command_names()) {
+    if (command == "slurm-end") continue;  // is no command for people
+    CAPTURE(command);
+    const auto options = read_command_line({command, "--help"});
+    const std::string help = std::get<cli::Answer>(options.value().command).text;
+    CHECK(help.find("Usage: dlrun " + command + " [OPTIONS]") != std::string::npos);
+    CHECK(help.find("Examples:\n  ") != std::string::npos);
+    for (const std::string innards : {"->", ":{", "(0x)", ":INT", "N|auto:"}) {
+      CAPTURE(innards);
+      CHECK(help.find(innards) == std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("an empty value is refused: a shell variable was not set") {

@@ -64,6 +64,15 @@ TEST_CASE("Grid Engine has a task a node, but for the one we are on: the job may
   CHECK(text(commands[1]) == "qrsh -inherit -nostdin n2 /bin/dlrun-agent --token /run/agent-token");
 }
 
+TEST_CASE(
+    "qrsh hands its words to a shell, which must find them whole; our own agent gets them as they are") {
+  const AgentCommand agent{.argv = {"/my apps/dlrun-agent", "--token", "/it's/$HOME"}};
+  const auto commands = sge_commands(plan_of({"n1", "n2"}), agent, {}, {.names = {"n1"}, .addresses = {}});
+  CHECK(commands[0].argv == agent.argv);
+  CHECK(commands[1].argv ==
+        Argv{"qrsh", "-inherit", "-nostdin", "n2", "'/my apps/dlrun-agent'", "--token", "'/it'\\''s/$HOME'"});
+}
+
 TEST_CASE("LSF's blaunch takes all hosts in one word") {
   const EngineCommand command = lsf_command(plan_of({"n1", "n2"}), kAgent, {});
   CHECK(command.argv[3] == "n1 n2");

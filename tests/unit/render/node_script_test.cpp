@@ -45,8 +45,9 @@ plan::Plan plan_of(const Folder& folder, const std::vector<Argv>& ranks) {
 }
 
 Ran run_shell(const Folder& folder, const std::string& command) {
-  const std::string full = fmt::format("bash -c {} >{}/out 2>{}/err", shell_quote(command),
-                                       folder.path.string(), folder.path.string());
+  const std::string full =
+      fmt::format("bash -c {} >{} 2>{}", shell_quote(command), shell_quote((folder.path / "out").string()),
+                  shell_quote((folder.path / "err").string()));
   const int status = std::system(full.c_str());
   Ran out;
   out.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

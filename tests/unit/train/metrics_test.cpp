@@ -6,6 +6,7 @@
 #include "runtime/train/event_file.hpp"
 #include "runtime/train/metrics_log.hpp"
 #include "src/base/json.hpp"
+#include "src/base/quote.hpp"
 #include "tests/unit/data/support.hpp"
 
 using namespace dlrun;
@@ -15,8 +16,9 @@ using namespace dlrun::test;
 namespace {
 
 std::vector<Json> read_events(const std::filesystem::path& file) {
-  const std::string command =
-      fmt::format("/usr/bin/python3 {}/read_events.py {} 2>&1", TEST_DATA_DIR, file.string());
+  const std::string command = shell_join(std::vector<std::string>{
+                                  "/usr/bin/python3", TEST_DATA_DIR "/read_events.py", file.string()}) +
+                              " 2>&1";
   FILE* pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::string output(1 << 16, '\0');
