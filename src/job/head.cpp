@@ -28,7 +28,8 @@
 namespace dlrun::job {
 namespace {
 
-constexpr Seconds kSettle{0.5};     // longer than the agents', who know their own ranks' ends first
+constexpr Seconds kSettle{0.5};       // longer than the agents', who know their own ranks' ends first
+constexpr Seconds kHelpersMargin{1};  // an engine's own processes outlive their parent for a moment
 constexpr Seconds kAgentMargin{8};  // beyond the ranks' own grace: an agent ends its strays and says farewell
 
 class Head {
@@ -552,6 +553,7 @@ class Head {
   void end_leftovers() {
     const auto margin = std::chrono::duration_cast<Ticks::duration>(kAgentMargin);
     const Ticks patience = ticks() + margin, limit = patience + margin;
+    const Ticks helpers_patience = ticks() + std::chrono::duration_cast<Ticks::duration>(kHelpersMargin);
     bool counted = false, stopped = false;
     for (;;) {
       reap_agents();
@@ -563,11 +565,17 @@ class Head {
         for (const pid_t pid : leaving()) spared.push_back(pid);
       const std::vector<pid_t> left = descendants(spared);
       if (left.empty() && leaving().empty()) return;
+      // Every agent said that nothing of its ranks is left: what we see is the engine's, on its way out.
+      const bool of_ranks = outcome_.agents_unverified > 0;
+      if (!of_ranks && ticks() < helpers_patience) {
+        ::usleep(2000);
+        continue;
+      }
       // Only a process that the kernel cannot end (a dead file server) is still there now: say so rather than
       // wait.
       if (ticks() > limit) return void(++outcome_.agents_unverified);
       for (const pid_t pid : left) ::kill(pid, SIGKILL);
-      if (!left.empty() && !std::exchange(counted, true)) outcome_.strays += left.size();
+      if (of_ranks && !left.empty() && !std::exchange(counted, true)) outcome_.strays += left.size();
       ::usleep(2000);
     }
   }
