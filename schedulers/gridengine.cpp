@@ -48,6 +48,15 @@ Result<void> check_total(const Environment& environment, const NamedFile& file,
                        fmt::format("{}: {} slots: {}", file.path, sum, describe(nodes))));
 }
 
+// A job outside of a parallel environment. Where Grid Engine tells of more hosts, its file of them got lost:
+// one node of several is not to be taken for all.
+Result<Allocation> serial_job(const Surroundings& surroundings) {
+  const std::string hosts = surroundings.environment.get("NHOSTS", "1");
+  if (hosts != "1")
+    return fail(conflict("NHOSTS and PE_HOSTFILE", "NHOSTS=" + hosts, "PE_HOSTFILE is not set"));
+  return make_local_scheduler()->allocation(surroundings);
+}
+
 Result<Allocation> parallel_job(const Surroundings& surroundings) {
   const NamedFile file = TRY(file_of_variable(surroundings.environment, "PE_HOSTFILE"));
   Allocation out;
@@ -90,8 +99,7 @@ class GridEngine final : public Scheduler {
   Result<Allocation> allocation(const Surroundings& surroundings) const override {
     const Environment& environment = surroundings.environment;
     const bool serial = !environment.find("PE_HOSTFILE") && environment.find("SGE_JOB_SPOOL_DIR");
-    Allocation out =
-        TRY(serial ? make_local_scheduler()->allocation(surroundings) : parallel_job(surroundings));
+    Allocation out = TRY(serial ? serial_job(surroundings) : parallel_job(surroundings));
     out.scheduler = "gridengine";
     out.job_id = environment.find("JOB_ID");
     if (const auto task = parse_integer(environment.get("SGE_TASK_ID"), 0, INT32_MAX))

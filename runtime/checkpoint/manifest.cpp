@@ -88,7 +88,8 @@ std::string difference(const Identity& there, const Identity& here) {
   compare("seed", there.seed, here.seed);
   compare("training samples", there.samples, here.samples);
   if (out.empty()) compare("training data (fingerprint)", hex(there.data), hex(here.data));
-  if (out.empty()) compare("tensors (checksum of names and shapes)", hex(there.tensors), hex(here.tensors));
+  if (out.empty())
+    compare("tensors of the model and its optimizer (checksum)", hex(there.tensors), hex(here.tensors));
   return join(out, "; ");
 }
 

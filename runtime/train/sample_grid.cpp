@@ -18,22 +18,32 @@ std::uint8_t byte_of(float value, const PixelMeaning& meaning, std::size_t chann
   return static_cast<std::uint8_t>(std::clamp(std::lround(byte), 0L, 255L));
 }
 
+// Tiles in rows: of one channel (grey) or three (in colour) an image is a tile, and of other channels each
+// channel is one, an image's beside each other.
 struct Grid {
-  std::int64_t columns, rows, height, width;  // images; pixels of all
+  bool plain;                  // an image is a tile
+  std::int64_t columns, rows;  // tiles
+  std::int64_t height, width;  // pixels of all
 
   Grid(std::int64_t images, const InputShape& shape)
-      : columns(std::min(images, most_a_row)),
-        rows(std::clamp<std::int64_t>(images / most_a_row, 1, most_a_row)),
+      : plain(shape.channels == 1 || shape.channels == 3),
+        columns(std::min(plain ? images : shape.channels, most_a_row)),
+        rows(std::clamp<std::int64_t>(plain ? images / most_a_row : images, 1, most_a_row)),
         height(rows * (shape.height + gap) - gap),
         width(columns * (shape.width + gap) - gap) {}
-};
 
-// Where the pixel (y, x) of image `number` lies.
-std::int64_t place(const Grid& grid, const InputShape& shape, std::int64_t number, std::int64_t y,
-                   std::int64_t x) {
-  return (number / grid.columns * (shape.height + gap) + y) * grid.width +
-         number % grid.columns * (shape.width + gap) + x;
-}
+  std::int64_t images() const { return plain ? columns * rows : rows; }
+  std::int64_t channels(const InputShape& shape) const { return plain ? shape.channels : columns; }
+  std::int64_t bytes_a_pixel(const InputShape& shape) const { return plain ? shape.channels : 1; }
+  // Where the byte of a channel at (y, x) of an image lies.
+  std::size_t place(const InputShape& shape, std::int64_t image, std::int64_t channel, std::int64_t y,
+                    std::int64_t x) const {
+    const std::int64_t tile = plain ? image : image * columns + channel;
+    const std::int64_t pixel =
+        (tile / columns * (shape.height + gap) + y) * width + tile % columns * (shape.width + gap) + x;
+    return static_cast<std::size_t>(plain ? pixel * shape.channels + channel : pixel);
+  }
+};
 
 }  // namespace
 
@@ -45,16 +55,17 @@ Result<std::filesystem::path> write_sample_grid(Engine& engine, const InputShape
   TRY(engine.generate(images));
   const PixelMeaning meaning = meaning_of(conversion, channels);
   const Grid grid(engine.batch(), shape);
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(grid.height * grid.width) * channels, 255);
-  std::size_t next = 0;
-  for (std::int64_t number = 0; number < grid.columns * grid.rows; ++number)
-    for (std::size_t channel = 0; channel < channels; ++channel)
-      for (std::int64_t y = 0; y < shape.height; ++y)
-        for (std::int64_t x = 0; x < shape.width; ++x)
-          pixels[static_cast<std::size_t>(place(grid, shape, number, y, x)) * channels + channel] =
-              byte_of(images[next++], meaning, channel);
+  const std::int64_t bytes = grid.bytes_a_pixel(shape), area = shape.height * shape.width;
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(grid.height * grid.width * bytes), 255);
+  for (std::int64_t image = 0; image < grid.images(); ++image)
+    for (std::int64_t channel = 0; channel < grid.channels(shape); ++channel)
+      for (std::int64_t at = 0; at < area; ++at) {
+        const auto from = static_cast<std::size_t>((image * shape.channels + channel) * area + at);
+        pixels[grid.place(shape, image, channel, at / shape.width, at % shape.width)] =
+            byte_of(images[from], meaning, static_cast<std::size_t>(channel));
+      }
   const std::filesystem::path path = folder / fmt::format("samples-epoch-{:04}.png", epoch);
-  TRY(replace_file(path, TRY(encode_png(pixels, grid.width, grid.height, shape.channels)), Durability::none));
+  TRY(replace_file(path, TRY(encode_png(pixels, grid.width, grid.height, bytes)), Durability::none));
   return path;
 }
 

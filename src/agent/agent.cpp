@@ -22,6 +22,7 @@
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/version.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/process/descendants.hpp"
@@ -50,7 +51,7 @@ class Agent {
 
   int run() {
     if (auto ready = prepare_process(); !ready) return give_up(ready.error()), finish();
-    send({{"type", "ready"}, {"pid", ::getpid()}});
+    send({{"type", "ready"}, {"pid", ::getpid()}, {"version", kVersion}});
     return finish();
   }
 

@@ -54,6 +54,8 @@ int keep(const std::function<int()>& work, const std::vector<int>& streams) {
   if (agent == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != keeper) ::_exit(to_int(ExitCode::lost));
+    // Schedulers end a job by killing a process group or a session at once: one of us two must outlive that.
+    ::setsid();
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     return work();
   }

@@ -1,6 +1,8 @@
 // keep(): runs the agent in a child and cleans up behind it. An agent that is killed by force cannot end what
 // its ranks have started in sessions of their own; the keeper, which does nothing else and holds nothing, is
-// their subreaper then and kills it all. Only if both are killed in one moment can something be left.
+// their subreaper then and kills it all. The agent is in a session of its own, so that whoever kills the
+// keeper's process group or session by force, as schedulers do, leaves it the time to end its ranks. Only if
+// both are killed in one moment can something be left.
 #pragma once
 
 #include <functional>

@@ -23,6 +23,18 @@ Result<std::pair<UniqueFd, UniqueFd>> output_pipe() {
   return std::pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
 }
 
+// The run directory is made where dlrun runs. What is not there on another node is another file system.
+tl::unexpected<Error> no_log(const std::string& path, int problem) {
+  return fail(
+      Error{.kind = ErrorKind::io,
+            .what = fmt::format("cannot create {}: {}", path, system_reason(problem)),
+            .where = {},
+            .hint = problem == ENOENT
+                        ? "every node must see the run directory: name one that they share, with --run-dir"
+                        : "",
+            .also = {}});
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& plan, const Start& start,
@@ -30,7 +42,7 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
   std::unique_ptr<RankProcess> rank(new RankProcess(plan.rank, loop, std::move(callbacks)));
   rank->log_path_ = start.log_path;
   rank->log_.reset(::open(start.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!rank->log_) return fail(ErrorKind::io, "cannot create {}: {}", start.log_path, system_reason(errno));
+  if (!rank->log_) return no_log(start.log_path, errno);
   auto [out, out_end] = TRY(output_pipe());
   auto [err, err_end] = TRY(output_pipe());
   rank->pid_ = TRY(start_child({.argv = plan.argv,

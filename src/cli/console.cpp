@@ -55,7 +55,10 @@ void Console::put(int fd, std::string_view text) {
       continue;
     }
     const ssize_t put = ::write(fd, text.data(), std::min(text.size(), piece));
-    if (put < 0 && errno != EINTR && errno != EAGAIN) return;
+    if (put < 0 && errno != EINTR && errno != EAGAIN) {
+      if (errno != EPIPE && lost_.empty()) lost_ = system_reason(errno);
+      return;
+    }
     dropping_ = false;
     if (put > 0) text.remove_prefix(static_cast<std::size_t>(put));
   }

@@ -39,6 +39,8 @@ class Console {
   void stop_waiting_for_readers() { stop_seen_ = true; }
   // Called about ten times a second while a reader keeps us waiting.
   void while_waiting(std::function<void()> work) { waiting_work_ = std::move(work); }
+  // Why text for people was lost, though its reader is there: a disk that is full. Empty: none was.
+  const std::string& lost() const { return lost_; }
   bool shows_out_on_terminal() const;
   static bool shows_err_on_terminal();
   bool interactive() const { return interactive_; }
@@ -55,7 +57,8 @@ class Console {
   Verbosity verbosity_;
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
   std::function<void()> waiting_work_;
-  std::string status_;      // as drawn
+  std::string status_;  // as drawn
+  std::string lost_;
   bool dropping_ = false;   // the last text was dropped: the next one is not waited for
   bool stop_seen_ = false;  // a stop was asked for, or its signal is pending
 };

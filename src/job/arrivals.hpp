@@ -19,7 +19,11 @@ class Arrivals {
   Arrivals(const plan::Plan& plan, std::string way) : plan_(plan), way_(std::move(way)) {}
 
   void connected(NodeIndex node) { here_.insert(node.get()); }
-  void failed(NodeIndex node, Error why) { missing_.emplace(node.get(), std::move(why)); }
+  // Also of one that was connected: an agent that goes before the last has come.
+  void failed(NodeIndex node, Error why) {
+    here_.erase(node.get());
+    missing_.emplace(node.get(), std::move(why));
+  }
   // Time is up: what has not answered has failed.
   void give_up(const std::string& why);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "src/base/exit_code.hpp"
@@ -26,6 +27,15 @@ Result<Enum> read_name(const std::string& text, const std::array<std::string_vie
                       .hint = {},
                       .also = {}});
   return static_cast<Enum>(found - names.begin());
+}
+
+// A ledger that somebody edited is read as strictly as a job file.
+Result<int> count_from(const Json& json, const char* name, int low, const std::string& where) {
+  constexpr int high = 1'000'000;
+  const auto number = TRY(field<double>(json, name, where));
+  if (number < low || number > high || number != std::floor(number))
+    return fail(ErrorKind::input, "{}: '{}' is {}: {} to {} are possible", where, name, number, low, high);
+  return static_cast<int>(number);
 }
 
 std::optional<std::int64_t> number_of(const Json& progress, const char* name) {
@@ -118,15 +128,16 @@ Result<Chain> chain_from_json(const Json& json, const std::string& where) {
   out.name = TRY(field<std::string>(json, "name", where));
   out.scheduler = TRY(field<std::string>(json, "scheduler", where));
   out.way = TRY(read_name<ChainWay>(TRY(field<std::string>(json, "way", where)), kWays, where));
-  out.max_links = TRY(field<int>(json, "max_links", where));
-  out.retries = TRY(field<int>(json, "retries", where));
+  out.max_links = TRY(count_from(json, "max_links", 1, where));
+  out.retries = TRY(count_from(json, "retries", 0, where));
   out.state = TRY(read_name<ChainState>(TRY(field<std::string>(json, "state", where)), kStates, where));
   out.reason = TRY(field<std::string>(json, "reason", where));
   out.script = TRY(field<std::string>(json, "script", where));
   out.search_path = TRY(field<std::string>(json, "search_path", where));
   out.queued_job = TRY(field<std::string>(json, "queued_job", where));
-  for (const Json& link : TRY(field<Json>(json, "links", where)))
-    out.links.push_back(TRY(link_from_json(link, where)));
+  const Json links = TRY(field<Json>(json, "links", where));
+  if (!links.is_array()) return fail(ErrorKind::input, "{}: 'links' is no list", where);
+  for (const Json& link : links) out.links.push_back(TRY(link_from_json(link, where)));
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "src/base/exit_code.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/base/version.hpp"
 #include "src/job/arrivals.hpp"
 #include "src/job/attempt_times.hpp"
 #include "src/job/crew.hpp"
@@ -28,7 +29,8 @@
 namespace dlrun::job {
 namespace {
 
-constexpr Seconds kSettle{0.5};     // longer than the agents', who know their own ranks' ends first
+constexpr Seconds kSettle{0.5};       // longer than the agents', who know their own ranks' ends first
+constexpr Seconds kHelpersMargin{1};  // an engine's own processes outlive their parent for a moment
 constexpr Seconds kAgentMargin{8};  // beyond the ranks' own grace: an agent ends its strays and says farewell
 
 class Head {
@@ -90,13 +92,7 @@ class Head {
         plan_, loop_,
         {.connected = [this](NodeIndex node,
                              launch::AgentLink link) { on_connected(agents_[node], std::move(link)); },
-         .failed =
-             [this](NodeIndex node, Error why) {
-               parts_.events.add(
-                   {{"event", "unreachable"}, {"host", agents_[node].host}, {"reason", why.what}});
-               arrivals_.failed(node, std::move(why));
-               after_arrival();
-             },
+         .failed = [this](NodeIndex node, Error why) { on_no_agent(agents_[node], std::move(why)); },
          .note = [this](const std::string& text) { parts_.status.note(text); }});
   }
 
@@ -109,9 +105,34 @@ class Head {
             .message = [this, &agent](const Message& message) { on_message(agent, message); },
             .closed = [this, &agent](const std::string& reason) { on_closed(agent, reason); },
             .drained = {}});
-    arrivals_.connected(agent.node);
     heartbeat_.heard(agent.node.get(), ticks());
+  }
+
+  // Its first word. An agent of another version is given no orders: it would follow some and not others.
+  void on_ready(CrewMember& agent, const Json& header) {
+    if (agent.ready || ending_) return;
+    const std::string version = text_of(header, "version");
+    if (version != kVersion)
+      return on_no_agent(
+          agent, {.kind = ErrorKind::unavailable,
+                  .what = fmt::format("its dlrun-agent is of {}, and this dlrun of version {}",
+                                      version.empty() ? "another version" : "version " + version, kVersion),
+                  .where = {},
+                  .hint = "install the same version everywhere, dlrun and dlrun-agent side by side",
+                  .also = {}});
+    agent.ready = true;
+    arrivals_.connected(agent.node);
     after_arrival();
+  }
+
+  void on_no_agent(const CrewMember& agent, Error why) {
+    parts_.events.add({{"event", "unreachable"}, {"host", agent.host}, {"reason", why.what}});
+    arrivals_.failed(agent.node, std::move(why));
+    after_arrival();
+  }
+  void on_no_agent(const CrewMember& agent, const std::string& why) {
+    on_no_agent(agent,
+                Error{.kind = ErrorKind::unavailable, .what = why, .where = {}, .hint = {}, .also = {}});
   }
 
   // No rank is started before every node has its agent.
@@ -181,13 +202,15 @@ class Head {
   void on_start_timeout() {
     const std::string limit = format_duration(plan_.limits.start_timeout);
     if (!arrivals_.all_answered()) {
+      for (const CrewMember& agent : agents_)
+        if (agent.stream && !agent.ready && !agent.gone)
+          on_no_agent(agent, "the agent did not answer within " + limit + " (launch.start-timeout)");
+      if (ending_) return;
       arrivals_.give_up(fmt::format("no agent from there within {} (launch.start-timeout)", limit));
       return send_home();
     }
     for (CrewMember& agent : agents_) {
-      if (!agent.ready)
-        blame_node(agent, to_int(ExitCode::unavailable), "the agent did not answer within " + limit);
-      if (agent.ready && !all_started(agent))
+      if (!all_started(agent))
         blame_node(
             agent, to_int(ExitCode::unavailable),
             fmt::format(
@@ -216,8 +239,8 @@ class Head {
     if (type == "output") return on_output(header, message.body);
     if (type == "report") return on_report(header);
     if (type == "exchange") return on_exchange(agent, header, message.body);
-    if (type != "ready") parts_.events.add(event_of(agent, header));
-    if (type == "ready") agent.ready = true;
+    if (type == "ready") return on_ready(agent, header);
+    parts_.events.add(event_of(agent, header));
     if (type == "prelude") return on_prepared();
     if (type == "started") return on_started(header);
     if (type == "exited") return on_exited(header);
@@ -371,11 +394,10 @@ class Head {
 
   void on_closed(CrewMember& agent, const std::string& reason) {
     const std::string last_words = parts_.launcher->last_words(agent.node);
-    if (!agent.done)
-      blame_node(agent, to_int(ExitCode::lost),
-                 !last_words.empty() ? last_words
-                 : reason.empty()    ? "the agent ended without a word"
-                                     : "the agent was lost: " + reason);
+    const std::string why = !last_words.empty() ? last_words
+                            : reason.empty()    ? "the agent ended without a word"
+                                                : "the agent was lost: " + reason;
+    if (!agent.done) blame_node(agent, to_int(ExitCode::lost), why);
     gone(agent);
   }
 
@@ -454,11 +476,13 @@ class Head {
     looking_.erase(agent.node.get());
     heartbeat_.forget(agent.node.get());
     agent.gone = true;
-    if (!agent.done) ++outcome_.agents_unverified;
+    if (!agent.done && agent.ready) ++outcome_.agents_unverified;
     apply(supervisor_.on(Supervisor::Gone{agent.node.get()}, ticks()));
   }
 
   void blame_node(CrewMember& agent, int code, const std::string& reason) {
+    // While others are still on their way: with it, nothing will begin.
+    if (!agent.ready || !arrivals_.all_here()) return on_no_agent(agent, reason);
     if (code == to_int(ExitCode::lost)) outcome_.bad_hosts.push_back(agent.host);
     parts_.events.add({{"event", "node_failed"}, {"host", agent.host}, {"code", code}, {"reason", reason}});
     if (!outcome_.culprit && !outcome_.interrupted_by)
@@ -469,7 +493,7 @@ class Head {
                                  .reason = reason,
                                  .last_lines = {},
                                  .log_path = {}};
-    if (!sliced_ && arrivals_.all_here()) return send_home();  // no agent has anything to end
+    if (!sliced_) return send_home();  // no agent has anything to end
     apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
   }
 
@@ -541,7 +565,7 @@ class Head {
   void abandon_agents() {
     for (CrewMember& agent : agents_) {
       if (agent.gone) continue;
-      agent.stream->close();
+      if (agent.stream) agent.stream->close();
       if (agent.pid) ::kill(*agent.pid, SIGKILL);
       gone(agent);
     }
@@ -552,6 +576,7 @@ class Head {
   void end_leftovers() {
     const auto margin = std::chrono::duration_cast<Ticks::duration>(kAgentMargin);
     const Ticks patience = ticks() + margin, limit = patience + margin;
+    const Ticks helpers_patience = ticks() + std::chrono::duration_cast<Ticks::duration>(kHelpersMargin);
     bool counted = false, stopped = false;
     for (;;) {
       reap_agents();
@@ -563,11 +588,17 @@ class Head {
         for (const pid_t pid : leaving()) spared.push_back(pid);
       const std::vector<pid_t> left = descendants(spared);
       if (left.empty() && leaving().empty()) return;
+      // Every agent said that nothing of its ranks is left: what we see is the engine's, on its way out.
+      const bool of_ranks = outcome_.agents_unverified > 0;
+      if (!of_ranks && ticks() < helpers_patience) {
+        ::usleep(2000);
+        continue;
+      }
       // Only a process that the kernel cannot end (a dead file server) is still there now: say so rather than
       // wait.
       if (ticks() > limit) return void(++outcome_.agents_unverified);
       for (const pid_t pid : left) ::kill(pid, SIGKILL);
-      if (!left.empty() && !std::exchange(counted, true)) outcome_.strays += left.size();
+      if (of_ranks && !left.empty() && !std::exchange(counted, true)) outcome_.strays += left.size();
       ::usleep(2000);
     }
   }

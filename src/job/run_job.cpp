@@ -149,6 +149,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   const Surroundings around{request, clock, status, walltime, srun_version};
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, around)));
   TRY(status.planned(job.plan));
+  for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
   TRY(write_run_directory(job, request.installation.data));
   Ran ran = run_attempts(job, std::move(launcher), around);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};

@@ -17,6 +17,7 @@
 #include "src/base/install.hpp"
 #include "src/base/strings.hpp"
 #include "src/launch/agent_port.hpp"
+#include "src/launch/agent_program.hpp"
 #include "src/launch/stage.hpp"
 #include "src/process/call_home.hpp"
 #include "src/process/child.hpp"
@@ -111,7 +112,7 @@ class EngineLauncher final : public Launcher {
     std::vector<std::string> addresses = machine.addresses;
     addresses.insert(addresses.end(), machine.names.begin(), machine.names.end());
     Argv argv{"/bin/sh", copy_script_};
-    if (copy_script_.empty()) argv = {TRY(this_installation()).agent()};
+    if (copy_script_.empty()) argv = {TRY(agent_program())};
     argv.insert(argv.end(), {"--head", join(addresses, ","), "--port", fmt::format("{}", port_->port())});
     if (!token_file_.empty()) argv.insert(argv.end(), {"--token", token_file_});
     return AgentCommand{std::move(argv)};
@@ -135,11 +136,12 @@ class EngineLauncher final : public Launcher {
 
   Result<void> write_copy(const plan::Plan& plan) {
     const Installation own = TRY(this_installation());
+    const std::string agent = TRY(agent_program());
     const std::string archive = plan.run_directory + "/dlrun-copy.tar.gz";
     files_.push_back(archive);
     TRY(write_archive(files_to_stage(plan, own), archive, settings_.environment));
     copy_script_ = plan.run_directory + "/dlrun-copy.sh";
-    return write_file(copy_script_, stage_script(own.agent(), archive));
+    return write_file(copy_script_, stage_script(agent, archive));
   }
 
   EngineCommand take_waiting() {
@@ -262,6 +264,8 @@ class EngineLauncher final : public Launcher {
       return std::any_of(said.begin(), said.end(),
                          [&](const std::string& line) { return line.find(words) != std::string::npos; });
     };
+    if (says("/agent-token-"))
+      return "every node must see the run directory: name one that they share, with --run-dir";
     for (const EngineHint& known : traits_.hints)
       if (says(known.words)) return known.hint;
     if (!says("No such file or directory") || settings_.staging != Staging::never) return {};

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "src/base/file.hpp"
-#include "src/base/install.hpp"
+#include "src/launch/agent_program.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/process/child.hpp"
 
@@ -21,6 +21,7 @@ class LocalLauncher final : public Launcher {
   bool shares_machine() const override { return true; }
 
   Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
+    agent_ = TRY(agent_program());
     callbacks_ = std::move(callbacks);
     for (const plan::NodePlan& node : plan.nodes)
       loop.after(Seconds(0), [this, index = node.index] { tell(index, start_one()); });
@@ -40,7 +41,7 @@ class LocalLauncher final : public Launcher {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
       return fail(ErrorKind::unavailable, "socketpair: {}", system_reason(errno));
     UniqueFd ours(fds[0]), theirs(fds[1]);
-    const pid_t pid = TRY(start_child({.argv = {TRY(this_installation()).agent()},
+    const pid_t pid = TRY(start_child({.argv = {agent_},
                                        .environment = environment_,
                                        .working_directory = "/",
                                        .stdin_fd = theirs.get(),
@@ -52,6 +53,7 @@ class LocalLauncher final : public Launcher {
   }
 
   Environment environment_;
+  std::string agent_;
   LaunchCallbacks callbacks_;
 };
 

@@ -7,6 +7,7 @@
 #include "src/base/file.hpp"
 #include "src/base/install.hpp"
 #include "src/base/shared_library.hpp"
+#include "src/launch/agent_program.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/launch/ssh_node.hpp"
 #include "src/launch/stage.hpp"
@@ -108,6 +109,7 @@ Result<const DlrunSshTable*> load_table(const std::filesystem::path& path) {
 
 Result<std::unique_ptr<Launcher>> make_ssh_launcher(const LaunchSettings& settings) {
   Installation own = TRY(this_installation());
+  TRY(agent_program());
   const DlrunSshTable* table = TRY(load_table(own.plugins / "libdlrun-ssh.so"));
   return std::make_unique<SshLauncher>(settings, std::move(own), *table);
 }

@@ -35,6 +35,8 @@ class Engines(support.Case):
         self.assertEqual(code, 0, err)
         self.assertEqual(sorted(out.splitlines()), [f"[worker {i} {node}] {node} {i}" for i, node in enumerate(nodes)])
         self.assertEqual(glob.glob(f"{self.folder}/a run/agent-token*"), [])
+        # An engine's own processes, which are the last to go, are none that ranks left.
+        self.assertEqual(self.record("a run")["attempts"][0]["processes_ended_behind_ranks"], 0)
         return err
 
     def test_hydra(self):

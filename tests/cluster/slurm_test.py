@@ -33,6 +33,13 @@ class Slurm(support.Case):
         hosts = [line.split()[-1] for line in out.splitlines()]
         self.assertEqual((len(hosts), len(set(hosts))), (3, 3), out)
 
+    def test_a_run_directory_that_the_nodes_do_not_see(self):
+        for way, expected in (("slurm", 74), ("mpiexec", 69)):
+            code, out, err = self.run_on("salloc", "-Q", "-N2", DLRUN, "--via", way, "--run-dir", f"/tmp/of-the-head-{way}", "--framework", "plain",
+                                         "--", "true")
+            self.assertEqual((code, out), (expected, ""), err)
+            self.assertIn("hint: every node must see the run directory: name one that they share, with --run-dir", err)
+
     def test_variables_of_a_job_that_is_over_are_no_allocation(self):
         code, out, _ = self.salloc("sh", "-c", "env | grep ^SLURM_", nodes=2)
         left = [line for line in out.splitlines() if line.startswith("SLURM_")]

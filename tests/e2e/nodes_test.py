@@ -66,6 +66,13 @@ class Nodes(support.Case):
         self.assertEqual(len(self.record()["attempts"]), 2)
         self.assertIn("there is no spare node for another attempt: the run needs 3, and without a2 the allocation has 2", err)
 
+    def test_what_is_odd_about_the_allocation_is_said_where_it_is_used(self):
+        self.write("hosts", "localhost slots=1\nlocalhost slots=1\n")
+        for words in (("plan",), ("run", "--run-dir", "run")):
+            code, _, err = self.dlrun(*words, "--hostfile", "hosts", "--framework", "plain", "--", "true")
+            self.assertEqual(code, 0, err)
+            self.assertIn("dlrun: warning: host localhost stands 2 times (lines 1, 2): its counts add up to 2 slots\n", err)
+
     def test_a_way_that_is_none_is_refused(self):
         code, _, err = self.dlrun("--allocation", "three.json", "--via", "loca", "--framework", "plain", "--", "true")
         self.assertEqual(code, 64)

@@ -52,6 +52,14 @@ class Output(support.Case):
         self.assertAlmostEqual(seconds["start"] + seconds["ranks"] + seconds["finish"], seconds["total"], places=5)
         self.assertEqual([event["event"] for event in self.events()][0], "planned")
 
+    def test_lines_that_a_full_disk_does_not_take_are_in_the_logs(self):
+        with open("/dev/full", "w") as full:
+            process = subprocess.run([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--", "echo", "hello"], cwd=self.folder,
+                                     env=self.environment, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertIn("dlrun: error: not all that the ranks printed could be shown: No space left on device; it is in run/logs\n", process.stderr)
+        self.assertEqual(self.read("run/logs/0000-worker-0.log"), "hello\n")
+
     def test_json_keeps_stdout_for_the_record(self):
         code, out, err = self.plain("echo hello", "--json")
         self.assertEqual(code, 0)

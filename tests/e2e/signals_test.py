@@ -129,6 +129,16 @@ class Signals(support.Case):
         self.assertIn("the agent was told to end by SIGTERM", err)
         self.none_left()
 
+    def test_kill_9_of_all_in_the_keeper_s_group_and_session(self):
+        """As batch systems end a job. What a rank has started itself dies with no parent."""
+        head = self.start_ranks()
+        keeper = self.agent_of(head, "dlrun-keeper")
+        session = os.getsid(keeper)
+        for pid in [pid for pid in self.marked() if os.getsid(pid) == session]:
+            os.kill(pid, signal.SIGKILL)
+        head.wait()
+        self.none_left()
+
     def test_kill_9_of_head_and_agent_at_once(self):
         head = self.start_ranks()
         agent = self.agent_of(head)

@@ -73,7 +73,7 @@ class Case(unittest.TestCase):
     def start(self, *arguments, **options):
         options.setdefault("env", self.environment)
         options.setdefault("cwd", self.folder)
-        first = options.pop("preexec_fn", lambda: None)
+        first, program = options.pop("preexec_fn", lambda: None), options.pop("program", DLRUN)
 
         def like_a_terminal():  # a test run in the background of a shell ignores SIGINT, and dlrun respects that
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
@@ -81,7 +81,7 @@ class Case(unittest.TestCase):
             first()
 
         options["preexec_fn"] = like_a_terminal
-        process = subprocess.Popen([DLRUN, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        process = subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, **options)
         self.started.append(process)
         return process

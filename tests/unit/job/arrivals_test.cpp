@@ -33,6 +33,18 @@ TEST_CASE("all here is no error") {
   CHECK_FALSE(arrivals.error().has_value());
 }
 
+TEST_CASE("an agent that goes before the last one comes is none") {
+  const plan::Plan plan = plan_of(2);
+  job::Arrivals arrivals(plan, "ssh");
+  arrivals.connected(NodeIndex(0));
+  arrivals.failed(NodeIndex(0), why("the agent ended without a word"));
+  CHECK_FALSE(arrivals.all_answered());
+  arrivals.connected(NodeIndex(1));
+  CHECK(arrivals.all_answered());
+  CHECK_FALSE(arrivals.all_here());
+  CHECK(arrivals.missing_hosts() == std::vector<std::string>{"n01"});
+}
+
 TEST_CASE("every node without an agent is named with its reason, equal reasons once") {
   const plan::Plan plan = plan_of(16);
   job::Arrivals arrivals(plan, "ssh");

@@ -44,6 +44,21 @@ class FakeSlurm final : public CommandRunner {
 
 }  // namespace
 
+TEST_CASE("a ledger that somebody edited is read strictly") {
+  const Json good = to_json(chain_of({link("1", LinkEnd::again, 100)}));
+  const auto why = [&](const char* key, const Json& value) {
+    Json edited = good;
+    edited[key] = value;
+    const auto chain = chain_from_json(edited, "chain.json");
+    return chain ? std::string() : chain.error().text();
+  };
+  CHECK(why("max_links", 7).empty());
+  CHECK(why("links", Json::object()) == "chain.json: 'links' is no list");
+  CHECK(why("max_links", -5) == "chain.json: 'max_links' is -5: 1 to 1000000 are possible");
+  CHECK(why("retries", 1e30) == "chain.json: 'retries' is 1e+30: 0 to 1000000 are possible");
+  CHECK(why("retries", 0.5) == "chain.json: 'retries' is 0.5: 0 to 1000000 are possible");
+}
+
 TEST_CASE("a chain goes on until its program is done") {
   CHECK(verdict(chain_of({link("1", LinkEnd::again, 100)})) == "queued");
   CHECK(verdict(chain_of({link("1", LinkEnd::again, 100), link("2", LinkEnd::done, 400)})) == "done: done");

@@ -219,6 +219,16 @@ TEST_CASE("Grid Engine: a line without a count is named and left out") {
   CHECK(text_of(world.find()).find("NSLOTS=7") != std::string::npos);
 }
 
+TEST_CASE("Grid Engine: one node of several is not taken for all") {
+  World world;
+  world.set("JOB_ID", "7");
+  world.set("SGE_JOB_SPOOL_DIR", "/var/spool/7.1");
+  world.set("NHOSTS", "1");
+  CHECK(world.find().has_value());
+  world.set("NHOSTS", "2");
+  CHECK(text_of(world.find()).find("NHOSTS and PE_HOSTFILE disagree") != std::string::npos);
+}
+
 TEST_CASE("Grid Engine: the end is the start and the soonest limit of the job and its queue") {
   World world;
   world.set_file("PE_HOSTFILE", "n1 1 all.q@n1 UNDEFINED\nn2 1 all.q@n2 UNDEFINED\n");

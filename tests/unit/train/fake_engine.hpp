@@ -10,7 +10,7 @@
 
 namespace dlrun::test {
 
-class FakeEngine final : public runtime::Engine {
+class FakeEngine : public runtime::Engine {
  public:
   FakeEngine(const runtime::InputShape& shape, std::int64_t batch)
       : pixels_(static_cast<std::size_t>(shape.channels * shape.height * shape.width)),
