@@ -1,5 +1,6 @@
 // The loops of short wires on a GPU against the CPU's, bit by bit: numbers that round, tie, overflow and
 // vanish, in lengths and at addresses that do not divide.
+#include <cmath>
 #include <cstring>
 
 #include "compare.hpp"
@@ -47,6 +48,19 @@ struct Trial {
   std::size_t shift;  // in numbers
   std::string name() const { return fmt::format("{} numbers as {} from {} on", count, name_of(wire), shift); }
 };
+
+// The same bits, but that infinities of both signs add up to a NaN, whose bits are each processor's own.
+bool same_sums(Wire wire, const std::vector<std::byte>& left, const std::vector<std::byte>& right) {
+  const std::size_t size = bytes_of(wire, 1);
+  for (std::size_t at = 0; at < left.size(); at += size) {
+    float values[2];
+    unpack(wire, &values[0], left.data() + at, 1);
+    unpack(wire, &values[1], right.data() + at, 1);
+    const bool no_numbers = std::isnan(values[0]) && std::isnan(values[1]);
+    if (!no_numbers && std::memcmp(left.data() + at, right.data() + at, size) != 0) return false;
+  }
+  return true;
+}
 
 Result<void> compare_forms(const std::shared_ptr<DeviceCalls>& calls, const Trial& trial) {
   Room plain(calls), packed(calls);
@@ -96,7 +110,7 @@ Result<void> compare_sums(const std::shared_ptr<DeviceCalls>& calls, const Trial
       {own_there, TRY(packed.filled(others.data(), others.size())), stride, own_place, places}, trial.count,
       nullptr));
   TRY(calls->copy(got.data(), sum_there, bytes, nullptr));
-  expect(got == expected,
+  expect(same_sums(trial.wire, got, expected),
          fmt::format("{}, place {} of {}: the sum is another", trial.name(), own_place, places));
   return {};
 }
