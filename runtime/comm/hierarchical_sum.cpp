@@ -52,8 +52,8 @@ struct Crossing {
 
 class HierarchicalSum final : public DeviceSum {
  public:
-  HierarchicalSum(std::unique_ptr<NcclRanks> node, std::shared_ptr<DeviceCalls> calls, Communicator& world,
-                  Wire wire, const NodePlace& place)
+  HierarchicalSum(std::unique_ptr<NcclRanks> node, const std::shared_ptr<DeviceCalls>& calls,
+                  Communicator& world, Wire wire, const NodePlace& place)
       : node_(std::move(node)),
         calls_(calls),
         border_(world, place.across, wire),
@@ -73,7 +73,7 @@ class HierarchicalSum final : public DeviceSum {
   Result<void> check() override {
     TRY(node_->state());
     const std::optional<Error> failure = border_.failure();
-    const Result<void> state = failure ? node_->give_up_for(*failure) : node_->check();
+    Result<void> state = failure ? node_->give_up_for(*failure) : node_->check();
     if (!state) border_.close();
     return state;
   }

@@ -26,7 +26,7 @@ struct Shares {
 
 class PackedSum final : public DeviceSum {
  public:
-  PackedSum(std::unique_ptr<NcclRanks> nccl, std::shared_ptr<DeviceCalls> calls, Wire wire, int rank,
+  PackedSum(std::unique_ptr<NcclRanks> nccl, const std::shared_ptr<DeviceCalls>& calls, Wire wire, int rank,
             int ranks)
       : nccl_(std::move(nccl)),
         calls_(calls),
