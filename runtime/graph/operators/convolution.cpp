@@ -2,6 +2,7 @@
 // writes them; forward and backward_data read copies where they want another layout. Few channels are fast in
 // a plain layout up to 3, and from 4 on where forward and backward_weights count them up to a whole block;
 // the parameter keeps its own number.
+#include "runtime/graph/operators/plain_detour.hpp"
 #include "runtime/graph/plan.hpp"
 #include "runtime/graph/whole_blocks.hpp"
 
@@ -82,7 +83,9 @@ class Convolution final : public Operator {
 
   void forward(const Run& run) override {
     if (source_.convert) source_.convert.run(run.stream);
+    if (read_.convert) read_.convert.run(run.stream);
     forward_.run(run.stream);
+    if (written_.deliver) written_.deliver.run(run.stream);
   }
   void backward_weights(const Run& run) override {
     if (backward_weights_) backward_weights_.run(run.stream);
@@ -140,11 +143,22 @@ class Convolution final : public Operator {
                                      .layout = vector_desc(spec.filters)});
   }
 
-  void make_forward(Plan& plan, const op::Convolution& spec, const Forward::primitive_desc& desc) {
+  // In plain copies where only they are fast.
+  static Forward::primitive_desc detour(Plan& plan, const op::Convolution& spec,
+                                        const Forward::primitive_desc& direct) {
+    if (!is_slow(direct)) return direct;
+    auto plain = forward_desc(plan, spec, side_by_side(direct.src_desc()), side_by_side(plan.output().desc));
+    return is_slow(plain) ? direct : plain;
+  }
+
+  void make_forward(Plan& plan, const op::Convolution& spec, const Forward::primitive_desc& direct) {
+    const auto desc = detour(plan, spec, direct);
+    read_ = plan.source(source_.buffer, direct.src_desc(), desc.src_desc(), Pass::forward);
+    written_ = target(plan, plan.output().value, plan.output().desc, desc.dst_desc(), Pass::forward);
     Buffer* weights = plan.parameters().as(weights_, *own(plan, spec, desc.weights_desc()));
-    std::vector<Call::Argument> arguments = {{DNNL_ARG_SRC, {desc.src_desc(), source_.buffer}},
+    std::vector<Call::Argument> arguments = {{DNNL_ARG_SRC, {desc.src_desc(), read_.buffer}},
                                              {DNNL_ARG_WEIGHTS, {desc.weights_desc(), weights}},
-                                             {DNNL_ARG_DST, {desc.dst_desc(), plan.output().value}},
+                                             {DNNL_ARG_DST, {desc.dst_desc(), written_.buffer}},
                                              plan.scratchpad(desc.scratchpad_desc(), Pass::forward)};
     if (bias_) arguments.push_back({DNNL_ARG_BIAS, {bias_->layout, &bias_->value}});
     forward_ = Call(Forward(desc), std::move(arguments));
@@ -184,7 +198,9 @@ class Convolution final : public Operator {
     description_ += std::string(", ") + desc.impl_info_str();
   }
 
-  Source source_;
+  Source source_;   // the input, as forward and backward_weights read it ...
+  Source read_;     // ... but that forward may take a detour
+  Target written_;  // by forward
   Parameter* weights_ = nullptr;
   Parameter* bias_ = nullptr;
   Call forward_, backward_weights_, backward_data_;

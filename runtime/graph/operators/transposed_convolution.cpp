@@ -3,6 +3,7 @@
 // activation in slow loops). The weights are that convolution's, (in, out, height, width), as PyTorch has
 // them. Bias and activation are one pass over the output. A gradient of few channels is counted up to a whole
 // block as in convolution.cpp.
+#include "runtime/graph/operators/plain_detour.hpp"
 #include "runtime/graph/parallel.hpp"
 #include "runtime/graph/plan.hpp"
 #include "runtime/graph/whole_blocks.hpp"
@@ -59,7 +60,10 @@ class TransposedConvolution final : public Operator {
     if (bias_ != nullptr) kernels::bias_gradient(bias_gradient_->floats(), out_.const_gradient(), channels_);
   }
   void backward_data(const Run& run) override {
-    if (backward_data_) backward_data_.run(run.stream);
+    if (!backward_data_) return;
+    if (read_.convert) read_.convert.run(run.stream);
+    backward_data_.run(run.stream);
+    if (written_.deliver) written_.deliver.run(run.stream);
   }
   double operations() const override { return operations_; }
   std::string description() const override { return description_; }
@@ -161,14 +165,24 @@ class TransposedConvolution final : public Operator {
     description_ += std::string(", ") + desc.impl_info_str();
   }
 
-  void make_backward_data(Plan& plan, const Turned::primitive_desc& desc) {
+  // In plain copies where only they are fast.
+  Turned::primitive_desc detour(Plan& plan, const Turned::primitive_desc& direct) const {
+    if (!is_slow(direct)) return direct;
+    auto plain = turned(plan, side_by_side(direct.src_desc()), side_by_side(direct.dst_desc()));
+    return is_slow(plain) ? direct : plain;
+  }
+
+  void make_backward_data(Plan& plan, const Turned::primitive_desc& direct) {
     const Tensor& in = plan.input();
-    backward_data_ = Call(
-        Turned(desc),
-        {{DNNL_ARG_SRC, {desc.src_desc(), slope_.buffer}},
-         {DNNL_ARG_WEIGHTS, {desc.weights_desc(), plan.parameters().as(weights_, *own(desc.weights_desc()))}},
-         {DNNL_ARG_DST, {desc.dst_desc(), in.gradients[plan.claim_gradient()]}},
-         plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
+    const auto desc = detour(plan, direct);
+    read_ = plan.source(slope_.buffer, direct.src_desc(), desc.src_desc(), Pass::backward);
+    written_ = target(plan, in.gradients[plan.claim_gradient()], in.gradient_desc(), desc.dst_desc(),
+                      Pass::backward);
+    Buffer* weights = plan.parameters().as(weights_, *own(desc.weights_desc()));
+    backward_data_ = Call(Turned(desc), {{DNNL_ARG_SRC, {desc.src_desc(), read_.buffer}},
+                                         {DNNL_ARG_WEIGHTS, {desc.weights_desc(), weights}},
+                                         {DNNL_ARG_DST, {desc.dst_desc(), written_.buffer}},
+                                         plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
     description_ += std::string(", ") + desc.impl_info_str();
   }
 
@@ -176,7 +190,9 @@ class TransposedConvolution final : public Operator {
   Tensor& out_;
   Dims strides_, padding_, dims_;
   kernels::ChannelShape channels_{};
-  Source slope_;  // the output's gradient
+  Source slope_;    // the output's gradient, as backward reads it ...
+  Source read_;     // ... but that backward_data may take a detour
+  Target written_;  // by backward_data
   Parameter* weights_ = nullptr;
   Parameter* bias_ = nullptr;
   Buffer* bias_gradient_ = nullptr;

@@ -48,6 +48,11 @@ TEST_CASE("no convolution of 1 to 17 channels is left to oneDNN's reference loop
   }
 }
 
+TEST_CASE("nor is one whose windows reach over the whole map: those of cosmogan's smallest maps") {
+  for (const InputShape& maps : {InputShape{1, 16, 16, 10}, {1, 32, 16, 10}, {1, 16, 32, 10}})
+    check_compiled(*cosmogan(maps));
+}
+
 TEST_CASE("weights over five channels are five channels' to whoever reads them, and stay what was written") {
   const auto engine = engine_for(*cifar10_convnet({5, 32, 32, 10}), 2);
   put(*engine, random_batch({5, 32, 32, 10}, 2));
