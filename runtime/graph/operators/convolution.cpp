@@ -1,6 +1,10 @@
 // Convolution with an optional bias and a fused activation. The weights lie in the arena as backward_weights
-// writes them; forward and backward_data read copies where they want another layout.
+// writes them; forward and backward_data read copies where they want another layout. Few channels are fast in
+// a plain layout up to 3, and from 4 on where forward and backward_weights count them up to a whole block;
+// the parameter keeps its own number.
+#include "runtime/graph/operators/plain_detour.hpp"
 #include "runtime/graph/plan.hpp"
+#include "runtime/graph/whole_blocks.hpp"
 
 namespace dlrun::runtime {
 
@@ -26,9 +30,10 @@ Dims weight_dims(const op::Convolution& spec, std::int64_t channels) {
 }
 
 Forward::primitive_desc forward_desc(Plan& plan, const op::Convolution& spec, const Desc& source,
-                                     const Desc& target, std::int64_t channels) {
+                                     const Desc& target) {
   const Geometry geometry(spec);
-  const Desc weights = any_layout(weight_dims(spec, channels), data_type(plan.options().precision));
+  const Desc weights =
+      any_layout(weight_dims(spec, channels_of(source)), data_type(plan.options().precision));
   const auto attribute = attributes(spec.activation, spec.slope);
   if (spec.bias == Bias::none)
     return {{prop_kind::forward_training, algorithm::convolution_direct, source, weights, target,
@@ -44,7 +49,7 @@ Forward::primitive_desc forward_desc(Plan& plan, const op::Convolution& spec, co
 BackwardWeights::primitive_desc weights_desc(Plan& plan, const op::Convolution& spec, const Desc& source,
                                              const Desc& slope, const Forward::primitive_desc& hint) {
   const Geometry geometry(spec);
-  const Desc weights = any_layout(weight_dims(spec, source.dims()[1]), DataType::f32);
+  const Desc weights = any_layout(weight_dims(spec, channels_of(source)), DataType::f32);
   if (spec.bias == Bias::none)
     return {{algorithm::convolution_direct, source, weights, slope, geometry.strides, geometry.padding,
              geometry.padding},
@@ -65,11 +70,12 @@ class Convolution final : public Operator {
     Tensor& out = plan.output();
     settle_after(out, spec.activation, spec.slope);
     const auto forward = fast_forward_desc(plan, spec);
-    source_ = plan.source(in.value, in.desc, forward.src_desc(), Pass::forward);
-    const auto weights = weights_desc(plan, spec, source_.desc, out.gradient_desc(), forward);
-    declare_parameters(plan, spec, weights.diff_weights_desc());
-    make_forward(plan, forward);
-    if (plan.node().weights != Weights::frozen) make_backward_weights(plan, weights);
+    const std::int64_t channels = plan.input_shape().channels;
+    source_ = plan.source(in.value, in.desc, *with_channels(forward.src_desc(), channels), Pass::forward);
+    const auto weights = weights_desc(plan, spec, forward.src_desc(), out.gradient_desc(), forward);
+    declare_parameters(plan, spec, *own(plan, spec, weights.diff_weights_desc()));
+    make_forward(plan, spec, forward);
+    if (plan.node().weights != Weights::frozen) make_backward_weights(plan, spec, weights);
     if (in.needs_gradient()) make_backward_data(plan, spec, forward);
     const std::int64_t each = plan.input_shape().channels / spec.groups * spec.kernel * spec.kernel_width;
     operations_ = 2.0 * static_cast<double>(plan.batch() * plan.node().shape.elements() * each);
@@ -77,7 +83,9 @@ class Convolution final : public Operator {
 
   void forward(const Run& run) override {
     if (source_.convert) source_.convert.run(run.stream);
+    if (read_.convert) read_.convert.run(run.stream);
     forward_.run(run.stream);
+    if (written_.deliver) written_.deliver.run(run.stream);
   }
   void backward_weights(const Run& run) override {
     if (backward_weights_) backward_weights_.run(run.stream);
@@ -91,13 +99,32 @@ class Convolution final : public Operator {
  private:
   // The input as it lies, unless only another layout of it is fast.
   static Forward::primitive_desc fast_forward_desc(Plan& plan, const op::Convolution& spec) {
-    const Tensor& in = plan.input();
-    const std::int64_t channels = plan.input_shape().channels;
-    auto as_it_lies = forward_desc(plan, spec, in.desc, plan.output().desc, channels);
-    if (!is_slow(as_it_lies)) return as_it_lies;
-    const auto free = forward_desc(plan, spec, any_layout(in.desc.dims(), in.desc.data_type()),
-                                   plan.output().desc, channels);
-    return is_slow(free) ? as_it_lies : free;
+    const Desc& lies = plan.input().desc;
+    const Desc& target = plan.output().desc;
+    auto as_it_lies = forward_desc(plan, spec, lies, target);
+    if (is_fast(plan, spec, as_it_lies)) return as_it_lies;
+    auto free = forward_desc(plan, spec, any_layout(lies.dims(), lies.data_type()), target);
+    if (is_fast(plan, spec, free)) return free;
+    if (spec.groups == 1) {
+      const Desc blocked(lies.dims(), lies.data_type(), plan.layout().tag);
+      auto whole = forward_desc(plan, spec, in_whole_blocks(blocked), target);
+      if (is_fast(plan, spec, whole)) return whole;
+    }
+    return is_slow(as_it_lies) && !is_slow(free) ? free : as_it_lies;
+  }
+
+  // In forward and, where there is one, in backward_weights; and the parameter must be able to lie so.
+  static bool is_fast(Plan& plan, const op::Convolution& spec, const Forward::primitive_desc& forward) {
+    if (is_slow(forward) || !own(plan, spec, forward.weights_desc())) return false;
+    const auto weights = weights_desc(plan, spec, forward.src_desc(), plan.output().gradient_desc(), forward);
+    if (!own(plan, spec, weights.diff_weights_desc())) return false;
+    return plan.node().weights == Weights::frozen || !is_slow(weights);
+  }
+
+  // Of weights that may be counted over whole blocks of channels, the parameter's part.
+  static std::optional<Desc> own(Plan& plan, const op::Convolution& spec, const Desc& weights) {
+    if (spec.groups != 1) return weights;  // never counted so
+    return with_channels(weights, plan.input_shape().channels);
   }
 
   void declare_parameters(Plan& plan, const op::Convolution& spec, const Desc& layout) {
@@ -116,24 +143,36 @@ class Convolution final : public Operator {
                                      .layout = vector_desc(spec.filters)});
   }
 
-  void make_forward(Plan& plan, const Forward::primitive_desc& desc) {
-    std::vector<Call::Argument> arguments = {
-        {DNNL_ARG_SRC, {source_.desc, source_.buffer}},
-        {DNNL_ARG_WEIGHTS, {desc.weights_desc(), plan.parameters().as(weights_, desc.weights_desc())}},
-        {DNNL_ARG_DST, {desc.dst_desc(), plan.output().value}},
-        plan.scratchpad(desc.scratchpad_desc(), Pass::forward)};
+  // In plain copies where only they are fast.
+  static Forward::primitive_desc detour(Plan& plan, const op::Convolution& spec,
+                                        const Forward::primitive_desc& direct) {
+    if (!is_slow(direct)) return direct;
+    auto plain = forward_desc(plan, spec, side_by_side(direct.src_desc()), side_by_side(plan.output().desc));
+    return is_slow(plain) ? direct : plain;
+  }
+
+  void make_forward(Plan& plan, const op::Convolution& spec, const Forward::primitive_desc& direct) {
+    const auto desc = detour(plan, spec, direct);
+    read_ = plan.source(source_.buffer, direct.src_desc(), desc.src_desc(), Pass::forward);
+    written_ = target(plan, plan.output().value, plan.output().desc, desc.dst_desc(), Pass::forward);
+    Buffer* weights = plan.parameters().as(weights_, *own(plan, spec, desc.weights_desc()));
+    std::vector<Call::Argument> arguments = {{DNNL_ARG_SRC, {desc.src_desc(), read_.buffer}},
+                                             {DNNL_ARG_WEIGHTS, {desc.weights_desc(), weights}},
+                                             {DNNL_ARG_DST, {desc.dst_desc(), written_.buffer}},
+                                             plan.scratchpad(desc.scratchpad_desc(), Pass::forward)};
     if (bias_) arguments.push_back({DNNL_ARG_BIAS, {bias_->layout, &bias_->value}});
     forward_ = Call(Forward(desc), std::move(arguments));
     description_ = desc.impl_info_str();
   }
 
-  void make_backward_weights(Plan& plan, const BackwardWeights::primitive_desc& desc) {
+  void make_backward_weights(Plan& plan, const op::Convolution& spec,
+                             const BackwardWeights::primitive_desc& desc) {
     plan.use(source_.buffer, Pass::backward);
+    Buffer* gradient = plan.gradient_of(weights_, *own(plan, spec, desc.diff_weights_desc()));
     std::vector<Call::Argument> arguments = {
-        {DNNL_ARG_SRC, {source_.desc, source_.buffer}},
+        {DNNL_ARG_SRC, {desc.src_desc(), source_.buffer}},
         {DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), plan.output().gradients[0]}},
-        {DNNL_ARG_DIFF_WEIGHTS,
-         {desc.diff_weights_desc(), plan.gradient_of(weights_, desc.diff_weights_desc())}},
+        {DNNL_ARG_DIFF_WEIGHTS, {desc.diff_weights_desc(), gradient}},
         plan.scratchpad(desc.scratchpad_desc(), Pass::backward)};
     if (bias_)
       arguments.push_back({DNNL_ARG_DIFF_BIAS, {bias_->layout, plan.gradient_of(bias_, bias_->layout)}});
@@ -159,7 +198,9 @@ class Convolution final : public Operator {
     description_ += std::string(", ") + desc.impl_info_str();
   }
 
-  Source source_;
+  Source source_;   // the input, as forward and backward_weights read it ...
+  Source read_;     // ... but that forward may take a detour
+  Target written_;  // by forward
   Parameter* weights_ = nullptr;
   Parameter* bias_ = nullptr;
   Call forward_, backward_weights_, backward_data_;
@@ -173,8 +214,7 @@ Desc preferred_source(Plan& plan, const Node& node, const op::Convolution& spec)
   const DataType type = data_type(plan.options().precision);
   const Shape& from = plan.node().shape;
   const Desc source = any_layout({plan.batch(), from.channels, from.height, from.width}, type);
-  return forward_desc(plan, spec, source, activation_desc(plan.batch(), node.shape, type, plan.layout()),
-                      from.channels)
+  return forward_desc(plan, spec, source, activation_desc(plan.batch(), node.shape, type, plan.layout()))
       .src_desc();
 }
 
