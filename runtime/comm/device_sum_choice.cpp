@@ -9,28 +9,28 @@
 namespace dlrun::runtime {
 namespace {
 
-Result<NamedSum> by_nccl(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
+Result<NamedSum> by_nccl(Communicator& world, const std::shared_ptr<DeviceCalls>& calls, Wire wire,
                          const std::filesystem::path& library) {
   if (wire == Wire::f32) return make_nccl_sum(world, library);
-  return make_packed_sum(world, std::move(calls), wire, library);
+  return make_packed_sum(world, calls, wire, library);
 }
 
-Result<NamedSum> by_nodes(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
+Result<NamedSum> by_nodes(Communicator& world, const std::shared_ptr<DeviceCalls>& calls, Wire wire,
                           const Environment& environment, const std::filesystem::path& library) {
   const NodePlace place = TRY(place_in_nodes(TRY(ask_nodes(world, environment)), world.rank()));
-  if (place.across.size() > 1) return make_hierarchical_sum(world, std::move(calls), wire, place, library);
-  NamedSum alone = TRY(by_nccl(world, std::move(calls), wire, library));
+  if (place.across.size() > 1) return make_hierarchical_sum(world, calls, wire, place, library);
+  NamedSum alone = TRY(by_nccl(world, calls, wire, library));
   alone.description += " alone, as all ranks are on one node";
   return alone;
 }
 
 }  // namespace
 
-Result<NamedSum> make_device_sum(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
+Result<NamedSum> make_device_sum(Communicator& world, const std::shared_ptr<DeviceCalls>& calls, Wire wire,
                                  const Environment& environment, const std::filesystem::path& library) {
   if (TRY(choose_allreduce(environment)) != Allreduce::hierarchical)
-    return by_nccl(world, std::move(calls), wire, library);
-  auto made = by_nodes(world, std::move(calls), wire, environment, library);
+    return by_nccl(world, calls, wire, library);
+  auto made = by_nodes(world, calls, wire, environment, library);
   if (made || made.error().kind != ErrorKind::unavailable) return made;
   Error error = std::move(made).error();
   error.kind = ErrorKind::usage;

@@ -14,7 +14,7 @@ namespace dlrun::runtime {
 
 // All ranks call it. Where NCCL cannot be loaded on some rank: ErrorKind::unavailable, but where the
 // environment names a sum that needs it, `usage`: nothing else is put in its place.
-Result<NamedSum> make_device_sum(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
+Result<NamedSum> make_device_sum(Communicator& world, const std::shared_ptr<DeviceCalls>& calls, Wire wire,
                                  const Environment& environment,
                                  const std::filesystem::path& library = "libnccl.so.2");
 

@@ -121,15 +121,15 @@ class HierarchicalSum final : public DeviceSum {
 
 }  // namespace
 
-Result<NamedSum> make_hierarchical_sum(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
-                                       const NodePlace& place, const std::filesystem::path& library) {
+Result<NamedSum> make_hierarchical_sum(Communicator& world, const std::shared_ptr<DeviceCalls>& calls,
+                                       Wire wire, const NodePlace& place,
+                                       const std::filesystem::path& library) {
   auto node = TRY(NcclRanks::connect(world, place.inside, library));
   const std::string description = fmt::format(
       "{} inside nodes and by {} between them ({} nodes of {})", node->name(),
       wire == Wire::f32 ? world.description() : fmt::format("{} as {}", world.description(), name_of(wire)),
       place.across.size(), place.inside.size());
-  return NamedSum{std::make_unique<HierarchicalSum>(std::move(node), std::move(calls), world, wire, place),
-                  description};
+  return NamedSum{std::make_unique<HierarchicalSum>(std::move(node), calls, world, wire, place), description};
 }
 
 }  // namespace dlrun::runtime

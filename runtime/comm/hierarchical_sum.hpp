@@ -14,8 +14,8 @@
 namespace dlrun::runtime {
 
 // Called by all ranks of `world`, which outlives the sum and is not used while one is under way.
-Result<NamedSum> make_hierarchical_sum(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
-                                       const NodePlace& place,
+Result<NamedSum> make_hierarchical_sum(Communicator& world, const std::shared_ptr<DeviceCalls>& calls,
+                                       Wire wire, const NodePlace& place,
                                        const std::filesystem::path& library = "libnccl.so.2");
 
 }  // namespace dlrun::runtime

@@ -90,15 +90,14 @@ class PackedSum final : public DeviceSum {
 
 }  // namespace
 
-Result<NamedSum> make_packed_sum(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
+Result<NamedSum> make_packed_sum(Communicator& world, const std::shared_ptr<DeviceCalls>& calls, Wire wire,
                                  const std::filesystem::path& library) {
   std::vector<int> all(static_cast<std::size_t>(world.size()));
   std::iota(all.begin(), all.end(), 0);
   auto nccl = TRY(NcclRanks::connect(world, all, library));
   const std::string description = fmt::format("{} as {}", nccl->name(), name_of(wire));
-  return NamedSum{
-      std::make_unique<PackedSum>(std::move(nccl), std::move(calls), wire, world.rank(), world.size()),
-      description};
+  return NamedSum{std::make_unique<PackedSum>(std::move(nccl), calls, wire, world.rank(), world.size()),
+                  description};
 }
 
 }  // namespace dlrun::runtime

@@ -12,7 +12,7 @@
 namespace dlrun::runtime {
 
 // Called by all ranks of `world`, see NcclRanks::connect().
-Result<NamedSum> make_packed_sum(Communicator& world, std::shared_ptr<DeviceCalls> calls, Wire wire,
+Result<NamedSum> make_packed_sum(Communicator& world, const std::shared_ptr<DeviceCalls>& calls, Wire wire,
                                  const std::filesystem::path& library = "libnccl.so.2");
 
 }  // namespace dlrun::runtime
