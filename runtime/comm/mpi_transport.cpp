@@ -1,26 +1,12 @@
 // See mpi_transport.hpp.
 #include "runtime/comm/mpi_transport.hpp"
 
-#include <chrono>
-#include <thread>
-
-#include <sched.h>
+#include "runtime/comm/looks.hpp"
 
 namespace dlrun::runtime {
 namespace {
 
 constexpr int looks_before_yield = 500;
-constexpr int looks_before_sleep = 20'000;
-constexpr std::chrono::microseconds between_looks{20};
-
-enum class Urgency { somebody_waits, nobody_waits };
-
-void rest(int looks, Urgency urgency) {
-  if (urgency == Urgency::nobody_waits || looks > looks_before_sleep)
-    std::this_thread::sleep_for(between_looks);
-  else if (looks > looks_before_yield)
-    sched_yield();
-}
 
 }  // namespace
 
@@ -41,7 +27,10 @@ Result<void> MpiTransport::wait(Ticket ticket) {
     int done = 0;
     TRY(mpi_.check(mpi_->message_done(static_cast<std::size_t>(ticket), &done), "MPI_Test"));
     if (done != 0) return {};
-    rest(looks, thread_.awaited() ? Urgency::somebody_waits : Urgency::nobody_waits);
+    if (thread_.awaited())
+      rest_between_looks(looks, looks_before_yield);
+    else
+      sleep_between_looks();
   }
   return fail(ErrorKind::lost, "a message was given up: this rank ends");
 }

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <thread>
 
-#include <sched.h>
+#include "runtime/comm/looks.hpp"
 
 namespace dlrun::runtime {
 
@@ -19,9 +17,6 @@ namespace {
 constexpr std::size_t shared_floats = 64 * 1024;
 constexpr std::size_t block_floats = 1024;  // a few of these fit the first cache
 constexpr int spins_before_yield = 2000;
-// The others take long: they may need the processor that we would look with.
-constexpr int spins_before_sleep = 20'000;
-constexpr std::chrono::microseconds shared_memory_rest{20};
 
 void add(float* to, const float* a, const float* b, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] = a[i] + b[i];
@@ -29,15 +24,10 @@ void add(float* to, const float* a, const float* b, std::size_t count) {
 
 void await(const std::atomic<std::uint64_t>& flag, std::uint64_t turn) {
   for (int spins = 0; flag.load(std::memory_order_acquire) < turn; ++spins) {
-    if (spins < spins_before_yield) {
 #if defined(__x86_64__)
-      __builtin_ia32_pause();
+    if (spins < spins_before_yield) __builtin_ia32_pause();
 #endif
-    } else if (spins < spins_before_sleep) {
-      sched_yield();
-    } else {
-      std::this_thread::sleep_for(shared_memory_rest);
-    }
+    rest_between_looks(spins, spins_before_yield);
   }
 }
 
