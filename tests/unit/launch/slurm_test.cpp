@@ -110,3 +110,13 @@ TEST_CASE("agents that are ranks of an MPI are laid out as the plan says") {
             .starts_with("srun --nodes=2 --ntasks=3 --distribution=arbitrary --nodelist=n1,n2,n1 "
                          "--mpi=cray_shasta "));
 }
+
+TEST_CASE("ranks that meet by Slurm's PMIx use the fence that holds them all, unless told otherwise") {
+  plan::Plan plan = plan_of({"n1", "n2"});
+  plan.mpi = plan::MpiProtocol::engine;
+  const auto fence = [&](const Environment& job) {
+    return srun_command(plan, kCallingAgent, {22, 5}, job).environment.get("SLURM_PMIX_FENCE");
+  };
+  CHECK(fence({}) == "ring");
+  CHECK(fence(Environment::from_entries({"SLURM_PMIX_FENCE=tree"})) == "tree");
+}
