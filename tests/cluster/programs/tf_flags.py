@@ -5,6 +5,7 @@ import argparse
 import os
 import socket
 import socketserver
+import threading
 import time
 
 
@@ -16,14 +17,16 @@ def address_of(text):
 class Adder(socketserver.StreamRequestHandler):
     def handle(self):
         for line in self.rfile:
-            self.server.total += int(line)
-            self.wfile.write(f"{self.server.total}\n".encode())
+            with self.server.lock:  # a thread for each call: an addition of two at once would be one
+                self.server.total += int(line)
+                total = self.server.total
+            self.wfile.write(f"{total}\n".encode())
 
 
 def serve(port):
     socketserver.ThreadingTCPServer.allow_reuse_address = True
     with socketserver.ThreadingTCPServer(("", port), Adder) as server:
-        server.total = 0
+        server.total, server.lock = 0, threading.Lock()
         server.serve_forever()
 
 
