@@ -7,5 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 share/setup.sh --test
 export NINJA_STATUS='[%f/%t %es] '
 cmake --preset release
+if [[ $(ctest --preset release -N "$@" | tail -1) == 'Total Tests: 0' ]]; then
+  echo "test.sh: no test is chosen by: $*" >&2
+  echo "hint: ctest --preset release -N lists their names, ctest --preset release --print-labels their kinds" >&2
+  exit 64
+fi
 cmake --build --preset release
 exec ctest --preset release "$@"

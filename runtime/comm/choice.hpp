@@ -18,4 +18,7 @@ enum class Allreduce { automatic, mpi, ring, halving, hierarchical };
 
 Result<Allreduce> choose_allreduce(const Environment& environment);
 
+// Whether it names a sum that only the host has: what lies on GPUs goes through the host then.
+bool is_of_host(Allreduce allreduce);
+
 }  // namespace dlrun::runtime

@@ -50,6 +50,10 @@ Result<Allreduce> choose_allreduce(const Environment& environment) {
                     .hint = "valid values: auto, mpi, ring, halving, hierarchical"});
 }
 
+bool is_of_host(Allreduce allreduce) {
+  return allreduce == Allreduce::mpi || allreduce == Allreduce::ring || allreduce == Allreduce::halving;
+}
+
 Result<void> Communicator::rounded_allreduce_start(std::span<float> data, Wire wire) {
   if (wire == Wire::f32 || size() == 1) return allreduce_start(data);
   return fail(Error{.kind = ErrorKind::unavailable,

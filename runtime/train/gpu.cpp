@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "runtime/comm/choice.hpp"
 #include "runtime/comm/device_sum_choice.hpp"
 #include "runtime/graph/cuda/cuda_device_calls.hpp"
 #include "src/base/units.hpp"
@@ -48,8 +49,9 @@ Result<Device> choose_device(TrainSpec::Device wanted, const Environment& enviro
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
                                  const TrainSpec& spec, const Environment& environment) {
   if (comm.size() == 1 || spec.parameter_server) return std::string();
-  if (environment.get("DLRUN_ALLREDUCE") == "mpi")
-    return std::string("gradients go through the host: DLRUN_ALLREDUCE=mpi");
+  if (is_of_host(TRY(choose_allreduce(environment))))
+    return fmt::format("gradients go through the host: DLRUN_ALLREDUCE={}",
+                       environment.get("DLRUN_ALLREDUCE"));
   if (device.library->table().use(device.number) != 0)
     return fail(device.library->error("no GPU can be used"));
   auto made = make_device_sum(comm, make_cuda_device_calls(*device.library), spec.wire, environment);

@@ -22,8 +22,8 @@ struct Device {
 Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment);
 
 // Lets the ranks' GPUs sum by NCCL, on the job's wire; where that cannot be loaded on some rank, or
-// DLRUN_ALLREDUCE=mpi says so, gradients go on travelling through the host. What was done, for people. All
-// ranks call it.
+// DLRUN_ALLREDUCE names a sum of the host, gradients go on travelling through the host. What was done, for
+// people. All ranks call it.
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
                                  const TrainSpec& spec, const Environment& environment);
 

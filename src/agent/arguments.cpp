@@ -5,17 +5,19 @@
 
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/base/version.hpp"
 
 namespace dlrun::agent {
 namespace {
 
 constexpr std::int64_t kHighestPort = 65535;
 
+constexpr std::string_view kUsage = "dlrun-agent [--head A,B --port N [--token FILE]] [--hold DIR]";
+
 tl::unexpected<Error> usage(const std::string& what) {
   return fail({.kind = ErrorKind::usage,
                .what = what,
-               .hint = "dlrun starts this program itself: dlrun-agent [--head A,B --port N [--token FILE]] "
-                       "[--hold DIR]"});
+               .hint = fmt::format("dlrun starts this program itself: {}", kUsage)});
 }
 
 Result<void> take(Arguments& out, const std::string& flag, const std::string& value) {
@@ -38,6 +40,25 @@ Result<void> take(Arguments& out, const std::string& flag, const std::string& va
 }
 
 }  // namespace
+
+std::optional<std::string> answer_to_person(const std::vector<std::string>& words) {
+  if (words.size() != 1) return std::nullopt;
+  if (words[0] == "--version") return fmt::format("dlrun-agent {}\n", kVersion);
+  if (words[0] != "--help" && words[0] != "-h") return std::nullopt;
+  return fmt::format(
+      "Usage: {}\n\n"
+      "The agent of one node: it starts the node's ranks, serves their MPI and ends them. dlrun starts it "
+      "on\n"
+      "every node of a run; nobody else needs to.\n\n"
+      "  --head A,B     addresses to call the head of the run at; without it, the stream is stdin and "
+      "stdout\n"
+      "  --port N       the port there\n"
+      "  --token FILE   what proves us to the head; without it, it is in DLRUN_AGENT_TOKEN\n"
+      "  --hold DIR     the folder of this copy of dlrun, kept from being taken for abandoned\n"
+      "  --version      the version; a head takes no agent of another one\n\n"
+      "See dlrun-agent(1).\n",
+      kUsage);
+}
 
 Result<Arguments> read_arguments(const std::vector<std::string>& words) {
   Arguments out;

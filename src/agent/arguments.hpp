@@ -1,6 +1,7 @@
 // The command line of dlrun-agent, which launchers write. No flag means that the stream is stdin and stdout.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct Arguments {
   std::string token_file = {};  // empty: the token is in the environment
   std::string hold = {};        // the folder that this copy of dlrun lies in
 };
+
+// What goes to stdout where a person asks, by --help or --version; nothing where an agent is wanted.
+std::optional<std::string> answer_to_person(const std::vector<std::string>& words);
 
 // `words` without the program's name. An Error (usage) names the word that is wrong.
 Result<Arguments> read_arguments(const std::vector<std::string>& words);

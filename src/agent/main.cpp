@@ -1,6 +1,7 @@
 // The program dlrun-agent: one node's agent. Its stream is stdin and stdout, or a connection that it makes to
 // the head. Launchers start it, on every node of a run, so it is small: the planner and the command line of
-// dlrun are not in it. Nothing that it prints is for people but an Error that comes before there is a stream.
+// dlrun are not in it. Nothing that it prints is for people but an Error that comes before there is a stream,
+// and what --help and --version ask for.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -69,7 +70,14 @@ void say(const std::string& text) {
   (void)!::write(STDERR_FILENO, text.data(), text.size());
 }
 
+int answer(const std::string& text) {
+  const bool whole = ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (!whole) say("dlrun-agent: error: stdout took no text\n");
+  return to_int(whole ? ExitCode::done : ExitCode::io);
+}
+
 int main(const std::vector<std::string>& words) {
+  if (const auto text = answer_to_person(words)) return answer(*text);
   settle_in();
   const Result<int> code = run(words);
   if (code) return *code;

@@ -2,8 +2,12 @@
 // value; all others need json_fwd.hpp alone.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -20,6 +24,24 @@ std::string to_text(const Json& value);
 // Indented by two, with a closing newline: for files and people.
 std::string to_pretty_text(const Json& value);
 
+// Whether an integer type holds a number as it is: the library itself cuts reals and numbers that are too
+// large for the type, without a word. True of all other types.
+template <class T>
+bool holds(const Json& value, std::type_identity<T>) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    if (value.is_number_unsigned()) return std::in_range<T>(value.get<std::uint64_t>());
+    return !value.is_number() || (value.is_number_integer() && std::in_range<T>(value.get<std::int64_t>()));
+  }
+  return true;
+}
+
+template <class T>
+bool holds(const Json& value, std::type_identity<std::vector<T>>) {
+  return !value.is_array() || std::all_of(value.begin(), value.end(), [](const Json& each) {
+    return holds(each, std::type_identity<T>());
+  });
+}
+
 // Field access for values we read back ourselves: an Error names the field that is missing or of another
 // type.
 template <class T>
@@ -30,12 +52,12 @@ Result<T> field(const Json& object, std::string_view name, std::string_view wher
                       .what = fmt::format("field '{}' is missing", name),
                       .where = std::string(where)});
   try {
-    return found->template get<T>();
-  } catch (const nlohmann::json::exception&) {
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("field '{}' has the wrong type: {}", name, to_text(*found)),
-                      .where = std::string(where)});
+    if (holds(*found, std::type_identity<T>())) return found->template get<T>();
+  } catch (const nlohmann::json::exception&) {  // said below
   }
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = fmt::format("field '{}' has the wrong type: {}", name, to_text(*found)),
+                    .where = std::string(where)});
 }
 
 }  // namespace dlrun

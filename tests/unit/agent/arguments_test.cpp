@@ -27,13 +27,21 @@ TEST_CASE("what is no command line of a launcher is a usage error") {
        {Words{"agent"}, Words{"--head"}, Words{"--head", "a"}, Words{"--token", "t"},
         Words{"--head", "a", "--port", "0", "--token", "t"},
         Words{"--head", "a", "--port", "70000", "--token", "t"}, Words{"--port", "7", "--token", "t"},
-        Words{"--hold", ""}, Words{"--unknown", "x"}, Words{"--help"}}) {
+        Words{"--hold", ""}, Words{"--unknown", "x"}, Words{"--help", "x"}}) {
     const auto arguments = read_arguments(words);
     REQUIRE_FALSE(arguments);
     CHECK(arguments.error().kind == ErrorKind::usage);
   }
-  CHECK(read_arguments({"--help"}).error().what == "unknown flag '--help'");
+  CHECK(read_arguments({"--haed"}).error().what == "unknown flag '--haed'");
   CHECK(read_arguments({"--head"}).error().what == "--head has no value");
+}
+
+TEST_CASE("a person gets an answer, a launcher an agent") {
+  CHECK(answer_to_person({"--version"})->starts_with("dlrun-agent 0."));
+  CHECK(answer_to_person({"--help"})->starts_with("Usage: dlrun-agent [--head"));
+  CHECK(answer_to_person({"-h"}) == answer_to_person({"--help"}));
+  CHECK_FALSE(answer_to_person({}).has_value());
+  CHECK_FALSE(answer_to_person({"--hold", "--help"}).has_value());
 }
 
 }  // namespace dlrun::agent

@@ -47,6 +47,13 @@ TEST_CASE("a rank that should be one of two and finds nothing to connect it stop
         "PMI-1 (PMI_FD) is offered\n  hint: start the job with --mpi pmix or --mpi pmi1");
 }
 
+TEST_CASE("a sum that only the host has is told from those of GPUs") {
+  for (const char* of_host : {"mpi", "ring", "halving"})
+    CHECK(is_of_host(choose_allreduce(with({std::string("DLRUN_ALLREDUCE=") + of_host})).value()));
+  for (const char* other : {"auto", "hierarchical"})
+    CHECK_FALSE(is_of_host(choose_allreduce(with({std::string("DLRUN_ALLREDUCE=") + other})).value()));
+}
+
 TEST_CASE("an unknown DLRUN_ALLREDUCE is refused before any MPI is loaded") {
   const auto world = make_communicator(with({"DLRUN_COMM=mpich", "DLRUN_ALLREDUCE=star"}));
   REQUIRE(!world);
