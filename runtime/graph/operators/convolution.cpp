@@ -2,6 +2,7 @@
 // writes them; forward and backward_data read copies where they want another layout. Few channels are fast in
 // a plain layout up to 3, and from 4 on where forward and backward_weights count them up to a whole block;
 // the parameter keeps its own number.
+#include "runtime/graph/kernels/weight_products.hpp"
 #include "runtime/graph/operators/plain_detour.hpp"
 #include "runtime/graph/plan.hpp"
 #include "runtime/graph/whole_blocks.hpp"
@@ -63,6 +64,30 @@ BackwardWeights::primitive_desc weights_desc(Plan& plan, const op::Convolution& 
           hint};
 }
 
+// The weights' blocks as the products write them, where there are any for these activations.
+std::optional<Desc> blocks_of_products(const Dims& weights, const kernels::WeightShape& shape) {
+  const std::int64_t inner = shape.source.inner;
+  if (inner != shape.slope.inner || (inner != 8 && inner != 16)) return std::nullopt;
+  if (weights[0] % inner != 0 || weights[1] % inner != 0) return std::nullopt;
+  return Desc(weights, DataType::f32, inner == 16 ? Tag::ABcd16b16a : Tag::ABcd8b8a);
+}
+
+// The gradient of the weights by kernels/weight_products.hpp.
+struct Products {
+  kernels::WeightShape shape;
+  const Buffer* source;
+  const Buffer* slope;
+  Buffer* gradient;
+  Buffer* scratch;
+
+  void run() const {
+    kernels::weight_products(shape, floats(source), floats(slope), floats(gradient), floats(scratch));
+  }
+
+ private:
+  static float* floats(const Buffer* buffer) { return reinterpret_cast<float*>(buffer->data); }
+};
+
 class Convolution final : public Operator {
  public:
   Convolution(Plan& plan, const op::Convolution& spec) {
@@ -88,6 +113,7 @@ class Convolution final : public Operator {
     if (written_.deliver) written_.deliver.run(run.stream);
   }
   void backward_weights(const Run& run) override {
+    if (products_) products_->run();
     if (backward_weights_) backward_weights_.run(run.stream);
   }
   void backward_data(const Run& run) override {
@@ -169,6 +195,11 @@ class Convolution final : public Operator {
                              const BackwardWeights::primitive_desc& desc) {
     plan.use(source_.buffer, Pass::backward);
     Buffer* gradient = plan.gradient_of(weights_, *own(plan, spec, desc.diff_weights_desc()));
+    products_ = products(plan, spec, desc.diff_weights_desc(), gradient);
+    if (products_) {
+      description_ += ", products";
+      return;
+    }
     std::vector<Call::Argument> arguments = {
         {DNNL_ARG_SRC, {desc.src_desc(), source_.buffer}},
         {DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), plan.output().gradients[0]}},
@@ -178,6 +209,22 @@ class Convolution final : public Operator {
       arguments.push_back({DNNL_ARG_DIFF_BIAS, {bias_->layout, plan.gradient_of(bias_, bias_->layout)}});
     backward_weights_ = Call(BackwardWeights(desc), std::move(arguments));
     description_ += std::string(", ") + desc.impl_info_str();
+  }
+
+  // Where they are the faster way, and everything lies as they read and write it.
+  std::optional<Products> products(Plan& plan, const op::Convolution& spec, const Desc& lies,
+                                   Buffer* gradient) const {
+    const Tensor& in = plan.input();
+    const Tensor& out = plan.output();
+    if (bias_ || spec.groups != 1 || plan.options().precision != Precision::f32 || source_.convert)
+      return std::nullopt;
+    const kernels::WeightShape shape{in.extents,  out.extents,  spec.kernel,       spec.kernel_width,
+                                     spec.stride, spec.padding, spec.padding_width};
+    if (!kernels::prefers_weight_products(shape)) return std::nullopt;
+    if (blocks_of_products(weight_dims(spec, plan.input_shape().channels), shape) != lies)
+      return std::nullopt;
+    const std::size_t bytes = kernels::weight_products_scratch(shape) * sizeof(float);
+    return Products{shape, source_.buffer, out.gradients[0], gradient, plan.scratch(bytes, Pass::backward)};
   }
 
   void make_backward_data(Plan& plan, const op::Convolution& spec, const Forward::primitive_desc& hint) {
@@ -204,6 +251,7 @@ class Convolution final : public Operator {
   Parameter* weights_ = nullptr;
   Parameter* bias_ = nullptr;
   Call forward_, backward_weights_, backward_data_;
+  std::optional<Products> products_;  // in place of backward_weights_
   double operations_ = 0;
   std::string description_;
 };
