@@ -47,11 +47,9 @@ std::optional<std::string> answer_to_person(const std::vector<std::string>& word
   if (words[0] != "--help" && words[0] != "-h") return std::nullopt;
   return fmt::format(
       "Usage: {}\n\n"
-      "The agent of one node: it starts the node's ranks, serves their MPI and ends them. dlrun starts it "
-      "on\n"
-      "every node of a run; nobody else needs to.\n\n"
-      "  --head A,B     addresses to call the head of the run at; without it, the stream is stdin and "
-      "stdout\n"
+      "The agent of one node: it starts the node's ranks, serves their MPI and ends them. dlrun starts\n"
+      "it on every node of a run; nobody else needs to.\n\n"
+      "  --head A,B     addresses to call the head of the run at; without it, we speak by stdin and stdout\n"
       "  --port N       the port there\n"
       "  --token FILE   what proves us to the head; without it, it is in DLRUN_AGENT_TOKEN\n"
       "  --hold DIR     the folder of this copy of dlrun, kept from being taken for abandoned\n"

@@ -96,8 +96,10 @@ void multiply(const Copies& copies, const float* sources, const float* slopes, s
   for (std::int64_t at = columns.begin; at < columns.end; ++at) {
     const float* seen = sources + copies.of_source.at(across.pixel(at, column), down.pixel(rows.begin, row));
     const float* slope = slopes + copies.of_slope.at(at, rows.begin);
-    dnnl::sgemm('T', 'N', in, out, length, 1.0F, seen, in, slope, out, at == columns.begin ? 0.0F : 1.0F,
-                product, out);
+    const float kept = at == columns.begin ? 0.0F : 1.0F;
+    dnnl::error::wrap_c_api(
+        dnnl_sgemm('T', 'N', in, out, length, 1.0F, seen, in, slope, out, kept, product, out),
+        "a product of matrices failed");
   }
 }
 
