@@ -34,6 +34,7 @@ struct Layout {
 // An activation as loops of the own kernels see it: [batch][outer][height][width][inner].
 struct Extents {
   std::int64_t batch, outer, height, width, inner;
+  std::int64_t channels() const { return outer * inner; }  // with padding
   std::int64_t elements() const { return batch * outer * height * width * inner; }
 };
 

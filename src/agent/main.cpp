@@ -53,6 +53,10 @@ AgentCard card_of(const Environment& environment) {
 }
 
 Result<int> run(const std::vector<std::string>& words) {
+  if (const auto text = answer_to_person(words)) {
+    TRY(write_all(STDOUT_FILENO, *text, "the standard output"));
+    return to_int(ExitCode::done);
+  }
   const Arguments arguments = TRY(read_arguments(words));
   const std::string secret = take_secret(kTokenVariable);
   const Environment environment = Environment::of_this_process();
@@ -70,14 +74,7 @@ void say(const std::string& text) {
   (void)!::write(STDERR_FILENO, text.data(), text.size());
 }
 
-int answer(const std::string& text) {
-  const bool whole = ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (!whole) say("dlrun-agent: error: stdout took no text\n");
-  return to_int(whole ? ExitCode::done : ExitCode::io);
-}
-
 int main(const std::vector<std::string>& words) {
-  if (const auto text = answer_to_person(words)) return answer(*text);
   settle_in();
   const Result<int> code = run(words);
   if (code) return *code;

@@ -16,10 +16,6 @@ constexpr std::int64_t kManyWeights = std::int64_t{1} << 19;
 constexpr std::int64_t kFewPixels = 36;
 constexpr std::int64_t kManyTerms = 128;
 
-std::int64_t channels_of(const Extents& extents) {
-  return extents.outer * extents.inner;
-}
-
 struct Range {
   std::int64_t begin, end;
   bool empty() const { return begin >= end; }
@@ -53,7 +49,7 @@ struct Columns {
   std::int64_t stride;  // between rows that are side by side
 
   std::int64_t turn() const { return (extents.height + stride - 1) / stride; }
-  std::int64_t pixel_floats() const { return extents.batch * channels_of(extents); }
+  std::int64_t pixel_floats() const { return extents.batch * extents.channels(); }
   std::int64_t floats() const { return extents.width * turn() * stride * pixel_floats(); }
   std::int64_t at(std::int64_t column, std::int64_t row) const {
     return (column * turn() * stride + row % stride * turn() + row / stride) * pixel_floats();
@@ -87,7 +83,7 @@ void multiply(const Copies& copies, const float* sources, const float* slopes, s
   const WeightShape& shape = copies.shape;
   const Axis down = rows_of(shape), across = columns_of(shape);
   const Range rows = down.seeing(row), columns = across.seeing(column);
-  const std::int64_t in = channels_of(shape.source), out = channels_of(shape.slope);
+  const std::int64_t in = shape.source.channels(), out = shape.slope.channels();
   if (rows.empty() || columns.empty()) {
     std::fill_n(product, in * out, 0.0F);
     return;
@@ -105,7 +101,7 @@ void multiply(const Copies& copies, const float* sources, const float* slopes, s
 
 // A product into the blocks of its place of the window.
 void deliver(const WeightShape& shape, const float* product, std::int64_t place, float* gradient) {
-  const std::int64_t in = channels_of(shape.source), out = channels_of(shape.slope);
+  const std::int64_t in = shape.source.channels(), out = shape.slope.channels();
   const std::int64_t block = shape.source.inner * shape.slope.inner;
   const std::int64_t places = shape.kernel * shape.kernel_width;
   const auto lanes = static_cast<std::size_t>(shape.slope.inner) * sizeof(float);
@@ -131,7 +127,7 @@ bool prefers_weight_products(const WeightShape& shape) {
 std::size_t weight_products_scratch(const WeightShape& shape) {
   const Copies copies{shape};
   return static_cast<std::size_t>(copies.of_source.floats() + copies.of_slope.floats() +
-                                  channels_of(shape.source) * channels_of(shape.slope));
+                                  shape.source.channels() * shape.slope.channels());
 }
 
 void weight_products(const WeightShape& shape, const float* source, const float* slope, float* gradient,

@@ -18,7 +18,7 @@ struct WeightShape {
   std::int64_t padding, padding_width;
 
   std::int64_t gradient_elements() const {
-    return source.outer * source.inner * slope.outer * slope.inner * kernel * kernel_width;
+    return source.channels() * slope.channels() * kernel * kernel_width;
   }
 };
 

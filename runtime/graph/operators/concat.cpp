@@ -43,7 +43,7 @@ class Concat final : public Operator {
 
   void forward(const Run&) override {
     // The lanes beyond the last channel must not be anything that a later operator could trip over.
-    if (out_.extents.outer * out_.extents.inner != parts_.back().first + parts_.back().channels)
+    if (out_.extents.channels() != parts_.back().first + parts_.back().channels)
       std::memset(out_.value->data, 0, out_.desc.get_size());
     for (const Part& part : parts_)
       move(part, *part.value, *out_.value, size_of(out_.precision), Way::gather);
@@ -54,7 +54,7 @@ class Concat final : public Operator {
     for (const Part& part : parts_) {
       if (part.gradient == nullptr) continue;
       // Here too: 0 times what is not a number would reach the weights.
-      if (part.extents.outer * part.extents.inner != part.channels)
+      if (part.extents.channels() != part.channels)
         std::memset(part.gradient->data, 0, part.elements() * size);
       move(part, *part.gradient, *out_.gradients[0], size, Way::scatter);
     }

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 
 #include "fixture.hpp"
-#include "runtime/graph/kernels/kernels.hpp"
 
 using namespace dlrun::runtime;
 using namespace dlrun::runtime::kernels;
@@ -20,12 +19,6 @@ WeightShape shape_of(Extents source, std::int64_t filters, std::int64_t kernel, 
                       (source.height + 2 * padding - kernel) / stride + 1,
                       (source.width + 2 * padding_width - kernel_width) / stride + 1, source.inner};
   return {source, slope, kernel, kernel_width, stride, padding, padding_width};
-}
-
-std::vector<float> numbers(const Extents& extents, std::uint64_t key) {
-  std::vector<float> out(static_cast<std::size_t>(extents.elements()));
-  uniform(out.data(), out.size(), key, 1.0F, 0.0F);
-  return out;
 }
 
 float at(const std::vector<float>& values, const Extents& e, std::int64_t image, std::int64_t channel,
@@ -67,7 +60,8 @@ void check(const WeightShape& s) {
   CAPTURE(s.kernel_width);
   CAPTURE(s.stride);
   CAPTURE(s.source.height);
-  const std::vector<float> source = numbers(s.source, 1), slope = numbers(s.slope, 2);
+  const auto source = random_numbers(static_cast<std::size_t>(s.source.elements()), 1);
+  const auto slope = random_numbers(static_cast<std::size_t>(s.slope.elements()), 2);
   const float unset = 1e9F;
   std::vector<float> gradient(static_cast<std::size_t>(s.gradient_elements()), unset);
   std::vector<float> scratch(weight_products_scratch(s), unset);
