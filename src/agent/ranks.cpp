@@ -9,13 +9,19 @@
 namespace dlrun::agent {
 namespace {
 
+// What is set but empty counts as set.
+void set_where_unset(Environment& environment, const plan::EnvironmentChanges& defaults) {
+  for (const auto& [name, value] : defaults)
+    if (!environment.find(name)) environment.set(name, value);
+}
+
 Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base, const RankWiring& wiring) {
   const plan::Plan& plan = base.slice->plan;
-  Environment environment = base.environment;
+  Environment environment = base.environment;  // the user's, as the prolog left it
+  set_where_unset(environment, rank.defaults);
   environment.merge(plan.environment);
   environment.merge(rank.environment);
-  for (const auto& [name, value] : base.interface_variables)
-    if (!environment.find(name)) environment.set(name, value);
+  set_where_unset(environment, base.interface_variables);
   environment.set("DLRUN_CONTROL", base.control_path);
   environment.set("DLRUN_CHECKPOINT_REQUEST", plan::checkpoint_request_path(plan));
   apply(wiring, environment);

@@ -7,6 +7,7 @@
 #include "src/base/file.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
+#include "src/plan/secrets.hpp"
 #include "src/process/child.hpp"
 #include "src/process/mpi_flavour.hpp"
 
@@ -104,7 +105,7 @@ Result<Prepared> prepare(const Request& request, Instant now) {
   input.adapter = job.adapter;
   input.job_id = request.preview ? preview_id(job.allocation) : new_job_id(now);
   input.installation = request.installation;
-  input.environment = request.environment;
+  input.environment = plan::handed_on(request.environment, job.spec.environment.rules);
   const fs::path runs = request.here / "runs" / fmt::format("{}-{}", job.spec.name, input.job_id);
   input.run_directory = request.run_directory ? fs::absolute(*request.run_directory).string() : runs.string();
   input.working_directory = request.sources.job_file ? "" : request.here.string();

@@ -78,6 +78,24 @@ class Surroundings(support.Case):
         self.assertIn("Could not find conda environment: tf", err)
         self.assertFalse(self.exists("ran"))
 
+    def test_a_default_gives_way_to_the_prolog_the_user_and_the_job_file(self):
+        """default < prolog, user's environment < job file < dlrun's own; set but empty counts as set."""
+        self.write("order.yaml", "name: order\nsummary: s\nprocess: per-rank\nmpi: none\nenv: {DLRUN_ADAPTER: adapter}\n"
+                   "defaults: {A: default, B: default, C: default, D: default, E: default, DENIED: default, DLRUN_RANK: default}\n")
+        self.environment.pop("OMP_NUM_THREADS", None)
+        self.environment.update({"C": "user", "D": "user", "E": "", "DENIED": "user"})
+        job = self.write("job.yaml", """framework: order
+environment:
+  setup: [export B=prolog, "export DLRUN_RANK=prolog"]
+  set: {D: job}
+  deny: [DENIED]
+command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $DLRUN_ADAPTER ${OMP_NUM_THREADS:-unset}"']
+""")
+        code, out, err = self.dlrun("--quiet", "--framework-dir", self.folder, "--run-dir", "run", job)
+        self.assertEqual((code, len(out.split())), (0, 11), err)
+        self.assertTrue(out.startswith("[worker 0] default prolog user job [] default 0 adapter "), out)
+        self.assertNotIn("unset", out)
+
     def test_how_long_it_took_is_in_the_events_and_its_output_in_a_log(self):
         code, _, err = self.dlrun("--run-dir", "run", self.job("{setup: [echo from the setup, sleep 0.3]}", "true"))
         self.assertEqual(code, 0, err)
