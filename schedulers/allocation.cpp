@@ -31,7 +31,7 @@ Result<T> as_allocation(Result<T> result) {
 
 template <std::size_t N>
 Result<void> only_keys(const Json& object, const std::array<std::string, N>& keys, std::string_view where) {
-  if (!object.is_object()) return bad(where, "not an object: " + to_text(object).substr(0, 60));
+  if (!object.is_object()) return bad(where, "not an object: " + short_text(object));
   for (const auto& [key, value] : object.items())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       return bad(where, fmt::format("unknown field '{}'", key), did_you_mean(key, keys));
@@ -43,8 +43,7 @@ Result<std::optional<int>> optional_integer(const Json& object, std::string_view
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return std::optional<int>{};
   if (!found->is_number_integer() || *found < low || *found > 10'000'000)
-    return bad(where, fmt::format("field '{}' is no whole number from {}: {}", key, low,
-                                  to_text(*found).substr(0, 60)));
+    return bad(where, fmt::format("field '{}' is no whole number from {}: {}", key, low, short_text(*found)));
   return std::optional<int>(found->get<int>());
 }
 

@@ -102,7 +102,7 @@ std::string to_text(const Manifest& manifest) {
 Result<Manifest> parse_manifest(std::string_view text, const std::string& name) {
   Json json = TRY(parse_json(text, name));
   if (TRY(field<std::string>(json, "schema", name)) != schema)
-    return bad_input(name, fmt::format("schema is {}, not {}", dlrun::to_text(json["schema"]), schema));
+    return bad_input(name, fmt::format("schema is {}, not {}", short_text(json["schema"]), schema));
   const std::uint64_t promised = TRY(parse_hex(json, "checksum", name));
   json.erase("checksum");
   if (checksum(dlrun::to_text(json)) != promised)

@@ -370,7 +370,7 @@ Json to_json_with_sources(const Node& node) {
 Result<Node> from_json_with_sources(const Json& json) {
   if (!json.is_object() || !json.contains("value") || !json.contains("sources") ||
       !json["sources"].is_object())
-    return fail(ErrorKind::input, "not a tree with sources: {}", to_text(json).substr(0, 80));
+    return fail(ErrorKind::input, "not a tree with sources: {}", short_text(json));
   Node node = node_from_json(json["value"]);
   restore_sources(node, "", json["sources"]);
   if (json.contains("keys") && json["keys"].is_object()) restore_key_sources(node, "", json["keys"]);
