@@ -105,6 +105,7 @@ class Session {
 
  private:
   Result<void> say_where() {
+    if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
     if (prepared_.on_gpu == nullptr) return check_sum_without_gpu(environment_);
     const std::string how =
