@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "runtime/base/mapped_faults.hpp"
 #include "runtime/comm/device_sum_choice.hpp"
 #include "runtime/data/split.hpp"
 #include "runtime/train/resume.hpp"
@@ -64,6 +65,7 @@ class Session {
 
   Result<Ending> run() {
     TRY(prepare(spec_, environment_, prepared_));
+    handle_mapped_faults();  // an MPI may have set a handler of its own
     Communicator& comm = *prepared_.comm;
     reporter_.emplace(ControlChannel::open(environment_.get("DLRUN_CONTROL"), comm.rank()), comm.rank(),
                       begin_);
@@ -105,6 +107,8 @@ class Session {
 
  private:
   Result<void> say_where() {
+    for (const std::string& found : prepared_.data.notes) reporter_->note(found);
+    if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
     if (prepared_.on_gpu == nullptr) return check_sum_without_gpu(environment_);
     const std::string how =

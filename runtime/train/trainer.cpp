@@ -96,6 +96,7 @@ Result<StepTotals> Trainer::step() {
   const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
   const Share share = this_share();
   if (!std::exchange(filled_ahead_, false)) fill(share);
+  TRY(train_filler_.state());
   const StepTotals sums = TRY(forward_backward(share));
   if (!std::isfinite(sums.totals.loss_sum) || !std::isfinite(sums.totals.generator_loss_sum))
     return fail(Error{.kind = ErrorKind::input,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/job/trainer_protocol.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/plan/secrets.hpp"
@@ -48,14 +49,17 @@ Result<Allocation> allocation_of(const Request& request) {
   return allocation_from_json(TRY(parse_json(TRY(read_file(*request.allocation_file)), name)), name);
 }
 
-// What the job's program speaks, where nobody has said it. Our own trainer takes what is there: PMI-1, which
-// starts fastest on one machine.
+// What the job's program speaks, where nobody has said it. Our own trainer takes what is there.
 Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Prepared& job,
                                                 const fs::path& directory) {
   if (plan::mpi_wish(job.spec, job.adapter) != "auto") return std::nullopt;
-  if (!job.adapter.command.empty()) return plan::MpiProtocol::pmi1;
   Environment environment = request.environment;
   environment.merge(job.spec.environment.set);
+  if (!job.adapter.command.empty()) {
+    const std::size_t nodes = job.allocation.nodes.size();
+    const auto asked = static_cast<std::size_t>(job.spec.resources.nodes.value_or(static_cast<int>(nodes)));
+    return trainer_protocol(asked, request.installation, environment);
+  }
   if (job.spec.command.empty()) return std::nullopt;
   // A program that is not there yet (a module brings it) is found missing when its rank starts.
   const auto program = find_program(job.spec.command.front(), environment, directory.string());
