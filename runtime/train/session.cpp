@@ -43,6 +43,13 @@ Manifest manifest_facts(const TrainSpec& spec, const Prepared& prepared) {
                   .files = {}};
 }
 
+LeaseOwner lease_owner(const TrainSpec& spec, const Environment& environment) {
+  const std::filesystem::path folder = environment.get("DLRUN_RUN_DIR");
+  std::string run = folder.filename().string();
+  if (run.starts_with("link-")) run = (folder.parent_path().filename() / run).string();  // of a chain
+  return {.process = this_process(), .job = {}, .run = run.empty() ? spec.name : run};
+}
+
 // Where metrics go: the launcher's run directory, else a folder of its own below the current one.
 Result<std::filesystem::path> metrics_folder(const TrainSpec& spec, const Environment& environment) {
   if (const auto given = environment.find("DLRUN_RUN_DIR"); given && !given->empty())
@@ -117,7 +124,8 @@ class Session {
     std::optional<LoadedCheckpoint> chosen;
     if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
       checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,
-                                             manifest_facts(spec_, prepared_), *reporter_));
+                                             manifest_facts(spec_, prepared_),
+                                             lease_owner(spec_, environment_), *reporter_));
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
     const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));

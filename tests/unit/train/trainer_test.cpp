@@ -62,7 +62,9 @@ struct Job {
     if (comm.rank() == 0 && !spec.checkpoint.folder.empty()) {
       Manifest facts = manifest_at(0, engine);
       facts.identity.samples = data.train.count;
-      checkpoints = *Checkpointing::open(spec.checkpoint, *files, engine, facts, reporter);
+      checkpoints =
+          *Checkpointing::open(spec.checkpoint, *files, engine, facts,
+                               {.process = this_process(), .job = {}, .run = "trainer-test"}, reporter);
       chosen = *checkpoints->choose(reporter);
     }
     const Position start = *resume(engine, comm, chosen ? &*chosen : nullptr);
