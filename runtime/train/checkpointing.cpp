@@ -68,11 +68,11 @@ bool Checkpointing::due(const Position& position) const {
   if (!options_.every) return false;
   const double amount = options_.every->amount;
   switch (options_.every->unit) {
-    case Stretch::Unit::steps:
+    case Interval::Unit::steps:
       return position.step % static_cast<std::uint64_t>(amount) == 0;
-    case Stretch::Unit::epochs:
+    case Interval::Unit::epochs:
       return std::floor(epochs_done(position) / amount) > std::floor(epochs_done(started_) / amount);
-    case Stretch::Unit::time:
+    case Interval::Unit::time:
       return std::chrono::steady_clock::now() - started_at_ >= Seconds(amount);
   }
   return false;

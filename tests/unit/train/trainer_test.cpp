@@ -199,7 +199,7 @@ TEST_CASE("an interrupted run ends with the bits of an uninterrupted one") {
   whole.world = 2;
   whole.spec.data.seed = 1;
   whole.spec.schedule.decay = ScheduleSpec::Decay::cosine;
-  whole.spec.schedule.warmup = {Stretch::Unit::steps, 10};
+  whole.spec.schedule.warmup = {Interval::Unit::steps, 10};
   const auto expected = whole.run();
   Job parts;
   parts.world = whole.world;
