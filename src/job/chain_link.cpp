@@ -48,7 +48,7 @@ Result<Lease> ChainLink::take() const {
 }
 
 Result<void> ChainLink::start() {
-  began_ = around_.clock.now();
+  began_ = around_.clock.now(), began_ticks_ = around_.clock.ticks();
   chain_ = TRY(folder_.read());
   scheduler_ = TRY(find_submission(chain_.scheduler, around_.environment, around_.commands));
   job_id_ = around_.environment.get(scheduler_->own_job_variable());
@@ -171,7 +171,7 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
   Link& link = chain_.links.back();
   const Instant now = around_.clock.now();
   link.ended = format_utc(now);
-  link.seconds = Seconds(now - began_).count();
+  link.seconds = Seconds(around_.clock.ticks() - began_ticks_).count();  // the wall clock may be set
   link.time = sum_of({}, Seconds(link.seconds));
   link.saved = checkpoint_mark(checkpoint_folder_) != link.checkpoint_mark;
   if (report) {

@@ -51,6 +51,7 @@ class ChainLink {
   Chain chain_;
   std::optional<Lease> lease_;
   Instant began_;
+  Ticks began_ticks_;
 };
 
 }  // namespace dlrun::job
