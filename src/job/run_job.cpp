@@ -155,8 +155,9 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   Json sources = provenance(job, request.environment);
   const Instant ended = clock.now();
-  report.record = make_record(job, report.outcome, {began, ended, sum_of(ran.parts, ended - began)},
-                              std::move(ran.attempts), std::move(sources));
+  report.record =
+      make_record(job, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
+                  std::move(ran.attempts), std::move(sources));
   const auto written = replace_file(job.plan.run_directory + "/record.json", to_pretty_text(report.record),
                                     Durability::synced);
   if (!written) status.problem("there is no record of this run: " + written.error().text());

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "src/base/fields.hpp"
+#include "src/base/interval.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -225,17 +226,10 @@ Result<LaunchSpec> read_launch(Fields fields) {
   return out;
 }
 
-// A number with one of these ends, or a duration.
 Result<void> check_interval(const Node& node, std::string_view name) {
-  std::string_view text = node.scalar;
-  for (const std::string_view end : {"steps", "step", "epochs", "epoch"}) {
-    if (!text.ends_with(end)) continue;
-    text.remove_suffix(end.size());
-    if (parse_integer(trim(text), 1, 1'000'000'000)) return {};
-  }
-  if (const auto duration = parse_duration(node.scalar); duration && duration->count() > 0) return {};
-  return yaml::error_at(node, fmt::format("{}: '{}' is no interval", name, node.scalar),
-                        "write it as 10min, 200steps or 1epoch");
+  const auto interval = parse_interval(node.scalar);
+  if (interval) return {};
+  return yaml::error_at(node, fmt::format("{}: {}", name, interval.error().what), interval.error().hint);
 }
 
 Result<void> check_request(const Node& node, const std::string& text) {

@@ -224,6 +224,41 @@ class Training(support.Case):
         self.assertIn("test accuracy", out)
         self.assertEqual(self.weights(), before)
 
+    def test_other_settings_than_the_checkpoint_s_are_said_and_a_finished_training_is_no_result_of_them(self):
+        self.assertEqual(self.train("first")[0], 0)
+        before = self.weights()
+        code, out, err = self.train("second", "--set", "train.optimizer.lr=0.2", "--set", "train.batch=16")
+        self.assertEqual(code, 65, err)
+        self.assertIn("2 epochs are trained, but with other settings than this job's: nothing was trained", err)
+        self.assertIn("optimizer.lr: 0.05 in the checkpoint, 0.2 now", err)
+        self.assertIn("batch: 32 in the checkpoint, 16 now", err)
+        self.assertIn("--set checkpoint.dir=", err)
+        self.assertNotIn("test accuracy", out)
+        self.assertEqual(self.weights(), before)
+        code, out, err = self.train("third", "--set", "train.optimizer.lr=0.02", "--set", "train.epochs=3")
+        self.assertEqual(code, 0, err)
+        self.assertIn("optimizer.lr: 0.05 in the checkpoint, 0.02 now", out)
+        self.assertIn("epochs: 2 in the checkpoint, 3 now", out)
+        self.assertRegex(out, r"epoch 3/3  loss")  # from its first step on: all of it
+
+    def test_the_epoch_of_a_resume_says_which_steps_it_covers_and_a_stretched_schedule_is_said(self):
+        cosine = ("--set", "train.schedule={decay: cosine}")
+        self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=200).replace("every: 3steps", "every: 7steps"))
+        head = self.start("--run-dir", "run", *cosine, self.job)
+        wait_until(lambda: self.exists("run/events.jsonl") and '"saved"' in self.read("run/events.jsonl") or head.poll() is not None, "it saves")
+        head.kill()
+        head.communicate()
+        self.none_left()
+        newest = max(int(name[5:]) for name in os.listdir(os.path.join(self.folder, "ckpt")) if name.startswith("step-"))
+        last = (newest // 15 + 1) * 15
+        code, out, err = self.train("again", *cosine, "--set", f"train.epochs={last // 15}")
+        self.assertEqual(code, 0, err)
+        self.assertIn(f"schedule: cosine over 200 epochs in the checkpoint, {last // 15} now", out)
+        if newest % 15:
+            self.assertIn(f"epoch {last // 15}/{last // 15} (steps {newest + 1}-{last})  loss", out)
+            [line] = [json.loads(line) for line in self.read("again/metrics.jsonl").splitlines() if "epoch_loss" in line]
+            self.assertEqual(line["epoch_steps"], [newest + 1, last])
+
     def test_another_number_of_ranks_carries_on(self):
         head = self.start("--run-dir", "two", "--set", "train.epochs=3", self.job)
         wait_until(lambda: self.exists("two/events.jsonl") and self.read("two/events.jsonl").count('"saved"') >= 2 or head.poll() is not None, "it saved")
