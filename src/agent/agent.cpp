@@ -11,6 +11,7 @@
 #include "src/agent/checkpoint_request.hpp"
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
+#include "src/agent/gpu_check.hpp"
 #include "src/agent/interface_choice.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
@@ -137,6 +138,17 @@ class Agent {
       looks.push_back({{"rank", rank.plan.rank.get()}, {"look", to_json(look)}});
     }
     head_.send_ahead({{{"type", "looked"}, {"ranks", std::move(looks)}}});
+    gpu_check_.look();
+  }
+
+  std::vector<RankProcesses> running_ranks() {
+    std::vector<RankProcesses> out;
+    for (const RankState& rank : ranks_.all()) {
+      if (!rank.process || !rank.process->running()) continue;
+      out.push_back({.plan = &rank.plan, .pids = descendants_of(rank.process->pid())});
+      out.back().pids.push_back(rank.process->pid());
+    }
+    return out;
   }
 
   // Ranks that wait in a barrier for long may do so in MPI_Finalize: the head is to find out.
@@ -289,6 +301,7 @@ class Agent {
       watch_barriers(false);
     // A framework that starts its processes itself can have its only rank elsewhere.
     if (ranks_.all().empty()) end_strays();
+    gpu_check_.begin();
     return {};
   }
 
@@ -464,6 +477,13 @@ class Agent {
   Ranks ranks_{loop_,
                {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
                 .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
+  GpuCheck gpu_check_{loop_,
+                      {.ranks = [this] { return running_ranks(); },
+                       .found =
+                           [this](const Json& ranks) {
+                             send({{"type", "gpus"}, {"ranks", ranks}});
+                           },
+                       .warn = [this](const std::string& text) { log("warning: " + text); }}};
   std::uint64_t oom_kills_before_ = 0;    // the ranks' start
   std::map<int, std::size_t> queued_of_;  // by rank: bytes since the queue to the head was empty
   std::optional<Supervisor> supervisor_;

@@ -117,11 +117,12 @@ yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child) {
 
 Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   static const std::array<std::string, 3> models{"per-rank", "per-node", "per-job"};
+  static const std::array<std::string, 2> views{"own", "node"};
   static const std::array<std::string, 5> protocols{"none", "auto", "pmix", "pmi1", "engine"};
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key :
        {"name", "summary", "process", "mpi", "env", "prefix", "suffix", "command", "files", "checks",
-        "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus", "interfaces"})
+        "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus", "interfaces", "gpu-view"})
     fields.known(key);
   TRY(fields.finish());
   Adapter out;
@@ -132,6 +133,7 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
     return yaml::error_at(*fields.find("name"), fmt::format("'{}' cannot name a framework", out.name));
   out.process = static_cast<ProcessModel>(TRY(fields.choice_or("process", 0, models)));
   out.mpi = protocols[TRY(fields.choice_or("mpi", 0, protocols))];
+  out.gpu_view = static_cast<GpuView>(TRY(fields.choice_or("gpu-view", 0, views)));
   out.reserve_cpus = static_cast<int>(TRY(fields.integer_or("reserve-cpus", 0, 0, 1024)));
   out.variables = TRY(read_variables(fields.find("env"), "env"));
   out.defaults = TRY(read_variables(fields.find("defaults"), "defaults"));

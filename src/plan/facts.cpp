@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "src/base/strings.hpp"
+#include "src/plan/gpu_view.hpp"
 #include "src/plan/host_facts.hpp"
 #include "src/plan/role_facts.hpp"
 
@@ -57,7 +57,8 @@ constexpr std::array<FactInfo, 54> kFacts{{
     {"rank.gpus", Scope::rank, "its GPUs (a list); none where the job does not ask for GPUs"},
     {"rank.gpu-count", Scope::rank, "how many GPUs it has; none where it has none or the job asks for none"},
     {"rank.visible-gpus", Scope::rank,
-     "its GPUs as it counts them itself, from 0 (a list); none where it has none"},
+     "its GPUs as it counts them itself: positions among those that it sees (a list); none where it has "
+     "none"},
     {"rank.cpus", Scope::rank, "how many cores it may use; none where the node does not tell"},
     {"rank.compute-cpus", Scope::rank, "these less the adapter's reserve-cpus, at least 1"},
     {"rank.reserved-cpus", Scope::rank, "the adapter's reserve-cpus, as far as there are cores for them"},
@@ -191,10 +192,8 @@ void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, con
       has_roles ? Json(tensorflow_config(cluster->second, rank)) : Json(nullptr);
   facts["rank.gpus"] = rank.gpus ? Json(*rank.gpus) : Json(nullptr);
   const std::size_t gpus = rank.gpus ? rank.gpus->size() : 0;
-  std::vector<std::size_t> visible(gpus);
-  std::iota(visible.begin(), visible.end(), std::size_t{0});
   facts["rank.gpu-count"] = gpus > 0 ? Json(gpus) : Json(nullptr);
-  facts["rank.visible-gpus"] = gpus > 0 ? Json(visible) : Json(nullptr);
+  facts["rank.visible-gpus"] = gpus > 0 ? Json(visible_positions(rank)) : Json(nullptr);
   facts["rank.cpus"] = share.cores ? Json(*share.cores) : Json(nullptr);
   const int reserved = share.cores ? std::clamp(*share.cores - 1, 0, share.reserve_cpus) : 0;
   facts["rank.compute-cpus"] = share.cores ? Json(*share.cores - reserved) : Json(nullptr);

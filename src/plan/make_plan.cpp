@@ -6,6 +6,7 @@
 #include "src/base/strings.hpp"
 #include "src/plan/container.hpp"
 #include "src/plan/exec_limits.hpp"
+#include "src/plan/gpu_view.hpp"
 #include "src/plan/host_facts.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/placement.hpp"
@@ -24,7 +25,8 @@ Result<void> check_supported(const JobSpec& spec) {
                       .where = place_of(spec, path),
                       .hint = std::move(hint)});
   };
-  for (const std::string_view name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"})
+  for (const std::string_view name :
+       {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"})
     if (spec.resources.gpus_per_node && spec.environment.set.contains(std::string(name)))
       return refuse("environment.set." + std::string(name),
                     fmt::format("{} is set here, and gpus-per-node asks dlrun to set it", name),
@@ -79,15 +81,12 @@ void set_place(RankPlan& rank, int node_ranks) {
   rank.environment["DLRUN_TASK_INDEX"] = std::to_string(rank.task_index);
 }
 
-// Indices name GPUs only together with their order, and hiding takes every vendor's own variable.
+// Indices name GPUs only together with their order.
 void set_devices(RankPlan& rank, const std::optional<int>& threads) {
   if (threads) rank.defaults["OMP_NUM_THREADS"] = std::to_string(*threads);
   if (!rank.gpus) return;
   rank.defaults["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
-  rank.environment["CUDA_VISIBLE_DEVICES"] = join(*rank.gpus, ",");
-  if (!rank.gpus->empty()) return;
-  rank.environment["ROCR_VISIBLE_DEVICES"] = "";
-  rank.environment["ZE_AFFINITY_MASK"] = "";
+  for (const auto& [name, value] : device_variables(rank)) rank.environment[name] = value;
 }
 
 const RoleKind* kind_of(const Adapter& adapter, const RankPlan& rank) {
@@ -272,6 +271,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.invented_nodes = input.allocation.scheduler == kInventedNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
+  set_visible_gpus(plan.ranks, input.adapter.gpu_view);
   plan.rendezvous_port = free_rendezvous_port(plan, input);
   Facts facts = facts_of_job(plan, input.spec, input.installation, placed.tasks_per_node);
   std::vector<std::string> role_names;

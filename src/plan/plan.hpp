@@ -36,7 +36,8 @@ struct RankPlan {
   int task_index = 0;  // position in the role's list, as ClusterSpec demands
   NodeIndex node;
   LocalRank local_rank;
-  std::optional<std::vector<std::string>> gpus;  // nothing: not our business; empty: hidden
+  std::optional<std::vector<std::string>> gpus;  // its own; unset: not our business; empty: hidden
+  std::optional<std::vector<std::string>> visible_gpus = {};  // what it sees, in this order (gpu_view.hpp)
   std::optional<CpuShare> cpus;
   std::optional<int> port;         // where its peers reach it, for roles that have ports
   bool service = false;            // runs until the ranks that are none have ended, and is then ended

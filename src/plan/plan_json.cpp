@@ -97,13 +97,14 @@ Json to_json(const RankPlan& rank) {
   Json cpus = nullptr;
   if (rank.cpus) cpus = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
   Json::object_t out;
-  out.reserve(12);
+  out.reserve(13);
   out.emplace_back("rank", rank.rank.get());
   out.emplace_back("role", rank.role);
   out.emplace_back("task_index", rank.task_index);
   out.emplace_back("node", rank.node.get());
   out.emplace_back("local_rank", rank.local_rank.get());
   out.emplace_back("gpus", rank.gpus ? Json(*rank.gpus) : Json(nullptr));
+  out.emplace_back("visible_gpus", rank.visible_gpus ? Json(*rank.visible_gpus) : Json(nullptr));
   out.emplace_back("cpus", std::move(cpus));
   out.emplace_back("port", rank.port ? Json(*rank.port) : Json(nullptr));
   out.emplace_back("service", rank.service);
@@ -133,6 +134,8 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
   out.service = TRY(field<bool>(json, "service", where));
   if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
     out.gpus = TRY(field<std::vector<std::string>>(json, "gpus", where));
+  if (const Json visible = TRY(field<Json>(json, "visible_gpus", where)); !visible.is_null())
+    out.visible_gpus = TRY(field<std::vector<std::string>>(json, "visible_gpus", where));
   if (const Json cpus = TRY(field<Json>(json, "cpus", where)); !cpus.is_null()) {
     out.cpus = CpuShare{.share = TRY(json_integer(cpus, "share", where)),
                         .of = TRY(json_integer(cpus, "of", where, 1))};

@@ -89,8 +89,9 @@ TEST_CASE("GPUs come from the node's own list") {
 
 TEST_CASE("gpus-per-node: 0 hides the GPUs of every vendor; no word about GPUs leaves them alone") {
   auto plan = make_plan(input("command: [x]\nresources: {gpus-per-node: 0}\n", machine(2, {{"0"}}))).value();
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"})
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"})
     CHECK(plan.ranks[0].environment.at(name).empty());
+  CHECK(plan.ranks[0].environment.at("ZE_AFFINITY_MASK") == "1023");  // empty would show all
   plan = make_plan(input("command: [x]\n", machine(2, {{"0"}}))).value();
   CHECK_FALSE(plan.ranks[0].environment.contains("CUDA_VISIBLE_DEVICES"));
   CHECK_FALSE(plan.ranks[0].gpus.has_value());

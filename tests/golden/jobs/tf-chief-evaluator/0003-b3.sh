@@ -36,9 +36,10 @@ rank_5() {  # evaluator 0
   export DLRUN_RANK=5
   export DLRUN_ROLE=evaluator
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"evaluator","index":0}}'
-  export ZE_AFFINITY_MASK=''
+  export ZE_AFFINITY_MASK=1023
   exec python train.py
 }
 
