@@ -71,7 +71,7 @@ void Ranks::add(const plan::NodeSlice& slice) {
     ranks_.push_back({rank, nullptr, {}, static_cast<int>(ranks_.size())});
 }
 
-Result<void> Ranks::start(const Base& base,
+Result<void> Ranks::start(Base base,
                           const std::function<void(const RankState&, const Processors&)>& started) {
   const std::vector<Processors> processors = TRY(processors_for(ranks_));
   for (RankState& rank : ranks_) {
@@ -85,10 +85,11 @@ Result<void> Ranks::start(const Base& base,
   return {};
 }
 
-Result<void> Ranks::start_one(RankState& rank, const Base& base, const Processors& processors) {
+Result<void> Ranks::start_one(RankState& rank, Base& base, const Processors& processors) {
   const RankWiring wiring = base.mpi != nullptr ? TRY(base.mpi->wire(rank.plan.rank)) : RankWiring{};
   RankProcess::Start start{.environment = environment_of(rank.plan, base, wiring),
                            .working_directory = base.slice->plan.working_directory,
+                           .log = std::move(base.logs.at(static_cast<std::size_t>(rank.member))),
                            .log_path = plan::rank_log_path(base.slice->plan, rank.plan),
                            .inherited_fds = {},
                            .processors = processors,
@@ -98,7 +99,7 @@ Result<void> Ranks::start_one(RankState& rank, const Base& base, const Processor
   if (rank.plan.port) base.ports->release(*rank.plan.port);
   if (rank.plan.rank == Rank(0) && base.slice->plan.rendezvous_port)
     base.ports->release(*base.slice->plan.rendezvous_port);
-  rank.process = TRY(RankProcess::start(rank.plan, start, loop_, callbacks_));
+  rank.process = TRY(RankProcess::start(rank.plan, std::move(start), loop_, writer_, callbacks_));
   if (base.mpi != nullptr) base.mpi->started(rank.plan.rank);
   return {};
 }

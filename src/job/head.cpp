@@ -18,6 +18,7 @@
 #include "src/job/hang_watch.hpp"
 #include "src/job/port_rounds.hpp"
 #include "src/job/rank_output.hpp"
+#include "src/job/stall_notice.hpp"
 #include "src/job/verdict.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
@@ -25,6 +26,7 @@
 #include "src/process/heartbeat.hpp"
 #include "src/process/message_stream.hpp"
 #include "src/process/supervisor.hpp"
+#include "src/process/writer_watch.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -165,14 +167,19 @@ class Head {
     const PortRounds::Next next = ports_.answered(agent.node);
     if (next == PortRounds::Next::wait || ending_) return;
     if (next == PortRounds::Next::start) return send_slices();
-    if (auto planned = plan_without_taken_ports(next); !planned) {
-      outcome_.unreachable = planned.error();
-      return send_home();
-    }
-    claim_ports();
+    auto write = plan_without_taken_ports(next);
+    if (!write) return on_planned_anew(tl::unexpected(write.error()));
+    parts_.writer.run(std::move(*write), [this](const Result<void>& written) { on_planned_anew(written); });
   }
 
-  Result<void> plan_without_taken_ports(PortRounds::Next next) {
+  void on_planned_anew(const Result<void>& planned) {
+    if (ending_) return;
+    if (planned) return claim_ports();
+    outcome_.unreachable = planned.error();
+    send_home();
+  }
+
+  Result<FileWriter::Work> plan_without_taken_ports(PortRounds::Next next) {
     if (next == PortRounds::Next::plan_anew && parts_.plan_without)
       return parts_.plan_without(ports_.all_taken());
     return fail(ErrorKind::unavailable, "whatever port is planned, another program takes it first");
@@ -246,8 +253,10 @@ class Head {
     if (type == "exited") return on_exited(header);
     if (type == "failed") return on_failed(agent, header);
     if (type == "error") return on_agent_error(agent, header);
+    if (type == "stalled" || type == "resumed") return on_stall(agent.host, type, header);
+    if (type == "clean") return on_clean(agent, header);
     if (type == "log") return parts_.status.note(agent.host + ": " + text_of(header, "text"));
-    if (type == "done") return on_done(agent, header);
+    if (type == "done") return on_done(agent);
   }
 
   static std::string text_of(const Json& header, std::string_view name) {
@@ -384,10 +393,22 @@ class Head {
     blame_node(agent, to_int(exit_code(kind)), error.text());
   }
 
-  void on_done(CrewMember& agent, const Json& header) {
+  void on_stall(const std::string& host, const std::string& type, const Json& header) {
+    const Seconds seconds(field<double>(header, "seconds", type).value_or(0));
+    tell_of_stall(type == "stalled" ? stall_.stalled(host, seconds) : stall_.resumed(host, seconds));
+  }
+  void tell_of_stall(const std::optional<std::string>& text) {
+    if (text) parts_.status.note(*text);
+  }
+
+  void on_clean(CrewMember& agent, const Json& header) {
+    agent.clean = true;
+    outcome_.strays += field<std::size_t>(header, "strays", "clean").value_or(0);
+  }
+
+  void on_done(CrewMember& agent) {
     agent.done = true;
     looking_.erase(agent.node.get());
-    outcome_.strays += field<std::size_t>(header, "strays", "done").value_or(0);
     agent.stream->send({{{"type", "bye"}}});
     times_.agent_done(ticks());
   }
@@ -476,7 +497,7 @@ class Head {
     looking_.erase(agent.node.get());
     heartbeat_.forget(agent.node.get());
     agent.gone = true;
-    if (!agent.done && agent.ready) ++outcome_.agents_unverified;
+    if (!agent.done && !agent.clean && agent.ready) ++outcome_.agents_unverified;
     apply(supervisor_.on(Supervisor::Gone{agent.node.get()}, ticks()));
   }
 
@@ -625,6 +646,11 @@ class Head {
   Ticks began_ = std::chrono::steady_clock::now();
   EventLoop loop_;
   HeadParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
+  WriterWatch files_{loop_,
+                     parts_.writer,
+                     {.stalled = [this](Seconds so_far) { tell_of_stall(stall_.stalled("dlrun", so_far)); },
+                      .resumed = [this](Seconds stall) { tell_of_stall(stall_.resumed("dlrun", stall)); }}};
+  StallNotice stall_;
   Arrivals arrivals_;
   PortRounds ports_;
   Exchange exchange_;
