@@ -29,6 +29,7 @@ constexpr std::array<FactInfo, 54> kFacts{{
     {"hosts.slots", Scope::job, "HOST:TASKS of each node, in order (a list), as horovodrun -H takes it"},
     {"tasks.per-node", Scope::job, "how many tasks every node has; none where nodes differ"},
     {"gpus.per-node", Scope::job, "how many GPUs of each node the job asks for; none where it asks for none"},
+    {"gpus.tasks", Scope::job, "how many tasks the job has, where they are several and have GPUs; none else"},
     {"tensorflow.cluster", Scope::job,
      "the cluster part of TF_CONFIG, as JSON; none where the framework has no roles"},
     {"node.hosts", Scope::job, "the nodes' host names, in order (a list)"},
@@ -170,6 +171,8 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["rendezvous.address"] = host_and_port(meet, port);
   const int gpus = spec.resources.gpus_per_node.value_or(0);
   out["gpus.per-node"] = gpus > 0 ? Json(gpus) : Json(nullptr);
+  const int tasks_of_job = out["task.count"].get<int>();
+  out["gpus.tasks"] = gpus > 0 && tasks_of_job > 1 ? Json(tasks_of_job) : Json(nullptr);
   out["checkpoint.dir"] = spec.checkpoint.dir.empty() ? Json(nullptr) : Json(spec.checkpoint.dir);
   out["train.config"] =
       spec.train.kind == yaml::Kind::null ? Json(nullptr) : Json(to_pretty_text(train_config(spec)));
