@@ -7,6 +7,7 @@
 #include "src/base/fields.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/job_spec.hpp"
+#include "src/plan/run_directory.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -18,8 +19,12 @@ Result<void> check_file_name(const Node& node, const std::string& name) {
   const std::filesystem::path path(name);
   const bool inside = !name.empty() && path.is_relative() && path.lexically_normal().string() == name &&
                       name != "." && path.begin()->string() != ".." && !path.filename().empty();
-  if (inside && name.find('\n') == std::string::npos) return {};
-  return yaml::error_at(node, fmt::format("files: '{}' is no name below the run directory", name));
+  if (!inside || name.find('\n') != std::string::npos)
+    return yaml::error_at(node, fmt::format("files: '{}' is no name below the run directory", name));
+  if (is_own_file(path))
+    return yaml::error_at(node, fmt::format("files: dlrun itself writes '{}' in the run directory", name),
+                          "choose another name");
+  return {};
 }
 
 Result<void> read_files(const Node* node, Adapter& out) {
