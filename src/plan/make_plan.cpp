@@ -8,6 +8,7 @@
 #include "src/plan/exec_limits.hpp"
 #include "src/plan/host_facts.hpp"
 #include "src/plan/invented_nodes.hpp"
+#include "src/plan/nested_launcher.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
 #include "src/plan/secrets.hpp"
@@ -287,3 +288,4 @@ Result<Plan> make_plan(const PlanInput& input) {
 }
 
 }  // namespace dlrun::plan
+  TRY(check_nested_launcher(input.spec, input.adapter, plan));
