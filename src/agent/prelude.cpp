@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "src/base/file.hpp"
+#include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/job_checks.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
 
@@ -19,10 +21,26 @@ std::vector<std::string> last_lines(const std::string& path, std::size_t count) 
 
 }  // namespace
 
+namespace {
+
+// Shell lines for the job's checks where these run here: their output apart, so that an error can show it.
+std::string check_lines(const plan::NodeSlice& slice) {
+  if (slice.node.get() != 0 || !plan::checks_need_setup(slice.plan)) return {};
+  std::vector<std::string> commands;
+  for (const Argv& check : slice.plan.checks) commands.push_back(shell_line(check));
+  return "\n{ " + join(commands, " && ") + "; } > \"$2.checks\" 2>&1";
+}
+
+std::filesystem::path checks_output(const std::filesystem::path& environment_file) {
+  return environment_file.string() + ".checks";
+}
+
+}  // namespace
+
 Argv prelude_command(const plan::NodeSlice& slice, const std::filesystem::path& environment_file) {
   return {"bash",
           "-c",
-          "source \"$1\" prelude || exit; env -0 > \"$2\"",
+          "source \"$1\" prelude || exit; env -0 > \"$2\" || exit" + check_lines(slice),
           "dlrun-prelude",
           plan::node_script_path(slice.plan, slice.node),
           environment_file.string()};
@@ -32,13 +50,17 @@ Result<Environment> prelude_environment(const plan::NodeSlice& slice, const Exit
                                         const std::filesystem::path& environment_file,
                                         const std::string& log_path) {
   constexpr std::size_t shown = 12;
+  std::error_code problem;
+  if (std::filesystem::exists(checks_output(environment_file), problem) && !status.success())
+    return fail(plan::check_error(slice.plan.checks, slice.plan.environment_rules,
+                                  TRY(read_file(checks_output(environment_file))), status.text(),
+                                  status.code()));
   if (!status.success())
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = fmt::format("the job's environment cannot be set up: {}", status.text()),
                       .where = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get())).host.get(),
                       .hint = fmt::format("its whole output is in {}", log_path),
                       .also = last_lines(log_path, shown)});
-  std::error_code problem;
   if (!std::filesystem::exists(environment_file, problem))
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "a line of environment.setup ended the shell before the environment was ready",

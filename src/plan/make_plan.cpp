@@ -54,7 +54,11 @@ Result<MpiProtocol> checked_protocol(const PlanInput& input) {
 }
 
 Prelude prelude_of(const JobEnvironment& environment) {
-  Prelude out{.modules = environment.modules, .activate = {}, .setup = environment.setup, .needs = {}};
+  Prelude out{.module_paths = environment.module_paths,
+              .modules = environment.modules,
+              .activate = {},
+              .setup = environment.setup,
+              .needs = {}};
   if (environment.activate.starts_with("venv:"))
     out.activate = "source " + shell_quote(environment.activate.substr(5) + "/bin/activate");
   if (environment.activate.starts_with("conda:"))
@@ -130,6 +134,8 @@ Result<void> check_texts(const PlanInput& input) {
     }
   for (const std::string& line : input.spec.environment.setup) TRY(check_text(line, "environment.setup"));
   TRY(check_text(input.spec.environment.activate, "environment.activate"));
+  for (const std::string& path : input.spec.environment.module_paths)
+    TRY(check_text(path, "environment.module-paths"));
   TRY(check_text(input.run_directory, "the run directory"));
   TRY(check_text(input.working_directory, "the working directory"));
   return check_text(input.spec.base_directory.string(), "the job file's folder");
@@ -280,6 +286,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   add_role_facts(facts, plan, role_names);
   TRY(fill_job(plan, input, facts));
   const std::vector<RankShare> shares = shares_of(plan, placed, input.adapter);
+                 .setup_timeout = input.spec.launch.setup_timeout,
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
     set_facts_of_rank(facts, plan, plan.ranks[i], shares[i]);
     TRY(fill_rank(plan.ranks[i], plan, input, facts, shares[i]));
