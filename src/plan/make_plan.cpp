@@ -12,6 +12,7 @@
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/plan/slurm_place.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -157,12 +158,14 @@ Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   plan.environment = common_environment(plan);
   TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
-  if (plan.nodes.size() > 1) plan.interface_variables = input.adapter.interfaces;
+  const bool no_mpi_found = input.adapter.mpi == "detect" && plan.mpi == MpiProtocol::none;
+  if (plan.nodes.size() > 1 && !no_mpi_found) plan.interface_variables = input.adapter.interfaces;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
   TRY(check_facts(input.adapter.needs, input.adapter.name, facts));
   plan.prelude.needs = probes(input.adapter.needs, input.adapter.name, input.spec.command);
   if (input.spec.environment.container)
     for (Argv& probe : plan.prelude.needs)
+  if (input.allocation.scheduler == "slurm") plan.environment.merge(slurm_variables(plan));
       probe = in_container(*input.spec.environment.container, input.spec.base_directory,
                            container_use(plan, plan.ranks.front()), probe);
   for (const auto& check : input.adapter.checks) plan.checks.push_back(TRY(fill_words(check, facts)));
@@ -195,6 +198,7 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
   // The user's word is the last one, also over what the adapter says about single ranks.
   for (const auto& [name, value] : input.spec.environment.set) rank.environment.erase(name);
   std::optional<int> threads = share.cores;
+  if (input.allocation.scheduler == "slurm") rank.environment.merge(slurm_variables(plan, rank));
   if (threads) threads = std::max(1, *threads - share.reserve_cpus);
   set_devices(rank, threads);
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
