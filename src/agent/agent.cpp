@@ -242,6 +242,7 @@ class Agent {
     if (!environment) return give_up(environment.error());
     send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}});
     environment_ = std::move(*environment);
+    limits_ = read_limits(environment_file()).value_or(ProcessLimits{});
     scrub_launcher_variables(environment_);
     waits_for_others_ = true;
   }
@@ -278,7 +279,8 @@ class Agent {
                       .control_path = control_path(),
                       .mpi = mpi_.get(),
                       .ports = &ports_,
-                      .interface_variables = interface_variables()},
+                      .interface_variables = interface_variables(),
+                      .limits = limits_},
                      [this](const RankState& rank, const std::vector<int>& processors) {
                        send({{"type", "started"},
                              {"rank", rank.plan.rank.get()},
@@ -472,6 +474,7 @@ class Agent {
   std::unique_ptr<MpiService> mpi_;
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
+  ProcessLimits limits_;  // what setup lines have set
   std::unique_ptr<Strays> strays_;
   int asked_by_signal_ = 0;        // for a checkpoint
   bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/agent/prolog_limits.hpp"
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
@@ -40,7 +41,8 @@ std::filesystem::path checks_output(const std::filesystem::path& environment_fil
 Argv prelude_command(const plan::NodeSlice& slice, const std::filesystem::path& environment_file) {
   return {"bash",
           "-c",
-          "source \"$1\" prelude || exit; env -0 > \"$2\" || exit" + check_lines(slice),
+          "source \"$1\" prelude || exit; " + write_limits_line("\"$2\"") + "; env -0 > \"$2\" || exit" +
+              check_lines(slice),
           "dlrun-prelude",
           plan::node_script_path(slice.plan, slice.node),
           environment_file.string()};
