@@ -6,6 +6,7 @@
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/plan/job_checks.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
@@ -24,12 +25,27 @@ std::vector<std::string> last_lines(const std::string& path, std::size_t count) 
 
 namespace {
 
+constexpr std::int64_t kMaxNodes = 1'000'000;
+
 // Shell lines for the job's checks where these run here: their output apart, so that an error can show it.
 std::string check_lines(const plan::NodeSlice& slice) {
   if (slice.node.get() != 0 || !plan::checks_need_setup(slice.plan)) return {};
   std::vector<std::string> commands;
   for (const Argv& check : slice.plan.checks) commands.push_back(shell_line(check));
   return "\n{ " + join(commands, " && ") + "; } > \"$2.checks\" 2>&1";
+}
+
+// With an agent per rank (launch.mpi: engine), the plan at hand has a node per rank; scripts are the real
+// nodes'.
+std::string script_path(const plan::NodeSlice& slice) {
+  plan::NodePlan node = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get()));
+  if (slice.plan.mpi == plan::MpiProtocol::engine && !slice.plan.ranks.empty()) {
+    const auto& place = slice.plan.ranks.front().environment;
+    const auto real = place.find("DLRUN_NODE");
+    const auto index = real == place.end() ? 0 : parse_integer(real->second, 0, kMaxNodes).value_or(0);
+    node.index = NodeIndex(static_cast<int>(index));
+  }
+  return slice.plan.run_directory + "/" + plan::node_script_name(node);
 }
 
 std::filesystem::path checks_output(const std::filesystem::path& environment_file) {
@@ -44,7 +60,7 @@ Argv prelude_command(const plan::NodeSlice& slice, const std::filesystem::path& 
           "source \"$1\" prelude || exit; " + write_limits_line("\"$2\"") + "; env -0 > \"$2\" || exit" +
               check_lines(slice),
           "dlrun-prelude",
-          plan::node_script_path(slice.plan, slice.node),
+          script_path(slice),
           environment_file.string()};
 }
 
