@@ -11,6 +11,7 @@
 #include "src/agent/checkpoint_request.hpp"
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
+#include "src/agent/inherited_descriptors.hpp"
 #include "src/agent/interface_choice.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
@@ -208,6 +209,8 @@ class Agent {
     supervisor_.emplace(static_cast<int>(slice_->plan.ranks.size()),
                         Supervisor::Policy{.grace = slice_->plan.limits.grace,
                                            .grace_after_failure = slice_->plan.limits.grace_after_failure});
+    // A site's launcher may hand its ranks more than the PMI that we know of.
+    if (slice_->plan.mpi != plan::MpiProtocol::engine) close_descriptors_on_exec();
     environment_ = plan::handed_on(environment_, slice_->plan.environment_rules);
     scrub_launcher_variables(environment_);
     // A request of an attempt before this one has been answered.
