@@ -12,6 +12,7 @@
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
 #include "src/agent/gpu_check.hpp"
+#include "src/agent/inherited_descriptors.hpp"
 #include "src/agent/interface_choice.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
@@ -223,6 +224,8 @@ class Agent {
     supervisor_.emplace(static_cast<int>(slice_->plan.ranks.size()),
                         Supervisor::Policy{.grace = slice_->plan.limits.grace,
                                            .grace_after_failure = slice_->plan.limits.grace_after_failure});
+    // A site's launcher may hand its ranks more than the PMI that we know of.
+    if (slice_->plan.mpi != plan::MpiProtocol::engine) close_descriptors_on_exec();
     environment_ = plan::handed_on(environment_, slice_->plan.environment_rules);
     scrub_launcher_variables(environment_);
     // A request of an attempt before this one has been answered.
@@ -295,6 +298,7 @@ class Agent {
     if (!environment) return give_up(environment.error());
     send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}});
     environment_ = std::move(*environment);
+    limits_ = read_limits(environment_file()).value_or(ProcessLimits{});
     scrub_launcher_variables(environment_);
     waits_for_others_ = true;
   }
@@ -332,7 +336,8 @@ class Agent {
                       .mpi = mpi_.get(),
                       .ports = &ports_,
                       .interface_variables = interface_variables(),
-                      .logs = std::move(logs)},
+                      .logs = std::move(logs),
+                      .limits = limits_},
                      [this](const RankState& rank, const std::vector<int>& processors) {
                        send({{"type", "started"},
                              {"rank", rank.plan.rank.get()},
@@ -550,6 +555,7 @@ class Agent {
   std::unique_ptr<MpiService> mpi_;
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
+  ProcessLimits limits_;  // what setup lines have set
   std::unique_ptr<Strays> strays_;
   int asked_by_signal_ = 0;        // for a checkpoint
   bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's

@@ -74,6 +74,7 @@ void Ranks::add(const plan::NodeSlice& slice) {
 Result<void> Ranks::start(Base base,
                           const std::function<void(const RankState&, const Processors&)>& started) {
   const std::vector<Processors> processors = TRY(processors_for(ranks_));
+  const WithLimits limits(base.limits);
   for (RankState& rank : ranks_) {
     const Processors& own = processors[static_cast<std::size_t>(rank.member)];
     if (auto running = start_one(rank, base, own); !running) {

@@ -10,6 +10,7 @@
 #include "src/agent/binding.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
+#include "src/agent/prolog_limits.hpp"
 #include "src/agent/rank_end.hpp"
 #include "src/agent/rank_process.hpp"
 
@@ -33,6 +34,7 @@ class Ranks {
     PortClaims* ports;  // held for the ranks until now
     plan::EnvironmentChanges interface_variables = {};
     std::vector<UniqueFd> logs = {};  // of all(), in their order
+    ProcessLimits limits = {};  // as the prolog left them
   };
   enum class Flow { on, off };
 

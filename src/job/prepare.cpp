@@ -49,10 +49,25 @@ Result<Allocation> allocation_of(const Request& request) {
   return allocation_from_json(TRY(parse_json(TRY(read_file(*request.allocation_file)), name)), name);
 }
 
+// Of a program that may be no MPI program: none unless it is linked to one.
+plan::MpiProtocol linked_mpi(const Request& request, const Prepared& job, const fs::path& directory) {
+  Environment environment = request.environment;
+  environment.merge(job.spec.environment.set);
+  if (job.spec.command.empty() || job.spec.environment.container) return plan::MpiProtocol::none;
+  const auto program = find_program(job.spec.command.front(), environment, directory.string());
+  if (!program) return plan::MpiProtocol::none;
+  const MpiFlavour flavour = mpi_flavour(*program, environment).value_or(MpiFlavour::unknown);
+  return flavour == MpiFlavour::openmpi ? plan::MpiProtocol::pmix
+         : flavour == MpiFlavour::mpich ? plan::MpiProtocol::pmi1
+                                        : plan::MpiProtocol::none;
+}
+
 // What the job's program speaks, where nobody has said it. Our own trainer takes what is there.
 Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Prepared& job,
                                                 const fs::path& directory) {
-  if (plan::mpi_wish(job.spec, job.adapter) != "auto") return std::nullopt;
+  const std::string wish = plan::mpi_wish(job.spec, job.adapter);
+  if (wish == "detect") return linked_mpi(request, job, directory);
+  if (wish != "auto") return std::nullopt;
   Environment environment = request.environment;
   environment.merge(job.spec.environment.set);
   if (!job.adapter.command.empty()) {

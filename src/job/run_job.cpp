@@ -15,6 +15,7 @@
 #include "src/launch/launcher.hpp"
 #include "src/launch/srun_version.hpp"
 #include "src/plan/agent_per_rank.hpp"
+#include "src/plan/job_checks.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -41,7 +42,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
   plan::Plan split;
   if (apart) split = plan::agent_per_rank(job.plan);
   const plan::Plan& plan = apart ? split : job.plan;
-  TRY(run_checks(plan, around.request.environment));
+  if (!plan::checks_need_setup(plan)) TRY(run_checks(plan, around.request.environment));
   FileWriter writer;
   EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer));
   events.add({{"event", "planned"},

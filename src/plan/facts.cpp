@@ -11,10 +11,12 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 54> kFacts{{
+constexpr std::array<FactInfo, 56> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name for this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more each time the job is started again"},
+    {"job.restarts", Scope::job, "how often the job has been started again: 0 in the first attempt"},
+    {"job.retries", Scope::job, "how often it may be started again: launch.retries"},
     {"run.directory", Scope::job, "the run directory, absolute"},
     {"work.directory", Scope::job, "the folder in which the ranks start"},
     {"install.bin", Scope::job, "the folder of dlrun's own programs"},
@@ -157,6 +159,8 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["job.name"] = plan.name;
   out["job.id"] = plan.job_id;
   out["job.attempt"] = plan.attempt;
+  out["job.restarts"] = plan.attempt - 1;
+  out["job.retries"] = spec.launch.retries;
   out["run.directory"] = plan.run_directory;
   out["work.directory"] = plan.working_directory;
   out["install.bin"] = installation.bin.string();
