@@ -11,7 +11,7 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 56> kFacts{{
+constexpr std::array<FactInfo, 57> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name for this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more each time the job is started again"},
