@@ -2,13 +2,13 @@
 
 #include <system_error>
 
-#include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 
 namespace dlrun::plan {
 namespace {
 
 Result<yaml::Node> read_layer(const std::filesystem::path& file) {
-  return yaml::parse(TRY(read_file(file)), file.string());
+  return yaml::parse(TRY(read_file_or_pipe(file)), file.string());
 }
 
 Result<void> add_if_there(std::vector<yaml::Node>& layers, const std::optional<std::filesystem::path>& file) {
