@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "src/base/file.hpp"
+#include "src/base/named_file.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/process/child.hpp"
@@ -44,7 +44,7 @@ Result<Allocation> allocation_of(const Request& request) {
     return find_allocation(surroundings, request.scheduler);
   }
   const std::string name = request.allocation_file->string();
-  return allocation_from_json(TRY(parse_json(TRY(read_file(*request.allocation_file)), name)), name);
+  return allocation_from_json(TRY(parse_json(TRY(read_named_file(*request.allocation_file)), name)), name);
 }
 
 // What the job's program speaks, where nobody has said it. Our own trainer takes what is there: PMI-1, which
