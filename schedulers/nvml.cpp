@@ -18,6 +18,15 @@ struct PciInfo {
   char bus_id[32];
 };
 
+// nvmlProcessInfo_t of interface versions 2 and 3.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance, compute_instance;
+};
+constexpr int kTooSmall = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+using RunningProcesses = int(Device, unsigned*, ProcessInfo*);
+
 struct Nvml {
   int (*init)();
   int (*shutdown)();
@@ -28,6 +37,7 @@ struct Nvml {
   int (*mig_count)(Device, unsigned*);
   int (*mig_handle)(Device, unsigned, Device*);
   int (*uuid)(Device, char*, unsigned);
+  RunningProcesses* running;  // nullptr: a driver of before 2021
 };
 
 Result<Nvml> load_nvml() {
@@ -42,6 +52,9 @@ Result<Nvml> load_nvml() {
   out.mig_count = TRY(library.symbol<int(Device, unsigned*)>("nvmlDeviceGetMaxMigDeviceCount"));
   out.mig_handle = TRY(library.symbol<int(Device, unsigned, Device*)>("nvmlDeviceGetMigDeviceHandleByIndex"));
   out.uuid = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetUUID"));
+  for (const char* name :
+       {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"})
+    if (out.running == nullptr) out.running = library.symbol<RunningProcesses>(name).value_or(nullptr);
   return out;
 }
 
@@ -81,6 +94,43 @@ Result<std::vector<DriverGpu>> all_gpus(const Nvml& nvml) {
   return out;
 }
 
+// Of a whole GPU. There can be more of them by the time that we have made room.
+std::vector<int> processes_on(const Nvml& nvml, Device device) {
+  std::vector<ProcessInfo> found(64);
+  auto count = static_cast<unsigned>(found.size());
+  int code = nvml.running(device, &count, found.data());
+  if (code == kTooSmall) {
+    found.resize(std::size_t{2} * count);
+    count = static_cast<unsigned>(found.size());
+    code = nvml.running(device, &count, found.data());
+  }
+  std::vector<int> out;
+  for (unsigned i = 0; code == 0 && i < count; ++i) out.push_back(static_cast<int>(found[i].pid));
+  return out;
+}
+
+Result<GpuUse> use_of_all(const Nvml& nvml) {
+  if (nvml.running == nullptr) return fail(ErrorKind::unavailable, "this driver does not tell its processes");
+  GpuUse out{.gpus = TRY(all_gpus(nvml)), .holders = {}};
+  for (const DriverGpu& gpu : out.gpus) {
+    Device device = nullptr;
+    if (!gpu.instances.empty() || nvml.handle(static_cast<unsigned>(gpu.index), &device) != 0) continue;
+    for (const int pid : processes_on(nvml, device)) out.holders.push_back({.gpu = gpu.index, .pid = pid});
+  }
+  return out;
+}
+
+template <class Answer>
+Result<Answer> with_nvml(Result<Answer> (*ask)(const Nvml&)) {
+  const auto nvml = load_nvml();
+  if (!nvml) return fail(ErrorKind::unavailable, "no NVML library here");
+  if (const int code = nvml->init(); code != 0)
+    return fail(ErrorKind::unavailable, "NVML does not start (code {})", code);
+  auto answer = ask(*nvml);
+  nvml->shutdown();
+  return answer;
+}
+
 bool has_instance(const DriverGpu& gpu, const std::string& prefix) {
   for (const std::string& instance : gpu.instances)
     if (instance.starts_with(prefix)) return true;
@@ -90,13 +140,11 @@ bool has_instance(const DriverGpu& gpu, const std::string& prefix) {
 }  // namespace
 
 Result<std::vector<DriverGpu>> ask_nvml() {
-  const auto nvml = load_nvml();
-  if (!nvml) return fail(ErrorKind::unavailable, "no NVML library here");
-  if (const int code = nvml->init(); code != 0)
-    return fail(ErrorKind::unavailable, "NVML does not start (code {})", code);
-  auto found = all_gpus(*nvml);
-  nvml->shutdown();
-  return found;
+  return with_nvml(all_gpus);
+}
+
+Result<GpuUse> ask_nvml_use() {
+  return with_nvml(use_of_all);
 }
 
 const DriverGpu* find_gpu(const std::vector<DriverGpu>& gpus, const std::string& name) {

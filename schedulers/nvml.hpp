@@ -19,6 +19,19 @@ struct DriverGpu {
 // All GPUs that the driver shows; the Error tells why they are unknown.
 Result<std::vector<DriverGpu>> ask_nvml();
 
+struct GpuHolder {
+  int gpu = 0;  // its index
+  int pid = 0;  // of a process that computes on it, as this machine numbers it
+};
+
+struct GpuUse {
+  std::vector<DriverGpu> gpus;
+  std::vector<GpuHolder> holders;  // of whole GPUs; divided ones are left out
+};
+
+// Who computes on which GPU at this moment.
+Result<GpuUse> ask_nvml_use();
+
 // The GPU that an entry of CUDA_VISIBLE_DEVICES means: an index, a UUID or the beginning of one, either form
 // of a MIG id. nullptr where it is none of these.
 const DriverGpu* find_gpu(const std::vector<DriverGpu>& gpus, const std::string& name);

@@ -10,7 +10,7 @@
 //   ready | claimed {taken} | prelude {seconds} | started {rank, pid, cpus} | output {rank, stream} | report
 //   {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive | log {text} |
 //   mpi_waits | looked {ranks} |
-//   error {kind, text} | done {strays}
+//   stalled {seconds} | resumed {seconds} | error {kind, text} | clean {strays} | done
 #pragma once
 
 #include "src/base/environment.hpp"

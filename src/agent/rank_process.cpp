@@ -23,7 +23,6 @@ Result<std::pair<UniqueFd, UniqueFd>> output_pipe() {
   return std::pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
 }
 
-// The run directory is made where dlrun runs. What is not there on another node is another file system.
 tl::unexpected<Error> no_log(const std::string& path, int problem) {
   return fail(
       Error{.kind = ErrorKind::io,
@@ -37,12 +36,22 @@ tl::unexpected<Error> no_log(const std::string& path, int problem) {
 
 }  // namespace
 
-Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& plan, const Start& start,
-                                                        EventLoop& loop, Callbacks callbacks) {
+Result<UniqueFd> open_rank_log(const std::string& path) {
+  UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!log) return no_log(path, errno);
+  return log;
+}
+
+Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& plan, Start start,
+                                                        EventLoop& loop, FileWriter& writer,
+                                                        Callbacks callbacks) {
   std::unique_ptr<RankProcess> rank(new RankProcess(plan.rank, loop, std::move(callbacks)));
-  rank->log_path_ = start.log_path;
-  rank->log_.reset(::open(start.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!rank->log_) return no_log(start.log_path, errno);
+  rank->log_ = std::make_unique<AppendedFile>(
+      writer, std::move(start.log), start.log_path,
+      AppendedFile::Callbacks{
+          .failed = [self =
+                         rank.get()](const Error& error) { self->callbacks_.log_failed(self->rank_, error); },
+          .drained = [self = rank.get()] { self->update_watches(); }});
   auto [out, out_end] = TRY(output_pipe());
   auto [err, err_end] = TRY(output_pipe());
   rank->pid_ = TRY(start_child({.argv = plan.argv,
@@ -69,30 +78,37 @@ void RankProcess::signal(int number) const {
 }
 
 void RankProcess::resume_output() {
-  for (const Stream stream : kStreams)
-    if (const int fd = pipe(stream).fd.get(); fd >= 0)
+  paused_ = false;
+  update_watches();
+}
+
+void RankProcess::pause_output() {
+  paused_ = true;
+  update_watches();
+}
+
+void RankProcess::update_watches() {
+  for (const Stream stream : kStreams) {
+    const int fd = pipe(stream).fd.get();
+    if (fd < 0) continue;
+    if (paused_ || log_->full())
+      loop_.unwatch(fd);
+    else
       loop_.watch(fd, POLLIN, [this, stream](short) {
         if (read_some(stream) == Reading::ended) {
           loop_.unwatch(pipe(stream).fd.get());
           pipe(stream).fd.reset();
         }
       });
-}
-
-void RankProcess::pause_output() {
-  for (const Stream stream : kStreams)
-    if (pipe(stream).fd) loop_.unwatch(pipe(stream).fd.get());
+  }
 }
 
 void RankProcess::hand_on(Stream stream, const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
-  if (log_)
-    if (auto written = write_all(log_.get(), text, log_path_); !written) {
-      log_.reset();
-      callbacks_.log_failed(rank_, written.error());
-    }
+  log_->append(text);
+  if (log_->full()) update_watches();
   callbacks_.lines(rank_, stream, lines);
 }
 

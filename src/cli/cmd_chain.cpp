@@ -130,15 +130,16 @@ bool run_quietly(const Submission& scheduler, const Argv& argv, const Context& c
 
 // Nobody trains: the ledger is ours to close.
 Result<void> close_ledger(const ChainFolder& folder, const Submission& scheduler, const Context& context) {
-  const job::Lease lease =
-      TRY(take_over(folder, scheduler, "dlrun chain stop", context.environment, SystemCommands()));
+  const Lease lease =
+      TRY(take_over(folder, scheduler, {.process = this_process(), .job = {}, .run = "dlrun chain stop"},
+                    context.environment, SystemCommands()));
   Chain chain = TRY(folder.read());
   if (!is_over(chain.state)) {
     chain.state = ChainState::stopped, chain.reason = "dlrun chain stop";
     chain.queued_job.clear();
     TRY(folder.write(chain, lease));
   }
-  return folder.release(lease);
+  return {};
 }
 
 Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const Context& context) {

@@ -44,8 +44,9 @@ std::vector<plan::Explained> derived(const job::Prepared& job) {
       out.push_back({"roles." + name + ".count", std::to_string(count), "framework " + job.adapter.name});
   out.push_back({"launch.mpi", std::string(plan::to_text(job.plan.mpi)),
                  job.spec.launch.mpi != "auto" ? plan::place_of(job.spec, "launch.mpi")
-                 : job.adapter.mpi == "auto"   ? "the program's own MPI library"
-                                               : "framework " + job.adapter.name});
+                 : job.adapter.mpi == "auto" || job.adapter.mpi == "detect"
+                     ? "the program's own MPI library"
+                     : "framework " + job.adapter.name});
   return out;
 }
 

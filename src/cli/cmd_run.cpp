@@ -3,6 +3,7 @@
 #include "src/cli/run_printer.hpp"
 #include "src/job/chain_link.hpp"
 #include "src/job/run_job.hpp"
+#include "src/job/single_start.hpp"
 #include "src/plan/load_job.hpp"
 
 namespace dlrun::cli {
@@ -30,6 +31,7 @@ Result<job::RunReport> run_link(job::Request request, const std::string& folder,
 }  // namespace
 
 Result<int> run(const RunOptions& options, const Context& context) {
+  TRY(job::check_single_start(context.environment));
   const job::Request request = TRY(request_of(options.job, context.environment));
   if (context.common.json) context.console.send_out_to_err();
   const SystemClock clock;

@@ -4,6 +4,7 @@
 #include "src/cli/chain_forecast.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/run_words.hpp"
+#include "src/job/single_start.hpp"
 #include "src/job/submit.hpp"
 #include "src/plan/load_job.hpp"
 
@@ -154,6 +155,7 @@ Result<std::string> hand_in_one(const Submissions& submissions, std::size_t inde
 }  // namespace
 
 Result<int> submit(const SubmitOptions& options, const Context& context) {
+  TRY(job::check_single_start(context.environment));
   TRY(refuse_named_nodes(options.job));
   const Instant now = SystemClock().now();
   const auto folder = TRY(job::new_submission_folder(TRY(request_of(options.job, context.environment)), now));

@@ -42,8 +42,13 @@ Environment ChainLink::submit_environment() const {
   return out;
 }
 
+Result<Lease> ChainLink::take() const {
+  return take_over(folder_, *scheduler_, {.process = this_process(), .job = job_id_, .run = {}},
+                   submit_environment(), around_.commands);
+}
+
 Result<void> ChainLink::start() {
-  began_ = around_.clock.now();
+  began_ = around_.clock.now(), began_ticks_ = around_.clock.ticks();
   chain_ = TRY(folder_.read());
   scheduler_ = TRY(find_submission(chain_.scheduler, around_.environment, around_.commands));
   job_id_ = around_.environment.get(scheduler_->own_job_variable());
@@ -55,31 +60,30 @@ Result<void> ChainLink::start() {
                       .hint = "--link-of belongs into the script that dlrun submit --chain writes",
                       .also = {}});
   if (is_over(chain_.state)) return {};
-  const Lease lease = TRY(take_over(folder_, *scheduler_, job_id_, submit_environment(), around_.commands));
+  Lease lease = TRY(take());
   chain_ = TRY(folder_.read());  // as the holder before us left it
   account_for_vanished();
   const Verdict verdict = judge(chain_, folder_.stop_wish());
   if (chain_.queued_job == job_id_) chain_.queued_job.clear();
-  if (is_over(chain_.state)) return folder_.release(lease);
+  if (is_over(chain_.state)) return {};
   if (is_over(verdict.state)) {
     chain_.state = verdict.state, chain_.reason = verdict.reason;
     cancel_waiting();
-    TRY(folder_.write(chain_, lease));
-    return folder_.release(lease);
+    return folder_.write(chain_, lease);
   }
-  lease_ = lease;
+  lease_ = std::move(lease);
   Link link;
-  link.number = lease.number;
+  link.number = lease_->number();
   link.job_id = job_id_;
-  link.run_directory = (folder_.path() / fmt::format("link-{:04}", lease.number)).string();
+  link.run_directory = (folder_.path() / fmt::format("link-{:04}", link.number)).string();
   link.began = format_utc(began_);
   link.checkpoint_mark = checkpoint_mark(checkpoint_folder_);
   chain_.links.push_back(std::move(link));
   chain_.state = ChainState::running;
-  TRY(folder_.write(chain_, lease_));
+  TRY(folder_.write(chain_, *lease_));
   if (const auto next = hand_in_next(); !next)
     around_.note("the next link is not handed in yet: " + next.error().text());
-  return folder_.write(chain_, lease_);
+  return folder_.write(chain_, *lease_);
 }
 
 // A link that wrote no end down was killed. What it saved tells whether it was of use.
@@ -125,12 +129,14 @@ void ChainLink::cancel_waiting() {
 // The scheduler ends this job for it, so that nothing may be left to be written down.
 Result<void> ChainLink::requeue() {
   chain_.queued_job = job_id_;
-  TRY(folder_.write(chain_, lease_));
+  TRY(folder_.write(chain_, *lease_));
+  lease_.reset();  // the next start, maybe on another host, is not to wait for us
   const CommandOutput said =
       TRY(around_.commands.run({.argv = scheduler_->requeue_command(job_id_),
                                 .environment = scheduler_->environment(submit_environment()),
                                 .limit = Seconds(60)}));
   if (said.status.success() || said.status.signal != 0) return {};  // a signal: Slurm was quicker
+  lease_ = TRY(take());
   chain_.queued_job.clear();
   return fail(ErrorKind::unavailable, "{} does not start job {} again: {}", chain_.scheduler, job_id_,
               trim(said.err.empty() ? said.out : said.err));
@@ -165,7 +171,7 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
   Link& link = chain_.links.back();
   const Instant now = around_.clock.now();
   link.ended = format_utc(now);
-  link.seconds = Seconds(now - began_).count();
+  link.seconds = Seconds(around_.clock.ticks() - began_ticks_).count();  // the wall clock may be set
   link.time = sum_of({}, Seconds(link.seconds));
   link.saved = checkpoint_mark(checkpoint_folder_) != link.checkpoint_mark;
   if (report) {
@@ -191,8 +197,9 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
   }
   if (is_over(verdict.state))
     around_.note(fmt::format("the chain is {}: {}", word_of(verdict.state), verdict.reason));
-  TRY(folder_.write(chain_, lease_));
-  return folder_.release(lease_);
+  if (lease_) TRY(folder_.write(chain_, *lease_));  // else it was written before the job was requeued
+  lease_.reset();
+  return {};
 }
 
 }  // namespace dlrun::job

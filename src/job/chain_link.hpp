@@ -21,7 +21,7 @@ class ChainLink {
   // A link that has nothing to do, because the chain is over, has no number.
   static Result<ChainLink> begin(const std::filesystem::path& folder, std::string checkpoint_folder,
                                  Around around);
-  bool has_work() const { return lease_.number > 0; }
+  bool has_work() const { return lease_.has_value(); }
   std::string idle_reason() const { return chain_.reason; }
   std::string run_directory() const { return chain_.links.back().run_directory; }
 
@@ -34,6 +34,7 @@ class ChainLink {
         checkpoint_folder_(std::move(checkpoint_folder)),
         around_(std::move(around)) {}
   Result<void> start();
+  Result<Lease> take() const;
   void account_for_vanished();
   Result<void> hand_in_next();
   Result<void> see_to_successor();
@@ -48,8 +49,9 @@ class ChainLink {
   std::unique_ptr<Submission> scheduler_;
   std::string job_id_;
   Chain chain_;
-  Lease lease_;
+  std::optional<Lease> lease_;
   Instant began_;
+  Ticks began_ticks_;
 };
 
 }  // namespace dlrun::job

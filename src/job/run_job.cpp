@@ -12,9 +12,11 @@
 #include "src/job/record.hpp"
 #include "src/job/run_directory.hpp"
 #include "src/job/walltime_watch.hpp"
+#include "src/job/written.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/launch/srun_version.hpp"
 #include "src/plan/agent_per_rank.hpp"
+#include "src/plan/job_checks.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -28,10 +30,11 @@ struct Surroundings {
 };
 
 // The same job with other ports, before any of its ranks runs.
-Result<void> plan_without(Prepared& job, const plan::TakenPorts& taken, const Surroundings& around) {
+Result<FileWriter::Work> plan_without(Prepared& job, const plan::TakenPorts& taken,
+                                      const Surroundings& around) {
   for (const auto& [host, ports] : taken) job.input.taken_ports[host].insert(ports.begin(), ports.end());
   job.plan = TRY(plan::make_plan(job.input));
-  return write_plan(job, around.request.installation.data);
+  return [job, data = around.request.installation.data] { return write_plan(job, data); };
 }
 
 Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
@@ -40,18 +43,20 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
   plan::Plan split;
   if (apart) split = plan::agent_per_rank(job.plan);
   const plan::Plan& plan = apart ? split : job.plan;
-  TRY(run_checks(plan, around.request.environment));
-  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock));
+  if (!plan::checks_need_setup(plan)) TRY(run_checks(plan, around.request.environment));
+  FileWriter writer;
+  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer));
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
               {"nodes", plan.nodes.size()}});
-  const auto other_ports = [&](const plan::TakenPorts& taken) -> Result<void> {
-    TRY(plan_without(job, taken, around));
+  const auto other_ports = [&](const plan::TakenPorts& taken) -> Result<FileWriter::Work> {
+    FileWriter::Work write = TRY(plan_without(job, taken, around));
     if (apart) split = plan::agent_per_rank(job.plan);
-    return {};
+    return write;
   };
   Outcome outcome = TRY(run_attempt(plan, {.launcher = std::move(launcher),
+                                           .writer = writer,
                                            .events = events,
                                            .status = around.status,
                                            .environment = around.request.environment,
@@ -59,6 +64,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
                                            .plan_without = other_ports,
                                            .walltime = around.walltime}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
+  wait_until_written(writer, around.status);
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
 }
@@ -157,10 +163,11 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   Json sources = provenance(job, request.environment);
   const Instant ended = clock.now();
-  report.record = make_record(job, report.outcome, {began, ended, sum_of(ran.parts, ended - began)},
-                              std::move(ran.attempts), std::move(sources));
-  auto written = replace_file(job.plan.run_directory + "/record.json", to_pretty_text(report.record),
-                              Durability::synced);
+  report.record =
+      make_record(job, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
+                  std::move(ran.attempts), std::move(sources));
+  auto written =
+      write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);
   if (!written) written.error().what = "there is no record of this run: " + written.error().what;
   // A verdict is worth more than the news that it could not be written down.
   const bool is_all = ran.last && !report.outcome.unreachable && report.outcome.exit_code == 0;

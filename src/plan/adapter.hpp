@@ -12,6 +12,7 @@
 #include "src/plan/adapter_needs.hpp"
 #include "src/plan/adapter_words.hpp"
 #include "src/plan/fact_text.hpp"
+#include "src/plan/gpu_view.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/roles.hpp"
 
@@ -33,7 +34,8 @@ struct Adapter {
   std::vector<std::vector<AdapterWord>> checks;         // each must succeed before a rank starts
   AdapterNeeds needs;                                   // what must be there on every node
   EnvironmentChanges interfaces;                        // as Plan::interface_variables
-  int reserve_cpus = 0;                                 // of a rank's cores, for threads that communicate
+  GpuView gpu_view = GpuView::own;
+  int reserve_cpus = 0;  // of a rank's cores, for threads that communicate
   std::vector<std::vector<AdapterWord>>
       plan_checks;  // those that look at the job alone: dlrun plan runs them
 };

@@ -82,6 +82,7 @@ Json to_json(const Adapter& adapter) {
             {"modules", adapter.needs.modules},
             {"facts", adapter.needs.facts}}},
           {"interfaces", adapter.interfaces},
+          {"gpu_view", to_text(adapter.gpu_view)},
           {"reserve_cpus", adapter.reserve_cpus}};
 }
 

@@ -2,19 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "src/base/strings.hpp"
+#include "src/plan/gpu_view.hpp"
 #include "src/plan/host_facts.hpp"
 #include "src/plan/role_facts.hpp"
 
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 54> kFacts{{
+constexpr std::array<FactInfo, 56> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name for this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more each time the job is started again"},
+    {"job.restarts", Scope::job, "how often the job has been started again: 0 in the first attempt"},
+    {"job.retries", Scope::job, "how often it may be started again: launch.retries"},
     {"run.directory", Scope::job, "the run directory, absolute"},
     {"work.directory", Scope::job, "the folder in which the ranks start"},
     {"install.bin", Scope::job, "the folder of dlrun's own programs"},
@@ -29,6 +31,7 @@ constexpr std::array<FactInfo, 54> kFacts{{
     {"hosts.slots", Scope::job, "HOST:TASKS of each node, in order (a list), as horovodrun -H takes it"},
     {"tasks.per-node", Scope::job, "how many tasks every node has; none where nodes differ"},
     {"gpus.per-node", Scope::job, "how many GPUs of each node the job asks for; none where it asks for none"},
+    {"gpus.tasks", Scope::job, "how many tasks the job has, where they are several and have GPUs; none else"},
     {"tensorflow.cluster", Scope::job,
      "the cluster part of TF_CONFIG, as JSON; none where the framework has no roles"},
     {"node.hosts", Scope::job, "the nodes' host names, in order (a list)"},
@@ -57,7 +60,8 @@ constexpr std::array<FactInfo, 54> kFacts{{
     {"rank.gpus", Scope::rank, "its GPUs (a list); none where the job does not ask for GPUs"},
     {"rank.gpu-count", Scope::rank, "how many GPUs it has; none where it has none or the job asks for none"},
     {"rank.visible-gpus", Scope::rank,
-     "its GPUs as it counts them itself, from 0 (a list); none where it has none"},
+     "its GPUs as it counts them itself: positions among those that it sees (a list); none where it has "
+     "none"},
     {"rank.cpus", Scope::rank, "how many cores it may use; none where the node does not tell"},
     {"rank.compute-cpus", Scope::rank, "these less the adapter's reserve-cpus, at least 1"},
     {"rank.reserved-cpus", Scope::rank, "the adapter's reserve-cpus, as far as there are cores for them"},
@@ -155,6 +159,8 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["job.name"] = plan.name;
   out["job.id"] = plan.job_id;
   out["job.attempt"] = plan.attempt;
+  out["job.restarts"] = plan.attempt - 1;
+  out["job.retries"] = spec.launch.retries;
   out["run.directory"] = plan.run_directory;
   out["work.directory"] = plan.working_directory;
   out["install.bin"] = installation.bin.string();
@@ -169,6 +175,8 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["rendezvous.address"] = host_and_port(meet, port);
   const int gpus = spec.resources.gpus_per_node.value_or(0);
   out["gpus.per-node"] = gpus > 0 ? Json(gpus) : Json(nullptr);
+  const int tasks_of_job = out["task.count"].get<int>();
+  out["gpus.tasks"] = gpus > 0 && tasks_of_job > 1 ? Json(tasks_of_job) : Json(nullptr);
   out["checkpoint.dir"] = spec.checkpoint.dir.empty() ? Json(nullptr) : Json(spec.checkpoint.dir);
   out["train.config"] =
       spec.train.kind == yaml::Kind::null ? Json(nullptr) : Json(to_pretty_text(train_config(spec)));
@@ -191,10 +199,8 @@ void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, con
       has_roles ? Json(tensorflow_config(cluster->second, rank)) : Json(nullptr);
   facts["rank.gpus"] = rank.gpus ? Json(*rank.gpus) : Json(nullptr);
   const std::size_t gpus = rank.gpus ? rank.gpus->size() : 0;
-  std::vector<std::size_t> visible(gpus);
-  std::iota(visible.begin(), visible.end(), std::size_t{0});
   facts["rank.gpu-count"] = gpus > 0 ? Json(gpus) : Json(nullptr);
-  facts["rank.visible-gpus"] = gpus > 0 ? Json(visible) : Json(nullptr);
+  facts["rank.visible-gpus"] = gpus > 0 ? Json(visible_positions(rank)) : Json(nullptr);
   facts["rank.cpus"] = share.cores ? Json(*share.cores) : Json(nullptr);
   const int reserved = share.cores ? std::clamp(*share.cores - 1, 0, share.reserve_cpus) : 0;
   facts["rank.compute-cpus"] = share.cores ? Json(*share.cores - reserved) : Json(nullptr);

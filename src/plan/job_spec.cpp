@@ -6,6 +6,7 @@
 #include <array>
 
 #include "src/base/fields.hpp"
+#include "src/base/interval.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/split_words.hpp"
 #include "src/base/strings.hpp"
@@ -165,8 +166,22 @@ Result<std::vector<std::string>> read_patterns(Fields& fields, std::string_view 
   return out;
 }
 
+// Folders of modulefiles, made absolute: they go onto the command line of `module use`, one line each.
+Result<std::vector<std::string>> read_module_paths(Fields& fields, const std::filesystem::path& base) {
+  std::vector<std::string> out = TRY(fields.text_list("module-paths"));
+  for (std::string& path : out) {
+    if (path.empty() || path.find_first_of(":\n") != std::string::npos || path.starts_with('-'))
+      return yaml::error_at(*fields.find("module-paths"),
+                            fmt::format("environment.module-paths: '{}' is not a folder's name", path),
+                            "write one folder per item");
+    path = (base / path).lexically_normal().string();
+  }
+  return out;
+}
+
 Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::path& base) {
   JobEnvironment out;
+  out.module_paths = TRY(read_module_paths(fields, base));
   out.modules = TRY(fields.text_list("modules"));
   out.activate = TRY(read_activate(fields, base));
   out.setup = TRY(fields.text_list("setup"));
@@ -216,6 +231,7 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.via = TRY(choice(fields, "via", out.via, ways));
   out.fan_out = static_cast<int>(TRY(fields.integer_or("fan-out", out.fan_out, 1, 10000)));
   out.start_timeout = TRY(fields.duration_or("start-timeout", out.start_timeout));
+  out.setup_timeout = TRY(fields.duration_or("setup-timeout", out.setup_timeout));
   out.grace = TRY(fields.duration_or("grace", out.grace));
   out.lost_after = TRY(fields.duration_or("lost-after", out.lost_after));
   out.no_output = TRY(fields.duration_or("no-output-limit", out.no_output));
@@ -234,17 +250,10 @@ Result<LaunchSpec> read_launch(Fields fields) {
   return out;
 }
 
-// A number with one of these ends, or a duration.
 Result<void> check_interval(const Node& node, std::string_view name) {
-  std::string_view text = node.scalar;
-  for (const std::string_view end : {"steps", "step", "epochs", "epoch"}) {
-    if (!text.ends_with(end)) continue;
-    text.remove_suffix(end.size());
-    if (parse_integer(trim(text), 1, 1'000'000'000)) return {};
-  }
-  if (const auto duration = parse_duration(node.scalar); duration && duration->count() > 0) return {};
-  return yaml::error_at(node, fmt::format("{}: '{}' is no interval", name, node.scalar),
-                        "write it as 10min, 200steps or 1epoch");
+  const auto interval = parse_interval(node.scalar);
+  if (interval) return {};
+  return yaml::error_at(node, fmt::format("{}: {}", name, interval.error().what), interval.error().hint);
 }
 
 Result<void> check_request(const Node& node, const std::string& text) {

@@ -46,6 +46,7 @@ struct Container {
 };
 
 struct JobEnvironment {
+  std::vector<std::string> module_paths = {};  // absolute once read
   std::vector<std::string> modules;
   std::string activate;            // "conda:NAME", "venv:PATH"
   std::vector<std::string> setup;  // shell lines
@@ -57,7 +58,7 @@ struct JobEnvironment {
 struct LaunchSpec {
   std::string via = "auto";
   int fan_out = 32;
-  Seconds start_timeout{120};
+  Seconds start_timeout{120}, setup_timeout{1800};  // the latter 0: no limit
   Seconds grace{10};
   Seconds lost_after{15};
   Seconds no_output{0}, no_progress{0}, finalize{30};  // 0: never

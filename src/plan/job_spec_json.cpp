@@ -48,7 +48,8 @@ Json to_json(const JobEnvironment& environment) {
     if (is_secret(name, environment.rules.secrets)) value = kHidden;
   std::vector<std::string> setup = environment.setup;
   for (std::string& line : setup) line = without_secret_values(line, environment.rules.secrets);
-  return {{"modules", environment.modules},
+  return {{"module-paths", environment.module_paths},
+          {"modules", environment.modules},
           {"activate", environment.activate},
           {"setup", std::move(setup)},
           {"set", std::move(set)},
@@ -79,6 +80,7 @@ Json to_json(const JobSpec& spec) {
            {{"via", spec.launch.via},
             {"fan-out", spec.launch.fan_out},
             {"start-timeout", spec.launch.start_timeout.count()},
+            {"setup-timeout", spec.launch.setup_timeout.count()},
             {"grace", spec.launch.grace.count()},
             {"lost-after", spec.launch.lost_after.count()},
             {"no-output-limit", spec.launch.no_output.count()},

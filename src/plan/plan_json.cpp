@@ -97,13 +97,14 @@ Json to_json(const RankPlan& rank) {
   Json cpus = nullptr;
   if (rank.cpus) cpus = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
   Json::object_t out;
-  out.reserve(12);
+  out.reserve(13);
   out.emplace_back("rank", rank.rank.get());
   out.emplace_back("role", rank.role);
   out.emplace_back("task_index", rank.task_index);
   out.emplace_back("node", rank.node.get());
   out.emplace_back("local_rank", rank.local_rank.get());
   out.emplace_back("gpus", rank.gpus ? Json(*rank.gpus) : Json(nullptr));
+  out.emplace_back("visible_gpus", rank.visible_gpus ? Json(*rank.visible_gpus) : Json(nullptr));
   out.emplace_back("cpus", std::move(cpus));
   out.emplace_back("port", rank.port ? Json(*rank.port) : Json(nullptr));
   out.emplace_back("service", rank.service);
@@ -133,6 +134,8 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
   out.service = TRY(field<bool>(json, "service", where));
   if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
     out.gpus = TRY(field<std::vector<std::string>>(json, "gpus", where));
+  if (const Json visible = TRY(field<Json>(json, "visible_gpus", where)); !visible.is_null())
+    out.visible_gpus = TRY(field<std::vector<std::string>>(json, "visible_gpus", where));
   if (const Json cpus = TRY(field<Json>(json, "cpus", where)); !cpus.is_null()) {
     out.cpus = CpuShare{.share = TRY(json_integer(cpus, "share", where)),
                         .of = TRY(json_integer(cpus, "of", where, 1))};
@@ -163,6 +166,7 @@ Result<std::vector<NodePlan>> nodes_from_json(const Json& json, std::string_view
 
 Result<Prelude> prelude_from_json(const Json& json, std::string_view where) {
   Prelude out;
+  out.module_paths = TRY(field<std::vector<std::string>>(json, "module_paths", where));
   out.modules = TRY(field<std::vector<std::string>>(json, "modules", where));
   out.activate = TRY(field<std::string>(json, "activate", where));
   out.setup = TRY(field<std::vector<std::string>>(json, "setup", where));
@@ -193,6 +197,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.interface_variables = TRY(field<EnvironmentChanges>(json, "interface_variables", where));
   const Json limits = TRY(field<Json>(json, "limits", where));
   out.limits.start_timeout = TRY(seconds(limits, "start_timeout", where));
+  out.limits.setup_timeout = TRY(seconds(limits, "setup_timeout", where));
   out.limits.grace = TRY(seconds(limits, "grace", where));
   out.limits.grace_after_failure = TRY(seconds(limits, "grace_after_failure", where));
   out.limits.lost_after = TRY(seconds(limits, "lost_after", where));
@@ -239,7 +244,8 @@ Json json_without_ranks(const Plan& plan) {
           {"working_directory", plan.working_directory},
           {"run_directory", plan.run_directory},
           {"prelude",
-           {{"modules", plan.prelude.modules},
+           {{"module_paths", plan.prelude.module_paths},
+            {"modules", plan.prelude.modules},
             {"activate", plan.prelude.activate},
             {"setup", plan.prelude.setup},
             {"needs", plan.prelude.needs}}},
@@ -251,6 +257,7 @@ Json json_without_ranks(const Plan& plan) {
           {"interface_variables", plan.interface_variables},
           {"limits",
            {{"start_timeout", plan.limits.start_timeout.count()},
+            {"setup_timeout", plan.limits.setup_timeout.count()},
             {"grace", plan.limits.grace.count()},
             {"grace_after_failure", plan.limits.grace_after_failure.count()},
             {"lost_after", plan.limits.lost_after.count()},

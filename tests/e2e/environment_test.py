@@ -53,6 +53,28 @@ class Surroundings(support.Case):
         self.assertIn("Unable to locate a modulefile for 'trainer/2.0'", err)
         self.assertFalse(self.exists("ran"))
 
+    def test_module_paths_come_before_the_modules_also_by_hand(self):
+        self.script("my modules/trainer/2.0", "#%Module1.0\nsetenv TRAINER_HOME /opt/two\n")
+        code, out, err = self.dlrun("--quiet", "--run-dir", "run", self.job("{module-paths: [my modules], modules: [trainer/2.0]}",
+                                                                            "printenv", "TRAINER_HOME"))
+        self.assertEqual((code, out), (0, "[worker 0] /opt/two\n"), err)
+        script = f"{self.folder}/run/nodes/{os.listdir(self.folder + '/run/nodes')[0]}"
+        done = subprocess.run(["bash", script], env=self.environment, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "/opt/two\n"), done.stderr)
+
+    def test_checks_come_after_the_setup_lines_that_bring_what_they_look_for(self):
+        self.write("checked.yaml", "name: checked\nsummary: s\nchecks: [[sh, -c, 'test -e data || { echo no data in $PWD >&2; exit 66; }']]\n")
+        job = "framework: checked\ncommand: [cat, data]\n"
+        code, _, err = self.dlrun("--framework-dir", self.folder, self.write("job.yaml", job))
+        self.assertEqual(code, 66, err)
+        self.assertIn(f"no data in {self.folder}", err)
+        job += "environment: {{setup: ['{}']}}\n"
+        code, _, err = self.dlrun("--framework-dir", self.folder, self.write("job.yaml", job.format("true")))
+        self.assertEqual(code, 66, err)
+        self.assertIn(f"no data in {self.folder}", err)
+        code, out, err = self.dlrun("--quiet", "--framework-dir", self.folder, self.write("job.yaml", job.format("echo brought > data")))
+        self.assertEqual((code, out), (0, "[worker 0] brought\n"), err)
+
     def test_a_module_command_that_does_nothing_is_no_success(self):
         self.environment["BASH_FUNC_module%%"] = "() { :; }"
         code, _, err = self.dlrun("--quiet", self.job("{modules: [trainer/1.0]}", "touch", "ran"))
@@ -77,6 +99,23 @@ class Surroundings(support.Case):
         self.assertEqual(code, 69, err)
         self.assertIn("Could not find conda environment: tf", err)
         self.assertFalse(self.exists("ran"))
+
+    def test_a_default_gives_way_to_the_prolog_the_user_and_the_job_file(self):
+        """default < prolog, user's environment < job file < dlrun's own; set but empty counts as set."""
+        self.write("order.yaml", "name: order\nsummary: s\nprocess: per-rank\nmpi: none\nenv: {OF_ADAPTER: adapter}\n"
+                   "defaults: {A: default, B: default, C: default, D: default, E: default, DENIED: default}\n")
+        self.environment.pop("OMP_NUM_THREADS", None)
+        self.environment.update({"C": "user", "D": "user", "E": "", "DENIED": "user"})
+        job = self.write("job.yaml", """framework: order
+environment:
+  setup: [export B=prolog, "export DLRUN_RANK=prolog"]
+  set: {D: job}
+  deny: [DENIED]
+command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_NUM_THREADS:-unset}"']
+""")
+        code, out, err = self.dlrun("--quiet", "--framework-dir", self.folder, "--run-dir", "run", job)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"^\[worker 0\] default prolog user job \[\] default 0 adapter \d+\n$")
 
     def test_how_long_it_took_is_in_the_events_and_its_output_in_a_log(self):
         code, _, err = self.dlrun("--run-dir", "run", self.job("{setup: [echo from the setup, sleep 0.3]}", "true"))

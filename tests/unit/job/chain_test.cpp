@@ -124,17 +124,16 @@ TEST_CASE("a ledger reads back as it was written, and a broken one is an error")
   CHECK_FALSE(chain_from_json(Json::array(), "chain.json"));
 }
 
-TEST_CASE("a lease is given once, and who lost it writes nothing any more") {
+TEST_CASE("who lost the lease of a chain writes nothing to it any more") {
   const test::Folder there;
   const ChainFolder folder(there.path);
   REQUIRE(folder.create(chain_of({})));
-  const Lease nobody = folder.newest_lease().value();
-  CHECK(nobody.number == 0);
-  const Lease first = folder.take_lease(nobody, "1").value();
-  CHECK(folder.take_lease(nobody, "2").error().what.find("started at the same time") != std::string::npos);
+  const auto slurm = make_slurm_submission();
+  FakeSlurm commands;
+  const LeaseOwner owner{.process = this_process(), .job = "1", .run = {}};
+  const Lease first = take_over(folder, *slurm, owner, Environment(), commands).value();
   CHECK(folder.write(chain_of({}), first));
-  const Lease second = folder.take_lease(folder.newest_lease().value(), "2").value();
-  CHECK(second.number == 2);
+  REQUIRE(folder.leases().make(2, {.process = this_process(), .job = "2", .run = {}}).value());
   CHECK(folder.write(chain_of({}), first).error().what.find("was taken over by job 2") != std::string::npos);
 }
 
@@ -161,22 +160,49 @@ TEST_CASE("a link takes over from a job that is over, and never from one that ma
   REQUIRE(folder.create(chain_of({})));
   const auto slurm = make_slurm_submission();
   FakeSlurm commands;
+  const LeaseFolder leases = folder.leases();
   const auto take = [&](const std::string& job) {
-    const auto out = take_over(folder, *slurm, job, Environment(), commands);
-    return out ? fmt::format("lease {}", out->number) : out.error().what;
+    const auto out =
+        take_over(folder, *slurm, {.process = this_process(), .job = job, .run = {}}, Environment(), commands,
+                  {.renewal = Seconds(5), .silence = Seconds(0.2), .wait = Seconds(0)});
+    return out ? fmt::format("lease {}", out->number()) : out.error().what;
+  };
+  const auto lost = [&](const std::string& job) {  // on another host
+    const int number = leases.newest_number().value() + 1;
+    ProcessIdentity far = this_process();
+    far.boot = "another";
+    REQUIRE(leases.make(number, {.process = far, .job = job, .run = {}}).value());
   };
   CHECK(take("1") == "lease 1");
+  lost("1");
   commands.answer.out = "RUNNING\n";
-  CHECK(take("2") == "job 1 is link 1 of this chain and still runs");
-  CHECK(take("1") == "lease 2");  // requeued: the same job again
+  CHECK(take("2") == "job 1 is link 2 of this chain and still runs");
+  CHECK(take("1") == "lease 3");  // requeued, and nothing is seen of its first start
+  lost("1");
   commands.answer = {.status = {.exit_code = 1},
                      .out = {},
                      .err = "slurm_load_jobs error: Unable to contact slurm controller"};
-  CHECK(take("2") == "job 1 is link 2 of this chain and may still run: the scheduler does not answer");
+  CHECK(take("2") == "job 1 is link 4 of this chain and may still run: the scheduler does not answer");
   commands.answer = {
       .status = {.exit_code = 1}, .out = {}, .err = "slurm_load_jobs error: Invalid job id specified"};
-  CHECK(take("2") == "lease 3");
-  REQUIRE(folder.release(folder.newest_lease().value()));
+  CHECK(take("2") == "lease 5");
   commands.answer = {.status = {}, .out = "RUNNING\n", .err = {}};
-  CHECK(take("3") == "lease 4");
+  CHECK(take("3") == "lease 6");  // released
+}
+
+TEST_CASE("a job that the scheduler starts twice does not take the lease from its own first start") {
+  const test::Folder there;
+  const ChainFolder folder(there.path);
+  REQUIRE(folder.create(chain_of({})));
+  const auto slurm = make_slurm_submission();
+  FakeSlurm commands;
+  const LeaseOwner owner{.process = this_process(), .job = "101", .run = {}};
+  const Lease first = take_over(folder, *slurm, owner, Environment(), commands).value();
+  LeaseTimes times;
+  times.wait = Seconds(0);
+  const auto second = take_over(folder, *slurm, owner, Environment(), commands, times);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().kind == ErrorKind::unavailable);
+  CHECK(second.error().what.find(" is in use by job 101 on ") != std::string::npos);
+  CHECK(folder.write(chain_of({}), first));
 }

@@ -49,9 +49,11 @@ rank_0() {  # worker 0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
   export GROUP_RANK=0
+  export HIP_VISIBLE_DEVICES=2
   export LOCAL_RANK=0
   export LOCAL_WORLD_SIZE=1
   export RANK=0
+  export ZE_AFFINITY_MASK=2
   exec apptainer exec --nv --bind /home/ann/jobs:/home/ann/jobs --bind /home/ann/runs/container-1a2b:/home/ann/runs/container-1a2b --bind /scratch:/scratch --bind /data/in:/data:ro --pwd /home/ann/jobs /home/ann/jobs/images/torch.sif python train.py --note 'it'\''s quoted'
 }
 

@@ -47,6 +47,8 @@ rank_0() {  # worker 0
   export DLRUN_RANK=0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=2
+  export ZE_AFFINITY_MASK=2
   dlrun_bound 0 2 nvidia-smi -L
 }
 rank_1() {  # worker 1
@@ -59,6 +61,8 @@ rank_1() {  # worker 1
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
+  export HIP_VISIBLE_DEVICES=3
+  export ZE_AFFINITY_MASK=3
   dlrun_bound 1 2 nvidia-smi -L
 }
 

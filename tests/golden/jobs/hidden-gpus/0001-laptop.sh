@@ -31,8 +31,9 @@ rank_0() {  # worker 0
   export DLRUN_RANK=0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
-  export ZE_AFFINITY_MASK=''
+  export ZE_AFFINITY_MASK=1023
   exec python ps.py
 }
 

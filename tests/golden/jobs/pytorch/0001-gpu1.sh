@@ -47,7 +47,7 @@ dlrun_bound() {
 rank_0() {  # worker 0
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=0
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=0
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=0
@@ -55,15 +55,17 @@ rank_0() {  # worker 0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
   export GROUP_RANK=0
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=0
   export LOCAL_WORLD_SIZE=8
   export RANK=0
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 0 8 python train.py
 }
 rank_1() {  # worker 1
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=1
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=1
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=0
@@ -71,15 +73,17 @@ rank_1() {  # worker 1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
   export GROUP_RANK=0
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=1
   export LOCAL_WORLD_SIZE=8
   export RANK=1
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 1 8 python train.py
 }
 rank_2() {  # worker 2
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=2
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=2
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=0
@@ -87,15 +91,17 @@ rank_2() {  # worker 2
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=2
   export GROUP_RANK=0
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=2
   export LOCAL_WORLD_SIZE=8
   export RANK=2
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 2 8 python train.py
 }
 rank_3() {  # worker 3
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=3
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=3
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=0
@@ -103,15 +109,17 @@ rank_3() {  # worker 3
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=3
   export GROUP_RANK=0
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=3
   export LOCAL_WORLD_SIZE=8
   export RANK=3
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 3 8 python train.py
 }
 rank_4() {  # worker 4
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=4
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=4
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=0
@@ -119,15 +127,17 @@ rank_4() {  # worker 4
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=4
   export GROUP_RANK=0
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=4
   export LOCAL_WORLD_SIZE=8
   export RANK=4
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 4 8 python train.py
 }
 rank_5() {  # worker 5
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=5
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=5
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=0
@@ -135,15 +145,17 @@ rank_5() {  # worker 5
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=5
   export GROUP_RANK=0
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=5
   export LOCAL_WORLD_SIZE=8
   export RANK=5
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 5 8 python train.py
 }
 rank_6() {  # worker 6
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=6
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=6
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=0
@@ -151,15 +163,17 @@ rank_6() {  # worker 6
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=6
   export GROUP_RANK=0
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=6
   export LOCAL_WORLD_SIZE=8
   export RANK=6
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 6 8 python train.py
 }
 rank_7() {  # worker 7
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=7
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=7
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=0
@@ -167,9 +181,11 @@ rank_7() {  # worker 7
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=7
   export GROUP_RANK=0
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=7
   export LOCAL_WORLD_SIZE=8
   export RANK=7
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 7 8 python train.py
 }
 

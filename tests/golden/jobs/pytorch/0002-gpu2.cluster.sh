@@ -47,7 +47,7 @@ dlrun_bound() {
 rank_8() {  # worker 8
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=0
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=0
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=1
@@ -55,15 +55,17 @@ rank_8() {  # worker 8
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=8
   export GROUP_RANK=1
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=0
   export LOCAL_WORLD_SIZE=8
   export RANK=8
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 0 8 python train.py
 }
 rank_9() {  # worker 9
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=1
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=1
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=1
@@ -71,15 +73,17 @@ rank_9() {  # worker 9
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=9
   export GROUP_RANK=1
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=1
   export LOCAL_WORLD_SIZE=8
   export RANK=9
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 1 8 python train.py
 }
 rank_10() {  # worker 10
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=2
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=2
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=1
@@ -87,15 +91,17 @@ rank_10() {  # worker 10
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=10
   export GROUP_RANK=1
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=2
   export LOCAL_WORLD_SIZE=8
   export RANK=10
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 2 8 python train.py
 }
 rank_11() {  # worker 11
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=3
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=3
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=1
@@ -103,15 +109,17 @@ rank_11() {  # worker 11
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=11
   export GROUP_RANK=1
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=3
   export LOCAL_WORLD_SIZE=8
   export RANK=11
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 3 8 python train.py
 }
 rank_12() {  # worker 12
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=4
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=4
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=1
@@ -119,15 +127,17 @@ rank_12() {  # worker 12
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=12
   export GROUP_RANK=1
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=4
   export LOCAL_WORLD_SIZE=8
   export RANK=12
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 4 8 python train.py
 }
 rank_13() {  # worker 13
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=5
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=5
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=1
@@ -135,15 +145,17 @@ rank_13() {  # worker 13
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=13
   export GROUP_RANK=1
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=5
   export LOCAL_WORLD_SIZE=8
   export RANK=13
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 5 8 python train.py
 }
 rank_14() {  # worker 14
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=6
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=6
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=1
@@ -151,15 +163,17 @@ rank_14() {  # worker 14
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=14
   export GROUP_RANK=1
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=6
   export LOCAL_WORLD_SIZE=8
   export RANK=14
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 6 8 python train.py
 }
 rank_15() {  # worker 15
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=2
-  export CUDA_VISIBLE_DEVICES=7
+  export CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export DLRUN_LOCAL_RANK=7
   export DLRUN_LOCAL_SIZE=8
   export DLRUN_NODE=1
@@ -167,9 +181,11 @@ rank_15() {  # worker 15
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=15
   export GROUP_RANK=1
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export LOCAL_RANK=7
   export LOCAL_WORLD_SIZE=8
   export RANK=15
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 7 8 python train.py
 }
 

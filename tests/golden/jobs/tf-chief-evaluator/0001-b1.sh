@@ -51,7 +51,9 @@ rank_0() {  # chief 0
   export DLRUN_RANK=0
   export DLRUN_ROLE=chief
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=0
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"chief","index":0}}'
+  export ZE_AFFINITY_MASK=0
   dlrun_bound 0 3 python train.py
 }
 rank_1() {  # worker 0
@@ -64,7 +66,9 @@ rank_1() {  # worker 0
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=1
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"worker","index":0}}'
+  export ZE_AFFINITY_MASK=1
   dlrun_bound 1 3 python train.py
 }
 rank_4() {  # ps 0
@@ -77,9 +81,10 @@ rank_4() {  # ps 0
   export DLRUN_RANK=4
   export DLRUN_ROLE=ps
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"ps","index":0}}'
-  export ZE_AFFINITY_MASK=''
+  export ZE_AFFINITY_MASK=1023
   dlrun_bound 2 3 python train.py
 }
 

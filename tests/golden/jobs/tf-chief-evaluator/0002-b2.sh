@@ -51,7 +51,9 @@ rank_2() {  # worker 1
   export DLRUN_RANK=2
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
+  export HIP_VISIBLE_DEVICES=0
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"worker","index":1}}'
+  export ZE_AFFINITY_MASK=0
   dlrun_bound 0 2 python train.py
 }
 rank_3() {  # worker 2
@@ -64,7 +66,9 @@ rank_3() {  # worker 2
   export DLRUN_RANK=3
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=2
+  export HIP_VISIBLE_DEVICES=1
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"worker","index":2}}'
+  export ZE_AFFINITY_MASK=1
   dlrun_bound 1 2 python train.py
 }
 

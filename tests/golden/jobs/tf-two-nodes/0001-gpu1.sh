@@ -51,7 +51,9 @@ rank_0() {  # worker 0
   export DLRUN_RANK=0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=0
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":0}}'
+  export ZE_AFFINITY_MASK=0
   dlrun_bound 0 9 python train.py
 }
 rank_1() {  # worker 1
@@ -64,7 +66,9 @@ rank_1() {  # worker 1
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
+  export HIP_VISIBLE_DEVICES=1
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":1}}'
+  export ZE_AFFINITY_MASK=1
   dlrun_bound 1 9 python train.py
 }
 rank_2() {  # worker 2
@@ -77,7 +81,9 @@ rank_2() {  # worker 2
   export DLRUN_RANK=2
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=2
+  export HIP_VISIBLE_DEVICES=2
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":2}}'
+  export ZE_AFFINITY_MASK=2
   dlrun_bound 2 9 python train.py
 }
 rank_3() {  # worker 3
@@ -90,7 +96,9 @@ rank_3() {  # worker 3
   export DLRUN_RANK=3
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=3
+  export HIP_VISIBLE_DEVICES=3
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":3}}'
+  export ZE_AFFINITY_MASK=3
   dlrun_bound 3 9 python train.py
 }
 rank_4() {  # worker 4
@@ -103,7 +111,9 @@ rank_4() {  # worker 4
   export DLRUN_RANK=4
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=4
+  export HIP_VISIBLE_DEVICES=4
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":4}}'
+  export ZE_AFFINITY_MASK=4
   dlrun_bound 4 9 python train.py
 }
 rank_5() {  # worker 5
@@ -116,7 +126,9 @@ rank_5() {  # worker 5
   export DLRUN_RANK=5
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=5
+  export HIP_VISIBLE_DEVICES=5
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":5}}'
+  export ZE_AFFINITY_MASK=5
   dlrun_bound 5 9 python train.py
 }
 rank_6() {  # worker 6
@@ -129,7 +141,9 @@ rank_6() {  # worker 6
   export DLRUN_RANK=6
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=6
+  export HIP_VISIBLE_DEVICES=6
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":6}}'
+  export ZE_AFFINITY_MASK=6
   dlrun_bound 6 9 python train.py
 }
 rank_7() {  # worker 7
@@ -142,7 +156,9 @@ rank_7() {  # worker 7
   export DLRUN_RANK=7
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=7
+  export HIP_VISIBLE_DEVICES=7
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":7}}'
+  export ZE_AFFINITY_MASK=7
   dlrun_bound 7 9 python train.py
 }
 rank_16() {  # ps 0
@@ -155,9 +171,10 @@ rank_16() {  # ps 0
   export DLRUN_RANK=16
   export DLRUN_ROLE=ps
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"ps","index":0}}'
-  export ZE_AFFINITY_MASK=''
+  export ZE_AFFINITY_MASK=1023
   dlrun_bound 8 9 python train.py
 }
 

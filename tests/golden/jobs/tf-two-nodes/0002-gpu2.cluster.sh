@@ -51,7 +51,9 @@ rank_8() {  # worker 8
   export DLRUN_RANK=8
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=8
+  export HIP_VISIBLE_DEVICES=0
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":8}}'
+  export ZE_AFFINITY_MASK=0
   dlrun_bound 0 9 python train.py
 }
 rank_9() {  # worker 9
@@ -64,7 +66,9 @@ rank_9() {  # worker 9
   export DLRUN_RANK=9
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=9
+  export HIP_VISIBLE_DEVICES=1
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":9}}'
+  export ZE_AFFINITY_MASK=1
   dlrun_bound 1 9 python train.py
 }
 rank_10() {  # worker 10
@@ -77,7 +81,9 @@ rank_10() {  # worker 10
   export DLRUN_RANK=10
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=10
+  export HIP_VISIBLE_DEVICES=2
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":10}}'
+  export ZE_AFFINITY_MASK=2
   dlrun_bound 2 9 python train.py
 }
 rank_11() {  # worker 11
@@ -90,7 +96,9 @@ rank_11() {  # worker 11
   export DLRUN_RANK=11
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=11
+  export HIP_VISIBLE_DEVICES=3
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":11}}'
+  export ZE_AFFINITY_MASK=3
   dlrun_bound 3 9 python train.py
 }
 rank_12() {  # worker 12
@@ -103,7 +111,9 @@ rank_12() {  # worker 12
   export DLRUN_RANK=12
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=12
+  export HIP_VISIBLE_DEVICES=4
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":12}}'
+  export ZE_AFFINITY_MASK=4
   dlrun_bound 4 9 python train.py
 }
 rank_13() {  # worker 13
@@ -116,7 +126,9 @@ rank_13() {  # worker 13
   export DLRUN_RANK=13
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=13
+  export HIP_VISIBLE_DEVICES=5
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":13}}'
+  export ZE_AFFINITY_MASK=5
   dlrun_bound 5 9 python train.py
 }
 rank_14() {  # worker 14
@@ -129,7 +141,9 @@ rank_14() {  # worker 14
   export DLRUN_RANK=14
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=14
+  export HIP_VISIBLE_DEVICES=6
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":14}}'
+  export ZE_AFFINITY_MASK=6
   dlrun_bound 6 9 python train.py
 }
 rank_15() {  # worker 15
@@ -142,7 +156,9 @@ rank_15() {  # worker 15
   export DLRUN_RANK=15
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=15
+  export HIP_VISIBLE_DEVICES=7
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":15}}'
+  export ZE_AFFINITY_MASK=7
   dlrun_bound 7 9 python train.py
 }
 rank_17() {  # ps 1
@@ -155,9 +171,10 @@ rank_17() {  # ps 1
   export DLRUN_RANK=17
   export DLRUN_ROLE=ps
   export DLRUN_TASK_INDEX=1
+  export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"ps","index":1}}'
-  export ZE_AFFINITY_MASK=''
+  export ZE_AFFINITY_MASK=1023
   dlrun_bound 8 9 python train.py
 }
 

@@ -46,6 +46,8 @@ rank_0() {  # worker 0
   export DLRUN_RANK=0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=0
+  export ZE_AFFINITY_MASK=0
   dlrun_bound 0 4 python train.py --job_name=worker --task_index=0 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }
 rank_1() {  # worker 1
@@ -58,6 +60,8 @@ rank_1() {  # worker 1
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
+  export HIP_VISIBLE_DEVICES=1
+  export ZE_AFFINITY_MASK=1
   dlrun_bound 1 4 python train.py --job_name=worker --task_index=1 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }
 rank_2() {  # worker 2
@@ -70,6 +74,8 @@ rank_2() {  # worker 2
   export DLRUN_RANK=2
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=2
+  export HIP_VISIBLE_DEVICES=2
+  export ZE_AFFINITY_MASK=2
   dlrun_bound 2 4 python train.py --job_name=worker --task_index=2 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }
 rank_3() {  # worker 3
@@ -82,6 +88,8 @@ rank_3() {  # worker 3
   export DLRUN_RANK=3
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=3
+  export HIP_VISIBLE_DEVICES=3
+  export ZE_AFFINITY_MASK=3
   dlrun_bound 3 4 python train.py --job_name=worker --task_index=3 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }
 

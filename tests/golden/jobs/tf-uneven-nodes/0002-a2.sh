@@ -46,6 +46,8 @@ rank_4() {  # worker 4
   export DLRUN_RANK=4
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=4
+  export HIP_VISIBLE_DEVICES=0
+  export ZE_AFFINITY_MASK=0
   dlrun_bound 0 2 python train.py --job_name=worker --task_index=4 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }
 rank_5() {  # worker 5
@@ -58,6 +60,8 @@ rank_5() {  # worker 5
   export DLRUN_RANK=5
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=5
+  export HIP_VISIBLE_DEVICES=1
+  export ZE_AFFINITY_MASK=1
   dlrun_bound 1 2 python train.py --job_name=worker --task_index=5 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }
 

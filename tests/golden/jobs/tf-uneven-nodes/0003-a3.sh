@@ -31,8 +31,9 @@ rank_6() {  # ps 0
   export DLRUN_RANK=6
   export DLRUN_ROLE=ps
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
-  export ZE_AFFINITY_MASK=''
+  export ZE_AFFINITY_MASK=1023
   exec python train.py --job_name=ps --task_index=0 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }
 

@@ -36,6 +36,8 @@ rank_0() {  # worker 0
   export DLRUN_RANK=0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
+  export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
+  export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   exec torchrun --nnodes=2 --node_rank=0 --nproc_per_node=8 --master_addr=gpu1 --master_port=22955 --redirects=9:1 --tee=9:1 --no_python train.py
 }
 

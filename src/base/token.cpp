@@ -1,4 +1,4 @@
-#include "src/process/token.hpp"
+#include "src/base/token.hpp"
 
 #include <sodium.h>
 

@@ -1,0 +1,92 @@
+// A stand-in for NVIDIA's libnvidia-ml.so.1: its GPUs and who computes on them are lines of the file that
+// FAKE_NVML names, read anew at each nvmlInit. "gpu UUID" is a GPU, "holder INDEX PID" a process on one.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Gpu {
+  std::string uuid;
+  std::vector<unsigned> pids = {};
+};
+std::vector<Gpu> gpus;
+
+struct PciInfo {
+  char legacy_bus_id[16];
+  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+  char bus_id[32];
+};
+
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance, compute_instance;
+};
+
+Gpu& of(void* device) {
+  return gpus[reinterpret_cast<std::uintptr_t>(device) - 1];
+}
+
+constexpr int kInvalid = 2, kTooSmall = 7;
+
+}  // namespace
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+EXPORTED int nvmlInit_v2() {
+  const char* path = std::getenv("FAKE_NVML");
+  if (path == nullptr) return kInvalid;
+  gpus.clear();
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string what, uuid;
+    std::size_t index = 0;
+    unsigned pid = 0;
+    words >> what;
+    if (what == "gpu" && words >> uuid) gpus.push_back({uuid});
+    if (what == "holder" && words >> index >> pid && index < gpus.size()) gpus[index].pids.push_back(pid);
+  }
+  return 0;
+}
+EXPORTED int nvmlShutdown() {
+  return 0;
+}
+EXPORTED int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = static_cast<unsigned>(gpus.size());
+  return 0;
+}
+EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  if (index >= gpus.size()) return kInvalid;
+  *device = reinterpret_cast<void*>(std::uintptr_t{index} + 1);
+  return 0;
+}
+EXPORTED int nvmlDeviceGetPciInfo_v3(void*, PciInfo*) {
+  return kInvalid;
+}
+EXPORTED int nvmlDeviceGetMigMode(void*, unsigned*, unsigned*) {
+  return kInvalid;
+}
+EXPORTED int nvmlDeviceGetMaxMigDeviceCount(void*, unsigned*) {
+  return kInvalid;
+}
+EXPORTED int nvmlDeviceGetMigDeviceHandleByIndex(void*, unsigned, void**) {
+  return kInvalid;
+}
+EXPORTED int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
+  std::snprintf(text, size, "%s", of(device).uuid.c_str());
+  return 0;
+}
+EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
+  const std::vector<unsigned>& pids = of(device).pids;
+  const bool fits = pids.size() <= *count;
+  *count = static_cast<unsigned>(pids.size());
+  for (std::size_t i = 0; fits && i < pids.size(); ++i) infos[i] = {pids[i], 0, 0, 0};
+  return fits ? 0 : kTooSmall;
+}
