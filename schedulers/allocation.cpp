@@ -6,6 +6,7 @@
 #include <set>
 
 #include "schedulers/flux.hpp"
+#include "schedulers/hostlist.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/utc.hpp"
@@ -52,18 +53,28 @@ Result<Instant> end_time_of(const std::string& text, std::string_view where) {
   return bad(where, fmt::format("end_time: '{}' is no time", text), "write it as 2026-11-27T21:00:00Z");
 }
 
+// A name of a host or an address, by the rule that host lists and host files have.
+Result<std::string> host_field(const Json& json, std::string_view key, std::string_view where) {
+  const auto name = TRY(as_allocation(field<std::string>(json, key, where)));
+  auto good = check_host_name(name);
+  if (good) return name;
+  Error problem = std::move(good).error();
+  problem.kind = ErrorKind::allocation;
+  problem.where = fmt::format("{}, field '{}'", where, key);
+  return fail(std::move(problem));
+}
+
 Result<AllocatedNode> node_from_json(const Json& json, std::string_view where) {
   static const std::array<std::string, 5> keys{"host", "slots", "cpus", "gpus", "address"};
   TRY(only_keys(json, keys, where));
   AllocatedNode out;
-  out.host = HostName(TRY(as_allocation(field<std::string>(json, "host", where))));
-  if (out.host.get().empty()) return bad(where, "a node has an empty host name");
+  out.host = HostName(TRY(host_field(json, "host", where)));
   const auto slots = TRY(optional_integer(json, "slots", 1, where));
   out.slots = slots.value_or(1);
   out.cpus = TRY(optional_integer(json, "cpus", 1, where));
   if (const auto gpus = json.find("gpus"); gpus != json.end() && !gpus->is_null())
     out.gpus = TRY(as_allocation(field<std::vector<std::string>>(json, "gpus", where)));
-  if (json.contains("address")) out.address = TRY(as_allocation(field<std::string>(json, "address", where)));
+  if (json.contains("address")) out.address = TRY(host_field(json, "address", where));
   return out;
 }
 

@@ -114,7 +114,7 @@ void RankProcess::hand_on(Stream stream, const std::vector<std::string>& lines) 
 
 RankProcess::Reading RankProcess::read_some(Stream stream) {
   Pipe& from = pipe(stream);
-  std::array<char, 65536> chunk;
+  static thread_local std::array<char, 65536> chunk;  // a stack may be as small as that
   const ssize_t got = ::read(from.fd.get(), chunk.data(), chunk.size());
   if (got < 0)
     return errno == EINTR ? Reading::more_may_come : errno == EAGAIN ? Reading::would_block : Reading::ended;

@@ -10,9 +10,9 @@ namespace {
 // Builds the value from the parser's events and stops at the first level too many: what copies, prints or
 // frees a value recurses. The library's own callback could count too, but goes through a whole list again for
 // each of its elements.
-class Builder : public nlohmann::json_sax<Json> {
+class JsonBuilder : public nlohmann::json_sax<Json> {
  public:
-  explicit Builder(int maximum_depth) : maximum_depth_(maximum_depth) {}
+  explicit JsonBuilder(int maximum_depth) : maximum_depth_(maximum_depth) {}
 
   bool null() override { return place(nullptr); }
   bool boolean(bool value) override { return place(value); }
@@ -92,7 +92,7 @@ Result<Json> parse_json(std::string_view text, std::string_view where, int maxim
   if (text.size() > kMaxJsonBytes)
     return bad_input(std::string(where), fmt::format("{} bytes of JSON, more than the maximum of {}",
                                                      text.size(), kMaxJsonBytes));
-  Builder builder(maximum_depth);
+  JsonBuilder builder(maximum_depth);
   if (Json::sax_parse(text, &builder)) return builder.result();
   if (!builder.problem())
     return bad_input(std::string(where), fmt::format("nested deeper than {} levels", maximum_depth));

@@ -27,7 +27,7 @@ Result<std::string> read_regular_file(const std::filesystem::path& path) {
   return read_all(file.fd.get(), path);
 }
 
-Result<std::string> read_file_or_pipe(const std::filesystem::path& path) {
+Result<std::string> read_file_or_pipe(const std::filesystem::path& path, std::size_t maximum) {
   const auto failed = [&](const std::string& why) {
     return fail(ErrorKind::input, "cannot read {}: {}", path.string(), why);
   };
@@ -39,7 +39,7 @@ Result<std::string> read_file_or_pipe(const std::filesystem::path& path) {
   if (S_ISDIR(status.st_mode)) return failed("is a directory");
   if (!S_ISREG(status.st_mode) && system.f_type != PIPEFS_MAGIC) return failed("is not a regular file");
   ::fcntl(fd.get(), F_SETFL, 0);  // a pipe is waited for
-  return read_all(fd.get(), path);
+  return read_all(fd.get(), path, maximum);
 }
 
 }  // namespace dlrun

@@ -1,6 +1,7 @@
 #include "src/base/yaml.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -9,6 +10,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "src/base/json.hpp"
+#include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -161,6 +163,28 @@ Result<void> check_text(std::string_view text, const std::string& file) {
   return {};
 }
 
+// The line of the error, or the one before it, where a tab indents it: the usual cause, which yaml-cpp does
+// not name.
+std::optional<std::size_t> tab_indented(std::string_view text, int error_line) {
+  const std::vector<std::string> lines = split(text, '\n');
+  const auto last = static_cast<std::size_t>(std::max(error_line, 0));
+  for (std::size_t number = last > 0 ? last - 1 : 0; number <= last && number < lines.size(); ++number) {
+    const std::string& line = lines[number];
+    if (line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string::npos) return number;
+  }
+  return std::nullopt;
+}
+
+Error not_yaml(std::string_view text, const std::string& file, const YAML::Exception& problem) {
+  if (const auto line = tab_indented(text, problem.mark.line))
+    return Error{.kind = ErrorKind::input,
+                 .what = "a tab indents this line, and YAML takes only blanks there",
+                 .where = fmt::format("{}:{}:1", file, *line + 1),
+                 .hint = "put blanks in place of the tab"};
+  return Error{
+      .kind = ErrorKind::input, .what = "not valid YAML: " + problem.msg, .where = place(file, problem.mark)};
+}
+
 void collect_sources(const Node& node, const std::string& path, Json& out) {
   out[path] = node.source;
   for (std::size_t i = 0; i < node.items.size(); ++i)
@@ -235,7 +259,8 @@ void Node::set(std::string_view key, Node value) {
   entries.emplace_back(std::string(key), std::move(value));
 }
 
-Result<Node> parse(std::string_view text, const std::string& file) {
+Result<Node> parse(std::string_view whole, const std::string& file) {
+  const std::string_view text = TRY(utf8_text(whole, file));
   TRY(check_text(text, file));
   try {
     std::istringstream stream{std::string(text)};
@@ -253,9 +278,7 @@ Result<Node> parse(std::string_view text, const std::string& file) {
           .kind = ErrorKind::input, .what = "a second YAML document starts; one is expected", .where = file});
     return root;
   } catch (const YAML::Exception& problem) {
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = "not valid YAML: " + problem.msg,
-                      .where = place(file, problem.mark)});
+    return fail(not_yaml(text, file, problem));
   } catch (const std::exception& problem) {
     return fail(Error{
         .kind = ErrorKind::input, .what = std::string("not valid YAML: ") + problem.what(), .where = file});

@@ -3,7 +3,7 @@
 
 #include "schedulers/hostlist.hpp"
 #include "schedulers/scheduler.hpp"
-#include "src/base/regular_file.hpp"
+#include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/cli/commands.hpp"
 
@@ -74,7 +74,7 @@ void print(const Allocation& allocation, Console& console) {
 
 Result<Allocation> allocation_of(const AllocationOptions& options, const Context& context) {
   if (!options.file.empty())
-    return allocation_from_json(TRY(parse_json(TRY(read_file_or_pipe(options.file)), options.file)),
+    return allocation_from_json(TRY(parse_json(TRY(read_named_file(options.file)), options.file)),
                                 options.file);
   const SystemCommands commands;
   const SystemClock clock;

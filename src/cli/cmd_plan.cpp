@@ -18,7 +18,8 @@ void print_plan(const job::Prepared& job, Console& console) {
   console.out(fmt::format("job        {} ({})", plan.name, plan.framework));
   console.out(fmt::format("allocation {}: {} node{}", job.allocation.scheduler, plan.nodes.size(),
                           plan.nodes.size() == 1 ? "" : "s"));
-  console.out(fmt::format("processes  {}, MPI by {}", plan::to_text(plan.process), plan::to_text(plan.mpi)));
+  console.out(
+      fmt::format("processes  {}, MPI wire-up: {}", plan::to_text(plan.process), plan::to_text(plan.mpi)));
   console.out(fmt::format("directory  {}", plan.working_directory));
   console.out("");
   print_plan_table(plan, console);
@@ -99,7 +100,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
   TRY(job::run_plan_checks(job, request.environment));
   if (job.plan.invented_nodes)
     context.console.say(
-        fmt::format("dlrun: no scheduler's job here: the {} node(s) of this plan are invented, from {} on",
+        fmt::format("dlrun: not inside a batch job: planning for {} placeholder node(s) ({}, ...)",
                     job.plan.nodes.size(), job.plan.nodes.front().host));
   if (!options.scripts.empty()) {
     TRY(job::write_node_scripts(job.plan, request.installation.data, options.scripts));

@@ -104,7 +104,8 @@ void RunPrinter::print_culprit(const job::Culprit& culprit) {
   console_.err(console_.tinted_err("dlrun: error: ", Tint::red) + culprit.text());
   if (!culprit.last_lines.empty()) console_.err("  its last lines:");
   for (const std::string& line : culprit.last_lines) console_.err("  | " + line);
-  if (!culprit.log_path.empty())
+  std::error_code problem;
+  if (!culprit.log_path.empty() && std::filesystem::exists(culprit.log_path, problem))
     console_.err("  hint: its whole output is in " + shown_path(culprit.log_path));
 }
 

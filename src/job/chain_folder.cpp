@@ -33,7 +33,7 @@ Result<void> check_ended(const LeaseFile& newest, const ChainFolder& folder, con
 Result<Chain> ChainFolder::read() const {
   const fs::path file = folder_ / "chain.json";
   std::error_code problem;
-  if (!fs::exists(file, problem))
+  if (!fs::exists(file, problem) && !problem)
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("{} is no chain: it has no chain.json", folder_.string()),
                       .where = {},
@@ -128,6 +128,8 @@ Result<fs::path> newest_chain(const fs::path& here) {
     newest = entry.path(), when = written;
   }
   if (!newest.empty()) return newest;
+  if (problem && problem != std::errc::no_such_file_or_directory)
+    return fail(ErrorKind::io, "cannot read {}: {}", (here / "runs").string(), problem.message());
   return fail(Error{.kind = ErrorKind::usage,
                     .what = fmt::format("there is no chain below {}", (here / "runs").string()),
                     .where = {},

@@ -31,8 +31,11 @@ class ScratchFolder {
   static Result<ScratchFolder> make() {
     std::error_code problem;
     std::string name = (std::filesystem::temp_directory_path(problem) / "dlrun-plan-XXXXXX").string();
-    if (problem || ::mkdtemp(name.data()) == nullptr)
-      return fail(ErrorKind::io, "cannot create a folder in {}: {}", name, system_reason(errno));
+    const int reason = problem ? problem.value() : ::mkdtemp(name.data()) == nullptr ? errno : 0;
+    if (reason != 0)
+      return fail({.kind = ErrorKind::io,
+                   .what = fmt::format("cannot create {}: {}", name, system_reason(reason)),
+                   .hint = "set TMPDIR to a folder that can be written"});
     return ScratchFolder(std::move(name));
   }
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}

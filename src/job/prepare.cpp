@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "src/base/regular_file.hpp"
+#include "src/base/named_file.hpp"
 #include "src/job/trainer_protocol.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
@@ -46,7 +46,7 @@ Result<Allocation> allocation_of(const Request& request) {
     return find_allocation(surroundings, request.scheduler);
   }
   const std::string name = request.allocation_file->string();
-  return allocation_from_json(TRY(parse_json(TRY(read_file_or_pipe(*request.allocation_file)), name)), name);
+  return allocation_from_json(TRY(parse_json(TRY(read_named_file(*request.allocation_file)), name)), name);
 }
 
 // Of a program that may be no MPI program: none unless it is linked to one.

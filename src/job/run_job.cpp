@@ -8,6 +8,7 @@
 #include "src/job/checks.hpp"
 #include "src/job/event_log.hpp"
 #include "src/job/head.hpp"
+#include "src/job/login_node.hpp"
 #include "src/job/record.hpp"
 #include "src/job/run_directory.hpp"
 #include "src/job/walltime_watch.hpp"
@@ -156,6 +157,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, around)));
   TRY(status.planned(job.plan));
   for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
+  if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
   TRY(write_run_directory(job, request.installation.data));
   Ran ran = run_attempts(job, std::move(launcher), around);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
@@ -164,13 +166,15 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   report.record =
       make_record(job, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
                   std::move(ran.attempts), std::move(sources));
-  const auto written =
+  auto written =
       write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);
-  if (!written) status.problem("there is no record of this run: " + written.error().text());
+  if (!written) written.error().what = "there is no record of this run: " + written.error().what;
+  // A verdict is worth more than the news that it could not be written down.
+  const bool is_all = ran.last && !report.outcome.unreachable && report.outcome.exit_code == 0;
+  if (!written && is_all) return fail(written.error());
+  if (!written) status.problem(written.error().text());
   if (!ran.last) return fail(ran.last.error());
   if (report.outcome.unreachable) return fail(*report.outcome.unreachable);
-  // A verdict is worth more than the news that it could not be written down.
-  if (!written && report.outcome.exit_code == 0) return fail(written.error());
   status.finished(job.plan, report.outcome);
   return report;
 }

@@ -8,8 +8,10 @@
 #include "src/base/fields.hpp"
 #include "src/base/interval.hpp"
 #include "src/base/quote.hpp"
+#include "src/base/split_words.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/plan/other_keys.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -23,7 +25,9 @@ constexpr std::int64_t kMostTasks = 100'000;
 Result<Fields> section(Fields& parent, std::string_view key) {
   static const Node absent;
   const Node* found = parent.find(key);
-  return Fields::of(found == nullptr ? absent : *found, parent.path(key));
+  Fields out = TRY(Fields::of(found == nullptr ? absent : *found, parent.path(key)));
+  out.hint_at(other_keys());
+  return out;
 }
 
 Result<std::optional<int>> optional_integer(Fields& fields, std::string_view key, std::int64_t low,
@@ -92,15 +96,20 @@ Result<std::vector<RoleSpec>> read_roles(Fields fields) {
   return out;
 }
 
+// command: python train.py --lr 0.1
+Result<Argv> words_of_text(const Node& node) {
+  auto words = split_words(node.scalar);
+  if (!words) return yaml::error_at(node, "command: " + words.error().what, words.error().hint);
+  if (words->empty() || words->front().empty())
+    return yaml::error_at(node, fmt::format("command names no program: '{}'", node.scalar));
+  return words;
+}
+
 Result<Argv> read_command(const Node* node) {
   if (node == nullptr) return Argv{};
+  if (node->kind == yaml::Kind::scalar) return words_of_text(*node);
   if (node->kind != yaml::Kind::list || node->items.empty())
-    return yaml::error_at(
-        *node,
-        node->kind == yaml::Kind::scalar
-            ? fmt::format("command must be a list of words, not the text '{}'", node->scalar)
-            : "command must be a list of words",
-        "write it as [python, train.py]");
+    return yaml::error_at(*node, "command must be a list of words", "write it as [python, train.py]");
   Argv words = TRY(yaml::as_text_list(*node, "command"));
   if (words.front().empty()) return yaml::error_at(node->items.front(), "command names no program: ''");
   return words;
@@ -341,6 +350,7 @@ std::string place_of(const JobSpec& spec, std::string_view path) {
 
 Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& base) {
   Fields fields = TRY(Fields::of(root, ""));
+  fields.hint_at(other_keys());
   JobSpec spec;
   spec.base_directory = base;
   for (const std::string_view key : {"name", "framework", "resources", "roles", "command", "environment",

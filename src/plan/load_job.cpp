@@ -2,13 +2,23 @@
 
 #include <system_error>
 
-#include "src/base/regular_file.hpp"
+#include "src/base/named_file.hpp"
+#include "src/base/split_words.hpp"
 
 namespace dlrun::plan {
 namespace {
 
 Result<yaml::Node> read_layer(const std::filesystem::path& file) {
-  return yaml::parse(TRY(read_file_or_pipe(file)), file.string());
+  return yaml::parse(TRY(read_named_file(file)), file.string());
+}
+
+// command: python train.py --lr 0.1, as the list that more words can be added to.
+void split_command(yaml::Node& tree) {
+  const yaml::Node* command = tree.find("command");
+  if (command == nullptr || command->kind != yaml::Kind::scalar) return;
+  // What does not split is told by read_job_spec().
+  if (const auto words = split_words(command->scalar); words && !words->empty())
+    tree.set("command", yaml::list(*words, command->source));
 }
 
 Result<void> add_if_there(std::vector<yaml::Node>& layers, const std::optional<std::filesystem::path>& file) {
@@ -42,6 +52,7 @@ Result<yaml::Node> load_job_tree(const JobSources& sources) {
   }
   yaml::Node tree = TRY(merge_layers(std::move(layers)));
   for (const Override& override : sources.overrides) TRY(apply_override(tree, override));
+  split_command(tree);
   TRY(append_words(tree, sources.words, "the command line"));
   return tree;
 }

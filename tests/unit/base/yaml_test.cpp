@@ -36,6 +36,11 @@ TEST_CASE("what a job file cannot mean is refused with its place") {
   CHECK(error_of(std::string(100000, '[')).find("nested deeper") != std::string::npos);
   CHECK(error_of(std::string(100000, '-')).size() > 0);
   CHECK(error_of("? [a]\n: b\n").find("a key must be plain text") != std::string::npos);
+  CHECK(error_of("a:\n  b: 1\n\tc: 2\nd: 3\n") ==
+        "job.yaml:3:1: a tab indents this line, and YAML takes only blanks there\n"
+        "  hint: put blanks in place of the tab");
+  CHECK(error_of("a: [1,\n\t2]\nb: [\n").find("tab") == std::string::npos);
+  CHECK(error_of(std::string("\xff\xfe\x61\0:\0", 6)).starts_with("job.yaml: the file is UTF-16, not UTF-8"));
 }
 
 TEST_CASE("later layers win leaf by leaf and keep their source") {

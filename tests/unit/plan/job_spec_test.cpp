@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/strings.hpp"
 #include "src/plan/config_layers.hpp"
+#include "src/plan/other_keys.hpp"
 #include "src/plan/placement.hpp"
 #include "tests/unit/plan/support.hpp"
 
@@ -174,4 +176,16 @@ TEST_CASE("the default layer says nothing new: with it and without it a job read
   const auto with =
       plan::read_job_spec(plan::merge_layers({plan::default_layer(), file}).value(), "/").value();
   CHECK(to_json(with) == to_json(plan::read_job_spec(file, "/").value()));
+}
+
+TEST_CASE("the hint for another tool's key names a key that there is") {
+  for (const OtherName& other : plan::other_keys()) {
+    CAPTURE(other.theirs);
+    const std::vector<std::string> keys = split(other.ours, '.');
+    REQUIRE(keys.size() <= 2);
+    const auto read =
+        job(keys.size() == 1 ? keys[0] + ": [[]]\n" : fmt::format("{}: {{{}: [[]]}}\n", keys[0], keys[1]));
+    // Whatever is wrong with the value, it is not the key.
+    CHECK((read || read.error().what.find("unknown key") == std::string::npos));
+  }
 }

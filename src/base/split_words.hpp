@@ -1,0 +1,17 @@
+// A command written as one text, split into its words as a shell would: blanks part them; quotes and
+// backslashes quote. Nothing is expanded and nothing is left out: what a shell would not take as it stands
+// (variables, pipes, several commands) is refused by name.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.hpp"
+
+namespace dlrun {
+
+// The Error says what is wrong; where the text stands is known to the caller.
+Result<std::vector<std::string>> split_words(std::string_view text);
+
+}  // namespace dlrun
