@@ -42,6 +42,12 @@ constexpr std::size_t kMostQueued = std::size_t{8}
 constexpr std::size_t kMostOfOne = std::size_t{1} << 20;  // of one rank's before its own pipes are
 constexpr Seconds kFarewell{5};                           // how long the head may take to say bye
 
+// The file that a process runs; empty where the kernel does not tell.
+std::string program_of(pid_t pid) {
+  std::error_code problem;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), problem).string();
+}
+
 class Agent {
  public:
   Agent(Environment environment, int in, int out)
@@ -282,6 +288,7 @@ class Agent {
                                        .processors = {}},
                                       loop_, writer_,
                                       {.lines = [](Rank, Stream, const std::vector<std::string>&) {},
+                                       .unfinished = [](Rank, Stream, const std::string&) {},
                                        .log_failed = [this](Rank, const Error& error) { give_up(error); }}));
     return {};
   }
@@ -342,6 +349,7 @@ class Agent {
                        send({{"type", "started"},
                              {"rank", rank.plan.rank.get()},
                              {"pid", rank.process->pid()},
+                             {"program", program_of(rank.process->pid())},
                              {"processors", processors}});
                      }));
     if (slice_->plan.mpi == plan::MpiProtocol::pmi1 && slice_->plan.limits.finalize.count() > 0)
@@ -402,6 +410,17 @@ class Agent {
       if (RankState* state = ranks_.find(rank); state != nullptr && state->process)
         state->process->pause_output();
     if (head_.queued() > kMostQueued) ranks_.set_output(Ranks::Flow::off);
+  }
+
+  // It may be dropped while the head is slow to read: the next one tells more.
+  void on_unfinished(Rank rank, Stream stream, const std::string& text) {
+    constexpr std::size_t most_shown = 4096;
+    if (head_gone_ || head_.queued() > kMostOfOne) return;
+    send({{"type", "output"},
+          {"rank", rank.get()},
+          {"stream", stream == Stream::out ? "out" : "err"},
+          {"unfinished", true}},
+         text.substr(0, most_shown));
   }
 
   void on_child_ended() {
@@ -536,10 +555,12 @@ class Agent {
   std::optional<plan::NodeSlice> slice_;
   std::optional<Scratch> scratch_;
   PortClaims ports_;
-  Ranks ranks_{loop_,
-               writer_,
-               {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
-                .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
+  Ranks ranks_{
+      loop_,
+      writer_,
+      {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
+       .unfinished = [this](Rank r, Stream s, const std::string& text) { on_unfinished(r, s, text); },
+       .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
   GpuCheck gpu_check_{loop_,
                       {.ranks = [this] { return running_ranks(); },
                        .found =

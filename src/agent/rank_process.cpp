@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -71,6 +72,7 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
 
 RankProcess::~RankProcess() {
   pause_output();
+  if (moment_) loop_.cancel(*moment_);
 }
 
 void RankProcess::signal(int number) const {
@@ -103,23 +105,52 @@ void RankProcess::update_watches() {
   }
 }
 
-void RankProcess::hand_on(Stream stream, const std::vector<std::string>& lines) {
-  if (lines.empty()) return;
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  log_->append(text);
+void RankProcess::write_log(std::string_view bytes) {
+  log_->append(bytes);
   if (log_->full()) update_watches();
-  callbacks_.lines(rank_, stream, lines);
+}
+
+// Whole lines are logged at once, so that those of both streams do not mix.
+void RankProcess::take(Stream stream, std::string_view bytes) {
+  Pipe& from = pipe(stream);
+  const std::vector<std::string> lines = from.lines.add(bytes);
+  const std::size_t newline = bytes.rfind('\n');
+  const std::size_t whole = newline == std::string_view::npos ? 0 : newline + 1;
+  if (whole > 0) write_log(std::exchange(from.unlogged, {}).append(bytes.substr(0, whole)));
+  from.unlogged += bytes.substr(whole);
+  from.mid_line = whole < bytes.size();
+  from.has_news = from.mid_line;
+  if (from.unlogged.size() > OutputLines::kMaxLine) write_log(std::exchange(from.unlogged, {}));
+  if (!lines.empty()) callbacks_.lines(rank_, stream, lines);
+  // The first rank's progress bar is drawn as it moves.
+  constexpr Seconds shown_live{0.2}, within_a_second{0.8};
+  if (from.has_news && !moment_)
+    moment_ = loop_.after(rank_ == Rank(0) ? shown_live : within_a_second, [this] { after_a_moment(); });
+}
+
+void RankProcess::after_a_moment() {
+  moment_.reset();
+  for (const Stream stream : kStreams) {
+    Pipe& from = pipe(stream);
+    if (!from.unlogged.empty()) write_log(std::exchange(from.unlogged, {}));
+    if (std::exchange(from.has_news, false)) callbacks_.unfinished(rank_, stream, from.lines.unfinished());
+  }
+}
+
+// The last line may lack its newline.
+void RankProcess::finish(Stream stream) {
+  Pipe& from = pipe(stream);
+  if (std::exchange(from.mid_line, false)) write_log(std::exchange(from.unlogged, {}) + "\n");
+  from.has_news = false;
+  if (const auto lines = from.lines.finish(); !lines.empty()) callbacks_.lines(rank_, stream, lines);
 }
 
 RankProcess::Reading RankProcess::read_some(Stream stream) {
-  Pipe& from = pipe(stream);
   static thread_local std::array<char, 65536> chunk;  // a stack may be as small as that
-  const ssize_t got = ::read(from.fd.get(), chunk.data(), chunk.size());
+  const ssize_t got = ::read(pipe(stream).fd.get(), chunk.data(), chunk.size());
   if (got < 0)
     return errno == EINTR ? Reading::more_may_come : errno == EAGAIN ? Reading::would_block : Reading::ended;
-  hand_on(stream,
-          got == 0 ? from.lines.finish() : from.lines.add({chunk.data(), static_cast<std::size_t>(got)}));
+  got == 0 ? finish(stream) : take(stream, {chunk.data(), static_cast<std::size_t>(got)});
   return got == 0 ? Reading::ended : Reading::more_may_come;
 }
 
@@ -146,7 +177,7 @@ bool RankProcess::try_reap() {
 void RankProcess::close_output() {
   for (const Stream stream : kStreams) {
     drain(stream);
-    hand_on(stream, pipe(stream).lines.finish());
+    finish(stream);
     if (pipe(stream).fd) loop_.unwatch(pipe(stream).fd.get());
     pipe(stream).fd.reset();
   }

@@ -62,7 +62,7 @@ class Head {
   Result<Outcome> run() {
     before_us_ = descendants();  // of the shell that became us by exec: not ours to end
     TRY(become_subreaper());
-    TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2},
+    TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGWINCH},
                            [this](int number) { on_signal(number); }));
     parts_.status.phase(
         fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
@@ -278,6 +278,7 @@ class Head {
     if (type == "exchange") return on_exchange(agent, header, message.body);
     if (type == "ready") return on_ready(agent, header);
     parts_.events.add(event_of(agent, header));
+    signalled_ = signalled_ || type == "signalled";
     if (type == "prelude") return on_prepared(agent);
     if (type == "started") return on_started(header);
     if (type == "exited") return on_exited(header);
@@ -313,8 +314,9 @@ class Head {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr) return;
     hangs_.printed(rank->rank, ticks());
-    output_.take(rank->rank, text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out,
-                 body);
+    const OutputStream stream = text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out;
+    if (header.contains("unfinished")) return output_.take_unfinished(rank->rank, stream, body);
+    output_.take(rank->rank, stream, body);
   }
 
   void on_report(const Json& header) {
@@ -364,6 +366,7 @@ class Head {
     if (rank == nullptr) return;
     RankResult& result = result_of(*rank);
     result.pid = field<pid_t>(header, "pid", "started").value_or(0);
+    result.program = text_of(header, "program");
     result.processors = field<std::vector<int>>(header, "processors", "started").value_or(std::vector<int>{});
     const Ticks now = ticks();
     times_.rank_started(now);
@@ -397,7 +400,18 @@ class Head {
   void on_failed(CrewMember& agent, const Json& header) {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr || (services_ended_ && rank->service)) return;
+    note_follower(*rank);
     blame_rank(agent, *rank, field<int>(header, "code", "failed").value_or(1), text_of(header, "reason"));
+  }
+
+  // A rank that fails by itself once another has failed.
+  void note_follower(const plan::RankPlan& rank) {
+    const auto& first = outcome_.culprit;
+    const auto& status = result_of(rank).status;
+    if (!first || !first->rank || *first->rank == rank.rank || signalled_ || !status || status->signal != 0)
+      return;
+    if (outcome_.culprit->failed_after++ == 0)
+      outcome_.culprit->failed_after_cause = output_.cause(rank.rank);
   }
 
   void blame_rank(CrewMember& agent, const plan::RankPlan& rank, int code, const std::string& reason) {
@@ -410,6 +424,7 @@ class Head {
                                  .reason = reason,
                                  .last_lines = {},
                                  .log_path = plan::rank_log_path(plan_, rank)};
+    if (outcome_.culprit && outcome_.culprit->rank) output_.show_only(*outcome_.culprit->rank);
     apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
   }
 
@@ -559,6 +574,7 @@ class Head {
   void on_signal(int number) {
     if (number == SIGCHLD) return reap_agents();
     if (number == SIGPIPE) return;
+    if (number == SIGWINCH) return parts_.status.resized();
     // Schedulers warn with it of a limit, which we watch ourselves, and of a pause.
     if (number == SIGUSR1) return parts_.status.note(signal_text(number) + ": a warning; going on");
     const bool first = !supervisor_.stop_was_asked();
@@ -666,10 +682,22 @@ class Head {
     return out;
   }
 
+  void explain(Culprit& failed) const {
+    const Rank rank = *failed.rank;
+    failed.last_lines = output_.last_lines(rank);
+    const bool by_itself =
+        failed.reason.starts_with("exit code ") || failed.reason.starts_with("killed by SIGABRT");
+    if (by_itself) {
+      failed.cause = cause_from_error_file(plan_.ranks[static_cast<std::size_t>(rank.get())]);
+      if (failed.cause.empty()) failed.cause = output_.cause(rank);
+    }
+    failed.hint =
+        cause_hint(failed.reason, failed.cause, outcome_.ranks[static_cast<std::size_t>(rank.get())].program);
+  }
+
   Outcome conclude() {
     const Ticks now = ticks();
-    if (outcome_.culprit && outcome_.culprit->rank)
-      outcome_.culprit->last_lines = output_.last_lines(*outcome_.culprit->rank);
+    if (outcome_.culprit && outcome_.culprit->rank) explain(*outcome_.culprit);
     outcome_.walltime = walltime_.result();
     outcome_.exit_code = exit_code_of(outcome_);
     times_.conclude(outcome_, now);
@@ -705,6 +733,7 @@ class Head {
   bool ending_ = false;                   // before any rank was started
   int served_at_first_ = 0, served_ = 0;  // ranks that are no services, and those of them that have not ended
   bool services_ended_ = false;
+  bool signalled_ = false;           // an agent has told ranks to end
   std::optional<SetupWatch> setup_;  // where the job has a prolog, once the agents have their slices
   Outcome outcome_;
 };

@@ -74,6 +74,7 @@ Json culprit_json(const Culprit& culprit) {
           {"host", culprit.host},
           {"code", culprit.code},
           {"reason", culprit.reason},
+          {"cause", culprit.cause.empty() ? Json(nullptr) : Json(culprit.cause)},
           {"last_lines", culprit.last_lines}};
 }
 

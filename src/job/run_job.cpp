@@ -1,5 +1,7 @@
 #include "src/job/run_job.hpp"
 
+#include <unistd.h>
+
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
@@ -11,6 +13,7 @@
 #include "src/job/login_node.hpp"
 #include "src/job/record.hpp"
 #include "src/job/run_directory.hpp"
+#include "src/job/unread_input.hpp"
 #include "src/job/walltime_watch.hpp"
 #include "src/job/written.hpp"
 #include "src/launch/launcher.hpp"
@@ -156,6 +159,8 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   const Surroundings around{request, clock, status, walltime, srun_version};
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, around)));
   TRY(status.planned(job.plan));
+  // Schedulers give a batch job its own script, and much else, as standard input.
+  if (const auto unread = unread_input(STDIN_FILENO); unread && !job.allocation.job_id) status.note(*unread);
   for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
   if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
   TRY(write_run_directory(job, request.installation.data));
