@@ -42,15 +42,23 @@ Result<yaml::Node> load_job_tree(const JobSources& sources) {
   }
   yaml::Node tree = TRY(merge_layers(std::move(layers)));
   for (const Override& override : sources.overrides) TRY(apply_override(tree, override));
-  TRY(append_words(tree, sources.words, "the command line"));
+  TRY(append_words(tree, sources.words, kCommandLine));
   return tree;
 }
 
 Result<JobSpec> load_job(const JobSources& sources, const std::filesystem::path& here) {
-  const yaml::Node tree = TRY(load_job_tree(sources));
+  yaml::Node tree = TRY(load_job_tree(sources));
   std::filesystem::path base = here;
   if (sources.job_file) base = (here / *sources.job_file).lexically_normal().parent_path();
-  return read_job_spec(tree, base);
+  ExpandedTree expanded = TRY(expand_variables(tree, sources.variables, sources.scheduler_variables));
+  JobSpec spec = TRY(read_job_spec(expanded.tree, base));
+  spec.expansions = std::move(expanded.changes);
+  // The tree stays as it was written: a submitted job expands it where it runs.
+  for (const char* key : {"name", "framework"})
+    if (const auto* given = tree.find(key); given == nullptr || given->kind == yaml::Kind::null)
+      tree.set(key, *spec.tree.find(key));
+  spec.tree = std::move(tree);
+  return spec;
 }
 
 }  // namespace dlrun::plan
