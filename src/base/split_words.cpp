@@ -8,6 +8,15 @@ namespace {
 // Outside of quotes, and within double quotes, a shell does something with these.
 constexpr std::string_view kShellOutside = "$`|&;<>()*?[]{}\n", kShellInside = "$`";
 
+// $NAME or ${NAME}, which dlrun expands itself; not $(command), $1 or ${NAME:-default}.
+bool is_variable(std::string_view text) {
+  const std::size_t braces = text.substr(1).starts_with('{') ? 1 : 0;
+  const std::string_view name = text.substr(1 + braces);
+  std::size_t length = 0;
+  while (length < name.size() && is_shell_identifier(name.substr(0, length + 1))) ++length;
+  return length > 0 && (braces == 0 || name.substr(length).starts_with('}'));
+}
+
 bool is_in(std::string_view set, char c) {
   return set.find(c) != std::string_view::npos;
 }
@@ -33,12 +42,14 @@ class WordReader {
 
  private:
   Result<void> take(char c) {
-    if (quote_ == '\'') return c == quote_ ? close() : add(c);
+    if (quote_ == '\'') return c == quote_ ? close() : add_quoted(c);
     if (c == '\\') return escaped();
+    if (c == '$' && is_variable(text_.substr(at_))) return add_variable();
     if (quote_ == '"') return c == quote_ ? close() : is_in(kShellInside, c) ? needs_shell(c) : add(c);
     if (c == '\'' || c == '"') return open(c);
     if (c == ' ' || c == '\t') return end_word();
-    const bool starts = (c == '~' || c == '#') && !in_word_;
+    const bool home = c == '~' && (at_ + 1 == text_.size() || is_in("/ \t", text_[at_ + 1]));
+    const bool starts = ((c == '~' && !home) || c == '#') && !in_word_;
     return starts || is_in(kShellOutside, c) ? needs_shell(c) : add(c);
   }
 
@@ -50,7 +61,20 @@ class WordReader {
     if (next == '\n') return needs_shell(next);
     if (quote_ == '"' && next != '"' && next != '\\' && next != '$' && next != '`') return add('\\');
     ++at_;
-    return add(next);
+    return add_quoted(next);
+  }
+
+  // As it stands, for the caller to expand. Braces would be refused by themselves.
+  Result<void> add_variable() {
+    const bool braces = text_[at_ + 1] == '{';
+    const std::size_t last = braces ? text_.find('}', at_) : at_;
+    for (; at_ < last; ++at_) TRY(add(text_[at_]));
+    return add(text_[at_]);
+  }
+  // A dollar sign that is quoted stays one.
+  Result<void> add_quoted(char c) {
+    if (c == '$') TRY(add(c));
+    return add(c);
   }
 
   Result<void> add(char c) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <unordered_map>
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -68,6 +69,7 @@ class Builder : public YAML::EventHandler {
  private:
   struct Level {
     Node node;
+    std::unordered_map<std::string, std::size_t> places;  // of its keys, in the order written
     bool has_key = false;
     std::string key;
     std::string key_source;
@@ -108,11 +110,10 @@ class Builder : public YAML::EventHandler {
     Level& level = levels_.back();
     if (node.kind == Kind::null && node.scalar.empty()) refuse(mark, "a key must be plain text");
     if (node.scalar == "<<") refuse(mark, "merge keys (<<) are not supported");
-    const auto& entries = level.node.entries;
-    for (std::size_t i = 0; i < entries.size(); ++i)
-      if (entries[i].first == node.scalar)
-        refuse(mark, fmt::format("key '{}' stands here again; it was first given at {}", node.scalar,
-                                 level.node.key_sources[i]));
+    const auto [first, is_new] = level.places.emplace(node.scalar, level.places.size());
+    if (!is_new)
+      refuse(mark, fmt::format("key '{}' stands here again; it was first given at {}", node.scalar,
+                               level.node.key_sources[first->second]));
     level.key = std::move(node.scalar);
     level.key_source = std::move(node.source);
     level.has_key = true;
@@ -224,6 +225,31 @@ void restore_sources(Node& node, const std::string& path, const Json& sources) {
   for (std::size_t i = 0; i < node.entries.size(); ++i) node.key_sources[i] = node.entries[i].second.source;
 }
 
+std::unordered_map<std::string, std::size_t> places_of_keys(const Node& node) {
+  std::unordered_map<std::string, std::size_t> out;
+  for (std::size_t i = 0; i < node.entries.size(); ++i) out.emplace(node.entries[i].first, i);
+  return out;
+}
+
+void lay_over(Node& below, Node above) {
+  if (below.kind != Kind::map || above.kind != Kind::map) {
+    below = std::move(above);
+    return;
+  }
+  if (!above.source.empty()) below.source = above.source;  // errors about the whole point at the upper layer
+  const auto places = places_of_keys(below);
+  for (std::size_t i = 0; i < above.entries.size(); ++i) {
+    auto& [key, value] = above.entries[i];
+    if (const auto old = places.find(key); old != places.end()) {
+      lay_over(below.entries[old->second].second, std::move(value));
+      below.key_sources[old->second] = std::move(above.key_sources[i]);
+    } else {
+      below.entries.emplace_back(std::move(key), std::move(value));
+      below.key_sources.push_back(std::move(above.key_sources[i]));
+    }
+  }
+}
+
 Node node_from_json(const Json& json) {
   Node node;
   if (json.is_object()) {
@@ -305,15 +331,7 @@ Node list(const std::vector<std::string>& values, const std::string& source) {
 }
 
 Node overlay(Node below, Node above) {
-  if (below.kind != Kind::map || above.kind != Kind::map) return above;
-  if (!above.source.empty()) below.source = above.source;  // errors about the whole point at the upper layer
-  for (std::size_t i = 0; i < above.entries.size(); ++i) {
-    auto& [key, value] = above.entries[i];
-    const Node* old = below.find(key);
-    below.set(key, old == nullptr ? std::move(value) : overlay(*old, std::move(value)));
-    for (std::size_t j = 0; j < below.entries.size(); ++j)
-      if (below.entries[j].first == key) below.key_sources[j] = above.key_sources[i];
-  }
+  lay_over(below, std::move(above));
   return below;
 }
 

@@ -66,8 +66,19 @@ void hide_secrets(std::vector<plan::Explained>& lines, const std::vector<std::st
     if (line.path.starts_with("command[")) line.value = *word++;
 }
 
+// What was read, and what stands in the file.
+void show_expansions(std::vector<plan::Explained>& lines, const std::vector<plan::Expansion>& expansions) {
+  for (plan::Explained& line : lines)
+    for (const plan::Expansion& expansion : expansions)
+      if (expansion.path == line.path) {
+        line.source += fmt::format(", written {}", line.value);
+        line.value = expansion.value;
+      }
+}
+
 Result<void> print_explained(const job::Prepared& job, const Context& context) {
   auto lines = plan::explain(job.tree);
+  show_expansions(lines, job.spec.expansions);
   hide_secrets(lines, job.spec.environment.rules.secrets);
   for (plan::Explained& line : derived(job)) {
     std::erase_if(lines, [&](const plan::Explained& other) { return other.path == line.path; });

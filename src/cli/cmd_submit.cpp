@@ -11,6 +11,13 @@
 namespace dlrun::cli {
 namespace {
 
+// The job may name variables that its scheduler sets only when it runs.
+Result<job::Request> request_to_submit(const JobOptions& options, const Environment& environment) {
+  job::Request request = TRY(request_of(options, environment));
+  request.sources.scheduler_variables = plan::SchedulerVariables::may_come;
+  return request;
+}
+
 // Flags of a run that make no sense for a job that gets its nodes later.
 Result<void> refuse_named_nodes(const JobOptions& options) {
   const std::pair<const char*, const std::string*> flags[] = {
@@ -33,7 +40,7 @@ Result<void> refuse_named_nodes(const JobOptions& options) {
 // for it.
 Result<JobOptions> with_epochs(JobOptions options, std::int64_t epochs, const Context& context) {
   if (epochs == 0) return options;
-  const job::Request request = TRY(request_of(options, context.environment));
+  const job::Request request = TRY(request_to_submit(options, context.environment));
   const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
   if (spec.framework == "builtin") options.sets.push_back(fmt::format("train.epochs={}", epochs));
   return options;
@@ -92,7 +99,7 @@ Result<int> show_dry_run(const Submissions& submissions, Instant now, const Cont
 
 Result<job::SubmissionPlan> plan_it(const JobOptions& options, const std::filesystem::path& folder,
                                     const std::optional<job::ChainAsk>& chain, const Context& context) {
-  const job::Request request = TRY(request_of(options, context.environment));
+  const job::Request request = TRY(request_to_submit(options, context.environment));
   Argv words = run_words(options);
   if (chain) words.insert(words.begin(), "--link-of=" + folder.string());
   return job::plan_submission(request, words, folder, SystemCommands(), chain);
@@ -158,7 +165,8 @@ Result<int> submit(const SubmitOptions& options, const Context& context) {
   TRY(job::check_single_start(context.environment));
   TRY(refuse_named_nodes(options.job));
   const Instant now = SystemClock().now();
-  const auto folder = TRY(job::new_submission_folder(TRY(request_of(options.job, context.environment)), now));
+  const auto folder =
+      TRY(job::new_submission_folder(TRY(request_to_submit(options.job, context.environment)), now));
   const Submissions submissions = TRY(plan_all(options, folder, context));
   if (options.dry_run) return show_dry_run(submissions, now, context);
   std::vector<Json> parts;

@@ -29,7 +29,7 @@ NamedHosts named_hosts(const HostFileOptions& options) {
 Result<job::Request> request_of(const JobOptions& options, const Environment& environment) {
   job::Request request;
   request.installation = TRY(this_installation());
-  request.environment = environment;
+  request.environment = request.sources.variables = environment;
   std::error_code problem;
   request.here = std::filesystem::current_path(problem);
   if (problem) return fail(ErrorKind::usage, "the working directory cannot be read: {}", problem.message());

@@ -117,7 +117,6 @@ Result<Argv> read_command(const Node* node) {
 
 Result<EnvironmentChanges> read_changes(Fields fields) {
   for (const auto& [name, value] : fields.node().entries) {
-    fields.known(name);
     if (!is_shell_identifier(name))
       return yaml::error_at(value, fmt::format("'{}' cannot name a variable", name),
                             "use letters, digits and '_', not starting with a digit");

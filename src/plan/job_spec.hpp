@@ -13,6 +13,7 @@
 #include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
+#include "src/plan/expand.hpp"
 #include "src/plan/names.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/ssh_spec.hpp"
@@ -96,7 +97,8 @@ struct JobSpec {
   ChainSpec chain;
   yaml::Node train;                      // framework: builtin only; the runtime checks it
   std::filesystem::path base_directory;  // of the job file: what relative paths in it are relative to
-  yaml::Node tree;                       // what all this was read from: later steps name places with it
+  yaml::Node tree;  // what all this was read from, as it was written: later steps name places with it
+  std::vector<Expansion> expansions = {};  // where the tree names variables: what was read instead
 };
 
 // `root` is the merged tree; `base` is the folder of the job file.

@@ -18,6 +18,8 @@ struct JobSources {
   std::optional<std::filesystem::path> user_file;
   std::vector<Override> overrides;  // in the order given
   std::vector<std::string> words;   // after "--"
+  Environment variables = {};       // that values of the files may name
+  SchedulerVariables scheduler_variables = SchedulerVariables::must_be_set;
 };
 
 // The merged tree, ready for read_job_spec().

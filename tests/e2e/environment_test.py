@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The environment of the ranks, with real tools: Environment Modules, a virtual environment, conda's shell hook, and a
 container of Charliecloud."""
+import json
 import os
 import shutil
 import subprocess
@@ -144,6 +145,32 @@ command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_
             self.assertIn(f"[worker {rank}] inside the image\n", out)
             self.assertIn(f"[worker {rank}] {rank} in {self.folder}\n", out)
         self.assertIn("worker 1 (rank 1)", err)
+
+    def test_variables_in_paths_and_words_arrive_expanded_and_the_plan_shows_both(self):
+        self.environment.update({"SCRATCH": f"{self.folder}/scratch", "HOME": f"{self.folder}/home", "N": "17", "TMPDIR": "/tmp"})
+        os.mkdir(f"{self.folder}/home")
+        self.script("show", '#!/bin/sh\nprintf "[%s]" "$@"\n')
+        job = self.write("job.yaml", "framework: plain\ncommand: [./show, $SCRATCH/data, '${N}', ~/a b, $$N, $MINE/x, 'a$']\n"
+                         "checkpoint: {dir: $SCRATCH/ckpt}\nenvironment: {set: {MINE: /mine}}\n")
+        code, out, err = self.dlrun("--quiet", "--run-dir", "run", job, "--", "$N", "~/c")
+        self.assertEqual(code, 0, err)
+        self.assertIn(f"[{self.folder}/scratch/data][17][{self.folder}/home/a b][$N][/mine/x][a$][$N][~/c]", out)
+        self.assertEqual(json.loads(self.read("run/spec.json"))["checkpoint"]["dir"], f"{self.folder}/scratch/ckpt")
+        self.assertFalse(self.exists("$SCRATCH"))
+        code, out, err = self.dlrun("plan", "--explain", job)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, rf"checkpoint.dir +{self.folder}/scratch/ckpt +\S+job.yaml:3:19, written \$SCRATCH/ckpt")
+        for word, why in (("$NO_SUCH", "is unset"), ("$TMPDIR/x", "differs from node to node"), ("$SLURM_PROCID", "differs")):
+            bad = self.write("bad.yaml", f"command: [./show, {word}]\n")
+            code, _, err = self.dlrun(bad)
+            self.assertEqual(code, 65, err)
+            self.assertRegex(err, r"bad.yaml:1:19: command\[1\]: \$\w+ " + why)
+
+    def test_a_text_for_a_shell_keeps_its_dollar_signs(self):
+        job = self.job("{set: {MINE: mine}}", "env", "A=1", "bash", "-c", "echo $MINE-$DLRUN_RANK-$A")
+        code, out, err = self.dlrun("--quiet", job)
+        self.assertEqual(code, 0, err)
+        self.assertIn("mine-0-1", out)
 
 
 if __name__ == "__main__":

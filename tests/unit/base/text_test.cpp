@@ -52,15 +52,17 @@ TEST_CASE("a command that is one text has the words that a shell would make of i
   CHECK(words("python train.py  --lr 0.1\t-v") ==
         std::vector<std::string>{"python", "train.py", "--lr", "0.1", "-v"});
   CHECK(words("echo 'a  $b' \"c'd\" e\\ f '' \"\\$x \\n\"") ==
-        std::vector<std::string>{"echo", "a  $b", "c'd", "e f", "", "$x \\n"});
+        std::vector<std::string>{"echo", "a  $$b", "c'd", "e f", "", "$$x \\n"});
+  CHECK(words("a $HOME/b ~/c \"${D}e\" x$F") ==
+        std::vector<std::string>{"a", "$HOME/b", "~/c", "${D}e", "x$F"});
   CHECK(words("a#b x~y k=v,w 100% ./a!") == std::vector<std::string>{"a#b", "x~y", "k=v,w", "100%", "./a!"});
   CHECK(words("  ").empty());
 }
 
 TEST_CASE("what only a shell can do is refused by name") {
   const auto refusal = [](std::string_view text) { return split_words(text).error().text(); };
-  for (const char* text : {"a $HOME", "a \"$HOME\"", "a `b`", "a | b", "a && b", "a; b", "a > b", "ls *.txt",
-                           "(a)", "a ~/b", "a # b", "a {b,c}", "a[1]"}) {
+  for (const char* text : {"a $1", "a \"$(b)\"", "a ${b:-c}", "a $", "a `b`", "a | b", "a && b", "a; b", "a > b", "ls *.txt",
+                           "(a)", "a ~b/c", "a # b", "a {b,c}", "a[1]"}) {
     CAPTURE(text);
     CHECK(refusal(text).find(
               " is for a shell, and no shell reads the command\n  hint: put it in single quotes, or "

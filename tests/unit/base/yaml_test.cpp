@@ -27,6 +27,18 @@ TEST_CASE("a key that stands twice is an error that names both places") {
         "job.yaml:3:1: key 'a' stands here again; it was first given at job.yaml:1:1");
 }
 
+// Minutes where each key is compared with all before it.
+TEST_CASE("a map of very many keys is read and overlaid") {
+  std::string text = "set:\n";
+  for (int i = 0; i < 100'000; ++i) text += fmt::format("  VARIABLE_{}: {}\n", i, i);
+  CHECK(error_of(text + "  VARIABLE_7: again\n") ==
+        "job.yaml:100002:3: key 'VARIABLE_7' stands here again; it was first given at job.yaml:9:3");
+  const auto below = yaml::parse(text, "below.yaml"), above = yaml::parse(text, "above.yaml");
+  const yaml::Node all = yaml::overlay(*below, *above);
+  REQUIRE(all.entries[0].second.entries.size() == 100'000);
+  CHECK(all.entries[0].second.entries[99'999].second.source == "above.yaml:100001:19");
+}
+
 TEST_CASE("what a job file cannot mean is refused with its place") {
   CHECK(error_of("a: &x 1\nb: *x\n").starts_with("job.yaml:1:4: anchors"));
   CHECK(error_of("a: !secret 1\n").starts_with("job.yaml:1:4: tags"));

@@ -108,9 +108,10 @@ TEST_CASE("tasks a node: as asked, else the GPUs a node, else one") {
 }
 
 TEST_CASE("intervals of checkpoints: time, steps, epochs") {
-  for (const char* good : {"10min", "90s", "200steps", "1step", "1epoch", "2epochs", "200 steps"})
+  for (const char* good :
+       {"10min", "90s", "200steps", "1step", "1epoch", "2epochs", "0.5epochs", "200 steps"})
     CHECK_MESSAGE(job(fmt::format("command: [x]\ncheckpoint: {{every: {}}}\n", good)).has_value(), good);
-  for (const char* bad : {"10", "0s", "0steps", "-1steps", "steps", "1.5epochs", "ten steps"})
+  for (const char* bad : {"10", "0s", "0steps", "-1steps", "steps", "1.5steps", "0epochs", "ten steps"})
     CHECK_MESSAGE(!job(fmt::format("command: [x]\ncheckpoint: {{every: {}}}\n", bad)).has_value(), bad);
 }
 
