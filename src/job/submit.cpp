@@ -74,14 +74,14 @@ Json element_variables(const SubmissionPlan& plan, const std::optional<ChainAsk>
   return out;
 }
 
-Result<std::string> script_of(const SubmissionPlan& plan, const Request& request, const Argv& run_words,
+Result<std::string> script_of(const SubmissionPlan& plan, const Request& request, const Argv& flags,
                               const Json& variables) {
   const fs::path file = request.installation.data / "templates" / "submit.sh.tmpl";
   const render::Template script = TRY(render::Template::parse(TRY(read_file(file)), file.string()));
   Json lines = Json::array();
   for (const Directive& directive : plan.directives) lines.push_back(directive.text);
-  Argv words{(request.installation.bin / "dlrun").string(), "run"};
-  words.insert(words.end(), run_words.begin(), run_words.end());
+  Argv words{(request.installation.bin / "dlrun").string(), "run", "--spec=" + plan.frozen_job_path};
+  words.insert(words.end(), flags.begin(), flags.end());
   const Json context{{"directives", lines},
                      {"variables", variables},
                      {"directory", request.here.string()},
@@ -183,6 +183,14 @@ Result<void> hand_in_ahead(const SubmissionPlan& plan, const std::string& first,
 
 }  // namespace
 
+Result<void> write_frozen_job(const fs::path& path, const std::string& text) {
+  TRY(replace_file(path, text, Durability::synced));
+  std::error_code problem;
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write, problem);
+  if (!problem) return {};
+  return fail(ErrorKind::io, "cannot change the mode of {}: {}", path.string(), problem.message());
+}
+
 Result<fs::path> new_submission_folder(const Request& request, Instant now) {
   const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
   return request.here / "runs" / fmt::format("submit-{}-{}", spec.name, new_job_id(now));
@@ -192,7 +200,7 @@ fs::path element_folder(const fs::path& folder, int element) {
   return fs::path(folder.string() + fmt::format(".{}", element));
 }
 
-Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_words, const fs::path& folder,
+Result<SubmissionPlan> plan_submission(const Request& request, const Argv& flags, const fs::path& folder,
                                        const CommandRunner& commands, std::optional<ChainAsk> chain) {
   SubmissionPlan out;
   out.spec = TRY(plan::load_job(request.sources, request.here));
@@ -202,6 +210,8 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_w
   out.name = out.spec.name;
   out.folder = folder.string();
   out.script_path = (folder / "job.sh").string();
+  out.frozen_job_path = (folder / "spec.json").string();
+  out.frozen_job = TRY(plan::freeze_job(out.spec, request.sources.job_file, request.here));
   if (chain && chain->element) out.name += fmt::format(".{}", *chain->element);
   SubmissionRequest asked = request_to_scheduler(out.spec, trial, request.here, folder);
   asked.name = out.name;
@@ -209,7 +219,7 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_w
   out.directives = TRY(out.scheduler->directives(asked));
   if (chain) TRY(make_chain(out, chain->links));
   for (Directive& directive : out.directives) directive.place = plan::place_of(out.spec, directive.key);
-  out.script = TRY(script_of(out, request, run_words, element_variables(out, chain)));
+  out.script = TRY(script_of(out, request, flags, element_variables(out, chain)));
   out.command = out.scheduler->submit_command(out.script_path, "");
   return out;
 }
@@ -218,6 +228,7 @@ Result<std::string> hand_in(const SubmissionPlan& plan, const Environment& envir
                             const CommandRunner& commands) {
   TRY(make_directories(fs::path(plan.folder).parent_path(), Access::shared));
   TRY(make_directories(plan.folder, Access::owner_only));
+  TRY(write_frozen_job(plan.frozen_job_path, plan.frozen_job));
   TRY(replace_file(plan.script_path, plan.script, Durability::synced));
   if (plan.chain) TRY(ChainFolder(plan.folder).create(new_chain(plan, environment)));
   auto job = submit_job(*plan.scheduler, plan.directives, plan.script_path, "", environment, commands);

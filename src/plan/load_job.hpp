@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/plan/config_layers.hpp"
+#include "src/plan/frozen_job.hpp"
 #include "src/plan/job_spec.hpp"
 
 namespace dlrun::plan {
@@ -16,8 +17,9 @@ struct JobSources {
   std::optional<std::filesystem::path> job_file;   // nothing: the command line says it all
   std::optional<std::filesystem::path> site_file;  // defaults for all jobs of a site
   std::optional<std::filesystem::path> user_file;
-  std::vector<Override> overrides;  // in the order given
-  std::vector<std::string> words;   // after "--"
+  std::vector<Override> overrides;       // in the order given
+  std::vector<std::string> words;        // after "--"
+  std::optional<FrozenJob> frozen = {};  // takes the place of all files; job_file is then a name alone
 };
 
 // The merged tree, ready for read_job_spec().
