@@ -121,7 +121,7 @@ Result<ChainPrediction> predict_chain(const SubmitOptions& options, const job::S
   out.run = TRY(measure(options, plan, context));
   out.question.pace = out.run.pace;
   out.question.steps = TRY(steps_of(options, plan, out.run));
-  out.question.walltime = plan.spec.resources.walltime;
+  if (plan.spec.resources.walltime != kUnlimited) out.question.walltime = plan.spec.resources.walltime;
   std::optional<Seconds> lead;
   if (const auto stated = parse_duration(plan.spec.checkpoint.lead)) lead = *stated;
   out.question.policy = job::Deadline::policy_for(plan.scheduler->name(), lead);

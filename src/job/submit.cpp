@@ -8,6 +8,7 @@
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/job/chain_folder.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
@@ -55,11 +56,37 @@ SubmissionRequest request_to_scheduler(const plan::JobSpec& spec, const plan::Pl
   out.tasks_per_node = spec.roles.empty() ? plan::tasks_per_node(asked) : most_ranks_of_a_node(trial);
   out.cpus_per_task = asked.cpus_per_task.value_or(1);
   out.gpus_per_node = asked.gpus_per_node.value_or(0);
-  if (asked.walltime) out.walltime = std::chrono::seconds(std::llround(std::ceil(asked.walltime->count())));
+  out.unlimited = asked.walltime == kUnlimited;
+  if (asked.walltime && !out.unlimited)
+    out.walltime = std::chrono::seconds(std::llround(std::ceil(asked.walltime->count())));
   out.queue = asked.queue;
   out.account = asked.account;
+  out.memory = asked.node.memory;
+  for (const plan::NodeChunk& chunk : asked.chunks)
+    out.chunks.push_back({.nodes = chunk.nodes,
+                          .cpus = chunk.cpus.value_or(out.tasks_per_node * out.cpus_per_task),
+                          .gpus = chunk.gpus.value_or(out.gpus_per_node),
+                          .memory = chunk.memory ? chunk.memory : out.memory});
+  out.gpu_type = asked.node.gpu_type;
+  out.constraint = asked.node.constraint;
+  out.exclusive = asked.node.exclusive;
+  out.qos = asked.qos;
+  out.mail = asked.mail;
+  out.mail_events = asked.mail_events;
   out.extra = asked.extra;
   return out;
+}
+
+// What is asked for and left out would be a job that is another one than its file says.
+Result<void> check_expressible(const Submission& scheduler, const SubmissionRequest& request,
+                               const plan::JobSpec& spec) {
+  const auto key = inexpressible_key(scheduler, request);
+  if (!key) return {};
+  const std::string value = key->key == "resources.walltime" ? " UNLIMITED" : "";
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = fmt::format("{} has no directive for {}{}", scheduler.name(), key->key, value),
+                    .where = plan::place_of(spec, key->key),
+                    .hint = std::string(key->hint)});
 }
 
 std::string option_of(const Directive& line, const Submission& scheduler) {
@@ -215,6 +242,7 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& flags
   if (chain && chain->element) out.name += fmt::format(".{}", *chain->element);
   SubmissionRequest asked = request_to_scheduler(out.spec, trial, request.here, folder);
   asked.name = out.name;
+  TRY(check_expressible(*out.scheduler, asked, out.spec));
   TRY(out.scheduler->check_possible(asked, request.environment, commands));
   out.directives = TRY(out.scheduler->directives(asked));
   if (chain) TRY(make_chain(out, chain->links));

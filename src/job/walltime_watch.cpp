@@ -33,7 +33,7 @@ WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& 
   std::optional<Seconds> lead;
   if (const auto stated = parse_duration(spec.checkpoint.lead)) lead = *stated;
   WalltimeSettings out{.told = allocation.end_time, .stated = {}, .began = began};
-  if (spec.resources.walltime)
+  if (spec.resources.walltime && *spec.resources.walltime != kUnlimited)
     out.stated = stated_from +
                  std::chrono::duration_cast<Milliseconds>(std::min(*spec.resources.walltime, kLongestPause));
   out.policy = Deadline::policy_for(allocation.scheduler, lead);
