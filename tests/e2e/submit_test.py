@@ -46,6 +46,43 @@ class SubmitToPbs(support.Case):
         self.assertFalse(self.exists("deleted"))
 
 
+class InsideAJobOfPbs(support.Case):
+    """A job that is a command (qsub -- dlrun ...) has no login shell and so no PATH to PBS's programs."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("nodes", os.uname().nodename + "\n")
+        os.makedirs(os.path.join(self.folder, "pbs/bin"))
+        self.environment.update({"PBS_JOBID": "7.srv", "PBS_NODEFILE": os.path.join(self.folder, "nodes"), "PATH": "/usr/bin:/bin",
+                                 "PBS_CONF_FILE": os.path.join(self.folder, "pbs.conf")})
+
+    def program(self, name, script):
+        os.chmod(self.write(f"pbs/bin/{name}", f"#!/bin/sh\n{script}\n"), 0o755)
+
+    def run_it(self, code, text):
+        got, _, err = self.dlrun("--run-dir", "run", "--via", "pbs", "--framework", "plain", "--", "true")
+        self.assertEqual(got, code, err)
+        self.assertIn(text, err)
+        subprocess.run(["rm", "-rf", f"{self.folder}/run"], check=True)
+
+    def test_programs_of_pbs_are_found_by_its_configuration_and_what_fails_is_told(self):
+        self.run_it(69, "neither pbs_tmrsh nor pbsdsh is found")
+        self.write("pbs.conf", f"PBS_EXEC={self.folder}/pbs\n")
+        self.program("pbs_tmrsh", "exit 254")
+        self.run_it(69, "hint: dlrun must be at the same place on every node; --stage copies it")
+        self.program("pbs_tmrsh", "exit 65")
+        self.run_it(69, "hint: every node must see the run directory: name one that they share, with --run-dir")
+
+    def test_a_job_without_ranks_is_told_apart(self):
+        self.write("pbs.conf", f"PBS_EXEC={self.folder}/pbs\n")
+        self.write("nodes", "")
+        self.program("pbs_tmrsh", "exit 1")
+        self.environment["PATH"] = self.folder  # Slurm has a qstat, too
+        jobs = json.dumps({"Jobs": {"7.srv": {"exec_vnode": f"({os.uname().nodename}:ncpus=1)"}}})
+        self.program("qstat", f"echo '{jobs}'")
+        self.run_it(69, "PBS starts nothing on the nodes of this job: it has mpiprocs=0")
+
+
 # Where each flag of submit must arrive: a key of the frozen job with its value, a directive, a word of the script's command; or it
 # is refused by name, or is about submitting alone.
 def frozen(key, value):
