@@ -324,6 +324,8 @@ Result<CheckpointSpec> read_checkpoint(Fields fields, const std::filesystem::pat
   CheckpointSpec out;
   out.dir = TRY(fields.text_or("dir", ""));
   if (!out.dir.empty()) out.dir = (base / out.dir).lexically_normal().string();
+  out.files = TRY(fields.text_or("files", ""));
+  if (!out.files.empty()) out.files = (base / out.files).lexically_normal().string();
   out.every = TRY(fields.text_or("every", out.every));
   out.keep = static_cast<int>(TRY(fields.integer_or("keep", out.keep, 1, 100000)));
   if (fields.has("request")) out.request = TRY(fields.text_list("request"));

@@ -89,6 +89,7 @@ struct LaunchSpec {
 
 struct CheckpointSpec {
   std::string dir;              // empty: no checkpoints; absolute once read
+  std::string files;            // pattern of the program's own checkpoints; absolute once read
   std::string every = "10min";  // also "200steps", "1epoch": checked, kept as text for the runtime
   int keep = 3;
   std::vector<std::string> request{"control", "file", "signal:TERM"};  // or another signal

@@ -115,6 +115,7 @@ Json to_json(const JobSpec& spec) {
             {"ssh", to_json(spec.launch.ssh)}}},
           {"checkpoint",
            {{"dir", spec.checkpoint.dir},
+            {"files", spec.checkpoint.files},
             {"every", spec.checkpoint.every},
             {"keep", spec.checkpoint.keep},
             {"request", spec.checkpoint.request},
