@@ -83,9 +83,6 @@ class FluxSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"flux", "cancel", job_id}; }
-  Argv stop_command(const std::string& job_id) const override {
-    return {"flux", "job", "kill", "--signal=TERM", job_id};
-  }
   std::optional<std::string> array_list(std::string_view option) const override {
     const auto copies = option_value(option, "--cc");
     return copies ? copies : option_value(option, "--bcc");

@@ -86,7 +86,6 @@ class GridEngineSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
-  Argv stop_command(const std::string& job_id) const override { return cancel_command(job_id); }
   std::optional<std::string> array_list(std::string_view option) const override {
     return option_value(option, "-t");
   }

@@ -99,7 +99,6 @@ class LsfSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"bkill", job_id}; }
-  Argv stop_command(const std::string& job_id) const override { return {"bkill", "-s", "TERM", job_id}; }
   std::optional<std::string> array_list(std::string_view option) const override {  // -J "name[1-9]%2"
     const std::string name = option_value(option, "-J").value_or("");
     const std::size_t open = name.find('['), close = name.find(']');

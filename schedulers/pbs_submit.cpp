@@ -81,7 +81,6 @@ class AnyPbs : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
-  Argv stop_command(const std::string& job_id) const override { return {"qsig", "-s", "TERM", job_id}; }
   Argv state_command(const std::string& job_id) const override { return {"qstat", "-f", job_id}; }
   std::optional<bool> is_alive(const CommandOutput& state) const override {
     if (state.status.code() == 153 || state.status.code() == 35) return false;  // unknown, finished

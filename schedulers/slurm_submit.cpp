@@ -169,9 +169,6 @@ class SlurmSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"scancel", job_id}; }
-  Argv stop_command(const std::string& job_id) const override {
-    return {"scancel", "--batch", "--signal=TERM", job_id};
-  }
   Argv requeue_command(const std::string& job_id) const override { return {"scontrol", "requeue", job_id}; }
   std::string_view requeue_directive() const override { return "--requeue"; }
   std::optional<std::string> array_list(std::string_view option) const override {

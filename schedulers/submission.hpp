@@ -75,8 +75,6 @@ class Submission {
   // `after`: the job that must have ended first, however it ended; empty: none.
   virtual Argv submit_command(const std::string& script, const std::string& after) const = 0;
   virtual Argv cancel_command(const std::string& job_id) const = 0;
-  // Asks dlrun in the job to stop with a checkpoint; empty where the scheduler has no way.
-  virtual Argv stop_command(const std::string& job_id) const = 0;
   // Has the scheduler start a job again that runs; empty where it cannot be told to, or not by users.
   virtual Argv requeue_command(const std::string& /*job_id*/) const { return {}; }
   // The directive without which it would refuse that.

@@ -10,6 +10,7 @@
 #include "src/base/strings.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/base/units.hpp"
+#include "src/job/checkpoint_files.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -138,6 +139,11 @@ Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, 
   const Lease newest = TRY(folder.newest_lease());
   // The same job again was requeued: the scheduler has ended its former run.
   if (newest.number > 0 && !newest.released && newest.job_id != job_id) {
+    if (!scheduler.is_job_id(newest.job_id) && newest.job_id != kStopping)
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = fmt::format("'{}' is no job id of {}", newest.job_id, scheduler.name()),
+                        .where = lease_path(folder.path(), newest.number).string(),
+                        .hint = "somebody changed the file; remove it if no job of the chain runs"});
     const auto state = commands.run({.argv = scheduler.state_command(newest.job_id),
                                      .environment = scheduler.environment(environment),
                                      .limit = Seconds(30)});
@@ -154,17 +160,37 @@ Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, 
   return folder.take_lease(newest, job_id);
 }
 
-Result<fs::path> newest_chain(const fs::path& here) {
-  fs::path newest;
-  fs::file_time_type when = fs::file_time_type::min();
+Result<void> check_job_ids(const Submission& scheduler, const ChainFolder& folder, const Chain& chain) {
+  const auto check = [&](const std::string& id, const char* file) -> Result<void> {
+    if (id.empty() || scheduler.is_job_id(id)) return {};
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("'{}' is no job id of {}", id, scheduler.name()),
+                      .where = (folder.path() / file).string(),
+                      .hint = "somebody changed the file; end the jobs with the scheduler's own commands"});
+  };
+  TRY(check(chain.queued_job, "chain.json"));
+  for (const Link& link : chain.links) TRY(check(link.job_id, "chain.json"));
+  TRY(check(folder.first_job(), "first-job"));
+  for (const std::string& job : folder.jobs_ahead()) TRY(check(job, "jobs-ahead"));
+  return {};
+}
+
+std::vector<fs::path> all_chains(const fs::path& here) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> found;
   std::error_code problem, ignored;
   for (const auto& entry : fs::directory_iterator(here / "runs", problem)) {
-    const fs::path file = entry.path() / "chain.json";
-    const auto written = fs::last_write_time(file, ignored);
-    if (ignored || written < when) continue;
-    newest = entry.path(), when = written;
+    const auto written = fs::last_write_time(entry.path() / "chain.json", ignored);
+    if (!ignored) found.emplace_back(written, entry.path());
   }
-  if (!newest.empty()) return newest;
+  std::sort(found.rbegin(), found.rend());
+  std::vector<fs::path> out;
+  for (auto& [written, path] : found) out.push_back(std::move(path));
+  return out;
+}
+
+Result<fs::path> newest_chain(const fs::path& here) {
+  const std::vector<fs::path> chains = all_chains(here);
+  if (!chains.empty()) return chains.front();
   return fail(Error{.kind = ErrorKind::usage,
                     .what = fmt::format("there is no chain below {}", (here / "runs").string()),
                     .where = {},
@@ -172,11 +198,12 @@ Result<fs::path> newest_chain(const fs::path& here) {
                     .also = {}});
 }
 
-std::string checkpoint_mark(const fs::path& folder) {
+std::string checkpoint_mark(const CheckpointPlace& place) {
+  if (!place.files.empty()) return mark_of_files(place.files);
   std::string newest;
   fs::file_time_type when = fs::file_time_type::min();
   std::error_code problem, ignored;
-  for (const auto& entry : fs::directory_iterator(folder, problem)) {
+  for (const auto& entry : fs::directory_iterator(place.folder, problem)) {
     const auto written = entry.last_write_time(ignored);
     if (ignored || entry.path().filename().string().starts_with('.') || written < when) continue;
     newest = entry.path().filename().string(), when = written;

@@ -186,6 +186,7 @@ Chain new_chain(const SubmissionPlan& plan, const Environment& environment) {
   out.retries = plan.chain->retries;
   out.script = plan.script_path;
   out.search_path = environment.get("PATH");
+  out.checkpoint_files = plan.spec.checkpoint.files;
   return out;
 }
 
