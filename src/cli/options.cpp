@@ -292,6 +292,9 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   };
   CLI::App* run_command = app.add_subcommand("run", "run a job")->footer(kRunExamples);
   add_job_of(*run_command, run.job);
+  run_command
+      ->add_option("--spec", run.job.frozen_job, "run the job of this submission; submit writes the file")
+      ->type_name("FILE");
   run_command->add_option("--tee", run.tee, "show these ranks' lines only: 0-3,7 or worker:0,ps")
       ->type_name("RANKS");
   run_command->add_flag("--no-fold", run.no_fold, "on a terminal: do not make equal lines of ranks one");

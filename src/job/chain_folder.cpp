@@ -5,6 +5,7 @@
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/job/checkpoint_files.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -103,6 +104,11 @@ Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, 
   const LeaseFile newest = TRY(folder.leases().newest());
   const bool of_another =
       newest.number > 0 && !newest.released && !newest.owner.job.empty() && newest.owner.job != owner.job;
+  if (of_another && !scheduler.is_job_id(newest.owner.job))
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("'{}' is no job id of {}", newest.owner.job, scheduler.name()),
+                      .where = folder.leases().path().string(),
+                      .hint = "somebody changed the newest file there; remove it if no job of the chain runs"});
   if (of_another) TRY(check_ended(newest, folder, scheduler, environment, commands));
   return take_lease({.folder = folder.leases().path(),
                      .owner = owner,
@@ -117,17 +123,39 @@ Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, 
                      }});
 }
 
-Result<fs::path> newest_chain(const fs::path& here) {
-  fs::path newest;
-  fs::file_time_type when = fs::file_time_type::min();
+Result<void> check_job_ids(const Submission& scheduler, const ChainFolder& folder, const Chain& chain) {
+  const auto check = [&](const std::string& id, const char* file) -> Result<void> {
+    if (id.empty() || scheduler.is_job_id(id)) return {};
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("'{}' is no job id of {}", id, scheduler.name()),
+                      .where = (folder.path() / file).string(),
+                      .hint = "somebody changed the file; end the jobs with the scheduler's own commands"});
+  };
+  TRY(check(chain.queued_job, "chain.json"));
+  for (const Link& link : chain.links) TRY(check(link.job_id, "chain.json"));
+  TRY(check(folder.first_job(), "first-job"));
+  for (const std::string& job : folder.jobs_ahead()) TRY(check(job, "jobs-ahead"));
+  return {};
+}
+
+std::vector<fs::path> all_chains(const fs::path& here) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> found;
   std::error_code problem, ignored;
   for (const auto& entry : fs::directory_iterator(here / "runs", problem)) {
-    const fs::path file = entry.path() / "chain.json";
-    const auto written = fs::last_write_time(file, ignored);
-    if (ignored || written < when) continue;
-    newest = entry.path(), when = written;
+    const auto written = fs::last_write_time(entry.path() / "chain.json", ignored);
+    if (!ignored) found.emplace_back(written, entry.path());
   }
-  if (!newest.empty()) return newest;
+  std::sort(found.rbegin(), found.rend());
+  std::vector<fs::path> out;
+  for (auto& [written, path] : found) out.push_back(std::move(path));
+  return out;
+}
+
+Result<fs::path> newest_chain(const fs::path& here) {
+  const std::vector<fs::path> chains = all_chains(here);
+  if (!chains.empty()) return chains.front();
+  std::error_code problem;
+  const fs::directory_iterator readable(here / "runs", problem);
   if (problem && problem != std::errc::no_such_file_or_directory)
     return fail(ErrorKind::io, "cannot read {}: {}", (here / "runs").string(), problem.message());
   return fail(Error{.kind = ErrorKind::usage,
@@ -137,11 +165,12 @@ Result<fs::path> newest_chain(const fs::path& here) {
                     .also = {}});
 }
 
-std::string checkpoint_mark(const fs::path& folder) {
+std::string checkpoint_mark(const CheckpointPlace& place) {
+  if (!place.files.empty()) return mark_of_files(place.files);
   std::string newest;
   fs::file_time_type when = fs::file_time_type::min();
   std::error_code problem, ignored;
-  for (const auto& entry : fs::directory_iterator(folder, problem)) {
+  for (const auto& entry : fs::directory_iterator(place.folder, problem)) {
     const auto written = entry.last_write_time(ignored);
     if (ignored || entry.path().filename().string().starts_with('.') || written < when) continue;
     newest = entry.path().filename().string(), when = written;

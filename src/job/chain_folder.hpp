@@ -44,9 +44,18 @@ Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, 
                         const Environment& environment, const CommandRunner& commands,
                         const LeaseTimes& times = {});
 
+// Where a link's checkpoints are: the files of the pattern, else what is in the folder.
+struct CheckpointPlace {
+  std::string folder, files = {};
+};
+// Changes when a checkpoint is saved; empty where there is none.
+std::string checkpoint_mark(const CheckpointPlace& place);
+// An Error where an id that was read from the folder is none of the scheduler's: it goes into commands.
+Result<void> check_job_ids(const Submission& scheduler, const ChainFolder& folder, const Chain& chain);
+
+// All chains below runs/ of the folder, the newest first.
+std::vector<std::filesystem::path> all_chains(const std::filesystem::path& here);
 // The newest chain below runs/ of the folder.
 Result<std::filesystem::path> newest_chain(const std::filesystem::path& here);
-// Changes when a checkpoint is saved: the newest entry of the folder; empty where there is none.
-std::string checkpoint_mark(const std::filesystem::path& folder);
 
 }  // namespace dlrun::job

@@ -29,9 +29,9 @@ std::string reason_with_last_words(const Outcome& outcome) {
 
 }  // namespace
 
-Result<ChainLink> ChainLink::begin(const std::filesystem::path& folder, std::string checkpoint_folder,
+Result<ChainLink> ChainLink::begin(const std::filesystem::path& folder, CheckpointPlace checkpoints,
                                    Around around) {
-  ChainLink out(ChainFolder(folder), std::move(checkpoint_folder), std::move(around));
+  ChainLink out(ChainFolder(folder), std::move(checkpoints), std::move(around));
   TRY(out.start());
   return out;
 }
@@ -60,6 +60,7 @@ Result<void> ChainLink::start() {
                       .hint = "--link-of belongs into the script that dlrun submit --chain writes",
                       .also = {}});
   if (is_over(chain_.state)) return {};
+  TRY(check_job_ids(*scheduler_, folder_, chain_));
   Lease lease = TRY(take());
   chain_ = TRY(folder_.read());  // as the holder before us left it
   account_for_vanished();
@@ -77,7 +78,7 @@ Result<void> ChainLink::start() {
   link.job_id = job_id_;
   link.run_directory = (folder_.path() / fmt::format("link-{:04}", link.number)).string();
   link.began = format_utc(began_);
-  link.checkpoint_mark = checkpoint_mark(checkpoint_folder_);
+  link.checkpoint_mark = checkpoint_mark(checkpoints_);
   chain_.links.push_back(std::move(link));
   chain_.state = ChainState::running;
   TRY(folder_.write(chain_, *lease_));
@@ -93,7 +94,7 @@ void ChainLink::account_for_vanished() {
   last.end = LinkEnd::vanished;
   last.reason =
       last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
-  last.saved = checkpoint_mark(checkpoint_folder_) != last.checkpoint_mark;
+  last.saved = checkpoint_mark(checkpoints_) != last.checkpoint_mark;
   const Instant began = parse_utc(last.began).value_or(began_);
   const VanishedRun run = read_vanished_run(last.run_directory, began);
   const Instant ended = std::min(run.last_sign, began_);
@@ -161,10 +162,22 @@ Result<void> ChainLink::see_to_successor() {
     }
     return hand_in_next();
   }
+  return check_waiting();
+}
+
+// Of links that were submitted ahead: a waiting one that is deleted may take its successors along.
+Result<void> ChainLink::check_waiting() {
   std::vector<std::string> waiting = waiting_jobs(folder_, chain_);
   std::erase(waiting, job_id_);
-  if (!waiting.empty()) return {};
-  return fail(ErrorKind::unavailable, "no link waits that was handed in ahead");
+  std::vector<std::string> gone;
+  for (const std::string& job : waiting)
+    if (is_lost(job)) gone.push_back(job);
+  if (gone.size() < waiting.size()) return {};
+  if (gone.empty()) return fail(ErrorKind::unavailable, "no link waits that was handed in ahead");
+  return fail(ErrorKind::unavailable,
+              "the links that were submitted ahead are gone from {} (job {}); submit again: "
+              "the training resumes from its checkpoint",
+              chain_.scheduler, join(gone, ", "));
 }
 
 Result<void> ChainLink::end(const Result<RunReport>& report) {
@@ -173,7 +186,7 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
   link.ended = format_utc(now);
   link.seconds = Seconds(around_.clock.ticks() - began_ticks_).count();  // the wall clock may be set
   link.time = sum_of({}, Seconds(link.seconds));
-  link.saved = checkpoint_mark(checkpoint_folder_) != link.checkpoint_mark;
+  link.saved = checkpoint_mark(checkpoints_) != link.checkpoint_mark;
   if (report) {
     link.end = end_of(report->outcome);
     link.exit_code = report->outcome.exit_code;

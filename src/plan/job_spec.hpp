@@ -20,14 +20,33 @@
 
 namespace dlrun::plan {
 
+// What is asked of each node beside CPUs and GPUs: only the scheduler reads it.
+struct NodeDemand {
+  std::optional<std::uint64_t> memory;  // bytes
+  std::string gpu_type, constraint;
+  bool exclusive = false;
+};
+
+// Nodes that are unlike the others: what each of so many has.
+struct NodeChunk {
+  int nodes = 1;
+  std::optional<int> cpus, gpus;
+  std::optional<std::uint64_t> memory;
+};
+
 struct Resources {
   std::optional<int> nodes;  // nothing: all of the allocation
   std::optional<int> gpus_per_node;
   std::optional<int> tasks_per_node;  // nothing: the GPUs a node, else 1
   std::optional<int> cpus_per_task;
-  std::optional<Seconds> walltime;
+  std::optional<Seconds> walltime;  // kUnlimited: UNLIMITED was said
   std::string queue, account;
-  std::vector<std::string> extra;  // further directives for the scheduler, verbatim
+  NodeDemand node;
+  std::vector<NodeChunk> chunks;  // together they are all nodes
+  std::string qos;
+  std::string mail;                      // the address
+  std::vector<std::string> mail_events;  // begin, end, fail
+  std::vector<std::string> extra;        // further directives for the scheduler, verbatim
 };
 
 enum class Placement { shared, dedicated };
@@ -72,6 +91,7 @@ struct LaunchSpec {
 
 struct CheckpointSpec {
   std::string dir;              // empty: no checkpoints; absolute once read
+  std::string files;            // pattern of the program's own checkpoints; absolute once read
   std::string every = "10min";  // also "200steps", "1epoch": checked, kept as text for the runtime
   int keep = 3;
   std::vector<std::string> request{"control", "file", "signal:TERM"};  // or another signal

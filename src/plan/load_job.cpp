@@ -45,9 +45,7 @@ yaml::Node name_layer(const std::filesystem::path& job_file) {
   return out;
 }
 
-}  // namespace
-
-Result<yaml::Node> load_job_tree(const JobSources& sources) {
+Result<yaml::Node> merged_files(const JobSources& sources) {
   std::vector<yaml::Node> layers{default_layer()};
   if (sources.job_file) layers.push_back(name_layer(*sources.job_file));
   TRY(add_if_there(layers, sources.site_file));
@@ -58,7 +56,13 @@ Result<yaml::Node> load_job_tree(const JobSources& sources) {
       return fail(Error{
           .kind = ErrorKind::input, .what = "the job file is empty", .where = sources.job_file->string()});
   }
-  yaml::Node tree = TRY(merge_layers(std::move(layers)));
+  return merge_layers(std::move(layers));
+}
+
+}  // namespace
+
+Result<yaml::Node> load_job_tree(const JobSources& sources) {
+  yaml::Node tree = sources.frozen ? sources.frozen->tree : TRY(merged_files(sources));
   for (const Override& override : sources.overrides) TRY(apply_override(tree, override));
   split_command(tree);
   TRY(append_words(tree, sources.words, kCommandLine));
@@ -69,6 +73,7 @@ Result<JobSpec> load_job(const JobSources& sources, const std::filesystem::path&
   yaml::Node tree = TRY(load_job_tree(sources));
   std::filesystem::path base = here;
   if (sources.job_file) base = (here / *sources.job_file).lexically_normal().parent_path();
+  if (sources.frozen) base = sources.frozen->base_directory;
   ExpandedTree expanded = TRY(expand_variables(tree, sources.variables, sources.scheduler_variables));
   JobSpec spec = TRY(read_job_spec(expanded.tree, base));
   spec.expansions = std::move(expanded.changes);

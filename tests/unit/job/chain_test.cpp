@@ -84,6 +84,50 @@ TEST_CASE("two links in a row without progress end it") {
   CHECK(verdict(saved) == "queued");
 }
 
+TEST_CASE("where the program's own files tell the progress, exit code 75 alone is none") {
+  Chain chain = chain_of({link("1", LinkEnd::again), link("2", LinkEnd::again)});
+  CHECK(verdict(chain) == "queued");
+  chain.checkpoint_files = "/home/ann/ckpt*.pt";
+  CHECK(verdict(chain).starts_with("stopped: two links in a row made no progress"));
+  chain.links[1].saved = true;
+  CHECK(verdict(chain) == "queued");
+}
+
+TEST_CASE("a mark changes with the newest file of a pattern, and with no other") {
+  const test::Folder there;
+  const CheckpointPlace place{there.path.string(), (there.path / "ckpt*.pt").string()};
+  CHECK(checkpoint_mark(place).empty());
+  there.write("ckpt-1.pt", "1");
+  const std::string first = checkpoint_mark(place);
+  CHECK(first.starts_with("ckpt-1.pt@"));
+  there.write("train.log", "x");
+  CHECK(checkpoint_mark(place) == first);
+  const auto later = std::filesystem::last_write_time(there.path / "ckpt-1.pt") + std::chrono::seconds(5);
+  std::filesystem::last_write_time(there.write("ckpt-2.pt", "2"), later);
+  CHECK(checkpoint_mark(place).starts_with("ckpt-2.pt@"));
+}
+
+TEST_CASE("ids that somebody wrote into the folder go into no command") {
+  const test::Folder there;
+  const ChainFolder folder(there.path);
+  const auto slurm = make_slurm_submission();
+  Chain chain = chain_of({link("1", LinkEnd::again)});
+  REQUIRE(folder.create(chain));
+  CHECK(check_job_ids(*slurm, folder, chain));
+  chain.queued_job = "--user=root -f";
+  CHECK(check_job_ids(*slurm, folder, chain).error().what == "'--user=root -f' is no job id of slurm");
+  chain.queued_job.clear();
+  REQUIRE(folder.write_jobs_ahead({"1", "--me"}));
+  CHECK(check_job_ids(*slurm, folder, chain).error().where.ends_with("/jobs-ahead"));
+  REQUIRE(folder.write_jobs_ahead({}));
+  REQUIRE(folder.write_first_job("-u root"));
+  CHECK(check_job_ids(*slurm, folder, chain).error().where.ends_with("/first-job"));
+  there.write("leases/0001", "--user=root\n");
+  FakeSlurm commands;
+  CHECK(take_over(folder, *slurm, "7", Environment(), commands).error().what ==
+        "'--user=root' is no job id of slurm");
+}
+
 TEST_CASE("failures are tried again within chain.retries, and faults of the job are not") {
   Chain chain = chain_of({link("1", LinkEnd::failed, 30, 1)});
   CHECK(verdict(chain) == "failed: 1 failure(s), and chain.retries is 0; link 1 (job 1): failed");
@@ -98,7 +142,9 @@ TEST_CASE("a chain has so many jobs and no more; a requeued job is one job") {
       {link("1", LinkEnd::interrupted, 10), link("1", LinkEnd::again, 20), link("2", LinkEnd::again, 30)});
   chain.max_links = 2;
   CHECK(jobs_used(chain) == 2);
-  CHECK(verdict(chain) == "stopped: all 2 links are used; the last one: again");
+  CHECK(verdict(chain) ==
+        "stopped: all 2 links are used; the last one: again; to go on, submit again with a new --chain: it "
+        "resumes from the checkpoint");
 }
 
 TEST_CASE("where one job is started again and again, each start that ended by itself is a link") {
@@ -109,7 +155,9 @@ TEST_CASE("where one job is started again and again, each start that ended by it
   CHECK(links_used(chain) == 2);
   CHECK(verdict(chain) == "queued");
   chain.max_links = 2;
-  CHECK(verdict(chain) == "stopped: all 2 links are used; the last one: again");
+  CHECK(verdict(chain) ==
+        "stopped: all 2 links are used; the last one: again; to go on, submit again with a new --chain: it "
+        "resumes from the checkpoint");
 }
 
 TEST_CASE("a ledger reads back as it was written, and a broken one is an error") {
