@@ -5,12 +5,13 @@
 //
 // From the head:
 //   environment | claim {ports} | slice {heartbeat} | exchanged {key, sizes} | stop {urgency, after_failure}
-//   | checkpoint {stop} | look | alive | bye
+//   | checkpoint {stop} | look | suspend | resume | alive | bye
 // To the head:
 //   ready | claimed {taken} | prelude {seconds} | started {rank, pid, cpus} | output {rank, stream} | report
 //   {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive | log {text} |
 //   mpi_waits | looked {ranks} |
-//   error {kind, text} | done {strays}
+//   suspended | resumed | head_silent {seconds} | told_to_end {signal, sender} | error {kind, text} | done
+//   {strays}
 #pragma once
 
 #include "src/base/environment.hpp"

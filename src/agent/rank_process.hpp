@@ -31,6 +31,7 @@ class RankProcess {
     std::vector<int> inherited_fds;
     std::vector<int> processors;
     std::string program = {};  // where it is not argv[0]
+    std::optional<rlimit> open_files = {};
   };
   static Result<std::unique_ptr<RankProcess>> start(const plan::RankPlan& plan, const Start& start,
                                                     EventLoop& loop, Callbacks callbacks);

@@ -32,6 +32,7 @@ class Ranks {
     MpiService* mpi;    // nullptr: none
     PortClaims* ports;  // held for the ranks until now
     plan::EnvironmentChanges interface_variables = {};
+    std::optional<rlimit> open_files = {};
   };
   enum class Flow { on, off };
 

@@ -27,6 +27,7 @@ struct HeadParts {
   // Makes the plan anew, in its place, without these ports; the nodes and the ranks stay. Empty: it cannot.
   std::function<Result<void>(const plan::TakenPorts&)> plan_without = {};
   WalltimeSettings walltime = {};
+  std::string scheduler_job = {};  // "Slurm, job 17"; empty outside of a scheduler's job
 };
 
 // Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not

@@ -56,6 +56,7 @@ int exit_code_of(const Outcome& outcome) {
   };
   if (!all_zero && std::all_of(ranks.begin(), ranks.end(), in_order)) return again;
   if (!outcome.interrupted_by) return to_int(ExitCode::internal);  // a failure without a culprit
+  if (outcome.saved_when_stopped) return again;
   return 128 + *outcome.interrupted_by;
 }
 
