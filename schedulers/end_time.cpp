@@ -46,7 +46,11 @@ std::vector<EndQuestion> end_questions(std::string_view scheduler, const std::st
             {{"/proc/self/exe", "slurm-end", job_id}, read_libslurm}};
   if (scheduler == "pbs")
     return {{{"qstat", "-f", "-F", "json", job_id},
-             [job_id](const std::string& answer) { return read_qstat(answer, job_id); }}};
+             [job_id](const std::string& answer) { return read_qstat(answer, job_id); },
+             [job_id](const std::string& answer) -> std::optional<Seconds> {
+               const auto job = parse_qstat(answer, job_id);
+               return job ? job->walltime_left : std::nullopt;
+             }}};
   if (scheduler == "flux") return {{{"flux", "job", "info", job_id, "R"}, read_flux}};
   return {};
 }

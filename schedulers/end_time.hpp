@@ -20,6 +20,9 @@ struct EndQuestion {
   Argv argv;
   // Nothing: the job has no limit. What does not tell is an Error.
   std::function<Result<std::optional<Instant>>(const std::string& answer)> read;
+  // The same answer: what is left by the scheduler's own count, which stands still while the job is
+  // suspended. Empty, or nothing: the end itself moves then, or nobody counts.
+  std::function<std::optional<Seconds>(const std::string& answer)> left = {};
 };
 
 // In the order to try them: a later one where the program of the one before is not there.

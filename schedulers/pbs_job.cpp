@@ -47,6 +47,10 @@ void take_job_end(const Json& job, PbsJob& out) {
   const auto start = parse_calendar(text_at(job, "stime"), "%a %b %d %H:%M:%S %Y");
   const auto time = parse_pbs_walltime(limit);
   if (start && time && time->limit) out.end_time = *start + *time->limit;
+  const auto used = job.find("resources_used");
+  if (used == job.end() || !time || !time->limit) return;
+  if (const auto so_far = parse_pbs_walltime(text_at(*used, "walltime")); so_far && so_far->limit)
+    out.walltime_left = *time->limit - *so_far->limit;
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct PbsJob {
   std::vector<PbsChunk> chunks;
   std::optional<Instant> end_time;
   bool unlimited = false;
+  std::optional<Seconds> walltime_left;  // by the server's count, which lags and stands still while suspended
 };
 
 Result<std::vector<PbsChunk>> parse_exec_vnode(std::string_view text);

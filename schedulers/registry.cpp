@@ -1,5 +1,7 @@
 // The table of schedulers. It is explicit: the order is visible, and no backend can be lost by a linker.
 // The first one that we are inside of wins; the others whose marks are there too are told in the evidence.
+#include <array>
+
 #include "schedulers/scheduler.hpp"
 #include "src/base/strings.hpp"
 
@@ -35,6 +37,21 @@ std::vector<std::unique_ptr<Scheduler>> all_schedulers() {
   out.push_back(make_cobalt_scheduler());
   out.push_back(make_local_scheduler());
   return out;
+}
+
+std::string scheduler_title(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> titles{
+      {{"slurm", "Slurm"},
+       {"torque", "Torque"},
+       {"pbs", "PBS"},
+       {"lsf", "LSF"},
+       {"flux", "Flux"},
+       {"gridengine", "Grid Engine"},
+       {"oar", "OAR"},
+       {"cobalt", "Cobalt"}}};
+  for (const auto& [known, title] : titles)
+    if (known == name) return std::string(title);
+  return std::string(name);
 }
 
 Result<Allocation> find_allocation(const Surroundings& surroundings, std::string_view wanted) {

@@ -57,6 +57,9 @@ std::unique_ptr<Scheduler> make_gridengine_scheduler();
 std::unique_ptr<Scheduler> make_oar_scheduler();
 std::unique_ptr<Scheduler> make_cobalt_scheduler();
 
+// What people call it: "Slurm" for slurm, "Grid Engine" for gridengine.
+std::string scheduler_title(std::string_view name);
+
 // All backends, in the order in which they are asked; the last one is this machine, which always answers.
 std::vector<std::unique_ptr<Scheduler>> all_schedulers();
 

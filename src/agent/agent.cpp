@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "src/agent/accounting.hpp"
 #include "src/agent/binding.hpp"
 #include "src/agent/checkpoint_request.hpp"
 #include "src/agent/control_server.hpp"
@@ -15,22 +16,26 @@
 #include "src/agent/inherited_descriptors.hpp"
 #include "src/agent/interface_choice.hpp"
 #include "src/agent/mpi_service.hpp"
+#include "src/agent/open_files.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/prelude.hpp"
 #include "src/agent/rank_look.hpp"
 #include "src/agent/ranks.hpp"
 #include "src/agent/scratch.hpp"
 #include "src/agent/strays.hpp"
+#include "src/agent/suspension.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/version.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/process/acknowledgement.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/heartbeat.hpp"
 #include "src/process/message_stream.hpp"
 #include "src/process/oom_kills.hpp"
+#include "src/process/stop_signals.hpp"
 #include "src/process/supervisor.hpp"
 #include "src/process/writer_watch.hpp"
 
@@ -41,6 +46,9 @@ constexpr std::size_t kMostQueued = std::size_t{8}
                                     << 20;  // bytes to the head before the ranks' pipes are left to fill
 constexpr std::size_t kMostOfOne = std::size_t{1} << 20;  // of one rank's before its own pipes are
 constexpr Seconds kFarewell{5};                           // how long the head may take to say bye
+constexpr Seconds kFirstBeat{1};                          // and each one before there is a slice
+constexpr Seconds kLookAbove{1};
+constexpr Seconds kHeadAnswers{5};  // until it says what becomes of a signal that we got
 
 // The file that a process runs; empty where the kernel does not tell.
 std::string program_of(pid_t pid) {
@@ -53,6 +61,7 @@ class Agent {
   Agent(Environment environment, int in, int out)
       : born_with_(environment),
         environment_(std::move(environment)),
+        head_fd_(in),
         head_(loop_, UniqueFd(in), UniqueFd(out),
               {.message = [this](const Message& message) { on_message(message); },
                .closed = [this](const std::string&) { on_head_gone(); },
@@ -61,6 +70,7 @@ class Agent {
   int run() {
     if (auto ready = prepare_process(); !ready) return give_up(ready.error()), finish();
     send({{"type", "ready"}, {"pid", ::getpid()}, {"version", kVersion}});
+    beat_timer_ = loop_.after(kFirstBeat, [this] { beat(); });
     return finish();
   }
 
@@ -84,13 +94,17 @@ class Agent {
                   field<bool>(message.header, "after_failure", type).value_or(false));
     if (type == "checkpoint") return ask_for_checkpoint(read_checkpoint_request(message.header));
     if (type == "look") return look_at_ranks();
+    if (type == "suspend") return apply(suspension_.head_says(Suspension::Word::stop));
+    if (type == "resume") return apply(suspension_.head_says(Suspension::Word::go_on));
     if (type == "bye") return loop_.stop();
     give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
   }
 
-  // A head on another machine wants to hear that we live, and is missed when it says nothing for long. What
-  // holds it up may be a person (Ctrl-Z), so we wait three times as long as it does.
+  // A head on another machine wants to hear that we live, from the first moment on: the others' agents may
+  // take long to come. It is missed itself once there is a slice, when it says nothing for long. What holds
+  // it up may be a person (Ctrl-Z), so we wait three times as long as it does.
   void begin_beating() {
+    loop_.cancel(beat_timer_);
     heartbeat_.emplace(3 * slice_->plan.limits.lost_after);
     heartbeat_->heard(0, ticks());
     beat();
@@ -99,8 +113,18 @@ class Agent {
   void beat() {
     if (head_gone_ || done_) return;
     head_.send_ahead({{{"type", "alive"}}});
-    if (!heartbeat_->silent(ticks()).empty()) return on_head_gone();
-    loop_.after(slice_->plan.limits.lost_after / 4, [this] { beat(); });
+    if (heartbeat_ && !heartbeat_->silent(ticks()).empty()) return on_head_silent();
+    // Its machine is gone, or we are cut off.
+    if (slice_ && unacknowledged_for(head_fd_) > 3 * acknowledge_limit(slice_->plan.limits.lost_after))
+      return on_head_gone();
+    beat_timer_ = loop_.after(heartbeat_ ? beat_interval(slice_->plan.limits.lost_after) : kFirstBeat,
+                              [this] { beat(); });
+  }
+
+  // The head may only be stopped: when it goes on, it is to learn why its ranks are gone.
+  void on_head_silent() {
+    send({{"type", "head_silent"}, {"seconds", (3 * slice_->plan.limits.lost_after).count()}});
+    on_head_gone();
   }
 
   // The head died, was killed, or the link dropped: nobody can use what the ranks do any more.
@@ -182,28 +206,51 @@ class Agent {
     if (mpi_) mpi_->exchanged(field<std::string>(message.header, "key", "exchanged").value_or(""), blobs);
   }
 
-  // By somebody else than the head (the scheduler, a person, a keeper that was killed): it is to know who it
-  // was before it hears of the ranks' ends.
-  void on_told_to_end(int number) {
-    if (!supervisor_ || supervisor_->stop_was_asked()) return stop("polite");
-    give_up({.kind = ErrorKind::lost,
-             .what = fmt::format("the agent was told to end by {}", signal_text(number)),
-             .where = {},
-             .hint = {},
-             .also = {}});
+  // By somebody else than the head: a scheduler, a user, the death of our keeper. The head ends the run, in
+  // order on all nodes, so it is told before it hears of the ranks' ends; what it has said already stands.
+  void on_told_to_end(const CaughtSignal& signal) {
+    if (::getppid() != keeper_) return give_up_as_lost("its dlrun-keeper process was killed");
+    if (told_to_end_ || (supervisor_ && supervisor_->stop_was_asked())) return;
+    told_to_end_ = true;
+    send({{"type", "told_to_end"}, {"signal", signal.number}, {"sender", static_cast<int>(signal.sender)}});
+    loop_.after(kHeadAnswers, [this, number = signal.number] {
+      if (!supervisor_ || !supervisor_->stop_was_asked())
+        give_up_as_lost(fmt::format("the agent was told to end by {}", signal_text(number)));
+    });
+  }
+
+  void give_up_as_lost(const std::string& why) {
+    give_up({.kind = ErrorKind::lost, .what = why, .where = {}, .hint = {}, .also = {}});
+  }
+
+  // Suspended with the job: ranks stand still, and nobody is missed meanwhile.
+  void watch_for_suspension() {
+    if (done_) return;
+    apply(suspension_.look(look_above(keeper_)));
+    if (heartbeat_ && suspension_.suspended()) heartbeat_->heard(0, ticks());
+    loop_.after(kLookAbove, [this] { watch_for_suspension(); });
+  }
+
+  void apply(Suspension::Change change) {
+    if (change == Suspension::Change::none || done_) return;
+    const bool stop = change == Suspension::Change::stop;
+    send({{"type", stop ? "suspended" : "resumed"}});
+    for (const pid_t pid : descendants()) ::kill(pid, stop ? SIGSTOP : SIGCONT);
   }
 
   // The start.
 
   Result<void> prepare_process() {
     TRY(become_subreaper());
+    open_files_ = TRY(raise_open_files());
     // Blocked before the MPI service starts threads, so that every signal comes to the loop.
-    return loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2},
-                              [this](int number) {
-                                if (number == SIGCHLD) return on_child_ended();
-                                if (number == SIGTERM || number == SIGINT || number == SIGHUP)
-                                  on_told_to_end(number);
-                              });
+    std::vector<int> signals = stop_signals();
+    signals.insert(signals.end(), {SIGCHLD, SIGPIPE});
+    return loop_.take_signals(signals, [this](const CaughtSignal& signal) {
+      if (signal.number == SIGCHLD) return on_child_ended();
+      const bool warning = signal.number == SIGUSR1 || signal.number == SIGUSR2;  // the head has it too
+      if (!warning && signal.number != SIGPIPE) on_told_to_end(signal);
+    });
   }
 
   void take_environment(const std::string& entries) {
@@ -221,7 +268,8 @@ class Agent {
 
   void take_slice(const Message& message) {
     if (auto started = begin(message.body); !started) give_up(started.error());
-    if (slice_ && field<bool>(message.header, "heartbeat", "slice").value_or(false)) begin_beating();
+    if (!field<bool>(message.header, "heartbeat", "slice").value_or(false)) return loop_.cancel(beat_timer_);
+    if (slice_) begin_beating();
   }
 
   Result<void> begin(const std::string& text) {
@@ -233,14 +281,18 @@ class Agent {
     // A site's launcher may hand its ranks more than the PMI that we know of.
     if (slice_->plan.mpi != plan::MpiProtocol::engine) close_descriptors_on_exec();
     environment_ = plan::handed_on(environment_, slice_->plan.environment_rules);
+    accounting_.emplace(environment_);
+    attach(::getpid());
     scrub_launcher_variables(environment_);
     // A request of an attempt before this one has been answered.
     writer_.run([path = plan::checkpoint_request_path(slice_->plan)]() -> Result<void> {
       ::unlink(path.c_str());
       return {};
     });
+    TRY(check_open_files(slice_->plan.ranks.size()));
     TRY(start_services());
     ranks_.add(*slice_);
+    watch_for_suspension();
     slice_->plan.prelude.empty() ? open_rank_logs() : open_prelude_log();
     return {};
   }
@@ -285,12 +337,18 @@ class Agent {
                                        .log = std::move(log),
                                        .log_path = plan::prelude_log_path(slice_->plan, slice_->node),
                                        .inherited_fds = {},
-                                       .processors = {}},
+                                       .processors = {},
+                                       .open_files = open_files_},
                                       loop_, writer_,
                                       {.lines = [](Rank, Stream, const std::vector<std::string>&) {},
                                        .unfinished = [](Rank, Stream, const std::string&) {},
                                        .log_failed = [this](Rank, const Error& error) { give_up(error); }}));
+    attach(prelude_->pid());
     return {};
+  }
+
+  void attach(pid_t process) {
+    if (auto attached = accounting_->attach(process); !attached) log(attached.error().text());
   }
 
   void on_prelude_ended() {
@@ -335,6 +393,13 @@ class Agent {
     return out;
   }
 
+  // Apart from the other limits, which this process takes on while ranks start: it needs descriptors for them.
+  std::optional<rlimit> take_open_files() {
+    std::optional<rlimit> out = open_files_;
+    if (const auto soft = limits_.soft.extract(RLIMIT_NOFILE); out && soft) out->rlim_cur = soft.mapped();
+    return out;
+  }
+
   Result<void> start_ranks(std::vector<UniqueFd> logs) {
     oom_kills_before_ = oom_kills();
     TRY(ranks_.start({.slice = &*slice_,
@@ -344,8 +409,10 @@ class Agent {
                       .ports = &ports_,
                       .interface_variables = interface_variables(),
                       .logs = std::move(logs),
+                      .open_files = take_open_files(),
                       .limits = limits_},
                      [this](const RankState& rank, const std::vector<int>& processors) {
+                       attach(rank.process->pid());
                        send({{"type", "started"},
                              {"rank", rank.plan.rank.get()},
                              {"pid", rank.process->pid()},
@@ -483,6 +550,7 @@ class Agent {
     send({{"type", "signalled"}, {"signal", number}});
     if (prelude_) prelude_->signal(number);
     ranks_.signal(number);
+    if (suspension_.suspended()) ranks_.signal(SIGCONT);  // who is stopped does not hear SIGTERM
     if (number == SIGKILL)
       for (const pid_t pid : descendants()) ::kill(pid, SIGKILL);
   }
@@ -582,6 +650,13 @@ class Agent {
   bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's
   bool opens_logs_ = false;
   bool head_gone_ = false, done_ = false, failed_ = false;
+  std::optional<rlimit> open_files_;  // the user's limits
+  pid_t keeper_ = ::getppid();
+  bool told_to_end_ = false;  // by a signal of our own
+  EventLoop::TimerId beat_timer_{};
+  Suspension suspension_;
+  std::optional<Accounting> accounting_;
+  int head_fd_;
   MessageStream head_;
 };
 

@@ -9,14 +9,18 @@
 #include "src/base/exit_code.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/exit_status.hpp"
+#include "src/process/stop_signals.hpp"
 
 namespace dlrun::agent {
 namespace {
 
 // A request to stop goes to the agent, which knows what to do with it.
-void pass_on(pid_t agent, const sigset_t& signals) {
-  int number = 0;
-  if (::sigwait(&signals, &number) == 0 && number != SIGCHLD) ::kill(agent, number);
+void pass_next_on(pid_t agent, const sigset_t& signals) {
+  siginfo_t info{};
+  const int number = ::sigwaitinfo(&signals, &info);
+  if (number > 0 && number != SIGCHLD)
+    dlrun::pass_on(agent,
+                   caught_signal(number, info.si_code, info.si_pid, info.si_uid, info.si_value.sival_int));
 }
 
 ExitStatus wait_for(pid_t agent, const sigset_t& signals) {
@@ -24,7 +28,7 @@ ExitStatus wait_for(pid_t agent, const sigset_t& signals) {
     int status = 0;
     const pid_t ended = ::waitpid(-1, &status, WNOHANG);  // orphans are reaped by the way
     if (ended == agent) return ExitStatus::from_wait(status);
-    if (ended <= 0) pass_on(agent, signals);
+    if (ended <= 0) pass_next_on(agent, signals);
   }
 }
 
@@ -46,7 +50,8 @@ void end_all() {
 int keep(const std::function<int()>& work, const std::vector<int>& streams) {
   sigset_t signals, before;
   sigemptyset(&signals);
-  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&signals, number);
+  sigaddset(&signals, SIGCHLD);
+  for (const int number : stop_signals()) sigaddset(&signals, number);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
   if (!become_subreaper()) return to_int(ExitCode::internal);
   const pid_t keeper = ::getpid(), agent = ::fork();

@@ -36,6 +36,7 @@ class RankProcess {
     std::vector<int> inherited_fds;
     std::vector<int> processors;
     std::string program = {};  // where it is not argv[0]
+    std::optional<rlimit> open_files = {};
   };
   static Result<std::unique_ptr<RankProcess>> start(const plan::RankPlan& plan, Start start, EventLoop& loop,
                                                     FileWriter& writer, Callbacks callbacks);

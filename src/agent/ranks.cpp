@@ -94,7 +94,8 @@ Result<void> Ranks::start_one(RankState& rank, Base& base, const Processors& pro
                            .log_path = plan::rank_log_path(base.slice->plan, rank.plan),
                            .inherited_fds = {},
                            .processors = processors,
-                           .program = own_program(rank.plan.argv)};
+                           .program = own_program(rank.plan.argv),
+                           .open_files = base.open_files};
   for (const UniqueFd& fd : wiring.child_fds) start.inherited_fds.push_back(fd.get());
   // Now they are its own to open. Later ones of the node are still held: nobody gets them by chance.
   if (rank.plan.port) base.ports->release(*rank.plan.port);

@@ -33,8 +33,9 @@ class Ranks {
     MpiService* mpi;    // nullptr: none
     PortClaims* ports;  // held for the ranks until now
     plan::EnvironmentChanges interface_variables = {};
-    std::vector<UniqueFd> logs = {};  // of all(), in their order
-    ProcessLimits limits = {};  // as the prolog left them
+    std::vector<UniqueFd> logs = {};         // of all(), in their order
+    std::optional<rlimit> open_files = {};   // the agent's own are more
+    ProcessLimits limits = {};               // as the prolog left them
   };
   enum class Flow { on, off };
 

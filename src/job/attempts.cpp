@@ -1,5 +1,7 @@
 #include "src/job/attempts.hpp"
 
+#include <algorithm>
+
 #include "src/base/exit_code.hpp"
 #include "src/base/strings.hpp"
 
@@ -24,15 +26,31 @@ bool Attempts::worth_another(const Outcome& outcome) {
   const bool node_failed = !outcome.bad_hosts.empty();
   if (!node_failed && (!outcome.culprit || is_of_the_job(outcome.exit_code))) return false;
   const std::string host = outcome.culprit ? outcome.culprit->host : std::string();
-  if (!node_failed && !host.empty() && host == last_culprit_) bad_.insert(host);
-  last_culprit_ = host;
+  if (!node_failed && !host.empty() && host == last_failed_) suspects_.insert(host);
+  last_failed_ = host;
   --left_;
   return true;
 }
 
+std::set<std::string> Attempts::left_out(const Allocation& allocation) const {
+  const auto nodes_without = [&](const std::set<std::string>& hosts) {
+    return static_cast<std::size_t>(
+        std::count_if(allocation.nodes.begin(), allocation.nodes.end(),
+                      [&](const AllocatedNode& node) { return !hosts.contains(node.host.get()); }));
+  };
+  std::set<std::string> out = bad_;
+  for (const std::string& host : suspects_) {
+    std::set<std::string> more = out;
+    more.insert(host);
+    if (nodes_without(more) >= nodes_) out = std::move(more);
+  }
+  return out;
+}
+
 Result<Allocation> Attempts::without_bad_nodes(const Allocation& allocation) const {
   Allocation out = allocation;
-  std::erase_if(out.nodes, [&](const AllocatedNode& node) { return bad_.contains(node.host.get()); });
+  const std::set<std::string> without = left_out(allocation);
+  std::erase_if(out.nodes, [&](const AllocatedNode& node) { return without.contains(node.host.get()); });
   if (out.nodes.size() >= nodes_) return out;
   return fail(
       Error{.kind = ErrorKind::lost,

@@ -1,6 +1,7 @@
 // Attempts: whether a run that failed is tried again, and without which nodes. Pure. A node that was lost or
-// could not be reached is left out from then on; a node whose ranks fail is left out the second time in a
-// row. It never tries on fewer nodes than were asked for: without a spare it stops, and says so.
+// could not be reached is left out from then on; a node whose ranks fail twice in a row is left out where the
+// allocation has a spare for it. It never tries on fewer nodes than were asked for: where lost nodes leave
+// too few it stops, and says so.
 #pragma once
 
 #include <set>
@@ -20,15 +21,16 @@ class Attempts {
   // After an attempt: true where another one may mend it. Interrupted, finished and orderly stopped runs, and
   // those that dlrun itself refused, are over.
   bool worth_another(const Outcome& outcome);
-  // The allocation without the bad nodes. An Error (lost) where too few are left.
+  // The nodes that the next attempt does without.
+  std::set<std::string> left_out(const Allocation& allocation) const;
+  // The allocation without them. An Error (lost) where too few are left.
   Result<Allocation> without_bad_nodes(const Allocation& allocation) const;
-  const std::set<std::string>& bad_nodes() const { return bad_; }
 
  private:
   int left_;
   std::size_t nodes_;
-  std::set<std::string> bad_;
-  std::string last_culprit_;
+  std::set<std::string> bad_, suspects_;
+  std::string last_failed_;
 };
 
 }  // namespace dlrun::job

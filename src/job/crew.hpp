@@ -19,6 +19,7 @@ struct CrewMember {
   NodeIndex node;
   std::string host;
   std::unique_ptr<MessageStream> stream = {};
+  int connection = -1;  // the stream's descriptor
   std::optional<pid_t> pid = {};
   bool ready = false, done = false, gone = false;
   bool clean = false;  // no process of its ranks is left; its files may not be written yet

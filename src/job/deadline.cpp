@@ -8,9 +8,12 @@ namespace dlrun::job {
 namespace {
 
 // A share of the allocation's time: two minutes and a day both keep nearly all of it for training.
-constexpr double kMarginShare = 0.02, kSaveShare = 0.05, kTryShare = 0.1, kReadShare = 0.1;
-// However short its steps are: a program that has saved still takes a moment to end.
-constexpr Seconds kLeastPause{0.5};
+constexpr double kMarginShare = 0.02, kSaveShare = 0.05, kTryShare = 0.1, kReadShare = 0.1, kLeaveShare = 0.1;
+constexpr Seconds kMaxHold{
+    5};  // for the scheduler's answer: a controller that hangs must not cost the checkpoint
+// A program that has saved still has to end: Python takes half a second to seconds, and the first that can be
+// measured is the only one.
+constexpr Seconds kMinLeave{1}, kMaxLeave{5};
 // A program that reports nothing saves at the end of its epoch, for all that is known.
 constexpr Seconds kUnreportedSave{60};
 
@@ -43,8 +46,12 @@ Seconds Deadline::lead() const {
   Seconds save =
       longest_save_ ? *longest_save_ * 1.25 : std::clamp(total() * kSaveShare, Seconds(5), Seconds(300));
   if (!longest_save_ && !first_step_) save = std::max(save, kUnreportedSave);
-  const Seconds pause = std::min(std::max(longest_pause_, kLeastPause), total() / 4);
-  return std::min(save + pause + margin(), total() / 2);
+  const Seconds pause = std::min(longest_pause_, total() / 4);
+  return std::min(save + pause + way_out() + margin(), total() / 2);
+}
+
+Seconds Deadline::way_out() const {
+  return std::clamp(total() * kLeaveShare, kMinLeave, kMaxLeave);
 }
 
 Ticks Deadline::before_end(Seconds time) const {
@@ -65,8 +72,17 @@ void Deadline::note_step(Ticks now) {
 }
 
 void Deadline::note(const Event& event, Ticks now) {
-  std::visit(Overloaded{[&](const Ends& ends) { end_ = ends.at; }, [&](const Started&) { started_ = true; },
-                        [&](const Step&) { note_step(now); },
+  std::visit(Overloaded{[&](const Ends& ends) {
+                          end_ = ends.at;
+                          held_until_.reset();
+                        },
+                        [&](const Started&) { started_ = true; },
+                        [&](const Slept&) {
+                          held_until_ = now + ticks_of(kMaxHold);
+                          last_step_.reset();
+                          next_read_ = now;
+                        },
+                        [&](const EndUnknown&) { held_until_.reset(); }, [&](const Step&) { note_step(now); },
                         [&](const Saved& saved) {
                           longest_save_ = std::max(longest_save_.value_or(Seconds(0)), saved.took);
                         },
@@ -81,7 +97,7 @@ std::vector<Deadline::Action> Deadline::due(Ticks now) {
     const Seconds left = end_ ? Seconds(*end_ - now) : Seconds(6000);
     next_read_ = now + ticks_of(std::clamp(left * kReadShare, Seconds(15), Seconds(600)));
   }
-  if (!end_) return out;
+  if (!end_ || (held_until_ && now < *held_until_)) return out;
   if (now >= before_end(margin() / 3) && state_ != State::killing) {
     state_ = State::killing;
     out.emplace_back(EndRanks{Force::kill});
@@ -100,6 +116,7 @@ std::vector<Deadline::Action> Deadline::due(Ticks now) {
 
 std::optional<Ticks> Deadline::next(Ticks now) const {
   Ticks out = next_read_.value_or(now);
+  if (held_until_ && now < *held_until_) return std::min(out, *held_until_);
   if (end_) {
     if (state_ == State::running && started_) out = std::min(out, before_end(lead()));
     if (state_ < State::ending) out = std::min(out, before_end(margin()));

@@ -4,7 +4,8 @@
 //
 // Backwards from the end: `margin` before it whatever still runs gets TERM, a third of that before it KILL,
 // and what is then left is for logs and the record. The wish to save comes earlier by the time that a
-// checkpoint was seen to take and by the longest time between two steps, in which nobody listens.
+// checkpoint was seen to take, by the longest time between two steps, in which nobody listens, and by what a
+// program needs to end once it has saved.
 #pragma once
 
 #include <optional>
@@ -34,8 +35,12 @@ class Deadline {
   struct Saved {
     Seconds took;
   };
+  // The run stood still (suspended, stopped), and its scheduler's clock perhaps as well: nothing is done
+  // before the end was told anew, or could not be.
+  struct Slept {};
+  struct EndUnknown {};
   struct Tick {};
-  using Event = std::variant<Ends, Started, Step, Saved, Tick>;
+  using Event = std::variant<Ends, Started, Step, Saved, Slept, EndUnknown, Tick>;
 
   // Actions, to be done in order.
   struct TrySave {};  // write one and go on: what it takes is not known yet
@@ -66,6 +71,7 @@ class Deadline {
   std::vector<Action> due(Ticks now);
   std::optional<Ticks> next(Ticks now) const;
   Seconds total() const { return *end_ - began_; }
+  Seconds way_out() const;
   Ticks before_end(Seconds time) const;
   std::optional<Ticks> try_save_at() const;
 
@@ -78,6 +84,7 @@ class Deadline {
   std::optional<Seconds> longest_save_;
   Seconds longest_pause_{0};
   std::optional<Ticks> next_read_;
+  std::optional<Ticks> held_until_;
   std::optional<Ticks> armed_;
 };
 

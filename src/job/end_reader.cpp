@@ -96,6 +96,8 @@ void EndReader::conclude() {
     return callbacks_.failed({.kind = ErrorKind::unavailable,
                               .what = fmt::format("{}: {}", question.argv.front(), status_->text())});
   const auto end = question.read(answer_);
+  if (const auto left = end && callbacks_.left && question.left ? question.left(answer_) : std::nullopt)
+    callbacks_.left(*left);
   end ? callbacks_.read(*end) : callbacks_.failed(end.error());
 }
 

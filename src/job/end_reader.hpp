@@ -21,6 +21,7 @@ class EndReader {
  public:
   struct Callbacks {
     std::function<void(std::optional<Instant>)> read;  // nothing: no limit any more
+    std::function<void(Seconds)> left = {};            // before it: what is left by the scheduler's count
     std::function<void(const Error&)> failed;
   };
   EndReader(EventLoop& loop, std::vector<EndQuestion> questions, const Environment& environment,

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "schedulers/node_identity.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/strings.hpp"
@@ -13,9 +14,11 @@
 #include "src/base/version.hpp"
 #include "src/job/arrivals.hpp"
 #include "src/job/attempt_times.hpp"
+#include "src/job/cancellation.hpp"
 #include "src/job/crew.hpp"
 #include "src/job/exchange.hpp"
 #include "src/job/hang_watch.hpp"
+#include "src/job/launcher_notes.hpp"
 #include "src/job/port_rounds.hpp"
 #include "src/job/rank_output.hpp"
 #include "src/job/setup_watch.hpp"
@@ -23,15 +26,18 @@
 #include "src/job/verdict.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/process/acknowledgement.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/heartbeat.hpp"
 #include "src/process/message_stream.hpp"
+#include "src/process/stop_signals.hpp"
 #include "src/process/supervisor.hpp"
 #include "src/process/writer_watch.hpp"
 
 namespace dlrun::job {
 namespace {
 
+constexpr Seconds kSuspendGoesOut{0.1};
 constexpr Seconds kSettle{0.5};       // longer than the agents', who know their own ranks' ends first
 constexpr Seconds kHelpersMargin{1};  // an engine's own processes outlive their parent for a moment
 constexpr Seconds kAgentMargin{8};  // beyond the ranks' own grace: an agent ends its strays and says farewell
@@ -53,7 +59,12 @@ class Head {
                   {.ask = [this](const Json& message) { agents_.tell_working({message}); },
                    .end_ranks = [this](Deadline::Force force) { end_in_time(force); },
                    .note = [this](const std::string& text) { parts_.status.note(text); },
-                   .event = [this](const Json& event) { parts_.events.add(event); }}) {
+                   .event = [this](const Json& event) { parts_.events.add(event); }}),
+        cancellation_(plan.nodes.size(), parts_.scheduler_job),
+        launcher_notes_([this](const std::string& text) {
+          if (outcome_.interrupted_by) return parts_.events.add({{"event", "launcher"}, {"text", text}});
+          parts_.status.note(text);
+        }) {
     outcome_.ranks.resize(plan.ranks.size());
     for (const plan::RankPlan& rank : plan.ranks) served_ += rank.service ? 0 : 1;
     served_at_first_ = served_;
@@ -62,8 +73,9 @@ class Head {
   Result<Outcome> run() {
     before_us_ = descendants();  // of the shell that became us by exec: not ours to end
     TRY(become_subreaper());
-    TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGWINCH},
-                           [this](int number) { on_signal(number); }));
+    std::vector<int> signals = stop_signals();
+    signals.insert(signals.end(), {SIGCHLD, SIGPIPE, SIGTSTP, SIGWINCH});
+    TRY(loop_.take_signals(signals, [this](const CaughtSignal& signal) { on_signal(signal); }));
     parts_.status.phase(
         fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
     TRY(start_agents());
@@ -79,6 +91,7 @@ class Head {
     parts_.status.while_waiting({});
     walltime_.stop();
     end_leftovers();
+    launcher_notes_.release();
     if (!outcome_.interrupted_by && !arrivals_.all_here()) {
       outcome_.unreachable = arrivals_.error();
       outcome_.bad_hosts = arrivals_.missing_hosts();
@@ -96,19 +109,19 @@ class Head {
         {.connected = [this](NodeIndex node,
                              launch::AgentLink link) { on_connected(agents_[node], std::move(link)); },
          .failed = [this](NodeIndex node, Error why) { on_no_agent(agents_[node], std::move(why)); },
-         .note = [this](const std::string& text) { parts_.status.note(text); }});
+         .note = [this](const std::string& text) { launcher_said(text); }});
   }
 
   void on_connected(CrewMember& agent, launch::AgentLink link) {
     agent.pid = link.pid;
     if (ending_) return;  // too late: the end of its stream sends it home
+    agent.connection = link.from_agent.get();
     agent.stream = std::make_unique<MessageStream>(
         loop_, std::move(link.from_agent), std::move(link.to_agent),
         MessageStream::Handlers{
             .message = [this, &agent](const Message& message) { on_message(agent, message); },
             .closed = [this, &agent](const std::string& reason) { on_closed(agent, reason); },
             .drained = {}});
-    heartbeat_.heard(agent.node.get(), ticks());
   }
 
   // Its first word. An agent of another version is given no orders: it would follow some and not others.
@@ -190,6 +203,7 @@ class Head {
     sliced_ = true;
     const plan::Slicer slicer(plan_);
     for (CrewMember& agent : agents_) {
+      heartbeat_.heard(agent.node.get(), ticks());  // from now on: before, agents wait for each other
       // NULs between the entries: values may have any other byte.
       if (!parts_.launcher->shares_environment())
         agent.stream->send({{{"type", "environment"}},
@@ -266,7 +280,7 @@ class Head {
   // Messages.
 
   void on_message(CrewMember& agent, const Message& message) {
-    heartbeat_.heard(agent.node.get(), ticks());
+    if (sliced_) heartbeat_.heard(agent.node.get(), ticks());
     const std::string type = message.type();
     const Json& header = message.header;
     if (type == "alive") return;
@@ -288,6 +302,8 @@ class Head {
     if (type == "clean") return on_clean(agent, header);
     if (type == "log") return parts_.status.note(agent.host + ": " + text_of(header, "text"));
     if (type == "done") return on_done(agent);
+    if (type == "told_to_end") return on_agent_told(agent, header);
+    if (type == "head_silent") return on_own_silence(agent, header);
   }
 
   static std::string text_of(const Json& header, std::string_view name) {
@@ -326,6 +342,7 @@ class Head {
     hangs_.reported(rank->rank, report, ticks());
     if (report.contains("saved") || report.contains("result") || report.contains("phase"))
       parts_.events.add({{"event", "report"}, {"rank", rank->rank.get()}, {"report", report}});
+    if (report.contains("saved") && outcome_.interrupted_by) outcome_.saved_when_stopped = true;
     if (report.contains("saved"))
       outcome_.time.checkpoint += Seconds(field<double>(report, "seconds", "report").value_or(0));
     if (report.contains("result")) outcome_.result = report["result"];
@@ -415,6 +432,7 @@ class Head {
   }
 
   void blame_rank(CrewMember& agent, const plan::RankPlan& rank, int code, const std::string& reason) {
+    if (!outcome_.culprit && !outcome_.interrupted_by && !ended_in_time_) failed_at_ = ticks();
     if (!outcome_.culprit && !outcome_.interrupted_by && !ended_in_time_)
       outcome_.culprit = Culprit{.rank = rank.rank,
                                  .role = rank.role,
@@ -517,7 +535,15 @@ class Head {
 
   // Both sides say that they are there: a link that is cut and a machine that is frozen say nothing more.
   void beat() {
-    for (const int node : heartbeat_.silent(ticks())) on_silent(agents_[NodeIndex(node)]);
+    for (const int node : heartbeat_.silent(ticks()))
+      lose(agents_[NodeIndex(node)],
+           fmt::format("nothing heard from it for {}: the node is cut off, frozen or down",
+                       format_duration(plan_.limits.lost_after)));
+    for (CrewMember& agent : agents_)
+      if (const Seconds since = agent.works() ? unacknowledged_for(agent.connection) : Seconds(0);
+          since > acknowledge_limit(plan_.limits.lost_after))
+        lose(agent, fmt::format("its machine has acknowledged nothing for {}: the node is cut off or down",
+                                format_duration(since)));
     say_alive();
     loop_.after(heartbeat_.interval(), [this] { beat(); });
   }
@@ -532,13 +558,33 @@ class Head {
     agents_.tell_all({{{"type", "alive"}}});
   }
 
-  void on_silent(CrewMember& agent) {
+  void lose(CrewMember& agent, const std::string& why) {
     if (agent.gone) return;
-    blame_node(agent, to_int(ExitCode::lost),
-               fmt::format("nothing heard from it for {}: the node is cut off, frozen or down",
-                           format_duration(plan_.limits.lost_after)));
+    blame_node(agent, to_int(ExitCode::lost), why);
     agent.stream->close();
     gone(agent);
+  }
+
+  // We were stopped or held up for longer than agents wait for a sign of life.
+  void on_own_silence(const CrewMember& agent, const Json& header) {
+    const Seconds waited(field<double>(header, "seconds", "head_silent").value_or(0));
+    const Seconds silent = std::max(Seconds(ticks() - said_alive_), waited);
+    const std::string reason = fmt::format(
+        "dlrun said nothing for {}, as when it is stopped or suspended, so its agents ended the ranks: they "
+        "wait "
+        "{}, three times launch.lost-after",
+        format_duration(silent), format_duration(waited));
+    if (!outcome_.culprit && !outcome_.interrupted_by) {
+      failed_at_ = ticks();
+      outcome_.culprit = Culprit{.rank = {},
+                                 .role = {},
+                                 .host = this_machine().names.front(),
+                                 .code = to_int(ExitCode::lost),
+                                 .reason = reason,
+                                 .last_lines = {},
+                                 .log_path = {}};
+    }
+    apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), to_int(ExitCode::lost), reason}}, ticks()));
   }
 
   void gone(CrewMember& agent) {
@@ -555,6 +601,7 @@ class Head {
     if (!agent.ready || !arrivals_.all_here()) return on_no_agent(agent, reason);
     if (code == to_int(ExitCode::lost)) outcome_.bad_hosts.push_back(agent.host);
     parts_.events.add({{"event", "node_failed"}, {"host", agent.host}, {"code", code}, {"reason", reason}});
+    if (!outcome_.culprit && !outcome_.interrupted_by) failed_at_ = ticks();
     if (!outcome_.culprit && !outcome_.interrupted_by)
       outcome_.culprit = Culprit{.rank = {},
                                  .role = {},
@@ -571,26 +618,75 @@ class Head {
 
   static Ticks ticks() { return std::chrono::steady_clock::now(); }
 
-  void on_signal(int number) {
-    if (number == SIGCHLD) return reap_agents();
-    if (number == SIGPIPE) return;
-    if (number == SIGWINCH) return parts_.status.resized();
-    // Schedulers warn with it of a limit, which we watch ourselves, and of a pause.
-    if (number == SIGUSR1) return parts_.status.note(signal_text(number) + ": a warning; going on");
-    const bool first = !supervisor_.stop_was_asked();
-    // Of the end: sent to a process and to its group, it comes twice and means no more than once.
-    if (number == SIGUSR2 && !first) return;
-    if (!outcome_.culprit && !outcome_.interrupted_by) outcome_.interrupted_by = number;
+  void on_signal(const CaughtSignal& signal) {
+    if (signal.number == SIGCHLD) return reap_agents();
+    if (signal.number == SIGPIPE) return;
+    if (signal.number == SIGTSTP) return suspend();
+    if (signal.number == SIGWINCH) return parts_.status.resized();
+    const StopSignals::Meaning meaning = stop_signals_.of(signal, ticks());
+    if (meaning == StopSignals::Meaning::warning)
+      return parts_.status.note(signal_text(signal.number) + ": a warning; going on");
+    if (meaning == StopSignals::Meaning::nothing) return;
+    interrupt(signal,
+              meaning == StopSignals::Meaning::stop ? Supervisor::Urgency::polite : Supervisor::Urgency::now);
+  }
+
+  // Ctrl-Z: the ranks, which the terminal does not know, stand still first.
+  void suspend() {
+    agents_.tell_working({{{"type", "suspend"}}});
+    loop_.after(kSuspendGoesOut, [this] {
+      stop_this_process();
+      agents_.tell_working({{{"type", "resume"}}});
+    });
+  }
+
+  void interrupt(const CaughtSignal& signal, Supervisor::Urgency urgency) {
+    if (outcome_.culprit && cancellation_.explains(signal, *outcome_.culprit, ticks() - failed_at_))
+      outcome_.culprit.reset();
+    if (!outcome_.culprit && !outcome_.interrupted_by) {
+      outcome_.interrupted_by = signal.number;
+      outcome_.cancelled_by = cancellation_.sent_by(signal);
+    }
     walltime_.stop();
-    parts_.events.add({{"event", "signal"}, {"signal", number}});
+    parts_.events.add({{"event", "signal"}, {"signal", signal.number}});
     parts_.status.stopping();
-    parts_.status.note(first && number != SIGQUIT
-                           ? fmt::format("{}: stopping; again to stop at once", signal_text(number))
-                           : fmt::format("{}: stopping at once", signal_text(number)));
+    const auto sender = cancellation_.sent_by(signal);
+    parts_.status.note(fmt::format("{}{}: stopping{}", signal_text(signal.number),
+                                   sender ? " from " + *sender : std::string(),
+                                   urgency == Supervisor::Urgency::now ? " at once"
+                                   : sender                            ? ""
+                                                                       : "; again to stop at once"));
     if (!sliced_) return send_home();
-    apply(supervisor_.on(
-        Supervisor::Stop{number == SIGQUIT ? Supervisor::Urgency::now : Supervisor::Urgency::polite},
-        ticks()));
+    apply(supervisor_.on(Supervisor::Stop{urgency}, ticks()));
+  }
+
+  // An agent got a signal that the head did not send; the head's own may be on its way.
+  void on_agent_told(const CrewMember& agent, const Json& header) {
+    const auto sender = field<int>(header, "sender", "told_to_end").value_or(0);
+    if (cancellation_.told().empty())
+      loop_.after(Cancellation::kSettle, [this] { end_as_told(Cancellation::Time::settled); });
+    cancellation_.agent_told(agent.node.get(),
+                             {field<int>(header, "signal", "told_to_end").value_or(SIGTERM),
+                              sender == static_cast<int>(SignalSender::other_user) ? SignalSender::other_user
+                                                                                   : SignalSender::own_user});
+    end_as_told(Cancellation::Time::now);
+  }
+
+  void end_as_told(Cancellation::Time time) {
+    if (ending_ || outcome_.interrupted_by) return;
+    if (const auto signal = cancellation_.of_the_run(time))
+      return interrupt(*signal, Supervisor::Urgency::polite);
+    if (time == Cancellation::Time::now || outcome_.culprit) return;
+    for (const auto& [node, signal] : cancellation_.told())
+      blame_node(agents_[NodeIndex(node)], to_int(ExitCode::lost),
+                 "the agent was told to end by " + signal_text(signal.number));
+  }
+
+  // What an engine says of tasks that end is noise where the run was told to end.
+  void launcher_said(const std::string& text) {
+    if (!sliced_) return parts_.status.note(text);
+    launcher_notes_.hold(text);
+    loop_.after(LauncherNotes::kHold, [this] { launcher_notes_.release(); });
   }
 
   // The walltime is nearly over, and what was asked to stop has not.
@@ -699,6 +795,7 @@ class Head {
     const Ticks now = ticks();
     if (outcome_.culprit && outcome_.culprit->rank) explain(*outcome_.culprit);
     outcome_.walltime = walltime_.result();
+    if (outcome_.interrupted_by && !outcome_.culprit) outcome_.bad_hosts.clear();  // nobody is to blame
     outcome_.exit_code = exit_code_of(outcome_);
     times_.conclude(outcome_, now);
     return outcome_;
@@ -727,6 +824,10 @@ class Head {
   int ranks_started_ = 0;
   AttemptTimes times_{began_};
   bool ended_in_time_ = false;  // by us, for the end of the walltime
+  StopSignals stop_signals_;
+  Cancellation cancellation_;
+  LauncherNotes launcher_notes_;
+  Ticks failed_at_{};  // first
   std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
   bool sliced_ = false;                   // the agents know their ranks

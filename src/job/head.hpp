@@ -29,6 +29,7 @@ struct HeadParts {
   // writes that plan down. Empty: it cannot.
   std::function<Result<FileWriter::Work>(const plan::TakenPorts&)> plan_without = {};
   WalltimeSettings walltime = {};
+  std::string scheduler_job = {};  // "Slurm, job 17"; empty outside of a scheduler's job
 };
 
 // Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not

@@ -70,11 +70,13 @@ struct Outcome {
   std::optional<Error> unreachable;    // not every node got an agent: no rank was started
   std::vector<std::string> bad_hosts;  // nodes that were lost or not reached
   std::optional<Culprit> culprit;
-  std::optional<int> interrupted_by;  // a signal that asked the run to stop
-  std::vector<RankResult> ranks;      // by rank
-  std::size_t strays = 0;             // processes that ranks left behind and the agents ended
-  int agents_unverified = 0;          // nodes that could not confirm that nothing is left
-  Json result;                        // the program's own {"test_accuracy": ..}; null where it reported none
+  std::optional<int> interrupted_by;        // a signal that asked the run to stop
+  std::optional<std::string> cancelled_by;  // "Slurm, job 17", where that sent the signal
+  bool saved_when_stopped = false;          // a checkpoint was reported after the signal
+  std::vector<RankResult> ranks;            // by rank
+  std::size_t strays = 0;                   // processes that ranks left behind and the agents ended
+  int agents_unverified = 0;                // nodes that could not confirm that nothing is left
+  Json result;  // the program's own {"test_accuracy": ..}; null where it reported none
   Json last_progress;
   WalltimeEnd walltime;
   TimeLedger time;

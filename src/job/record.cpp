@@ -90,16 +90,23 @@ std::string no_checkpoint(const Outcome& outcome) {
          "checkpoint.files, let it exit with 75, or report it (dlrun_client.py)";
 }
 
+// What had to be done to ranks that were asked to stop, or could not be.
+std::string forced_end(const WalltimeEnd& end) {
+  if (end.stage < WalltimeEnd::Stage::ended) return "";
+  const std::string by = end.stage == WalltimeEnd::Stage::killed ? "SIGKILL" : "SIGTERM";
+  if (end.left.count() <= 0) return ", and they were ended by " + by;
+  return end.saved_when_asked ? ", saved, and was ended by " + by + " on its way out"
+                              : ", did not, was ended by " + by;
+}
+
 // At the end of the walltime: what was asked, what came of it, and what is left to do.
 std::string walltime_reason(const Outcome& outcome) {
-  static constexpr const char* forced[] = {"", "", ", did not, was ended by SIGTERM",
-                                           ", did not, was ended by SIGKILL"};
   const WalltimeEnd& end = outcome.walltime;
   const std::string so_far =
       (end.left.count() > 0
            ? fmt::format("asked to stop {} before the end of the walltime", format_duration(end.left))
            : std::string("the walltime ended before the ranks could be asked to stop")) +
-      forced[static_cast<int>(end.stage)];
+      forced_end(end);
   if (outcome.exit_code != to_int(ExitCode::again)) return so_far + no_checkpoint(outcome);
   const std::string saved = end.saved.is_null()     ? ""
                             : end.saved.is_string() ? " (" + end.saved.get<std::string>() + ")"
@@ -115,9 +122,15 @@ std::string reason_of(const Outcome& outcome) {
   if (outcome.culprit) return outcome.culprit->text();
   const bool at_walltime = outcome.walltime.stage != WalltimeEnd::Stage::none && !outcome.interrupted_by;
   if (at_walltime && outcome.exit_code != 0) return walltime_reason(outcome);
+  const std::string cancelled =
+      outcome.cancelled_by
+          ? fmt::format("cancelled ({} from {})", signal_name(*outcome.interrupted_by), *outcome.cancelled_by)
+          : "";
   if (outcome.exit_code == to_int(ExitCode::again))
-    return "stopped with a sound checkpoint: run the same command again to go on";
+    return (cancelled.empty() ? "stopped" : cancelled) +
+           " with a sound checkpoint: run the same command again to go on";
   if (outcome.exit_code == 0) return "done";
+  if (!cancelled.empty()) return cancelled;
   if (outcome.interrupted_by) return "interrupted by " + signal_text(*outcome.interrupted_by);
   return "failed";
 }
@@ -147,6 +160,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"reason", reason_of(outcome)},
       {"culprit", outcome.culprit ? culprit_json(*outcome.culprit) : Json(nullptr)},
       {"interrupted_by", outcome.interrupted_by ? Json(signal_text(*outcome.interrupted_by)) : Json(nullptr)},
+      {"cancelled_by", outcome.cancelled_by ? Json(*outcome.cancelled_by) : Json(nullptr)},
       {"ranks", ranks_json(plan, outcome)},
       {"processes_ended_behind_ranks", outcome.strays},
       {"nodes_not_verified_clean", outcome.agents_unverified},

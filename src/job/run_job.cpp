@@ -20,6 +20,7 @@
 #include "src/launch/srun_version.hpp"
 #include "src/plan/agent_per_rank.hpp"
 #include "src/plan/job_checks.hpp"
+#include "src/process/stop_signals.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -40,13 +41,22 @@ Result<FileWriter::Work> plan_without(Prepared& job, const plan::TakenPorts& tak
   return [job, data = around.request.installation.data] { return write_plan(job, data); };
 }
 
+// "Slurm, job 17"; empty outside of a scheduler's job.
+std::string scheduler_job_of(const Allocation& allocation) {
+  if (!allocation.job_id) return {};
+  return fmt::format("{}, job {}", scheduler_title(allocation.scheduler), *allocation.job_id);
+}
+
 Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
                             const Surroundings& around) {
   const bool apart = job.plan.mpi == plan::MpiProtocol::engine;  // an agent a rank
   plan::Plan split;
   if (apart) split = plan::agent_per_rank(job.plan);
   const plan::Plan& plan = apart ? split : job.plan;
-  if (!plan::checks_need_setup(plan)) TRY(run_checks(plan, around.request.environment));
+  // One that a signal ended is no error: the head takes the signal.
+  if (!plan::checks_need_setup(plan))
+    if (auto checked = run_checks(plan, around.request.environment); !checked && !stop_signal_is_held())
+      return fail(std::move(checked).error());
   FileWriter writer;
   EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer));
   events.add({{"event", "planned"},
@@ -65,7 +75,8 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
                                            .environment = around.request.environment,
                                            .shown = job.plan,
                                            .plan_without = other_ports,
-                                           .walltime = around.walltime}));
+                                           .walltime = around.walltime,
+                                           .scheduler_job = scheduler_job_of(job.allocation)}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   wait_until_written(writer, around.status);
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
@@ -134,12 +145,10 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Surr
       around.status.note(planned.error().text());
       return out;
     }
+    const std::set<std::string> without = attempts.left_out(job.allocation);
     around.status.note(fmt::format(
         "attempt {} of {}{}", job.plan.attempt, job.spec.launch.retries + 1,
-        attempts.bad_nodes().empty()
-            ? ""
-            : " without " +
-                  join(std::vector(attempts.bad_nodes().begin(), attempts.bad_nodes().end()), ", ")));
+        without.empty() ? "" : " without " + join(std::vector(without.begin(), without.end()), ", ")));
     (void)around.status.planned(job.plan);  // its nodes are new; the ranks are those of the first attempt
     auto next = launch::choose_launcher(job.plan, launch_settings(job, around));
     out.last = next ? run_planned(job, std::move(*next), around) : fail(std::move(next).error());
@@ -163,6 +172,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   if (const auto unread = unread_input(STDIN_FILENO); unread && !job.allocation.job_id) status.note(*unread);
   for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
   if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
+  hold_stop_signals();  // from here on a signal ends a run, with a record, and not a half-written folder
   TRY(write_run_directory(job, request.installation.data));
   Ran ran = run_attempts(job, std::move(launcher), around);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "schedulers/pbs_path.hpp"
 #include "src/base/overloaded.hpp"
@@ -53,15 +54,50 @@ WalltimeWatch::WalltimeWatch(EventLoop& loop, WalltimeSettings settings, const E
       deadline_(settings_.policy, settings_.began),
       files_(settings_.checkpoint_files),
       reader_(loop, settings_.questions, settings_.pbs_path ? with_pbs_path(environment) : environment,
-              {.read = [this](std::optional<Instant> end) { take_end(end); },
+              {.read = [this](std::optional<Instant> end) { take_end(with_sleep(end)); },
+               .left = [this](Seconds left) { left_by_count_ = left; },
                .failed =
                    [this](const Error& why) {
                      callbacks_.event({{"event", "end_not_told"}, {"reason", why.what}});
+                     if (std::exchange(end_is_awaited_, false)) on(Deadline::EndUnknown{});
                    }}) {}
 
 void WalltimeWatch::begin() {
   result_.end = settings_.end();
+  if (result_.end) beat();
   on(ends());
+}
+
+void WalltimeWatch::beat() {
+  beat_timer_ = loop_.after(SleepWatch::kBeat, [this] {
+    notice_sleep();
+    beat();
+  });
+}
+
+// A scheduler that suspends a job may stop its clock as well, or move its end. Where nobody is to be asked, a
+// stated walltime is one of work.
+void WalltimeWatch::notice_sleep() {
+  const Seconds slept = sleep_.beat(ticks());
+  if (slept.count() <= 0 || stopped_) return;
+  callbacks_.event({{"event", "stood_still"}, {"seconds", slept.count()}});
+  if (!settings_.told && settings_.stated) {
+    *settings_.stated += std::chrono::duration_cast<Milliseconds>(slept);
+    result_.end = settings_.end();
+    return on(ends());
+  }
+  if (settings_.questions.empty()) return;
+  end_is_awaited_ = true;
+  reader_.stop();  // its answer may be of before
+  on(Deadline::Slept{});
+}
+
+// By the scheduler's count of used time the end may be later than by its start; no later than we slept, since
+// that count lags.
+std::optional<Instant> WalltimeWatch::with_sleep(std::optional<Instant> told) const {
+  if (!told || !left_by_count_) return told;
+  const Instant by_count = SystemClock().now() + std::chrono::duration_cast<Milliseconds>(*left_by_count_);
+  return std::clamp(by_count, *told, *told + std::chrono::duration_cast<Milliseconds>(sleep_.total()));
 }
 
 // The wall clock may be set while a run is on: how far away the end is, is worked out when it is told.
@@ -73,7 +109,11 @@ Deadline::Ends WalltimeWatch::ends() const {
 }
 
 void WalltimeWatch::take_end(std::optional<Instant> told) {
-  if (told == settings_.told) return;
+  const bool awaited = std::exchange(end_is_awaited_, false);
+  if (told == settings_.told) {
+    if (awaited) on(ends());
+    return;
+  }
   settings_.told = told;
   result_.end = settings_.end();
   const std::string text = result_.end ? format_utc(*result_.end) : std::string("never");
@@ -97,11 +137,14 @@ void WalltimeWatch::stop() {
   stopped_ = true;
   reader_.stop();
   if (timer_) loop_.cancel(*timer_);
+  if (beat_timer_) loop_.cancel(*beat_timer_);
   timer_.reset();
+  beat_timer_.reset();
 }
 
 void WalltimeWatch::on(const Deadline::Event& event) {
   if (stopped_) return;
+  if (sleep_.slept(ticks())) notice_sleep();  // before anything is due
   for (const Deadline::Action& action : deadline_.on(event, ticks())) act(action);
 }
 

@@ -14,6 +14,7 @@
 #include "src/job/deadline.hpp"
 #include "src/job/end_reader.hpp"
 #include "src/job/outcome.hpp"
+#include "src/job/sleep_watch.hpp"
 #include "src/plan/job_spec.hpp"
 
 namespace dlrun::job {
@@ -58,6 +59,9 @@ class WalltimeWatch {
   void on(const Deadline::Event& event);
   void act(const Deadline::Action& action);
   void take_end(std::optional<Instant> told);
+  void beat();
+  void notice_sleep();
+  std::optional<Instant> with_sleep(std::optional<Instant> told) const;
   Deadline::Ends ends() const;
   void save_and_stop(Seconds left);
   void end_ranks(Deadline::Force force);
@@ -69,7 +73,10 @@ class WalltimeWatch {
   Deadline deadline_;
   CheckpointFiles files_;
   EndReader reader_;
-  std::optional<EventLoop::TimerId> timer_;
+  std::optional<EventLoop::TimerId> timer_, beat_timer_;
+  SleepWatch sleep_;
+  bool end_is_awaited_ = false;  // since a sleep
+  std::optional<Seconds> left_by_count_;
   bool stopped_ = false;
   WalltimeEnd result_;
 };

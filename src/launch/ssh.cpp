@@ -42,7 +42,8 @@ class SshLauncher final : public Launcher {
     const std::shared_ptr<const std::string> copy =
         settings_.staging == Staging::never ? nullptr : TRY(packed(plan));
     for (const plan::NodePlan& node : plan.nodes)
-      waiting_.push_back({node.index, node.host.get(), program, copy, settings_.ssh, deadline});
+      waiting_.push_back(
+          {node.index, node.host.get(), program, copy, settings_.ssh, deadline, plan.limits.lost_after});
     loop.watch(shared_->bell().fd(), POLLIN, [this](short) { hear(); });
     for (int i = 0; i < settings_.fan_out; ++i) start_next();
     return {};

@@ -44,6 +44,7 @@ void run(const SshErrand& errand, const DlrunSshTable& table, SshShared& shared)
       .connect_timeout = settings.connect_timeout.count(),
       .deadline =
           std::chrono::duration_cast<std::chrono::nanoseconds>(errand.deadline.time_since_epoch()).count(),
+      .lost_after = errand.lost_after.count(),
       .alarm_fd = shared.alarm.fd()};
   Teller teller{errand.node, shared};
   const DlrunSshHost host = teller.table();

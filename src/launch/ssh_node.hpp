@@ -66,6 +66,7 @@ struct SshErrand {
   std::shared_ptr<const std::string> copy;  // its archive, for a host that does not have it; or none
   plan::SshSpec settings;
   Ticks deadline;
+  Seconds lost_after;  // launch.lost-after
 };
 
 // Has the plug-in do it, in a thread of its own. The plug-in stays loaded.

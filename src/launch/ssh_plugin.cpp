@@ -67,7 +67,8 @@ class Errand {
     const auto command =
         TRY(session->start(what_.copy != nullptr ? remote_agent_or_copy(start.program, start.word)
                                                  : remote_agent_command(start.program, start.word)));
-    SshStream stream(*session, *command, alarm_, [this](const std::string& text) { note(text); });
+    const Seconds lost_after(what_.lost_after);
+    SshStream stream(*session, *command, alarm_, lost_after, [this](const std::string& text) { note(text); });
     TRY(stream.begin(start, deadline_));
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)

@@ -10,16 +10,17 @@
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/launch/stage.hpp"
+#include "src/process/acknowledgement.hpp"
 
 namespace dlrun::launch {
 namespace {
 
 constexpr std::size_t kChunk = 64 * 1024;
 constexpr std::size_t kKeptStderr = 2048;
-constexpr Seconds kAskAfter{5};  // of silence: ssh's own question whether somebody is there
-constexpr Seconds kGiveUp{15};   // of silence
-constexpr Seconds kFarewell{1};  // how long the server may take to say how the agent ended
-constexpr Seconds kReason{5};    // the same where that tells why it did not start: worth a wait
+constexpr Seconds kAskAfter{5};    // of silence: ssh's own question whether somebody is there
+constexpr Seconds kMinGiveUp{15};  // of silence
+constexpr Seconds kFarewell{1};    // how long the server may take to say how the agent ended
+constexpr Seconds kReason{5};      // the same where that tells why it did not start: worth a wait
 constexpr Milliseconds kTurn{1000};
 
 Ticks now() {
@@ -154,14 +155,21 @@ Error SshStream::failed_start(const StreamStart& heard, bool reached, const Star
   return error;
 }
 
-bool SshStream::silent_for_long() {
+// Why nothing more is to be expected of the node; nothing where it is there.
+std::optional<std::string> SshStream::dead() {
   const Ticks at = now();
-  if (at - heard_ > kGiveUp) return true;
+  if (const Seconds since = unacknowledged_for(::ssh_get_fd(session_.handle()));
+      since > acknowledge_limit(lost_after_))
+    return fmt::format("its machine has acknowledged nothing for {}: the node is cut off or down",
+                       format_duration(since));
+  if (const Seconds give_up = std::max(lost_after_, kMinGiveUp); at - heard_ > give_up)
+    return fmt::format("nothing came over its ssh connection for {}: the node is cut off, frozen or down",
+                       format_duration(give_up));
   if (at - heard_ > kAskAfter && at - asked_ > kAskAfter) {
     asked_ = at;
     ::ssh_send_keepalive(session_.handle());
   }
-  return false;
+  return std::nullopt;
 }
 
 void SshStream::await_close(Seconds limit) {
@@ -242,12 +250,12 @@ std::string SshStream::carry(int local) {
                                                            (to_head_.empty() ? 0 : POLLOUT)),
                                         0},
                                  pollfd{alarm_.fd(), POLLIN, 0}};
+    const Ticks before = now();
     ::poll(polled.data(), polled.size(), static_cast<int>(kTurn.count()));
-    if (polled[0].revents != 0) heard_ = now();
+    // Who was stopped itself cannot know what it would have heard.
+    if (polled[0].revents != 0 || now() - before > 3 * kTurn) heard_ = now();
     if (polled[2].revents != 0) head_gone = true;
-    if (silent_for_long())
-      return fmt::format("nothing came over its ssh connection for {}: the node is cut off, frozen or down",
-                         format_duration(kGiveUp));
+    if (auto why = dead()) return *why;
   }
 }
 

@@ -17,8 +17,12 @@ namespace dlrun::launch {
 class SshStream {
  public:
   using Note = std::function<void(const std::string& text)>;
-  SshStream(SshSession& session, SshCommand& command, const Alarm& alarm, Note note)
-      : session_(session), command_(command), alarm_(alarm), note_(std::move(note)) {}
+  SshStream(SshSession& session, SshCommand& command, const Alarm& alarm, Seconds lost_after, Note note)
+      : session_(session),
+        command_(command),
+        alarm_(alarm),
+        lost_after_(lost_after),
+        note_(std::move(note)) {}
 
   struct Start {
     std::string program, word;
@@ -39,11 +43,12 @@ class SshStream {
   void send_copy();
   Error failed_start(const StreamStart& heard, bool reached, const Start& start) const;
   std::string ending() const;
-  bool silent_for_long();
+  std::optional<std::string> dead();
 
   SshSession& session_;
   SshCommand& command_;
   const Alarm& alarm_;
+  Seconds lost_after_;
   Note note_;
   std::string to_head_, to_agent_;
   bool answered_ = false, copied_ = false;  // whether it wants a copy, and that it did

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#define DLRUN_SSH_TABLE_VERSION 1u
+#define DLRUN_SSH_TABLE_VERSION 2u
 #define DLRUN_SSH_TABLE_SYMBOL "dlrun_ssh_table"
 
 /* One node's way. Its texts are read until run() returns. */
@@ -19,6 +19,7 @@ struct DlrunSshErrand {
   int accept_new_keys;    /* of hosts that nobody knows yet */
   double connect_timeout; /* seconds */
   long long deadline;     /* for the agent's first word: nanoseconds of the steady clock */
+  double lost_after;      /* seconds without a word after which an agent is lost */
   int alarm_fd;           /* readable: everything ends */
 };
 

@@ -28,6 +28,7 @@ struct Prepared {
   std::size_t inherited_count;
   const cpu_set_t* processors;  // nullptr: stay
   bool die_with_parent, ignore_user_signals;
+  const rlimit* open_files;  // nullptr: stay
   pid_t parent;
   const char* failed_call;  // written by the child: vfork shares our memory
   int failed_errno;
@@ -63,6 +64,8 @@ void reset_signals(bool ignore_user_signals) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != prepared.parent) ::_exit(127);  // the parent died before the prctl
   }
+  if (prepared.open_files != nullptr && ::setrlimit(RLIMIT_NOFILE, prepared.open_files) != 0)
+    give_up(prepared, "setrlimit");
   if (prepared.processors != nullptr && ::sched_setaffinity(0, sizeof(cpu_set_t), prepared.processors) != 0)
     give_up(prepared, "sched_setaffinity");
   place_stdio(prepared);
@@ -169,6 +172,7 @@ Result<pid_t> start_child(const ChildSpec& spec) {
       .processors = spec.processors.empty() ? nullptr : &processors,
       .die_with_parent = spec.parent_death == ParentDeath::kill_child,
       .ignore_user_signals = spec.user_signals == UserSignals::ignored,
+      .open_files = spec.open_files ? &*spec.open_files : nullptr,
       .parent = ::getpid(),
       .failed_call = nullptr,
       .failed_errno = 0};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "src/base/environment.hpp"
@@ -39,6 +40,7 @@ struct ChildSpec {
   std::vector<int> processors = {};  // bound to these; empty: as the caller
   ParentDeath parent_death = ParentDeath::kill_child;
   UserSignals user_signals = UserSignals::end_it;
+  std::optional<rlimit> open_files = {};  // its limits; empty: the caller's
 };
 
 // The pid of the child, which runs its program: an exec that fails is an Error here, with the program's name.

@@ -14,10 +14,12 @@
 #include "src/base/unique_fd.hpp"
 #include "src/base/units.hpp"
 #include "src/process/child.hpp"
+#include "src/process/stop_signals.hpp"
 
 namespace dlrun {
 namespace {
 
+constexpr Milliseconds kLookForSignals{100};
 constexpr std::size_t kMostOutput = std::size_t{16} << 20;
 
 struct Pipe {
@@ -37,9 +39,9 @@ bool drain(Pipe& out, Pipe& err, CommandOutput& into, Ticks deadline) {
   static thread_local std::array<char, 65536> chunk;  // a stack may be as small as that
   while (polled[0].fd >= 0 || polled[1].fd >= 0) {
     const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return false;
+    if (left.count() <= 0 || stop_signal_is_held()) return false;
     if (::poll(polled.data(), polled.size(),
-               static_cast<int>(std::min<std::int64_t>(left.count(), 1 << 30))) < 0)
+               static_cast<int>(std::min<std::int64_t>(left.count(), kLookForSignals.count()))) < 0)
       continue;
     for (std::size_t i = 0; i < polled.size(); ++i) {
       if (polled[i].fd < 0 || polled[i].revents == 0) continue;

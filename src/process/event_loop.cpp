@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "src/base/file.hpp"
 
@@ -21,6 +22,21 @@ bool is_ignored(int number) {
 
 }  // namespace
 
+// A sender outside of our process namespace has no number here: a batch system that started our container.
+CaughtSignal caught_signal(int number, int code, int sender_pid, unsigned sender_uid, int value) {
+  if (code > 0) return {number, SignalSender::kernel};
+  if (sender_pid == 0 || sender_uid != ::getuid()) return {number, SignalSender::other_user};
+  const bool passed_on =
+      code == SI_QUEUE && value >= 0 && value <= static_cast<int>(SignalSender::other_user);
+  return {number, passed_on ? static_cast<SignalSender>(value) : SignalSender::own_user};
+}
+
+void pass_on(pid_t process, const CaughtSignal& signal) {
+  sigval sender{};
+  sender.sival_int = static_cast<int>(signal.sender);
+  ::sigqueue(process, signal.number, sender);
+}
+
 Result<void> EventLoop::take_signals(const std::vector<int>& signals, SignalHandler handler) {
   sigset_t set;
   sigemptyset(&set);
@@ -33,7 +49,8 @@ Result<void> EventLoop::take_signals(const std::vector<int>& signals, SignalHand
   watch(signal_fd_.get(), POLLIN, [this, handler = std::move(handler)](short) {
     signalfd_siginfo info{};
     while (::read(signal_fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
-      handler(static_cast<int>(info.ssi_signo));
+      handler(caught_signal(static_cast<int>(info.ssi_signo), info.ssi_code, static_cast<int>(info.ssi_pid),
+                            info.ssi_uid, info.ssi_int));
   });
   return {};
 }

@@ -8,17 +8,30 @@
 #include <map>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "src/base/clock.hpp"
 #include "src/base/result.hpp"
 #include "src/base/unique_fd.hpp"
 
 namespace dlrun {
 
+// Who sent a signal: the kernel (a key of the terminal, a resource limit), a process of this user, or one of
+// somebody else (a scheduler's daemon runs as root).
+enum class SignalSender { kernel, own_user, other_user };
+struct CaughtSignal {
+  int number;
+  SignalSender sender;
+};
+CaughtSignal caught_signal(int number, int code, int sender_pid, unsigned sender_uid, int value);
+// Sends a signal on to a process of ours, which learns who sent it at first.
+void pass_on(pid_t process, const CaughtSignal& signal);
+
 class EventLoop {
  public:
   using FdHandler = std::function<void(short ready)>;  // poll's revents
   using TimerHandler = std::function<void()>;
-  using SignalHandler = std::function<void(int number)>;
+  using SignalHandler = std::function<void(const CaughtSignal&)>;
   enum class TimerId : std::uint64_t {};
 
   // One that is ignored when this is called (nohup, a background job of a shell) stays ignored.

@@ -13,9 +13,14 @@ ExitStatus ExitStatus::from_wait(int wait_status) {
   return {.exit_code = WEXITSTATUS(wait_status)};
 }
 
-std::string signal_text(int number) {
+std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
-  return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{} ({})", name, number);
+  return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
+}
+
+std::string signal_text(int number) {
+  return ::sigabbrev_np(number) == nullptr ? signal_name(number)
+                                           : fmt::format("{} ({})", signal_name(number), number);
 }
 
 std::string ExitStatus::text() const {

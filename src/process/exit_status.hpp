@@ -19,7 +19,8 @@ struct ExitStatus {
   friend bool operator==(const ExitStatus&, const ExitStatus&) = default;
 };
 
-// "SIGTERM (15)"
+// "SIGTERM", "signal 40" where it has no name; "SIGTERM (15)".
+std::string signal_name(int number);
 std::string signal_text(int number);
 
 }  // namespace dlrun

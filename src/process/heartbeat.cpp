@@ -3,7 +3,7 @@
 namespace dlrun {
 
 std::vector<int> Heartbeat::silent(Ticks now) {
-  const bool slept = last_beat_ != Ticks{} && now - last_beat_ > 2 * interval();
+  const bool slept = last_beat_ != Ticks{} && now - last_beat_ > lost_after_ / 2;
   last_beat_ = now;
   std::vector<int> out;
   for (auto& [member, when] : heard_) {

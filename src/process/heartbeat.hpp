@@ -3,6 +3,7 @@
 // counting anew, because it cannot know what it would have heard.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -10,11 +11,17 @@
 
 namespace dlrun {
 
+// How often each side says that it is there. Often enough for the kernel to notice soon that a machine does
+// not acknowledge any more (acknowledgement.hpp).
+inline Seconds beat_interval(Seconds lost_after) {
+  return std::min(lost_after / 4, Seconds(1));
+}
+
 class Heartbeat {
  public:
   explicit Heartbeat(Seconds lost_after) : lost_after_(lost_after) {}
 
-  Seconds interval() const { return lost_after_ / 4; }
+  Seconds interval() const { return beat_interval(lost_after_); }
   void heard(int member, Ticks now) { heard_[member] = now; }
   void forget(int member) { heard_.erase(member); }
   // One beat: the members that have been silent for too long.

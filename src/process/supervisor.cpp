@@ -55,11 +55,10 @@ std::vector<Supervisor::Action> Supervisor::on(const Event& event, Ticks now) {
                           return {Finish{}};
                         },
                         [&](const Stop& stop) -> std::vector<Action> {
-                          const bool again = stop_asked_;
                           stop_asked_ = true;
                           failed_ = failed_ || stop.after_failure;
                           if (state_ == State::killing) return {};
-                          if (stop.urgency == Urgency::now || again) return kill();
+                          if (stop.urgency == Urgency::now) return kill();
                           return state_ == State::terminating ? std::vector<Action>{} : terminate(now);
                         },
                         [&](const Tick&) { return advance(now); },

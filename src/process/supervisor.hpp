@@ -3,7 +3,7 @@
 //
 // The first failure starts a short settling time, in which the others' own ends may still arrive (they are
 // victims, not culprits); then the members left get TERM, and after the grace KILL. A polite stop goes to
-// TERM at once, a second one to KILL.
+// TERM at once, and however often it comes, the grace stays; whoever cannot wait says `now`.
 #pragma once
 
 #include <optional>

@@ -185,6 +185,21 @@ class Failure(support.Case):
         self.cluster.boot("n3")
         self.usable_again()
 
+    def test_a_head_that_was_stopped_for_long_says_so(self):
+        process = self.job()
+        head = [pid for pid, (_, words) in self.cluster.processes("head").items() if words.startswith(f"{DLRUN} --allocation")][0]
+        os.kill(head, signal.SIGSTOP)
+        try:
+            wait_until(lambda: not [words for host in self.cluster.nodes for words in self.cluster.strays().get(host, []) if "setsid sleep" in words])
+        finally:
+            os.kill(head, signal.SIGCONT)
+            process.send_signal(signal.SIGCONT)  # nsenter, which follows its child
+        code, err = self.end_of(process)
+        self.assertEqual(code, 71, err)
+        self.assertRegex(err, r"error: head: dlrun said nothing for [0-9.]+s, as when it is stopped or suspended, so its agents ended the "
+                              r"ranks: they wait 6.0s, three times launch.lost-after")
+        self.usable_again()
+
     def test_ctrl_c(self):
         process = self.job()
         head = [pid for pid, (_, words) in self.cluster.processes("head").items() if words.startswith(f"{DLRUN} --allocation")]

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Inside a Slurm job of several nodes: dlrun reads the allocation, gets an agent onto each node by one srun step, and the
 ranks of any kind run there."""
+import os
 import re
+import shlex
 
 import support
+from cluster import wait_until
 from support import DLRUN, IN_SHELL, MPI
 
 
@@ -39,6 +42,33 @@ class Slurm(support.Case):
                                          "--", "true")
             self.assertEqual((code, out), (expected, ""), err)
             self.assertIn("hint: every node must see the run directory: name one that they share, with --run-dir", err)
+
+    def cancelled(self, run, rank, *flags, nodes=2):
+        """(job, record, what was printed) of a batch job that `scancel` ended with these flags."""
+        script = self.write(f"{run}.sh", f"#!/bin/bash\nexec {IN_SHELL} --run-dir {run} --framework plain -- bash -c {shlex.quote(rank)}\n")
+        code, job, err = self.run_on("sbatch", "--parsable", f"-N{nodes}", "--output", f"{run}.out", script)
+        self.assertEqual(code, 0, err)
+        job = job.strip()
+        wait_until(lambda: all(os.path.exists(f"{self.folder}/up-{run}-{rank}") for rank in range(nodes)))
+        self.run_on("scancel", *flags, job)
+        wait_until(lambda: os.path.exists(f"{self.folder}/{run}/record.json"), 0.1)
+        return job, self.record(run), self.read(f"{run}.out")
+
+    def test_a_cancelled_job_is_cancelled_and_no_node_is_to_blame(self):
+        for run, nodes, flags in (("two", 2, ()), ("one", 1, ()), ("full", 2, ("--full", "-s", "TERM"))):
+            with self.subTest(run):
+                job, record, out = self.cancelled(run, f"touch up-{run}-$DLRUN_RANK; exec sleep 1000", *flags, nodes=nodes)
+                attempt = record["attempts"][0]
+                self.assertEqual((record["exit_code"], record["reason"], attempt["culprit"]),
+                                 (143, f"cancelled (SIGTERM from Slurm, job {job})", None), out)
+                self.assertNotRegex(out, "dlrun: (srun|slurmstepd)")  # Slurm's own line of the batch script is not ours
+                self.nothing_left()
+
+    def test_a_cancelled_job_whose_ranks_save_is_to_be_run_again(self):
+        saves = 'trap "touch saved-$DLRUN_RANK; exit 75" TERM; touch up-saves-$DLRUN_RANK; while :; do sleep 0.05; done'
+        job, record, out = self.cancelled("saves", saves)
+        self.assertEqual(record["exit_code"], 75, out)
+        self.assertIn(f"cancelled (SIGTERM from Slurm, job {job}) with a sound checkpoint: run the same command again", record["reason"])
 
     def test_variables_of_a_job_that_is_over_are_no_allocation(self):
         code, out, _ = self.salloc("sh", "-c", "env | grep ^SLURM_", nodes=2)

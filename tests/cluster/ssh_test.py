@@ -226,6 +226,11 @@ class Ssh(support.Case):
         self.assertIn("1 of 2 nodes cannot be reached by ssh: nowhere", err)
         self.assertIn("the name nowhere is not known here", err)
 
+    def test_a_node_that_comes_later_than_lost_after_harms_nobody(self):
+        """Its login shell takes its time, and the agents of the others wait for it."""
+        with changed(f"{HOME}/.bashrc", '[ "$(hostname)" = n3 ] && sleep 4\n'):
+            self.runs_everywhere("--set", "launch.lost-after=1s")
+
     def test_one_of_four_is_down(self):
         self.cluster.crash("n3")
         try:

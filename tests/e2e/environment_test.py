@@ -33,6 +33,17 @@ esac
 
 
 class Surroundings(support.Case):
+    def test_agent_and_ranks_are_made_known_to_pbs(self):
+        """PBS counts and suspends the sessions that it knows; `pbs_attach` tells it of another."""
+        self.script("bin/pbs_attach", f'#!/bin/bash\necho "$@" >>{self.folder}/attached\n')
+        self.environment.update({"PATH": f"{self.folder}/bin:{self.environment['PATH']}", "PBS_JOBID": "7.srv"})
+        code, _, err = self.dlrun("--scheduler", "local", "--tasks-per-node", "2", "--run-dir", "run", "--framework", "plain", "--", "true")
+        self.assertEqual(code, 0, err)
+        attached = [line.split() for line in self.read("attached").splitlines()]
+        self.assertEqual({tuple(words[:3]) for words in attached}, {("-j", "7.srv", "-p")})
+        ranks = [str(event["pid"]) for event in self.events() if event["event"] == "started"]
+        self.assertEqual((len(attached), [words[3] for words in attached[1:]]), (3, ranks))
+
     def job(self, environment, *command):
         words = ", ".join(f"'{word}'" for word in command)
         return self.write("job.yaml", f"framework: plain\ncommand: [{words}]\nenvironment: {environment}\n")

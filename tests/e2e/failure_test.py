@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How failures end: the right exit code, the culprit named, its last lines shown, nothing left running."""
 import os
+import resource
 import shutil
 import subprocess
 
@@ -36,6 +37,27 @@ class Failure(support.Case):
         code, _, err = self.plain(script, "--tasks-per-node", "4")
         self.assertEqual(code, 4)
         self.assertIn("worker 2 (rank 2)", err)
+
+    def test_retries_are_as_many_as_were_asked_for_also_on_the_only_node(self):
+        script = "echo x >>tries; [ $(wc -l <tries) = 4 ]"
+        code, _, err = self.plain(script, "--retries", "5")
+        self.assertEqual(code, 0, err)
+        self.assertEqual((len(self.read("tries").splitlines()), len(self.record()["attempts"])), (4, 4))
+        self.assertNotIn("without", err)
+
+    def test_the_agent_has_more_open_files_than_its_ranks(self):
+        """The soft limit is for programs: it goes to the ranks as it was."""
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        code, out, err = self.plain("ulimit -Sn", "--tasks-per-node", "40", preexec_fn=few)
+        self.assertEqual(code, 0, err)
+        self.assertEqual([line.split("] ")[1] for line in out.splitlines()], ["64"] * 40)
+
+    def test_too_few_open_files_are_named_before_any_rank_runs(self):
+        code, _, err = self.plain("touch ran", "--tasks-per-node", "40",
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+        self.assertEqual(code, 69, err)
+        self.assertRegex(err, r"40 ranks on one node need about \d+ open files, and the limit is 64\n  hint: raise the hard limit")
+        self.assertFalse(self.exists("ran"))
 
     def test_children_left_behind_are_ended(self):
         code, _, err = self.plain("setsid sleep 1000 & (setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &) ; sleep 0.3; exit 0")

@@ -2,6 +2,7 @@
 """Ctrl-C, SIGTERM, kill -9: whatever ends, nothing of the job survives, also not children in sessions of their own."""
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 
@@ -69,8 +70,122 @@ class Signals(support.Case):
         head = self.start_ranks(script, "--set", "launch.grace=1h")
         head.send_signal(signal.SIGINT)
         wait_until(lambda: "signalled" in self.read("run/events.jsonl"), "TERM was sent")
-        head.send_signal(signal.SIGINT)
+        # One that follows within a moment is the same request; a later one is not.
+        wait_until(lambda: head.poll() is not None or head.send_signal(signal.SIGINT), "it ends at once")
         self.assertEqual((head.communicate(), head.returncode)[1], 130)
+        self.none_left()
+
+    SAVES = ("trap 'sleep 0.3; touch saved-$DLRUN_RANK; exit 75' TERM; touch rank-$DLRUN_RANK child-$DLRUN_RANK;"
+             "while :; do sleep 0.02; done")
+
+    def assert_saved(self, head):
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 75, err)
+        self.assertTrue(self.exists("saved-0") and self.exists("saved-1"), err)
+        self.assertEqual([event["signal"] for event in self.events() if event["event"] == "signalled"], [signal.SIGTERM])
+        self.none_left()
+
+    def test_sigterm_to_all_sessions_of_the_first_host_is_one_stop(self):
+        """As PBS's qdel: the batch script's session and the task's, in either order."""
+        for order in ("head first", "agent first"):
+            with self.subTest(order):
+                head = self.start_ranks(self.SAVES)
+                pids = [head.pid, self.agent_of(head, "dlrun-keeper"), self.agent_of(head)]
+                for pid in pids if order == "head first" else reversed(pids):
+                    os.kill(pid, signal.SIGTERM)
+                self.assert_saved(head)
+                shutil.rmtree(os.path.join(self.folder, "run"))
+                for name in ("rank-0", "rank-1", "child-0", "child-1", "saved-0", "saved-1"):
+                    os.unlink(os.path.join(self.folder, name))
+
+    def test_sigterm_to_the_process_and_to_its_group_is_one_stop(self):
+        """As timeout(1) sends it."""
+        head = self.start_ranks(self.SAVES)
+        for _ in range(3):
+            head.send_signal(signal.SIGTERM)
+        self.assert_saved(head)
+
+    def test_sigterm_to_every_process_of_the_job(self):
+        """As Slurm's signals to a job: the ranks too. Whoever dies first, nobody is to blame."""
+        head = self.start_ranks("touch rank-$DLRUN_RANK child-$DLRUN_RANK; exec sleep 1000")
+        for pid in reversed(sorted(self.marked())):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 143, err)
+        self.assertEqual((self.record()["reason"], self.record()["attempts"][0]["culprit"]), ("interrupted by SIGTERM (15)", None))
+        self.none_left()
+
+    def test_every_signal_that_can_be_caught_ends_in_a_verdict(self):
+        numbers = [signal.SIGXCPU, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGPWR, signal.SIGIO, signal.SIGSYS,
+                   signal.SIGRTMIN, signal.SIGRTMAX]
+        heads = {number: self.start("--framework", "plain", "--run-dir", f"run{number:d}", "--", "sh", "-c",
+                                    f"touch up{number:d}; exec sleep 1000") for number in numbers}
+        for number, head in heads.items():
+            wait_until(lambda number=number: self.exists(f"up{number:d}"), "the rank runs")
+            head.send_signal(number)
+        for number, head in heads.items():
+            _, err = head.communicate()
+            self.assertEqual(head.returncode, 128 + number, err)
+            self.assertIn(f"({number:d})" if number < signal.SIGRTMIN else f"signal {number:d}", self.record(f"run{number:d}")["reason"])
+        self.none_left()
+
+    def test_an_interrupt_while_a_check_of_the_job_runs(self):
+        os.mkdir(os.path.join(self.folder, "adapters"))
+        self.write("adapters/slow.yaml", "name: slow\nsummary: a check that takes its time\nprocess: per-rank\nchecks: [[sh, -c, 'touch checking; sleep 1000']]\n")
+        head = self.start("--framework-dir", "adapters", "--framework", "slow", "--run-dir", "run", "--", "true")
+        wait_until(lambda: self.exists("checking") or head.poll() is not None, "the check runs")
+        head.send_signal(signal.SIGINT)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 130, err)
+        self.assertEqual(self.record()["reason"], "interrupted by SIGINT (2)")
+
+    def test_a_signal_at_the_very_beginning_leaves_a_whole_run_directory(self):
+        for attempt in range(5):
+            run = os.path.join(self.folder, f"run{attempt}")
+            head = self.start("--framework", "plain", "--run-dir", run, "--", "sleep", "1000")
+            while not os.path.exists(run) and head.poll() is None:
+                pass
+            head.send_signal(signal.SIGTERM)
+            _, err = head.communicate()
+            self.assertEqual(head.returncode, 143, err)
+            self.assertEqual(self.record(run)["exit_code"], 143)
+            self.assertTrue(os.path.isdir(f"{run}/nodes"))
+
+    def states(self, head):
+        """How the kernel shows head and ranks: R, S or T."""
+        out = []
+        for pid in [head.pid] + [event["pid"] for event in self.events() if event["event"] == "started"]:
+            with open(f"/proc/{pid}/stat") as file:
+                out.append(file.read().rpartition(")")[2].split()[0])
+        return out
+
+    def test_ranks_stand_still_while_the_head_is_stopped(self):
+        """By a scheduler that suspends the job (SIGSTOP), and by Ctrl-Z (SIGTSTP)."""
+        for number in (signal.SIGSTOP, signal.SIGTSTP):
+            with self.subTest(number):
+                name = f"run{number:d}"
+                head = self.start("--tasks-per-node", "2", "--framework", "plain", "--run-dir", "run", "--", "bash", "-c",
+                                  f"touch {name}-$DLRUN_RANK; until [ -e go{number:d} ]; do sleep 0.02; done", preexec_fn=os.setpgrp)
+                wait_until(lambda name=name: self.exists(f"{name}-0") and self.exists(f"{name}-1"), "the ranks run")
+                head.send_signal(number)
+                wait_until(lambda head=head: self.states(head) == ["T"] * 3, "head and ranks are stopped")
+                self.write(f"go{number:d}", "")
+                head.send_signal(signal.SIGCONT)
+                _, err = head.communicate()
+                self.assertEqual(head.returncode, 0, err)
+                self.assertEqual([event["event"] for event in self.events() if event["event"] in ("suspended", "resumed")],
+                                 ["suspended", "resumed"])
+                shutil.rmtree(os.path.join(self.folder, "run"))
+
+    def test_a_suspended_run_can_be_ended(self):
+        head = self.start_ranks()
+        head.send_signal(signal.SIGSTOP)
+        wait_until(lambda: self.states(head) == ["T"] * 3, "head and ranks are stopped")
+        head.send_signal(signal.SIGTERM)
+        head.send_signal(signal.SIGCONT)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 143, err)
         self.none_left()
 
     def test_what_was_ignored_at_the_start_stays_ignored(self):
@@ -126,7 +241,16 @@ class Signals(support.Case):
         os.kill(self.agent_of(head, "dlrun-keeper"), signal.SIGKILL)
         _, err = head.communicate()
         self.assertEqual(head.returncode, 71, err)
-        self.assertIn("the agent was told to end by SIGTERM", err)
+        self.assertIn("its dlrun-keeper process was killed", err)
+        self.none_left()
+
+    def test_sigterm_of_the_agent_alone(self):
+        """By somebody's hand: the run cannot go on without its node, and the head was not meant."""
+        head = self.start_ranks()
+        os.kill(self.agent_of(head, "dlrun-keeper"), signal.SIGTERM)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 71, err)
+        self.assertIn("the agent was told to end by SIGTERM (15)", err)
         self.none_left()
 
     def test_kill_9_of_all_in_the_keeper_s_group_and_session(self):

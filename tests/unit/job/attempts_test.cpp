@@ -64,14 +64,32 @@ TEST_CASE("without a spare it stops rather than run smaller") {
       "there is no spare node for another attempt: the run needs 4, and without n2, n3 the allocation has 3");
 }
 
-TEST_CASE("a node whose ranks fail stays once, and goes the second time in a row") {
+TEST_CASE("a node whose ranks fail twice in a row is left out where there is a spare") {
   Attempts attempts(9, 4);
   CHECK(attempts.worth_another(rank_failed("n1")));
-  CHECK(attempts.bad_nodes().empty());
+  CHECK(attempts.left_out(five()).empty());
   CHECK(attempts.worth_another(rank_failed("n2")));
-  CHECK(attempts.bad_nodes().empty());
+  CHECK(attempts.left_out(five()).empty());
   CHECK(attempts.worth_another(rank_failed("n2")));
-  CHECK(attempts.bad_nodes() == std::set<std::string>{"n2"});
+  CHECK(attempts.left_out(five()) == std::set<std::string>{"n2"});
+}
+
+TEST_CASE("without a spare a node whose ranks fail is tried again as often as retries say") {
+  Attempts attempts(9, 5);
+  for (int i = 0; i < 9; ++i) {
+    CHECK(attempts.worth_another(rank_failed("n2")));
+    CHECK(attempts.left_out(five()).empty());
+    CHECK(hosts(attempts.without_bad_nodes(five())).size() == 5);
+  }
+  CHECK_FALSE(attempts.worth_another(rank_failed("n2")));
+}
+
+TEST_CASE("a lost node takes the spare before one whose ranks fail") {
+  Attempts attempts(9, 4);
+  CHECK(attempts.worth_another(rank_failed("n2")));
+  CHECK(attempts.worth_another(rank_failed("n2")));
+  CHECK(attempts.worth_another(node_lost("n5")));
+  CHECK(hosts(attempts.without_bad_nodes(five())) == std::vector<std::string>{"n1", "n2", "n3", "n4"});
 }
 
 TEST_CASE("retries are counted") {

@@ -54,9 +54,9 @@ TEST_CASE("links are as many as their walltime holds steps") {
   ChainQuestion asked = question(1000);  // 500 s of steps
   asked.walltime = 2 * kMinute;
   const ChainForecast out = planned(asked);
-  CHECK(out.lead.count() == doctest::Approx(4 * 1.25 + 0.5 + 5));  // the Deadline's own rule
-  CHECK(out.links == 6);                                           // of 120 - 10 - 10.5 s each
-  CHECK(out.in_jobs.count() == doctest::Approx(5 * (120 - 10.5 + 4) + 10 + (500 - 5 * 99.5) + 4));
+  CHECK(out.lead.count() == doctest::Approx(4 * 1.25 + 0.5 + 5 + 5));  // the Deadline's own rule
+  CHECK(out.links == 6);                                               // of 120 - 10 - 15.5 s each
+  CHECK(out.in_jobs.count() == doctest::Approx(5 * (120 - 15.5 + 4) + 10 + (500 - 5 * 94.5) + 4));
   CHECK(out.until_done == out.in_jobs);
   CHECK(out.rule == ChainForecast::Rule::stated);
 }

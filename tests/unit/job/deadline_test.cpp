@@ -82,18 +82,30 @@ TEST_CASE("the lead follows the checkpoints that were measured and the longest t
   run.send(Deadline::Step{}, at(2));
   run.send(Deadline::Step{}, at(5));
   run.send(Deadline::Saved{Seconds(8)}, at(12));
-  CHECK(run.deadline.lead().count() == doctest::Approx(8 * 1.25 + 3 + 4));
+  CHECK(run.deadline.lead().count() == doctest::Approx(8 * 1.25 + 3 + 5 + 4));
   run.send(Deadline::Saved{Seconds(2)}, at(22));  // the slowest one counts
-  CHECK(run.deadline.lead().count() == doctest::Approx(17));
+  CHECK(run.deadline.lead().count() == doctest::Approx(22));
   run.until(at(110));
-  CHECK(*run.when("ask") == doctest::Approx(103));
+  CHECK(*run.when("ask") == doctest::Approx(98));
+}
+
+TEST_CASE("a program that saved in no time has seconds to end before it gets TERM") {
+  for (const double length : {30.0, 60.0, 3600.0}) {
+    Watched run{.deadline = Deadline({}, kBegan)};
+    run.send(Deadline::Ends{at(length)}, kBegan);
+    run.send(Deadline::Started{}, at(1));
+    for (int step = 1; step < 100; ++step) run.send(Deadline::Step{}, at(2 + step * 0.01));
+    run.send(Deadline::Saved{Seconds(0.01)}, at(4));
+    run.until(at(length));
+    CHECK(*run.when("term") - *run.when("ask") >= 3.0);
+  }
 }
 
 TEST_CASE("a lead that grows moves the wish forward even where a later wake-up was set") {
   Watched run = two_minutes();
   run.send(Deadline::Saved{Seconds(0.1)}, at(60));
   const Ticks before = *run.wake;
-  run.send(Deadline::Saved{Seconds(40)}, at(61));
+  run.send(Deadline::Saved{Seconds(36)}, at(61));
   CHECK(*run.wake < before);
   run.until(at(119));
   CHECK(*run.when("ask") <= 66.1);
@@ -164,6 +176,32 @@ TEST_CASE("a limit that is extended moves everything, and so does one that is sh
   shorter.send(Deadline::Ends{at(60)}, at(30));
   shorter.until(at(50));
   CHECK(shorter.when("ask") == 40.0);
+}
+
+TEST_CASE("after a sleep nothing is done before the end was told anew") {
+  Watched run = two_minutes();
+  run.send(Deadline::Saved{Seconds(1)}, at(20));
+  run.until(at(30));
+  run.wake.reset();
+  run.send(Deadline::Slept{}, at(150));  // over the end that was known
+  run.send(Deadline::Step{}, at(150.1));
+  CHECK(run.seen.empty());
+  run.send(Deadline::Ends{at(240)}, at(150.5));  // its clock had been stopped for two minutes
+  run.until(at(239));
+  CHECK(*run.when("ask") > 200);
+}
+
+TEST_CASE("after a sleep a scheduler that says nothing or cannot be asked holds nothing up for long") {
+  Watched silent = two_minutes();
+  silent.wake.reset();
+  silent.send(Deadline::Slept{}, at(118));
+  silent.until(at(130));
+  CHECK(silent.when("kill") == 123.0);
+  Watched failing = two_minutes();
+  failing.wake.reset();
+  failing.send(Deadline::Slept{}, at(118));
+  failing.send(Deadline::EndUnknown{}, at(118.2));
+  CHECK(*failing.when("term") == doctest::Approx(118.2));
 }
 
 TEST_CASE("a limit that is lifted ends the watch") {

@@ -25,7 +25,7 @@ struct Asked {
   explicit Asked(std::vector<EndQuestion> questions) {
     EventLoop loop;
     EndReader* reader = nullptr;
-    REQUIRE(loop.take_signals({SIGCHLD}, [&](int) { reader->child_ended(); }));
+    REQUIRE(loop.take_signals({SIGCHLD}, [&](const CaughtSignal&) { reader->child_ended(); }));
     EndReader own(loop, std::move(questions), Environment::of_this_process(),
                   {.read =
                        [&](std::optional<Instant> read) {

@@ -114,6 +114,37 @@ TEST_CASE("a file that came after the request is a checkpoint, and the reason na
   CHECK(job::exit_code_of(stopped) == 75);
 }
 
+TEST_CASE(
+    "ranks that saved are not said to have ignored the request, and what was never asked is not said to have "
+    "been") {
+  Outcome leaving = at_walltime({143}, WalltimeEnd::Stage::ended);
+  leaving.walltime.saved = 40;
+  leaving.walltime.saved_when_asked = true;
+  CHECK(reason_at_end(leaving) ==
+        "asked to stop 12.0s before the end of the walltime, saved, and was ended by SIGTERM on its way out: "
+        "stopped "
+        "with a sound checkpoint of step 40: run the same command again to go on");
+  Outcome never_asked = at_walltime({137}, WalltimeEnd::Stage::killed);
+  never_asked.walltime.left = Seconds(0);
+  CHECK(reason_at_end(never_asked) ==
+        "the walltime ended before the ranks could be asked to stop, and they were ended by SIGKILL: no "
+        "checkpoint "
+        "was reported");
+}
+
+TEST_CASE("a cancelled job is cancelled by whoever sent the signal, and is 75 only with a checkpoint") {
+  Outcome cancelled = ended_with({143, 143});
+  cancelled.interrupted_by = SIGTERM;
+  cancelled.cancelled_by = "Slurm, job 17";
+  CHECK(job::exit_code_of(cancelled) == 143);
+  CHECK(reason_at_end(cancelled) == "cancelled (SIGTERM from Slurm, job 17)");
+  cancelled.saved_when_stopped = true;
+  CHECK(job::exit_code_of(cancelled) == 75);
+  CHECK(
+      reason_at_end(cancelled) ==
+      "cancelled (SIGTERM from Slurm, job 17) with a sound checkpoint: run the same command again to go on");
+}
+
 TEST_CASE("a run that finishes while it is asked to stop is done, where that can be known") {
   Outcome outcome = at_walltime({0, 0}, WalltimeEnd::Stage::asked);
   CHECK(job::exit_code_of(outcome) == 143);  // TERM went out: a program may leave with 0 in its middle

@@ -61,7 +61,7 @@ class WorldNode {
  public:
   WorldNode(const WorldSpec& spec, int index, int nodes, UniqueFd head, std::string scratch)
       : spec_(spec), index_(index), slice_(slice_for(spec, index, nodes)), scratch_(std::move(scratch)) {
-    must(loop_.take_signals({SIGCHLD}, [this](int) { reap_children(); }));
+    must(loop_.take_signals({SIGCHLD}, [this](const CaughtSignal&) { reap_children(); }));
     head_ = std::make_unique<MessageStream>(
         loop_, std::move(head), UniqueFd(),
         MessageStream::Handlers{.message = [this](Message m) { heard(std::move(m)); },

@@ -52,7 +52,8 @@ TEST_CASE("a handler may unwatch itself and others") {
 TEST_CASE("signals arrive as calls, not as interruptions") {
   EventLoop loop;
   int seen = 0;
-  REQUIRE(loop.take_signals({SIGUSR2}, [&](int number) { seen = number, loop.stop(); }).has_value());
+  REQUIRE(loop.take_signals({SIGUSR2}, [&](const CaughtSignal& signal) { seen = signal.number, loop.stop(); })
+              .has_value());
   ::kill(::getpid(), SIGUSR2);
   REQUIRE(loop.run().has_value());
   CHECK(seen == SIGUSR2);

@@ -63,10 +63,11 @@ TEST_CASE("an urgent failure does not settle") {
   CHECK(text(settling.on(S::Failed{{1, 7, "abort"}, S::Urgency::now}, at(1.1))) == "TERM wake 11.1");
 }
 
-TEST_CASE("a polite stop is TERM at once; a second one does not wait; a third changes nothing") {
+TEST_CASE("a polite stop is TERM at once; a second one keeps the grace; one that cannot wait is KILL") {
   S supervisor(1, kPolicy);
   CHECK(text(supervisor.on(S::Stop{S::Urgency::polite}, at(1))) == "TERM wake 11.0");
-  CHECK(text(supervisor.on(S::Stop{S::Urgency::polite}, at(2))) == "KILL");
+  CHECK(text(supervisor.on(S::Stop{S::Urgency::polite}, at(2))).empty());
+  CHECK(text(supervisor.on(S::Stop{S::Urgency::now}, at(2.5))) == "KILL");
   CHECK(text(supervisor.on(S::Stop{S::Urgency::now}, at(3))).empty());
   CHECK(text(supervisor.on(S::Gone{0}, at(4))) == "finish");
   CHECK(supervisor.stop_was_asked());

@@ -47,3 +47,14 @@ TEST_CASE("schedulers that tell no end are not asked") {
   CHECK(end_questions("local", "7").empty());
   CHECK(end_questions("gridengine", "7").empty());
 }
+
+TEST_CASE("PBS's count of used walltime tells what is left after a suspension") {
+  const auto question = end_questions("pbs", "7").front();
+  const std::string limit = "\"Resource_List\": {\"walltime\": \"00:01:30\"}";
+  const std::string job = "{\"Jobs\": {\"7\": {\"stime\": \"Sat Nov 28 08:00:00 2026\", " + limit +
+                          ", \"resources_used\": {\"walltime\": \"00:00:17\"}}}}";
+  CHECK(format_utc(question.read(job).value().value()) == "2026-11-28T08:01:30Z");
+  CHECK(question.left(job) == Seconds(73));
+  CHECK_FALSE(question.left("{\"Jobs\": {\"7\": {" + limit + "}}}").has_value());
+  CHECK_FALSE(end_questions("slurm", "7").front().left);  // it moves the end itself
+}
