@@ -44,7 +44,7 @@ HIDDEN = "(secret, not shown)"
 
 KNOWN = {
     "": {"schema": "unit: plan_json_test", "name": "names the run directory: e2e-output", "job_id": "by DLRUN_JOB_ID", "attempt": "by DLRUN_ATTEMPT",
-         "framework": "by its variables", "process": "golden: torchrun, mpiexec", "mpi": "wiring: check_environment; worlds: e2e-mpi",
+         "framework": "by its variables", "process": "by the number of ranks: check_plan", "mpi": "wiring: check_environment; worlds: e2e-mpi",
          "working_directory": "check_place", "run_directory": "by DLRUN_RUN_DIR", "prelude": {}, "environment": "check_environment",
          "environment_rules": {}, "interface_variables": "check_interface", "limits": {}, "files": "check_files", "checks": "check_files",
          "invented_nodes": "check_plan", "rendezvous_port": "check_ports", "nodes": {}, "ranks": {}},
