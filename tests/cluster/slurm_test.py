@@ -29,6 +29,21 @@ class Slurm(support.Case):
         for rank in range(8):
             self.assertIn(f"rank {rank} of 8, sum 36, on this node 2\n", out)
 
+    def test_a_plain_job_of_an_mpi_program_is_one_world(self):
+        code, out, err = self.salloc(DLRUN, "--quiet", "--tasks-per-node", "2", "--", MPI + "openmpi", nodes=2)
+        self.assertEqual(code, 0, err)
+        for rank in range(4):
+            self.assertIn(f"rank {rank} of 4, sum 10, on this node 2\n", out)
+
+    def test_several_copies_refuse_and_a_single_task_runs(self):
+        code, out, err = self.salloc("srun", "-n2", DLRUN, "--framework", "plain", "--", "echo", "ran", nodes=2)
+        self.assertEqual((code, out), (64, ""), err)
+        for task in range(2):
+            self.assertIn(f"this dlrun is task {task} of 2 that srun started, and each of them would start the whole job", err)
+        code, out, err = self.salloc("srun", "-N1", "-n1", "--overlap", DLRUN, "--quiet", "--nodes", "1", "--framework", "plain", "--",
+                                     "sh", "-c", "echo $SLURM_PROCID of $SLURM_NTASKS", nodes=2)
+        self.assertEqual((code, out), (0, "[worker 0] 0 of 1\n"), err)
+
     def test_all_groups_of_a_heterogeneous_job(self):
         code, out, err = self.run_on("salloc", "-Q", "-N1", ":", "-N2", "--ntasks-per-node=2", DLRUN, "--quiet",
                                      "--tasks-per-node", "1", "--framework", "plain", "--", "hostname")

@@ -44,7 +44,7 @@ HIDDEN = "(secret, not shown)"
 
 KNOWN = {
     "": {"schema": "unit: plan_json_test", "name": "names the run directory: e2e-output", "job_id": "by DLRUN_JOB_ID", "attempt": "by DLRUN_ATTEMPT",
-         "framework": "by its variables", "process": "golden: torchrun, mpiexec", "mpi": "wiring: check_environment; worlds: e2e-mpi",
+         "framework": "by its variables", "process": "by the number of ranks: check_plan", "mpi": "wiring: check_environment; worlds: e2e-mpi",
          "working_directory": "check_place", "run_directory": "by DLRUN_RUN_DIR", "prelude": {}, "environment": "check_environment",
          "environment_rules": {}, "interface_variables": "check_interface", "limits": {}, "files": "check_files", "checks": "check_files",
          "invented_nodes": "check_plan", "rendezvous_port": "check_ports", "nodes": {}, "ranks": {}},
@@ -54,7 +54,7 @@ KNOWN = {
                "lost_after": "cluster-failure", "no_output": "e2e-hang", "no_progress": "e2e-hang", "finalize": "e2e-hang"},
     "nodes": {"index": "check_place", "host": "check_place", "address": "e2e-nodes"},
     "ranks": {"rank": "check_place", "role": "check_place", "task_index": "check_place", "node": "check_place", "local_rank": "check_place",
-              "gpus": "check_devices", "cpus": "check_affinity", "port": "check_ports", "service": "e2e-roles",
+              "gpus": "check_devices", "visible_gpus": "check_devices", "cpus": "check_affinity", "port": "check_ports", "service": "e2e-roles",
               "environment": "check_environment", "defaults": "check_environment", "argv": "check_place"},
 }
 
@@ -206,6 +206,8 @@ class Delivery:
         self.same("GPUs that the rank does not see", missing, [])
         if not rank["gpus"]:
             self.same("CUDA_VISIBLE_DEVICES", visible, "")
+        if rank.get("visible_gpus") is not None:
+            self.same("CUDA_VISIBLE_DEVICES", visible, ",".join(rank["visible_gpus"]))
 
     def check_interface(self, rank, dump):
         for name, before in self.plan["interface_variables"].items():

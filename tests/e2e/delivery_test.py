@@ -34,10 +34,10 @@ class Delivered(support.Case):
         os.makedirs(folder, exist_ok=True)
         pathlib.Path(f"{folder}/1.0").write_text("#%Module1.0\nsetenv P_MODULE loaded\n")
 
-    def run_job(self, job, mpi="none", *flags, code=0, **options):
+    def run_job(self, job, mpi="none", *flags, code=0, adapter=delivery.ADAPTER, **options):
         """(run directory, folder of dumps) of one run."""
         number = next(self.made)
-        self.write("delivery.yaml", delivery.ADAPTER.format(mpi=mpi))
+        self.write("delivery.yaml", adapter.format(mpi=mpi))
         dumps = f"{self.folder}/dumps-{number}"
         os.makedirs(dumps)
         self.environment["DUMP_TO"] = dumps
@@ -128,6 +128,16 @@ class Delivered(support.Case):
         run, dumps = self.run_job(self.job(retries=1))
         self.is_delivered(run, dumps, plan="attempts/1/plan.json")
         self.is_delivered(run, dumps)
+
+    def test_launchers_of_frameworks(self):
+        """per-node and per-job: one process, which has no role's port and counts for all tasks of its node."""
+        adapter = delivery.ADAPTER.replace("  RANK_PORT: \"{{{{rank.port}}}}\"\n", "  TASKS: \"{{{{node.tasks}}}}\"\n")
+        adapter = "".join(line for line in adapter.splitlines(True) if not line.startswith(("roles:", "  worker:")))
+        for process in ("per-node", "per-job"):
+            with self.subTest(process):
+                run, dumps = self.run_job(self.job(), "none", adapter=adapter.replace("per-rank", process))
+                (rank, dump), = self.is_delivered(run, dumps).ranks
+                self.assertEqual((rank["port"], dump["environment"]["TASKS"]), (None, "2"))
 
     def test_hidden_gpus_and_no_binding(self):
         run, dumps = self.run_job(self.job(bind="false"), "none", "--gpus-per-node", "0")

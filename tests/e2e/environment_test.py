@@ -32,6 +32,18 @@ esac
 """
 
 
+# What container engines do with variables, by their manuals: the image has NCCL_DEBUG=image, and it wins but for what each
+# is told in its own way. The command behind their own words runs right here.
+ENGINES = {
+    "shifter": 'while [[ $1 == --* ]]; do shift; done; export NCCL_DEBUG=image; exec "$@"',
+    "sarus": 'shift; while [[ $1 == --* ]]; do shift; done; shift; export NCCL_DEBUG=image; exec "$@"',
+    "apptainer": 'while [[ $1 != ./image.sif && $1 != */image.sif ]]; do shift; done; shift; export NCCL_DEBUG=image\n'
+                 'for name in ${!APPTAINERENV_*}; do export "${name#APPTAINERENV_}=${!name}"; done; exec "$@"',
+    "srun": 'names=; while [[ $1 == --* ]]; do [[ $1 == --container-env=* ]] && names=,${1#*=},; shift; done\n'
+            '[[ $names == *,NCCL_DEBUG,* ]] || export NCCL_DEBUG=image; export SLURM_PROCID=0; exec "$@"',
+}
+
+
 class Surroundings(support.Case):
     def test_agent_and_ranks_are_made_known_to_pbs(self):
         """PBS counts and suspends the sessions that it knows; `pbs_attach` tells it of another."""
@@ -137,6 +149,16 @@ command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_
         self.assertGreaterEqual(seconds[0], 0.3)
         logs = [name for name in os.listdir(f"{self.folder}/run/logs") if name.startswith("prelude")]
         self.assertEqual([self.read(f"run/logs/{name}") for name in logs], ["from the setup\n"])
+
+    def test_the_jobs_variables_win_over_the_images(self):
+        for program, text in ENGINES.items():
+            self.script(f"engines/{program}", f"#!/bin/bash\n{text}\n")
+        self.environment["PATH"] = f"{self.folder}/engines:{self.environment['PATH']}"
+        for engine in ("shifter", "sarus", "apptainer", "pyxis"):
+            with self.subTest(engine):
+                job = self.job(f"{{set: {{NCCL_DEBUG: \"IN FO\"}}, container: {{image: image.sif, engine: {engine}}}}}", "sh", "-c", 'echo "$NCCL_DEBUG"')
+                code, out, err = self.dlrun("--quiet", job)
+                self.assertEqual((code, out), (0, "[worker 0] IN FO\n"), err)
 
     def test_ranks_in_a_container(self):
         for folder in ("bin", "dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "usr/bin", "var"):
