@@ -13,6 +13,7 @@
 #include "src/agent/forwarded.hpp"
 #include "src/agent/gpu_check.hpp"
 #include "src/agent/interface_choice.hpp"
+#include "src/agent/inventory.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/prelude.hpp"
@@ -67,6 +68,7 @@ class Agent {
     if (heartbeat_) heartbeat_->heard(0, ticks());
     if (type == "alive") return;
     if (type == "environment") return take_environment(message.body);
+    if (type == "inventory") return tell_inventory(message.header);
     if (type == "claim") return claim_ports(message.header);
     if (type == "slice") return take_slice(message);
     if (type == "exchanged") return take_exchanged(message);
@@ -198,6 +200,19 @@ class Agent {
 
   void take_environment(const std::string& entries) {
     environment_ = forwarded(Environment::from_entries(split(entries, '\0')), environment_);
+  }
+
+  // The driver of a GPU may answer late: meanwhile we are to be heard.
+  void tell_inventory(const Json& header) {
+    const Gpus gpus =
+        field<bool>(header, "gpus", "inventory").value_or(false) ? Gpus::asked : Gpus::not_asked;
+    inventory_ = std::make_unique<Aside<plan::NodeInventory>>(
+        loop_, [environment = born_with_, gpus] { return take_inventory(environment, gpus); },
+        [this](const plan::NodeInventory& found) {
+          Json header = plan::to_json(found);
+          header["type"] = "inventory";
+          send(std::move(header));
+        });
   }
 
   void claim_ports(const Json& header) {
@@ -477,6 +492,7 @@ class Agent {
   Ranks ranks_{loop_,
                {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
                 .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
+  std::unique_ptr<Aside<plan::NodeInventory>> inventory_;
   GpuCheck gpu_check_{loop_,
                       {.ranks = [this] { return running_ranks(); },
                        .found =

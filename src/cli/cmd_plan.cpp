@@ -5,6 +5,7 @@
 #include "src/cli/plan_table.hpp"
 #include "src/job/checks.hpp"
 #include "src/job/run_directory.hpp"
+#include "src/plan/node_inventory.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/plan_text.hpp"
 #include "src/plan/secret_words.hpp"
@@ -88,6 +89,12 @@ Result<void> print_explained(const job::Prepared& job, const Context& context) {
   return {};
 }
 
+// What the plan does not know before the nodes have answered.
+std::string still_asked(const job::Prepared& job) {
+  if (job.plan.invented_nodes) return {};
+  return plan::asked_at_the_start(job.allocation, plan::questions_about(job.allocation, job.plan, job.spec));
+}
+
 }  // namespace
 
 Result<int> show_plan(const PlanOptions& options, const Context& context) {
@@ -100,6 +107,14 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
     context.console.say(
         fmt::format("dlrun: no scheduler's job here: the {} node(s) of this plan are invented, from {} on",
                     job.plan.nodes.size(), job.plan.nodes.front().host));
+  const std::string asked = still_asked(job);
+  if (!options.scripts.empty() && plan::has_stand_ins(job.plan))
+    return fail(Error{.kind = ErrorKind::allocation,
+                      .what = asked + ": their scripts cannot be written before",
+                      .where = {},
+                      .hint = "name them in the allocation (gpus=4 in a host file)",
+                      .also = {}});
+  if (!asked.empty()) context.console.say("dlrun: " + asked);
   if (!options.scripts.empty()) {
     TRY(job::write_node_scripts(job.plan, request.installation.data, options.scripts));
     context.console.say(

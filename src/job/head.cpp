@@ -139,6 +139,25 @@ class Head {
   void after_arrival() {
     if (ending_ || !arrivals_.all_answered()) return;
     if (!arrivals_.all_here()) return send_home();
+    ask_nodes();
+  }
+
+  void ask_nodes() {
+    if (!parts_.questions.any()) return claim_ports();
+    parts_.status.phase("asking the nodes for their cores and GPUs");
+    agents_.tell_all({{{"type", "inventory"}, {"gpus", parts_.questions.gpus}}});
+  }
+
+  void on_inventory(const CrewMember& agent, const Json& header) {
+    auto told = plan::inventory_from_json(header, agent.host);
+    if (ending_) return;
+    if (!told) return on_no_agent(agent, told.error());
+    inventories_[agent.host] = std::move(*told);
+    if (++told_ < agents_.size()) return;
+    if (auto planned = parts_.plan_with(inventories_); !planned) {
+      outcome_.unreachable = planned.error();
+      return send_home();
+    }
     claim_ports();
   }
 
@@ -234,6 +253,7 @@ class Head {
     const Json& header = message.header;
     if (type == "alive") return;
     if (type == "claimed") return on_claimed(agent, header);
+    if (type == "inventory") return on_inventory(agent, header);
     if (type == "mpi_waits") return look_at_ranks();
     if (type == "looked") return on_looked(agent, header);
     if (type == "output") return on_output(header, message.body);
@@ -626,6 +646,8 @@ class Head {
   EventLoop loop_;
   HeadParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
   Arrivals arrivals_;
+  plan::Inventories inventories_;
+  std::size_t told_ = 0;  // nodes that have told what they have
   PortRounds ports_;
   Exchange exchange_;
   Heartbeat heartbeat_;

@@ -13,6 +13,7 @@
 #include "src/job/run_status.hpp"
 #include "src/job/walltime_watch.hpp"
 #include "src/launch/launcher.hpp"
+#include "src/plan/node_inventory.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/ports.hpp"
 
@@ -26,6 +27,10 @@ struct HeadParts {
   const plan::Plan& shown;         // the plan with its real nodes, where each rank has an agent of its own
   // Makes the plan anew, in its place, without these ports; the nodes and the ranks stay. Empty: it cannot.
   std::function<Result<void>(const plan::TakenPorts&)> plan_without = {};
+  // What the scheduler did not tell is asked of the nodes, once all have their agents, and the plan is made
+  // anew with the answers; the nodes and the ranks stay.
+  plan::NodeQuestions questions = {};
+  std::function<Result<void>(const plan::Inventories&)> plan_with = {};
   WalltimeSettings walltime = {};
 };
 

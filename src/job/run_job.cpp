@@ -33,6 +33,21 @@ Result<void> plan_without(Prepared& job, const plan::TakenPorts& taken, const Su
   return write_plan(job, around.request.installation.data);
 }
 
+// The same job with what its nodes tell of themselves, before any of its ranks runs.
+Result<void> plan_with(Prepared& job, const plan::Inventories& told, const Surroundings& around) {
+  plan::fill_in(job.allocation, told, job.spec);
+  job.input.allocation = plan::without_stand_ins(std::move(job.input.allocation));
+  plan::fill_in(job.input.allocation, told, job.spec);
+  plan::Plan planned = TRY(plan::make_plan(job.input));
+  if (planned.nodes.size() != job.plan.nodes.size() || planned.ranks.size() != job.plan.ranks.size())
+    return fail(ErrorKind::internal,
+                "{} ranks on {} nodes were planned, and {} on {} with the nodes' answers",
+                job.plan.ranks.size(), job.plan.nodes.size(), planned.ranks.size(), planned.nodes.size());
+  job.plan = std::move(planned);
+  TRY(write_allocation(job));
+  return write_plan(job, around.request.installation.data);
+}
+
 Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
                             const Surroundings& around) {
   const bool apart = job.plan.mpi == plan::MpiProtocol::engine;  // an agent a rank
@@ -50,13 +65,21 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
     if (apart) split = plan::agent_per_rank(job.plan);
     return {};
   };
-  Outcome outcome = TRY(run_attempt(plan, {.launcher = std::move(launcher),
-                                           .events = events,
-                                           .status = around.status,
-                                           .environment = around.request.environment,
-                                           .shown = job.plan,
-                                           .plan_without = other_ports,
-                                           .walltime = around.walltime}));
+  const auto answers = [&](const plan::Inventories& told) -> Result<void> {
+    TRY(plan_with(job, told, around));
+    if (apart) split = plan::agent_per_rank(job.plan);
+    return {};
+  };
+  Outcome outcome =
+      TRY(run_attempt(plan, {.launcher = std::move(launcher),
+                             .events = events,
+                             .status = around.status,
+                             .environment = around.request.environment,
+                             .shown = job.plan,
+                             .plan_without = other_ports,
+                             .questions = plan::questions_about(job.allocation, job.plan, job.spec),
+                             .plan_with = answers,
+                             .walltime = around.walltime}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
@@ -83,7 +106,7 @@ launch::LaunchSettings launch_settings(const Prepared& job, const Surroundings& 
 
 // Plans the job again for one more attempt, on good nodes.
 Result<void> plan_again(Prepared& job, const Attempts& attempts, const Surroundings& around) {
-  job.input.allocation = TRY(attempts.without_bad_nodes(job.allocation));
+  job.input.allocation = plan::with_stand_ins(TRY(attempts.without_bad_nodes(job.allocation)), job.spec);
   job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
   ++job.input.attempt;
   job.plan = TRY(plan::make_plan(job.input));
