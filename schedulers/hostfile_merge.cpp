@@ -161,6 +161,11 @@ Result<Allocation> merge_entries(const HostEntries& all) {
           "raise max_slots, or lower slots");
     if (merged[i].lines.size() > 1 && merged[i].has_count) out.warnings.push_back(repeated(node, merged[i]));
   }
+  const bool counted = std::any_of(merged.begin(), merged.end(), [](const Merged& host) {
+    return host.has_count || host.lines.size() > 1;
+  });
+  if (counted)
+    for (AllocatedNode& node : out.nodes) node.asked_slots = node.slots;
   TRY(check_addresses(all, out.nodes));
   out.evidence.push_back(fmt::format("{}: {} host{}, {} slots", all.source, out.nodes.size(),
                                      out.nodes.size() == 1 ? "" : "s", slots));

@@ -5,6 +5,7 @@
 #include "src/cli/plan_table.hpp"
 #include "src/job/checks.hpp"
 #include "src/job/run_directory.hpp"
+#include "src/plan/asked_slots.hpp"
 #include "src/plan/node_inventory.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/plan_text.hpp"
@@ -33,7 +34,12 @@ std::vector<plan::Explained> derived(const job::Prepared& job) {
   if (!asked.nodes)
     out.push_back({"resources.nodes", std::to_string(job.allocation.nodes.size()),
                    "all of the allocation (" + job.allocation.scheduler + ")"});
-  if (!asked.tasks_per_node && job.spec.roles.empty())
+  const bool by_slots =
+      plan::leaves_tasks_to_slots(asked) && plan::slots_were_asked_for(job.allocation.nodes);
+  if (by_slots && job.spec.roles.empty())
+    out.push_back({"resources.tasks-per-node", "the slots of each node",
+                   "asked for (" + job.allocation.scheduler + ")"});
+  else if (!asked.tasks_per_node && job.spec.roles.empty())
     out.push_back(
         {"resources.tasks-per-node", std::to_string(plan::tasks_per_node(asked)),
          asked.gpus_per_node ? "one a GPU, from resources.gpus-per-node" : "default: no gpus-per-node"});

@@ -47,6 +47,18 @@ TEST_CASE("the dialects") {
   CHECK(words("a,b") == "a:1 b:1");
 }
 
+TEST_CASE("a count, or a name that stands again, asks for slots on all hosts") {
+  const auto asked = [](std::string_view text) {
+    std::string out;
+    for (const AllocatedNode& node : nodes_of(text)->nodes)
+      out += fmt::format("{} ", node.asked_slots ? std::to_string(*node.asked_slots) : "-");
+    return out;
+  };
+  CHECK(asked("n1\nn2\n") == "- - ");
+  CHECK(asked("n1 slots=1\nn2 slots=4\nn3\n") == "1 4 1 ");
+  CHECK(asked("n1\nn2\nn2\n") == "1 2 ");
+}
+
 TEST_CASE("what a host has is said by gpus= and cpus=, and does not add up") {
   using Names = std::vector<std::string>;
   const Allocation nodes = nodes_of("n1 slots=2 gpus=3 cpus=64\nn2 gpus=0\nn1 slots=1 gpus=3\nn3\n").value();
