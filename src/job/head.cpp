@@ -61,8 +61,7 @@ class Head {
     TRY(become_subreaper());
     TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2},
                            [this](int number) { on_signal(number); }));
-    parts_.status.phase(
-        fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
+    say_starting();
     TRY(start_agents());
     if (!parts_.launcher->shares_machine()) {
       parts_.status.while_waiting([this] { say_alive_in_time(); });
@@ -86,6 +85,11 @@ class Head {
 
  private:
   // The start.
+
+  void say_starting() {
+    parts_.status.phase(
+        fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
+  }
 
   Result<void> start_agents() {
     return parts_.launcher->start(
@@ -158,6 +162,7 @@ class Head {
       outcome_.unreachable = planned.error();
       return send_home();
     }
+    say_starting();
     claim_ports();
   }
 
