@@ -65,13 +65,14 @@ Result<std::string> host_field(const Json& json, std::string_view key, std::stri
 }
 
 Result<AllocatedNode> node_from_json(const Json& json, std::string_view where) {
-  static const std::array<std::string, 5> keys{"host", "slots", "cpus", "gpus", "address"};
+  static const std::array<std::string, 6> keys{"host", "slots", "cpus", "gpus", "asked_slots", "address"};
   TRY(only_keys(json, keys, where));
   AllocatedNode out;
   out.host = HostName(TRY(host_field(json, "host", where)));
   const auto slots = TRY(optional_integer(json, "slots", 1, where));
   out.slots = slots.value_or(1);
   out.cpus = TRY(optional_integer(json, "cpus", 1, where));
+  out.asked_slots = TRY(optional_integer(json, "asked_slots", 1, where));
   if (const auto gpus = json.find("gpus"); gpus != json.end() && !gpus->is_null())
     out.gpus = TRY(as_allocation(field<std::vector<std::string>>(json, "gpus", where)));
   if (json.contains("address")) out.address = TRY(host_field(json, "address", where));
@@ -82,6 +83,7 @@ Json to_json(const AllocatedNode& node) {
   Json out{{"host", node.host.get()}, {"slots", node.slots}, {"cpus", nullptr}, {"gpus", nullptr}};
   if (node.cpus) out["cpus"] = *node.cpus;
   if (node.gpus) out["gpus"] = *node.gpus;
+  if (node.asked_slots) out["asked_slots"] = *node.asked_slots;
   if (node.address) out["address"] = *node.address;
   return out;
 }

@@ -18,6 +18,7 @@ struct AllocatedNode {
   int slots = 1;  // ranks that the scheduler would start here
   std::optional<int> cpus;
   std::optional<std::vector<std::string>> gpus;  // names as the node knows them: index, UUID or MIG id
+  std::optional<int> asked_slots = {};           // of these, that the user asked for by number: a rank each
   std::optional<std::string> address = {};       // what other nodes reach it by, where that is not `host`
 };
 

@@ -5,20 +5,31 @@
 #include <fmt/core.h>
 
 #include "schedulers/cuda_visible.hpp"
+#include "schedulers/kernel_gpus.hpp"
 #include "schedulers/nvml.hpp"
 
 namespace dlrun {
+namespace {
 
-FoundGpus gpus_of_driver() {
-  const auto gpus = ask_nvml();
-  if (!gpus) return {.names = {}, .evidence = gpus.error().what + ": GPUs unknown"};
+FoundGpus of_nvml(const std::vector<DriverGpu>& gpus) {
   std::vector<std::string> names;
-  for (const DriverGpu& gpu : *gpus) {
+  for (const DriverGpu& gpu : gpus) {
     if (gpu.instances.empty()) names.push_back(std::to_string(gpu.index));
     names.insert(names.end(), gpu.instances.begin(), gpu.instances.end());
   }
   std::string evidence = fmt::format("NVML: {} GPUs", names.size());
   return {.names = std::move(names), .evidence = std::move(evidence)};
+}
+
+}  // namespace
+
+FoundGpus gpus_of_driver() {
+  const auto gpus = ask_nvml();
+  if (gpus) return of_nvml(*gpus);
+  FoundGpus found = gpus_of_kernel("/");
+  found.evidence = found.names ? fmt::format("{}; {}", gpus.error().what, found.evidence)
+                               : gpus.error().what + ": GPUs unknown";
+  return found;
 }
 
 FoundGpus usable_gpus(const FoundGpus& driver, const Environment& environment) {

@@ -20,12 +20,12 @@ struct Word {
   std::size_t column;  // from 0
 };
 
-enum class Option { slots, most_slots, address, unused, ssh, shape };
+enum class Option { slots, most_slots, cpus, gpus, address, unused, ssh, shape };
 struct OptionName {
   std::string_view name;  // with '_' for '-'
   Option option;
 };
-constexpr std::array<OptionName, 22> kOptions{{
+constexpr std::array<OptionName, 24> kOptions{{
     {"slots", Option::slots},
     {"count", Option::slots},
     {"cpu", Option::slots},
@@ -35,6 +35,8 @@ constexpr std::array<OptionName, 22> kOptions{{
     {"count_max", Option::most_slots},
     {"max_cpu", Option::most_slots},
     {"cpu_max", Option::most_slots},
+    {"cpus", Option::cpus},
+    {"gpus", Option::gpus},
     {"address", Option::address},
     {"binding", Option::unused},
     {"ifname", Option::unused},
@@ -151,7 +153,13 @@ class LineReader {
     for (HostName& name : *names) {
       if (name.get().find(':') != std::string::npos && !is_address(name.get()))
         return fail(error(column, fmt::format("'{}' is neither HOST:COUNT nor an address", element)));
-      out_.entries.push_back({std::move(name), slots, {}, {}, number_});
+      out_.entries.push_back({.host = std::move(name),
+                              .slots = slots,
+                              .most_slots = {},
+                              .cpus = {},
+                              .gpus = {},
+                              .address = {},
+                              .line = number_});
     }
     return {};
   }
@@ -170,6 +178,12 @@ class LineReader {
                              : fmt::format("'{}' is no count of slots from 1 to {}", text, kMostSlots),
                 text.empty() ? "write it as HOST:4 or slots=4" : "leave out a host that must not be used"));
     return static_cast<int>(*value);
+  }
+
+  Result<int> number(const Word& word, std::string_view of_what, int low) {
+    if (const auto value = parse_integer(word.text, low, kMostSlots)) return static_cast<int>(*value);
+    return fail(error(word.column, fmt::format("'{}' is no number of {} from {} to {}", word.text, of_what,
+                                               low, kMostSlots)));
   }
 
   // A count, or the private address of a pair.
@@ -203,6 +217,10 @@ class LineReader {
         return each_entry(name, &HostEntry::slots, name.text, TRY(count(value.text, value.column)));
       case Option::most_slots:
         return each_entry(name, &HostEntry::most_slots, name.text, TRY(count(value.text, value.column)));
+      case Option::cpus:
+        return each_entry(name, &HostEntry::cpus, name.text, TRY(number(value, "cores", 1)));
+      case Option::gpus:
+        return each_entry(name, &HostEntry::gpus, name.text, TRY(number(value, "GPUs", 0)));
       case Option::address:
         return address(value, "address");
       case Option::unused:

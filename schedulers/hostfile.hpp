@@ -18,7 +18,7 @@ namespace dlrun {
 // One name as it stands in the text, host lists expanded; equal names are not yet one node.
 struct HostEntry {
   HostName host;
-  std::optional<int> slots, most_slots;
+  std::optional<int> slots, most_slots, cpus, gpus;
   std::optional<std::string> address;
   std::size_t line = 1;
 };

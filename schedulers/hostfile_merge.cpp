@@ -16,7 +16,7 @@ struct Merged {
   std::vector<std::size_t> lines;
   int slots = 0;
   bool has_count = false;
-  std::optional<int> most_slots;
+  std::optional<int> most_slots, cpus, gpus;
 };
 
 std::string line_of(const HostEntries& all, std::size_t line) {
@@ -29,6 +29,26 @@ tl::unexpected<Error> conflicting_lines(const HostEntries& all, std::size_t line
                     .what = std::move(what),
                     .where = line_of(all, line),
                     .hint = std::move(hint)});
+}
+
+// What a host has does not add up over its lines: it is said once, or alike.
+Result<void> take_number(const HostEntries& all, const HostEntry& entry, std::string_view name,
+                         std::optional<int> HostEntry::*member, const std::vector<std::size_t>& lines,
+                         std::optional<int>& known) {
+  if (entry.*member && known && entry.*member != known)
+    return conflicting_lines(all, entry.line,
+                             fmt::format("host {} has {}={} here and {} on line {}", entry.host, name,
+                                         *(entry.*member), *known, lines.front()),
+                             "keep one of them");
+  if (entry.*member) known = entry.*member;
+  return {};
+}
+
+void set_devices(AllocatedNode& node, const Merged& merged) {
+  node.cpus = merged.cpus;
+  if (!merged.gpus) return;
+  node.gpus.emplace();
+  for (int i = 0; i < *merged.gpus; ++i) node.gpus->push_back(std::to_string(i));
 }
 
 Result<void> add(const HostEntries& all, const HostEntry& entry, Merged& merged, AllocatedNode& node) {
@@ -45,6 +65,8 @@ Result<void> add(const HostEntries& all, const HostEntry& entry, Merged& merged,
                              fmt::format("host {} has the address {} here and {} on line {}", entry.host,
                                          *entry.address, *node.address, merged.lines.front()),
                              "keep one of them");
+  TRY(take_number(all, entry, "cpus", &HostEntry::cpus, merged.lines, merged.cpus));
+  TRY(take_number(all, entry, "gpus", &HostEntry::gpus, merged.lines, merged.gpus));
   merged.lines.push_back(entry.line);
   merged.slots += more;
   merged.has_count = merged.has_count || entry.slots || entry.most_slots;
@@ -129,6 +151,7 @@ Result<Allocation> merge_entries(const HostEntries& all) {
   for (std::size_t i = 0; i < out.nodes.size(); ++i) {
     AllocatedNode& node = out.nodes[i];
     node.slots = merged[i].slots;
+    set_devices(node, merged[i]);
     slots += static_cast<std::size_t>(node.slots);
     if (merged[i].most_slots) limits[*merged[i].most_slots].push_back(node.host);
     if (merged[i].most_slots && node.slots > *merged[i].most_slots)
@@ -138,6 +161,11 @@ Result<Allocation> merge_entries(const HostEntries& all) {
           "raise max_slots, or lower slots");
     if (merged[i].lines.size() > 1 && merged[i].has_count) out.warnings.push_back(repeated(node, merged[i]));
   }
+  const bool counted = std::any_of(merged.begin(), merged.end(), [](const Merged& host) {
+    return host.has_count || host.lines.size() > 1;
+  });
+  if (counted)
+    for (AllocatedNode& node : out.nodes) node.asked_slots = node.slots;
   TRY(check_addresses(all, out.nodes));
   out.evidence.push_back(fmt::format("{}: {} host{}, {} slots", all.source, out.nodes.size(),
                                      out.nodes.size() == 1 ? "" : "s", slots));

@@ -51,7 +51,7 @@ class Hostfile final : public Scheduler {
       out.warnings.push_back(std::move(warning));
     if (surroundings.named.private_hostfile)
       out.evidence.push_back("private addresses: " + surroundings.named.private_hostfile->string());
-    out.evidence.emplace_back("a host file tells neither processors, GPUs nor an end time");
+    out.evidence.emplace_back("a host file tells no end time, and cores and GPUs only by cpus= and gpus=");
     return out;
   }
 

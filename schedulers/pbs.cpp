@@ -43,8 +43,11 @@ Result<std::vector<AllocatedNode>> nodes_of_chunks(const std::vector<PbsChunk>& 
 Result<std::vector<AllocatedNode>> find_nodes(const NamedFile& file, const std::optional<PbsJob>& job,
                                               Allocation& out) {
   out.evidence.push_back("PBS_NODEFILE=" + file.path);
-  if (!word_lines(file.text).empty() || !job || job->chunks.empty())
-    return nodes_of_lines(file.text, file.path);
+  if (!word_lines(file.text).empty() || !job || job->chunks.empty()) {
+    std::vector<AllocatedNode> nodes = TRY(nodes_of_lines(file.text, file.path));
+    for (AllocatedNode& node : nodes) node.asked_slots = node.slots;  // mpiprocs, or a rank a chunk
+    return nodes;
+  }
   out.evidence.emplace_back(
       "the node file is empty (mpiprocs=0): nodes from exec_vnode, a slot for each CPU");
   out.warnings.emplace_back(

@@ -70,6 +70,8 @@ Result<void> add_group(const Environment& environment, const std::string& suffix
                                        environment.get("SLURM_STEP_NODELIST")));
     tasks.reset();
   }
+  // Slurm counts tasks unasked, too; these are set where somebody gave their number.
+  const auto asked = first_of(environment, {"SLURM_NTASKS" + suffix, "SLURM_NTASKS_PER_NODE" + suffix});
   std::vector<int> cpu_counts, slots(hosts->size(), 1);
   if (cpus) cpu_counts = TRY(counts_for(*cpus, *list, hosts->size()));
   if (tasks)
@@ -82,6 +84,7 @@ Result<void> add_group(const Environment& environment, const std::string& suffix
   if (cpus) out.evidence.push_back(cpus->line());
   for (std::size_t i = 0; i < hosts->size(); ++i) {
     AllocatedNode node{.host = (*hosts)[i], .slots = slots[i], .cpus = {}, .gpus = {}};
+    if (tasks && asked) node.asked_slots = slots[i];
     if (cpus) node.cpus = cpu_counts[i];
     out.nodes.push_back(std::move(node));
   }

@@ -99,6 +99,8 @@ Result<std::vector<AllocatedNode>> group_nodes(const std::vector<AllocatedNode>&
     AllocatedNode& node = out[position[(*first)[i]]];
     node.slots += entries[i].slots;
     if (node.cpus && entries[i].cpus) node.cpus = *node.cpus + *entries[i].cpus;
+    if (node.asked_slots && entries[i].asked_slots)
+      node.asked_slots = *node.asked_slots + *entries[i].asked_slots;
   }
   return out;
 }

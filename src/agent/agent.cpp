@@ -15,6 +15,7 @@
 #include "src/agent/gpu_check.hpp"
 #include "src/agent/inherited_descriptors.hpp"
 #include "src/agent/interface_choice.hpp"
+#include "src/agent/inventory.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/open_files.hpp"
 #include "src/agent/port_claims.hpp"
@@ -85,6 +86,7 @@ class Agent {
     if (heartbeat_) heartbeat_->heard(0, ticks());
     if (type == "alive") return;
     if (type == "environment") return take_environment(message.body);
+    if (type == "inventory") return tell_inventory(message.header);
     if (type == "claim") return claim_ports(message.header);
     if (type == "slice") return take_slice(message);
     if (type == "exchanged") return take_exchanged(message);
@@ -255,6 +257,19 @@ class Agent {
 
   void take_environment(const std::string& entries) {
     environment_ = forwarded(Environment::from_entries(split(entries, '\0')), environment_);
+  }
+
+  // The driver of a GPU may answer late: meanwhile we are to be heard.
+  void tell_inventory(const Json& header) {
+    const Gpus gpus =
+        field<bool>(header, "gpus", "inventory").value_or(false) ? Gpus::asked : Gpus::not_asked;
+    inventory_ = std::make_unique<Aside<plan::NodeInventory>>(
+        loop_, [environment = born_with_, gpus] { return take_inventory(environment, gpus); },
+        [this](const plan::NodeInventory& found) {
+          Json header = plan::to_json(found);
+          header["type"] = "inventory";
+          send(std::move(header));
+        });
   }
 
   void claim_ports(const Json& header) {
@@ -629,6 +644,7 @@ class Agent {
       {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
        .unfinished = [this](Rank r, Stream s, const std::string& text) { on_unfinished(r, s, text); },
        .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
+  std::unique_ptr<Aside<plan::NodeInventory>> inventory_;
   GpuCheck gpu_check_{loop_,
                       {.ranks = [this] { return running_ranks(); },
                        .found =

@@ -66,6 +66,10 @@ void print(const Allocation& allocation, Console& console) {
   console.out(fmt::format("end time   {}",
                           allocation.end_time ? format_utc(*allocation.end_time) : std::string(no_end)));
   print_nodes(allocation, console);
+  const bool unknown = std::any_of(allocation.nodes.begin(), allocation.nodes.end(),
+                                   [](const AllocatedNode& node) { return !node.cpus || !node.gpus; });
+  if (unknown && allocation.scheduler != "local")
+    console.out("           what is unknown is asked of the nodes at the start of a run");
   for (const std::string& line : allocation.evidence)
     console.out(console.tinted_out("evidence   " + line, Tint::dim));
   for (const std::string& line : allocation.warnings)

@@ -5,6 +5,8 @@
 #include "src/cli/plan_table.hpp"
 #include "src/job/checks.hpp"
 #include "src/job/run_directory.hpp"
+#include "src/plan/asked_slots.hpp"
+#include "src/plan/node_inventory.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/plan_text.hpp"
 #include "src/plan/secret_words.hpp"
@@ -33,7 +35,12 @@ std::vector<plan::Explained> derived(const job::Prepared& job) {
   if (!asked.nodes)
     out.push_back({"resources.nodes", std::to_string(job.allocation.nodes.size()),
                    "all of the allocation (" + job.allocation.scheduler + ")"});
-  if (!asked.tasks_per_node && job.spec.roles.empty())
+  const bool by_slots =
+      plan::leaves_tasks_to_slots(asked) && plan::slots_were_asked_for(job.allocation.nodes);
+  if (by_slots && job.spec.roles.empty())
+    out.push_back({"resources.tasks-per-node", "the slots of each node",
+                   "asked for (" + job.allocation.scheduler + ")"});
+  else if (!asked.tasks_per_node && job.spec.roles.empty())
     out.push_back(
         {"resources.tasks-per-node", std::to_string(plan::tasks_per_node(asked)),
          asked.gpus_per_node ? "one a GPU, from resources.gpus-per-node" : "default: no gpus-per-node"});
@@ -101,6 +108,12 @@ Result<void> print_explained(const job::Prepared& job, const Context& context) {
   return {};
 }
 
+// What the plan does not know before the nodes have answered.
+std::string still_asked(const job::Prepared& job) {
+  if (job.plan.invented_nodes) return {};
+  return plan::asked_at_the_start(job.allocation, plan::questions_about(job.allocation, job.plan, job.spec));
+}
+
 }  // namespace
 
 Result<int> show_plan(const PlanOptions& options, const Context& context) {
@@ -113,6 +126,14 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
     context.console.say(
         fmt::format("dlrun: not inside a batch job: planning for {} placeholder node(s) ({}, ...)",
                     job.plan.nodes.size(), job.plan.nodes.front().host));
+  const std::string asked = still_asked(job);
+  if (!options.scripts.empty() && plan::has_stand_ins(job.plan))
+    return fail(Error{.kind = ErrorKind::allocation,
+                      .what = asked + ": their scripts cannot be written before",
+                      .where = {},
+                      .hint = "name them in the allocation (gpus=4 in a host file)",
+                      .also = {}});
+  if (!asked.empty()) context.console.say("dlrun: " + asked);
   if (!options.scripts.empty()) {
     TRY(job::write_node_scripts(job.plan, request.installation.data, options.scripts));
     context.console.say(

@@ -76,8 +76,7 @@ class Head {
     std::vector<int> signals = stop_signals();
     signals.insert(signals.end(), {SIGCHLD, SIGPIPE, SIGTSTP, SIGWINCH});
     TRY(loop_.take_signals(signals, [this](const CaughtSignal& signal) { on_signal(signal); }));
-    parts_.status.phase(
-        fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
+    say_starting();
     TRY(start_agents());
     if (!parts_.launcher->shares_machine()) {
       parts_.status.while_waiting([this] { say_alive_in_time(); });
@@ -102,6 +101,11 @@ class Head {
 
  private:
   // The start.
+
+  void say_starting() {
+    parts_.status.phase(
+        fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
+  }
 
   Result<void> start_agents() {
     return parts_.launcher->start(
@@ -155,7 +159,25 @@ class Head {
   void after_arrival() {
     if (ending_ || !arrivals_.all_answered()) return;
     if (!arrivals_.all_here()) return send_home();
-    claim_ports();
+    ask_nodes();
+  }
+
+  void ask_nodes() {
+    if (!parts_.questions.any()) return claim_ports();
+    parts_.status.phase("asking the nodes for their cores and GPUs");
+    agents_.tell_all({{{"type", "inventory"}, {"gpus", parts_.questions.gpus}}});
+  }
+
+  void on_inventory(const CrewMember& agent, const Json& header) {
+    auto told = plan::inventory_from_json(header, agent.host);
+    if (ending_) return;
+    if (!told) return on_no_agent(agent, told.error());
+    inventories_[agent.host] = std::move(*told);
+    if (++told_ < agents_.size()) return;
+    auto write = parts_.plan_with(inventories_);
+    if (!write) return on_planned_anew(tl::unexpected(write.error()));
+    say_starting();
+    parts_.writer.run(std::move(*write), [this](const Result<void>& written) { on_planned_anew(written); });
   }
 
   // Ports first: every rank is told the same ones, so they must be known to be free before any rank starts.
@@ -285,6 +307,7 @@ class Head {
     const Json& header = message.header;
     if (type == "alive") return;
     if (type == "claimed") return on_claimed(agent, header);
+    if (type == "inventory") return on_inventory(agent, header);
     if (type == "mpi_waits") return look_at_ranks();
     if (type == "looked") return on_looked(agent, header);
     if (type == "output") return on_output(header, message.body);
@@ -811,6 +834,8 @@ class Head {
                       .resumed = [this](Seconds stall) { tell_of_stall(stall_.resumed("dlrun", stall)); }}};
   StallNotice stall_;
   Arrivals arrivals_;
+  plan::Inventories inventories_;
+  std::size_t told_ = 0;  // nodes that have told what they have
   PortRounds ports_;
   Exchange exchange_;
   Heartbeat heartbeat_;

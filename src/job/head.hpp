@@ -13,6 +13,7 @@
 #include "src/job/run_status.hpp"
 #include "src/job/walltime_watch.hpp"
 #include "src/launch/launcher.hpp"
+#include "src/plan/node_inventory.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/ports.hpp"
 
@@ -28,6 +29,10 @@ struct HeadParts {
   // Makes the plan anew, in its place, without these ports; the nodes and the ranks stay. What it gives
   // writes that plan down. Empty: it cannot.
   std::function<Result<FileWriter::Work>(const plan::TakenPorts&)> plan_without = {};
+  // What the scheduler did not tell is asked of the nodes, once all have their agents, and the plan is made
+  // anew with the answers in the same way; the nodes and the ranks stay.
+  plan::NodeQuestions questions = {};
+  std::function<Result<FileWriter::Work>(const plan::Inventories&)> plan_with = {};
   WalltimeSettings walltime = {};
   std::string scheduler_job = {};  // "Slurm, job 17"; empty outside of a scheduler's job
 };

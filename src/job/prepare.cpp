@@ -9,6 +9,7 @@
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/plan/node_inventory.hpp"
 #include "src/process/child.hpp"
 #include "src/process/mpi_flavour.hpp"
 
@@ -120,7 +121,7 @@ Result<Prepared> prepare(const Request& request, Instant now) {
       plan::find_adapter(adapters_of(request), job.spec.framework, plan::place_of(job.spec, "framework")));
   plan::PlanInput& input = job.input;
   input.spec = job.spec;
-  input.allocation = job.allocation;
+  input.allocation = plan::with_stand_ins(job.allocation, job.spec);
   input.adapter = job.adapter;
   input.job_id = request.preview ? preview_id(job.allocation) : new_job_id(now);
   input.installation = request.installation;

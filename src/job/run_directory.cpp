@@ -105,6 +105,11 @@ Result<void> write_adapter_files(const plan::Plan& plan, const fs::path& directo
   return {};
 }
 
+Result<void> write_allocation(const Prepared& job) {
+  return replace_file(fs::path(job.plan.run_directory) / "allocation.json",
+                      to_pretty_text(to_json(job.allocation)), Durability::none);
+}
+
 Result<void> write_plan(const Prepared& job, const fs::path& data) {
   const fs::path directory = job.plan.run_directory;
   TRY(replace_file(directory / "plan.json", plan::to_pretty_text(plan::without_secrets(job.plan)),
@@ -130,7 +135,7 @@ Result<void> write_run_directory(const Prepared& job, const fs::path& data) {
   TRY(make_new(directory));
   TRY(make_directories(directory / "logs", Access::shared));
   TRY(replace_file(directory / "spec.json", to_pretty_text(plan::to_json(job.spec)), Durability::none));
-  TRY(replace_file(directory / "allocation.json", to_pretty_text(to_json(job.allocation)), Durability::none));
+  TRY(write_allocation(job));
   return write_plan(job, data);
 }
 

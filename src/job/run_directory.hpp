@@ -17,6 +17,9 @@ Result<void> write_further_attempt(const Prepared& job, const std::filesystem::p
 // The plan and what follows from it again, before anything started: it was planned anew.
 Result<void> write_plan(const Prepared& job, const std::filesystem::path& data);
 
+// The allocation again: the nodes have told what the scheduler did not.
+Result<void> write_allocation(const Prepared& job);
+
 // The node scripts alone, below `folder`, for `dlrun plan --scripts`.
 Result<void> write_node_scripts(const plan::Plan& plan, const std::filesystem::path& data,
                                 const std::filesystem::path& folder);

@@ -47,6 +47,24 @@ std::string scheduler_job_of(const Allocation& allocation) {
   return fmt::format("{}, job {}", scheduler_title(allocation.scheduler), *allocation.job_id);
 }
 
+// The same job with what its nodes tell of themselves, before any of its ranks runs.
+Result<FileWriter::Work> plan_with(Prepared& job, const plan::Inventories& told,
+                                   const Surroundings& around) {
+  plan::fill_in(job.allocation, told, job.spec);
+  job.input.allocation = plan::without_stand_ins(std::move(job.input.allocation));
+  plan::fill_in(job.input.allocation, told, job.spec);
+  plan::Plan planned = TRY(plan::make_plan(job.input));
+  if (planned.nodes.size() != job.plan.nodes.size() || planned.ranks.size() != job.plan.ranks.size())
+    return fail(ErrorKind::internal,
+                "{} ranks on {} nodes were planned, and {} on {} with the nodes' answers",
+                job.plan.ranks.size(), job.plan.nodes.size(), planned.ranks.size(), planned.nodes.size());
+  job.plan = std::move(planned);
+  return [job, data = around.request.installation.data]() -> Result<void> {
+    TRY(write_allocation(job));
+    return write_plan(job, data);
+  };
+}
+
 Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
                             const Surroundings& around) {
   const bool apart = job.plan.mpi == plan::MpiProtocol::engine;  // an agent a rank
@@ -68,15 +86,23 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
     if (apart) split = plan::agent_per_rank(job.plan);
     return write;
   };
-  Outcome outcome = TRY(run_attempt(plan, {.launcher = std::move(launcher),
-                                           .writer = writer,
-                                           .events = events,
-                                           .status = around.status,
-                                           .environment = around.request.environment,
-                                           .shown = job.plan,
-                                           .plan_without = other_ports,
-                                           .walltime = around.walltime,
-                                           .scheduler_job = scheduler_job_of(job.allocation)}));
+  const auto answers = [&](const plan::Inventories& told) -> Result<FileWriter::Work> {
+    FileWriter::Work write = TRY(plan_with(job, told, around));
+    if (apart) split = plan::agent_per_rank(job.plan);
+    return write;
+  };
+  Outcome outcome =
+      TRY(run_attempt(plan, {.launcher = std::move(launcher),
+                             .writer = writer,
+                             .events = events,
+                             .status = around.status,
+                             .environment = around.request.environment,
+                             .shown = job.plan,
+                             .plan_without = other_ports,
+                             .questions = plan::questions_about(job.allocation, job.plan, job.spec),
+                             .plan_with = answers,
+                             .walltime = around.walltime,
+                             .scheduler_job = scheduler_job_of(job.allocation)}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   wait_until_written(writer, around.status);
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
@@ -104,7 +130,7 @@ launch::LaunchSettings launch_settings(const Prepared& job, const Surroundings& 
 
 // Plans the job again for one more attempt, on good nodes.
 Result<void> plan_again(Prepared& job, const Attempts& attempts, const Surroundings& around) {
-  job.input.allocation = TRY(attempts.without_bad_nodes(job.allocation));
+  job.input.allocation = plan::with_stand_ins(TRY(attempts.without_bad_nodes(job.allocation)), job.spec);
   job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
   ++job.input.attempt;
   job.plan = TRY(plan::make_plan(job.input));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/strings.hpp"
+#include "src/plan/asked_slots.hpp"
 #include "src/plan/ports.hpp"
 #include "src/plan/role_tasks.hpp"
 
@@ -242,6 +243,7 @@ int tasks_per_node(const Resources& resources) {
 Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
                      ProcessModel process, const TakenPorts& taken) {
   std::vector<AllocatedNode> nodes = TRY(choose_nodes(spec, allocation));
+  TRY(check_asked_slots(spec, nodes));
   RoleTasks tasks = TRY(deal_tasks(spec, roles, nodes));
   drop_idle_nodes(tasks, nodes);
   const std::vector<NodeTasks> by_node = tasks_by_node(roles, tasks, nodes.size());

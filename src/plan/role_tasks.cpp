@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "src/base/strings.hpp"
+#include "src/plan/asked_slots.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -77,7 +78,12 @@ struct NodeLoad {
 class Dealer {
  public:
   Dealer(const JobSpec& spec, const std::vector<AllocatedNode>& nodes, std::size_t shared)
-      : spec_(spec), nodes_(nodes), loads_(nodes.size()), shared_(shared), next_dedicated_(shared) {}
+      : spec_(spec),
+        nodes_(nodes),
+        slots_count_(slots_were_asked_for(nodes)),
+        loads_(nodes.size()),
+        shared_(shared),
+        next_dedicated_(shared) {}
 
   Result<std::vector<int>> tasks_of(const Role& role) {
     std::vector<int> out = TRY(counted(role));
@@ -107,9 +113,13 @@ class Dealer {
     for (std::size_t i = 0; i < shared_; ++i)
       out[i] = role.elsewhere && loads_[i].tasks > 0 ? 0
                : !role.per_node                      ? room(i, each)
-               : role.fills                          ? std::max(0, *role.per_node - loads_[i].sharing)
-                                                     : *role.per_node;
+               : role.fills                          ? std::max(0, per_node(role, i) - loads_[i].sharing)
+                                                     : per_node(role, i);
     return out;
+  }
+
+  int per_node(const Role& role, std::size_t node) const {
+    return role.by_slots && slots_count_ ? nodes_[node].asked_slots.value_or(1) : *role.per_node;
   }
 
   Result<std::vector<int>> dealt(const Role& role, int each) {
@@ -127,6 +137,7 @@ class Dealer {
 
   const JobSpec& spec_;
   const std::vector<AllocatedNode>& nodes_;
+  bool slots_count_;
   std::vector<NodeLoad> loads_;
   std::size_t shared_;
   std::size_t next_dedicated_;

@@ -5,6 +5,7 @@
 
 #include "src/base/strings.hpp"
 #include "src/plan/adapter.hpp"
+#include "src/plan/asked_slots.hpp"
 #include "src/plan/placement.hpp"
 
 namespace dlrun::plan {
@@ -84,6 +85,7 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
     out.per_node = out.gpus.value_or(0) > 0 && !spec.resources.tasks_per_node
                        ? *spec.resources.gpus_per_node / *out.gpus
                        : tasks_per_node(spec.resources);
+  out.by_slots = out.fills && out.gpus.value_or(0) == 0 && leaves_tasks_to_slots(spec.resources);
   if (out.per_node == 0)
     return fail(Error{.kind = ErrorKind::allocation,
                       .what = fmt::format("role {} asks for {} GPUs a task, and the job for {} a node",
@@ -151,6 +153,7 @@ Result<std::vector<Role>> roles_of_job(const JobSpec& spec, const Adapter& adapt
                    .placement = Placement::shared,
                    .port_is_stated = false,
                    .fills = false,
+                   .by_slots = leaves_tasks_to_slots(spec.resources),
                    .elsewhere = false,
                    .service = false,
                    .light = false,

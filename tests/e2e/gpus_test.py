@@ -54,6 +54,50 @@ class Gpus(support.Case):
         self.assertEqual(sorted(out.splitlines()), ["[ps 0] sees", "[worker 0] sees 0", "[worker 1] sees 1"])
         self.assertIn("warning: rank 2 (ps 0) computes on GPU 1, and the job gives it no GPU", err)
 
+    def two_nodes(self, *words, gpus=None):
+        self.write("two.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "lsf", "nodes": [
+            {"host": host, "slots": 2, "gpus": gpus} for host in ("a1", "a2")]}))
+        return self.dlrun(*words, "--allocation", "two.json", "--run-dir", "run", "--framework", "plain", "--",
+                          "sh", "-c", "echo sees $CUDA_VISIBLE_DEVICES, $(taskset -cp $$ | sed 's/.*: //')")
+
+    def test_what_the_scheduler_does_not_tell_is_asked_of_the_nodes(self):
+        code, out, err = self.two_nodes("--via", "local", "--gpus-per-node", "2")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(sorted(line.split(",")[0] for line in out.splitlines()),
+                         [f"[worker {rank} a{rank // 2 + 1}] sees {rank % 2}" for rank in range(4)])
+        cores = sorted(os.sched_getaffinity(0))
+        allocation, plan = json.loads(self.read("run/allocation.json")), json.loads(self.read("run/plan.json"))
+        for node in allocation["nodes"]:
+            self.assertEqual((node["gpus"], node["cpus"]), (["0", "1"], min(2, len(cores))))
+        self.assertIn("asked of the nodes: GPUs of a[1-2] (a1: NVML: 2 GPUs)", allocation["evidence"])
+        if len(cores) > 1:  # each rank has its part of the node's cores for itself
+            self.assertEqual([rank["cpus"] for rank in plan["ranks"]], [{"share": i % 2, "of": 2} for i in range(4)])
+            self.assertEqual({rank["defaults"]["OMP_NUM_THREADS"] for rank in plan["ranks"]}, {"1"})
+            bound = [line.split(", ")[1] for line in sorted(out.splitlines())]
+            self.assertNotEqual(bound[0], bound[1])
+            self.assertEqual(bound[:2], bound[2:])  # both "nodes" are this machine
+
+    def test_a_node_with_fewer_gpus_than_asked_is_named(self):
+        code, _, err = self.two_nodes("--via", "local", "--gpus-per-node", "4")
+        self.assertEqual(code, 66, err)
+        self.assertIn("the job asks for 4 GPUs a node, and 2 of 2 nodes have not enough", err)
+        self.assertIn("a1 has 2 GPUs: 0, 1", err)
+
+    def test_what_is_told_is_not_asked(self):
+        code, out, err = self.two_nodes("--via", "local", "--gpus-per-node", "1", gpus=["1"])
+        self.assertEqual(code, 0, err)
+        self.assertEqual({line.split(",")[0].partition(" sees ")[2] for line in out.splitlines()}, {"1"})
+
+    def test_a_plan_says_what_will_be_asked(self):
+        self.write("two.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "lsf", "nodes": [{"host": "a1"}, {"host": "a2"}]}))
+        words = ("--allocation", "two.json", "--gpus-per-node", "2", "--framework", "plain", "--", "true")
+        code, out, err = self.dlrun("plan", *words)
+        self.assertEqual(code, 0, err)
+        self.assertIn("the cores of a[1-2] and the GPUs of a[1-2] are asked of the nodes at the start", err)
+        code, _, err = self.dlrun("plan", "--scripts", "scripts", *words)
+        self.assertEqual(code, 66, err)
+        self.assertIn("their scripts cannot be written before", err)
+
 
 if __name__ == "__main__":
     support.main()

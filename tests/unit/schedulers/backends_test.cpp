@@ -15,6 +15,13 @@ bool says(const std::vector<std::string>& lines, std::string_view word) {
   return false;
 }
 
+std::string asked_of(const Result<Allocation>& found) {
+  std::string out;
+  for (const AllocatedNode& node : found.value().nodes)
+    out += fmt::format("{} ", node.asked_slots ? std::to_string(*node.asked_slots) : "-");
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("Slurm: counts and node list") {
@@ -26,6 +33,28 @@ TEST_CASE("Slurm: counts and node list") {
   const std::string error = text_of(world.find());
   CHECK(error.find("SLURM_JOB_NODELIST=n[1-4]: 4 nodes") != std::string::npos);
   CHECK(error.find("SLURM_TASKS_PER_NODE=2(x3): counts for 3") != std::string::npos);
+}
+
+TEST_CASE("slots count as asked for where somebody gave their number, and not where they are cores") {
+  World slurm;
+  slurm.set("SLURM_JOB_NODELIST", "n[1-2]");
+  slurm.set("SLURM_TASKS_PER_NODE", "4(x2)");
+  CHECK(asked_of(slurm.find()) == "- - ");  // of salloc -N2 on nodes of four cores
+  slurm.set("SLURM_NTASKS_PER_NODE", "4");
+  CHECK(asked_of(slurm.find()) == "4 4 ");
+  World total;
+  total.set("SLURM_JOB_NODELIST", "n[1-2]");
+  total.set("SLURM_TASKS_PER_NODE", "2,1");
+  total.set("SLURM_NTASKS", "3");
+  CHECK(asked_of(total.find()) == "2 1 ");
+  World pbs;
+  pbs.set("PBS_JOBID", "1.s");
+  pbs.set_file("PBS_NODEFILE", "x1\nx2\nx2\nx3\nx2\n");
+  CHECK(asked_of(pbs.find()) == "1 3 1 ");
+  World torque;
+  torque.set("PBS_NUM_PPN", "2");
+  torque.set_file("PBS_NODEFILE", "x1\nx1\n");
+  CHECK(asked_of(torque.find()) == "- ");
 }
 
 TEST_CASE("Slurm: counts that are none are refused with their text") {

@@ -47,6 +47,33 @@ TEST_CASE("the dialects") {
   CHECK(words("a,b") == "a:1 b:1");
 }
 
+TEST_CASE("a count, or a name that stands again, asks for slots on all hosts") {
+  const auto asked = [](std::string_view text) {
+    std::string out;
+    for (const AllocatedNode& node : nodes_of(text)->nodes)
+      out += fmt::format("{} ", node.asked_slots ? std::to_string(*node.asked_slots) : "-");
+    return out;
+  };
+  CHECK(asked("n1\nn2\n") == "- - ");
+  CHECK(asked("n1 slots=1\nn2 slots=4\nn3\n") == "1 4 1 ");
+  CHECK(asked("n1\nn2\nn2\n") == "1 2 ");
+}
+
+TEST_CASE("what a host has is said by gpus= and cpus=, and does not add up") {
+  using Names = std::vector<std::string>;
+  const Allocation nodes = nodes_of("n1 slots=2 gpus=3 cpus=64\nn2 gpus=0\nn1 slots=1 gpus=3\nn3\n").value();
+  CHECK(nodes.nodes[0].slots == 3);
+  CHECK(nodes.nodes[0].cpus == 64);
+  CHECK(nodes.nodes[0].gpus == Names{"0", "1", "2"});
+  CHECK(nodes.nodes[1].gpus == Names{});
+  CHECK_FALSE(nodes.nodes[2].gpus.has_value());
+  CHECK_FALSE(nodes.nodes[2].cpus.has_value());
+  CHECK(merge_entries(*read_host_words("a:2,b:2 gpus=2"))->nodes[1].gpus == Names{"0", "1"});
+  CHECK(has(file("n1 gpus=2\nn1 gpus=4\n"), "host n1 has gpus=4 here and 2 on line 1"));
+  CHECK(has(file("n1 gpus=0,1\n"), "'0,1' is no number of GPUs from 0"));
+  CHECK(has(file("n1 cpus=0\n"), "'0' is no number of cores from 1"));
+}
+
 TEST_CASE("addresses are whole names") {
   CHECK(file("10.0.0.1 slots=4\n10.0.0.2 slots=4\n") == "10.0.0.1:4 10.0.0.2:4");
   CHECK(words("[fe80::1]:2,[fe80::2]:3") == "fe80::1:2 fe80::2:3");

@@ -4,7 +4,9 @@
 #include <sched.h>
 
 #include "schedulers/gpus.hpp"
+#include "schedulers/kernel_gpus.hpp"
 #include "schedulers/scheduler.hpp"
+#include "tests/unit/folder.hpp"
 
 using namespace dlrun;
 
@@ -62,6 +64,23 @@ TEST_CASE("GPUs: the driver's list, less what the environment hides") {
   for (const char* hidden : {"", "-1", "NoDevFiles"})
     CHECK(usable_gpus(kFour, with_devices(hidden)).names == std::vector<std::string>{});
   CHECK(usable_gpus(kFour, with_devices("2")).evidence == "CUDA_VISIBLE_DEVICES=2");
+}
+
+TEST_CASE("without NVML the kernel tells GPUs: device files, no more than the driver has; else its folder") {
+  using Names = std::vector<std::string>;
+  const test::Folder empty;
+  CHECK_FALSE(gpus_of_kernel(empty.path).names.has_value());
+  const test::Folder machine;
+  for (const char* name : {"nvidia0", "nvidia3", "nvidiactl", "nvidia-uvm", "null"})
+    machine.write(std::string("dev/") + name, "");
+  CHECK(gpus_of_kernel(machine.path).names == Names{"0", "1"});
+  for (const char* bus : {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0"})
+    machine.write(std::string("proc/driver/nvidia/gpus/") + bus + "/information", "");
+  CHECK(gpus_of_kernel(machine.path).names == Names{"0", "1"});
+  const test::Folder no_files;
+  no_files.write("proc/driver/nvidia/gpus/0000:01:00.0/information", "");
+  CHECK(gpus_of_kernel(no_files.path).names == Names{"0"});
+  CHECK(gpus_of_kernel(no_files.path).evidence == "/proc/driver/nvidia: 1 GPUs");
 }
 
 TEST_CASE("without a driver's word GPUs are unknown, unless the user names them") {

@@ -1,0 +1,19 @@
+#include "src/agent/inventory.hpp"
+
+#include "schedulers/gpus.hpp"
+#include "src/agent/binding.hpp"
+
+namespace dlrun::agent {
+
+plan::NodeInventory take_inventory(const Environment& environment, Gpus gpus) {
+  plan::NodeInventory out;
+  if (const auto processors = usable_processors(); processors && !processors->empty())
+    out.cpus = static_cast<int>(processors->size());
+  if (gpus == Gpus::not_asked) return out;
+  FoundGpus found = dlrun::usable_gpus(gpus_of_driver(), environment);
+  out.gpus = std::move(found.names);
+  out.gpu_source = std::move(found.evidence);
+  return out;
+}
+
+}  // namespace dlrun::agent

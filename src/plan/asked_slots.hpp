@@ -1,0 +1,22 @@
+// Slots that a user asked for (`--ntasks-per-node`, mpiprocs, a:4) are ranks: they give tasks-per-node where
+// the job says neither that nor GPUs, and can differ from node to node. Slots that a scheduler merely counts
+// (cores) say nothing here, and neither does a slot a node, which every scheduler gives unasked.
+#pragma once
+
+#include <vector>
+
+#include "schedulers/allocation.hpp"
+#include "src/plan/job_spec.hpp"
+
+namespace dlrun::plan {
+
+// Whether slots were asked for on these nodes, in place of a default.
+bool slots_were_asked_for(const std::vector<AllocatedNode>& nodes);
+
+// Whether the job leaves it to the slots how many tasks a node has.
+bool leaves_tasks_to_slots(const Resources& resources);
+
+// A job that asks for more tasks a node than slots were asked for contradicts itself; fewer are fine.
+Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedNode>& nodes);
+
+}  // namespace dlrun::plan
