@@ -80,9 +80,10 @@ class Reception {
     ::poll(fds.data(), fds.size(), milliseconds_until(next));
   }
 
-  // An Error where no connection can be taken although none of ours is left to be dropped.
+  // An Error where no connection can be taken although none of ours is left to be dropped. So many at once
+  // that those who are here are looked at again, however fast others come.
   Result<void> take_new() {
-    for (;;) {
+    for (std::size_t taken = 0; taken < kMaxCallers; ++taken) {
       auto socket = tcp::accept_one(listener_);
       if (!socket && callers_.empty()) return fail(std::move(socket).error());
       if (!socket) return callers_.pop_front(), Result<void>{};
@@ -90,6 +91,7 @@ class Reception {
       if (callers_.size() == kMaxCallers) callers_.pop_front();
       callers_.emplace_back(std::move(**socket), token_, steady_now() + limits_.proof);
     }
+    return {};
   }
 
   void look_at_all() {

@@ -8,6 +8,7 @@
 #include "runtime/data/cifar10.hpp"
 #include "runtime/data/idx.hpp"
 #include "runtime/data/images/image_data.hpp"
+#include "runtime/data/images/image_set.hpp"
 #include "runtime/data/synthetic.hpp"
 
 namespace dlrun::runtime {
@@ -33,6 +34,16 @@ std::string what_was_found(const DataSpec& spec, const DataParts& parts) {
   const std::filesystem::path& where = spec.format == DataFormat::list ? spec.list : spec.directory;
   return fmt::format("found {} classes, {} training and {} test images in {}", parts.train.shape.classes,
                      parts.train.count, parts.test.count, where.string());
+}
+
+// Folders without images are refused; this is what lists and packed data lack, and what damage has taken.
+std::vector<std::string> classes_without_samples(const Dataset& data) {
+  std::vector<char> seen(static_cast<std::size_t>(data.shape.classes));
+  for (const std::uint16_t label : data.labels) seen[label] = 1;
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (seen[i] == 0) out.push_back(std::to_string(i));
+  return out;
 }
 
 }  // namespace
@@ -75,7 +86,11 @@ Result<InputShape> check_data(const DataSpec& spec) {
 
 Result<DataParts> load_data(const DataSpec& spec) {
   DataParts out = TRY(load_format(spec));
-  if (spec.format != DataFormat::synthetic) out.notes.insert(out.notes.begin(), what_was_found(spec, out));
+  if (spec.format == DataFormat::synthetic) return out;
+  out.notes.insert(out.notes.begin(), what_was_found(spec, out));
+  if (const auto empty = classes_without_samples(out.train); !empty.empty())
+    out.notes.push_back(fmt::format("{} of {} classes have no training image: number {}", empty.size(),
+                                    out.train.shape.classes, some_of(empty)));
   return out;
 }
 

@@ -127,7 +127,7 @@ TEST_CASE("what was found is said once: classes, images, what is left out, class
   CHECK(load_data(spec)->notes ==
         std::vector<std::string>{"found 4 classes, 2 training and 0 test images in " + spec.list.string(),
                                  "1 damaged images are left out",
-                                 "2 of 4 classes have no training image: 1, 3"});
+                                 "2 of 4 classes have no training image: number 1, 3"});
 }
 
 TEST_CASE("pixels of a shard that changed are noticed where they are read, with the shard's name") {
