@@ -117,9 +117,9 @@ Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, 
                      .hint = "dlrun chain status shows the chain; this second start of it changes nothing",
                      .times = times,
                      .life = [&](const LeaseOwner& other) {
-                       const Life life = life_of(other.process, folder.path());
-                       const bool ended = of_another && other.job == newest.owner.job;  // the scheduler says
-                       return life == Life::unknown && ended ? Life::ended : life;
+                       // A process that outlives its job can only be about to end; and it is told.
+                       if (of_another && other.job == newest.owner.job) return Life::ended;
+                       return life_of(other.process, folder.path());
                      }});
 }
 

@@ -199,6 +199,18 @@ command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_
             self.assertEqual(code, 65, err)
             self.assertRegex(err, r"bad.yaml:1:19: command\[1\]: \$\w+ " + why)
 
+    def test_a_job_may_name_what_its_scheduler_sets_when_it_is_submitted_and_has_it_when_it_runs(self):
+        job = self.write("job.yaml", "framework: plain\ncommand: [echo, of, $SLURM_JOB_ID]\nresources: {walltime: 1h, nodes: 1}\n")
+        code, _, err = self.dlrun("submit", "--scheduler", "slurm", "--dry-run", job)
+        self.assertEqual(code, 0, err)
+        code, _, err = self.dlrun(job)
+        self.assertEqual(code, 65, err)
+        self.assertIn("$SLURM_JOB_ID is unset", err)
+        self.environment["SLURM_JOB_ID"] = "4711"
+        code, out, err = self.dlrun("--quiet", "--scheduler", "local", job)
+        self.assertEqual(code, 0, err)
+        self.assertIn("of 4711", out)
+
     def test_a_text_for_a_shell_keeps_its_dollar_signs(self):
         job = self.job("{set: {MINE: mine}}", "env", "A=1", "bash", "-c", "echo $MINE-$DLRUN_RANK-$A")
         code, out, err = self.dlrun("--quiet", job)

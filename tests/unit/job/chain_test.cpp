@@ -234,8 +234,10 @@ TEST_CASE("a link takes over from a job that is over, and never from one that ma
   commands.answer = {
       .status = {.exit_code = 1}, .out = {}, .err = "slurm_load_jobs error: Invalid job id specified"};
   CHECK(take("2") == "lease 5");
+  REQUIRE(leases.make(6, {.process = this_process(), .job = "5", .run = {}}).value());
+  CHECK(take("3") == "lease 7");  // the job is over, whatever is left of its processes
   commands.answer = {.status = {}, .out = "RUNNING\n", .err = {}};
-  CHECK(take("3") == "lease 6");  // released
+  CHECK(take("4") == "lease 8");  // released
 }
 
 TEST_CASE("a job that the scheduler starts twice does not take the lease from its own first start") {
