@@ -34,7 +34,7 @@ class Ranks {
     PortClaims* ports;  // held for the ranks until now
     plan::EnvironmentChanges interface_variables = {};
     std::vector<UniqueFd> logs = {};  // of all(), in their order
-    ProcessLimits limits = {};  // as the prolog left them
+    ProcessLimits limits = {};        // as the prolog left them
   };
   enum class Flow { on, off };
 

@@ -8,6 +8,7 @@
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/job_spec.hpp"
+#include "src/plan/load_job.hpp"
 #include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
 
@@ -119,6 +120,7 @@ Result<void> restore_secret(Node& tree, const std::string& path, const std::stri
     const auto text = read_file(file);
     if (!text) return secret_is_gone(path, file, text.error().what);
     read[file] = TRY(yaml::parse(*text, file));
+    split_command(read[file]);
   }
   const Node* value = node_at(read[file], path);
   Node* target = node_at(tree, path);
