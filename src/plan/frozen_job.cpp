@@ -21,7 +21,7 @@ using yaml::Node;
 
 constexpr const char* kFrozenSchema = "dlrun.frozen-job/1";
 
-Node* child_of(Node* node, std::string_view key) {
+Node* frozen_child(Node* node, std::string_view key) {
   if (node == nullptr) return nullptr;
   if (node->kind == Kind::list) {
     for (std::size_t i = 0; i < node->items.size(); ++i)
@@ -35,7 +35,7 @@ Node* child_of(Node* node, std::string_view key) {
 // "environment.set.HF_TOKEN", "command.3"
 Node* node_at(Node& root, std::string_view path) {
   Node* out = &root;
-  for (const std::string& key : split(path, '.')) out = child_of(out, key);
+  for (const std::string& key : split(path, '.')) out = frozen_child(out, key);
   return out;
 }
 
