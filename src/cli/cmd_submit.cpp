@@ -79,7 +79,8 @@ Json to_json(const Planned& planned, const std::optional<std::string>& job_id) {
   if (planned.element) out["array_index"] = *planned.element;
   if (job_id) return out;
   out["script"] = plan.script;
-  if (const auto frozen = parse_json(plan.frozen_job, "spec.json")) out["job"] = frozen->at("job").at("value");
+  if (const auto frozen = parse_json(plan.frozen_job, "spec.json"))
+    out["job"] = frozen->at("job").at("value");
   return out;
 }
 

@@ -105,10 +105,11 @@ Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, 
   const bool of_another =
       newest.number > 0 && !newest.released && !newest.owner.job.empty() && newest.owner.job != owner.job;
   if (of_another && !scheduler.is_job_id(newest.owner.job))
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("'{}' is no job id of {}", newest.owner.job, scheduler.name()),
-                      .where = folder.leases().path().string(),
-                      .hint = "somebody changed the newest file there; remove it if no job of the chain runs"});
+    return fail(
+        Error{.kind = ErrorKind::input,
+              .what = fmt::format("'{}' is no job id of {}", newest.owner.job, scheduler.name()),
+              .where = folder.leases().path().string(),
+              .hint = "somebody changed the newest file there; remove it if no job of the chain runs"});
   if (of_another) TRY(check_ended(newest, folder, scheduler, environment, commands));
   return take_lease({.folder = folder.leases().path(),
                      .owner = owner,

@@ -207,8 +207,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   report.record =
       make_record(job, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
                   std::move(ran.attempts), std::move(sources));
-  auto written =
-      write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);
+  auto written = write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);
   if (!written) written.error().what = "there is no record of this run: " + written.error().what;
   // A verdict is worth more than the news that it could not be written down.
   const bool is_all = ran.last && !report.outcome.unreachable && report.outcome.exit_code == 0;

@@ -8,6 +8,7 @@
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/job_spec.hpp"
+#include "src/plan/load_job.hpp"
 #include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
 
@@ -20,7 +21,7 @@ using yaml::Node;
 
 constexpr const char* kFrozenSchema = "dlrun.frozen-job/1";
 
-Node* child_of(Node* node, std::string_view key) {
+Node* frozen_child(Node* node, std::string_view key) {
   if (node == nullptr) return nullptr;
   if (node->kind == Kind::list) {
     for (std::size_t i = 0; i < node->items.size(); ++i)
@@ -34,7 +35,7 @@ Node* child_of(Node* node, std::string_view key) {
 // "environment.set.HF_TOKEN", "command.3"
 Node* node_at(Node& root, std::string_view path) {
   Node* out = &root;
-  for (const std::string& key : split(path, '.')) out = child_of(out, key);
+  for (const std::string& key : split(path, '.')) out = frozen_child(out, key);
   return out;
 }
 
@@ -119,6 +120,7 @@ Result<void> restore_secret(Node& tree, const std::string& path, const std::stri
     const auto text = read_file(file);
     if (!text) return secret_is_gone(path, file, text.error().what);
     read[file] = TRY(yaml::parse(*text, file));
+    split_command(read[file]);
   }
   const Node* value = node_at(read[file], path);
   Node* target = node_at(tree, path);

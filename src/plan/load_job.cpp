@@ -18,17 +18,6 @@ void unescape_dollars(std::string& word) {
   for (std::size_t at = 0; (at = word.find("$$", at)) != std::string::npos; ++at) word.erase(at, 1);
 }
 
-// command: python train.py --lr 0.1, as the list that more words can be added to.
-void split_command(yaml::Node& tree) {
-  const yaml::Node* command = tree.find("command");
-  if (command == nullptr || command->kind != yaml::Kind::scalar) return;
-  // What does not split is told by read_job_spec().
-  auto words = split_words(command->scalar);
-  if (!words || words->empty()) return;
-  if (const auto script = script_word(*words)) unescape_dollars((*words)[*script]);
-  tree.set("command", yaml::list(*words, command->source));
-}
-
 Result<void> add_if_there(std::vector<yaml::Node>& layers, const std::optional<std::filesystem::path>& file) {
   std::error_code problem;
   if (!file || !std::filesystem::exists(*file, problem)) return {};
@@ -60,6 +49,16 @@ Result<yaml::Node> merged_files(const JobSources& sources) {
 }
 
 }  // namespace
+
+void split_command(yaml::Node& tree) {
+  const yaml::Node* command = tree.find("command");
+  if (command == nullptr || command->kind != yaml::Kind::scalar) return;
+  // What does not split is told by read_job_spec().
+  auto words = split_words(command->scalar);
+  if (!words || words->empty()) return;
+  if (const auto script = script_word(*words)) unescape_dollars((*words)[*script]);
+  tree.set("command", yaml::list(*words, command->source));
+}
 
 Result<yaml::Node> load_job_tree(const JobSources& sources) {
   yaml::Node tree = sources.frozen ? sources.frozen->tree : TRY(merged_files(sources));

@@ -24,6 +24,9 @@ struct JobSources {
   std::optional<FrozenJob> frozen = {};  // takes the place of all files; job_file is then a name alone
 };
 
+// command: python train.py --lr 0.1, as the list that more words can be added to.
+void split_command(yaml::Node& tree);
+
 // The merged tree, ready for read_job_spec().
 Result<yaml::Node> load_job_tree(const JobSources& sources);
 

@@ -224,6 +224,14 @@ environment: {{set: {{HF_TOKEN: {SECRET}}}, setup: ['export A_TOKEN={SECRET}']}}
         self.write("job.yaml", self.read("elsewhere.yaml").replace("export A_TOKEN", "echo; export A_TOKEN"))
         self.assertIn("the secret in environment.setup.0 cannot be read", self.run_script()[1])
 
+    def test_a_secret_in_a_command_that_is_one_text_is_read_again_too(self):
+        self.write("job.yaml", f"framework: plain\ncommand: echo got --api-key {SECRET}\n")
+        self.submit("--run-dir", "run", "job.yaml")
+        self.assertNotIn(SECRET, self.read(f"{self.submission}/spec.json"))
+        code, out = self.run_script()
+        self.assertEqual(code, 0, out)
+        self.assertIn(f"got --api-key {SECRET}", out)
+
     def test_a_secret_that_was_typed_is_refused_since_no_file_may_keep_it(self):
         for words in (["--set", f"environment.set.HF_TOKEN={SECRET}", "job.yaml"], ["job.yaml", "--", "--api-key", SECRET]):
             code, out, err = self.dlrun("submit", "--scheduler", "slurm", *words)

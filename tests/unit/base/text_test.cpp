@@ -61,8 +61,8 @@ TEST_CASE("a command that is one text has the words that a shell would make of i
 
 TEST_CASE("what only a shell can do is refused by name") {
   const auto refusal = [](std::string_view text) { return split_words(text).error().text(); };
-  for (const char* text : {"a $1", "a \"$(b)\"", "a ${b:-c}", "a $", "a `b`", "a | b", "a && b", "a; b", "a > b", "ls *.txt",
-                           "(a)", "a ~b/c", "a # b", "a {b,c}", "a[1]"}) {
+  for (const char* text : {"a $1", "a \"$(b)\"", "a ${b:-c}", "a $", "a `b`", "a | b", "a && b", "a; b",
+                           "a > b", "ls *.txt", "(a)", "a ~b/c", "a # b", "a {b,c}", "a[1]"}) {
     CAPTURE(text);
     CHECK(refusal(text).find(
               " is for a shell, and no shell reads the command\n  hint: put it in single quotes, or "

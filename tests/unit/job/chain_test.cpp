@@ -122,9 +122,10 @@ TEST_CASE("ids that somebody wrote into the folder go into no command") {
   REQUIRE(folder.write_jobs_ahead({}));
   REQUIRE(folder.write_first_job("-u root"));
   CHECK(check_job_ids(*slurm, folder, chain).error().where.ends_with("/first-job"));
-  there.write("leases/0001", "--user=root\n");
+  REQUIRE(folder.leases().make(1, {.process = this_process(), .job = "--user=root", .run = {}}).value());
   FakeSlurm commands;
-  CHECK(take_over(folder, *slurm, "7", Environment(), commands).error().what ==
+  const LeaseOwner owner{.process = this_process(), .job = "7", .run = {}};
+  CHECK(take_over(folder, *slurm, owner, Environment(), commands).error().what ==
         "'--user=root' is no job id of slurm");
 }
 

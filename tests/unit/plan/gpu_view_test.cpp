@@ -147,9 +147,11 @@ TEST_CASE("GPU view: LOCAL_RANK is the index of the rank's own GPU in every fram
 TEST_CASE("GPU view: accelerate is told of several processes only where there are several") {
   const auto accelerate = plan::find_adapter(plan::adapter_path({}, "", TEST_SOURCE_DIR), "accelerate", "");
   REQUIRE_MESSAGE(accelerate.has_value(), error_of(accelerate));
-  for (const auto& [gpus, flag, flagged] :
-       {std::tuple{0, "--cpu", true}, {0, "--multi_gpu", false}, {1, "--cpu", false},
-        {1, "--multi_gpu", false}, {2, "--multi_gpu", true}}) {
+  for (const auto& [gpus, flag, flagged] : {std::tuple{0, "--cpu", true},
+                                            {0, "--multi_gpu", false},
+                                            {1, "--cpu", false},
+                                            {1, "--multi_gpu", false},
+                                            {2, "--multi_gpu", true}}) {
     CAPTURE(gpus);
     CAPTURE(flag);
     const std::string resources = gpus == 0 ? "{nodes: 1}" : fmt::format("{{gpus-per-node: {}}}", gpus);
