@@ -102,6 +102,8 @@ Result<StoredFile> find_file(const std::filesystem::path& folder, std::string_vi
   std::error_code problem;
   for (const std::string& name : names)
     if (std::filesystem::exists(folder / name, problem)) return StoredFile::open(folder / name);
+  if (problem)  // of the last name; what is not there is no problem to exists()
+    return bad_input((folder / names[0]).string(), "cannot be read: " + problem.message());
   const bool folder_there = std::filesystem::is_directory(folder, problem);
   return fail(Error{.kind = ErrorKind::input,
                     .what = folder_there ? fmt::format("no such file, and no {} either", names[1])

@@ -34,6 +34,57 @@ const std::vector<std::string>& kinds() {
   return names;
 }
 
+// What PyTorch, Keras and Caffe call them.
+constexpr OtherName kOtherKinds[] = {
+    {"conv", "convolution"},
+    {"conv2d", "convolution"},
+    {"linear", "fully-connected"},
+    {"dense", "fully-connected"},
+    {"fc", "fully-connected"},
+    {"inner-product", "fully-connected"},
+    {"maxpool", "max-pool"},
+    {"maxpool2d", "max-pool"},
+    {"max-pooling", "max-pool"},
+    {"max-pooling2d", "max-pool"},
+    {"pool", "max-pool"},
+    {"avgpool", "average-pool"},
+    {"avgpool2d", "average-pool"},
+    {"avg-pool", "average-pool"},
+    {"average-pooling2d", "average-pool"},
+    {"adaptiveavgpool2d", "global-average-pool"},
+    {"global-average-pooling2d", "global-average-pool"},
+    {"gap", "global-average-pool"},
+    {"bn", "batch-norm"},
+    {"batchnorm", "batch-norm"},
+    {"batchnorm2d", "batch-norm"},
+    {"batch-normalization", "batch-norm"},
+    {"relu6", "relu"},
+    {"leakyrelu", "leaky-relu"},
+    {"convtranspose2d", "transposed-convolution"},
+    {"conv2d-transpose", "transposed-convolution"},
+    {"conv-transpose", "transposed-convolution"},
+    {"deconv", "transposed-convolution"},
+    {"deconvolution", "transposed-convolution"},
+    {"lrn", "local-response-norm"},
+    {"localresponsenorm", "local-response-norm"},
+    {"residual", "add"},
+    {"shortcut", "add"},
+    {"eltwise", "add"},
+    {"cat", "concat"},
+    {"concatenate", "concat"},
+};
+
+// `word` is no layer of ours.
+tl::unexpected<Error> unknown_kind(const YamlNode& node, const std::string& word, const std::string& path) {
+  const std::string_view ours = our_name(word, kOtherKinds);
+  return yaml::error_at(node, fmt::format("unknown layer '{}' in {}", word, path),
+                        ours.empty() ? did_you_mean(word, kinds()) : fmt::format("did you mean '{}'?", ours));
+}
+
+bool is_kind(const std::string& word) {
+  return std::find(kinds().begin(), kinds().end(), word) != kinds().end();
+}
+
 constexpr std::int64_t kMost = 1 << 20, kWindow = 1 << 10;
 
 // What the layers before are called.
@@ -171,18 +222,20 @@ Result<void> read_inputs(Fields& fields, const std::string& kind, const YamlNode
 
 // The one key of the map that says what the layer is.
 Result<std::string> kind_of(const YamlNode& item, const std::string& path) {
-  if (item.kind == yaml::Kind::scalar) return kinds()[TRY(yaml::as_choice(item, path, kinds()))];
+  if (item.kind == yaml::Kind::scalar && !is_kind(item.scalar)) return unknown_kind(item, item.scalar, path);
+  if (item.kind == yaml::Kind::scalar) return item.scalar;
   if (item.kind != yaml::Kind::map)
     return yaml::error_at(item, fmt::format("{} must be a layer: a word or a map", path));
   std::string found;
   for (const auto& [key, value] : item.entries) {
-    if (std::find(kinds().begin(), kinds().end(), key) == kinds().end()) continue;
+    if (!is_kind(key)) continue;
     if (!found.empty())
       return yaml::error_at(item, fmt::format("{} is two layers: {} and {}", path, found, key));
     found = key;
   }
-  if (found.empty())
-    return yaml::error_at(item, fmt::format("{} is no layer", path), "layers: " + join(kinds(), ", "));
+  if (found.empty() && item.entries.empty())
+    return yaml::error_at(item, fmt::format("{} names no layer", path), "layers: " + join(kinds(), ", "));
+  if (found.empty()) return unknown_kind(item, item.entries.front().first, path);
   return found;
 }
 

@@ -131,7 +131,7 @@ std::vector<std::string> BenchmarkFigures::lines() const {
   if (ranks.size() > 1)
     out.push_back(fmt::format("scaling: {:.1f} % of {} times one rank alone ({:.1f} images/s)",
                               100 * scaling_efficiency(), ranks.size(), images / count / alone.count()));
-  out.push_back(fmt::format("input: {:.1f} % of a step; {:.1f} images/s on a batch that lies there",
+  out.push_back(fmt::format("input: {:.1f} % of a step; {:.1f} images/s with the batch held in memory",
                             100 * input_share(), images / repeated_input.count()));
   out.push_back(fmt::format("bound: {:.2f} ms = max(compute {:.2f}, wire {:.2f}); reached {:.1f} %; gap: {}",
                             ms(bound()), ms(compute()), ms(wire), 100 * (bound() / steps.median()),

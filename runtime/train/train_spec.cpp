@@ -18,12 +18,6 @@ namespace {
 using yaml::Fields;
 using yaml::Node;
 
-// A key or value that the design has and this build has not.
-tl::unexpected<Error> not_built(const Node& node, std::string_view what, std::string_view available) {
-  return yaml::error_at(node, fmt::format("{} is not built yet", what),
-                        fmt::format("available: {}", available));
-}
-
 Result<Interval> read_interval(const Node& node, const std::string& name) {
   auto interval = parse_interval(TRY(yaml::as_text(node, name)));
   if (interval) return interval;
@@ -51,7 +45,9 @@ Result<OptimizerSpec> read_optimizer(Fields& train) {
   Fields fields = TRY(Fields::of(*node, train.path("optimizer")));
   const std::string name = TRY(fields.text_or("name", "sgd"));
   if (name == "adam") return read_adam(fields);
-  if (name != "sgd") return not_built(*fields.find("name"), fmt::format("optimizer '{}'", name), "sgd, adam");
+  if (name != "sgd")
+    return yaml::error_at(*fields.find("name"), fmt::format("unknown optimizer '{}'", name),
+                          "valid names: sgd, adam");
   out.learning_rate = TRY(fields.number_or("lr", out.learning_rate, 0, 1e6));
   out.momentum = TRY(fields.number_or("momentum", out.momentum, 0, 1));
   out.weight_decay = TRY(fields.number_or("weight-decay", out.weight_decay, 0, 1e3));

@@ -61,7 +61,10 @@ Result<void> check_classes(const fs::path& train, const ImageSet& set) {
 
 Result<ImageSet> find_folders(const fs::path& directory) {
   std::error_code problem;
-  if (!fs::is_directory(directory, problem))
+  const bool is_folder = fs::is_directory(directory, problem);
+  if (problem && problem != std::errc::no_such_file_or_directory)
+    return bad_folder(directory, "cannot be read: " + problem.message());
+  if (!is_folder)
     return bad_folder(directory, "is not a folder",
                       "data.dir of the job file must be the folder with a folder for each class");
   const bool parts = fs::is_directory(directory / "train", problem);

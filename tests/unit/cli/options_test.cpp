@@ -144,6 +144,7 @@ TEST_CASE("flags of srun, mpirun and torchrun are answered with ours") {
         "unknown flag '--gres'\n  hint: did you mean --gpus-per-node?");
   CHECK(error_of({"-t", "1:00:00", "x.yaml"}).ends_with("did you mean --walltime?"));
   CHECK(error_of({"submit", "-p", "gpu", "x.yaml"}).ends_with("dlrun submit --set resources.queue=NAME"));
+  CHECK(error_of({"submit", "--mem=64G", "x.yaml"}).ends_with("--set resources.memory=SIZE"));
   CHECK(error_of({"plan", "-z", "x.yaml"}) == "unknown flag '-z'\n  hint: dlrun plan --help");
   CHECK(job_of({"-q", "x.yaml"}).job_file == "x.yaml");
 }

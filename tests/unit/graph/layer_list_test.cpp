@@ -82,8 +82,23 @@ TEST_CASE("mistakes are named with their place") {
   CHECK(refusal("  - {transposed-convolution: 8, stride: 2, output-padding: 2}\n" + kEnd)
             .find("2 is out of range") != std::string::npos);
   CHECK(refusal("  - {leaky-relu: 1.5}\n" + kEnd).find("1.5 is out of range") != std::string::npos);
-  CHECK(refusal("  - {convolutoin: 32}\n" + kEnd).find("job.yaml:3:5: train.model.layers[0] is no layer") !=
-        std::string::npos);
+  CHECK(refusal("  - {convolutoin: 32}\n" + kEnd) ==
+        "job.yaml:3:5: unknown layer 'convolutoin' in train.model.layers[0]\n"
+        "  hint: did you mean 'convolution'?");
+  for (const auto& [theirs, ours] : std::map<std::string, std::string>{{"conv", "convolution"},
+                                                                       {"Conv2d", "convolution"},
+                                                                       {"linear", "fully-connected"},
+                                                                       {"fc", "fully-connected"},
+                                                                       {"relu6", "relu"},
+                                                                       {"MaxPool2d", "max-pool"},
+                                                                       {"BatchNorm2d", "batch-norm"}})
+    for (const std::string& item : {theirs, "{" + theirs + ": 3}"})
+      CHECK(refusal("  - " + item + "\n" + kEnd).find("  hint: did you mean '" + ours + "'?") !=
+            std::string::npos);
+  CHECK(refusal("  - zebra\n" + kEnd)
+            .find("unknown layer 'zebra' in train.model.layers[0]\n"
+                  "  hint: valid names: convolution, ") != std::string::npos);
+  CHECK(refusal("  - {}\n" + kEnd).find("train.model.layers[0] names no layer") != std::string::npos);
   CHECK(refusal("  - {convolution: 32, kernal: 3}\n" + kEnd).find("did you mean 'kernel'?") !=
         std::string::npos);
   CHECK(refusal("  - rleu\n" + kEnd).find("did you mean 'relu'?") != std::string::npos);

@@ -118,9 +118,9 @@ TEST_CASE("a GAN's pixels lie in -1..1 unless the job says otherwise, and it has
             .find("train.stop-at has no accuracy to wait for: dcgan is a GAN") != std::string::npos);
 }
 
-TEST_CASE("what is not built yet is refused by name, with what there is") {
+TEST_CASE("what a training cannot be is refused by name, with what there is") {
   CHECK(refusal(model + data + "  optimizer: {name: lars}\n")
-            .find("optimizer 'lars' is not built yet\n  hint: available: sgd, adam") != std::string::npos);
+            .find("unknown optimizer 'lars'\n  hint: valid names: sgd, adam") != std::string::npos);
   CHECK(refusal(model + "  data: {format: images}\n").find("'train.data.dir' is missing") !=
         std::string::npos);
   CHECK(refusal(model + "  data: {format: images, dir: /x, size: [1, 2, 3]}\n")
