@@ -6,6 +6,7 @@
 #include <set>
 
 #include "schedulers/flux.hpp"
+#include "schedulers/hostlist.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/utc.hpp"
@@ -31,7 +32,7 @@ Result<T> as_allocation(Result<T> result) {
 
 template <std::size_t N>
 Result<void> only_keys(const Json& object, const std::array<std::string, N>& keys, std::string_view where) {
-  if (!object.is_object()) return bad(where, "not an object: " + to_text(object).substr(0, 60));
+  if (!object.is_object()) return bad(where, "not an object: " + short_text(object));
   for (const auto& [key, value] : object.items())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       return bad(where, fmt::format("unknown field '{}'", key), did_you_mean(key, keys));
@@ -43,8 +44,7 @@ Result<std::optional<int>> optional_integer(const Json& object, std::string_view
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return std::optional<int>{};
   if (!found->is_number_integer() || *found < low || *found > 10'000'000)
-    return bad(where, fmt::format("field '{}' is no whole number from {}: {}", key, low,
-                                  to_text(*found).substr(0, 60)));
+    return bad(where, fmt::format("field '{}' is no whole number from {}: {}", key, low, short_text(*found)));
   return std::optional<int>(found->get<int>());
 }
 
@@ -53,19 +53,29 @@ Result<Instant> end_time_of(const std::string& text, std::string_view where) {
   return bad(where, fmt::format("end_time: '{}' is no time", text), "write it as 2026-11-27T21:00:00Z");
 }
 
+// A name of a host or an address, by the rule that host lists and host files have.
+Result<std::string> host_field(const Json& json, std::string_view key, std::string_view where) {
+  const auto name = TRY(as_allocation(field<std::string>(json, key, where)));
+  auto good = check_host_name(name);
+  if (good) return name;
+  Error problem = std::move(good).error();
+  problem.kind = ErrorKind::allocation;
+  problem.where = fmt::format("{}, field '{}'", where, key);
+  return fail(std::move(problem));
+}
+
 Result<AllocatedNode> node_from_json(const Json& json, std::string_view where) {
   static const std::array<std::string, 6> keys{"host", "slots", "cpus", "gpus", "asked_slots", "address"};
   TRY(only_keys(json, keys, where));
   AllocatedNode out;
-  out.host = HostName(TRY(as_allocation(field<std::string>(json, "host", where))));
-  if (out.host.get().empty()) return bad(where, "a node has an empty host name");
+  out.host = HostName(TRY(host_field(json, "host", where)));
   const auto slots = TRY(optional_integer(json, "slots", 1, where));
   out.slots = slots.value_or(1);
   out.cpus = TRY(optional_integer(json, "cpus", 1, where));
   out.asked_slots = TRY(optional_integer(json, "asked_slots", 1, where));
   if (const auto gpus = json.find("gpus"); gpus != json.end() && !gpus->is_null())
     out.gpus = TRY(as_allocation(field<std::vector<std::string>>(json, "gpus", where)));
-  if (json.contains("address")) out.address = TRY(as_allocation(field<std::string>(json, "address", where)));
+  if (json.contains("address")) out.address = TRY(host_field(json, "address", where));
   return out;
 }
 

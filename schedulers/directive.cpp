@@ -65,6 +65,31 @@ std::optional<std::string> option_value(std::string_view text, std::string_view 
   return std::nullopt;
 }
 
+std::string scheduler_job_name(std::string_view name, std::size_t longest, FirstCharacter first) {
+  std::string out(name);
+  if (first == FirstCharacter::letter && !out.empty() &&
+      std::isalpha(static_cast<unsigned char>(out.front())) == 0)
+    out = "j" + out;
+  if (out.size() <= longest) return out;
+  const std::size_t dot = out.rfind('.');
+  const bool index = dot != out.npos && out.size() - dot < longest && dot + 1 < out.size() &&
+                     out.find_first_not_of("0123456789", dot + 1) == out.npos;
+  const std::string end = index ? out.substr(dot) : std::string();
+  return out.substr(0, longest - end.size()) + end;
+}
+
+std::string mail_letters(const std::vector<std::string>& events, std::span<const MailLetter> letters) {
+  std::string out;
+  for (const MailLetter& one : letters)
+    if (std::find(events.begin(), events.end(), one.event) != events.end()) out += one.letter;
+  return out;
+}
+
+std::string mebibytes(std::uint64_t bytes) {
+  constexpr std::uint64_t mebi = 1 << 20;
+  return std::to_string(bytes / mebi + (bytes % mebi != 0 ? 1 : 0));
+}
+
 std::string clock_text(std::chrono::seconds time) {
   const auto all = time.count();
   return fmt::format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);
@@ -80,9 +105,9 @@ Result<void> DirectiveList::add_word(std::string_view option, std::string_view v
   return {};
 }
 
-Result<std::vector<Directive>> DirectiveList::with_extra(const SubmissionRequest& request) && {
-  for (Directive& line : TRY(extra_directives(request, marker_))) lines_.push_back(std::move(line));
-  return std::move(lines_);
+Result<std::vector<Directive>> DirectiveList::with_extra(const SubmissionRequest& request,
+                                                         const OptionTable& table) && {
+  return replace_directives(std::move(lines_), TRY(extra_directives(request, marker_)), marker_, table);
 }
 
 }  // namespace dlrun

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "schedulers/option_table.hpp"
 #include "schedulers/submission.hpp"
 
 namespace dlrun {
@@ -23,6 +26,20 @@ Result<std::vector<Directive>> extra_directives(const SubmissionRequest& request
 // "--array=1-9" and "--array 1-9" for "--array". Quotes around it are left out.
 std::optional<std::string> option_value(std::string_view text, std::string_view name);
 
+// A job's name for a scheduler that takes so many characters, and maybe only a letter first. The index of an
+// array's element at its end (".7") is not what is cut off.
+enum class FirstCharacter { any, letter };
+std::string scheduler_job_name(std::string_view name, std::size_t longest, FirstCharacter first);
+
+// One of the letters for each event, in the letters' order: {"fail", "end"} is "ae".
+struct MailLetter {
+  std::string_view event;
+  char letter;
+};
+std::string mail_letters(const std::vector<std::string>& events, std::span<const MailLetter> letters);
+
+std::string mebibytes(std::uint64_t bytes);  // rounded up, without a unit
+
 // "8:00:00", with as many hours as it takes.
 std::string clock_text(std::chrono::seconds time);
 
@@ -33,7 +50,8 @@ class DirectiveList {
   void add(std::string_view option, std::string_view key = {});
   // `option` and the value as one word; nothing where the value is empty.
   Result<void> add_word(std::string_view option, std::string_view value, std::string_view key);
-  Result<std::vector<Directive>> with_extra(const SubmissionRequest& request) &&;
+  // With the user's own, which take the place of those that say the same.
+  Result<std::vector<Directive>> with_extra(const SubmissionRequest& request, const OptionTable& table) &&;
 
  private:
   std::string marker_;

@@ -23,6 +23,22 @@ std::string flux_id(std::string_view line) {
   return letters ? std::string(line) : std::string();
 }
 
+const OptionTable& flux_options() {
+  static const OptionTable table{.options = {{"job-name", {"--job-name"}},
+                                             {"cwd", {"--cwd"}},
+                                             {"output", {"--output"}},
+                                             {"nodes", {"-N", "--nodes"}},
+                                             {"nslots", {"-n", "--nslots"}},
+                                             {"cores-per-slot", {"-c", "--cores-per-slot"}},
+                                             {"gpus-per-slot", {"-g", "--gpus-per-slot"}},
+                                             {"time-limit", {"-t", "--time-limit"}},
+                                             {"queue", {"-q", "--queue"}},
+                                             {"bank", {"-B", "--bank"}},
+                                             {"exclusive", {"-x", "--exclusive"}},
+                                             {"requires", {"--requires"}}}};
+  return table;
+}
+
 class FluxSubmission final : public Submission {
  public:
   std::string_view name() const override { return "flux"; }
@@ -43,9 +59,21 @@ class FluxSubmission final : public Submission {
       out.add(fmt::format("--gpus-per-slot={}", request.gpus_per_node), "resources.gpus-per-node");
     if (request.walltime)
       out.add(fmt::format("--time-limit={}s", request.walltime->count()), "resources.walltime");
+    if (request.unlimited) out.add("--time-limit=0", "resources.walltime");
     TRY(out.add_word("--queue=", request.queue, "resources.queue"));
     TRY(out.add_word("--bank=", request.account, "resources.account"));
-    return std::move(out).with_extra(request);
+    TRY(out.add_word("--requires=", request.constraint, "resources.constraint"));
+    if (request.exclusive) out.add("--exclusive", "resources.exclusive");
+    return std::move(out).with_extra(request, flux_options());
+  }
+  std::vector<InexpressibleKey> inexpressible() const override {
+    return {
+        {"resources.chunks", "ask for nodes that are alike: the most that one of them needs"},
+
+        {"resources.memory", "Flux shares nodes out by cores: ask for more of them, or for exclusive: true"},
+        {"resources.gpu-type", "name a property of the nodes that have them: resources.constraint"},
+        {"resources.qos", "Flux has queues and banks: resources.queue, resources.account"},
+        {"resources.mail", "Flux writes no mail"}};
   }
 
   Argv submit_command(const std::string& script, const std::string& after) const override {
@@ -55,9 +83,6 @@ class FluxSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"flux", "cancel", job_id}; }
-  Argv stop_command(const std::string& job_id) const override {
-    return {"flux", "job", "kill", "--signal=TERM", job_id};
-  }
   std::optional<std::string> array_list(std::string_view option) const override {
     const auto copies = option_value(option, "--cc");
     return copies ? copies : option_value(option, "--bcc");
@@ -71,6 +96,9 @@ class FluxSubmission final : public Submission {
     return state.out.find("RUN") != std::string::npos || state.out.find("CLEANUP") != std::string::npos;
   }
   std::string_view own_job_variable() const override { return "FLUX_JOB_ID"; }
+  bool is_job_id(std::string_view text) const override {
+    return !flux_id(text).empty() || Submission::is_job_id(text);
+  }
 
   Result<std::string> job_id(std::string_view printed) const override {
     const std::string id = last_line_of_shape(printed, flux_id);

@@ -15,6 +15,26 @@ bool asks_for(const SubmissionRequest& request, std::string_view begin) {
                      [&](const std::string& line) { return trim(line).starts_with(begin); });
 }
 
+constexpr std::size_t kLongestName = 255;
+
+const OptionTable& gridengine_options() {
+  static const OptionTable table{.style = OptionTable::Style::exact,
+                                 .options = {{"-N", {"-N"}},
+                                             {"-wd", {"-wd", "-cwd"}},
+                                             {"-o", {"-o"}},
+                                             {"-j", {"-j"}},
+                                             {"-S", {"-S"}},
+                                             {"-notify", {"-notify"}},
+                                             {"-l", {"-l"}},
+                                             {"-q", {"-q"}},
+                                             {"-P", {"-P"}},
+                                             {"-M", {"-M"}},
+                                             {"-m", {"-m"}},
+                                             {"-pe", {"-pe"}}},
+                                 .parts = resource_parts};
+  return table;
+}
+
 // "123", or "123.1-10:1" for an array.
 std::string gridengine_id(std::string_view line) {
   const std::string_view number = line.substr(0, line.find_first_not_of("0123456789"));
@@ -32,7 +52,7 @@ class GridEngineSubmission final : public Submission {
   Result<std::vector<Directive>> directives(const SubmissionRequest& request) const override {
     TRY(check(request));
     DirectiveList out(marker());
-    TRY(out.add_word("-N ", request.name, "name"));
+    TRY(out.add_word("-N ", scheduler_job_name(request.name, kLongestName, FirstCharacter::letter), "name"));
     TRY(out.add_word("-wd ", request.directory, "the working directory"));
     TRY(out.add_word("-o ", request.output, "the output folder"));
     out.add("-j y");
@@ -41,7 +61,22 @@ class GridEngineSubmission final : public Submission {
     if (request.walltime) out.add(fmt::format("-l h_rt={}", request.walltime->count()), "resources.walltime");
     TRY(out.add_word("-q ", request.queue, "resources.queue"));
     TRY(out.add_word("-P ", request.account, "resources.account"));
-    return std::move(out).with_extra(request);
+    if (request.unlimited) out.add("-l h_rt=INFINITY", "resources.walltime");
+    TRY(out.add_word("-M ", request.mail, "resources.mail"));
+    constexpr MailLetter letters[] = {{"begin", 'b'}, {"end", 'e'}, {"fail", 'a'}};
+    if (!request.mail.empty()) out.add("-m " + mail_letters(request.mail_events, letters), "resources.mail");
+    return std::move(out).with_extra(request, gridengine_options());
+  }
+  std::vector<InexpressibleKey> inexpressible() const override {
+    return {
+        {"resources.chunks", "ask for nodes that are alike: the most that one of them needs"},
+
+        {"resources.memory", "qconf -sc lists the site's resources: resources.extra: [\"-l mem_free=64G\"]"},
+        {"resources.gpu-type",
+         "qconf -sc lists the site's resources: resources.extra: [\"-l gpu_type=a100\"]"},
+        {"resources.constraint", "use resources.extra: [\"-l RESOURCE=VALUE\"] or [\"-q QUEUE@@HOSTGROUP\"]"},
+        {"resources.exclusive", "where the site has it: resources.extra: [\"-l exclusive=true\"]"},
+        {"resources.qos", "Grid Engine has projects: resources.account"}};
   }
 
   Argv submit_command(const std::string& script, const std::string& after) const override {
@@ -51,7 +86,6 @@ class GridEngineSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
-  Argv stop_command(const std::string& job_id) const override { return cancel_command(job_id); }
   std::optional<std::string> array_list(std::string_view option) const override {
     return option_value(option, "-t");
   }

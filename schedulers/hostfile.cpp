@@ -6,6 +6,7 @@
 #include <array>
 
 #include "schedulers/hostlist.hpp"
+#include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -278,7 +279,10 @@ class LineReader {
 
 }  // namespace
 
-Result<HostEntries> read_hostfile(std::string_view text, std::string_view name) {
+Result<HostEntries> read_hostfile(std::string_view whole, std::string_view name) {
+  auto decoded = utf8_text(whole, name);
+  if (!decoded) decoded.error().kind = ErrorKind::allocation;
+  const std::string_view text = TRY(std::move(decoded));
   HostEntries out;
   out.source = name;
   std::size_t number = 1;

@@ -5,6 +5,7 @@
 #include "schedulers/hostfile.hpp"
 #include "schedulers/scheduler.hpp"
 #include "src/base/file.hpp"
+#include "src/base/named_file.hpp"
 
 namespace dlrun {
 namespace {
@@ -12,10 +13,10 @@ namespace {
 Result<HostEntries> read(const std::filesystem::path& path) {
   const bool piped = path == "-";
   const std::string name = piped ? "standard input" : path.string();
-  auto text = piped ? read_all(STDIN_FILENO, name) : read_file(path);
+  auto text = piped ? read_all(STDIN_FILENO, name) : read_named_file(path);
   if (!text) {
     text.error().kind = ErrorKind::allocation;
-    text.error().hint = "--hostfile names a file with one host a line";
+    if (text.error().hint.empty()) text.error().hint = "--hostfile names a file with one host per line";
     return tl::unexpected(std::move(text.error()));
   }
   return read_hostfile(*text, name);

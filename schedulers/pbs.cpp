@@ -4,6 +4,7 @@
 #include "schedulers/cuda_visible.hpp"
 #include "schedulers/node_identity.hpp"
 #include "schedulers/pbs_job.hpp"
+#include "schedulers/pbs_path.hpp"
 #include "schedulers/query.hpp"
 #include "schedulers/sources.hpp"
 #include "src/base/strings.hpp"
@@ -20,7 +21,9 @@ std::vector<HostName> host_names(const std::vector<AllocatedNode>& nodes) {
 
 std::optional<PbsJob> ask_server(const Surroundings& surroundings, Allocation& out) {
   if (!out.job_id) return std::nullopt;
-  const auto text = ask_scheduler(surroundings, {"qstat", "-f", "-F", "json", *out.job_id});
+  const Environment environment = with_pbs_path(surroundings.environment);
+  const Surroundings with_path{environment, surroundings.commands, surroundings.clock, {}};
+  const auto text = ask_scheduler(with_path, {"qstat", "-f", "-F", "json", *out.job_id});
   const auto job = text ? parse_qstat(*text, *out.job_id) : fail(text.error());
   if (job) return *job;
   out.evidence.push_back(
@@ -47,6 +50,8 @@ Result<std::vector<AllocatedNode>> find_nodes(const NamedFile& file, const std::
   }
   out.evidence.emplace_back(
       "the node file is empty (mpiprocs=0): nodes from exec_vnode, a slot for each CPU");
+  out.warnings.emplace_back(
+      "the job has mpiprocs=0, and PBS then starts nothing on its nodes: use --via ssh, or ask for mpiprocs");
   return nodes_of_chunks(job->chunks);
 }
 

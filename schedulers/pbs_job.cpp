@@ -33,6 +33,12 @@ Result<PbsChunk> read_chunk(std::string_view text) {
   return out;
 }
 
+// With U+FFFD in the place of bytes that are not UTF-8.
+std::string valid_utf8(std::string_view text) {
+  const auto json = parse_json(to_text(Json(std::string(text))), "text");
+  return json && json->is_string() ? json->get<std::string>() : std::string(text);
+}
+
 void take_job_end(const Json& job, PbsJob& out) {
   const auto resources = job.find("Resource_List");
   if (resources == job.end()) return;
@@ -69,7 +75,8 @@ Result<std::vector<PbsChunk>> parse_exec_vnode(std::string_view text) {
 }
 
 Result<PbsJob> parse_qstat(std::string_view text, std::string_view job_id) {
-  const Json all = TRY(parse_json(text, "qstat -f -F json"));
+  // The job's variables are in it, byte for byte; what is not UTF-8 there is no JSON.
+  const Json all = TRY(parse_json(valid_utf8(text), "qstat -f -F json"));
   const auto jobs = all.is_object() ? all.find("Jobs") : all.end();
   if (!all.is_object() || jobs == all.end() || !jobs->is_object() || !jobs->contains(std::string(job_id)))
     return fail(ErrorKind::allocation, "qstat does not tell of job {}", job_id);

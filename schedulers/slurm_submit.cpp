@@ -67,12 +67,75 @@ tl::unexpected<Error> never(std::string what) {
                     .also = {}});
 }
 
+const OptionTable& slurm_options() {
+  static const OptionTable table{
+      .options = {{"job-name", {"-J", "--job-name"}},
+                  {"chdir", {"-D", "--chdir", "--workdir"}},
+                  {"output", {"-o", "--output"}},
+                  {"open-mode", {"--open-mode"}},
+                  {"nodes", {"-N", "--nodes"}},
+                  {"ntasks-per-node", {"--ntasks-per-node"}},
+                  {"cpus-per-task", {"-c", "--cpus-per-task"}},
+                  {"GPUs", {"--gpus-per-node", "--gpus-per-task", "--gpus-per-socket", "--gpus", "-G"}},
+                  {"gres", {"--gres"}},
+                  {"time", {"-t", "--time"}},
+                  {"partition", {"-p", "--partition"}},
+                  {"account", {"-A", "--account"}},
+                  {"memory", {"--mem", "--mem-per-cpu", "--mem-per-gpu"}},
+                  {"constraint", {"-C", "--constraint"}},
+                  {"qos", {"-q", "--qos"}},
+                  {"exclusive", {"--exclusive", "-s", "--oversubscribe", "--share"}},
+                  {"mail-user", {"--mail-user"}},
+                  {"mail-type", {"--mail-type"}},
+                  {"ntasks", {"-n", "--ntasks"}},
+                  {"time-min", {"--time-min"}}},
+      // sbatch takes the last --gres, so that one without GPUs would take dlrun's away.
+      .parts = [](std::string_view subject, std::string_view value) {
+        std::vector<std::string> out{std::string(subject)};
+        if (subject == "gres" && value.find("gpu") != value.npos) out.emplace_back("GPUs");
+        return out;
+      }};
+  return table;
+}
+
+std::string gres_of(const SubmissionRequest& request) {
+  return request.gpu_type.empty() ? fmt::format("gpu:{}", request.gpus_per_node)
+                                  : fmt::format("gpu:{}:{}", request.gpu_type, request.gpus_per_node);
+}
+
+// resources.extra names other generic resources, and GPUs are asked for by ours.
+Result<void> check_gres(const SubmissionRequest& request) {
+  if (request.gpus_per_node == 0) return {};
+  for (const std::string& line : request.extra) {
+    const auto value = option_value(trim(line), "--gres");
+    if (!value || value->find("gpu") != value->npos) continue;
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("resources.extra has --gres={}, which would take the place of the "
+                                          "GPUs of resources.gpus-per-node",
+                                          *value),
+                      .where = {},
+                      .hint = fmt::format("write both in one: --gres={},{}", gres_of(request), *value)});
+  }
+  return {};
+}
+
+// "END,FAIL"
+std::string mail_types(const std::vector<std::string>& events) {
+  std::vector<std::string> out;
+  for (const std::string& event : events) {
+    out.push_back(event);
+    for (char& c : out.back()) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return join(out, ",");
+}
+
 class SlurmSubmission final : public Submission {
  public:
   std::string_view name() const override { return "slurm"; }
   std::string_view marker() const override { return "#SBATCH"; }
 
   Result<std::vector<Directive>> directives(const SubmissionRequest& request) const override {
+    TRY(check_gres(request));
     DirectiveList out(marker());
     TRY(out.add_word("--job-name=", request.name, "name"));
     TRY(out.add_word("-D ", request.directory, "the working directory"));
@@ -81,14 +144,24 @@ class SlurmSubmission final : public Submission {
     out.add(fmt::format("--nodes={}", request.nodes), "resources.nodes");
     out.add(fmt::format("--ntasks-per-node={}", request.tasks_per_node), "resources.tasks-per-node");
     out.add(fmt::format("--cpus-per-task={}", request.cpus_per_task), "resources.cpus-per-task");
-    if (request.gpus_per_node > 0)
-      out.add(fmt::format("--gres=gpu:{}", request.gpus_per_node), "resources.gpus-per-node");
+    if (request.gpus_per_node > 0) TRY(out.add_word("--gres=", gres_of(request), "resources.gpus-per-node"));
+    if (request.memory) out.add(fmt::format("--mem={}M", mebibytes(*request.memory)), "resources.memory");
+    if (request.exclusive) out.add("--exclusive", "resources.exclusive");
     if (request.walltime) out.add("--time=" + clock_text(*request.walltime), "resources.walltime");
+    if (request.unlimited) out.add("--time=UNLIMITED", "resources.walltime");
     TRY(out.add_word("--partition=", request.queue, "resources.queue"));
     TRY(out.add_word("--account=", request.account, "resources.account"));
-    return std::move(out).with_extra(request);
+    TRY(out.add_word("--qos=", request.qos, "resources.qos"));
+    TRY(out.add_word("--constraint=", request.constraint, "resources.constraint"));
+    TRY(out.add_word("--mail-user=", request.mail, "resources.mail"));
+    if (!request.mail.empty()) out.add("--mail-type=" + mail_types(request.mail_events), "resources.mail");
+    return std::move(out).with_extra(request, slurm_options());
   }
 
+  // Its heterogeneous jobs are several allocations.
+  std::vector<InexpressibleKey> inexpressible() const override {
+    return {{"resources.chunks", "ask for nodes that are alike: the most that one of them needs"}};
+  }
   Argv submit_command(const std::string& script, const std::string& after) const override {
     Argv out{"sbatch", "--parsable"};
     if (!after.empty()) out.push_back("--dependency=afterany:" + after);
@@ -96,9 +169,6 @@ class SlurmSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"scancel", job_id}; }
-  Argv stop_command(const std::string& job_id) const override {
-    return {"scancel", "--batch", "--signal=TERM", job_id};
-  }
   Argv requeue_command(const std::string& job_id) const override { return {"scontrol", "requeue", job_id}; }
   std::string_view requeue_directive() const override { return "--requeue"; }
   std::optional<std::string> array_list(std::string_view option) const override {
@@ -124,6 +194,14 @@ class SlurmSubmission final : public Submission {
       if (!trim(line).empty() && !is_final(trim(line))) return true;
     return false;
   }
+  Argv hold_command(const std::string& job_id) const override {
+    return {"squeue", "-h", "-o", "%r", "-j", job_id};
+  }
+  std::string why_held(const CommandOutput& state) const override {
+    const std::string_view reason = trim(state.out);
+    const bool held = reason == "DependencyNeverSatisfied" || reason.starts_with("JobHeld");
+    return state.status.success() && held ? std::string(reason) : std::string();
+  }
   std::string_view own_job_variable() const override { return "SLURM_JOB_ID"; }
 
   Result<std::string> job_id(std::string_view printed) const override {
@@ -143,6 +221,9 @@ class SlurmSubmission final : public Submission {
     if (request.nodes > partition->nodes)
       return never(fmt::format("partition {} has {} nodes and the job asks for {}", partition->name,
                                partition->nodes, request.nodes));
+    if (request.unlimited && partition->limit.limit)
+      return never(fmt::format("partition {} ends jobs after {} and the job asks for no limit",
+                               partition->name, clock_text(*partition->limit.limit)));
     if (request.walltime && partition->limit.limit && *request.walltime > *partition->limit.limit)
       return never(fmt::format("partition {} ends jobs after {} and the job asks for {}", partition->name,
                                clock_text(*partition->limit.limit), clock_text(*request.walltime)));
@@ -150,11 +231,20 @@ class SlurmSubmission final : public Submission {
   }
 
   std::vector<BlamedWord> blamed_words() const override {
-    return {{"partition", "resources.queue"},         {"account", "resources.account"},
-            {"time limit", "resources.walltime"},     {"--time", "resources.walltime"},
-            {"gres", "resources.gpus-per-node"},      {"gpu", "resources.gpus-per-node"},
-            {"cpu count", "resources.cpus-per-task"}, {"node count", "resources.nodes"},
-            {"more processors", "resources.nodes"},   {"node configuration", "resources.nodes"}};
+    return {{"partition", "resources.queue"},
+            {"account", "resources.account"},
+            {"time limit", "resources.walltime"},
+            {"--time", "resources.walltime"},
+            {"qos", "resources.qos"},
+            {"memory", "resources.memory", "--mem"},
+            {"feature", "resources.constraint"},
+            {"gres", "resources.gpu-type"},
+            {"gres", "resources.gpus-per-node"},
+            {"gpu", "resources.gpus-per-node"},
+            {"cpu count", "resources.cpus-per-task"},
+            {"node count", "resources.nodes"},
+            {"more processors", "resources.nodes"},
+            {"node configuration", "resources.nodes"}};
   }
 
   Environment environment(Environment ours) const override {

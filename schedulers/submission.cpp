@@ -115,24 +115,80 @@ Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, con
   return found.front()->make();
 }
 
-const Directive* blamed_directive(const Submission& submission, const std::vector<Directive>& directives,
-                                  std::string_view refusal) {
-  const std::string said = lower(refusal);
-  // An option that it does not know, or a value that it repeats: the last one that it may mean.
+bool Submission::is_job_id(std::string_view text) const {
+  return !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == text.npos;
+}
+
+std::vector<RequestedNodes> requested_nodes(const SubmissionRequest& request) {
+  if (!request.chunks.empty()) return request.chunks;
+  return {{.nodes = request.nodes,
+           .cpus = request.tasks_per_node * request.cpus_per_task,
+           .gpus = request.gpus_per_node,
+           .memory = request.memory}};
+}
+
+std::optional<InexpressibleKey> inexpressible_key(const Submission& submission,
+                                                  const SubmissionRequest& request) {
+  const std::pair<std::string_view, bool> asked[] = {{"resources.walltime", request.unlimited},
+                                                     {"resources.memory", request.memory.has_value()},
+                                                     {"resources.chunks", !request.chunks.empty()},
+                                                     {"resources.gpu-type", !request.gpu_type.empty()},
+                                                     {"resources.constraint", !request.constraint.empty()},
+                                                     {"resources.exclusive", request.exclusive},
+                                                     {"resources.qos", !request.qos.empty()},
+                                                     {"resources.mail", !request.mail.empty()}};
+  for (const InexpressibleKey& one : submission.inexpressible())
+    for (const auto& [key, is_asked] : asked)
+      if (is_asked && key == one.key) return one;
+  return std::nullopt;
+}
+
+namespace {
+
+// What a program says of its usage has every option in it, and blames none.
+std::string without_usage(std::string_view refusal) {
+  const std::string text = lower(refusal);
+  return text.substr(0, text.find("usage:"));
+}
+
+// An option that it does not know, or a value that it repeats: the last one that it may mean.
+Blame named_option(const Submission& submission, const std::vector<Directive>& directives,
+                   std::string_view said) {
   for (auto line = directives.rbegin(); line != directives.rend(); ++line) {
     if (line->key.empty()) continue;
     const std::string option = lower(line->text.substr(submission.marker().size() + 1));
     const std::string name = option.substr(0, option.find_first_of("= "));
-    if (name.size() > 2 && has_word(said, name)) return &*line;
+    if (name.size() > 2 && has_word(said, name)) return {&*line, line->key};
   }
+  return {};
+}
+
+// The line of the key, else one that has the word: several keys may be in one line.
+Blame line_about(const std::vector<Directive>& directives, const BlamedWord& blamed) {
+  for (const Directive& line : directives)
+    if (line.key == blamed.key) return {&line, line.key};
+  for (const Directive& line : directives)
+    if (!line.key.empty() && lower(line.text).find(blamed.word) != std::string::npos)
+      return {&line, std::string(blamed.key)};
+  for (const Directive& line : directives)
+    if (!blamed.option.empty() && line.text.find(blamed.option) != std::string::npos)
+      return {&line, line.key};
+  return {};
+}
+
+}  // namespace
+
+Blame blame(const Submission& submission, const std::vector<Directive>& directives,
+            std::string_view refusal) {
+  const std::string said = without_usage(refusal);
+  if (const Blame named = named_option(submission, directives, said); named.line != nullptr) return named;
   for (const BlamedWord& blamed : submission.blamed_words())
     if (said.find(blamed.word) != said.npos)
-      for (const Directive& line : directives)
-        if (line.key == blamed.key) return &line;
+      if (const Blame found = line_about(directives, blamed); found.line != nullptr) return found;
   for (const std::string& word : quoted_words(said))
     for (const Directive& line : directives)
-      if (!line.key.empty() && has_word(lower(line.text), word)) return &line;
-  return nullptr;
+      if (!line.key.empty() && has_word(lower(line.text), word)) return {&line, line.key};
+  return {};
 }
 
 Result<void> check_taken(const Submission& submission, const std::string& job_id,
@@ -177,10 +233,10 @@ Result<std::string> submit_job(const Submission& submission, const std::vector<D
               .where = {},
               .hint = "see the whole script with --dry-run",
               .also = said.empty() ? std::vector<std::string>{} : split(said, '\n')};
-  if (const Directive* directive = blamed_directive(submission, directives, said)) {
-    error.also.push_back("directive: " + directive->text);
-    error.hint = fmt::format("it comes from {}{}", directive->key,
-                             directive->place.empty() ? "" : " at " + directive->place);
+  if (const Blame blamed = blame(submission, directives, said); blamed.line != nullptr) {
+    error.also.push_back("directive: " + blamed.line->text);
+    const bool placed = blamed.key == blamed.line->key && !blamed.line->place.empty();
+    error.hint = fmt::format("it comes from {}{}", blamed.key, placed ? " at " + blamed.line->place : "");
   }
   return fail(std::move(error));
 }

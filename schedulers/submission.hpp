@@ -19,6 +19,12 @@
 
 namespace dlrun {
 
+// So many nodes that are alike.
+struct RequestedNodes {
+  int nodes = 1, cpus = 1, gpus = 0;
+  std::optional<std::uint64_t> memory = {};
+};
+
 // What is asked of a scheduler. Numbers that a scheduler needs and the job does not give are filled in by the
 // caller.
 struct SubmissionRequest {
@@ -30,8 +36,15 @@ struct SubmissionRequest {
   int cpus_per_task = 1;
   int gpus_per_node = 0;
   std::optional<std::chrono::seconds> walltime;
+  bool unlimited = false;  // UNLIMITED was said: not the same as no walltime, where the site has a default
   std::string queue, account;
-  std::vector<std::string> extra;  // directives as the scheduler writes them, without the marker
+  std::optional<std::uint64_t> memory = {};  // of each node, in bytes
+  std::vector<RequestedNodes> chunks = {};   // where nodes are unlike: all of them
+  std::string gpu_type = {}, constraint = {}, qos = {};
+  bool exclusive = false;
+  std::string mail = {};                      // an address
+  std::vector<std::string> mail_events = {};  // begin, end, fail
+  std::vector<std::string> extra;             // directives as the scheduler writes them, without the marker
 };
 
 // One line of the script, and the key of the job file it comes from (empty: dlrun's own).
@@ -41,9 +54,15 @@ struct Directive {
   std::string place = {};  // where the key was given: "job.yaml:3:12", "--nodes"
 };
 
+// A key that a scheduler has no directive for, and what to do instead.
+struct InexpressibleKey {
+  std::string_view key, hint;
+};
+
 // "partition" in a refusal is about resources.queue.
 struct BlamedWord {
   std::string_view word, key;
+  std::string_view option = {};  // in resources.extra, where the key is not given
 };
 
 class Submission {
@@ -52,11 +71,10 @@ class Submission {
   virtual std::string_view name() const = 0;
   virtual std::string_view marker() const = 0;  // "#SBATCH"
   virtual Result<std::vector<Directive>> directives(const SubmissionRequest& request) const = 0;
+  virtual std::vector<InexpressibleKey> inexpressible() const { return {}; }
   // `after`: the job that must have ended first, however it ended; empty: none.
   virtual Argv submit_command(const std::string& script, const std::string& after) const = 0;
   virtual Argv cancel_command(const std::string& job_id) const = 0;
-  // Asks dlrun in the job to stop with a checkpoint; empty where the scheduler has no way.
-  virtual Argv stop_command(const std::string& job_id) const = 0;
   // Has the scheduler start a job again that runs; empty where it cannot be told to, or not by users.
   virtual Argv requeue_command(const std::string& /*job_id*/) const { return {}; }
   // The directive without which it would refuse that.
@@ -71,7 +89,13 @@ class Submission {
   virtual std::optional<bool> is_pending_or_alive(const CommandOutput& state) const {
     return is_alive(state).value_or(false) ? std::optional(true) : std::nullopt;
   }
+  // Why a waiting job will not start by itself ("held by a user"), by the answer to this command; empty where
+  // it will, or where it does not tell.
+  virtual Argv hold_command(const std::string& job_id) const { return state_command(job_id); }
+  virtual std::string why_held(const CommandOutput& /*state*/) const { return {}; }
   virtual std::string_view own_job_variable() const = 0;
+  // Whether a text has the shape of one of its job ids: what is read back from a file goes into commands.
+  virtual bool is_job_id(std::string_view text) const;
   // The id among site banners: the last line that has the whole shape of one.
   virtual Result<std::string> job_id(std::string_view printed) const = 0;
   // An Error where the job could wait for ever: schedulers accept more than they can run. No answer from the
@@ -103,6 +127,13 @@ std::unique_ptr<Submission> make_flux_submission();
 Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
                                                     const CommandRunner& commands);
 
+// The chunks, or the one that all nodes are.
+std::vector<RequestedNodes> requested_nodes(const SubmissionRequest& request);
+
+// The first key that is asked for and that the scheduler cannot be told; unset: it can be told all.
+std::optional<InexpressibleKey> inexpressible_key(const Submission& submission,
+                                                  const SubmissionRequest& request);
+
 // Hands the script in. A refusal is an Error that shows the scheduler's words and the directive they mean.
 Result<std::string> submit_job(const Submission& submission, const std::vector<Directive>& directives,
                                const std::string& script, const std::string& after,
@@ -112,8 +143,11 @@ Result<std::string> submit_job(const Submission& submission, const std::vector<D
 Result<void> check_taken(const Submission& submission, const std::string& job_id,
                          const Environment& environment, const CommandRunner& commands,
                          const std::function<void(Seconds)>& pause);
-// The directive that a refusal is about; nullptr where it cannot be told.
-const Directive* blamed_directive(const Submission& submission, const std::vector<Directive>& directives,
-                                  std::string_view refusal);
+// The directive that a refusal is about, and the key in it; no line where it cannot be told.
+struct Blame {
+  const Directive* line = nullptr;
+  std::string key = {};
+};
+Blame blame(const Submission& submission, const std::vector<Directive>& directives, std::string_view refusal);
 
 }  // namespace dlrun

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/unique_fd.hpp"
 
 namespace dlrun::runtime {
@@ -124,11 +125,12 @@ class RealFileSystem final : public FileSystem {
   }
 
   Result<HugeBuffer> read(const Path& path, std::uint64_t most) override {
-    const std::uint64_t length = TRY(size(path));
+    auto file = open_regular_file(path);
+    if (!file) return fail(ErrorKind::io, "cannot read {}: {}", path.string(), file.error().what);
+    const UniqueFd fd = std::move(file->fd);
+    const std::uint64_t length = file->size;
     if (length > most)
       return fail(ErrorKind::io, "{} has {} bytes, more than the {} possible", path.string(), length, most);
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd) return io_error("read", path, errno);
     HugeBuffer out = TRY(HugeBuffer::make(length));
     for (std::size_t have = 0; have < length;) {
       const ssize_t got = ::read(fd.get(), out.data() + have, length - have);

@@ -42,6 +42,7 @@ Json body(const Manifest& manifest) {
               {"plan", hex(manifest.plan_hash)},
               {"program", manifest.program},
               {"written", manifest.written},
+              {"settings", manifest.settings},
               {"files", files}};
 }
 
@@ -102,7 +103,7 @@ std::string to_text(const Manifest& manifest) {
 Result<Manifest> parse_manifest(std::string_view text, const std::string& name) {
   Json json = TRY(parse_json(text, name));
   if (TRY(field<std::string>(json, "schema", name)) != schema)
-    return bad_input(name, fmt::format("schema is {}, not {}", dlrun::to_text(json["schema"]), schema));
+    return bad_input(name, fmt::format("schema is {}, not {}", short_text(json["schema"]), schema));
   const std::uint64_t promised = TRY(parse_hex(json, "checksum", name));
   json.erase("checksum");
   if (checksum(dlrun::to_text(json)) != promised)
@@ -119,6 +120,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   out.program = TRY(field<std::string>(json, "program", name));
   out.written = TRY(field<std::string>(json, "written", name));
   out.files = TRY(parse_files(json, name));
+  if (json.contains("settings")) out.settings = TRY(field<Settings>(json, "settings", name));
   if (out.position.seen >= out.identity.samples)
     return bad_input(
         name, fmt::format("{} samples seen of an epoch of {}", out.position.seen, out.identity.samples));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ struct Identity {
 // What differs, for people ("model: resnet18-cifar there, mnist-cnn here"); empty where nothing does.
 std::string difference(const Identity& there, const Identity& here);
 
+// Of the training, as the job file has them; empty in checkpoints of older versions.
+using Settings = std::map<std::string, std::string>;
+
 struct ManifestFile {
   std::string name;
   std::uint64_t bytes = 0, checksum = 0;
@@ -45,6 +49,7 @@ struct Manifest {
   std::uint64_t plan_hash = 0;
   std::string program;  // who wrote it
   std::string written;  // UTC
+  Settings settings = {};
   std::vector<ManifestFile> files;
 };
 

@@ -114,6 +114,7 @@ Result<void> BackgroundWriter::start(const Engine& engine, Manifest manifest) {
 
 Result<Saved> BackgroundWriter::write(const Manifest& manifest) {
   const auto begin = std::chrono::steady_clock::now();
+  if (may_write_) TRY(may_write_());
   TRY(write_checkpoint(files_, place_.folder, manifest, {snapshot_.file(0), snapshot_.file(1)}));
   TRY(prune_checkpoints(files_, place_, manifest.identity));
   return Saved{.step = manifest.position.step, .took = std::chrono::steady_clock::now() - begin};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <optional>
 
@@ -40,8 +41,13 @@ struct Saved {
 
 class BackgroundWriter {
  public:
-  BackgroundWriter(FileSystem& files, CheckpointPlace place, Snapshot snapshot)
-      : files_(files), place_(std::move(place)), snapshot_(std::move(snapshot)) {}
+  // `may_write` is asked, in the background, before anything in the folder is touched.
+  BackgroundWriter(FileSystem& files, CheckpointPlace place, Snapshot snapshot,
+                   std::function<Result<void>()> may_write = {})
+      : files_(files),
+        place_(std::move(place)),
+        snapshot_(std::move(snapshot)),
+        may_write_(std::move(may_write)) {}
 
   bool busy() const;
   // Copies the engine's state now and writes it in the background. Not to be called while busy().
@@ -56,6 +62,7 @@ class BackgroundWriter {
   FileSystem& files_;
   CheckpointPlace place_;
   Snapshot snapshot_;
+  std::function<Result<void>()> may_write_;
   std::future<Result<Saved>> running_;  // last: its destructor waits while the rest is still there
 };
 

@@ -7,7 +7,8 @@
 
 namespace dlrun::runtime {
 
-enum class Backend { one_rank, openmpi, mpich, pmi };
+// mpich_or_own: MPICH where it can be loaded, else own, which needs no MPI.
+enum class Backend { one_rank, openmpi, mpich, own, mpich_or_own };
 
 Result<Backend> choose_backend(const Environment& environment);
 
@@ -17,6 +18,9 @@ Result<Backend> choose_backend(const Environment& environment);
 enum class Allreduce { automatic, mpi, ring, halving, hierarchical };
 
 Result<Allreduce> choose_allreduce(const Environment& environment);
+
+// The same for what the host sums.
+Result<Allreduce> choose_host_sum(const Environment& environment);
 
 // Whether it names a sum that only the host has: what lies on GPUs goes through the host then.
 bool is_of_host(Allreduce allreduce);

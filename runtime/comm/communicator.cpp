@@ -3,7 +3,7 @@
 #include "runtime/comm/choice.hpp"
 #include "runtime/comm/mpi_communicator.hpp"
 #include "runtime/comm/one_rank.hpp"
-#include "runtime/comm/star_communicator.hpp"
+#include "runtime/comm/own_communicator.hpp"
 
 namespace dlrun::runtime {
 
@@ -21,6 +21,21 @@ Result<std::unique_ptr<Communicator>> one_rank(const Environment& environment) {
             .hint = "start the job with --mpi pmix or --mpi pmi1"});
 }
 
+Result<std::unique_ptr<Communicator>> over_mpi(MpiFlavour flavour, const Environment& environment) {
+  auto mpi = MpiLibrary::open(flavour);
+  if (mpi) return make_mpi_communicator(std::move(*mpi), environment);
+  Error error = std::move(mpi).error();
+  if (error.hint.empty())
+    error.hint = "load a module that brings this MPI, or start the job with --mpi pmi1, which needs no MPI";
+  return fail(std::move(error));
+}
+
+Result<std::unique_ptr<Communicator>> over_mpich_or_own(const Environment& environment) {
+  auto mpi = MpiLibrary::open(MpiFlavour::mpich);
+  if (mpi) return make_mpi_communicator(std::move(*mpi), environment);
+  return make_own_communicator(environment, mpi.error().text());
+}
+
 }  // namespace
 
 Result<Backend> choose_backend(const Environment& environment) {
@@ -28,13 +43,14 @@ Result<Backend> choose_backend(const Environment& environment) {
   if (asked == "none") return Backend::one_rank;
   if (asked == "openmpi") return Backend::openmpi;
   if (asked == "mpich") return Backend::mpich;
-  if (asked == "pmi") return Backend::pmi;
+  if (asked == "pmi") return Backend::own;
   if (!asked.empty())
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("DLRUN_COMM is '{}'", asked),
                       .hint = "valid values: none, openmpi, mpich, pmi"});
+  if (environment.get("DLRUN_SIZE") == "1") return Backend::one_rank;
   if (environment.find("PMIX_NAMESPACE")) return Backend::openmpi;
-  if (environment.find("PMI_FD")) return Backend::mpich;
+  if (environment.find("PMI_FD")) return Backend::mpich_or_own;
   return Backend::one_rank;
 }
 
@@ -48,6 +64,11 @@ Result<Allreduce> choose_allreduce(const Environment& environment) {
   return fail(Error{.kind = ErrorKind::usage,
                     .what = fmt::format("DLRUN_ALLREDUCE is '{}'", asked),
                     .hint = "valid values: auto, mpi, ring, halving, hierarchical"});
+}
+
+Result<Allreduce> choose_host_sum(const Environment& environment) {
+  const Allreduce asked = TRY(choose_allreduce(environment));
+  return asked == Allreduce::hierarchical ? Allreduce::automatic : asked;
 }
 
 bool is_of_host(Allreduce allreduce) {
@@ -76,13 +97,17 @@ Result<void> Communicator::group_sum(std::span<const int> group, std::span<float
 }
 
 Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment) {
-  switch (TRY(choose_backend(environment))) {
+  const Backend backend = TRY(choose_backend(environment));
+  TRY(choose_allreduce(environment));  // before any library is loaded
+  switch (backend) {
     case Backend::openmpi:
-      return make_mpi_communicator(MpiFlavour::openmpi, environment);
+      return over_mpi(MpiFlavour::openmpi, environment);
     case Backend::mpich:
-      return make_mpi_communicator(MpiFlavour::mpich, environment);
-    case Backend::pmi:
-      return make_star_communicator(environment);
+      return over_mpi(MpiFlavour::mpich, environment);
+    case Backend::mpich_or_own:
+      return over_mpich_or_own(environment);
+    case Backend::own:
+      return make_own_communicator(environment, {});
     case Backend::one_rank:
       break;
   }

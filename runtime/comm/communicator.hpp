@@ -1,6 +1,7 @@
 // Communicator: the collectives that training needs, over whatever connects the ranks. Backends: none (one
-// rank) and MPI through a plug-in chosen at start. All calls are made by all ranks in the same order. It
-// never changes the world: a dead peer ends the job (the launcher names it).
+// rank), MPI through a plug-in chosen at start, and dlrun's own links, which need no MPI. All calls are made
+// by all ranks in the same order. It never changes the world: a dead peer ends the job (the launcher names
+// it).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,8 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string description() const = 0;  // "Open MPI 4.1.4", "one rank"
+  // For people, where the ranks are connected in a way that nobody asked for; else empty.
+  virtual std::string note() const { return {}; }
 
   // Sums `data` over the ranks, in place. start: may return before it is done, `data` must lie still until
   // wait_all().
@@ -52,9 +55,9 @@ class Communicator {
   virtual Result<void> finish() = 0;
 };
 
-// Chooses the backend from the environment: DLRUN_COMM=none|openmpi|mpich|pmi where it is set, else Open MPI
-// under PMIx, MPICH under PMI-1, else one rank. An Error where the world that comes up is not the world that
-// DLRUN_SIZE promised.
+// Chooses the backend from the environment: DLRUN_COMM=none|openmpi|mpich|pmi where it is set, else none for
+// one rank, Open MPI under PMIx, and under PMI-1 MPICH where it can be loaded, else own links. An Error where
+// the world that comes up is not the world that DLRUN_SIZE promised.
 Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment);
 
 }  // namespace dlrun::runtime

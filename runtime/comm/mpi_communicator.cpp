@@ -4,12 +4,9 @@
 #include <cstdlib>
 #include <optional>
 
-#include "runtime/comm/choice.hpp"
-#include "runtime/comm/group_link.hpp"
-#include "runtime/comm/job_thread.hpp"
+#include "runtime/comm/host_sums.hpp"
 #include "runtime/comm/mpi_transport.hpp"
 #include "runtime/comm/pmi_farewell.hpp"
-#include "runtime/comm/shared_memory.hpp"
 
 namespace dlrun::runtime {
 
@@ -17,17 +14,18 @@ namespace {
 
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator(MpiLibrary mpi, Allreduce allreduce, const Environment& environment)
-      : mpi_(std::move(mpi)),
-        allreduce_(allreduce == Allreduce::hierarchical ? Allreduce::automatic : allreduce),
-        pmi_fd_(environment.find("PMI_FD")) {}
+  MpiCommunicator(MpiLibrary mpi, const Environment& environment)
+      : mpi_(std::move(mpi)), pmi_fd_(environment.find("PMI_FD")) {}
 
-  Result<void> start() {
-    return thread_.run([this]() -> Result<void> {
+  Result<void> start(Allreduce allreduce) {
+    return thread_.run([this, allreduce]() -> Result<void> {
       TRY(mpi_.check(mpi_->start(), "MPI_Init_thread"));
       int node_ranks = 0;
       TRY(mpi_.check(mpi_->ranks_on_this_node(&node_ranks), "MPI_Comm_split_type"));
       link_.emplace(mpi_, thread_);
+      sums_.emplace(*link_, thread_, allreduce, [this](std::span<float> data) {
+        return mpi_.check(mpi_->sum_floats(data.data(), data.size()), "MPI_Allreduce");
+      });
       one_node_ = node_ranks == size();
       return {};
     });
@@ -35,11 +33,10 @@ class MpiCommunicator final : public Communicator {
 
   // Where all ranks are on one node. A library that cannot share memory is no error: messages remain.
   Result<void> share_memory() {
-    if (!one_node_ || size() == 1 || allreduce_ != Allreduce::automatic) return {};
+    if (!one_node_ || !sums_->may_share()) return {};
     return thread_.run([this]() -> Result<void> {
       void* memory = nullptr;
-      if (mpi_->share_memory(SharedMemorySum::bytes(size()), &memory) == 0)
-        shared_.emplace(memory, rank(), size());
+      if (mpi_->share_memory(SharedMemorySum::bytes(size()), &memory) == 0) sums_->share(memory);
       return {};
     });
   }
@@ -47,52 +44,20 @@ class MpiCommunicator final : public Communicator {
   int rank() const override { return link_->rank(); }
   int size() const override { return link_->size(); }
   std::string description() const override {
-    return mpi_.version() + (shared_ ? ", sums through shared memory" : "");
+    return mpi_.version() + (sums_->shared() ? ", sums through shared memory" : "");
   }
 
-  Result<void> allreduce_start(std::span<float> data) override {
-    return rounded_allreduce_start(data, Wire::f32);
-  }
-
-  // Through shared memory the processors move the numbers themselves, so nothing is gained by starting early,
-  // and one meeting of the ranks a step costs less than one a bucket: such sums are only noted here.
+  Result<void> allreduce_start(std::span<float> data) override { return sums_->start(data, Wire::f32); }
   Result<void> rounded_allreduce_start(std::span<float> data, Wire wire) override {
-    if (size() == 1) return {};
-    if (wire != Wire::f32 && allreduce_ != Allreduce::automatic)
-      return fail(Error{.kind = ErrorKind::usage,
-                        .what = fmt::format("DLRUN_ALLREDUCE names a sum that sends f32, and the job asks "
-                                            "for {}",
-                                            name_of(wire)),
-                        .hint = "leave DLRUN_ALLREDUCE out"});
-    if (shared_)
-      noted_.push_back({data, wire});
-    else
-      thread_.post([this, data, wire] { return sum(data, wire); });
-    return {};
+    return sums_->start(data, wire);
   }
-
   Result<void> served_sum_start(std::span<const ServedPiece> pieces) override {
-    if (size() == 1) return {};
-    thread_.post([this, all = std::vector<ServedPiece>(pieces.begin(), pieces.end())] {
-      return served_sum(*link_, all, scratch_);
-    });
-    return {};
+    return sums_->start_served(pieces);
   }
-
-  // By messages also where all ranks share memory: groups are for what lies between nodes.
   Result<void> group_sum(std::span<const int> group, std::span<float> data, Wire wire) override {
-    return thread_.run([=, this] {
-      GroupLink link(*link_, group);
-      return sum_over(link, data, wire, scratch_);
-    });
+    return sums_->group_sum(group, data, wire);
   }
-
-  Result<void> wait_all() override {
-    TRY(thread_.wait());
-    for (const Noted& sum : noted_) shared_->sum(sum.data, sum.wire);
-    noted_.clear();
-    return {};
-  }
+  Result<void> wait_all() override { return sums_->wait_all(); }
 
   Result<void> allreduce(std::span<double> data) override {
     return on_thread([=, this] { return mpi_->sum_doubles(data.data(), data.size()); }, "MPI_Allreduce");
@@ -107,13 +72,7 @@ class MpiCommunicator final : public Communicator {
     return on_thread([=, this] { return mpi_->allgather(mine.data(), mine.size(), all.data()); },
                      "MPI_Allgather");
   }
-  // By flags where there are some: through the thread, ranks would leave it apart by what its wake-ups take.
-  Result<void> barrier() override {
-    if (!shared_) return thread_.run([this] { return meet(*link_); });
-    TRY(thread_.wait());
-    shared_->meet();
-    return {};
-  }
+  Result<void> barrier() override { return sums_->barrier(); }
 
   void give_up() override { thread_.give_up(); }
   // From the calling thread: the other one may stand in a call that never ends, which is why we abort.
@@ -134,39 +93,16 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
-  struct Noted {
-    std::span<float> data;
-    Wire wire;
-  };
-
   template <class Call>
   Result<void> on_thread(Call call, std::string_view name) {
     return thread_.run([this, call, name] { return mpi_.check(call(), name); });
   }
 
-  Result<void> sum(std::span<float> data, Wire wire) {
-    switch (allreduce_) {
-      case Allreduce::mpi:
-        return mpi_.check(mpi_->sum_floats(data.data(), data.size()), "MPI_Allreduce");
-      case Allreduce::ring:
-        return ring_sum(*link_, data, scratch_);
-      case Allreduce::halving:
-        return halving_sum(*link_, data, scratch_);
-      case Allreduce::automatic:
-      case Allreduce::hierarchical:
-        break;
-    }
-    return sum_over(*link_, data, wire, scratch_);
-  }
-
   MpiLibrary mpi_;
-  Allreduce allreduce_;
   std::optional<std::string> pmi_fd_;
   bool one_node_ = false;
-  std::optional<SharedMemorySum> shared_;
-  std::vector<Noted> noted_;
   std::optional<MpiTransport> link_;
-  Scratch scratch_;   // the thread's
+  std::optional<HostSums> sums_;
   JobThread thread_;  // last: it uses all of the above
 };
 
@@ -187,13 +123,11 @@ Result<void> check_world(const Communicator& world, const Environment& environme
 
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiFlavour flavour,
-                                                            const Environment& environment) {
-  const Allreduce allreduce = TRY(choose_allreduce(environment));
-  MpiLibrary mpi = TRY(MpiLibrary::open(flavour));
+Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiLibrary mpi, const Environment& environment) {
+  const Allreduce allreduce = TRY(choose_host_sum(environment));
   const std::string name = mpi->flavour;
-  auto world = std::make_unique<MpiCommunicator>(std::move(mpi), allreduce, environment);
-  TRY(world->start());
+  auto world = std::make_unique<MpiCommunicator>(std::move(mpi), environment);
+  TRY(world->start(allreduce));
   if (auto right = check_world(*world, environment, name); !right) {
     if (world->size() == 1) (void)world->finish();  // alone, so it cannot wait for others; removes its files
     return fail(right.error());

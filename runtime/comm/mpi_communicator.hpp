@@ -11,7 +11,6 @@
 namespace dlrun::runtime {
 
 // Starts MPI. DLRUN_ALLREDUCE names another way to sum, see choice.hpp.
-Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiFlavour flavour,
-                                                            const Environment& environment);
+Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiLibrary mpi, const Environment& environment);
 
 }  // namespace dlrun::runtime

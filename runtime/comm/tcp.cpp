@@ -9,7 +9,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,65 +34,124 @@ void tune(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence, sizeof silence);
 }
 
-bool ready(int socket, short what, int milliseconds) {
-  pollfd one{socket, what, 0};
-  int got = 0;
-  do got = ::poll(&one, 1, milliseconds);
-  while (got < 0 && errno == EINTR);
-  return got == 1;
+// Sockets of a kernel without IPv6 are IPv4's.
+Result<UniqueFd> any_socket(int& family) {
+  for (const int each : {AF_INET6, AF_INET}) {
+    family = each;
+    UniqueFd out(::socket(each, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (out) return out;
+  }
+  return failed("making a socket");
+}
+
+int bind_anywhere(int socket, int family) {
+  if (family == AF_INET) {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    return ::bind(socket, reinterpret_cast<const sockaddr*>(&any), sizeof any);
+  }
+  const int off = 0;
+  ::setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  return ::bind(socket, reinterpret_cast<const sockaddr*>(&any), sizeof any);
+}
+
+Result<int> port_of(int socket) {
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &length) != 0)
+    return failed("asking for the port");
+  return ntohs(bound.ss_family == AF_INET ? reinterpret_cast<const sockaddr_in&>(bound).sin_port
+                                          : reinterpret_cast<const sockaddr_in6&>(bound).sin6_port);
+}
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+};
+
+std::optional<SocketAddress> parse_address(const std::string& address, int port) {
+  SocketAddress out;
+  auto& four = reinterpret_cast<sockaddr_in&>(out.storage);
+  auto& six = reinterpret_cast<sockaddr_in6&>(out.storage);
+  if (::inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    four.sin_port = htons(static_cast<std::uint16_t>(port));
+    out.length = sizeof four;
+    return out;
+  }
+  if (::inet_pton(AF_INET6, address.c_str(), &six.sin6_addr) != 1) return std::nullopt;
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(static_cast<std::uint16_t>(port));
+  out.length = sizeof six;
+  return out;
+}
+
+bool is_of_one_link(const sockaddr* address) {
+  return address->sa_family == AF_INET6 &&
+         IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+}
+
+// Empty where it is neither IPv4 nor IPv6.
+std::string text_of_address(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* bytes = nullptr;
+  if (address->sa_family == AF_INET) bytes = &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  if (address->sa_family == AF_INET6) bytes = &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  if (bytes == nullptr || ::inet_ntop(address->sa_family, bytes, text.data(), text.size()) == nullptr)
+    return {};
+  return text.data();
 }
 
 }  // namespace
 
-bool ready_within(int socket, int milliseconds) {
-  return ready(socket, POLLIN, milliseconds);
-}
-
 Result<Listener> listen_anywhere() {
-  Listener out{UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), 0};
-  if (!out.socket) return failed("making a socket");
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  any.sin_addr.s_addr = htonl(INADDR_ANY);
-  if (::bind(out.socket.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0)
-    return failed("taking a port");
-  if (::listen(out.socket.get(), SOMAXCONN) != 0) return failed("listening");
-  socklen_t length = sizeof any;
-  if (::getsockname(out.socket.get(), reinterpret_cast<sockaddr*>(&any), &length) != 0)
-    return failed("asking for the port");
-  out.port = ntohs(any.sin_port);
-  return out;
+  int family = AF_INET6;
+  UniqueFd socket = TRY(any_socket(family));
+  if (bind_anywhere(socket.get(), family) != 0) {
+    if (family == AF_INET) return failed("taking a port");
+    socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket || bind_anywhere(socket.get(), AF_INET) != 0) return failed("taking a port");
+  }
+  if (::listen(socket.get(), SOMAXCONN) != 0) return failed("listening");
+  const int port = TRY(port_of(socket.get()));
+  return Listener{std::move(socket), port};
 }
 
-Result<UniqueFd> accept_within(int listener, int milliseconds) {
-  if (!ready(listener, POLLIN, milliseconds))
-    return fail(ErrorKind::unavailable, "no peer came within {} s", milliseconds / 1000);
-  UniqueFd out(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!out) return failed("accepting a peer");
-  tune(out.get());
-  return out;
+Result<std::optional<UniqueFd>> accept_one(int listener) {
+  UniqueFd out(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (out) {
+    tune(out.get());
+    return out;
+  }
+  if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM || errno == EINVAL)
+    return failed("accepting a connection");
+  return std::optional<UniqueFd>();  // it has gone again
 }
 
-Result<UniqueFd> connect_within(const std::string& address, int port, int milliseconds) {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (::inet_pton(AF_INET, address.c_str(), &to.sin_addr) != 1)
-    return fail(ErrorKind::unavailable, "'{}' is no IPv4 address", address);
-  UniqueFd out(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+Result<UniqueFd> start_connect(const std::string& address, int port) {
+  const auto to = parse_address(address, port);
+  if (!to) return fail(ErrorKind::unavailable, "'{}' is not an IP address", address);
+  UniqueFd out(::socket(to->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!out) return failed("making a socket");
-  if (::connect(out.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS)
-    return failed("connecting");
-  if (!ready(out.get(), POLLOUT, milliseconds))
-    return fail(ErrorKind::unavailable, "{}:{} does not answer within {} s", address, port,
-                milliseconds / 1000);
+  if (::connect(out.get(), reinterpret_cast<const sockaddr*>(&to->storage), to->length) != 0 &&
+      errno != EINPROGRESS)
+    return fail(ErrorKind::unavailable, "{}", system_reason(errno));
+  return out;
+}
+
+Result<void> outcome_of(int connecting) {
   int error = 0;
   socklen_t length = sizeof error;
-  ::getsockopt(out.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error != 0) return fail(ErrorKind::unavailable, "{}:{}: {}", address, port, system_reason(error));
-  ::fcntl(out.get(), F_SETFL, 0);
-  tune(out.get());
-  return out;
+  ::getsockopt(connecting, SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error != 0) return fail(ErrorKind::unavailable, "{}", system_reason(error));
+  tune(connecting);
+  return {};
+}
+
+void set_blocking(int socket) {
+  ::fcntl(socket, F_SETFL, 0);
 }
 
 std::vector<std::string> own_addresses() {
@@ -101,12 +159,10 @@ std::vector<std::string> own_addresses() {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return out;
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    const bool usable = one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET &&
-                        (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
-    std::array<char, INET_ADDRSTRLEN> text{};
-    if (usable && ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr,
-                              text.data(), text.size()) != nullptr)
-      out.emplace_back(text.data());
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0 ||
+        is_of_one_link(one->ifa_addr))
+      continue;
+    if (std::string text = text_of_address(one->ifa_addr); !text.empty()) out.push_back(std::move(text));
   }
   ::freeifaddrs(all);
   return out;

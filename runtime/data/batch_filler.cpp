@@ -99,9 +99,15 @@ void BatchFiller::fill(std::uint64_t count, const std::function<std::uint64_t(st
                        std::optional<AugmentationKey> key, const Rows& rows) const {
   for (std::size_t i = 0; i < rows.labels.size(); ++i) {
     const std::uint64_t which = count > 0 ? sample(i < count ? i : i % count) : i % data_.count;
+    if (i < count && !data_.check_sample(which)) damaged_ = static_cast<std::int64_t>(which);
     fill_row(which, key, rows, i);
     rows.labels[i] = i < count ? static_cast<std::int32_t>(data_.labels[which]) : -1;
   }
+}
+
+Result<void> BatchFiller::state() const {
+  const std::int64_t damaged = damaged_;
+  return damaged < 0 ? Result<void>{} : data_.check_sample(static_cast<std::uint64_t>(damaged));
 }
 
 }  // namespace dlrun::runtime

@@ -3,6 +3,7 @@
 // so that a resumed run sees the same images.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -47,6 +48,8 @@ class BatchFiller {
             std::span<std::int32_t> labels) const {
     fill(count, sample, key, Rows{input, {}, labels});
   }
+  // The Error of the first sample so far that was not what was packed.
+  Result<void> state() const;
 
  private:
   struct Variant;
@@ -59,6 +62,8 @@ class BatchFiller {
   const Dataset& data_;
   Augmentation augmentation_;
   PixelMeaning meaning_;
+  mutable std::atomic<std::int64_t> damaged_ =
+      -1;  // a sample; by the thread that fills, which may be another
 };
 
 }  // namespace dlrun::runtime

@@ -4,12 +4,46 @@
 #include <algorithm>
 
 #include "runtime/base/keyed_random.hpp"
+#include "runtime/checkpoint/checksum.hpp"
 #include "runtime/data/cifar10.hpp"
 #include "runtime/data/idx.hpp"
 #include "runtime/data/images/image_data.hpp"
 #include "runtime/data/synthetic.hpp"
 
 namespace dlrun::runtime {
+
+namespace {
+
+Result<DataParts> load_format(const DataSpec& spec) {
+  switch (spec.format) {
+    case DataFormat::idx:
+      return load_idx(spec.directory, spec.classes);
+    case DataFormat::cifar10:
+      return load_cifar10(spec.directory);
+    case DataFormat::images:
+    case DataFormat::list:
+      return load_images(spec);
+    case DataFormat::synthetic:
+      return make_synthetic(spec.synthetic_shape, spec.synthetic_samples, spec.seed);
+  }
+  return fail(ErrorKind::internal, "a data format without a reader");
+}
+
+std::string what_was_found(const DataSpec& spec, const DataParts& parts) {
+  const std::filesystem::path& where = spec.format == DataFormat::list ? spec.list : spec.directory;
+  return fmt::format("found {} classes, {} training and {} test images in {}", parts.train.shape.classes,
+                     parts.train.count, parts.test.count, where.string());
+}
+
+}  // namespace
+
+Result<void> Dataset::check_sample(std::uint64_t sample) const {
+  if (checksums.empty() || checksum(std::as_bytes(pixels(sample))) == checksums[sample]) return {};
+  return bad_input(
+      shards[sample / shard_samples].name(),
+      fmt::format("image {} is not as it was packed: its checksum differs", sample % shard_samples),
+      "pack the images again: dlrun-train --prepare");
+}
 
 std::uint64_t Dataset::fingerprint() const {
   std::uint64_t hash = mix(count, pixels_per_sample());
@@ -40,18 +74,9 @@ Result<InputShape> check_data(const DataSpec& spec) {
 }
 
 Result<DataParts> load_data(const DataSpec& spec) {
-  switch (spec.format) {
-    case DataFormat::idx:
-      return load_idx(spec.directory, spec.classes);
-    case DataFormat::cifar10:
-      return load_cifar10(spec.directory);
-    case DataFormat::images:
-    case DataFormat::list:
-      return load_images(spec);
-    case DataFormat::synthetic:
-      return make_synthetic(spec.synthetic_shape, spec.synthetic_samples, spec.seed);
-  }
-  return fail(ErrorKind::internal, "a data format without a reader");
+  DataParts out = TRY(load_format(spec));
+  if (spec.format != DataFormat::synthetic) out.notes.insert(out.notes.begin(), what_was_found(spec, out));
+  return out;
 }
 
 }  // namespace dlrun::runtime

@@ -22,6 +22,8 @@ struct Dataset {
   // Or in place of `bytes`: files on disk, each with so many samples.
   std::vector<MappedFile> shards;
   std::uint64_t shard_samples = 0;
+  // Of each sample's pixels in shards, as they were packed; empty where none were kept.
+  std::vector<std::uint64_t> checksums;
   std::vector<std::uint16_t> labels;
 
   std::size_t pixels_per_sample() const {
@@ -33,12 +35,15 @@ struct Dataset {
                        : shards[sample / shard_samples].bytes().data() + sample % shard_samples * stride;
     return {reinterpret_cast<const std::uint8_t*>(start), pixels_per_sample()};
   }
+  // An Error, with the file, where a sample is not what was packed.
+  Result<void> check_sample(std::uint64_t sample) const;
   // A number that differs where the samples do: compared between ranks and with a checkpoint's.
   std::uint64_t fingerprint() const;
 };
 
 struct DataParts {
   Dataset train, test;
+  std::vector<std::string> notes = {};  // what was found, for people
 };
 
 // images: a folder a class. list: files with a path and a class number a line.

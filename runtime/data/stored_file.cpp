@@ -5,22 +5,18 @@
 #include <array>
 #include <cerrno>
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/base/file.hpp"
-#include "src/base/unique_fd.hpp"
+#include "src/base/regular_file.hpp"
 
 namespace dlrun::runtime {
 namespace {
 
-Result<std::uint64_t> regular_size(const std::string& name) {
-  struct stat status {};
-  if (::stat(name.c_str(), &status) != 0)
-    return bad_input(name, fmt::format("cannot be read: {}", system_reason(errno)));
-  if (!S_ISREG(status.st_mode)) return bad_input(name, "is not a regular file");
-  if (status.st_size == 0) return bad_input(name, "is empty (0 bytes)", "fetch it again");
-  return static_cast<std::uint64_t>(status.st_size);
+Result<std::uint64_t> size_with_content(const std::string& name) {
+  const std::uint64_t size = TRY(open_regular_file(name)).size;
+  if (size == 0) return bad_input(name, "is empty (0 bytes)", "fetch it again");
+  return size;
 }
 
 }  // namespace
@@ -29,7 +25,7 @@ Result<StoredFile> StoredFile::open(const std::filesystem::path& path) {
   StoredFile out;
   out.path_ = path;
   out.name_ = path.string();
-  out.size_ = TRY(regular_size(out.name_));
+  out.size_ = TRY(size_with_content(out.name_));
   std::array<std::byte, 2> start{};
   TRY(out.read_range(std::span(start).first(std::min<std::uint64_t>(2, out.size_))));
   out.compressed_ = looks_like_gzip(start);
@@ -50,11 +46,10 @@ std::uint64_t StoredFile::longest() const {
 }
 
 Result<void> StoredFile::read_range(std::span<std::byte> room) const {
-  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return bad_input(name_, fmt::format("cannot be read: {}", system_reason(errno)));
+  const RegularFile file = TRY(open_regular_file(path_));
   std::size_t have = 0;
   while (have < room.size()) {
-    const ssize_t got = ::read(fd.get(), room.data() + have, room.size() - have);
+    const ssize_t got = ::read(file.fd.get(), room.data() + have, room.size() - have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       return bad_input(name_, fmt::format("cannot be read at offset {}: {}", have, system_reason(errno)));

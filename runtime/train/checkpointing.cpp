@@ -8,8 +8,6 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr Seconds patience_with_an_ending_run{20};
-
 std::string utc_now() {
   return format_utc(SystemClock().now());
 }
@@ -18,25 +16,32 @@ std::string utc_now() {
 
 Result<std::unique_ptr<Checkpointing>> Checkpointing::open(const CheckpointOptions& options,
                                                            FileSystem& files, const Engine& engine,
-                                                           Manifest facts, Reporter& reporter) {
+                                                           Manifest facts, LeaseOwner owner,
+                                                           Reporter& reporter) {
   TRY(check_writable(files, options.folder));
-  FolderLock lock = TRY(FolderLock::take(options.folder, patience_with_an_ending_run, [&] {
-    reporter.note(fmt::format("another run is using {}: waiting {} for it to end", options.folder.string(),
-                              format_duration(patience_with_an_ending_run)));
-  }));
+  Lease lease = TRY(take_lease({.folder = options.folder / ".lease",
+                                .owner = std::move(owner),
+                                .what = fmt::format("checkpoint folder {}", options.folder.string()),
+                                .hint = "wait for that run to end, or name another checkpoint.dir",
+                                .waiting = [&](const std::string& holder, Seconds wait) {
+                                  reporter.note(fmt::format(
+                                      "checkpoint folder {} is in use by {}: waiting {} for it to end",
+                                      options.folder.string(), holder, format_duration(wait)));
+                                }}));
   TRY(remove_leftovers(files, options.folder));
   Snapshot snapshot = TRY(Snapshot::make(engine));
   return std::unique_ptr<Checkpointing>(
-      new Checkpointing(options, files, std::move(facts), std::move(lock), std::move(snapshot)));
+      new Checkpointing(options, files, std::move(facts), std::move(lease), std::move(snapshot)));
 }
 
-Checkpointing::Checkpointing(CheckpointOptions options, FileSystem& files, Manifest facts, FolderLock lock,
+Checkpointing::Checkpointing(CheckpointOptions options, FileSystem& files, Manifest facts, Lease lease,
                              Snapshot snapshot)
     : options_(std::move(options)),
       files_(files),
       facts_(std::move(facts)),
-      lock_(std::move(lock)),
-      writer_(files, {options_.folder, options_.keep}, std::move(snapshot)) {}
+      lease_(std::move(lease)),
+      writer_(files, {options_.folder, options_.keep}, std::move(snapshot),
+              [this] { return lease_.check(); }) {}
 
 Result<std::optional<LoadedCheckpoint>> Checkpointing::choose(Reporter& reporter) {
   Choice choice = TRY(choose_checkpoint(files_, options_.folder, facts_.identity));
@@ -63,11 +68,11 @@ bool Checkpointing::due(const Position& position) const {
   if (!options_.every) return false;
   const double amount = options_.every->amount;
   switch (options_.every->unit) {
-    case Stretch::Unit::steps:
+    case Interval::Unit::steps:
       return position.step % static_cast<std::uint64_t>(amount) == 0;
-    case Stretch::Unit::epochs:
+    case Interval::Unit::epochs:
       return std::floor(epochs_done(position) / amount) > std::floor(epochs_done(started_) / amount);
-    case Stretch::Unit::time:
+    case Interval::Unit::time:
       return std::chrono::steady_clock::now() - started_at_ >= Seconds(amount);
   }
   return false;
@@ -89,7 +94,9 @@ Result<void> Checkpointing::save(const Engine& engine, const Position& position)
 Result<void> Checkpointing::tell(Result<std::optional<Saved>> ended, Reporter& reporter) {
   if (!ended) {
     Error error = std::move(ended).error();
-    if (error.hint.empty())
+    if (error.kind == ErrorKind::lost)
+      error.kind = ErrorKind::io;  // of the folder, and no node
+    else if (error.hint.empty())
       error.hint =
           good_ ? fmt::format(
                       "make room or name another checkpoint.dir; {} in {} is sound and will be carried on",

@@ -5,20 +5,20 @@
 
 #include <memory>
 
-#include "runtime/checkpoint/folder_lock.hpp"
 #include "runtime/checkpoint/writer.hpp"
 #include "runtime/train/reporter.hpp"
 #include "runtime/train/schedule.hpp"
 #include "runtime/train/train_spec.hpp"
+#include "src/base/lease.hpp"
 
 namespace dlrun::runtime {
 
 class Checkpointing {
  public:
-  // Locks and cleans the folder, and tells where it has to wait for another run. `facts` is the manifest
-  // without a position.
+  // Takes the folder's lease and cleans it, and tells where it has to wait for another run. `facts` is the
+  // manifest without a position.
   static Result<std::unique_ptr<Checkpointing>> open(const CheckpointOptions& options, FileSystem& files,
-                                                     const Engine& engine, Manifest facts,
+                                                     const Engine& engine, Manifest facts, LeaseOwner owner,
                                                      Reporter& reporter);
 
   // The checkpoint to carry on from, after telling about every one that was passed over.
@@ -33,8 +33,7 @@ class Checkpointing {
   Result<void> finish(Reporter& reporter);
 
  private:
-  Checkpointing(CheckpointOptions options, FileSystem& files, Manifest facts, FolderLock lock,
-                Snapshot snapshot);
+  Checkpointing(CheckpointOptions options, FileSystem& files, Manifest facts, Lease lease, Snapshot snapshot);
   bool due(const Position& position) const;
   Result<void> save(const Engine& engine, const Position& position);
   Result<void> tell(Result<std::optional<Saved>> ended, Reporter& reporter);
@@ -43,7 +42,7 @@ class Checkpointing {
   CheckpointOptions options_;
   FileSystem& files_;
   Manifest facts_;
-  FolderLock lock_;
+  Lease lease_;
   RunShape run_;
   Position started_;                   // of the newest checkpoint, finished or being written
   std::optional<std::uint64_t> good_;  // step of the newest finished one

@@ -34,6 +34,7 @@ Result<Totals> evaluate(Engine& engine, Communicator& comm, const BatchFiller& f
     const std::uint64_t rows = std::min(batch, end - at);
     filler.fill(
         rows, [&](std::uint64_t i) { return sample(at + i); }, std::nullopt, rows_of(engine));
+    TRY(filler.state());
     const BatchResult result = engine.evaluate_batch();
     TRY(engine.status());
     mine.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(rows)});

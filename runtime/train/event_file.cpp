@@ -2,6 +2,7 @@
 // framework/summary.proto.
 #include "runtime/train/event_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -11,6 +12,7 @@
 
 #include "runtime/train/tfrecord.hpp"
 #include "src/base/file.hpp"
+#include "src/base/units.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -62,21 +64,38 @@ std::string host_name() {
   return name.data();
 }
 
+constexpr std::string_view kPrefix = "events.out.tfevents.";
+
+// The second in the name of the new file. TensorBoard reads files in the order of their names: one that is
+// started within the second of the last one (or before it, by a clock that was set back) comes after it.
+std::uint64_t second_of_name(const std::filesystem::path& folder, double wall_time) {
+  auto out = static_cast<std::uint64_t>(wall_time);
+  std::error_code problem;
+  for (std::filesystem::directory_iterator at(folder, problem), end; !problem && at != end;
+       at.increment(problem)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(kPrefix)) continue;
+    const auto second = parse_integer(name.substr(kPrefix.size(), 10), 0, 9'999'999'998);
+    if (second) out = std::max(out, static_cast<std::uint64_t>(*second) + 1);
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<EventFile> EventFile::create(const std::filesystem::path& folder, double wall_time,
                                     std::uint64_t resumed_at) {
   EventFile out;
-  out.path_ = folder / fmt::format("events.out.tfevents.{:010}.{}.{}", static_cast<std::uint64_t>(wall_time),
-                                   host_name(), ::getpid());
+  out.path_ = folder / fmt::format("{}{:010}.{}.{}", kPrefix, second_of_name(folder, wall_time), host_name(),
+                                   ::getpid());
   out.fd_.reset(::open(out.path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!out.fd_) return fail(ErrorKind::io, "cannot create {}: {}", out.path_.string(), system_reason(errno));
   TRY(out.append(Message().real(1, wall_time).text(3, "brain.Event:2").bytes()));
-  if (resumed_at > 0) {
-    constexpr std::uint64_t start = 1;  // SessionLog.START
-    TRY(out.append(
-        Message().real(1, wall_time).number(2, resumed_at).message(7, Message().number(1, start)).bytes()));
-  }
+  // The first START that TensorBoard sees only marks a session: a later one drops what has its step or more.
+  constexpr std::uint64_t start = 1;  // SessionLog.START
+  const std::uint64_t first = resumed_at > 0 ? resumed_at + 1 : 0;
+  TRY(out.append(
+      Message().real(1, wall_time).number(2, first).message(7, Message().number(1, start)).bytes()));
   return out;
 }
 

@@ -1,6 +1,7 @@
-// EventFile: TensorBoard's event file, a new one a run, with scalars. A resumed run says from which step it
-// goes on, and TensorBoard then drops later points of the files before. Only the few protobuf fields that
-// scalars need are encoded here.
+// EventFile: TensorBoard's event file, a new one per run, with scalars. Each starts with the mark of a
+// session (SessionLog.START) at the first step that it may write, and TensorBoard then drops the points of
+// the files before that have this step or more, so that every step is there once. Only the few protobuf
+// fields that scalars need are encoded here.
 #pragma once
 
 #include <filesystem>

@@ -90,40 +90,52 @@ Result<void> Reporter::write_window(const StepReport& report) {
   return {};
 }
 
+void Reporter::add_part_of_epoch(Json& line, std::uint64_t last_step) const {
+  if (epoch_from_ > 0) line["epoch_steps"] = {epoch_from_, last_step};
+}
+
+std::string Reporter::part_of_epoch(std::uint64_t last_step) const {
+  return epoch_from_ > 0 ? fmt::format(" (steps {}-{})", epoch_from_, last_step) : std::string();
+}
+
 Result<void> Reporter::epoch(const StepReport& last, const Totals& test, const std::string& set) {
   if (recent_.totals.rows > 0) TRY(write_window(last));
-  const Json record = {{"step", last.step},
-                       {"epoch", last.epoch},
-                       {"epoch_loss", rounded(epoch_.totals.loss(), 1e6)},
-                       {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)},
-                       {set + "_loss", rounded(test.loss(), 1e6)},
-                       {set + "_accuracy", rounded(test.accuracy(), 1e6)}};
+  Json record = {{"step", last.step},
+                 {"epoch", last.epoch},
+                 {"epoch_loss", rounded(epoch_.totals.loss(), 1e6)},
+                 {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)},
+                 {set + "_loss", rounded(test.loss(), 1e6)},
+                 {set + "_accuracy", rounded(test.accuracy(), 1e6)}};
+  add_part_of_epoch(record, last.step);
   const std::string loss = set + "/loss", accuracy = set + "/accuracy";
   const std::array<Scalar, 2> scalars = {
       {{loss, static_cast<float>(test.loss())}, {accuracy, static_cast<float>(test.accuracy())}}};
   TRY(write(record, scalars));
   note(fmt::format(
-      "epoch {}/{}  loss {:.4f}  accuracy {:.2f} %  {} accuracy {:.2f} %  {:.0f} images/s  {:.1f} s",
-      last.epoch, length_.epochs, epoch_.totals.loss(), 100 * epoch_.totals.accuracy(), set,
-      100 * test.accuracy(), epoch_.images_per_second(), epoch_.time.count()));
-  epoch_ = {};
+      "epoch {}/{}{}  loss {:.4f}  accuracy {:.2f} %  {} accuracy {:.2f} %  {:.0f} images/s  {:.1f} s",
+      last.epoch, length_.epochs, part_of_epoch(last.step), epoch_.totals.loss(),
+      100 * epoch_.totals.accuracy(), set, 100 * test.accuracy(), epoch_.images_per_second(),
+      epoch_.time.count()));
+  end_epoch();
   return {};
 }
 
 Result<void> Reporter::epoch_of_gan(const StepReport& last) {
   if (recent_.totals.rows > 0) TRY(write_window(last));
   last_epoch_ = epoch_.totals;
-  TRY(write({{"step", last.step},
-             {"epoch", last.epoch},
-             {"epoch_loss_d", rounded(epoch_.totals.loss(), 1e6)},
-             {"epoch_loss_g", rounded(epoch_.totals.generator_loss(), 1e6)},
-             {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)}},
-            {}));
+  Json record = {{"step", last.step},
+                 {"epoch", last.epoch},
+                 {"epoch_loss_d", rounded(epoch_.totals.loss(), 1e6)},
+                 {"epoch_loss_g", rounded(epoch_.totals.generator_loss(), 1e6)},
+                 {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)}};
+  add_part_of_epoch(record, last.step);
+  TRY(write(std::move(record), {}));
   note(fmt::format(
-      "epoch {}/{}  loss_d {:.4f}  loss_g {:.4f}  discriminator right {:.2f} %  {:.0f} images/s  {:.1f} s",
-      last.epoch, length_.epochs, epoch_.totals.loss(), epoch_.totals.generator_loss(),
-      100 * epoch_.totals.accuracy(), epoch_.images_per_second(), epoch_.time.count()));
-  epoch_ = {};
+      "epoch {}/{}{}  loss_d {:.4f}  loss_g {:.4f}  discriminator right {:.2f} %  {:.0f} images/s  {:.1f} s",
+      last.epoch, length_.epochs, part_of_epoch(last.step), epoch_.totals.loss(),
+      epoch_.totals.generator_loss(), 100 * epoch_.totals.accuracy(), epoch_.images_per_second(),
+      epoch_.time.count()));
+  end_epoch();
   return {};
 }
 

@@ -45,6 +45,8 @@ class Reporter {
 
   // Opens the files of rank 0 in `folder`.
   Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
+  // Starts at step `resumed_at`, in the middle of an epoch: what is told of that epoch covers its rest alone.
+  void start_within_epoch(std::uint64_t resumed_at) { epoch_from_ = resumed_at + 1; }
   void set_length(RunLength length) { length_ = length; }
   // Losses are two: the discriminator's and the generator's.
   void tell_of_gan() { of_gan_ = true; }
@@ -69,6 +71,9 @@ class Reporter {
  private:
   void send_result(Json figures);
   Json line(const StepReport& report, const Window& window) const;
+  void add_part_of_epoch(Json& line, std::uint64_t last_step) const;
+  std::string part_of_epoch(std::uint64_t last_step) const;  // " (steps 404-938)"; empty: all of it
+  void end_epoch() { epoch_ = {}, epoch_from_ = 0; }
   Result<void> write_window(const StepReport& report);
   Result<void> write(Json line, std::span<const Scalar> scalars);
 
@@ -81,8 +86,9 @@ class Reporter {
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;
   Ticks last_step_{}, last_sent_{};
-  Window recent_, epoch_;  // since the last line of metrics; since the epoch (or the run) began
-  Totals last_epoch_;      // of a GAN
+  Window recent_, epoch_;         // since the last line of metrics; since the epoch (or the run) began
+  std::uint64_t epoch_from_ = 0;  // the first step that epoch_ has, where it has not all of the epoch
+  Totals last_epoch_;             // of a GAN
 };
 
 }  // namespace dlrun::runtime

@@ -19,14 +19,14 @@ LearningRate::LearningRate(const TrainSpec& spec, const RunShape& run) : schedul
 double LearningRate::warm_share(const Position& position) const {
   const double amount = schedule_.warmup.amount;
   if (amount <= 0) return 1;
-  if (schedule_.warmup.unit == Stretch::Unit::steps)
+  if (schedule_.warmup.unit == Interval::Unit::steps)
     return std::min(1.0, static_cast<double>(position.step + 1) / amount);
   const double samples = static_cast<double>(position.epoch * run_.samples + position.seen) + batch_all_;
   return std::min(1.0, samples / (amount * static_cast<double>(run_.samples)));
 }
 
 double LearningRate::warm_epochs() const {
-  if (schedule_.warmup.unit == Stretch::Unit::epochs) return schedule_.warmup.amount;
+  if (schedule_.warmup.unit == Interval::Unit::epochs) return schedule_.warmup.amount;
   return schedule_.warmup.amount * batch_all_ / static_cast<double>(run_.samples);
 }
 

@@ -4,12 +4,15 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 
 #include <unistd.h>
 
+#include "runtime/base/mapped_faults.hpp"
 #include "runtime/comm/device_sum_choice.hpp"
 #include "runtime/data/split.hpp"
 #include "runtime/train/resume.hpp"
+#include "runtime/train/settings.hpp"
 #include "runtime/train/startup.hpp"
 #include "runtime/train/stop_request.hpp"
 #include "runtime/train/stop_signal.hpp"
@@ -40,7 +43,15 @@ Manifest manifest_facts(const TrainSpec& spec, const Prepared& prepared) {
                   .plan_hash = prepared.engine->plan_hash(),
                   .program = fmt::format("dlrun-train {}", kVersion),
                   .written = {},
+                  .settings = settings_of(spec),
                   .files = {}};
+}
+
+LeaseOwner lease_owner(const TrainSpec& spec, const Environment& environment) {
+  const std::filesystem::path folder = environment.get("DLRUN_RUN_DIR");
+  std::string run = folder.filename().string();
+  if (run.starts_with("link-")) run = (folder.parent_path().filename() / run).string();  // of a chain
+  return {.process = this_process(), .job = {}, .run = run.empty() ? spec.name : run};
 }
 
 // Where metrics go: the launcher's run directory, else a folder of its own below the current one.
@@ -64,6 +75,7 @@ class Session {
 
   Result<Ending> run() {
     TRY(prepare(spec_, environment_, prepared_));
+    handle_mapped_faults();  // an MPI may have set a handler of its own
     Communicator& comm = *prepared_.comm;
     reporter_.emplace(ControlChannel::open(environment_.get("DLRUN_CONTROL"), comm.rank()), comm.rank(),
                       begin_);
@@ -86,7 +98,8 @@ class Session {
                      // The steps of a benchmark are no training: no checkpoint gets them.
                      .checkpoints = spec_.benchmark ? nullptr : checkpoints_.get(),
                      .local_requests = [this] { return stop_request_.look(); },
-                     .folder = folder},
+                     .folder = folder,
+                     .check_finished = check_finished_},
                     start);
     const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
     reporter_->close();
@@ -105,6 +118,8 @@ class Session {
 
  private:
   Result<void> say_where() {
+    for (const std::string& found : prepared_.data.notes) reporter_->note(found);
+    if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
     if (prepared_.on_gpu == nullptr) return check_sum_without_gpu(environment_);
     const std::string how =
@@ -117,11 +132,12 @@ class Session {
     std::optional<LoadedCheckpoint> chosen;
     if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
       checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,
-                                             manifest_facts(spec_, prepared_), *reporter_));
+                                             manifest_facts(spec_, prepared_),
+                                             lease_owner(spec_, environment_), *reporter_));
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
     const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));
-    if (chosen) announce((spec_.checkpoint.folder / chosen->name).string(), start);
+    if (chosen) TRY(announce(*chosen, start));
     return start;
   }
 
@@ -132,14 +148,22 @@ class Session {
     reporter_->keep_for_result("parameter_servers", to_json(loads, placement));
   }
 
-  void announce(const std::string& checkpoint, const Position& start) {
-    if (!spec_.benchmark && start.epoch >= spec_.epochs)
+  Result<void> announce(const LoadedCheckpoint& chosen, const Position& start) {
+    const std::string checkpoint = (spec_.checkpoint.folder / chosen.name).string();
+    const std::vector<std::string> changes = changed_settings(chosen.manifest.settings, settings_of(spec_));
+    check_finished_ = [=](const std::string& why) { return check_finished(changes, checkpoint, why); };
+    if (!spec_.benchmark && start.epoch >= spec_.epochs) {
+      TRY(check_finished_(fmt::format("{} epochs are trained", start.epoch)));
       reporter_->note(
           fmt::format("already finished: {} holds {} epochs, {} steps", checkpoint, start.epoch, start.step));
-    else
-      reporter_->note(fmt::format("carrying on from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
-                                  start.step, start.epoch + 1, start.seen,
-                                  training_samples(spec_, prepared_)));
+      return {};
+    }
+    reporter_->note(fmt::format("carrying on from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
+                                start.step, start.epoch + 1, start.seen, training_samples(spec_, prepared_)));
+    if (const int now = prepared_.comm->size(), there = chosen.manifest.world; there != now)
+      reporter_->note(fmt::format("ranks: {} in the checkpoint, {} now", there, now));
+    for (const std::string& change : changes) reporter_->note(change);
+    return {};
   }
 
   const TrainSpec& spec_;
@@ -150,6 +174,7 @@ class Session {
   Prepared prepared_;
   std::optional<Reporter> reporter_;
   std::unique_ptr<Checkpointing> checkpoints_;
+  std::function<Result<void>(const std::string&)> check_finished_;
 };
 
 }  // namespace

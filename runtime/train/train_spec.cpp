@@ -24,27 +24,10 @@ tl::unexpected<Error> not_built(const Node& node, std::string_view what, std::st
                         fmt::format("available: {}", available));
 }
 
-// "200steps", "1epoch", "0.5epochs", "10min".
-Result<Stretch> read_stretch(const Node& node, const std::string& name) {
-  const std::string text = TRY(yaml::as_text(node, name));
-  const std::size_t letters = text.find_first_not_of("0123456789.");
-  const std::string unit = letters == std::string::npos ? "" : text.substr(letters);
-  const bool steps = unit == "steps" || unit == "step", epochs = unit == "epochs" || unit == "epoch";
-  Stretch out;
-  if (steps || epochs) {
-    out.unit = steps ? Stretch::Unit::steps : Stretch::Unit::epochs;
-    const auto amount = parse_number(text.substr(0, letters));
-    if (amount) out.amount = *amount;
-    if (!amount || out.amount <= 0 ||
-        (steps && out.amount != static_cast<double>(static_cast<std::uint64_t>(out.amount))))
-      return yaml::error_at(node, fmt::format("{}: '{}' is not a positive number of {}", name, text, unit));
-    return out;
-  }
-  const auto duration = parse_duration(text);
-  if (!duration || duration->count() <= 0)
-    return yaml::error_at(node, fmt::format("{}: '{}' is neither steps, epochs nor a time", name, text),
-                          "write 200steps, 1epoch or 10min");
-  return Stretch{.unit = Stretch::Unit::time, .amount = duration->count()};
+Result<Interval> read_interval(const Node& node, const std::string& name) {
+  auto interval = parse_interval(TRY(yaml::as_text(node, name)));
+  if (interval) return interval;
+  return yaml::error_at(node, fmt::format("{}: {}", name, interval.error().what), interval.error().hint);
 }
 
 Result<OptimizerSpec> read_adam(Fields& fields) {
@@ -103,8 +86,8 @@ Result<ScheduleSpec> read_schedule(Fields& train) {
   if (node == nullptr) return out;
   Fields fields = TRY(Fields::of(*node, train.path("schedule")));
   if (const Node* warmup = fields.find("warmup")) {
-    out.warmup = TRY(read_stretch(*warmup, fields.path("warmup")));
-    if (out.warmup.unit == Stretch::Unit::time)
+    out.warmup = TRY(read_interval(*warmup, fields.path("warmup")));
+    if (out.warmup.unit == Interval::Unit::time)
       return yaml::error_at(*warmup,
                             "train.schedule.warmup must be in steps or epochs, so that a run can be repeated",
                             "write 200steps or 1epoch");
@@ -232,7 +215,7 @@ Result<CheckpointOptions> read_checkpoint(const Node* node) {
   out.folder = TRY(fields.text_or("dir", ""));
   out.keep = static_cast<int>(TRY(fields.integer_or("keep", out.keep, 1, 1'000'000)));
   if (const Node* every = fields.find("every"); every != nullptr && !every->scalar.empty())
-    out.every = TRY(read_stretch(*every, "checkpoint.every"));
+    out.every = TRY(read_interval(*every, "checkpoint.every"));
   for (const std::string_view launcher : {"request", "lead"}) fields.known(launcher);
   TRY(fields.finish());
   if (out.every && out.folder.empty())

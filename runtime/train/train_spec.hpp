@@ -15,16 +15,10 @@
 #include "runtime/models/layer_list.hpp"
 #include "runtime/train/placement.hpp"
 #include "src/base/clock.hpp"
+#include "src/base/interval.hpp"
 #include "src/base/yaml.hpp"
 
 namespace dlrun::runtime {
-
-// A stretch of training in the unit the user chose.
-struct Stretch {
-  enum class Unit { steps, epochs, time };
-  Unit unit = Unit::steps;
-  double amount = 0;  // steps, epochs or seconds
-};
 
 struct OptimizerSpec {
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 0;  // momentum: Adam's beta1
@@ -34,7 +28,7 @@ struct OptimizerSpec {
 struct ScheduleSpec {
   enum class Decay { none, cosine, step };
   enum class Scale { none, linear };
-  Stretch warmup;
+  Interval warmup;
   Decay decay = Decay::none;
   std::vector<double> at_epochs;  // decay: step
   double factor = 0.1;            // decay: step
@@ -52,7 +46,7 @@ struct BenchmarkSpec {
 
 struct CheckpointOptions {
   std::filesystem::path folder;  // empty: none are written
-  std::optional<Stretch> every;
+  std::optional<Interval> every;
   int keep = 3;
 };
 

@@ -32,6 +32,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   last_.step = start.step;
   last_.epoch = start.epoch;
   parts_.reporter.set_length(length());
+  if (start.seen > 0) parts_.reporter.start_within_epoch(start.step);
   if (parts_.engine.generates()) parts_.reporter.tell_of_gan();
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
   parts_.engine.while_waiting([this] { fill_ahead(); });
@@ -96,6 +97,7 @@ Result<StepTotals> Trainer::step() {
   const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
   const Share share = this_share();
   if (!std::exchange(filled_ahead_, false)) fill(share);
+  TRY(train_filler_.state());
   const StepTotals sums = TRY(forward_backward(share));
   if (!std::isfinite(sums.totals.loss_sum) || !std::isfinite(sums.totals.generator_loss_sum))
     return fail(Error{.kind = ErrorKind::input,
@@ -169,9 +171,20 @@ bool Trainer::reached_target() const {
   return parts_.spec.stop_at_accuracy && watched_ && watched_->accuracy() >= *parts_.spec.stop_at_accuracy;
 }
 
+// A run that had reached its target when it ended is not to train on.
+Result<void> Trainer::check_target_at_start() {
+  if (!parts_.spec.stop_at_accuracy || position_.epoch == 0 || position_.seen != 0) return {};
+  watched_ = TRY(watch());
+  if (!reached_target() || position_.epoch >= run_.epochs) return {};
+  const std::string why = fmt::format("stop-at.accuracy {} was reached after {} epochs",
+                                      *parts_.spec.stop_at_accuracy, position_.epoch);
+  if (parts_.check_finished) TRY(parts_.check_finished(why));
+  parts_.reporter.note("already finished: " + why);
+  return {};
+}
+
 Result<Ending> Trainer::run() {
-  // A run that had reached its target when it ended is not to train on.
-  if (parts_.spec.stop_at_accuracy && position_.epoch > 0 && position_.seen == 0) watched_ = TRY(watch());
+  TRY(check_target_at_start());
   parts_.reporter.phase("training");
   parts_.reporter.start_clock();
   while (position_.epoch < run_.epochs && !reached_target()) {

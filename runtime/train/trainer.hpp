@@ -30,6 +30,8 @@ class Trainer {
     Checkpointing* checkpoints;                // rank 0's, where there are any
     std::function<Requests()> local_requests;  // signals and the like, looked at each step
     std::filesystem::path folder = {};         // rank 0's, for what a GAN makes
+    // Rank 0's, of a run that starts from a checkpoint: whether it may be told that nothing is left to train.
+    std::function<Result<void>(const std::string& why)> check_finished = {};
   };
   Trainer(const Parts& parts, const Position& start);
 
@@ -55,6 +57,7 @@ class Trainer {
   Result<Ending> finish_gan();
   Result<Ending> stop();
   bool reached_target() const;
+  Result<void> check_target_at_start();
   RunLength length() const;
   // Of a benchmark: parts of a step, timed after training; they leave nothing that could be trained on.
   enum class Probe { repeated_input, compute, wire, alone };

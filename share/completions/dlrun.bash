@@ -13,7 +13,7 @@ _dlrun_flags() {
     chain) echo "--now $common" ;;
     plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
     run)
-      echo '--framework --link-of --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --walltime --mpi --via --retries --no-output-limit --no-progress-limit --no-bind --stage --set --run-dir' \
+      echo '--framework --spec --link-of --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --walltime --mpi --via --retries --no-output-limit --no-progress-limit --no-bind --stage --set --run-dir' \
         '--tee --no-fold --allocation --hostfile --private-hostfile --hosts --scheduler --framework-dir' "$common"
       ;;
   esac

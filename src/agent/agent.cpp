@@ -12,6 +12,7 @@
 #include "src/agent/control_server.hpp"
 #include "src/agent/forwarded.hpp"
 #include "src/agent/gpu_check.hpp"
+#include "src/agent/inherited_descriptors.hpp"
 #include "src/agent/interface_choice.hpp"
 #include "src/agent/inventory.hpp"
 #include "src/agent/mpi_service.hpp"
@@ -32,6 +33,7 @@
 #include "src/process/message_stream.hpp"
 #include "src/process/oom_kills.hpp"
 #include "src/process/supervisor.hpp"
+#include "src/process/writer_watch.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -40,6 +42,12 @@ constexpr std::size_t kMostQueued = std::size_t{8}
                                     << 20;  // bytes to the head before the ranks' pipes are left to fill
 constexpr std::size_t kMostOfOne = std::size_t{1} << 20;  // of one rank's before its own pipes are
 constexpr Seconds kFarewell{5};                           // how long the head may take to say bye
+
+// The file that a process runs; empty where the kernel does not tell.
+std::string program_of(pid_t pid) {
+  std::error_code problem;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), problem).string();
+}
 
 class Agent {
  public:
@@ -116,14 +124,16 @@ class Agent {
     if (!supervisor_) return;
     const auto how = urgency == "now" ? Supervisor::Urgency::now : Supervisor::Urgency::polite;
     apply(supervisor_->on(Supervisor::Stop{how, after_failure}, ticks()));
-    if (waits_for_others_) nothing_to_run();
+    if (waits_for_others_ || opens_logs_) nothing_to_run();
   }
 
   // Ranks that speak over the control channel need no signal, which would only startle them.
   void ask_for_checkpoint(const CheckpointRequest& request) {
     if (slice_ && request.file)
-      (void)replace_file(plan::checkpoint_request_path(slice_->plan), std::string(file_content(request)),
-                         Durability::none);
+      writer_.run([path = plan::checkpoint_request_path(slice_->plan),
+                   content = std::string(file_content(request))]() -> Result<void> {
+        return replace_file(path, content, Durability::none);
+      });
     if (control_ && request.control) control_->tell_all(control_line(request));
     if (request.signal == 0 || (control_ && request.control && control_->has_listeners())) return;
     asked_by_signal_ = request.signal;
@@ -235,16 +245,51 @@ class Agent {
     supervisor_.emplace(static_cast<int>(slice_->plan.ranks.size()),
                         Supervisor::Policy{.grace = slice_->plan.limits.grace,
                                            .grace_after_failure = slice_->plan.limits.grace_after_failure});
+    // A site's launcher may hand its ranks more than the PMI that we know of.
+    if (slice_->plan.mpi != plan::MpiProtocol::engine) close_descriptors_on_exec();
     environment_ = plan::handed_on(environment_, slice_->plan.environment_rules);
     scrub_launcher_variables(environment_);
     // A request of an attempt before this one has been answered.
-    ::unlink(plan::checkpoint_request_path(slice_->plan).c_str());
+    writer_.run([path = plan::checkpoint_request_path(slice_->plan)]() -> Result<void> {
+      ::unlink(path.c_str());
+      return {};
+    });
     TRY(start_services());
     ranks_.add(*slice_);
-    return slice_->plan.prelude.empty() ? start_ranks() : start_prelude();
+    slice_->plan.prelude.empty() ? open_rank_logs() : open_prelude_log();
+    return {};
   }
 
-  Result<void> start_prelude() {
+  // Logs are opened beside the loop, and all of them before the first rank is started.
+  void with_logs(std::vector<std::string> paths,
+                 std::function<Result<void>(std::vector<UniqueFd> logs)> start) {
+    opens_logs_ = true;
+    const auto logs = std::make_shared<std::vector<UniqueFd>>();
+    writer_.run(
+        [paths = std::move(paths), logs]() -> Result<void> {
+          for (const std::string& path : paths) logs->push_back(TRY(open_rank_log(path)));
+          return {};
+        },
+        [this, logs, start = std::move(start)](const Result<void>& opened) {
+          opens_logs_ = false;
+          if (strays_) return;  // it was stopped meanwhile
+          auto started = opened ? start(std::move(*logs)) : opened;
+          if (!started) give_up(started.error());
+        });
+  }
+
+  void open_rank_logs() {
+    std::vector<std::string> paths;
+    for (const RankState& rank : ranks_.all()) paths.push_back(plan::rank_log_path(slice_->plan, rank.plan));
+    with_logs(std::move(paths), [this](std::vector<UniqueFd> logs) { return start_ranks(std::move(logs)); });
+  }
+
+  void open_prelude_log() {
+    with_logs({plan::prelude_log_path(slice_->plan, slice_->node)},
+              [this](std::vector<UniqueFd> logs) { return start_prelude(std::move(logs.front())); });
+  }
+
+  Result<void> start_prelude(UniqueFd log) {
     plan::RankPlan prelude;
     prelude.rank = Rank(-1);
     prelude.argv = prelude_command(*slice_, environment_file());
@@ -252,23 +297,30 @@ class Agent {
     prelude_ = TRY(RankProcess::start(prelude,
                                       {.environment = environment_,
                                        .working_directory = slice_->plan.working_directory,
+                                       .log = std::move(log),
                                        .log_path = plan::prelude_log_path(slice_->plan, slice_->node),
                                        .inherited_fds = {},
                                        .processors = {}},
-                                      loop_,
+                                      loop_, writer_,
                                       {.lines = [](Rank, Stream, const std::vector<std::string>&) {},
+                                       .unfinished = [](Rank, Stream, const std::string&) {},
                                        .log_failed = [this](Rank, const Error& error) { give_up(error); }}));
     return {};
   }
 
   void on_prelude_ended() {
     prelude_->close_output();
+    files_.when_idle([this] { take_prelude_environment(); });  // an error shows the end of its log
+  }
+
+  void take_prelude_environment() {
     auto environment = prelude_environment(*slice_, *prelude_->status(), environment_file(),
                                            plan::prelude_log_path(slice_->plan, slice_->node));
     if (supervisor_->stop_was_asked()) return nothing_to_run();
     if (!environment) return give_up(environment.error());
     send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}});
     environment_ = std::move(*environment);
+    limits_ = read_limits(environment_file()).value_or(ProcessLimits{});
     scrub_launcher_variables(environment_);
     waits_for_others_ = true;
   }
@@ -277,7 +329,7 @@ class Agent {
   void go() {
     waits_for_others_ = false;
     if (supervisor_->stop_was_asked()) return nothing_to_run();
-    if (auto started = start_ranks(); !started) give_up(started.error());
+    open_rank_logs();
   }
 
   // The interface that reaches the next node and the first, where ranks meet.
@@ -298,18 +350,21 @@ class Agent {
     return out;
   }
 
-  Result<void> start_ranks() {
+  Result<void> start_ranks(std::vector<UniqueFd> logs) {
     oom_kills_before_ = oom_kills();
     TRY(ranks_.start({.slice = &*slice_,
                       .environment = environment_,
                       .control_path = control_path(),
                       .mpi = mpi_.get(),
                       .ports = &ports_,
-                      .interface_variables = interface_variables()},
+                      .interface_variables = interface_variables(),
+                      .logs = std::move(logs),
+                      .limits = limits_},
                      [this](const RankState& rank, const std::vector<int>& processors) {
                        send({{"type", "started"},
                              {"rank", rank.plan.rank.get()},
                              {"pid", rank.process->pid()},
+                             {"program", program_of(rank.process->pid())},
                              {"processors", processors}});
                      }));
     if (slice_->plan.mpi == plan::MpiProtocol::pmi1 && slice_->plan.limits.finalize.count() > 0)
@@ -372,6 +427,17 @@ class Agent {
     if (head_.queued() > kMostQueued) ranks_.set_output(Ranks::Flow::off);
   }
 
+  // It may be dropped while the head is slow to read: the next one tells more.
+  void on_unfinished(Rank rank, Stream stream, const std::string& text) {
+    constexpr std::size_t most_shown = 4096;
+    if (head_gone_ || head_.queued() > kMostOfOne) return;
+    send({{"type", "output"},
+          {"rank", rank.get()},
+          {"stream", stream == Stream::out ? "out" : "err"},
+          {"unfinished", true}},
+         text.substr(0, most_shown));
+  }
+
   void on_child_ended() {
     for (RankState& rank : ranks_.all())
       if (rank.process && rank.process->try_reap()) on_rank_ended(rank);
@@ -404,6 +470,10 @@ class Agent {
   void on_log_failed(Rank rank, const Error& error) {
     if (RankState* state = ranks_.find(rank))
       rank_failed(*state, to_int(ExitCode::io), error.what, Supervisor::Urgency::polite);
+  }
+
+  void tell_of_stall(const char* type, Seconds seconds) {
+    send({{"type", type}, {"seconds", seconds.count()}});
   }
 
   void rank_failed(RankState& rank, int code, const std::string& reason, Supervisor::Urgency urgency) {
@@ -442,8 +512,14 @@ class Agent {
     ranks_.close_output();
     mpi_.reset();
     control_.reset();
+    // Whatever becomes of the files, no process is left.
+    send({{"type", "clean"}, {"strays", strays.size()}});
+    files_.when_idle([this] { all_written(); });
+  }
+
+  void all_written() {
     done_ = true;
-    send({{"type", "done"}, {"strays", strays.size()}});
+    send({{"type", "done"}});
     if (head_gone_) return loop_.stop();
     say_farewell();
   }
@@ -485,13 +561,21 @@ class Agent {
   }
 
   EventLoop loop_;
+  FileWriter writer_;
+  WriterWatch files_{loop_,
+                     writer_,
+                     {.stalled = [this](Seconds so_far) { tell_of_stall("stalled", so_far); },
+                      .resumed = [this](Seconds stall) { tell_of_stall("resumed", stall); }}};
   Environment born_with_, environment_;
   std::optional<plan::NodeSlice> slice_;
   std::optional<Scratch> scratch_;
   PortClaims ports_;
-  Ranks ranks_{loop_,
-               {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
-                .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
+  Ranks ranks_{
+      loop_,
+      writer_,
+      {.lines = [this](Rank r, Stream s, const std::vector<std::string>& l) { on_lines(r, s, l); },
+       .unfinished = [this](Rank r, Stream s, const std::string& text) { on_unfinished(r, s, text); },
+       .log_failed = [this](Rank r, const Error& error) { on_log_failed(r, error); }}};
   std::unique_ptr<Aside<plan::NodeInventory>> inventory_;
   GpuCheck gpu_check_{loop_,
                       {.ranks = [this] { return running_ranks(); },
@@ -508,9 +592,11 @@ class Agent {
   std::unique_ptr<MpiService> mpi_;
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
+  ProcessLimits limits_;  // what setup lines have set
   std::unique_ptr<Strays> strays_;
   int asked_by_signal_ = 0;        // for a checkpoint
   bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's
+  bool opens_logs_ = false;
   bool head_gone_ = false, done_ = false, failed_ = false;
   MessageStream head_;
 };

@@ -7,10 +7,11 @@
 //   environment | claim {ports} | slice {heartbeat} | exchanged {key, sizes} | stop {urgency, after_failure}
 //   | checkpoint {stop} | look | alive | bye
 // To the head:
-//   ready | claimed {taken} | prelude {seconds} | started {rank, pid, cpus} | output {rank, stream} | report
-//   {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive | log {text} |
-//   mpi_waits | looked {ranks} |
-//   error {kind, text} | done {strays}
+//   ready | claimed {taken} | prelude {seconds} | started {rank, pid, program,
+//   cpus} | output {rank, stream,
+//   unfinished} | report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} |
+//   alive | log {text} | mpi_waits | looked {ranks} | stalled {seconds} | resumed {seconds} | error {kind,
+//   text} | clean {strays} | done
 #pragma once
 
 #include "src/base/environment.hpp"

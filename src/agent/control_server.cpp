@@ -1,5 +1,6 @@
 #include "src/agent/control_server.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -17,14 +18,13 @@ namespace dlrun::agent {
 namespace {
 
 // Reports are flat; indenting a deep one in a record would grow with the square of its depth.
-bool is_deep(const std::string& line) {
-  constexpr int deepest = 16;
-  int depth = 0;
-  for (const char c : line) {
-    depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
-    if (depth > deepest) return true;
-  }
-  return false;
+constexpr int kMaxDepth = 16;
+constexpr std::size_t kMaxConnections = 4096;
+
+bool is_deeper(const Json& value, int levels) {
+  if (!value.is_structured()) return false;
+  return levels == 0 || std::any_of(value.begin(), value.end(),
+                                    [levels](const Json& each) { return is_deeper(each, levels - 1); });
 }
 
 }  // namespace
@@ -49,20 +49,20 @@ Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::string& p
 }
 
 ControlServer::ControlServer(UniqueFd listener, EventLoop& loop, Callbacks callbacks)
-    : listener_(std::move(listener)), loop_(loop), callbacks_(std::move(callbacks)) {
-  loop_.watch(listener_.get(), POLLIN, [this](short) { accept_one(); });
-}
+    : loop_(loop),
+      callbacks_(std::move(callbacks)),
+      listener_(loop, std::move(listener),
+                {.connected = [this](UniqueFd connection) { add(std::move(connection)); },
+                 .make_room = [this] { return drop_oldest(); }}) {}
 
 ControlServer::~ControlServer() {
-  loop_.unwatch(listener_.get());
   for (const auto& [fd, connection] : connections_) loop_.unwatch(fd);
 }
 
-void ControlServer::accept_one() {
-  UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd) return;
+void ControlServer::add(UniqueFd fd) {
+  if (connections_.size() >= kMaxConnections) drop_oldest();
   const int number = fd.get();
-  connections_[number] = Connection{std::move(fd), {}, std::nullopt};
+  connections_[number] = Connection{std::move(fd), {}, std::nullopt, ++clock_};
   loop_.watch(number, POLLIN, [this, number](short) { read_from(number); });
   if (!standing_.empty())
     (void)!::send(number, standing_.data(), standing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -73,8 +73,21 @@ void ControlServer::drop(int fd) {
   connections_.erase(fd);
 }
 
+// One that never said its rank is missed least, then the one that has been silent for longest.
+bool ControlServer::drop_oldest() {
+  const auto oldest =
+      std::min_element(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.second.rank.has_value(), a.second.heard) <
+               std::pair(b.second.rank.has_value(), b.second.heard);
+      });
+  if (oldest == connections_.end()) return false;
+  drop(oldest->first);
+  return true;
+}
+
 void ControlServer::read_from(int fd) {
   Connection& connection = connections_.at(fd);
+  connection.heard = ++clock_;
   std::array<char, 16384> chunk;
   const ssize_t got = ::read(fd, chunk.data(), chunk.size());
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -85,13 +98,13 @@ void ControlServer::read_from(int fd) {
 
 bool ControlServer::take_line(Connection& connection, const std::string& line) {
   if (trim(line).empty()) return true;
-  if (is_deep(line)) {
-    callbacks_.log("control channel: nested too deeply: " + line.substr(0, 80));
-    return false;
-  }
   const auto report = parse_json(line, "control");
-  if (!report || !report->is_object()) {
-    callbacks_.log("control channel: not a JSON object: " + line.substr(0, 80));
+  const std::string problem = !report                         ? report.error().what
+                              : !report->is_object()          ? "not a JSON object"
+                              : is_deeper(*report, kMaxDepth) ? "nested too deeply"
+                                                              : "";
+  if (!problem.empty()) {
+    callbacks_.log("control channel: " + problem + ": " + line.substr(0, 80));
     return false;
   }
   if (const auto rank = field<int>(*report, "rank", "control"); rank) connection.rank = Rank(*rank);

@@ -1,6 +1,7 @@
 // ControlServer: the Unix socket by which a rank of any framework tells its agent where it stands and hears
 // requests (JSON lines; DLRUN_CONTROL names the socket). Lines from outside: what is no JSON object, or too
-// long, ends that connection with a log line and nothing else. It keeps no state of the job.
+// long, ends that connection with a log line and nothing else. Without a descriptor to spare the connection
+// that is missed least makes room. It keeps no state of the job.
 #pragma once
 
 #include <functional>
@@ -13,6 +14,7 @@
 #include "src/base/types.hpp"
 #include "src/process/event_loop.hpp"
 #include "src/process/line_buffer.hpp"
+#include "src/process/listener.hpp"
 
 namespace dlrun::agent {
 
@@ -38,18 +40,21 @@ class ControlServer {
     UniqueFd fd;
     LineBuffer lines;
     std::optional<Rank> rank;
+    std::uint64_t heard = 0;  // the later, the greater
   };
   ControlServer(UniqueFd listener, EventLoop& loop, Callbacks callbacks);
-  void accept_one();
+  void add(UniqueFd fd);
+  bool drop_oldest();
   void read_from(int fd);
   bool take_line(Connection& connection, const std::string& line);
   void drop(int fd);
 
-  UniqueFd listener_;
   EventLoop& loop_;
   Callbacks callbacks_;
   std::map<int, Connection> connections_;
+  std::uint64_t clock_ = 0;
   std::string standing_;  // the request to stop
+  Listener listener_;
 };
 
 }  // namespace dlrun::agent

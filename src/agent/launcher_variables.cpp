@@ -1,5 +1,6 @@
 // Forgets an outer launcher: a rank started under mpirun, srun or hydra inherits addresses of servers that do
-// not know it. What a user sets by hand to tune an MPI (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
+// not know it. A rank's own place in Slurm's words is in the plan. What a user sets by hand to tune an MPI
+// (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
 #include <array>
 #include <string_view>
 
@@ -15,7 +16,7 @@ constexpr std::array<std::string_view, 14> prefixes = {
     "PRTE_",     "PALS_",
 };
 
-constexpr std::array<std::string_view, 17> names = {
+constexpr std::array<std::string_view, 23> names = {
     "MPI_LOCALNRANKS",
     "MPI_LOCALRANKID",
     "MPIEXEC_HOSTNAME",
@@ -33,6 +34,12 @@ constexpr std::array<std::string_view, 17> names = {
     "SLURM_LOCALID",
     "SLURM_GTIDS",
     "SLURM_STEP_ID",
+    "SLURM_STEPID",
+    "SLURM_STEP_NODELIST",
+    "SLURM_STEP_NUM_NODES",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_STEP_LAUNCHER_PORT",
 };
 
 }  // namespace

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "src/agent/prolog_limits.hpp"
 #include "src/base/file.hpp"
+#include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+#include "src/plan/job_checks.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
 
@@ -19,12 +23,44 @@ std::vector<std::string> last_lines(const std::string& path, std::size_t count) 
 
 }  // namespace
 
+namespace {
+
+constexpr std::int64_t kMaxNodes = 1'000'000;
+
+// Shell lines for the job's checks where these run here: their output apart, so that an error can show it.
+std::string check_lines(const plan::NodeSlice& slice) {
+  if (slice.node.get() != 0 || !plan::checks_need_setup(slice.plan)) return {};
+  std::vector<std::string> commands;
+  for (const Argv& check : slice.plan.checks) commands.push_back(shell_line(check));
+  return "\n{ " + join(commands, " && ") + "; } > \"$2.checks\" 2>&1";
+}
+
+// With an agent per rank (launch.mpi: engine), the plan at hand has a node per rank; scripts are the real
+// nodes'.
+std::string script_path(const plan::NodeSlice& slice) {
+  plan::NodePlan node = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get()));
+  if (slice.plan.mpi == plan::MpiProtocol::engine && !slice.plan.ranks.empty()) {
+    const auto& place = slice.plan.ranks.front().environment;
+    const auto real = place.find("DLRUN_NODE");
+    const auto index = real == place.end() ? 0 : parse_integer(real->second, 0, kMaxNodes).value_or(0);
+    node.index = NodeIndex(static_cast<int>(index));
+  }
+  return slice.plan.run_directory + "/" + plan::node_script_name(node);
+}
+
+std::filesystem::path checks_output(const std::filesystem::path& environment_file) {
+  return environment_file.string() + ".checks";
+}
+
+}  // namespace
+
 Argv prelude_command(const plan::NodeSlice& slice, const std::filesystem::path& environment_file) {
   return {"bash",
           "-c",
-          "source \"$1\" prelude || exit; env -0 > \"$2\"",
+          "source \"$1\" prelude || exit; " + write_limits_line("\"$2\"") + "; env -0 > \"$2\" || exit" +
+              check_lines(slice),
           "dlrun-prelude",
-          plan::node_script_path(slice.plan, slice.node),
+          script_path(slice),
           environment_file.string()};
 }
 
@@ -32,13 +68,17 @@ Result<Environment> prelude_environment(const plan::NodeSlice& slice, const Exit
                                         const std::filesystem::path& environment_file,
                                         const std::string& log_path) {
   constexpr std::size_t shown = 12;
+  std::error_code problem;
+  if (std::filesystem::exists(checks_output(environment_file), problem) && !status.success())
+    return fail(plan::check_error(slice.plan.checks, slice.plan.environment_rules,
+                                  TRY(read_file(checks_output(environment_file))), status.text(),
+                                  status.code()));
   if (!status.success())
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = fmt::format("the job's environment cannot be set up: {}", status.text()),
                       .where = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get())).host.get(),
                       .hint = fmt::format("its whole output is in {}", log_path),
                       .also = last_lines(log_path, shown)});
-  std::error_code problem;
   if (!std::filesystem::exists(environment_file, problem))
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "a line of environment.setup ended the shell before the environment was ready",

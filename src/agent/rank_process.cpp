@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +24,6 @@ Result<std::pair<UniqueFd, UniqueFd>> output_pipe() {
   return std::pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
 }
 
-// The run directory is made where dlrun runs. What is not there on another node is another file system.
 tl::unexpected<Error> no_log(const std::string& path, int problem) {
   return fail(
       Error{.kind = ErrorKind::io,
@@ -37,12 +37,22 @@ tl::unexpected<Error> no_log(const std::string& path, int problem) {
 
 }  // namespace
 
-Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& plan, const Start& start,
-                                                        EventLoop& loop, Callbacks callbacks) {
+Result<UniqueFd> open_rank_log(const std::string& path) {
+  UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!log) return no_log(path, errno);
+  return log;
+}
+
+Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& plan, Start start,
+                                                        EventLoop& loop, FileWriter& writer,
+                                                        Callbacks callbacks) {
   std::unique_ptr<RankProcess> rank(new RankProcess(plan.rank, loop, std::move(callbacks)));
-  rank->log_path_ = start.log_path;
-  rank->log_.reset(::open(start.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!rank->log_) return no_log(start.log_path, errno);
+  rank->log_ = std::make_unique<AppendedFile>(
+      writer, std::move(start.log), start.log_path,
+      AppendedFile::Callbacks{
+          .failed = [self =
+                         rank.get()](const Error& error) { self->callbacks_.log_failed(self->rank_, error); },
+          .drained = [self = rank.get()] { self->update_watches(); }});
   auto [out, out_end] = TRY(output_pipe());
   auto [err, err_end] = TRY(output_pipe());
   rank->pid_ = TRY(start_child({.argv = plan.argv,
@@ -62,6 +72,7 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
 
 RankProcess::~RankProcess() {
   pause_output();
+  if (moment_) loop_.cancel(*moment_);
 }
 
 void RankProcess::signal(int number) const {
@@ -69,41 +80,77 @@ void RankProcess::signal(int number) const {
 }
 
 void RankProcess::resume_output() {
-  for (const Stream stream : kStreams)
-    if (const int fd = pipe(stream).fd.get(); fd >= 0)
+  paused_ = false;
+  update_watches();
+}
+
+void RankProcess::pause_output() {
+  paused_ = true;
+  update_watches();
+}
+
+void RankProcess::update_watches() {
+  for (const Stream stream : kStreams) {
+    const int fd = pipe(stream).fd.get();
+    if (fd < 0) continue;
+    if (paused_ || log_->full())
+      loop_.unwatch(fd);
+    else
       loop_.watch(fd, POLLIN, [this, stream](short) {
         if (read_some(stream) == Reading::ended) {
           loop_.unwatch(pipe(stream).fd.get());
           pipe(stream).fd.reset();
         }
       });
+  }
 }
 
-void RankProcess::pause_output() {
-  for (const Stream stream : kStreams)
-    if (pipe(stream).fd) loop_.unwatch(pipe(stream).fd.get());
+void RankProcess::write_log(std::string_view bytes) {
+  log_->append(bytes);
+  if (log_->full()) update_watches();
 }
 
-void RankProcess::hand_on(Stream stream, const std::vector<std::string>& lines) {
-  if (lines.empty()) return;
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  if (log_)
-    if (auto written = write_all(log_.get(), text, log_path_); !written) {
-      log_.reset();
-      callbacks_.log_failed(rank_, written.error());
-    }
-  callbacks_.lines(rank_, stream, lines);
+// Whole lines are logged at once, so that those of both streams do not mix.
+void RankProcess::take(Stream stream, std::string_view bytes) {
+  Pipe& from = pipe(stream);
+  const std::vector<std::string> lines = from.lines.add(bytes);
+  const std::size_t newline = bytes.rfind('\n');
+  const std::size_t whole = newline == std::string_view::npos ? 0 : newline + 1;
+  if (whole > 0) write_log(std::exchange(from.unlogged, {}).append(bytes.substr(0, whole)));
+  from.unlogged += bytes.substr(whole);
+  from.mid_line = whole < bytes.size();
+  from.has_news = from.mid_line;
+  if (from.unlogged.size() > OutputLines::kMaxLine) write_log(std::exchange(from.unlogged, {}));
+  if (!lines.empty()) callbacks_.lines(rank_, stream, lines);
+  // The first rank's progress bar is drawn as it moves.
+  constexpr Seconds shown_live{0.2}, within_a_second{0.8};
+  if (from.has_news && !moment_)
+    moment_ = loop_.after(rank_ == Rank(0) ? shown_live : within_a_second, [this] { after_a_moment(); });
+}
+
+void RankProcess::after_a_moment() {
+  moment_.reset();
+  for (const Stream stream : kStreams) {
+    Pipe& from = pipe(stream);
+    if (!from.unlogged.empty()) write_log(std::exchange(from.unlogged, {}));
+    if (std::exchange(from.has_news, false)) callbacks_.unfinished(rank_, stream, from.lines.unfinished());
+  }
+}
+
+// The last line may lack its newline.
+void RankProcess::finish(Stream stream) {
+  Pipe& from = pipe(stream);
+  if (std::exchange(from.mid_line, false)) write_log(std::exchange(from.unlogged, {}) + "\n");
+  from.has_news = false;
+  if (const auto lines = from.lines.finish(); !lines.empty()) callbacks_.lines(rank_, stream, lines);
 }
 
 RankProcess::Reading RankProcess::read_some(Stream stream) {
-  Pipe& from = pipe(stream);
-  std::array<char, 65536> chunk;
-  const ssize_t got = ::read(from.fd.get(), chunk.data(), chunk.size());
+  static thread_local std::array<char, 65536> chunk;  // a stack may be as small as that
+  const ssize_t got = ::read(pipe(stream).fd.get(), chunk.data(), chunk.size());
   if (got < 0)
     return errno == EINTR ? Reading::more_may_come : errno == EAGAIN ? Reading::would_block : Reading::ended;
-  hand_on(stream,
-          got == 0 ? from.lines.finish() : from.lines.add({chunk.data(), static_cast<std::size_t>(got)}));
+  got == 0 ? finish(stream) : take(stream, {chunk.data(), static_cast<std::size_t>(got)});
   return got == 0 ? Reading::ended : Reading::more_may_come;
 }
 
@@ -130,7 +177,7 @@ bool RankProcess::try_reap() {
 void RankProcess::close_output() {
   for (const Stream stream : kStreams) {
     drain(stream);
-    hand_on(stream, pipe(stream).lines.finish());
+    finish(stream);
     if (pipe(stream).fd) loop_.unwatch(pipe(stream).fd.get());
     pipe(stream).fd.reset();
   }

@@ -1,6 +1,7 @@
-// RankProcess: one rank from start to end. Reads both its streams, cuts them into whole lines, writes them to
-// the rank's log and hands them on. It decides nothing: when to signal and what an end means is the
-// Supervisor's and the agent's.
+// RankProcess: one rank from start to end. Reads both its streams, writes their bytes to the rank's log, and
+// hands them on as lines; a line that has no end yet (a prompt, a progress bar) is logged and handed on after
+// a moment. While the log's file system takes no writes, the rank's pipes are not
+// read. It decides nothing: when to signal and what an end means is the Supervisor's and the agent's.
 #pragma once
 
 #include <functional>
@@ -10,9 +11,10 @@
 
 #include "src/base/clock.hpp"
 #include "src/plan/plan.hpp"
+#include "src/process/appended_file.hpp"
 #include "src/process/child.hpp"
 #include "src/process/event_loop.hpp"
-#include "src/process/line_buffer.hpp"
+#include "src/process/output_lines.hpp"
 
 namespace dlrun::agent {
 
@@ -22,18 +24,21 @@ class RankProcess {
  public:
   struct Callbacks {
     std::function<void(Rank, Stream, const std::vector<std::string>& lines)> lines;
+    // A line that has no end yet, as it stands: also where it looks the same, for bytes came.
+    std::function<void(Rank, Stream, const std::string& text)> unfinished;
     std::function<void(Rank, const Error&)> log_failed;  // the log file cannot be written; once a rank
   };
   struct Start {
     Environment environment;
     std::string working_directory;
+    UniqueFd log;  // open_rank_log()
     std::string log_path;
     std::vector<int> inherited_fds;
     std::vector<int> processors;
     std::string program = {};  // where it is not argv[0]
   };
-  static Result<std::unique_ptr<RankProcess>> start(const plan::RankPlan& plan, const Start& start,
-                                                    EventLoop& loop, Callbacks callbacks);
+  static Result<std::unique_ptr<RankProcess>> start(const plan::RankPlan& plan, Start start, EventLoop& loop,
+                                                    FileWriter& writer, Callbacks callbacks);
   ~RankProcess();
   RankProcess(const RankProcess&) = delete;
   RankProcess& operator=(const RankProcess&) = delete;
@@ -46,6 +51,7 @@ class RankProcess {
   void signal(int number) const;
   // True where it has just ended: its output so far has been handed on.
   bool try_reap();
+  // For a reader that is slower than the rank.
   void pause_output();
   void resume_output();
   // Reads what is left without waiting, and closes: also where a stray still holds the pipe.
@@ -54,14 +60,21 @@ class RankProcess {
  private:
   struct Pipe {
     UniqueFd fd;
-    LineBuffer lines;
+    OutputLines lines;
+    std::string unlogged;   // of a line that has no end yet
+    bool mid_line = false;  // bytes came behind the last newline ...
+    bool has_news = false;  // ... and nobody was told of the last of them
   };
   RankProcess(Rank rank, EventLoop& loop, Callbacks callbacks)
       : rank_(rank), loop_(loop), callbacks_(std::move(callbacks)) {}
   enum class Reading { more_may_come, would_block, ended };
   Reading read_some(Stream stream);
   void drain(Stream stream);
-  void hand_on(Stream stream, const std::vector<std::string>& lines);
+  void take(Stream stream, std::string_view bytes);
+  void finish(Stream stream);
+  void write_log(std::string_view bytes);
+  void after_a_moment();
+  void update_watches();
   Pipe& pipe(Stream stream) { return stream == Stream::out ? out_ : err_; }
 
   Rank rank_;
@@ -70,8 +83,13 @@ class RankProcess {
   pid_t pid_ = -1;
   std::optional<ExitStatus> status_;
   Pipe out_, err_;
-  UniqueFd log_;
-  std::string log_path_;
+  std::unique_ptr<AppendedFile> log_;
+  bool paused_ = false;
+  std::optional<EventLoop::TimerId> moment_;
 };
+
+// Opens a log at its end; may block. The run directory is made where dlrun runs: what is not there on another
+// node is another file system.
+Result<UniqueFd> open_rank_log(const std::string& path);
 
 }  // namespace dlrun::agent

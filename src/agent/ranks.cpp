@@ -9,13 +9,19 @@
 namespace dlrun::agent {
 namespace {
 
+// What is set but empty counts as set.
+void set_where_unset(Environment& environment, const plan::EnvironmentChanges& defaults) {
+  for (const auto& [name, value] : defaults)
+    if (!environment.find(name)) environment.set(name, value);
+}
+
 Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base, const RankWiring& wiring) {
   const plan::Plan& plan = base.slice->plan;
-  Environment environment = base.environment;
+  Environment environment = base.environment;  // the user's, as the prolog left it
+  set_where_unset(environment, rank.defaults);
   environment.merge(plan.environment);
   environment.merge(rank.environment);
-  for (const auto& [name, value] : base.interface_variables)
-    if (!environment.find(name)) environment.set(name, value);
+  set_where_unset(environment, base.interface_variables);
   environment.set("DLRUN_CONTROL", base.control_path);
   environment.set("DLRUN_CHECKPOINT_REQUEST", plan::checkpoint_request_path(plan));
   apply(wiring, environment);
@@ -65,9 +71,10 @@ void Ranks::add(const plan::NodeSlice& slice) {
     ranks_.push_back({rank, nullptr, {}, static_cast<int>(ranks_.size())});
 }
 
-Result<void> Ranks::start(const Base& base,
+Result<void> Ranks::start(Base base,
                           const std::function<void(const RankState&, const Processors&)>& started) {
   const std::vector<Processors> processors = TRY(processors_for(ranks_));
+  const WithLimits limits(base.limits);
   for (RankState& rank : ranks_) {
     const Processors& own = processors[static_cast<std::size_t>(rank.member)];
     if (auto running = start_one(rank, base, own); !running) {
@@ -79,10 +86,11 @@ Result<void> Ranks::start(const Base& base,
   return {};
 }
 
-Result<void> Ranks::start_one(RankState& rank, const Base& base, const Processors& processors) {
+Result<void> Ranks::start_one(RankState& rank, Base& base, const Processors& processors) {
   const RankWiring wiring = base.mpi != nullptr ? TRY(base.mpi->wire(rank.plan.rank)) : RankWiring{};
   RankProcess::Start start{.environment = environment_of(rank.plan, base, wiring),
                            .working_directory = base.slice->plan.working_directory,
+                           .log = std::move(base.logs.at(static_cast<std::size_t>(rank.member))),
                            .log_path = plan::rank_log_path(base.slice->plan, rank.plan),
                            .inherited_fds = {},
                            .processors = processors,
@@ -92,7 +100,7 @@ Result<void> Ranks::start_one(RankState& rank, const Base& base, const Processor
   if (rank.plan.port) base.ports->release(*rank.plan.port);
   if (rank.plan.rank == Rank(0) && base.slice->plan.rendezvous_port)
     base.ports->release(*base.slice->plan.rendezvous_port);
-  rank.process = TRY(RankProcess::start(rank.plan, start, loop_, callbacks_));
+  rank.process = TRY(RankProcess::start(rank.plan, std::move(start), loop_, writer_, callbacks_));
   if (base.mpi != nullptr) base.mpi->started(rank.plan.rank);
   return {};
 }

@@ -10,6 +10,7 @@
 #include "src/agent/binding.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
+#include "src/agent/prolog_limits.hpp"
 #include "src/agent/rank_end.hpp"
 #include "src/agent/rank_process.hpp"
 
@@ -32,16 +33,18 @@ class Ranks {
     MpiService* mpi;    // nullptr: none
     PortClaims* ports;  // held for the ranks until now
     plan::EnvironmentChanges interface_variables = {};
+    std::vector<UniqueFd> logs = {};  // of all(), in their order
+    ProcessLimits limits = {};  // as the prolog left them
   };
   enum class Flow { on, off };
 
-  Ranks(EventLoop& loop, RankProcess::Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {}
+  Ranks(EventLoop& loop, FileWriter& writer, RankProcess::Callbacks callbacks)
+      : loop_(loop), writer_(writer), callbacks_(std::move(callbacks)) {}
 
   void add(const plan::NodeSlice& slice);
   // Starts every rank in order and calls `started` with each and its processors. The first that cannot be
   // started is an Error that names it; those before it run.
-  Result<void> start(const Base& base,
-                     const std::function<void(const RankState&, const Processors&)>& started);
+  Result<void> start(Base base, const std::function<void(const RankState&, const Processors&)>& started);
 
   // The rank's state; nullptr for a rank of another node.
   RankState* find(Rank rank);
@@ -53,8 +56,9 @@ class Ranks {
   void close_output();
 
  private:
-  Result<void> start_one(RankState& rank, const Base& base, const Processors& processors);
+  Result<void> start_one(RankState& rank, Base& base, const Processors& processors);
   EventLoop& loop_;
+  FileWriter& writer_;
   RankProcess::Callbacks callbacks_;
   std::deque<RankState> ranks_;  // addresses stay
 };

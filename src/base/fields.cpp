@@ -181,6 +181,14 @@ Result<std::size_t> Fields::choice_or(std::string_view key, std::size_t fallback
   return found == nullptr ? Result<std::size_t>(fallback) : as_choice(*found, path(key), choices);
 }
 
+// Our name for another tool's key, as it is written in this map, or as a path from the top of the file.
+std::string Fields::hint_for(std::string_view unknown) const {
+  std::string_view ours = our_name(unknown, others_);
+  if (ours.empty()) return did_you_mean(unknown, known_);
+  if (!name_.empty() && ours.starts_with(name_ + ".")) ours.remove_prefix(name_.size() + 1);
+  return fmt::format("did you mean '{}'?", ours);
+}
+
 Result<void> Fields::finish() const {
   std::vector<Error> unknown;
   for (std::size_t i = 0; i < node_->entries.size(); ++i) {
@@ -190,7 +198,7 @@ Result<void> Fields::finish() const {
                             .what = name_.empty() ? fmt::format("unknown key '{}'", key)
                                                   : fmt::format("unknown key '{}' in '{}'", key, name_),
                             .where = node_->key_sources[i],
-                            .hint = did_you_mean(key, known_)});
+                            .hint = hint_for(key)});
   }
   if (unknown.empty()) return {};
   Error first = std::move(unknown.front());

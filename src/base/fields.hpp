@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
+#include "src/base/strings.hpp"
 #include "src/base/yaml.hpp"
 
 namespace dlrun::yaml {
@@ -53,16 +54,20 @@ class Fields {
 
   // Marks a key as valid without reading it.
   void known(std::string_view key) { find(key); }
+  // Keys of other tools and the whole paths of ours, for the hint of an unknown key.
+  void hint_at(std::span<const OtherName> others) { others_ = others; }
   // An Error that lists every unknown key, or nothing.
   Result<void> finish() const;
   const Node& node() const { return *node_; }
   std::string path(std::string_view key) const;  // "train.optimizer.lr"
 
  private:
+  std::string hint_for(std::string_view unknown) const;
   Fields(const Node* node, std::string name) : node_(node), name_(std::move(name)) {}
   const Node* node_;
   std::string name_;
   std::vector<std::string> known_;
+  std::span<const OtherName> others_;
 };
 
 }  // namespace dlrun::yaml

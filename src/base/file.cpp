@@ -1,5 +1,6 @@
 #include "src/base/file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -16,11 +17,14 @@ tl::unexpected<Error> io_error(std::string_view verb, const std::filesystem::pat
   return fail(ErrorKind::io, "cannot {} {}: {}", verb, path.string(), system_reason(number));
 }
 
-Result<std::string> read_to_end(int fd, std::size_t expected, const std::filesystem::path& path) {
+Result<std::string> read_to_end(int fd, std::size_t expected, const std::filesystem::path& path,
+                                std::size_t maximum) {
   std::string content;
   std::size_t have = 0;
   content.resize(expected);
   for (;;) {
+    if (have > maximum)
+      return fail(ErrorKind::input, "cannot read {}: longer than {} bytes", path.string(), maximum);
     if (have == content.size()) content.resize(content.size() * 2);
     const ssize_t got = ::read(fd, content.data() + have, content.size() - have);
     if (got < 0 && errno == EINTR) continue;
@@ -38,18 +42,18 @@ std::string system_reason(int error_number) {
   return std::strerror(error_number);
 }
 
-Result<std::string> read_file(const std::filesystem::path& path) {
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t maximum) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail(ErrorKind::input, "cannot read {}: {}", path.string(), system_reason(errno));
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0 || S_ISDIR(status.st_mode))
     return fail(ErrorKind::input, "cannot read {}: is a directory", path.string());
-  return read_to_end(fd.get(), status.st_size > 0 ? static_cast<std::size_t>(status.st_size) + 1 : 4096,
-                     path);
+  const std::size_t size = status.st_size > 0 ? static_cast<std::size_t>(status.st_size) : 0;
+  return read_to_end(fd.get(), size > 0 ? std::min(size, maximum) + 1 : 4096, path, maximum);
 }
 
-Result<std::string> read_all(int fd, const std::filesystem::path& path) {
-  return read_to_end(fd, 65536, path);
+Result<std::string> read_all(int fd, const std::filesystem::path& path, std::size_t maximum) {
+  return read_to_end(fd, 65536, path, maximum);
 }
 
 Result<void> write_all(int fd, std::string_view content, const std::filesystem::path& path) {

@@ -2,6 +2,7 @@
 // quota are told apart by name. Nothing here decides what a missing file means.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -14,9 +15,10 @@ namespace dlrun {
 // device".
 std::string system_reason(int error_number);
 
-Result<std::string> read_file(const std::filesystem::path& path);
+// An Error where it is longer than `maximum` bytes.
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t maximum = SIZE_MAX);
 // The rest of an open descriptor, to its end. `path` is for the error text.
-Result<std::string> read_all(int fd, const std::filesystem::path& path);
+Result<std::string> read_all(int fd, const std::filesystem::path& path, std::size_t maximum = SIZE_MAX);
 
 enum class Durability { none, synced };  // synced: fsync of the file and, after the rename, of its folder
 // Writes beside and renames, so that readers see the old content or the new, never a part.

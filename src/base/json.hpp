@@ -16,11 +16,19 @@
 
 namespace dlrun {
 
-// Parses one JSON text; `where` names the source in the error, which gives line and column.
-Result<Json> parse_json(std::string_view text, std::string_view where);
+// Deeper or longer is nothing that dlrun or a scheduler writes: YAML has the same depth.
+constexpr int kMaxJsonDepth = 64;
+constexpr std::size_t kMaxJsonBytes = std::size_t{256} << 20;
+
+// Parses one JSON text within these limits; `where` names the source in the error, which gives line and
+// column.
+Result<Json> parse_json(std::string_view text, std::string_view where, int maximum_depth = kMaxJsonDepth);
 
 // Compact form that never throws: bytes that are not UTF-8 become U+FFFD.
 std::string to_text(const Json& value);
+// A value as an error text shows it: scalars cut after 60 bytes, "a list" and "an object" without what is in
+// them.
+std::string short_text(const Json& value);
 // Indented by two, with a closing newline: for files and people.
 std::string to_pretty_text(const Json& value);
 
@@ -56,7 +64,7 @@ Result<T> field(const Json& object, std::string_view name, std::string_view wher
   } catch (const nlohmann::json::exception&) {  // said below
   }
   return fail(Error{.kind = ErrorKind::input,
-                    .what = fmt::format("field '{}' has the wrong type: {}", name, to_text(*found)),
+                    .what = fmt::format("field '{}' has the wrong type: {}", name, short_text(*found)),
                     .where = std::string(where)});
 }
 

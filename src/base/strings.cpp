@@ -75,4 +75,12 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
   return "valid names: " + join(candidates, ", ");
 }
 
+std::string_view our_name(std::string_view word, std::span<const OtherName> others) {
+  std::string wanted = lower(word);
+  std::replace(wanted.begin(), wanted.end(), '_', '-');
+  const auto found = std::find_if(others.begin(), others.end(),
+                                  [&](const OtherName& other) { return other.theirs == wanted; });
+  return found == others.end() ? std::string_view() : found->ours;
+}
+
 }  // namespace dlrun

@@ -24,4 +24,12 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 // "did you mean 'batch'?" or, where nothing is near, "valid names: a, b, c".
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
+// What other tools call a thing, and what it is called here.
+struct OtherName {
+  std::string_view theirs, ours;
+};
+// Our name for another tool's word, whatever its case and whether it has '_' or '-'; empty where none is
+// known.
+std::string_view our_name(std::string_view word, std::span<const OtherName> others);
+
 }  // namespace dlrun

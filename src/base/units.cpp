@@ -1,5 +1,6 @@
 #include "src/base/units.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -45,39 +46,68 @@ std::pair<std::string_view, std::string_view> split_unit(std::string_view text) 
 tl::unexpected<Error> bad_duration(std::string_view text) {
   return fail({.kind = ErrorKind::input,
                .what = fmt::format("'{}' is not a duration", text),
-               .hint = "write it as 120s, 10min, 8h, 2d or HOURS:MINUTES:SECONDS"});
+               .hint = "write it as 120s, 10min, 1h30m, 2d or HOURS:MINUTES:SECONDS"});
 }
 
-// "[D-]H:M:S" or "M:S"; every field but the first is two digits below 60.
+// "24:00": hours and minutes, or minutes and seconds?
+tl::unexpected<Error> ambiguous_clock(std::string_view text, std::string_view first,
+                                      std::string_view second) {
+  return fail({.kind = ErrorKind::input,
+               .what = fmt::format("'{}' can be hours and minutes or minutes and seconds", text),
+               .hint = fmt::format("write {0}:{1}:00 ({0}h{1}m) or 0:{2}:{1} ({0}m{1}s)", first, second,
+                                   first.size() < 2 ? fmt::format("0{}", first) : std::string(first))});
+}
+
+// "[D-]H:M:S", "D-H:M" or "D-H"; every field but the first is two digits below 60.
 Result<Seconds> parse_clock(std::string_view text) {
-  double days = 0;
-  std::string_view rest = text;
-  if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
-    const auto parsed = parse_integer(text.substr(0, dash), 0, 100000);
-    if (!parsed) return bad_duration(text);
-    days = static_cast<double>(*parsed);
-    rest = text.substr(dash + 1);
+  const std::size_t dash = text.find('-');
+  const bool has_days = dash != std::string_view::npos;
+  const auto days = has_days ? parse_integer(text.substr(0, dash), 0, 100000) : 0;
+  const std::vector<std::string> fields = split(has_days ? text.substr(dash + 1) : text, ':');
+  if (!days || fields.size() > 3 || (!has_days && fields.size() < 2)) return bad_duration(text);
+  std::int64_t seconds = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const bool given = i < fields.size();
+    const auto value = given ? parse_integer(fields[i], 0, i == 0 ? 1000000 : 59) : 0;
+    if (!value || (given && i > 0 && fields[i].size() != 2)) return bad_duration(text);
+    seconds = seconds * 60 + *value;
   }
-  const std::vector<std::string> fields = split(rest, ':');
-  if (fields.size() < 2 || fields.size() > 3) return bad_duration(text);
-  double seconds = 0;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const auto value = parse_integer(fields[i], 0, i == 0 ? 1000000 : 59);
-    if (!value || (i > 0 && fields[i].size() != 2)) return bad_duration(text);
-    seconds = seconds * 60 + static_cast<double>(*value);
+  if (!has_days && fields.size() == 2) return ambiguous_clock(text, fields[0], fields[1]);
+  return Seconds(static_cast<double>(*days * 86400 + seconds));
+}
+
+// "1h30m": numbers with units, the larger unit first and each once.
+Result<Seconds> parse_sum(std::string_view text) {
+  double sum = 0, last = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t unit = rest.find_first_not_of("0123456789.");
+    const std::size_t next =
+        std::min(rest.find_first_of("0123456789", std::min(unit, rest.size())), rest.size());
+    if (unit == std::string_view::npos || unit == 0) return bad_duration(text);
+    const auto value = parse_number(rest.substr(0, unit));
+    const auto factor = factor_of(kTimeUnits, trim(rest.substr(unit, next - unit)));
+    if (!value || !factor || (last > 0 && *factor >= last)) return bad_duration(text);
+    sum += *value * *factor, last = *factor;
+    rest.remove_prefix(next);
   }
-  return Seconds(days * 86400 + seconds);
+  return last > 0 ? Result<Seconds>(Seconds(sum)) : bad_duration(text);
 }
 
 }  // namespace
 
 Result<Seconds> parse_duration(std::string_view text) {
-  if (text.find(':') != std::string_view::npos) return parse_clock(text);
-  const auto [digits, name] = split_unit(text);
-  const auto value = parse_number(digits);
-  const auto factor = factor_of(kTimeUnits, name);
-  if (!value || !factor || *value < 0) return bad_duration(text);
-  return Seconds(*value * *factor);
+  const bool clock = text.find(':') != std::string_view::npos ||
+                     (text.find('-') != std::string_view::npos && text[0] != '-');
+  return clock ? parse_clock(text) : parse_sum(text);
+}
+
+Result<Seconds> parse_time_limit(std::string_view text) {
+  const std::string word = lower(text);
+  if (word == "unlimited" || word == "infinite") return kUnlimited;
+  auto out = parse_duration(text);
+  if (!out && out.error().hint.starts_with("write it as"))
+    out.error().hint = "write it as 90min, 8h, 1h30m, 2d, HOURS:MINUTES:SECONDS, DAYS-HOURS or UNLIMITED";
+  return out;
 }
 
 Result<std::uint64_t> parse_size(std::string_view text) {

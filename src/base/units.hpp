@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -11,9 +12,14 @@
 
 namespace dlrun {
 
-// "120s", "10min", "1.5h", "2d", "500ms", or a clock time "8:00:00", "30:00" (minutes:seconds), "1-12:00:00"
-// (days).
+// "120s", "10min", "1.5h", "1h30m", "500ms", or a clock time: "8:00:00", and with days "1-12", "1-12:30",
+// "1-12:30:00". Two fields without days ("24:00") are hours and minutes to some and minutes and seconds to
+// others: an Error that shows both.
 Result<Seconds> parse_duration(std::string_view text);
+
+// A time limit: a duration, or kUnlimited for UNLIMITED and INFINITE.
+inline constexpr Seconds kUnlimited{std::numeric_limits<double>::infinity()};
+Result<Seconds> parse_time_limit(std::string_view text);
 
 // "8MiB", "512KiB", "1GiB", "100MB", "4096B": bytes.
 Result<std::uint64_t> parse_size(std::string_view text);

@@ -1,14 +1,17 @@
 #include "src/base/yaml.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <unordered_map>
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
 #include "src/base/json.hpp"
+#include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -66,6 +69,7 @@ class Builder : public YAML::EventHandler {
  private:
   struct Level {
     Node node;
+    std::unordered_map<std::string, std::size_t> places;  // of its keys, in the order written
     bool has_key = false;
     std::string key;
     std::string key_source;
@@ -106,11 +110,10 @@ class Builder : public YAML::EventHandler {
     Level& level = levels_.back();
     if (node.kind == Kind::null && node.scalar.empty()) refuse(mark, "a key must be plain text");
     if (node.scalar == "<<") refuse(mark, "merge keys (<<) are not supported");
-    const auto& entries = level.node.entries;
-    for (std::size_t i = 0; i < entries.size(); ++i)
-      if (entries[i].first == node.scalar)
-        refuse(mark, fmt::format("key '{}' stands here again; it was first given at {}", node.scalar,
-                                 level.node.key_sources[i]));
+    const auto [first, is_new] = level.places.emplace(node.scalar, level.places.size());
+    if (!is_new)
+      refuse(mark, fmt::format("key '{}' stands here again; it was first given at {}", node.scalar,
+                               level.node.key_sources[first->second]));
     level.key = std::move(node.scalar);
     level.key_source = std::move(node.source);
     level.has_key = true;
@@ -161,6 +164,28 @@ Result<void> check_text(std::string_view text, const std::string& file) {
   return {};
 }
 
+// The line of the error, or the one before it, where a tab indents it: the usual cause, which yaml-cpp does
+// not name.
+std::optional<std::size_t> tab_indented(std::string_view text, int error_line) {
+  const std::vector<std::string> lines = split(text, '\n');
+  const auto last = static_cast<std::size_t>(std::max(error_line, 0));
+  for (std::size_t number = last > 0 ? last - 1 : 0; number <= last && number < lines.size(); ++number) {
+    const std::string& line = lines[number];
+    if (line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string::npos) return number;
+  }
+  return std::nullopt;
+}
+
+Error not_yaml(std::string_view text, const std::string& file, const YAML::Exception& problem) {
+  if (const auto line = tab_indented(text, problem.mark.line))
+    return Error{.kind = ErrorKind::input,
+                 .what = "a tab indents this line, and YAML takes only blanks there",
+                 .where = fmt::format("{}:{}:1", file, *line + 1),
+                 .hint = "put blanks in place of the tab"};
+  return Error{
+      .kind = ErrorKind::input, .what = "not valid YAML: " + problem.msg, .where = place(file, problem.mark)};
+}
+
 void collect_sources(const Node& node, const std::string& path, Json& out) {
   out[path] = node.source;
   for (std::size_t i = 0; i < node.items.size(); ++i)
@@ -200,6 +225,31 @@ void restore_sources(Node& node, const std::string& path, const Json& sources) {
   for (std::size_t i = 0; i < node.entries.size(); ++i) node.key_sources[i] = node.entries[i].second.source;
 }
 
+std::unordered_map<std::string, std::size_t> places_of_keys(const Node& node) {
+  std::unordered_map<std::string, std::size_t> out;
+  for (std::size_t i = 0; i < node.entries.size(); ++i) out.emplace(node.entries[i].first, i);
+  return out;
+}
+
+void lay_over(Node& below, Node above) {
+  if (below.kind != Kind::map || above.kind != Kind::map) {
+    below = std::move(above);
+    return;
+  }
+  if (!above.source.empty()) below.source = above.source;  // errors about the whole point at the upper layer
+  const auto places = places_of_keys(below);
+  for (std::size_t i = 0; i < above.entries.size(); ++i) {
+    auto& [key, value] = above.entries[i];
+    if (const auto old = places.find(key); old != places.end()) {
+      lay_over(below.entries[old->second].second, std::move(value));
+      below.key_sources[old->second] = std::move(above.key_sources[i]);
+    } else {
+      below.entries.emplace_back(std::move(key), std::move(value));
+      below.key_sources.push_back(std::move(above.key_sources[i]));
+    }
+  }
+}
+
 Node node_from_json(const Json& json) {
   Node node;
   if (json.is_object()) {
@@ -235,7 +285,8 @@ void Node::set(std::string_view key, Node value) {
   entries.emplace_back(std::string(key), std::move(value));
 }
 
-Result<Node> parse(std::string_view text, const std::string& file) {
+Result<Node> parse(std::string_view whole, const std::string& file) {
+  const std::string_view text = TRY(utf8_text(whole, file));
   TRY(check_text(text, file));
   try {
     std::istringstream stream{std::string(text)};
@@ -253,9 +304,7 @@ Result<Node> parse(std::string_view text, const std::string& file) {
           .kind = ErrorKind::input, .what = "a second YAML document starts; one is expected", .where = file});
     return root;
   } catch (const YAML::Exception& problem) {
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = "not valid YAML: " + problem.msg,
-                      .where = place(file, problem.mark)});
+    return fail(not_yaml(text, file, problem));
   } catch (const std::exception& problem) {
     return fail(Error{
         .kind = ErrorKind::input, .what = std::string("not valid YAML: ") + problem.what(), .where = file});
@@ -282,15 +331,7 @@ Node list(const std::vector<std::string>& values, const std::string& source) {
 }
 
 Node overlay(Node below, Node above) {
-  if (below.kind != Kind::map || above.kind != Kind::map) return above;
-  if (!above.source.empty()) below.source = above.source;  // errors about the whole point at the upper layer
-  for (std::size_t i = 0; i < above.entries.size(); ++i) {
-    auto& [key, value] = above.entries[i];
-    const Node* old = below.find(key);
-    below.set(key, old == nullptr ? std::move(value) : overlay(*old, std::move(value)));
-    for (std::size_t j = 0; j < below.entries.size(); ++j)
-      if (below.entries[j].first == key) below.key_sources[j] = above.key_sources[i];
-  }
+  lay_over(below, std::move(above));
   return below;
 }
 
@@ -370,7 +411,7 @@ Json to_json_with_sources(const Node& node) {
 Result<Node> from_json_with_sources(const Json& json) {
   if (!json.is_object() || !json.contains("value") || !json.contains("sources") ||
       !json["sources"].is_object())
-    return fail(ErrorKind::input, "not a tree with sources: {}", to_text(json).substr(0, 80));
+    return fail(ErrorKind::input, "not a tree with sources: {}", short_text(json));
   Node node = node_from_json(json["value"]);
   restore_sources(node, "", json["sources"]);
   if (json.contains("keys") && json["keys"].is_object()) restore_key_sources(node, "", json["keys"]);

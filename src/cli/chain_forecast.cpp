@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "src/base/file.hpp"
 #include "src/base/units.hpp"
-#include "src/cli/run_words.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -26,20 +26,24 @@ Result<std::filesystem::path> probe(const SubmitOptions& options, const job::Sub
   const Installation installation = TRY(this_installation());
   std::filesystem::path folder(plan.folder);
   folder.replace_filename("probe-" + folder.filename().string());
+  const std::string spec = folder.string() + ".spec.json";
+  TRY(make_directories(folder.parent_path(), Access::shared));
+  TRY(job::write_frozen_job(spec, plan.frozen_job));
   Argv argv{"timeout",
             "--signal=TERM",
             "--kill-after=60",
             fmt::format("{}", time.count()),
             (installation.bin / "dlrun").string(),
             "run",
+            "--spec=" + spec,
             "--run-dir=" + folder.string(),
             "--set=checkpoint.dir=" + (folder / "checkpoints").string()};
-  const Argv words = run_words(options.job);
-  argv.insert(argv.end(), words.begin(), words.end());
+  if (!options.job.framework_dir.empty()) argv.push_back("--framework-dir=" + options.job.framework_dir);
   context.console.say(fmt::format("dlrun: measuring the job here for {}", format_duration(time)));
   const CommandOutput said =
       TRY(run_command({.argv = argv, .environment = context.environment, .limit = time + Seconds(120)}));
   std::error_code problem;
+  std::filesystem::remove(spec, problem);
   if (std::filesystem::exists(folder / "record.json", problem)) return folder;
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = fmt::format("the probe left no record ({})", said.status.text()),
@@ -117,7 +121,7 @@ Result<ChainPrediction> predict_chain(const SubmitOptions& options, const job::S
   out.run = TRY(measure(options, plan, context));
   out.question.pace = out.run.pace;
   out.question.steps = TRY(steps_of(options, plan, out.run));
-  out.question.walltime = plan.spec.resources.walltime;
+  if (plan.spec.resources.walltime != kUnlimited) out.question.walltime = plan.spec.resources.walltime;
   std::optional<Seconds> lead;
   if (const auto stated = parse_duration(plan.spec.checkpoint.lead)) lead = *stated;
   out.question.policy = job::Deadline::policy_for(plan.scheduler->name(), lead);

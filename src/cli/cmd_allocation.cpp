@@ -3,7 +3,7 @@
 
 #include "schedulers/hostlist.hpp"
 #include "schedulers/scheduler.hpp"
-#include "src/base/file.hpp"
+#include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/cli/commands.hpp"
 
@@ -78,7 +78,8 @@ void print(const Allocation& allocation, Console& console) {
 
 Result<Allocation> allocation_of(const AllocationOptions& options, const Context& context) {
   if (!options.file.empty())
-    return allocation_from_json(TRY(parse_json(TRY(read_file(options.file)), options.file)), options.file);
+    return allocation_from_json(TRY(parse_json(TRY(read_named_file(options.file)), options.file)),
+                                options.file);
   const SystemCommands commands;
   const SystemClock clock;
   const Surroundings surroundings{context.environment, commands, clock, gpus_of_driver,

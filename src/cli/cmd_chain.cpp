@@ -16,6 +16,7 @@ using job::ChainState;
 struct Shown {
   Chain chain;
   std::vector<std::string> waiting;
+  std::string held;  // why the next job will not start by itself; empty: it will
   job::TimeParts time;
   std::optional<job::TimeLeft> left;
 };
@@ -38,7 +39,9 @@ Result<Chain> read_chain(const ChainFolder& folder, const Context& context) {
   std::vector<std::string> jobs = waiting_jobs(folder, chain);
   if (chain.state == ChainState::running && !chain.links.empty()) jobs.push_back(chain.links.back().job_id);
   const auto scheduler = find_submission(chain.scheduler, context.environment, SystemCommands());
-  if (!scheduler || jobs.empty() || !all_gone(jobs, **scheduler, context)) return chain;
+  if (!scheduler || jobs.empty()) return chain;
+  TRY(check_job_ids(**scheduler, folder, chain));
+  if (!all_gone(jobs, **scheduler, context)) return chain;
   const Chain again = TRY(folder.read());  // a link may have ended while we asked
   if (to_json(again) != to_json(chain)) return again;
   chain.state = ChainState::stopped;
@@ -47,17 +50,38 @@ Result<Chain> read_chain(const ChainFolder& folder, const Context& context) {
   return chain;
 }
 
+// A job on hold waits until somebody releases it.
+std::string why_held(const Chain& chain, const std::string& job, const Context& context) {
+  const SystemCommands commands;
+  const auto scheduler = find_submission(chain.scheduler, context.environment, commands);
+  if (!scheduler || !(*scheduler)->is_job_id(job)) return {};
+  const auto said = commands.run({.argv = (*scheduler)->hold_command(job),
+                                  .environment = (*scheduler)->environment(context.environment),
+                                  .limit = Seconds(30)});
+  return said ? (*scheduler)->why_held(*said) : std::string();
+}
+
 Result<Shown> look_at(const ChainFolder& folder, const Context& context) {
   Shown out;
   out.chain = TRY(read_chain(folder, context));
   out.waiting = is_over(out.chain.state) ? std::vector<std::string>{} : waiting_jobs(folder, out.chain);
+  if (!out.waiting.empty()) out.held = why_held(out.chain, out.waiting.front(), context);
   out.time = times_of(out.chain);
-  out.left = time_left(out.chain, SystemClock().now());
+  if (out.held.empty()) out.left = time_left(out.chain, SystemClock().now());
   return out;
 }
 
 std::string eta(const job::TimeLeft& left) {
   return format_utc(std::chrono::time_point_cast<Milliseconds>(SystemClock().now() + left.total()));
+}
+
+// Said while there is time to do something about it.
+std::string too_few_jobs(const Shown& shown) {
+  if (!shown.left || is_over(shown.chain.state)) return {};
+  const auto used = links_used(shown.chain) + static_cast<std::size_t>(shown.left->further_links);
+  if (used <= static_cast<std::size_t>(shown.chain.max_links)) return {};
+  return fmt::format("about {} jobs are needed, and {} are allowed: submit again when this chain has stopped",
+                     used, shown.chain.max_links);
 }
 
 Json status_json(const Shown& shown, const ChainFolder& folder) {
@@ -67,6 +91,8 @@ Json status_json(const Shown& shown, const ChainFolder& folder) {
   out["directory"] = folder.path().string();
   out["first_job"] = folder.first_job();
   out["waiting_jobs"] = shown.waiting;
+  out["held"] = shown.held.empty() ? Json(nullptr) : Json(shown.held);
+  out["warning"] = too_few_jobs(shown).empty() ? Json(nullptr) : Json(too_few_jobs(shown));
   out["stop_asked"] = folder.stop_wish() == job::StopWish::stop;
   out["seconds"] = shown.time.total.count();
   out["time"] = to_json(shown.time);
@@ -108,7 +134,11 @@ void print_status(const Shown& shown, const ChainFolder& folder, Console& consol
   console.out(
       fmt::format("state      {}{}{}", word_of(chain.state), chain.reason.empty() ? "" : ": ", chain.reason));
   console.out(fmt::format("jobs       {} of at most {}", links_used(chain), chain.max_links));
-  if (!shown.waiting.empty()) console.out(fmt::format("waiting    job {}", join(shown.waiting, ", ")));
+  if (!shown.waiting.empty())
+    console.out(
+        fmt::format("waiting    job {}{}", join(shown.waiting, ", "),
+                    shown.held.empty() ? "" : ": on hold (" + shown.held + "), until it is released"));
+  if (const std::string warning = too_few_jobs(shown); !warning.empty()) console.out("warning    " + warning);
   if (const auto progress = job::progress_of(chain))
     console.out(fmt::format("progress   step {}{}", progress->step,
                             progress->steps > 0 ? fmt::format(" of {}", progress->steps) : ""));
@@ -130,15 +160,16 @@ bool run_quietly(const Submission& scheduler, const Argv& argv, const Context& c
 
 // Nobody trains: the ledger is ours to close.
 Result<void> close_ledger(const ChainFolder& folder, const Submission& scheduler, const Context& context) {
-  const job::Lease lease =
-      TRY(take_over(folder, scheduler, "dlrun chain stop", context.environment, SystemCommands()));
+  const Lease lease =
+      TRY(take_over(folder, scheduler, {.process = this_process(), .job = {}, .run = "dlrun chain stop"},
+                    context.environment, SystemCommands()));
   Chain chain = TRY(folder.read());
   if (!is_over(chain.state)) {
     chain.state = ChainState::stopped, chain.reason = "dlrun chain stop";
     chain.queued_job.clear();
     TRY(folder.write(chain, lease));
   }
-  return folder.release(lease);
+  return {};
 }
 
 Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const Context& context) {
@@ -149,6 +180,7 @@ Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const C
   }
   const SystemCommands commands;
   const auto scheduler = TRY(find_submission(chain.scheduler, context.environment, commands));
+  TRY(check_job_ids(*scheduler, folder, chain));
   TRY(folder.wish_stop());
   // From the tail: what waits for a job that is cancelled before it ran may wait for ever.
   const std::vector<std::string> waiting = waiting_jobs(folder, chain);
@@ -164,13 +196,33 @@ Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const C
     return 0;
   }
   const std::string running = chain.links.back().job_id;
-  const bool told = run_quietly(
-      *scheduler, options.now ? scheduler->cancel_command(running) : scheduler->stop_command(running),
-      context);
-  context.console.say(fmt::format("dlrun: job {} {}", running,
-                                  told          ? options.now ? "is cancelled" : "is asked to save and end"
-                                  : options.now ? "could not be cancelled"
-                                                : "could not be told: the chain stops when it ends"));
+  if (!options.now) {
+    context.console.say(fmt::format(
+        "dlrun: job {} is asked to save and end: it looks into the folder of the chain every second",
+        running));
+    return 0;
+  }
+  const bool told = run_quietly(*scheduler, scheduler->cancel_command(running), context);
+  context.console.say(
+      fmt::format("dlrun: job {} {}", running, told ? "is cancelled" : "could not be cancelled"));
+  return 0;
+}
+
+// Several chains, and none is named: each with its state, the newest first.
+Result<int> list_chains(const std::vector<std::filesystem::path>& chains, const Context& context) {
+  for (const std::filesystem::path& path : chains) {
+    const auto chain = read_chain(ChainFolder(path), context);
+    if (!chain) {
+      context.console.say("dlrun: " + chain.error().text());
+      continue;
+    }
+    const auto progress = job::progress_of(*chain);
+    context.console.out(fmt::format(
+        "{:<8} {:<20} {:>3} of {:>3} jobs{}  {}", word_of(chain->state), chain->name, links_used(*chain),
+        chain->max_links, progress ? fmt::format("  step {} of {}", progress->step, progress->steps) : "",
+        path.lexically_relative(path.parent_path().parent_path()).string()));
+  }
+  context.console.say("dlrun: more of one: dlrun chain status DIR");
   return 0;
 }
 
@@ -185,6 +237,9 @@ Result<int> manage_chain(const ChainOptions& options, const Context& context) {
                       .where = {},
                       .hint = "dlrun chain stop DIR; dlrun chain status shows the newest",
                       .also = {}});
+  if (const auto chains = job::all_chains(here);
+      options.folder.empty() && chains.size() > 1 && !context.common.json)
+    return list_chains(chains, context);
   const ChainFolder folder(options.folder.empty() ? TRY(job::newest_chain(here))
                                                   : std::filesystem::absolute(options.folder));
   if (options.action == "stop") return stop(folder, options, context);

@@ -20,7 +20,8 @@ void print_plan(const job::Prepared& job, Console& console) {
   console.out(fmt::format("job        {} ({})", plan.name, plan.framework));
   console.out(fmt::format("allocation {}: {} node{}", job.allocation.scheduler, plan.nodes.size(),
                           plan.nodes.size() == 1 ? "" : "s"));
-  console.out(fmt::format("processes  {}, MPI by {}", plan::to_text(plan.process), plan::to_text(plan.mpi)));
+  console.out(
+      fmt::format("processes  {}, MPI wire-up: {}", plan::to_text(plan.process), plan::to_text(plan.mpi)));
   console.out(fmt::format("directory  {}", plan.working_directory));
   console.out("");
   print_plan_table(plan, console);
@@ -50,8 +51,9 @@ std::vector<plan::Explained> derived(const job::Prepared& job) {
       out.push_back({"roles." + name + ".count", std::to_string(count), "framework " + job.adapter.name});
   out.push_back({"launch.mpi", std::string(plan::to_text(job.plan.mpi)),
                  job.spec.launch.mpi != "auto" ? plan::place_of(job.spec, "launch.mpi")
-                 : job.adapter.mpi == "auto"   ? "the program's own MPI library"
-                                               : "framework " + job.adapter.name});
+                 : job.adapter.mpi == "auto" || job.adapter.mpi == "detect"
+                     ? "the program's own MPI library"
+                     : "framework " + job.adapter.name});
   return out;
 }
 
@@ -71,8 +73,19 @@ void hide_secrets(std::vector<plan::Explained>& lines, const std::vector<std::st
     if (line.path.starts_with("command[")) line.value = *word++;
 }
 
+// What was read, and what stands in the file.
+void show_expansions(std::vector<plan::Explained>& lines, const std::vector<plan::Expansion>& expansions) {
+  for (plan::Explained& line : lines)
+    for (const plan::Expansion& expansion : expansions)
+      if (expansion.path == line.path) {
+        line.source += fmt::format(", written {}", line.value);
+        line.value = expansion.value;
+      }
+}
+
 Result<void> print_explained(const job::Prepared& job, const Context& context) {
   auto lines = plan::explain(job.tree);
+  show_expansions(lines, job.spec.expansions);
   hide_secrets(lines, job.spec.environment.rules.secrets);
   for (plan::Explained& line : derived(job)) {
     std::erase_if(lines, [&](const plan::Explained& other) { return other.path == line.path; });
@@ -111,7 +124,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
   TRY(job::run_plan_checks(job, request.environment));
   if (job.plan.invented_nodes)
     context.console.say(
-        fmt::format("dlrun: no scheduler's job here: the {} node(s) of this plan are invented, from {} on",
+        fmt::format("dlrun: not inside a batch job: planning for {} placeholder node(s) ({}, ...)",
                     job.plan.nodes.size(), job.plan.nodes.front().host));
   const std::string asked = still_asked(job);
   if (!options.scripts.empty() && plan::has_stand_ins(job.plan))

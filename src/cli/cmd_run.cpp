@@ -3,6 +3,8 @@
 #include "src/cli/run_printer.hpp"
 #include "src/job/chain_link.hpp"
 #include "src/job/run_job.hpp"
+#include "src/job/single_start.hpp"
+#include "src/job/stop_watcher.hpp"
 #include "src/plan/load_job.hpp"
 
 namespace dlrun::cli {
@@ -15,14 +17,17 @@ Result<job::RunReport> run_link(job::Request request, const std::string& folder,
   const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
   const SystemCommands commands;
   job::ChainLink link = TRY(job::ChainLink::begin(
-      folder, spec.checkpoint.dir,
+      folder, {spec.checkpoint.dir, spec.checkpoint.files},
       {request.environment, commands, clock, [&](const std::string& text) { printer.note(text); }}));
   if (!link.has_work()) {
     printer.note("nothing to do, the chain is over: " + link.idle_reason());
     return job::RunReport{};
   }
   request.run_directory = link.run_directory();
-  auto report = job::run_job(request, clock, printer);
+  auto report = [&] {
+    const job::StopWatcher watcher{job::ChainFolder(folder)};
+    return job::run_job(request, clock, printer);
+  }();
   if (const auto written = link.end(report); !written) printer.note(written.error().text());
   return report;
 }
@@ -30,6 +35,7 @@ Result<job::RunReport> run_link(job::Request request, const std::string& folder,
 }  // namespace
 
 Result<int> run(const RunOptions& options, const Context& context) {
+  TRY(job::check_single_start(context.environment));
   const job::Request request = TRY(request_of(options.job, context.environment));
   if (context.common.json) context.console.send_out_to_err();
   const SystemClock clock;

@@ -4,11 +4,19 @@
 #include "src/cli/chain_forecast.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/run_words.hpp"
+#include "src/job/single_start.hpp"
 #include "src/job/submit.hpp"
 #include "src/plan/load_job.hpp"
 
 namespace dlrun::cli {
 namespace {
+
+// The job may name variables that its scheduler sets only when it runs.
+Result<job::Request> request_to_submit(const JobOptions& options, const Environment& environment) {
+  job::Request request = TRY(request_of(options, environment));
+  request.sources.scheduler_variables = plan::SchedulerVariables::may_come;
+  return request;
+}
 
 // Flags of a run that make no sense for a job that gets its nodes later.
 Result<void> refuse_named_nodes(const JobOptions& options) {
@@ -28,11 +36,22 @@ Result<void> refuse_named_nodes(const JobOptions& options) {
   return {};
 }
 
+// Each link has a run directory of its own below the submission's folder.
+Result<void> refuse_run_directory_of_chain(const SubmitOptions& options) {
+  if (options.chain.empty() || options.job.run_dir.empty()) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = fmt::format("--run-dir {}: the jobs of a chain have run directories of their own",
+                                        options.job.run_dir),
+                    .where = {},
+                    .hint = "leave it out: they are in the folder of the submission",
+                    .also = {}});
+}
+
 // For the runtime's own trainings --epochs is the training's length; other programs have words of their own
 // for it.
 Result<JobOptions> with_epochs(JobOptions options, std::int64_t epochs, const Context& context) {
   if (epochs == 0) return options;
-  const job::Request request = TRY(request_of(options, context.environment));
+  const job::Request request = TRY(request_to_submit(options, context.environment));
   const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
   if (spec.framework == "builtin") options.sets.push_back(fmt::format("train.epochs={}", epochs));
   return options;
@@ -54,10 +73,13 @@ Json to_json(const Planned& planned, const std::optional<std::string>& job_id) {
            {"scheduler", plan.scheduler->name()},
            {"job_id", job_id ? Json(*job_id) : Json(nullptr)},
            {"wrapper", plan.script_path},
+           {"spec", plan.frozen_job_path},
            {"chain", job_id && plan.chain ? Json(plan.folder) : Json(nullptr)},
            {"command", plan.command}};
   if (planned.element) out["array_index"] = *planned.element;
-  if (!job_id) out["script"] = plan.script;
+  if (job_id) return out;
+  out["script"] = plan.script;
+  if (const auto frozen = parse_json(plan.frozen_job, "spec.json")) out["job"] = frozen->at("job").at("value");
   return out;
 }
 
@@ -85,16 +107,17 @@ Result<int> show_dry_run(const Submissions& submissions, Instant now, const Cont
   for (const Planned& one : submissions.all) TRY(context.console.data(one.plan.script));
   say_prediction(submissions, now, context.console);
   for (const Planned& one : submissions.all)
-    context.console.say("dlrun: would be submitted by: " + shell_join(one.plan.command));
+    context.console.say(fmt::format("dlrun: would be submitted by: {}, with the job as it is now in {}",
+                                    shell_join(one.plan.command), one.plan.frozen_job_path));
   return 0;
 }
 
 Result<job::SubmissionPlan> plan_it(const JobOptions& options, const std::filesystem::path& folder,
                                     const std::optional<job::ChainAsk>& chain, const Context& context) {
-  const job::Request request = TRY(request_of(options, context.environment));
-  Argv words = run_words(options);
-  if (chain) words.insert(words.begin(), "--link-of=" + folder.string());
-  return job::plan_submission(request, words, folder, SystemCommands(), chain);
+  const job::Request request = TRY(request_to_submit(options, context.environment));
+  Argv flags = forwarded_flags(options, context.common);
+  if (chain) flags.insert(flags.begin(), "--link-of=" + folder.string());
+  return job::plan_submission(request, flags, folder, SystemCommands(), chain);
 }
 
 // One element of the array that `whole` is: a job and a chain alone, with checkpoints of its own.
@@ -154,9 +177,12 @@ Result<std::string> hand_in_one(const Submissions& submissions, std::size_t inde
 }  // namespace
 
 Result<int> submit(const SubmitOptions& options, const Context& context) {
+  TRY(job::check_single_start(context.environment));
   TRY(refuse_named_nodes(options.job));
+  TRY(refuse_run_directory_of_chain(options));
   const Instant now = SystemClock().now();
-  const auto folder = TRY(job::new_submission_folder(TRY(request_of(options.job, context.environment)), now));
+  const auto folder =
+      TRY(job::new_submission_folder(TRY(request_to_submit(options.job, context.environment)), now));
   const Submissions submissions = TRY(plan_all(options, folder, context));
   if (options.dry_run) return show_dry_run(submissions, now, context);
   std::vector<Json> parts;

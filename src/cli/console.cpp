@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/cli/terminal_text.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -88,15 +89,17 @@ Result<void> Console::data(std::string_view text) {
   return write_all(STDOUT_FILENO, text, "the standard output");
 }
 
+// The cursor rests at the line's beginning: a terminal that is made narrower may break the line in two, and
+// both halves are then behind the cursor.
 void Console::status_line(std::string_view text) {
   if (!interactive_) return;
-  put(STDERR_FILENO, "\r" + std::string(text) + "\033[K");
+  put(STDERR_FILENO, "\r\033[J" + fitted(plain_text(text), width() - 1) + "\r");
   status_ = text;
 }
 
 void Console::clear_status_line() {
   if (status_.empty()) return;
-  put(STDERR_FILENO, "\r\033[K");
+  put(STDERR_FILENO, "\r\033[J");
   status_.clear();
 }
 

@@ -31,8 +31,8 @@ class Console {
   Result<void> data(std::string_view text);
   void send_out_to_err() { out_is_err_ = true; }  // stdout is kept for JSON
 
-  // The one line at the bottom of a terminal that is drawn over and over; nothing where stderr is no
-  // terminal.
+  // The one line at the bottom of a terminal that is drawn over and over, cut to its width, with control
+  // characters as text; nothing where stderr is no terminal.
   void status_line(std::string_view text);
   void clear_status_line();
   // From now on, what no reader takes within a moment is dropped.

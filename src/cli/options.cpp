@@ -8,6 +8,7 @@
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/cli/help_examples.hpp"
+#include "src/cli/other_flags.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -99,8 +100,10 @@ Error usage_error(const CLI::App& app, std::string what, std::string hint = {}) 
 
 std::vector<std::string> flag_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options())
+  for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
   return names;
 }
 
@@ -121,14 +124,17 @@ std::string unescaped(const std::string& text) {
 
 // The first word that is a flag but none of ours.
 std::optional<Error> unknown_flag(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::vector<std::string> names = flag_names(app);
   for (const std::string& word : words) {
-    if (!word.starts_with("--") || word.size() < 3) continue;
+    if (word.size() < 2 || word[0] != '-' || is_digit(word[1]) || word == "--") continue;
     const std::string name = word.substr(0, word.find('='));
-    const std::vector<std::string> names = flag_names(app);
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    const std::string near = nearest(name, names);
+    const std::string_view other = hint_for_other_flag(word);
+    const std::string near = word.starts_with("--") ? nearest(name, names) : "";
     return usage_error(app, fmt::format("unknown flag '{}'", name),
-                       near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+                       !other.empty() ? std::string(other)
+                       : near.empty() ? ""
+                                      : fmt::format("did you mean '{}'?", near));
   }
   return std::nullopt;
 }
@@ -157,9 +163,16 @@ bool is_command(const std::string& word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
 }
 
+// "dlrun help" and "dlrun help plan", as other programs have them.
+std::vector<std::string> help_words(const std::vector<std::string>& words) {
+  if (words.size() > 1 && is_command(words[1])) return {words[1], "--help"};
+  return {"--help"};
+}
+
 // "dlrun JOB" is "dlrun run JOB". Only a first word can be a command, so a job file may be called
 // "plan.yaml".
 std::vector<std::string> with_command(std::vector<std::string> words) {
+  if (!words.empty() && words[0] == "help") words = help_words(words);
   const bool asks_program =
       words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "--version";
   if (!asks_program && !is_command(words[0])) words.insert(words.begin(), "run");
@@ -279,6 +292,9 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
   };
   CLI::App* run_command = app.add_subcommand("run", "run a job")->footer(kRunExamples);
   add_job_of(*run_command, run.job);
+  run_command
+      ->add_option("--spec", run.job.frozen_job, "run the job of this submission; submit writes the file")
+      ->type_name("FILE");
   run_command->add_option("--tee", run.tee, "show these ranks' lines only: 0-3,7 or worker:0,ps")
       ->type_name("RANKS");
   run_command->add_flag("--no-fold", run.no_fold, "on a terminal: do not make equal lines of ranks one");

@@ -25,6 +25,7 @@ struct HostFileOptions {
 // What names a job and changes it: shared by run and plan.
 struct JobOptions {
   std::string job_file;
+  std::string frozen_job;  // of a submission: in place of the job file
   std::string framework;
   std::vector<std::string> words;  // after "--"
   std::string name, nodes, gpus_per_node, tasks_per_node, cpus_per_task, mpi, via, retries, walltime;

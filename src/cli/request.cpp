@@ -29,13 +29,24 @@ NamedHosts named_hosts(const HostFileOptions& options) {
 Result<job::Request> request_of(const JobOptions& options, const Environment& environment) {
   job::Request request;
   request.installation = TRY(this_installation());
-  request.environment = environment;
+  request.environment = request.sources.variables = environment;
   std::error_code problem;
   request.here = std::filesystem::current_path(problem);
   if (problem) return fail(ErrorKind::usage, "the working directory cannot be read: {}", problem.message());
-  job::add_configuration_files(request.sources, environment, request.installation);
-  if (!options.job_file.empty()) request.sources.job_file = options.job_file;
-  if (options.job_file.empty() && options.framework.empty() && options.words.empty())
+  if (!options.frozen_job.empty() && !options.job_file.empty())
+    return fail(
+        {.kind = ErrorKind::usage,
+         .what = fmt::format("--spec {} is a job, and so is {}", options.frozen_job, options.job_file),
+         .hint = "give one of them"});
+  if (!options.frozen_job.empty()) {
+    request.sources.frozen = TRY(plan::read_frozen_job(options.frozen_job));
+    request.sources.job_file = request.sources.frozen->job_file;
+  } else {
+    job::add_configuration_files(request.sources, environment, request.installation);
+    if (!options.job_file.empty()) request.sources.job_file = options.job_file;
+  }
+  if (!request.sources.frozen && options.job_file.empty() && options.framework.empty() &&
+      options.words.empty())
     return fail({.kind = ErrorKind::usage,
                  .what = "no job file and no command",
                  .hint = "dlrun JOB.yaml, or dlrun --framework mpi -- ./program"});

@@ -5,6 +5,7 @@
 #include "src/base/exit_code.hpp"
 #include "src/base/units.hpp"
 #include "src/cli/progress_bar.hpp"
+#include "src/cli/terminal_text.hpp"
 #include "src/job/record.hpp"
 
 namespace dlrun::cli {
@@ -17,6 +18,25 @@ std::string shown_path(const std::string& path) {
   std::error_code problem;
   const auto relative = std::filesystem::relative(path, problem);
   return problem || relative.empty() || relative.string().starts_with("..") ? path : relative.string();
+}
+
+std::string followers_text(const job::Culprit& failed) {
+  const std::string cause = failed.failed_after_cause.empty() ? "" : " (" + failed.failed_after_cause + ")";
+  return failed.failed_after == 1
+             ? "1 other rank failed after it" + cause
+             : fmt::format("{} other ranks failed after it{}", failed.failed_after, cause);
+}
+
+std::string hint_of(const job::Culprit& failed) {
+  if (failed.log_path.empty()) return failed.hint;
+  const std::string log = shown_path(failed.log_path);
+  if (failed.reason.starts_with("cannot write " + failed.log_path))
+    return failed.reason.ends_with("File too large")
+               ? "the job's limit of the size of a file is too small for this log: ulimit -f"
+               : "make room there, or name another run directory with --run-dir";
+  std::error_code problem;
+  if (!std::filesystem::exists(failed.log_path, problem)) return failed.hint;
+  return (failed.hint.empty() ? "" : failed.hint + "; ") + "its whole output is in " + log;
 }
 
 }  // namespace
@@ -36,7 +56,7 @@ std::string result_text(const Json& result) {
     else
       text += words + " " + (value.is_string() ? value.get<std::string>() : to_text(value));
   }
-  return text;
+  return plain_text(text);
 }
 
 RunPrinter::RunPrinter(Console& console, const Clock& clock, Choice choice)
@@ -45,12 +65,13 @@ RunPrinter::RunPrinter(Console& console, const Clock& clock, Choice choice)
       began_(clock.ticks()),
       choice_(std::move(choice)),
       folds_out_(choice_.fold && console.shows_out_on_terminal()),
-      folds_err_(choice_.fold && Console::shows_err_on_terminal()),
+      folds_err_(choice_.fold),  // also in files: equal tracebacks of all ranks are one there, too
       folder_([this](const FoldedLine& line) { print_line(line); }) {}
 
 Result<void> RunPrinter::planned(const plan::Plan& plan) {
   hosts_.clear();  // of an attempt before
   for (const plan::NodePlan& node : plan.nodes) hosts_.push_back(node.host.get());
+  ranks_ = plan.ranks.size();
   folder_.expect(plan);
   console_.detail(fmt::format("dlrun: {} ranks on {} node{}, MPI by {}, run directory {}", plan.ranks.size(),
                               plan.nodes.size(), plan.nodes.size() == 1 ? "" : "s", plan::to_text(plan.mpi),
@@ -59,53 +80,123 @@ Result<void> RunPrinter::planned(const plan::Plan& plan) {
 }
 
 void RunPrinter::phase(const std::string& text) {
-  console_.status_line(text);
+  phase_ = text;
+  draw_status();
+}
+
+// The program's own reports are worth more than the bar that it draws.
+bool RunPrinter::draws_live(const plan::RankPlan& rank, job::OutputStream stream) const {
+  const bool chosen = rank.rank == Rank(0) || ranks_ == 1;
+  const bool on_terminal =
+      stream == job::OutputStream::out ? console_.shows_out_on_terminal() : Console::shows_err_on_terminal();
+  return chosen && on_terminal && console_.interactive() && report_.is_null();
+}
+
+void RunPrinter::unfinished(const plan::RankPlan& rank, job::OutputStream stream, std::string_view text) {
+  if (choice_.tee && !choice_.tee->contains(rank)) return;
+  if (!draws_live(rank, stream)) return unfinished_.set(rank, stream, text, clock_.ticks());
+  live_ = Live{rank.rank.get(), stream, label_of({stream, rank.role, {&rank}, ""}) + " " + std::string(text)};
+  draw_status();
+}
+
+void RunPrinter::end_live(const plan::RankPlan& rank, job::OutputStream stream) {
+  unfinished_.ended(rank, stream);
+  if (!live_ || live_->rank != rank.rank.get() || live_->stream != stream) return;
+  live_.reset();
+  draw_status();
+}
+
+std::string RunPrinter::status_text(int width) const {
+  if (live_) return live_->text;
+  if (report_.is_null()) return phase_;
+  const ProgressTimes times{.elapsed = clock_.ticks() - began_,
+                            .left = time_left(first_report_, report_, last_report_at_ - first_report_at_)};
+  return progress_line(report_, times, phase_, width);
+}
+
+void RunPrinter::draw_status() {
+  if (console_.interactive()) console_.status_line(status_text(console_.width()));
 }
 
 void RunPrinter::output(const plan::RankPlan& rank, job::OutputStream stream, std::string_view line) {
   if (choice_.tee && !choice_.tee->contains(rank)) return;
+  end_live(rank, stream);
   if (stream == job::OutputStream::out ? folds_out_ : folds_err_)
     return folder_.add(rank, stream, line, clock_.ticks());
   print_line({stream, rank.role, {&rank}, std::string(line)});
 }
 
+std::optional<Ticks> RunPrinter::lines_due() const {
+  const auto folded = folder_.due(), unfinished = unfinished_.due();
+  return folded && unfinished ? std::min(folded, unfinished) : folded ? folded : unfinished;
+}
+
 void RunPrinter::flush_lines(std::optional<Ticks> until) {
+  if (until)
+    for (const UnfinishedLines::Line& line : unfinished_.take_due(*until))
+      print_line({line.stream, line.rank->role, {line.rank}, line.text});
   until ? folder_.flush_due(*until) : folder_.flush();
 }
 
-void RunPrinter::print_line(const FoldedLine& line) {
+std::string RunPrinter::label_of(const FoldedLine& line) const {
   const plan::RankPlan& rank = *line.ranks.front();
   std::string label = fmt::format("[{} {}", line.role, task_ranges(line.ranks));
   if (hosts_.size() > 1 && line.ranks.size() == 1)
     label += " " + hosts_[static_cast<std::size_t>(rank.node.get())];
-  label += "]";
+  return label + "]";
+}
+
+void RunPrinter::print_line(const FoldedLine& line) {
+  const plan::RankPlan& rank = *line.ranks.front();
+  const std::string label = label_of(line);
   const Tint tint = line.ranks.size() > 1
                         ? Tint::bold
                         : kTints[static_cast<std::size_t>(rank.rank.get()) % std::size(kTints)];
   if (line.stream == job::OutputStream::out)
-    console_.out(console_.tinted_out(label, tint) + " " + line.text);
+    console_.out(console_.tinted_out(label, tint) + " " +
+                 (console_.shows_out_on_terminal() ? with_colors_ended(line.text) : line.text));
   else
-    console_.err(console_.tinted_err(label, tint) + " " + line.text);
+    console_.err(console_.tinted_err(label, tint) + " " +
+                 (Console::shows_err_on_terminal() ? with_colors_ended(line.text) : line.text));
 }
 
 void RunPrinter::progress(const Json& report) {
-  console_.status_line(progress_line(report, clock_.ticks() - began_, console_.width()));
+  const Ticks now = clock_.ticks();
+  if (first_report_.is_null()) {
+    first_report_ = report;
+    first_report_at_ = now;
+  }
+  report_ = report;
+  last_report_at_ = now;
+  live_.reset();
+  if (!report.contains("phase")) phase_.clear();
+  console_.interactive() ? draw_status() : say_progress();
+}
+
+// A line a minute tells the reader of a batch job's output how it stands.
+void RunPrinter::say_progress() {
+  constexpr std::chrono::minutes interval{1};
+  constexpr int wide = 200;
+  if (last_report_at_ - said_progress_.value_or(began_) < interval) return;
+  said_progress_ = last_report_at_;
+  console_.say("dlrun: " + status_text(wide));
 }
 
 void RunPrinter::problem(const std::string& text) {
-  console_.err(console_.tinted_err("dlrun: error: ", Tint::red) + text);
+  console_.err(console_.tinted_err("dlrun: error: ", Tint::red) + plain_text(text, Newlines::kept));
 }
 
 void RunPrinter::note(const std::string& text) {
-  console_.say("dlrun: " + text);
+  console_.say("dlrun: " + plain_text(text, Newlines::kept));
 }
 
 void RunPrinter::print_culprit(const job::Culprit& culprit) {
-  console_.err(console_.tinted_err("dlrun: error: ", Tint::red) + culprit.text());
+  console_.err(console_.tinted_err("dlrun: error: ", Tint::red) + plain_text(culprit.text(), Newlines::kept));
   if (!culprit.last_lines.empty()) console_.err("  its last lines:");
-  for (const std::string& line : culprit.last_lines) console_.err("  | " + line);
-  if (!culprit.log_path.empty())
-    console_.err("  hint: its whole output is in " + shown_path(culprit.log_path));
+  for (const std::string& line : culprit.last_lines) console_.err("  | " + plain_text(line));
+  if (culprit.failed_after > 0) console_.err("  " + plain_text(followers_text(culprit)));
+  const std::string hint = hint_of(culprit);
+  if (!hint.empty()) console_.err("  hint: " + plain_text(hint));
 }
 
 void RunPrinter::finished(const plan::Plan& plan, const job::Outcome& outcome) {
@@ -122,8 +213,8 @@ void RunPrinter::finished(const plan::Plan& plan, const job::Outcome& outcome) {
   const std::string directory = shown_path(plan.run_directory);
   if (outcome.culprit) return print_culprit(*outcome.culprit);
   if (outcome.exit_code != 0)
-    return console_.err(
-        fmt::format("dlrun: {}; it took {}; run directory {}", job::reason_of(outcome), took, directory));
+    return console_.err(fmt::format("dlrun: {}; it took {}; run directory {}",
+                                    plain_text(job::reason_of(outcome), Newlines::kept), took, directory));
   const std::string result = result_text(outcome.result);
   console_.say(console_.tinted_err("dlrun: ", Tint::green) + fmt::format("done in {}{}{}; run directory {}",
                                                                          took, result.empty() ? "" : ": ",

@@ -2,9 +2,11 @@
 // last.
 #pragma once
 
+#include "src/base/json.hpp"
 #include "src/cli/console.hpp"
 #include "src/cli/line_folder.hpp"
 #include "src/cli/rank_choice.hpp"
+#include "src/cli/unfinished_lines.hpp"
 #include "src/job/run_status.hpp"
 
 namespace dlrun::cli {
@@ -20,17 +22,25 @@ class RunPrinter final : public job::RunStatus {
   Result<void> planned(const plan::Plan& plan) override;
   void phase(const std::string& text) override;
   void output(const plan::RankPlan& rank, job::OutputStream stream, std::string_view line) override;
-  std::optional<Ticks> lines_due() const override { return folder_.due(); }
+  void unfinished(const plan::RankPlan& rank, job::OutputStream stream, std::string_view text) override;
+  std::optional<Ticks> lines_due() const override;
   void flush_lines(std::optional<Ticks> until) override;
   void progress(const Json& report) override;
   void problem(const std::string& text) override;
   void note(const std::string& text) override;
   void while_waiting(std::function<void()> work) override { console_.while_waiting(std::move(work)); }
+  void resized() override { draw_status(); }
   void stopping() override { console_.stop_waiting_for_readers(); }
   void finished(const plan::Plan& plan, const job::Outcome& outcome) override;
 
  private:
   void print_line(const FoldedLine& line);
+  std::string label_of(const FoldedLine& line) const;
+  bool draws_live(const plan::RankPlan& rank, job::OutputStream stream) const;
+  void end_live(const plan::RankPlan& rank, job::OutputStream stream);
+  void draw_status();
+  std::string status_text(int width) const;
+  void say_progress();
   void print_culprit(const job::Culprit& culprit);
   Console& console_;
   const Clock& clock_;
@@ -38,6 +48,19 @@ class RunPrinter final : public job::RunStatus {
   Choice choice_;
   bool folds_out_, folds_err_;
   LineFolder folder_;
+  UnfinishedLines unfinished_;
+  // What the line at the bottom is drawn from.
+  struct Live {
+    int rank;
+    job::OutputStream stream;
+    std::string text;
+  };
+  std::optional<Live> live_;  // a line of the only rank, or the first, that has no end yet
+  std::string phase_;
+  Json report_, first_report_;  // null: none yet
+  Ticks first_report_at_{}, last_report_at_{};
+  std::optional<Ticks> said_progress_;  // where nothing can be drawn over
+  std::size_t ranks_ = 0;
   std::vector<std::string> hosts_;  // by node; a label names the host where there are several
 };
 

@@ -1,4 +1,5 @@
-// The way back: the words of `dlrun run` that say what the options say, for a script that runs it later.
+// What of a submission's command line is not part of its job, and so is not in the frozen job: it goes to the
+// dlrun that runs in the job as flags.
 #pragma once
 
 #include "src/base/types.hpp"
@@ -6,7 +7,6 @@
 
 namespace dlrun::cli {
 
-// Without --scheduler and the host lists: inside a job, its scheduler gives the nodes.
-Argv run_words(const JobOptions& options);
+Argv forwarded_flags(const JobOptions& options, const CommonOptions& common);
 
 }  // namespace dlrun::cli

@@ -26,8 +26,9 @@ constexpr PartVersion kParts[] = {{"libdlrun-ssh.so", "agents by ssh (libssh)"},
 
 std::string version_text() {
   std::string text = fmt::format(
-      "dlrun {}\nbuilt by {} ({})\n\nbuilt in:\n  {:<4} PMI-1 service (MPICH ranks without mpiexec)\n",
-      kVersion, kCompiler, kBuildType, "yes");
+      "dlrun {}\nbuilt by {} ({})\n\nbuilt in:\n  {:<4} PMI-1 service (MPICH ranks without mpiexec)\n"
+      "  {:<4} trainer without MPI (shared memory, TCP)\n",
+      kVersion, kCompiler, kBuildType, "yes", "yes");
   const auto installation = this_installation();
   for (const PartVersion& part : kParts) {
     std::error_code problem;

@@ -47,7 +47,7 @@ std::optional<std::int64_t> number_of(const Json& progress, const char* name) {
 bool made_progress(const Chain& chain, std::size_t index) {
   const Link& link = chain.links[index];
   const auto step = number_of(link.progress, "step");
-  if (!step) return link.saved || link.end == LinkEnd::again;
+  if (!step) return link.saved || (link.end == LinkEnd::again && chain.checkpoint_files.empty());
   for (std::size_t i = 0; i < index; ++i)
     if (const auto before = number_of(chain.links[i].progress, "step"); before && *before >= *step)
       return false;
@@ -118,6 +118,7 @@ Json to_json(const Chain& chain) {
           {"script", chain.script},
           {"search_path", chain.search_path},
           {"queued_job", chain.queued_job},
+          {"checkpoint_files", chain.checkpoint_files},
           {"links", std::move(links)}};
 }
 
@@ -135,6 +136,8 @@ Result<Chain> chain_from_json(const Json& json, const std::string& where) {
   out.script = TRY(field<std::string>(json, "script", where));
   out.search_path = TRY(field<std::string>(json, "search_path", where));
   out.queued_job = TRY(field<std::string>(json, "queued_job", where));
+  if (json.contains("checkpoint_files"))
+    out.checkpoint_files = TRY(field<std::string>(json, "checkpoint_files", where));
   const Json links = TRY(field<Json>(json, "links", where));
   if (!links.is_array()) return fail(ErrorKind::input, "{}: 'links' is no list", where);
   for (const Json& link : links) out.links.push_back(TRY(link_from_json(link, where)));
@@ -189,8 +192,11 @@ Verdict judge(const Chain& chain, StopWish wish) {
 Verdict judge_next(const Chain& chain, StopWish wish) {
   Verdict verdict = judge(chain, wish);
   if (is_over(verdict.state) || links_used(chain) < static_cast<std::size_t>(chain.max_links)) return verdict;
-  return {ChainState::stopped,
-          fmt::format("all {} links are used; the last one: {}", chain.max_links, chain.links.back().reason)};
+  return {
+      ChainState::stopped,
+      fmt::format("all {} links are used; the last one: {}; to go on, submit again with a new --chain: it "
+                  "resumes from the checkpoint",
+                  chain.max_links, chain.links.back().reason)};
 }
 
 }  // namespace dlrun::job

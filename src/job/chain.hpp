@@ -59,9 +59,10 @@ struct Chain {
   int retries = 0;    // failures that are tried again
   ChainState state = ChainState::queued;
   std::string reason;
-  std::string script;       // that every link is submitted with
-  std::string search_path;  // PATH where it was submitted: nodes may have another
-  std::string queued_job;   // the job that comes next; empty: none
+  std::string script;                 // that every link is submitted with
+  std::string search_path;            // PATH where it was submitted: nodes may have another
+  std::string queued_job;             // the job that comes next; empty: none
+  std::string checkpoint_files = {};  // pattern of the program's own files, by which progress is judged
   std::vector<Link> links;
 };
 

@@ -1,21 +1,15 @@
 // The folder of a chain: its ledger chain.json, its leases, and the wish to stop. Only the holder of the
-// newest lease writes the ledger. A lease is a file with a number that is made once: of two links that a
-// scheduler starts at the same time, one gets the next number and the other does not; and a link that was
-// thought dead and comes back sees that its number is not the newest any more.
+// newest lease (src/base/lease.hpp) writes the ledger: of two links that a scheduler starts at the same time,
+// or of one that it starts twice, one gets it; and a link that was thought dead and comes back is told so.
 #pragma once
 
 #include <filesystem>
 
 #include "schedulers/submission.hpp"
+#include "src/base/lease.hpp"
 #include "src/job/chain.hpp"
 
 namespace dlrun::job {
-
-struct Lease {
-  int number = 0;  // 0: nobody ever had one
-  std::string job_id;
-  bool released = false;
-};
 
 class ChainFolder {
  public:
@@ -27,10 +21,7 @@ class ChainFolder {
   // An Error (lost) where another link has taken over since.
   Result<void> write(const Chain& chain, const Lease& mine) const;
 
-  Result<Lease> newest_lease() const;
-  // The next number. An Error (unavailable) where another one got it.
-  Result<Lease> take_lease(const Lease& newest, const std::string& job_id) const;
-  Result<void> release(const Lease& mine) const;
+  LeaseFolder leases() const { return LeaseFolder(folder_ / "leases"); }
 
   Result<void> write_first_job(const std::string& job_id) const;
   std::string first_job() const;  // empty: not told
@@ -47,13 +38,24 @@ class ChainFolder {
 // Jobs of the chain that wait for their turn, the next one first.
 std::vector<std::string> waiting_jobs(const ChainFolder& folder, const Chain& chain);
 
-// Takes the lease for `job_id` unless the holder of the newest one is still running: the scheduler is asked.
-Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, const std::string& job_id,
-                        const Environment& environment, const CommandRunner& commands);
+// Takes the lease unless the owner of the newest one still runs: of another job the scheduler is asked, and a
+// second start of the same job waits for the first one's end, or until nothing is seen of it.
+Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, const LeaseOwner& owner,
+                        const Environment& environment, const CommandRunner& commands,
+                        const LeaseTimes& times = {});
 
+// Where a link's checkpoints are: the files of the pattern, else what is in the folder.
+struct CheckpointPlace {
+  std::string folder, files = {};
+};
+// Changes when a checkpoint is saved; empty where there is none.
+std::string checkpoint_mark(const CheckpointPlace& place);
+// An Error where an id that was read from the folder is none of the scheduler's: it goes into commands.
+Result<void> check_job_ids(const Submission& scheduler, const ChainFolder& folder, const Chain& chain);
+
+// All chains below runs/ of the folder, the newest first.
+std::vector<std::filesystem::path> all_chains(const std::filesystem::path& here);
 // The newest chain below runs/ of the folder.
 Result<std::filesystem::path> newest_chain(const std::filesystem::path& here);
-// Changes when a checkpoint is saved: the newest entry of the folder; empty where there is none.
-std::string checkpoint_mark(const std::filesystem::path& folder);
 
 }  // namespace dlrun::job

@@ -29,9 +29,9 @@ std::string reason_with_last_words(const Outcome& outcome) {
 
 }  // namespace
 
-Result<ChainLink> ChainLink::begin(const std::filesystem::path& folder, std::string checkpoint_folder,
+Result<ChainLink> ChainLink::begin(const std::filesystem::path& folder, CheckpointPlace checkpoints,
                                    Around around) {
-  ChainLink out(ChainFolder(folder), std::move(checkpoint_folder), std::move(around));
+  ChainLink out(ChainFolder(folder), std::move(checkpoints), std::move(around));
   TRY(out.start());
   return out;
 }
@@ -42,8 +42,13 @@ Environment ChainLink::submit_environment() const {
   return out;
 }
 
+Result<Lease> ChainLink::take() const {
+  return take_over(folder_, *scheduler_, {.process = this_process(), .job = job_id_, .run = {}},
+                   submit_environment(), around_.commands);
+}
+
 Result<void> ChainLink::start() {
-  began_ = around_.clock.now();
+  began_ = around_.clock.now(), began_ticks_ = around_.clock.ticks();
   chain_ = TRY(folder_.read());
   scheduler_ = TRY(find_submission(chain_.scheduler, around_.environment, around_.commands));
   job_id_ = around_.environment.get(scheduler_->own_job_variable());
@@ -55,31 +60,31 @@ Result<void> ChainLink::start() {
                       .hint = "--link-of belongs into the script that dlrun submit --chain writes",
                       .also = {}});
   if (is_over(chain_.state)) return {};
-  const Lease lease = TRY(take_over(folder_, *scheduler_, job_id_, submit_environment(), around_.commands));
+  TRY(check_job_ids(*scheduler_, folder_, chain_));
+  Lease lease = TRY(take());
   chain_ = TRY(folder_.read());  // as the holder before us left it
   account_for_vanished();
   const Verdict verdict = judge(chain_, folder_.stop_wish());
   if (chain_.queued_job == job_id_) chain_.queued_job.clear();
-  if (is_over(chain_.state)) return folder_.release(lease);
+  if (is_over(chain_.state)) return {};
   if (is_over(verdict.state)) {
     chain_.state = verdict.state, chain_.reason = verdict.reason;
     cancel_waiting();
-    TRY(folder_.write(chain_, lease));
-    return folder_.release(lease);
+    return folder_.write(chain_, lease);
   }
-  lease_ = lease;
+  lease_ = std::move(lease);
   Link link;
-  link.number = lease.number;
+  link.number = lease_->number();
   link.job_id = job_id_;
-  link.run_directory = (folder_.path() / fmt::format("link-{:04}", lease.number)).string();
+  link.run_directory = (folder_.path() / fmt::format("link-{:04}", link.number)).string();
   link.began = format_utc(began_);
-  link.checkpoint_mark = checkpoint_mark(checkpoint_folder_);
+  link.checkpoint_mark = checkpoint_mark(checkpoints_);
   chain_.links.push_back(std::move(link));
   chain_.state = ChainState::running;
-  TRY(folder_.write(chain_, lease_));
+  TRY(folder_.write(chain_, *lease_));
   if (const auto next = hand_in_next(); !next)
     around_.note("the next link is not handed in yet: " + next.error().text());
-  return folder_.write(chain_, lease_);
+  return folder_.write(chain_, *lease_);
 }
 
 // A link that wrote no end down was killed. What it saved tells whether it was of use.
@@ -89,7 +94,7 @@ void ChainLink::account_for_vanished() {
   last.end = LinkEnd::vanished;
   last.reason =
       last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
-  last.saved = checkpoint_mark(checkpoint_folder_) != last.checkpoint_mark;
+  last.saved = checkpoint_mark(checkpoints_) != last.checkpoint_mark;
   const Instant began = parse_utc(last.began).value_or(began_);
   const VanishedRun run = read_vanished_run(last.run_directory, began);
   const Instant ended = std::min(run.last_sign, began_);
@@ -125,12 +130,14 @@ void ChainLink::cancel_waiting() {
 // The scheduler ends this job for it, so that nothing may be left to be written down.
 Result<void> ChainLink::requeue() {
   chain_.queued_job = job_id_;
-  TRY(folder_.write(chain_, lease_));
+  TRY(folder_.write(chain_, *lease_));
+  lease_.reset();  // the next start, maybe on another host, is not to wait for us
   const CommandOutput said =
       TRY(around_.commands.run({.argv = scheduler_->requeue_command(job_id_),
                                 .environment = scheduler_->environment(submit_environment()),
                                 .limit = Seconds(60)}));
   if (said.status.success() || said.status.signal != 0) return {};  // a signal: Slurm was quicker
+  lease_ = TRY(take());
   chain_.queued_job.clear();
   return fail(ErrorKind::unavailable, "{} does not start job {} again: {}", chain_.scheduler, job_id_,
               trim(said.err.empty() ? said.out : said.err));
@@ -155,19 +162,31 @@ Result<void> ChainLink::see_to_successor() {
     }
     return hand_in_next();
   }
+  return check_waiting();
+}
+
+// Of links that were submitted ahead: a waiting one that is deleted may take its successors along.
+Result<void> ChainLink::check_waiting() {
   std::vector<std::string> waiting = waiting_jobs(folder_, chain_);
   std::erase(waiting, job_id_);
-  if (!waiting.empty()) return {};
-  return fail(ErrorKind::unavailable, "no link waits that was handed in ahead");
+  std::vector<std::string> gone;
+  for (const std::string& job : waiting)
+    if (is_lost(job)) gone.push_back(job);
+  if (gone.size() < waiting.size()) return {};
+  if (gone.empty()) return fail(ErrorKind::unavailable, "no link waits that was handed in ahead");
+  return fail(ErrorKind::unavailable,
+              "the links that were submitted ahead are gone from {} (job {}); submit again: "
+              "the training resumes from its checkpoint",
+              chain_.scheduler, join(gone, ", "));
 }
 
 Result<void> ChainLink::end(const Result<RunReport>& report) {
   Link& link = chain_.links.back();
   const Instant now = around_.clock.now();
   link.ended = format_utc(now);
-  link.seconds = Seconds(now - began_).count();
+  link.seconds = Seconds(around_.clock.ticks() - began_ticks_).count();  // the wall clock may be set
   link.time = sum_of({}, Seconds(link.seconds));
-  link.saved = checkpoint_mark(checkpoint_folder_) != link.checkpoint_mark;
+  link.saved = checkpoint_mark(checkpoints_) != link.checkpoint_mark;
   if (report) {
     link.end = end_of(report->outcome);
     link.exit_code = report->outcome.exit_code;
@@ -191,8 +210,9 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
   }
   if (is_over(verdict.state))
     around_.note(fmt::format("the chain is {}: {}", word_of(verdict.state), verdict.reason));
-  TRY(folder_.write(chain_, lease_));
-  return folder_.release(lease_);
+  if (lease_) TRY(folder_.write(chain_, *lease_));  // else it was written before the job was requeued
+  lease_.reset();
+  return {};
 }
 
 }  // namespace dlrun::job

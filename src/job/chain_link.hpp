@@ -19,9 +19,9 @@ class ChainLink {
     std::function<void(const std::string&)> note;
   };
   // A link that has nothing to do, because the chain is over, has no number.
-  static Result<ChainLink> begin(const std::filesystem::path& folder, std::string checkpoint_folder,
+  static Result<ChainLink> begin(const std::filesystem::path& folder, CheckpointPlace checkpoints,
                                  Around around);
-  bool has_work() const { return lease_.number > 0; }
+  bool has_work() const { return lease_.has_value(); }
   std::string idle_reason() const { return chain_.reason; }
   std::string run_directory() const { return chain_.links.back().run_directory; }
 
@@ -29,27 +29,28 @@ class ChainLink {
   Result<void> end(const Result<RunReport>& report);
 
  private:
-  ChainLink(ChainFolder folder, std::string checkpoint_folder, Around around)
-      : folder_(std::move(folder)),
-        checkpoint_folder_(std::move(checkpoint_folder)),
-        around_(std::move(around)) {}
+  ChainLink(ChainFolder folder, CheckpointPlace checkpoints, Around around)
+      : folder_(std::move(folder)), checkpoints_(std::move(checkpoints)), around_(std::move(around)) {}
   Result<void> start();
+  Result<Lease> take() const;
   void account_for_vanished();
   Result<void> hand_in_next();
   Result<void> see_to_successor();
   Result<void> requeue();
   void cancel_waiting();
+  Result<void> check_waiting();
   bool is_lost(const std::string& job) const;
   Environment submit_environment() const;
 
   ChainFolder folder_;
-  std::string checkpoint_folder_;
+  CheckpointPlace checkpoints_;
   Around around_;
   std::unique_ptr<Submission> scheduler_;
   std::string job_id_;
   Chain chain_;
-  Lease lease_;
+  std::optional<Lease> lease_;
   Instant began_;
+  Ticks began_ticks_;
 };
 
 }  // namespace dlrun::job

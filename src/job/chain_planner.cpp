@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/base/strings.hpp"
+#include "src/base/interval.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::job {
@@ -119,13 +119,10 @@ double daly_slowdown(Seconds interval, Seconds cost, Seconds restart, Seconds mt
 }
 
 Result<Seconds> interval_of(const std::string& every, Seconds step, std::int64_t steps_per_epoch) {
-  if (const auto duration = parse_duration(every)) return *duration;
-  std::string_view number = every;
-  number = number.substr(0, number.find_first_not_of("0123456789"));
-  const std::string_view unit = trim(std::string_view(every).substr(number.size()));
-  const auto count = static_cast<double>(TRY(parse_integer(number, 1, 1'000'000'000)));
-  if (unit.starts_with("step")) return step * count;
-  if (steps_per_epoch > 0) return step * count * static_cast<double>(steps_per_epoch);
+  const Interval interval = TRY(parse_interval(every));
+  if (interval.unit == Interval::Unit::time) return Seconds(interval.amount);
+  if (interval.unit == Interval::Unit::steps) return step * interval.amount;
+  if (steps_per_epoch > 0) return step * interval.amount * static_cast<double>(steps_per_epoch);
   return fail(ErrorKind::input, "checkpoint.every is {}, and the run that was measured told no epochs",
               every);
 }

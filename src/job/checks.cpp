@@ -4,43 +4,21 @@
 #include <cstdlib>
 #include <utility>
 
-#include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
-#include "src/base/quote.hpp"
-#include "src/base/strings.hpp"
 #include "src/job/run_directory.hpp"
-#include "src/plan/secret_words.hpp"
+#include "src/plan/job_checks.hpp"
 #include "src/process/command.hpp"
 
 namespace dlrun::job {
-namespace {
-
-// A program's own message without its name and the word that we put before it again.
-std::string without_prefix(std::string_view text) {
-  if (const std::size_t at = text.find("error: "); at != std::string_view::npos && at < 40)
-    text.remove_prefix(at + 7);
-  return std::string(text);
-}
-
-ErrorKind kind_of_exit(int code) {
-  for (const ErrorKind kind :
-       {ErrorKind::usage, ErrorKind::input, ErrorKind::allocation, ErrorKind::unavailable, ErrorKind::io})
-    if (to_int(exit_code(kind)) == code) return kind;
-  return ErrorKind::input;
-}
-
-}  // namespace
 
 Result<void> run_checks(const plan::Plan& plan, const Environment& environment) {
   for (const Argv& argv : plan.checks) {
     const auto output = TRY(
         run_command({.argv = argv, .environment = environment, .working_directory = plan.working_directory}));
     if (output.status.success()) continue;
-    const std::string said(trim(output.err.empty() ? output.out : output.err));
-    const Argv shown = plan::without_secret_values(argv, plan.environment_rules.secrets);
-    return fail(Error{.kind = kind_of_exit(output.status.code()),
-                      .what = said.empty() ? fmt::format("{}: {}", shell_join(shown), output.status.text())
-                                           : without_prefix(said)});
+    return fail(plan::check_error({argv}, plan.environment_rules,
+                                  output.err.empty() ? output.out : output.err, output.status.text(),
+                                  output.status.code()));
   }
   return {};
 }
@@ -53,8 +31,11 @@ class ScratchFolder {
   static Result<ScratchFolder> make() {
     std::error_code problem;
     std::string name = (std::filesystem::temp_directory_path(problem) / "dlrun-plan-XXXXXX").string();
-    if (problem || ::mkdtemp(name.data()) == nullptr)
-      return fail(ErrorKind::io, "cannot create a folder in {}: {}", name, system_reason(errno));
+    const int reason = problem ? problem.value() : ::mkdtemp(name.data()) == nullptr ? errno : 0;
+    if (reason != 0)
+      return fail({.kind = ErrorKind::io,
+                   .what = fmt::format("cannot create {}: {}", name, system_reason(reason)),
+                   .hint = "set TMPDIR to a folder that can be written"});
     return ScratchFolder(std::move(name));
   }
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}

@@ -21,6 +21,7 @@ struct CrewMember {
   std::unique_ptr<MessageStream> stream = {};
   std::optional<pid_t> pid = {};
   bool ready = false, done = false, gone = false;
+  bool clean = false;  // no process of its ranks is left; its files may not be written yet
 
   bool works() const { return stream && !gone && !done; }
 };

@@ -11,6 +11,8 @@ namespace {
 constexpr double kMarginShare = 0.02, kSaveShare = 0.05, kTryShare = 0.1, kReadShare = 0.1;
 // However short its steps are: a program that has saved still takes a moment to end.
 constexpr Seconds kLeastPause{0.5};
+// A program that reports nothing saves at the end of its epoch, for all that is known.
+constexpr Seconds kUnreportedSave{60};
 
 Ticks::duration ticks_of(Seconds time) {
   return std::chrono::duration_cast<Ticks::duration>(time);
@@ -38,8 +40,9 @@ Seconds Deadline::margin() const {
 Seconds Deadline::lead() const {
   if (policy_.lead) return *policy_.lead;
   if (!end_) return margin();
-  const Seconds save =
+  Seconds save =
       longest_save_ ? *longest_save_ * 1.25 : std::clamp(total() * kSaveShare, Seconds(5), Seconds(300));
+  if (!longest_save_ && !first_step_) save = std::max(save, kUnreportedSave);
   const Seconds pause = std::min(std::max(longest_pause_, kLeastPause), total() / 4);
   return std::min(save + pause + margin(), total() / 2);
 }

@@ -1,30 +1,32 @@
 // EventLog: events.jsonl of a run directory, a JSON object a line with its time. Written as things happen, so
-// that a run that was killed still tells how far it came.
+// that a run that was killed still tells how far it came, and beside the caller, whom a file system that
+// stalls does not hold up.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 
 #include "src/base/clock.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
-#include "src/base/unique_fd.hpp"
+#include "src/process/appended_file.hpp"
 
 namespace dlrun::job {
 
 class EventLog {
  public:
-  static Result<EventLog> open(const std::filesystem::path& path, const Clock& clock);
+  static Result<EventLog> open(const std::filesystem::path& path, const Clock& clock, FileWriter& writer);
   // The first write that fails is kept; later ones are dropped.
   void add(const Json& event);
-  const Result<void>& state() const { return state_; }
+  // Of what the writer has done so far.
+  const Result<void>& state() const { return *state_; }
 
  private:
-  EventLog(UniqueFd fd, std::filesystem::path path, const Clock& clock)
-      : fd_(std::move(fd)), path_(std::move(path)), clock_(&clock) {}
-  UniqueFd fd_;
-  std::filesystem::path path_;
+  EventLog(UniqueFd fd, const std::filesystem::path& path, const Clock& clock, FileWriter& writer);
+  FileWriter* writer_;
   const Clock* clock_;
-  Result<void> state_;
+  std::unique_ptr<Result<void>> state_;  // its address stays
+  std::unique_ptr<AppendedFile> file_;
 };
 
 }  // namespace dlrun::job

@@ -18,6 +18,8 @@
 #include "src/job/hang_watch.hpp"
 #include "src/job/port_rounds.hpp"
 #include "src/job/rank_output.hpp"
+#include "src/job/setup_watch.hpp"
+#include "src/job/stall_notice.hpp"
 #include "src/job/verdict.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
@@ -25,6 +27,7 @@
 #include "src/process/heartbeat.hpp"
 #include "src/process/message_stream.hpp"
 #include "src/process/supervisor.hpp"
+#include "src/process/writer_watch.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -59,7 +62,7 @@ class Head {
   Result<Outcome> run() {
     before_us_ = descendants();  // of the shell that became us by exec: not ours to end
     TRY(become_subreaper());
-    TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2},
+    TRY(loop_.take_signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGWINCH},
                            [this](int number) { on_signal(number); }));
     say_starting();
     TRY(start_agents());
@@ -69,7 +72,7 @@ class Head {
     }
     if (hangs_.watches()) watch_for_hangs();
     walltime_.begin();
-    start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_start_timeout(); });
+    start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_arrival_timeout(); });
     TRY(loop_.run());
     output_.finish();
     parts_.status.while_waiting({});
@@ -158,12 +161,10 @@ class Head {
     if (!told) return on_no_agent(agent, told.error());
     inventories_[agent.host] = std::move(*told);
     if (++told_ < agents_.size()) return;
-    if (auto planned = parts_.plan_with(inventories_); !planned) {
-      outcome_.unreachable = planned.error();
-      return send_home();
-    }
+    auto write = parts_.plan_with(inventories_);
+    if (!write) return on_planned_anew(tl::unexpected(write.error()));
     say_starting();
-    claim_ports();
+    parts_.writer.run(std::move(*write), [this](const Result<void>& written) { on_planned_anew(written); });
   }
 
   // Ports first: every rank is told the same ones, so they must be known to be free before any rank starts.
@@ -189,14 +190,19 @@ class Head {
     const PortRounds::Next next = ports_.answered(agent.node);
     if (next == PortRounds::Next::wait || ending_) return;
     if (next == PortRounds::Next::start) return send_slices();
-    if (auto planned = plan_without_taken_ports(next); !planned) {
-      outcome_.unreachable = planned.error();
-      return send_home();
-    }
-    claim_ports();
+    auto write = plan_without_taken_ports(next);
+    if (!write) return on_planned_anew(tl::unexpected(write.error()));
+    parts_.writer.run(std::move(*write), [this](const Result<void>& written) { on_planned_anew(written); });
   }
 
-  Result<void> plan_without_taken_ports(PortRounds::Next next) {
+  void on_planned_anew(const Result<void>& planned) {
+    if (ending_) return;
+    if (planned) return claim_ports();
+    outcome_.unreachable = planned.error();
+    send_home();
+  }
+
+  Result<FileWriter::Work> plan_without_taken_ports(PortRounds::Next next) {
     if (next == PortRounds::Next::plan_anew && parts_.plan_without)
       return parts_.plan_without(ports_.all_taken());
     return fail(ErrorKind::unavailable, "whatever port is planned, another program takes it first");
@@ -214,6 +220,7 @@ class Head {
       agent.stream->send({{{"type", "slice"}, {"heartbeat", !parts_.launcher->shares_machine()}},
                           to_text(plan::to_json(slicer.slice_of(agent.node)))});
     }
+    plan_.prelude.empty() ? watch_start() : watch_setup();
   }
 
   // Agents without a slice have started nothing and go when their streams end.
@@ -223,25 +230,53 @@ class Head {
     loop_.stop();
   }
 
-  void on_start_timeout() {
+  void on_arrival_timeout() {
+    if (sliced_ || ending_) return;
     const std::string limit = format_duration(plan_.limits.start_timeout);
-    if (!arrivals_.all_answered()) {
-      for (const CrewMember& agent : agents_)
-        if (agent.stream && !agent.ready && !agent.gone)
-          on_no_agent(agent, "the agent did not answer within " + limit + " (launch.start-timeout)");
-      if (ending_) return;
-      arrivals_.give_up(fmt::format("no agent from there within {} (launch.start-timeout)", limit));
+    if (arrivals_.all_here()) {
+      outcome_.unreachable =
+          Error{.kind = ErrorKind::unavailable,
+                .what = "no free ports were found within " + limit + " (launch.start-timeout)",
+                .where = {},
+                .hint = {},
+                .also = {}};
       return send_home();
     }
-    for (CrewMember& agent : agents_) {
-      if (!all_started(agent))
-        blame_node(
-            agent, to_int(ExitCode::unavailable),
-            fmt::format(
-                "its ranks were not started within {} (launch.start-timeout): the setup of their environment "
-                "takes longer",
-                limit));
+    for (const CrewMember& agent : agents_)
+      if (agent.stream && !agent.ready && !agent.gone)
+        on_no_agent(agent, "the agent did not answer within " + limit + " (launch.start-timeout)");
+    if (ending_) return;
+    arrivals_.give_up(fmt::format("no agent from there within {} (launch.start-timeout)", limit));
+    send_home();
+  }
+
+  // The prolog may bring data and take long. It has a limit of its own, and who still works at it is said.
+  void watch_setup() {
+    setup_.emplace(plan_, ticks());
+    parts_.status.phase(setup_->phase());
+    say_setup();
+  }
+
+  void say_setup() {
+    if (setup_->all_ready() || outcome_.culprit || supervisor_.stop_was_asked()) return;
+    if (const auto late = setup_->late(ticks()); !late.empty()) {
+      for (const NodeIndex node : late)
+        blame_node(agents_[node], to_int(ExitCode::unavailable), setup_->timeout_text());
+      return;
     }
+    if (const std::string text = setup_->waiting_text(ticks()); !text.empty()) parts_.status.note(text);
+    loop_.after(setup_->interval(), [this] { say_setup(); });
+  }
+
+  // Nothing is left to wait for but the start of processes.
+  void watch_start() {
+    loop_.after(plan_.limits.start_timeout, [this] {
+      for (CrewMember& agent : agents_)
+        if (!all_started(agent))
+          blame_node(agent, to_int(ExitCode::unavailable),
+                     fmt::format("its ranks were not started within {} (launch.start-timeout)",
+                                 format_duration(plan_.limits.start_timeout)));
+    });
   }
 
   bool all_started(const CrewMember& agent) const {
@@ -266,13 +301,16 @@ class Head {
     if (type == "exchange") return on_exchange(agent, header, message.body);
     if (type == "ready") return on_ready(agent, header);
     parts_.events.add(event_of(agent, header));
-    if (type == "prelude") return on_prepared();
+    signalled_ = signalled_ || type == "signalled";
+    if (type == "prelude") return on_prepared(agent);
     if (type == "started") return on_started(header);
     if (type == "exited") return on_exited(header);
     if (type == "failed") return on_failed(agent, header);
     if (type == "error") return on_agent_error(agent, header);
+    if (type == "stalled" || type == "resumed") return on_stall(agent.host, type, header);
+    if (type == "clean") return on_clean(agent, header);
     if (type == "log") return parts_.status.note(agent.host + ": " + text_of(header, "text"));
-    if (type == "done") return on_done(agent, header);
+    if (type == "done") return on_done(agent);
   }
 
   static std::string text_of(const Json& header, std::string_view name) {
@@ -299,8 +337,9 @@ class Head {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr) return;
     hangs_.printed(rank->rank, ticks());
-    output_.take(rank->rank, text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out,
-                 body);
+    const OutputStream stream = text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out;
+    if (header.contains("unfinished")) return output_.take_unfinished(rank->rank, stream, body);
+    output_.take(rank->rank, stream, body);
   }
 
   void on_report(const Json& header) {
@@ -336,9 +375,13 @@ class Head {
   }
 
   // A prelude that fails on one node ends the job before any rank was started on another.
-  void on_prepared() {
-    if (++prepared_ < agents_.size()) return;
+  void on_prepared(const CrewMember& agent) {
+    if (!setup_) return;
+    setup_->ready(agent.node);
+    parts_.status.phase(setup_->phase());
+    if (!setup_->all_ready()) return;
     agents_.tell_all({{{"type", "go"}}});
+    watch_start();
   }
 
   void on_started(const Json& header) {
@@ -346,6 +389,7 @@ class Head {
     if (rank == nullptr) return;
     RankResult& result = result_of(*rank);
     result.pid = field<pid_t>(header, "pid", "started").value_or(0);
+    result.program = text_of(header, "program");
     result.processors = field<std::vector<int>>(header, "processors", "started").value_or(std::vector<int>{});
     const Ticks now = ticks();
     times_.rank_started(now);
@@ -379,7 +423,18 @@ class Head {
   void on_failed(CrewMember& agent, const Json& header) {
     const plan::RankPlan* rank = rank_of(header);
     if (rank == nullptr || (services_ended_ && rank->service)) return;
+    note_follower(*rank);
     blame_rank(agent, *rank, field<int>(header, "code", "failed").value_or(1), text_of(header, "reason"));
+  }
+
+  // A rank that fails by itself once another has failed.
+  void note_follower(const plan::RankPlan& rank) {
+    const auto& first = outcome_.culprit;
+    const auto& status = result_of(rank).status;
+    if (!first || !first->rank || *first->rank == rank.rank || signalled_ || !status || status->signal != 0)
+      return;
+    if (outcome_.culprit->failed_after++ == 0)
+      outcome_.culprit->failed_after_cause = output_.cause(rank.rank);
   }
 
   void blame_rank(CrewMember& agent, const plan::RankPlan& rank, int code, const std::string& reason) {
@@ -392,6 +447,7 @@ class Head {
                                  .reason = reason,
                                  .last_lines = {},
                                  .log_path = plan::rank_log_path(plan_, rank)};
+    if (outcome_.culprit && outcome_.culprit->rank) output_.show_only(*outcome_.culprit->rank);
     apply(supervisor_.on(Supervisor::Failed{{agent.node.get(), code, reason}}, ticks()));
   }
 
@@ -409,10 +465,22 @@ class Head {
     blame_node(agent, to_int(exit_code(kind)), error.text());
   }
 
-  void on_done(CrewMember& agent, const Json& header) {
+  void on_stall(const std::string& host, const std::string& type, const Json& header) {
+    const Seconds seconds(field<double>(header, "seconds", type).value_or(0));
+    tell_of_stall(type == "stalled" ? stall_.stalled(host, seconds) : stall_.resumed(host, seconds));
+  }
+  void tell_of_stall(const std::optional<std::string>& text) {
+    if (text) parts_.status.note(*text);
+  }
+
+  void on_clean(CrewMember& agent, const Json& header) {
+    agent.clean = true;
+    outcome_.strays += field<std::size_t>(header, "strays", "clean").value_or(0);
+  }
+
+  void on_done(CrewMember& agent) {
     agent.done = true;
     looking_.erase(agent.node.get());
-    outcome_.strays += field<std::size_t>(header, "strays", "done").value_or(0);
     agent.stream->send({{{"type", "bye"}}});
     times_.agent_done(ticks());
   }
@@ -501,7 +569,7 @@ class Head {
     looking_.erase(agent.node.get());
     heartbeat_.forget(agent.node.get());
     agent.gone = true;
-    if (!agent.done && agent.ready) ++outcome_.agents_unverified;
+    if (!agent.done && !agent.clean && agent.ready) ++outcome_.agents_unverified;
     apply(supervisor_.on(Supervisor::Gone{agent.node.get()}, ticks()));
   }
 
@@ -529,6 +597,7 @@ class Head {
   void on_signal(int number) {
     if (number == SIGCHLD) return reap_agents();
     if (number == SIGPIPE) return;
+    if (number == SIGWINCH) return parts_.status.resized();
     // Schedulers warn with it of a limit, which we watch ourselves, and of a pause.
     if (number == SIGUSR1) return parts_.status.note(signal_text(number) + ": a warning; going on");
     const bool first = !supervisor_.stop_was_asked();
@@ -636,10 +705,22 @@ class Head {
     return out;
   }
 
+  void explain(Culprit& failed) const {
+    const Rank rank = *failed.rank;
+    failed.last_lines = output_.last_lines(rank);
+    const bool by_itself =
+        failed.reason.starts_with("exit code ") || failed.reason.starts_with("killed by SIGABRT");
+    if (by_itself) {
+      failed.cause = cause_from_error_file(plan_.ranks[static_cast<std::size_t>(rank.get())]);
+      if (failed.cause.empty()) failed.cause = output_.cause(rank);
+    }
+    failed.hint =
+        cause_hint(failed.reason, failed.cause, outcome_.ranks[static_cast<std::size_t>(rank.get())].program);
+  }
+
   Outcome conclude() {
     const Ticks now = ticks();
-    if (outcome_.culprit && outcome_.culprit->rank)
-      outcome_.culprit->last_lines = output_.last_lines(*outcome_.culprit->rank);
+    if (outcome_.culprit && outcome_.culprit->rank) explain(*outcome_.culprit);
     outcome_.walltime = walltime_.result();
     outcome_.exit_code = exit_code_of(outcome_);
     times_.conclude(outcome_, now);
@@ -650,6 +731,11 @@ class Head {
   Ticks began_ = std::chrono::steady_clock::now();
   EventLoop loop_;
   HeadParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
+  WriterWatch files_{loop_,
+                     parts_.writer,
+                     {.stalled = [this](Seconds so_far) { tell_of_stall(stall_.stalled("dlrun", so_far)); },
+                      .resumed = [this](Seconds stall) { tell_of_stall(stall_.resumed("dlrun", stall)); }}};
+  StallNotice stall_;
   Arrivals arrivals_;
   plan::Inventories inventories_;
   std::size_t told_ = 0;  // nodes that have told what they have
@@ -672,7 +758,8 @@ class Head {
   bool ending_ = false;                   // before any rank was started
   int served_at_first_ = 0, served_ = 0;  // ranks that are no services, and those of them that have not ended
   bool services_ended_ = false;
-  std::size_t prepared_ = 0;  // nodes whose environment is set up, where the job has a prelude
+  bool signalled_ = false;           // an agent has told ranks to end
+  std::optional<SetupWatch> setup_;  // where the job has a prolog, once the agents have their slices
   Outcome outcome_;
 };
 

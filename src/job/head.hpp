@@ -21,16 +21,18 @@ namespace dlrun::job {
 
 struct HeadParts {
   std::unique_ptr<launch::Launcher> launcher;  // used up: it lives as long as the loop that it is part of
+  FileWriter& writer;                          // of the run directory's files
   EventLog& events;
   RunStatus& status;
   const Environment& environment;  // of the job, for the agents on other nodes
   const plan::Plan& shown;         // the plan with its real nodes, where each rank has an agent of its own
-  // Makes the plan anew, in its place, without these ports; the nodes and the ranks stay. Empty: it cannot.
-  std::function<Result<void>(const plan::TakenPorts&)> plan_without = {};
+  // Makes the plan anew, in its place, without these ports; the nodes and the ranks stay. What it gives
+  // writes that plan down. Empty: it cannot.
+  std::function<Result<FileWriter::Work>(const plan::TakenPorts&)> plan_without = {};
   // What the scheduler did not tell is asked of the nodes, once all have their agents, and the plan is made
   // anew with the answers; the nodes and the ranks stay.
   plan::NodeQuestions questions = {};
-  std::function<Result<void>(const plan::Inventories&)> plan_with = {};
+  std::function<Result<FileWriter::Work>(const plan::Inventories&)> plan_with = {};
   WalltimeSettings walltime = {};
 };
 

@@ -5,8 +5,9 @@
 namespace dlrun::job {
 
 std::string Culprit::text() const {
-  if (!rank) return fmt::format("{}: {}", host, reason);
-  return fmt::format("{} {} (rank {}) on {}: {}", role, task_index, *rank, host, reason);
+  const std::string said = cause.empty() ? reason : reason + ": " + cause;
+  if (!rank) return fmt::format("{}: {}", host, said);
+  return fmt::format("{} {} (rank {}) on {}: {}", role, task_index, *rank, host, said);
 }
 
 }  // namespace dlrun::job

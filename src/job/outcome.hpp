@@ -25,10 +25,14 @@ struct Culprit {
   std::string host;
   int code = 1;
   std::string reason;
+  std::string cause = {};  // what its program said of it: "ValueError: label 11 is out of range"
+  std::string hint = {};   // the next step, where the end tells one
   std::vector<std::string> last_lines;
   std::string log_path;
-  bool work_was_done = false;  // it failed only to end: another attempt would do it all again
-  // "worker 1 (rank 1) on c1: exit code 3"
+  bool work_was_done = false;           // it failed only to end: another attempt would do it all again
+  int failed_after = 0;                 // other ranks, before any was told to end ...
+  std::string failed_after_cause = {};  // ... and what the first of them said
+  // "worker 1 (rank 1) on c1: exit code 3: ValueError: label 11 is out of range"
   std::string text() const;
 };
 
@@ -37,6 +41,7 @@ struct RankResult {
   std::optional<pid_t> pid;
   std::vector<int> processors;
   bool told_to_end = false;  // a service, whose work was done
+  std::string program = {};  // the file that it runs
 };
 
 // Where the time of the run went; the parts add up to `total`.

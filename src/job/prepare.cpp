@@ -4,10 +4,12 @@
 
 #include <unistd.h>
 
-#include "src/base/file.hpp"
+#include "src/base/named_file.hpp"
+#include "src/job/trainer_protocol.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/plan/node_inventory.hpp"
+#include "src/plan/secrets.hpp"
 #include "src/process/child.hpp"
 #include "src/process/mpi_flavour.hpp"
 
@@ -45,17 +47,35 @@ Result<Allocation> allocation_of(const Request& request) {
     return find_allocation(surroundings, request.scheduler);
   }
   const std::string name = request.allocation_file->string();
-  return allocation_from_json(TRY(parse_json(TRY(read_file(*request.allocation_file)), name)), name);
+  return allocation_from_json(TRY(parse_json(TRY(read_named_file(*request.allocation_file)), name)), name);
 }
 
-// What the job's program speaks, where nobody has said it. Our own trainer takes what is there: PMI-1, which
-// starts fastest on one machine.
-Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Prepared& job,
-                                                const fs::path& directory) {
-  if (plan::mpi_wish(job.spec, job.adapter) != "auto") return std::nullopt;
-  if (!job.adapter.command.empty()) return plan::MpiProtocol::pmi1;
+// Of a program that may be no MPI program: none unless it is linked to one.
+plan::MpiProtocol linked_mpi(const Request& request, const Prepared& job, const fs::path& directory) {
   Environment environment = request.environment;
   environment.merge(job.spec.environment.set);
+  if (job.spec.command.empty() || job.spec.environment.container) return plan::MpiProtocol::none;
+  const auto program = find_program(job.spec.command.front(), environment, directory.string());
+  if (!program) return plan::MpiProtocol::none;
+  const MpiFlavour flavour = mpi_flavour(*program, environment).value_or(MpiFlavour::unknown);
+  return flavour == MpiFlavour::openmpi ? plan::MpiProtocol::pmix
+         : flavour == MpiFlavour::mpich ? plan::MpiProtocol::pmi1
+                                        : plan::MpiProtocol::none;
+}
+
+// What the job's program speaks, where nobody has said it. Our own trainer takes what is there.
+Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Prepared& job,
+                                                const fs::path& directory) {
+  const std::string wish = plan::mpi_wish(job.spec, job.adapter);
+  if (wish == "detect") return linked_mpi(request, job, directory);
+  if (wish != "auto") return std::nullopt;
+  Environment environment = request.environment;
+  environment.merge(job.spec.environment.set);
+  if (!job.adapter.command.empty()) {
+    const std::size_t nodes = job.allocation.nodes.size();
+    const auto asked = static_cast<std::size_t>(job.spec.resources.nodes.value_or(static_cast<int>(nodes)));
+    return trainer_protocol(asked, request.installation, environment);
+  }
   if (job.spec.command.empty()) return std::nullopt;
   // A program that is not there yet (a module brings it) is found missing when its rank starts.
   const auto program = find_program(job.spec.command.front(), environment, directory.string());
@@ -105,7 +125,7 @@ Result<Prepared> prepare(const Request& request, Instant now) {
   input.adapter = job.adapter;
   input.job_id = request.preview ? preview_id(job.allocation) : new_job_id(now);
   input.installation = request.installation;
-  input.environment = request.environment;
+  input.environment = plan::handed_on(request.environment, job.spec.environment.rules);
   const fs::path runs = request.here / "runs" / fmt::format("{}-{}", job.spec.name, input.job_id);
   input.run_directory = request.run_directory ? fs::absolute(*request.run_directory).string() : runs.string();
   input.working_directory = request.sources.job_file ? "" : request.here.string();

@@ -17,10 +17,19 @@ void RankOutput::take(Rank rank, OutputStream stream, const std::string& text) {
   std::vector<std::string> lines = split(text, '\n');
   lines.pop_back();  // behind the last newline
   for (std::string& line : lines) {
-    status_.output(shown_.ranks[number], stream, line);
+    if (stream == OutputStream::err) causes_[number].take(line);
+    if (is_shown(rank)) status_.output(shown_.ranks[number], stream, line);
     if (last.size() == kKeptLines) last.pop_front();
     last.push_back(line.substr(0, kLongestKept));
   }
+  unfinished_[number].clear();
+  flush_in_time();
+}
+
+void RankOutput::take_unfinished(Rank rank, OutputStream stream, const std::string& text) {
+  const auto number = static_cast<std::size_t>(rank.get());
+  unfinished_[number] = text.substr(0, kLongestKept);
+  if (is_shown(rank)) status_.unfinished(shown_.ranks[number], stream, text);
   flush_in_time();
 }
 
@@ -35,8 +44,10 @@ void RankOutput::flush_in_time() {
 }
 
 std::vector<std::string> RankOutput::last_lines(Rank rank) const {
-  const auto& lines = last_[static_cast<std::size_t>(rank.get())];
-  return {lines.begin(), lines.end()};
+  const auto number = static_cast<std::size_t>(rank.get());
+  std::vector<std::string> lines(last_[number].begin(), last_[number].end());
+  if (!unfinished_[number].empty()) lines.push_back(unfinished_[number]);
+  return lines;
 }
 
 }  // namespace dlrun::job

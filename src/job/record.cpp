@@ -1,5 +1,6 @@
 #include "src/job/record.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <sys/utsname.h>
@@ -74,7 +75,19 @@ Json culprit_json(const Culprit& culprit) {
           {"host", culprit.host},
           {"code", culprit.code},
           {"reason", culprit.reason},
+          {"cause", culprit.cause.empty() ? Json(nullptr) : Json(culprit.cause)},
           {"last_lines", culprit.last_lines}};
+}
+
+// What the people can do whose program saved and did not say so.
+std::string no_checkpoint(const Outcome& outcome) {
+  const bool all_zero = std::all_of(outcome.ranks.begin(), outcome.ranks.end(), [](const RankResult& rank) {
+    return rank.told_to_end || (rank.status && rank.status->success());
+  });
+  if (!all_zero) return ": no checkpoint was reported";
+  return ": the program ended with exit code 0, and no checkpoint was reported; if it saved, name its files "
+         "by "
+         "checkpoint.files, let it exit with 75, or report it (dlrun_client.py)";
 }
 
 // At the end of the walltime: what was asked, what came of it, and what is left to do.
@@ -87,8 +100,10 @@ std::string walltime_reason(const Outcome& outcome) {
            ? fmt::format("asked to stop {} before the end of the walltime", format_duration(end.left))
            : std::string("the walltime ended before the ranks could be asked to stop")) +
       forced[static_cast<int>(end.stage)];
-  if (outcome.exit_code != to_int(ExitCode::again)) return so_far + ": no checkpoint was reported";
-  const std::string saved = end.saved.is_null() ? "" : " of step " + to_text(end.saved);
+  if (outcome.exit_code != to_int(ExitCode::again)) return so_far + no_checkpoint(outcome);
+  const std::string saved = end.saved.is_null()     ? ""
+                            : end.saved.is_string() ? " (" + end.saved.get<std::string>() + ")"
+                                                    : " of step " + to_text(end.saved);
   return so_far + ": stopped with a sound checkpoint" + saved + ": run the same command again to go on";
 }
 

@@ -16,17 +16,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<void> make_new(const fs::path& directory) {
-  if (directory.has_parent_path()) TRY(make_directories(directory.parent_path(), Access::shared));
+constexpr const char* kNameAnother = "name a folder that can be written with --run-dir";
+
+Result<void> with_hint(Result<void> made) {
+  if (!made) made.error().hint = kNameAnother;
+  return made;
+}
+
+// Something has the name: an empty folder will do.
+Result<void> take_empty(const fs::path& directory) {
   std::error_code problem;
-  if (::mkdir(directory.c_str(), 0700) == 0) return {};
-  if (errno == EEXIST && fs::is_directory(directory, problem) && fs::is_empty(directory, problem))
-    return make_directories(directory, Access::owner_only);
-  if (errno == EEXIST || fs::exists(directory, problem))
+  if (fs::is_directory(directory, problem) && fs::is_empty(directory, problem) && !problem)
+    return with_hint(make_directories(directory, Access::owner_only));
+  if (problem && problem != std::errc::no_such_file_or_directory)
     return fail({.kind = ErrorKind::io,
-                 .what = fmt::format("the run directory {} is in use", directory.string()),
-                 .hint = "name another with --run-dir, or leave the flag away for a new one"});
-  return fail(ErrorKind::io, "cannot create {}: {}", directory.string(), system_reason(errno));
+                 .what = fmt::format("cannot read {}: {}", directory.string(), problem.message()),
+                 .hint = kNameAnother});
+  if (fs::is_symlink(directory, problem) && !fs::exists(directory, problem))
+    return fail({.kind = ErrorKind::io,
+                 .what = fmt::format("the run directory {} is a link to {}, which does not exist",
+                                     directory.string(), fs::read_symlink(directory, problem).string()),
+                 .hint = "make the folder, or name another with --run-dir"});
+  return fail({.kind = ErrorKind::io,
+               .what = fmt::format("the run directory {} is in use", directory.string()),
+               .hint = "name another with --run-dir, or leave the flag away for a new one"});
+}
+
+Result<void> make_new(const fs::path& directory) {
+  if (directory.has_parent_path()) TRY(with_hint(make_directories(directory.parent_path(), Access::shared)));
+  if (::mkdir(directory.c_str(), 0700) == 0) return {};
+  const int reason = errno;
+  if (reason == EEXIST) return take_empty(directory);
+  return fail({.kind = ErrorKind::io,
+               .what = fmt::format("cannot create {}: {}", directory.string(), system_reason(reason)),
+               .hint = kNameAnother});
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "src/job/run_job.hpp"
 
+#include <unistd.h>
+
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
@@ -8,12 +10,16 @@
 #include "src/job/checks.hpp"
 #include "src/job/event_log.hpp"
 #include "src/job/head.hpp"
+#include "src/job/login_node.hpp"
 #include "src/job/record.hpp"
 #include "src/job/run_directory.hpp"
+#include "src/job/unread_input.hpp"
 #include "src/job/walltime_watch.hpp"
+#include "src/job/written.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/launch/srun_version.hpp"
 #include "src/plan/agent_per_rank.hpp"
+#include "src/plan/job_checks.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -27,14 +33,15 @@ struct Surroundings {
 };
 
 // The same job with other ports, before any of its ranks runs.
-Result<void> plan_without(Prepared& job, const plan::TakenPorts& taken, const Surroundings& around) {
+Result<FileWriter::Work> plan_without(Prepared& job, const plan::TakenPorts& taken,
+                                      const Surroundings& around) {
   for (const auto& [host, ports] : taken) job.input.taken_ports[host].insert(ports.begin(), ports.end());
   job.plan = TRY(plan::make_plan(job.input));
-  return write_plan(job, around.request.installation.data);
+  return [job, data = around.request.installation.data] { return write_plan(job, data); };
 }
 
 // The same job with what its nodes tell of themselves, before any of its ranks runs.
-Result<void> plan_with(Prepared& job, const plan::Inventories& told, const Surroundings& around) {
+Result<FileWriter::Work> plan_with(Prepared& job, const plan::Inventories& told, const Surroundings& around) {
   plan::fill_in(job.allocation, told, job.spec);
   job.input.allocation = plan::without_stand_ins(std::move(job.input.allocation));
   plan::fill_in(job.input.allocation, told, job.spec);
@@ -44,8 +51,10 @@ Result<void> plan_with(Prepared& job, const plan::Inventories& told, const Surro
                 "{} ranks on {} nodes were planned, and {} on {} with the nodes' answers",
                 job.plan.ranks.size(), job.plan.nodes.size(), planned.ranks.size(), planned.nodes.size());
   job.plan = std::move(planned);
-  TRY(write_allocation(job));
-  return write_plan(job, around.request.installation.data);
+  return [job, data = around.request.installation.data]() -> Result<void> {
+    TRY(write_allocation(job));
+    return write_plan(job, data);
+  };
 }
 
 Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
@@ -54,24 +63,26 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
   plan::Plan split;
   if (apart) split = plan::agent_per_rank(job.plan);
   const plan::Plan& plan = apart ? split : job.plan;
-  TRY(run_checks(plan, around.request.environment));
-  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock));
+  if (!plan::checks_need_setup(plan)) TRY(run_checks(plan, around.request.environment));
+  FileWriter writer;
+  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer));
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
               {"nodes", plan.nodes.size()}});
-  const auto other_ports = [&](const plan::TakenPorts& taken) -> Result<void> {
-    TRY(plan_without(job, taken, around));
+  const auto other_ports = [&](const plan::TakenPorts& taken) -> Result<FileWriter::Work> {
+    FileWriter::Work write = TRY(plan_without(job, taken, around));
     if (apart) split = plan::agent_per_rank(job.plan);
-    return {};
+    return write;
   };
-  const auto answers = [&](const plan::Inventories& told) -> Result<void> {
-    TRY(plan_with(job, told, around));
+  const auto answers = [&](const plan::Inventories& told) -> Result<FileWriter::Work> {
+    FileWriter::Work write = TRY(plan_with(job, told, around));
     if (apart) split = plan::agent_per_rank(job.plan);
-    return {};
+    return write;
   };
   Outcome outcome =
       TRY(run_attempt(plan, {.launcher = std::move(launcher),
+                             .writer = writer,
                              .events = events,
                              .status = around.status,
                              .environment = around.request.environment,
@@ -81,6 +92,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
                              .plan_with = answers,
                              .walltime = around.walltime}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
+  wait_until_written(writer, around.status);
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
 }
@@ -172,21 +184,26 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   const Surroundings around{request, clock, status, walltime, srun_version};
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, around)));
   TRY(status.planned(job.plan));
+  // Schedulers give a batch job its own script, and much else, as standard input.
+  if (const auto unread = unread_input(STDIN_FILENO); unread && !job.allocation.job_id) status.note(*unread);
   for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
+  if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
   TRY(write_run_directory(job, request.installation.data));
   Ran ran = run_attempts(job, std::move(launcher), around);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   Json sources = provenance(job, request.environment);
   const Instant ended = clock.now();
-  report.record = make_record(job, report.outcome, {began, ended, sum_of(ran.parts, ended - began)},
-                              std::move(ran.attempts), std::move(sources));
-  const auto written = replace_file(job.plan.run_directory + "/record.json", to_pretty_text(report.record),
-                                    Durability::synced);
-  if (!written) status.problem("there is no record of this run: " + written.error().text());
+  report.record =
+      make_record(job, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
+                  std::move(ran.attempts), std::move(sources));
+  auto written = write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);
+  if (!written) written.error().what = "there is no record of this run: " + written.error().what;
+  // A verdict is worth more than the news that it could not be written down.
+  const bool is_all = ran.last && !report.outcome.unreachable && report.outcome.exit_code == 0;
+  if (!written && is_all) return fail(written.error());
+  if (!written) status.problem(written.error().text());
   if (!ran.last) return fail(ran.last.error());
   if (report.outcome.unreachable) return fail(*report.outcome.unreachable);
-  // A verdict is worth more than the news that it could not be written down.
-  if (!written && report.outcome.exit_code == 0) return fail(written.error());
   status.finished(job.plan, report.outcome);
   return report;
 }

@@ -23,6 +23,8 @@ class RunStatus {
   virtual Result<void> planned(const plan::Plan& plan) = 0;
   virtual void phase(const std::string& text) = 0;  // "starting 2 ranks", "loading data"
   virtual void output(const plan::RankPlan& rank, OutputStream stream, std::string_view line) = 0;
+  // A line that has no end yet, as it stands; the same again where only its bytes are new.
+  virtual void unfinished(const plan::RankPlan&, OutputStream, std::string_view) {}
   // Lines may wait a moment for equal ones of other ranks: until when, and what is due by then; at the end
   // all.
   virtual std::optional<Ticks> lines_due() const { return std::nullopt; }
@@ -33,6 +35,7 @@ class RunStatus {
   virtual void note(const std::string& text) = 0;
   // Called every now and then while a slow reader holds up one of these calls: the run must go on meanwhile.
   virtual void while_waiting(std::function<void()> work) = 0;
+  virtual void resized() {}     // the terminal
   virtual void stopping() = 0;  // a signal asked for the end: nothing may wait for a slow reader now
   virtual void finished(const plan::Plan& plan, const Outcome& outcome) = 0;
 };

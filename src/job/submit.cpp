@@ -8,6 +8,7 @@
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/job/chain_folder.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
@@ -55,11 +56,37 @@ SubmissionRequest request_to_scheduler(const plan::JobSpec& spec, const plan::Pl
   out.tasks_per_node = spec.roles.empty() ? plan::tasks_per_node(asked) : most_ranks_of_a_node(trial);
   out.cpus_per_task = asked.cpus_per_task.value_or(1);
   out.gpus_per_node = asked.gpus_per_node.value_or(0);
-  if (asked.walltime) out.walltime = std::chrono::seconds(std::llround(std::ceil(asked.walltime->count())));
+  out.unlimited = asked.walltime == kUnlimited;
+  if (asked.walltime && !out.unlimited)
+    out.walltime = std::chrono::seconds(std::llround(std::ceil(asked.walltime->count())));
   out.queue = asked.queue;
   out.account = asked.account;
+  out.memory = asked.node.memory;
+  for (const plan::NodeChunk& chunk : asked.chunks)
+    out.chunks.push_back({.nodes = chunk.nodes,
+                          .cpus = chunk.cpus.value_or(out.tasks_per_node * out.cpus_per_task),
+                          .gpus = chunk.gpus.value_or(out.gpus_per_node),
+                          .memory = chunk.memory ? chunk.memory : out.memory});
+  out.gpu_type = asked.node.gpu_type;
+  out.constraint = asked.node.constraint;
+  out.exclusive = asked.node.exclusive;
+  out.qos = asked.qos;
+  out.mail = asked.mail;
+  out.mail_events = asked.mail_events;
   out.extra = asked.extra;
   return out;
+}
+
+// What is asked for and left out would be a job that is another one than its file says.
+Result<void> check_expressible(const Submission& scheduler, const SubmissionRequest& request,
+                               const plan::JobSpec& spec) {
+  const auto key = inexpressible_key(scheduler, request);
+  if (!key) return {};
+  const std::string value = key->key == "resources.walltime" ? " UNLIMITED" : "";
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = fmt::format("{} has no directive for {}{}", scheduler.name(), key->key, value),
+                    .where = plan::place_of(spec, key->key),
+                    .hint = std::string(key->hint)});
 }
 
 std::string option_of(const Directive& line, const Submission& scheduler) {
@@ -74,14 +101,14 @@ Json element_variables(const SubmissionPlan& plan, const std::optional<ChainAsk>
   return out;
 }
 
-Result<std::string> script_of(const SubmissionPlan& plan, const Request& request, const Argv& run_words,
+Result<std::string> script_of(const SubmissionPlan& plan, const Request& request, const Argv& flags,
                               const Json& variables) {
   const fs::path file = request.installation.data / "templates" / "submit.sh.tmpl";
   const render::Template script = TRY(render::Template::parse(TRY(read_file(file)), file.string()));
   Json lines = Json::array();
   for (const Directive& directive : plan.directives) lines.push_back(directive.text);
-  Argv words{(request.installation.bin / "dlrun").string(), "run"};
-  words.insert(words.end(), run_words.begin(), run_words.end());
+  Argv words{(request.installation.bin / "dlrun").string(), "run", "--spec=" + plan.frozen_job_path};
+  words.insert(words.end(), flags.begin(), flags.end());
   const Json context{{"directives", lines},
                      {"variables", variables},
                      {"directory", request.here.string()},
@@ -159,6 +186,7 @@ Chain new_chain(const SubmissionPlan& plan, const Environment& environment) {
   out.retries = plan.chain->retries;
   out.script = plan.script_path;
   out.search_path = environment.get("PATH");
+  out.checkpoint_files = plan.spec.checkpoint.files;
   return out;
 }
 
@@ -183,6 +211,14 @@ Result<void> hand_in_ahead(const SubmissionPlan& plan, const std::string& first,
 
 }  // namespace
 
+Result<void> write_frozen_job(const fs::path& path, const std::string& text) {
+  TRY(replace_file(path, text, Durability::synced));
+  std::error_code problem;
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write, problem);
+  if (!problem) return {};
+  return fail(ErrorKind::io, "cannot change the mode of {}: {}", path.string(), problem.message());
+}
+
 Result<fs::path> new_submission_folder(const Request& request, Instant now) {
   const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
   return request.here / "runs" / fmt::format("submit-{}-{}", spec.name, new_job_id(now));
@@ -192,7 +228,7 @@ fs::path element_folder(const fs::path& folder, int element) {
   return fs::path(folder.string() + fmt::format(".{}", element));
 }
 
-Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_words, const fs::path& folder,
+Result<SubmissionPlan> plan_submission(const Request& request, const Argv& flags, const fs::path& folder,
                                        const CommandRunner& commands, std::optional<ChainAsk> chain) {
   SubmissionPlan out;
   out.spec = TRY(plan::load_job(request.sources, request.here));
@@ -202,14 +238,17 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_w
   out.name = out.spec.name;
   out.folder = folder.string();
   out.script_path = (folder / "job.sh").string();
+  out.frozen_job_path = (folder / "spec.json").string();
+  out.frozen_job = TRY(plan::freeze_job(out.spec, request.sources.job_file, request.here));
   if (chain && chain->element) out.name += fmt::format(".{}", *chain->element);
   SubmissionRequest asked = request_to_scheduler(out.spec, trial, request.here, folder);
   asked.name = out.name;
+  TRY(check_expressible(*out.scheduler, asked, out.spec));
   TRY(out.scheduler->check_possible(asked, request.environment, commands));
   out.directives = TRY(out.scheduler->directives(asked));
   if (chain) TRY(make_chain(out, chain->links));
   for (Directive& directive : out.directives) directive.place = plan::place_of(out.spec, directive.key);
-  out.script = TRY(script_of(out, request, run_words, element_variables(out, chain)));
+  out.script = TRY(script_of(out, request, flags, element_variables(out, chain)));
   out.command = out.scheduler->submit_command(out.script_path, "");
   return out;
 }
@@ -218,6 +257,7 @@ Result<std::string> hand_in(const SubmissionPlan& plan, const Environment& envir
                             const CommandRunner& commands) {
   TRY(make_directories(fs::path(plan.folder).parent_path(), Access::shared));
   TRY(make_directories(plan.folder, Access::owner_only));
+  TRY(write_frozen_job(plan.frozen_job_path, plan.frozen_job));
   TRY(replace_file(plan.script_path, plan.script, Durability::synced));
   if (plan.chain) TRY(ChainFolder(plan.folder).create(new_chain(plan, environment)));
   auto job = submit_job(*plan.scheduler, plan.directives, plan.script_path, "", environment, commands);

@@ -28,6 +28,7 @@ struct SubmissionPlan {
   std::string name;
   std::string folder;  // gets the script and what the job prints; of a chain also its ledger
   std::string script_path, script;
+  std::string frozen_job_path, frozen_job;  // what the script runs: see src/plan/frozen_job.hpp
   std::vector<Directive> directives;
   Argv command;  // that hands the script in
   std::optional<ChainPlan> chain;
@@ -35,15 +36,17 @@ struct SubmissionPlan {
       array;  // of a chain: the elements that its script asks for; each must be a chain of its own
 };
 
-// Pure but for the files it reads and, for the choice of the scheduler, the programs it asks. `run_words` are
-// the words of `dlrun run` inside the job; `folder` is the submission's. With `chain`, the job is the first
-// link of a chain of that many at most; an Error where the scheduler cannot have it in the job's way. Where
-// the job is an array, whose elements would share one ledger, the plan tells the elements in `array` and is
-// not to be handed in; asked again for an element, it is a job alone, which is told its index like one of an
-// array.
-Result<SubmissionPlan> plan_submission(const Request& request, const Argv& run_words,
+// Pure but for the files it reads and, for the choice of the scheduler, the programs it asks. `flags` are
+// flags of `dlrun run` inside the job beside the frozen job; `folder` is the submission's. With `chain`, the
+// job is the first link of a chain of that many at most; an Error where the scheduler cannot have it in the
+// job's way. Where the job is an array, whose elements would share one ledger, the plan tells the elements in
+// `array` and is not to be handed in; asked again for an element, it is a job alone, which is told its index
+// like one of an array.
+Result<SubmissionPlan> plan_submission(const Request& request, const Argv& flags,
                                        const std::filesystem::path& folder, const CommandRunner& commands,
                                        std::optional<ChainAsk> chain = std::nullopt);
+// 0600: whoever may read the job file may not be whoever may read what flags added to it.
+Result<void> write_frozen_job(const std::filesystem::path& path, const std::string& text);
 // runs/submit-NAME-ID below the user's folder.
 Result<std::filesystem::path> new_submission_folder(const Request& request, Instant now);
 // Of one element of an array: runs/submit-NAME-ID.7.

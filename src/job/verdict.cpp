@@ -55,7 +55,8 @@ int exit_code_of(const Outcome& outcome) {
     return ended_with(0)(rank) || ended_with(again)(rank);
   };
   if (!all_zero && std::all_of(ranks.begin(), ranks.end(), in_order)) return again;
-  if (!outcome.interrupted_by) return to_int(ExitCode::internal);  // a failure without a culprit
+  if (all_zero && outcome.walltime.saved_when_asked) return again;  // its own file came after the request
+  if (!outcome.interrupted_by) return to_int(ExitCode::internal);   // a failure without a culprit
   return 128 + *outcome.interrupted_by;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "schedulers/pbs_path.hpp"
 #include "src/base/overloaded.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -33,11 +34,13 @@ WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& 
   std::optional<Seconds> lead;
   if (const auto stated = parse_duration(spec.checkpoint.lead)) lead = *stated;
   WalltimeSettings out{.told = allocation.end_time, .stated = {}, .began = began};
-  if (spec.resources.walltime)
+  if (spec.resources.walltime && *spec.resources.walltime != kUnlimited)
     out.stated = stated_from +
                  std::chrono::duration_cast<Milliseconds>(std::min(*spec.resources.walltime, kLongestPause));
   out.policy = Deadline::policy_for(allocation.scheduler, lead);
   out.request = spec.checkpoint.request;
+  out.checkpoint_files = spec.checkpoint.files;
+  out.pbs_path = allocation.scheduler == "pbs";
   if (allocation.job_id) out.questions = end_questions(allocation.scheduler, *allocation.job_id);
   return out;
 }
@@ -48,7 +51,8 @@ WalltimeWatch::WalltimeWatch(EventLoop& loop, WalltimeSettings settings, const E
       settings_(std::move(settings)),
       callbacks_(std::move(callbacks)),
       deadline_(settings_.policy, settings_.began),
-      reader_(loop, settings_.questions, environment,
+      files_(settings_.checkpoint_files),
+      reader_(loop, settings_.questions, settings_.pbs_path ? with_pbs_path(environment) : environment,
               {.read = [this](std::optional<Instant> end) { take_end(end); },
                .failed =
                    [this](const Error& why) {
@@ -89,6 +93,7 @@ void WalltimeWatch::report(Rank rank, const Json& report) {
 }
 
 void WalltimeWatch::stop() {
+  files_.asked();
   stopped_ = true;
   reader_.stop();
   if (timer_) loop_.cancel(*timer_);
@@ -122,7 +127,16 @@ bool WalltimeWatch::asks_by(std::string_view way) const {
   return std::find(settings_.request.begin(), settings_.request.end(), way) != settings_.request.end();
 }
 
+WalltimeEnd WalltimeWatch::result() const {
+  WalltimeEnd out = result_;
+  const CheckpointFiles::Found files = files_.found();
+  if (!files.newest.empty() && out.saved.is_null()) out.saved = files.newest;
+  if (files.after_asked) out.saved_when_asked = true;
+  return out;
+}
+
 void WalltimeWatch::save_and_stop(Seconds left) {
+  files_.asked();
   result_.stage = WalltimeEnd::Stage::asked;
   result_.left = left;
   result_.signal = signal_of(settings_.request);

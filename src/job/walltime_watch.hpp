@@ -10,6 +10,7 @@
 
 #include "schedulers/allocation.hpp"
 #include "src/base/json_fwd.hpp"
+#include "src/job/checkpoint_files.hpp"
 #include "src/job/deadline.hpp"
 #include "src/job/end_reader.hpp"
 #include "src/job/outcome.hpp"
@@ -23,7 +24,9 @@ struct WalltimeSettings {
   Ticks began{};                  // of the run: margins are shares of its time
   Deadline::Policy policy = {};
   std::vector<std::string> request = {};  // checkpoint.request
+  std::string checkpoint_files = {};      // checkpoint.files
   std::vector<EndQuestion> questions = {};
+  bool pbs_path = false;  // questions need PBS's programs, which PATH may lack
   std::optional<Instant> end() const { return told ? told : stated; }
 };
 
@@ -49,7 +52,7 @@ class WalltimeWatch {
   std::vector<pid_t> children() const { return reader_.children(); }
   void stop();  // nobody is to be asked any more
 
-  const WalltimeEnd& result() const { return result_; }
+  WalltimeEnd result() const;
 
  private:
   void on(const Deadline::Event& event);
@@ -64,6 +67,7 @@ class WalltimeWatch {
   WalltimeSettings settings_;
   Callbacks callbacks_;
   Deadline deadline_;
+  CheckpointFiles files_;
   EndReader reader_;
   std::optional<EventLoop::TimerId> timer_;
   bool stopped_ = false;

@@ -57,22 +57,25 @@ Result<std::unique_ptr<AgentPort>> AgentPort::open(EventLoop& loop, const Token&
 }
 
 AgentPort::AgentPort(EventLoop& loop, const Token& token, Arrived arrived, UniqueFd listener, Port port)
-    : loop_(loop), token_(token), arrived_(std::move(arrived)), listener_(std::move(listener)), port_(port) {
-  loop_.watch(listener_.get(), POLLIN, [this](short) { accept_one(); });
-}
+    : loop_(loop),
+      token_(token),
+      arrived_(std::move(arrived)),
+      port_(port),
+      listener_(loop, std::move(listener),
+                {.connected = [this](UniqueFd fd) { add(std::move(fd)); },
+                 // Without a descriptor to spare the oldest stranger makes room.
+                 .make_room =
+                     [this] {
+                       if (callers_.empty()) return false;
+                       drop(callers_.begin());
+                       return true;
+                     }}) {}
 
 AgentPort::~AgentPort() {
-  loop_.unwatch(listener_.get());
   while (!callers_.empty()) drop(callers_.begin());
 }
 
-void AgentPort::accept_one() {
-  UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd) {
-    // Without a descriptor to spare the oldest stranger makes room.
-    if ((errno == EMFILE || errno == ENFILE) && !callers_.empty()) drop(callers_.begin());
-    return;
-  }
+void AgentPort::add(UniqueFd fd) {
   if (callers_.size() >= kMostUnproven) drop(callers_.begin());
   const Place caller = callers_.insert(callers_.end(), {std::move(fd), HeadHandshake(token_)});
   caller->deadline = loop_.after(kPatience, [this, caller] { drop(caller); });

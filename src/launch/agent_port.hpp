@@ -12,6 +12,7 @@
 #include "src/base/unique_fd.hpp"
 #include "src/process/event_loop.hpp"
 #include "src/process/handshake.hpp"
+#include "src/process/listener.hpp"
 
 namespace dlrun::launch {
 
@@ -34,7 +35,7 @@ class AgentPort {
   using Place = std::list<Caller>::iterator;
 
   AgentPort(EventLoop& loop, const Token& token, Arrived arrived, UniqueFd listener, Port port);
-  void accept_one();
+  void add(UniqueFd fd);
   void read_from(Place caller);
   void finish(Place caller, const std::string& line);
   void drop(Place caller);
@@ -42,9 +43,9 @@ class AgentPort {
   EventLoop& loop_;
   const Token& token_;
   Arrived arrived_;
-  UniqueFd listener_;
   Port port_;
   std::list<Caller> callers_;  // unproven, oldest first
+  Listener listener_;
 };
 
 }  // namespace dlrun::launch

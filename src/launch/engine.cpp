@@ -268,6 +268,8 @@ class EngineLauncher final : public Launcher {
       return "every node must see the run directory: name one that they share, with --run-dir";
     for (const EngineHint& known : traits_.hints)
       if (says(known.words)) return known.hint;
+    for (const EngineCodeHint& known : traits_.code_hints)
+      if (known.code == code) return known.hint;
     if (!says("No such file or directory") || settings_.staging != Staging::never) return {};
     return "dlrun must be at the same place on every node; --stage copies it to those that do not have it";
   }

@@ -45,10 +45,17 @@ struct EngineHint {
   std::string words, hint;
 };
 
+// The same by the exit code of its command, where its words go elsewhere.
+struct EngineCodeHint {
+  int code = 0;
+  std::string hint;
+};
+
 struct EngineTraits {
   std::string name;
   TokenBy token = TokenBy::file;
   std::vector<EngineHint> hints = {};
+  std::vector<EngineCodeHint> code_hints = {};
 };
 
 // `settings`: how many commands may be at work whose agents have not all come yet, and what becomes of nodes

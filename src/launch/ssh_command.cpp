@@ -1,8 +1,8 @@
 #include "src/launch/ssh_command.hpp"
 
 #include "src/base/strings.hpp"
+#include "src/base/token.hpp"
 #include "src/launch/stage.hpp"
-#include "src/process/token.hpp"
 
 namespace dlrun::launch {
 namespace {

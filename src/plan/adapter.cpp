@@ -7,6 +7,7 @@
 #include "src/base/fields.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/job_spec.hpp"
+#include "src/plan/run_directory.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -18,8 +19,12 @@ Result<void> check_file_name(const Node& node, const std::string& name) {
   const std::filesystem::path path(name);
   const bool inside = !name.empty() && path.is_relative() && path.lexically_normal().string() == name &&
                       name != "." && path.begin()->string() != ".." && !path.filename().empty();
-  if (inside && name.find('\n') == std::string::npos) return {};
-  return yaml::error_at(node, fmt::format("files: '{}' is no name below the run directory", name));
+  if (!inside || name.find('\n') != std::string::npos)
+    return yaml::error_at(node, fmt::format("files: '{}' is no name below the run directory", name));
+  if (is_own_file(path))
+    return yaml::error_at(node, fmt::format("files: dlrun itself writes '{}' in the run directory", name),
+                          "choose another name");
+  return {};
 }
 
 Result<void> read_files(const Node* node, Adapter& out) {
@@ -118,7 +123,7 @@ yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child) {
 Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   static const std::array<std::string, 3> models{"per-rank", "per-node", "per-job"};
   static const std::array<std::string, 2> views{"own", "node"};
-  static const std::array<std::string, 5> protocols{"none", "auto", "pmix", "pmi1", "engine"};
+  static const std::array<std::string, 6> protocols{"none", "auto", "detect", "pmix", "pmi1", "engine"};
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key :
        {"name", "summary", "process", "mpi", "env", "prefix", "suffix", "command", "files", "checks",

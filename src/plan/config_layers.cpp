@@ -61,6 +61,7 @@ Node default_layer() {
             {{"via", text(spec.launch.via)},
              {"fan-out", text(std::to_string(spec.launch.fan_out))},
              {"start-timeout", duration(spec.launch.start_timeout)},
+             {"setup-timeout", duration(spec.launch.setup_timeout)},
              {"grace", duration(spec.launch.grace)},
              {"lost-after", duration(spec.launch.lost_after)},
              {"retries", text(std::to_string(spec.launch.retries))},

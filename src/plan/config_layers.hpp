@@ -26,6 +26,8 @@ struct Override {
 };
 Result<void> apply_override(yaml::Node& tree, const Override& override);
 
+// The source of the words after "--".
+inline constexpr const char* kCommandLine = "the command line";
 // Words after "--" on the command line: the command where the tree has none, else its last arguments.
 Result<void> append_words(yaml::Node& tree, const std::vector<std::string>& words, const std::string& source);
 

@@ -2,13 +2,24 @@
 
 #include <array>
 
+#include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/secrets.hpp"
 
 namespace dlrun::plan {
 namespace {
 
 // The agent sets these when it starts a rank, so that the plan's own variables do not name them.
 constexpr std::array<std::string_view, 2> kOfTheAgent{"DLRUN_CONTROL", "DLRUN_CHECKPOINT_REQUEST"};
+
+// Apptainer has a prefix of its own for what wins over the image; shifter and sarus have values on their
+// command lines only, where everybody can read them; the step of pyxis has its own SLURM_* variables.
+std::string_view copy_prefix(const std::string& engine) {
+  if (engine == "apptainer") return "APPTAINERENV_";
+  if (engine == "singularity") return "SINGULARITYENV_";
+  if (engine == "shifter" || engine == "sarus" || engine == "pyxis") return "DLRUN_SET_";
+  return {};
+}
 
 // "PATH", "FROM:TO" or "FROM:TO:ro".
 struct Mount {
@@ -94,21 +105,32 @@ Argv enroot(const Container& container, const ContainerUse& use, const std::stri
   return out;
 }
 
+// The copies under their own names, and then the command that follows.
+Argv with_copies(const ContainerUse& use) {
+  if (use.copies.empty()) return {};
+  std::string line = "export";
+  for (const std::string& name : use.copies) line += fmt::format(" {0}=\"$DLRUN_SET_{0}\"", name);
+  return {"sh", "-c", line + "; exec \"$0\" \"$@\""};
+}
+
 // A step of its own inside the step of the agent: the plug-in is srun's.
 Argv pyxis(const Container& container, const ContainerUse& use, const std::string& image) {
   std::vector<std::string> mounts{"/tmp:/tmp"};
   for (const Mount& mount : mounts_of(container, use)) mounts.push_back(colons(mount));
-  return {"srun",
-          "--overlap",
-          "--nodes=1",
-          "--ntasks=1",
-          "--nodelist=" + use.host,
-          "--mpi=none",
-          "--cpu-bind=none",
-          "--export=ALL",
-          "--container-image=" + image,
-          "--container-mounts=" + join(mounts, ","),
-          "--container-workdir=" + use.working_directory};
+  Argv out{"srun",
+           "--overlap",
+           "--nodes=1",
+           "--ntasks=1",
+           "--nodelist=" + use.host,
+           "--mpi=none",
+           "--cpu-bind=none",
+           "--export=ALL",
+           "--container-env=" + join(use.variables, ","),
+           "--container-image=" + image,
+           "--container-mounts=" + join(mounts, ","),
+           "--container-workdir=" + use.working_directory};
+  add(out, with_copies(use));
+  return out;
 }
 
 Argv shifter(const Container& container, const ContainerUse& use, const std::string& image) {
@@ -116,6 +138,7 @@ Argv shifter(const Container& container, const ContainerUse& use, const std::str
   for (const Mount& mount : mounts_of(container, use))
     out.push_back(fmt::format("--volume={}:{}", mount.from, mount.to));
   out.push_back("--workdir=" + use.working_directory);
+  add(out, with_copies(use));
   return out;
 }
 
@@ -127,6 +150,7 @@ Argv sarus(const Container& container, const ContainerUse& use, const std::strin
     out.push_back(fmt::format("--mount=type=bind,source={},destination={}{}", mount.from, mount.to,
                               mount.options == "ro" ? ",readonly" : ""));
   add(out, {"--workdir=" + use.working_directory, image});
+  add(out, with_copies(use));
   return out;
 }
 
@@ -160,6 +184,21 @@ Result<void> check_container(const JobSpec& spec, MpiProtocol mpi) {
         "hand on",
         "use apptainer or charliecloud, or Open MPI");
   return {};
+}
+
+void set_over_image(const Container& container, const EnvironmentRules& rules, EnvironmentChanges& changes) {
+  const std::string prefix(copy_prefix(container.engine));
+  if (prefix.empty()) return;
+  const auto needs_copy = [&](const std::string& name) {
+    const bool of_slurm = name.starts_with("SLURM_");
+    if (container.engine == "pyxis") return of_slurm;          // --container-env does for the others
+    if (of_slurm || name.starts_with("DLRUN_")) return false;  // no image has these
+    return is_shell_identifier(name) && !is_secret(name, rules.secrets);
+  };
+  EnvironmentChanges copies;
+  for (const auto& [name, value] : changes)
+    if (needs_copy(name)) copies.emplace(prefix + name, value);
+  changes.merge(copies);
 }
 
 Argv in_container(const Container& container, const std::filesystem::path& base, const ContainerUse& use,

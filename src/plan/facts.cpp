@@ -11,10 +11,12 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 54> kFacts{{
+constexpr std::array<FactInfo, 57> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name for this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more each time the job is started again"},
+    {"job.restarts", Scope::job, "how often the job has been started again: 0 in the first attempt"},
+    {"job.retries", Scope::job, "how often it may be started again: launch.retries"},
     {"run.directory", Scope::job, "the run directory, absolute"},
     {"work.directory", Scope::job, "the folder in which the ranks start"},
     {"install.bin", Scope::job, "the folder of dlrun's own programs"},
@@ -29,6 +31,7 @@ constexpr std::array<FactInfo, 54> kFacts{{
     {"hosts.slots", Scope::job, "HOST:TASKS of each node, in order (a list), as horovodrun -H takes it"},
     {"tasks.per-node", Scope::job, "how many tasks every node has; none where nodes differ"},
     {"gpus.per-node", Scope::job, "how many GPUs of each node the job asks for; none where it asks for none"},
+    {"gpus.tasks", Scope::job, "how many tasks the job has, where they are several and have GPUs; none else"},
     {"tensorflow.cluster", Scope::job,
      "the cluster part of TF_CONFIG, as JSON; none where the framework has no roles"},
     {"node.hosts", Scope::job, "the nodes' host names, in order (a list)"},
@@ -156,6 +159,8 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["job.name"] = plan.name;
   out["job.id"] = plan.job_id;
   out["job.attempt"] = plan.attempt;
+  out["job.restarts"] = plan.attempt - 1;
+  out["job.retries"] = spec.launch.retries;
   out["run.directory"] = plan.run_directory;
   out["work.directory"] = plan.working_directory;
   out["install.bin"] = installation.bin.string();
@@ -170,6 +175,8 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["rendezvous.address"] = host_and_port(meet, port);
   const int gpus = spec.resources.gpus_per_node.value_or(0);
   out["gpus.per-node"] = gpus > 0 ? Json(gpus) : Json(nullptr);
+  const int tasks_of_job = out["task.count"].get<int>();
+  out["gpus.tasks"] = gpus > 0 && tasks_of_job > 1 ? Json(tasks_of_job) : Json(nullptr);
   out["checkpoint.dir"] = spec.checkpoint.dir.empty() ? Json(nullptr) : Json(spec.checkpoint.dir);
   out["train.config"] =
       spec.train.kind == yaml::Kind::null ? Json(nullptr) : Json(to_pretty_text(train_config(spec)));

@@ -6,9 +6,12 @@
 #include <array>
 
 #include "src/base/fields.hpp"
+#include "src/base/interval.hpp"
 #include "src/base/quote.hpp"
+#include "src/base/split_words.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/plan/other_keys.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -18,11 +21,14 @@ using yaml::Node;
 
 constexpr std::int64_t kMostNodes = 1'000'000;
 constexpr std::int64_t kMostTasks = 100'000;
+constexpr std::uint64_t kLeastMemory = 1 << 20;
 
 Result<Fields> section(Fields& parent, std::string_view key) {
   static const Node absent;
   const Node* found = parent.find(key);
-  return Fields::of(found == nullptr ? absent : *found, parent.path(key));
+  Fields out = TRY(Fields::of(found == nullptr ? absent : *found, parent.path(key)));
+  out.hint_at(other_keys());
+  return out;
 }
 
 Result<std::optional<int>> optional_integer(Fields& fields, std::string_view key, std::int64_t low,
@@ -44,18 +50,90 @@ Result<void> check_single_line(const Node& node, std::string_view name) {
   return yaml::error_at(node, fmt::format("{} must be one line", name));
 }
 
+Result<Seconds> read_walltime(const Node& node) {
+  const std::string text = TRY(yaml::as_text(node, "resources.walltime"));
+  auto out = parse_time_limit(text);
+  if (!out) return yaml::error_at(node, "resources.walltime: " + out.error().what, out.error().hint);
+  return out;
+}
+
+Result<NodeDemand> read_node_demand(Fields& fields) {
+  NodeDemand out;
+  if (fields.has("memory")) out.memory = TRY(fields.size_or("memory", 0));
+  out.gpu_type = TRY(fields.text_or("gpu-type", ""));
+  out.constraint = TRY(fields.text_or("constraint", ""));
+  out.exclusive = TRY(fields.truth_or("exclusive", false));
+  if (out.memory && *out.memory < kLeastMemory)
+    return yaml::error_at(*fields.find("memory"), "resources.memory must be at least 1MiB");
+  const bool gpus = fields.has("gpus-per-node");
+  if (!out.gpu_type.empty() && !gpus)
+    return yaml::error_at(*fields.find("gpu-type"), "resources.gpu-type needs resources.gpus-per-node");
+  return out;
+}
+
+Result<NodeChunk> read_chunk(Fields fields) {
+  NodeChunk out;
+  out.nodes = static_cast<int>(TRY(fields.integer_or("nodes", 1, 1, kMostNodes)));
+  out.cpus = TRY(optional_integer(fields, "cpus", 1, 65536));
+  out.gpus = TRY(optional_integer(fields, "gpus", 0, 1024));
+  if (fields.has("memory")) out.memory = TRY(fields.size_or("memory", 0));
+  TRY(fields.finish());
+  return out;
+}
+
+// Unlike nodes. How many there are in all is then known.
+Result<void> read_chunks(Fields& fields, Resources& out) {
+  const Node* list = fields.find("chunks");
+  if (list == nullptr) return {};
+  if (list->kind != yaml::Kind::list || list->items.empty())
+    return yaml::error_at(*list, "resources.chunks must be a list of maps",
+                          "write it as [{nodes: 1, memory: 256GiB}, {nodes: 4, gpus: 8}]");
+  int nodes = 0;
+  for (const Node& item : list->items) {
+    out.chunks.push_back(
+        TRY(read_chunk(TRY(Fields::of(item, fmt::format("resources.chunks[{}]", out.chunks.size()))))));
+    nodes += out.chunks.back().nodes;
+  }
+  if (out.nodes && *out.nodes != nodes)
+    return yaml::error_at(
+        *list, fmt::format("resources.chunks are {} nodes, and resources.nodes is {}", nodes, *out.nodes));
+  out.nodes = nodes;
+  return {};
+}
+
+// When the scheduler writes a mail.
+Result<std::vector<std::string>> read_mail_events(Fields& fields) {
+  static const std::array<std::string, 3> events{"begin", "end", "fail"};
+  if (!fields.has("mail-events")) return std::vector<std::string>{"end", "fail"};
+  std::vector<std::string> out = TRY(fields.text_list("mail-events"));
+  for (const std::string& event : out)
+    if (std::find(events.begin(), events.end(), event) == events.end())
+      return yaml::error_at(*fields.find("mail-events"),
+                            fmt::format("resources.mail-events: '{}' is not known", event),
+                            did_you_mean(event, events));
+  return out;
+}
+
 Result<Resources> read_resources(Fields fields) {
   Resources out;
   out.nodes = TRY(optional_integer(fields, "nodes", 1, kMostNodes));
   out.gpus_per_node = TRY(optional_integer(fields, "gpus-per-node", 0, 1024));
   out.tasks_per_node = TRY(optional_integer(fields, "tasks-per-node", 1, kMostTasks));
   out.cpus_per_task = TRY(optional_integer(fields, "cpus-per-task", 1, 65536));
-  if (fields.has("walltime")) out.walltime = TRY(fields.duration_or("walltime", Seconds(0)));
+  if (const Node* walltime = fields.find("walltime")) out.walltime = TRY(read_walltime(*walltime));
   out.queue = TRY(fields.text_or("queue", ""));
   out.account = TRY(fields.text_or("account", ""));
+  out.node = TRY(read_node_demand(fields));
+  TRY(read_chunks(fields, out));
+  out.qos = TRY(fields.text_or("qos", ""));
+  out.mail = TRY(fields.text_or("mail", ""));
+  if (!out.mail.empty())
+    out.mail_events = TRY(read_mail_events(fields));
+  else if (const Node* events = fields.find("mail-events"))
+    return yaml::error_at(*events, "resources.mail-events needs resources.mail: whom to write to");
   out.extra = TRY(fields.text_list("extra"));
   TRY(fields.finish());
-  for (const std::string_view key : {"queue", "account"})
+  for (const std::string_view key : {"queue", "account", "gpu-type", "constraint", "qos", "mail"})
     if (const Node* node = fields.find(key)) TRY(check_single_line(*node, fields.path(key)));
   if (out.walltime && out.walltime->count() < 1)
     return yaml::error_at(*fields.find("walltime"), "resources.walltime must be at least one second");
@@ -91,15 +169,20 @@ Result<std::vector<RoleSpec>> read_roles(Fields fields) {
   return out;
 }
 
+// command: python train.py --lr 0.1
+Result<Argv> words_of_text(const Node& node) {
+  auto words = split_words(node.scalar);
+  if (!words) return yaml::error_at(node, "command: " + words.error().what, words.error().hint);
+  if (words->empty() || words->front().empty())
+    return yaml::error_at(node, fmt::format("command names no program: '{}'", node.scalar));
+  return words;
+}
+
 Result<Argv> read_command(const Node* node) {
   if (node == nullptr) return Argv{};
+  if (node->kind == yaml::Kind::scalar) return words_of_text(*node);
   if (node->kind != yaml::Kind::list || node->items.empty())
-    return yaml::error_at(
-        *node,
-        node->kind == yaml::Kind::scalar
-            ? fmt::format("command must be a list of words, not the text '{}'", node->scalar)
-            : "command must be a list of words",
-        "write it as [python, train.py]");
+    return yaml::error_at(*node, "command must be a list of words", "write it as [python, train.py]");
   Argv words = TRY(yaml::as_text_list(*node, "command"));
   if (words.front().empty()) return yaml::error_at(node->items.front(), "command names no program: ''");
   return words;
@@ -107,7 +190,6 @@ Result<Argv> read_command(const Node* node) {
 
 Result<EnvironmentChanges> read_changes(Fields fields) {
   for (const auto& [name, value] : fields.node().entries) {
-    fields.known(name);
     if (!is_shell_identifier(name))
       return yaml::error_at(value, fmt::format("'{}' cannot name a variable", name),
                             "use letters, digits and '_', not starting with a digit");
@@ -156,8 +238,22 @@ Result<std::vector<std::string>> read_patterns(Fields& fields, std::string_view 
   return out;
 }
 
+// Folders of modulefiles, made absolute: they go onto the command line of `module use`, one line each.
+Result<std::vector<std::string>> read_module_paths(Fields& fields, const std::filesystem::path& base) {
+  std::vector<std::string> out = TRY(fields.text_list("module-paths"));
+  for (std::string& path : out) {
+    if (path.empty() || path.find_first_of(":\n") != std::string::npos || path.starts_with('-'))
+      return yaml::error_at(*fields.find("module-paths"),
+                            fmt::format("environment.module-paths: '{}' is not a folder's name", path),
+                            "write one folder per item");
+    path = (base / path).lexically_normal().string();
+  }
+  return out;
+}
+
 Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::path& base) {
   JobEnvironment out;
+  out.module_paths = TRY(read_module_paths(fields, base));
   out.modules = TRY(fields.text_list("modules"));
   out.activate = TRY(read_activate(fields, base));
   out.setup = TRY(fields.text_list("setup"));
@@ -207,6 +303,7 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.via = TRY(choice(fields, "via", out.via, ways));
   out.fan_out = static_cast<int>(TRY(fields.integer_or("fan-out", out.fan_out, 1, 10000)));
   out.start_timeout = TRY(fields.duration_or("start-timeout", out.start_timeout));
+  out.setup_timeout = TRY(fields.duration_or("setup-timeout", out.setup_timeout));
   out.grace = TRY(fields.duration_or("grace", out.grace));
   out.lost_after = TRY(fields.duration_or("lost-after", out.lost_after));
   out.no_output = TRY(fields.duration_or("no-output-limit", out.no_output));
@@ -225,17 +322,10 @@ Result<LaunchSpec> read_launch(Fields fields) {
   return out;
 }
 
-// A number with one of these ends, or a duration.
 Result<void> check_interval(const Node& node, std::string_view name) {
-  std::string_view text = node.scalar;
-  for (const std::string_view end : {"steps", "step", "epochs", "epoch"}) {
-    if (!text.ends_with(end)) continue;
-    text.remove_suffix(end.size());
-    if (parse_integer(trim(text), 1, 1'000'000'000)) return {};
-  }
-  if (const auto duration = parse_duration(node.scalar); duration && duration->count() > 0) return {};
-  return yaml::error_at(node, fmt::format("{}: '{}' is no interval", name, node.scalar),
-                        "write it as 10min, 200steps or 1epoch");
+  const auto interval = parse_interval(node.scalar);
+  if (interval) return {};
+  return yaml::error_at(node, fmt::format("{}: {}", name, interval.error().what), interval.error().hint);
 }
 
 Result<void> check_request(const Node& node, const std::string& text) {
@@ -251,6 +341,8 @@ Result<CheckpointSpec> read_checkpoint(Fields fields, const std::filesystem::pat
   CheckpointSpec out;
   out.dir = TRY(fields.text_or("dir", ""));
   if (!out.dir.empty()) out.dir = (base / out.dir).lexically_normal().string();
+  out.files = TRY(fields.text_or("files", ""));
+  if (!out.files.empty()) out.files = (base / out.files).lexically_normal().string();
   out.every = TRY(fields.text_or("every", out.every));
   out.keep = static_cast<int>(TRY(fields.integer_or("keep", out.keep, 1, 100000)));
   if (fields.has("request")) out.request = TRY(fields.text_list("request"));
@@ -332,6 +424,7 @@ std::string place_of(const JobSpec& spec, std::string_view path) {
 
 Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& base) {
   Fields fields = TRY(Fields::of(root, ""));
+  fields.hint_at(other_keys());
   JobSpec spec;
   spec.base_directory = base;
   for (const std::string_view key : {"name", "framework", "resources", "roles", "command", "environment",

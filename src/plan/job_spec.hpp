@@ -13,20 +13,40 @@
 #include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
+#include "src/plan/expand.hpp"
 #include "src/plan/names.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/ssh_spec.hpp"
 
 namespace dlrun::plan {
 
+// What is asked of each node beside CPUs and GPUs: only the scheduler reads it.
+struct NodeDemand {
+  std::optional<std::uint64_t> memory;  // bytes
+  std::string gpu_type, constraint;
+  bool exclusive = false;
+};
+
+// Nodes that are unlike the others: what each of so many has.
+struct NodeChunk {
+  int nodes = 1;
+  std::optional<int> cpus, gpus;
+  std::optional<std::uint64_t> memory;
+};
+
 struct Resources {
   std::optional<int> nodes;  // nothing: all of the allocation
   std::optional<int> gpus_per_node;
   std::optional<int> tasks_per_node;  // nothing: the GPUs a node, else 1
   std::optional<int> cpus_per_task;
-  std::optional<Seconds> walltime;
+  std::optional<Seconds> walltime;  // kUnlimited: UNLIMITED was said
   std::string queue, account;
-  std::vector<std::string> extra;  // further directives for the scheduler, verbatim
+  NodeDemand node;
+  std::vector<NodeChunk> chunks;  // together they are all nodes
+  std::string qos;
+  std::string mail;                      // the address
+  std::vector<std::string> mail_events;  // begin, end, fail
+  std::vector<std::string> extra;        // further directives for the scheduler, verbatim
 };
 
 enum class Placement { shared, dedicated };
@@ -46,6 +66,7 @@ struct Container {
 };
 
 struct JobEnvironment {
+  std::vector<std::string> module_paths = {};  // absolute once read
   std::vector<std::string> modules;
   std::string activate;            // "conda:NAME", "venv:PATH"
   std::vector<std::string> setup;  // shell lines
@@ -57,7 +78,7 @@ struct JobEnvironment {
 struct LaunchSpec {
   std::string via = "auto";
   int fan_out = 32;
-  Seconds start_timeout{120};
+  Seconds start_timeout{120}, setup_timeout{1800};  // the latter 0: no limit
   Seconds grace{10};
   Seconds lost_after{15};
   Seconds no_output{0}, no_progress{0}, finalize{30};  // 0: never
@@ -70,6 +91,7 @@ struct LaunchSpec {
 
 struct CheckpointSpec {
   std::string dir;              // empty: no checkpoints; absolute once read
+  std::string files;            // pattern of the program's own checkpoints; absolute once read
   std::string every = "10min";  // also "200steps", "1epoch": checked, kept as text for the runtime
   int keep = 3;
   std::vector<std::string> request{"control", "file", "signal:TERM"};  // or another signal
@@ -95,7 +117,8 @@ struct JobSpec {
   ChainSpec chain;
   yaml::Node train;                      // framework: builtin only; the runtime checks it
   std::filesystem::path base_directory;  // of the job file: what relative paths in it are relative to
-  yaml::Node tree;                       // what all this was read from: later steps name places with it
+  yaml::Node tree;  // what all this was read from, as it was written: later steps name places with it
+  std::vector<Expansion> expansions = {};  // where the tree names variables: what was read instead
 };
 
 // `root` is the merged tree; `base` is the folder of the job file.

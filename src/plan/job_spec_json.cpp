@@ -1,6 +1,7 @@
 // A JobSpec as JSON, under the job file's own keys: for people, records and comparison. Durations are
 // seconds.
 #include "src/base/json.hpp"
+#include "src/base/units.hpp"
 #include "src/plan/job_spec.hpp"
 #include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
@@ -13,14 +14,37 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json walltime_json(const std::optional<Seconds>& walltime) {
+  if (!walltime) return nullptr;
+  return *walltime == kUnlimited ? Json("UNLIMITED") : Json(walltime->count());
+}
+
+Json chunks_json(const std::vector<NodeChunk>& chunks) {
+  Json out = Json::array();
+  for (const NodeChunk& chunk : chunks)
+    out.push_back({{"nodes", chunk.nodes},
+                   {"cpus", or_null(chunk.cpus)},
+                   {"gpus", or_null(chunk.gpus)},
+                   {"memory", or_null(chunk.memory)}});
+  return out;
+}
+
 Json to_json(const Resources& resources) {
   return {{"nodes", or_null(resources.nodes)},
           {"gpus-per-node", or_null(resources.gpus_per_node)},
           {"tasks-per-node", or_null(resources.tasks_per_node)},
           {"cpus-per-task", or_null(resources.cpus_per_task)},
-          {"walltime", resources.walltime ? Json(resources.walltime->count()) : Json(nullptr)},
+          {"walltime", walltime_json(resources.walltime)},
           {"queue", resources.queue},
           {"account", resources.account},
+          {"memory", or_null(resources.node.memory)},
+          {"gpu-type", resources.node.gpu_type},
+          {"constraint", resources.node.constraint},
+          {"exclusive", resources.node.exclusive},
+          {"chunks", chunks_json(resources.chunks)},
+          {"qos", resources.qos},
+          {"mail", resources.mail},
+          {"mail-events", resources.mail_events},
           {"extra", resources.extra}};
 }
 
@@ -48,7 +72,8 @@ Json to_json(const JobEnvironment& environment) {
     if (is_secret(name, environment.rules.secrets)) value = kHidden;
   std::vector<std::string> setup = environment.setup;
   for (std::string& line : setup) line = without_secret_values(line, environment.rules.secrets);
-  return {{"modules", environment.modules},
+  return {{"module-paths", environment.module_paths},
+          {"modules", environment.modules},
           {"activate", environment.activate},
           {"setup", std::move(setup)},
           {"set", std::move(set)},
@@ -79,6 +104,7 @@ Json to_json(const JobSpec& spec) {
            {{"via", spec.launch.via},
             {"fan-out", spec.launch.fan_out},
             {"start-timeout", spec.launch.start_timeout.count()},
+            {"setup-timeout", spec.launch.setup_timeout.count()},
             {"grace", spec.launch.grace.count()},
             {"lost-after", spec.launch.lost_after.count()},
             {"no-output-limit", spec.launch.no_output.count()},
@@ -91,6 +117,7 @@ Json to_json(const JobSpec& spec) {
             {"ssh", to_json(spec.launch.ssh)}}},
           {"checkpoint",
            {{"dir", spec.checkpoint.dir},
+            {"files", spec.checkpoint.files},
             {"every", spec.checkpoint.every},
             {"keep", spec.checkpoint.keep},
             {"request", spec.checkpoint.request},

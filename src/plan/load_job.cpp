@@ -2,13 +2,31 @@
 
 #include <system_error>
 
-#include "src/base/file.hpp"
+#include "src/base/named_file.hpp"
+#include "src/base/split_words.hpp"
+#include "src/plan/script_word.hpp"
 
 namespace dlrun::plan {
 namespace {
 
 Result<yaml::Node> read_layer(const std::filesystem::path& file) {
-  return yaml::parse(TRY(read_file(file)), file.string());
+  return yaml::parse(TRY(read_named_file(file)), file.string());
+}
+
+// "$$" of split_words(), where no variables are expanded.
+void unescape_dollars(std::string& word) {
+  for (std::size_t at = 0; (at = word.find("$$", at)) != std::string::npos; ++at) word.erase(at, 1);
+}
+
+// command: python train.py --lr 0.1, as the list that more words can be added to.
+void split_command(yaml::Node& tree) {
+  const yaml::Node* command = tree.find("command");
+  if (command == nullptr || command->kind != yaml::Kind::scalar) return;
+  // What does not split is told by read_job_spec().
+  auto words = split_words(command->scalar);
+  if (!words || words->empty()) return;
+  if (const auto script = script_word(*words)) unescape_dollars((*words)[*script]);
+  tree.set("command", yaml::list(*words, command->source));
 }
 
 Result<void> add_if_there(std::vector<yaml::Node>& layers, const std::optional<std::filesystem::path>& file) {
@@ -27,9 +45,7 @@ yaml::Node name_layer(const std::filesystem::path& job_file) {
   return out;
 }
 
-}  // namespace
-
-Result<yaml::Node> load_job_tree(const JobSources& sources) {
+Result<yaml::Node> merged_files(const JobSources& sources) {
   std::vector<yaml::Node> layers{default_layer()};
   if (sources.job_file) layers.push_back(name_layer(*sources.job_file));
   TRY(add_if_there(layers, sources.site_file));
@@ -40,17 +56,33 @@ Result<yaml::Node> load_job_tree(const JobSources& sources) {
       return fail(Error{
           .kind = ErrorKind::input, .what = "the job file is empty", .where = sources.job_file->string()});
   }
-  yaml::Node tree = TRY(merge_layers(std::move(layers)));
+  return merge_layers(std::move(layers));
+}
+
+}  // namespace
+
+Result<yaml::Node> load_job_tree(const JobSources& sources) {
+  yaml::Node tree = sources.frozen ? sources.frozen->tree : TRY(merged_files(sources));
   for (const Override& override : sources.overrides) TRY(apply_override(tree, override));
-  TRY(append_words(tree, sources.words, "the command line"));
+  split_command(tree);
+  TRY(append_words(tree, sources.words, kCommandLine));
   return tree;
 }
 
 Result<JobSpec> load_job(const JobSources& sources, const std::filesystem::path& here) {
-  const yaml::Node tree = TRY(load_job_tree(sources));
+  yaml::Node tree = TRY(load_job_tree(sources));
   std::filesystem::path base = here;
   if (sources.job_file) base = (here / *sources.job_file).lexically_normal().parent_path();
-  return read_job_spec(tree, base);
+  if (sources.frozen) base = sources.frozen->base_directory;
+  ExpandedTree expanded = TRY(expand_variables(tree, sources.variables, sources.scheduler_variables));
+  JobSpec spec = TRY(read_job_spec(expanded.tree, base));
+  spec.expansions = std::move(expanded.changes);
+  // The tree stays as it was written: a submitted job expands it where it runs.
+  for (const char* key : {"name", "framework"})
+    if (const auto* given = tree.find(key); given == nullptr || given->kind == yaml::Kind::null)
+      tree.set(key, *spec.tree.find(key));
+  spec.tree = std::move(tree);
+  return spec;
 }
 
 }  // namespace dlrun::plan

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/plan/config_layers.hpp"
+#include "src/plan/frozen_job.hpp"
 #include "src/plan/job_spec.hpp"
 
 namespace dlrun::plan {
@@ -18,6 +19,9 @@ struct JobSources {
   std::optional<std::filesystem::path> user_file;
   std::vector<Override> overrides;  // in the order given
   std::vector<std::string> words;   // after "--"
+  Environment variables = {};       // that values of the files may name
+  SchedulerVariables scheduler_variables = SchedulerVariables::must_be_set;
+  std::optional<FrozenJob> frozen = {};  // takes the place of all files; job_file is then a name alone
 };
 
 // The merged tree, ready for read_job_spec().

@@ -9,9 +9,11 @@
 #include "src/plan/gpu_view.hpp"
 #include "src/plan/host_facts.hpp"
 #include "src/plan/invented_nodes.hpp"
+#include "src/plan/nested_launcher.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/plan/slurm_place.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -55,7 +57,11 @@ Result<MpiProtocol> checked_protocol(const PlanInput& input) {
 }
 
 Prelude prelude_of(const JobEnvironment& environment) {
-  Prelude out{.modules = environment.modules, .activate = {}, .setup = environment.setup, .needs = {}};
+  Prelude out{.module_paths = environment.module_paths,
+              .modules = environment.modules,
+              .activate = {},
+              .setup = environment.setup,
+              .needs = {}};
   if (environment.activate.starts_with("venv:"))
     out.activate = "source " + shell_quote(environment.activate.substr(5) + "/bin/activate");
   if (environment.activate.starts_with("conda:"))
@@ -127,6 +133,8 @@ Result<void> check_texts(const PlanInput& input) {
       return fail(ErrorKind::input, "environment.set.{} is no UTF-8 text without NULs", name);
     }
   for (const std::string& line : input.spec.environment.setup) TRY(check_text(line, "environment.setup"));
+  for (const std::string& path : input.spec.environment.module_paths)
+    TRY(check_text(path, "environment.module-paths"));
   TRY(check_text(input.spec.environment.activate, "environment.activate"));
   TRY(check_text(input.run_directory, "the run directory"));
   TRY(check_text(input.working_directory, "the working directory"));
@@ -138,21 +146,33 @@ ContainerUse container_use(const Plan& plan, const RankPlan& rank) {
                    .working_directory = plan.working_directory,
                    .host = plan.nodes[static_cast<std::size_t>(rank.node.get())].host.get(),
                    .gpus = rank.gpus && !rank.gpus->empty(),
-                   .variables = {}};
+                   .variables = {},
+                   .copies = {}};
   if (plan.run_directory != plan.working_directory) out.folders.push_back(plan.run_directory);
-  for (const auto* changes : {&plan.environment, &rank.environment, &rank.defaults})
-    for (const auto& [name, value] : *changes) out.variables.push_back(name);
+  for (const auto* changes :
+       {&plan.environment, &rank.environment, &rank.defaults, &plan.interface_variables})
+    for (const auto& [name, value] : *changes) {
+      constexpr std::string_view copy = "DLRUN_SET_";
+      if (name.starts_with(copy))
+        out.copies.push_back(name.substr(copy.size()));
+      else
+        out.variables.push_back(name);
+    }
   return out;
 }
 
 Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   plan.environment = common_environment(plan);
+  if (input.allocation.scheduler == "slurm") plan.environment.merge(slurm_variables(plan));
   TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
-  if (plan.nodes.size() > 1) plan.interface_variables = input.adapter.interfaces;
+  const bool no_mpi_found = input.adapter.mpi == "detect" && plan.mpi == MpiProtocol::none;
+  if (plan.nodes.size() > 1 && !no_mpi_found) plan.interface_variables = input.adapter.interfaces;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
   TRY(check_facts(input.adapter.needs, input.adapter.name, facts));
   plan.prelude.needs = probes(input.adapter.needs, input.adapter.name, input.spec.command);
+  if (input.spec.environment.container)
+    set_over_image(*input.spec.environment.container, plan.environment_rules, plan.environment);
   if (input.spec.environment.container)
     for (Argv& probe : plan.prelude.needs)
       probe = in_container(*input.spec.environment.container, input.spec.base_directory,
@@ -177,6 +197,7 @@ std::vector<RankShare> shares_of(const Plan& plan, const Placed& placed, const A
 Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input, const Facts& facts,
                        const RankShare& share) {
   set_place(rank, share.node_ranks);
+  if (input.allocation.scheduler == "slurm") rank.environment.merge(slurm_variables(plan, rank));
   const RoleKind* kind = kind_of(input.adapter, rank);
   TRY(fill_variables(rank.environment, input.adapter.variables, facts, Scope::rank));
   if (kind != nullptr)
@@ -192,6 +213,8 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
   std::erase_if(rank.defaults, [&](const auto& entry) { return input.environment.find(entry.first); });
   rank.argv = TRY(argv_of_rank(input, kind, facts));
+  if (input.spec.environment.container)
+    set_over_image(*input.spec.environment.container, plan.environment_rules, rank.environment);
   if (input.spec.environment.container)
     rank.argv = in_container(*input.spec.environment.container, input.spec.base_directory,
                              container_use(plan, rank), rank.argv);
@@ -262,6 +285,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.prelude = prelude_of(input.spec.environment);
   plan.environment_rules = input.spec.environment.rules;
   plan.limits = {.start_timeout = input.spec.launch.start_timeout,
+                 .setup_timeout = input.spec.launch.setup_timeout,
                  .grace = input.spec.launch.grace,
                  .grace_after_failure = grace_after_failure(input),
                  .lost_after = input.spec.launch.lost_after,
@@ -271,6 +295,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.invented_nodes = input.allocation.scheduler == kInventedNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
+  TRY(check_nested_launcher(input.spec, input.adapter, plan));
   set_visible_gpus(plan.ranks, input.adapter.gpu_view);
   plan.rendezvous_port = free_rendezvous_port(plan, input);
   Facts facts = facts_of_job(plan, input.spec, input.installation, placed.tasks_per_node);

@@ -56,11 +56,14 @@ struct NodePlan {
 // Shell lines run once a node before its ranks, in this order; their environment is what the ranks start
 // from.
 struct Prelude {
-  std::vector<std::string> modules;  // module load ...
-  std::string activate;              // shell line, empty for none
-  std::vector<std::string> setup;    // the user's own lines
-  std::vector<Argv> needs = {};      // probes for what the framework needs; each says what is missing
-  bool empty() const { return modules.empty() && activate.empty() && setup.empty() && needs.empty(); }
+  std::vector<std::string> module_paths = {};  // module use ..., before the first load
+  std::vector<std::string> modules;            // module load ...
+  std::string activate;                        // shell line, empty for none
+  std::vector<std::string> setup;              // the user's own lines
+  std::vector<Argv> needs = {};  // probes for what the framework needs; each says what is missing
+  bool empty() const {
+    return module_paths.empty() && modules.empty() && activate.empty() && setup.empty() && needs.empty();
+  }
 };
 
 // Patterns of variables' names: which of dlrun's own environment the ranks get, and which are secrets.
@@ -69,7 +72,8 @@ struct EnvironmentRules {
 };
 
 struct Limits {
-  Seconds start_timeout{120};
+  Seconds start_timeout{120};       // for the agents to arrive, and for ranks once all is set up
+  Seconds setup_timeout{1800};      // for the prolog; 0: no limit
   Seconds grace{10};                // between TERM and KILL
   Seconds grace_after_failure{10};  // the same where a rank has failed and the others can only go
   Seconds lost_after{15};           // a node that is not heard for so long is lost

@@ -166,6 +166,7 @@ Result<std::vector<NodePlan>> nodes_from_json(const Json& json, std::string_view
 
 Result<Prelude> prelude_from_json(const Json& json, std::string_view where) {
   Prelude out;
+  out.module_paths = TRY(field<std::vector<std::string>>(json, "module_paths", where));
   out.modules = TRY(field<std::vector<std::string>>(json, "modules", where));
   out.activate = TRY(field<std::string>(json, "activate", where));
   out.setup = TRY(field<std::vector<std::string>>(json, "setup", where));
@@ -196,6 +197,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.interface_variables = TRY(field<EnvironmentChanges>(json, "interface_variables", where));
   const Json limits = TRY(field<Json>(json, "limits", where));
   out.limits.start_timeout = TRY(seconds(limits, "start_timeout", where));
+  out.limits.setup_timeout = TRY(seconds(limits, "setup_timeout", where));
   out.limits.grace = TRY(seconds(limits, "grace", where));
   out.limits.grace_after_failure = TRY(seconds(limits, "grace_after_failure", where));
   out.limits.lost_after = TRY(seconds(limits, "lost_after", where));
@@ -242,7 +244,8 @@ Json json_without_ranks(const Plan& plan) {
           {"working_directory", plan.working_directory},
           {"run_directory", plan.run_directory},
           {"prelude",
-           {{"modules", plan.prelude.modules},
+           {{"module_paths", plan.prelude.module_paths},
+            {"modules", plan.prelude.modules},
             {"activate", plan.prelude.activate},
             {"setup", plan.prelude.setup},
             {"needs", plan.prelude.needs}}},
@@ -254,6 +257,7 @@ Json json_without_ranks(const Plan& plan) {
           {"interface_variables", plan.interface_variables},
           {"limits",
            {{"start_timeout", plan.limits.start_timeout.count()},
+            {"setup_timeout", plan.limits.setup_timeout.count()},
             {"grace", plan.limits.grace.count()},
             {"grace_after_failure", plan.limits.grace_after_failure.count()},
             {"lost_after", plan.limits.lost_after.count()},

@@ -1,8 +1,20 @@
 #include "src/plan/run_directory.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "src/plan/job_spec.hpp"
 
 namespace dlrun::plan {
+namespace {
+
+constexpr std::array<std::string_view, 9> kOwnFiles{
+    "spec.json",          "allocation.json", "plan.json", "record.json", "events.jsonl",
+    "checkpoint-request", "nodes",           "logs",      "attempts"};
+// Tokens and copies of dlrun, whose names go on with a number or an end.
+constexpr std::array<std::string_view, 2> kOwnPrefixes{"agent-token", "dlrun-copy"};
+
+}  // namespace
 
 std::string node_script_name(const NodePlan& node) {
   return fmt::format("nodes/{:04}-{}.sh", node.index.get() + 1, as_job_name(node.host.get()));
@@ -25,6 +37,13 @@ std::string prelude_log_path(const Plan& plan, NodeIndex node) {
 
 std::string checkpoint_request_path(const Plan& plan) {
   return plan.run_directory + "/checkpoint-request";
+}
+
+bool is_own_file(const std::filesystem::path& name) {
+  const std::string first = name.empty() ? std::string() : name.begin()->string();
+  return std::find(kOwnFiles.begin(), kOwnFiles.end(), first) != kOwnFiles.end() ||
+         std::any_of(kOwnPrefixes.begin(), kOwnPrefixes.end(),
+                     [&](std::string_view prefix) { return first.starts_with(prefix); });
 }
 
 }  // namespace dlrun::plan

@@ -1,6 +1,7 @@
 // The names inside a run directory: one place, for the head that writes them and the agent that reads them.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "src/plan/plan.hpp"
@@ -16,5 +17,7 @@ std::string rank_log_path(const Plan& plan, const RankPlan& rank);
 std::string prelude_log_path(const Plan& plan, NodeIndex node);
 // RUN/checkpoint-request: a file that appears when a checkpoint is wanted (DLRUN_CHECKPOINT_REQUEST).
 std::string checkpoint_request_path(const Plan& plan);
+// True for a path below the run directory that dlrun itself writes, or that lies in a folder of its own.
+bool is_own_file(const std::filesystem::path& name);
 
 }  // namespace dlrun::plan

@@ -34,7 +34,7 @@ Result<Pipe> make_pipe() {
 bool drain(Pipe& out, Pipe& err, CommandOutput& into, Ticks deadline) {
   std::array<pollfd, 2> polled{{{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}}};
   std::array<std::string*, 2> texts{&into.out, &into.err};
-  std::array<char, 65536> chunk;
+  static thread_local std::array<char, 65536> chunk;  // a stack may be as small as that
   while (polled[0].fd >= 0 || polled[1].fd >= 0) {
     const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return false;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/base/json_fwd.hpp"
-#include "src/process/token.hpp"
+#include "src/base/token.hpp"
 
 namespace dlrun {
 

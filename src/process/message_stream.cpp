@@ -156,7 +156,7 @@ void MessageStream::give_up_writing() {
 }
 
 void MessageStream::read_ready() {
-  std::array<char, 65536> chunk;
+  static thread_local std::array<char, 65536> chunk;  // a stack may be as small as that
   const ssize_t got = ::read(in_.get(), chunk.data(), chunk.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (got < 0) return fail_stream(system_reason(errno));

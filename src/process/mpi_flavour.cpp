@@ -1,8 +1,10 @@
 #include "src/process/mpi_flavour.hpp"
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -74,6 +76,19 @@ class Search {
     }
   }
 
+  std::optional<fs::path> locate(const std::string& library,
+                                 const std::vector<std::string>& own_paths) const {
+    if (library.find('/') != std::string::npos) return library;
+    std::vector<std::string> folders = own_paths;
+    folders.insert(folders.end(), common_.begin(), common_.end());
+    for (const std::string& folder : folders) {
+      std::error_code none;
+      const fs::path file = fs::path(folder) / library;
+      if (!folder.empty() && fs::is_regular_file(file, none)) return file;
+    }
+    return std::nullopt;
+  }
+
  private:
   MpiFlavour take(const ElfNeeded& needed) {
     for (const std::string& library : needed.libraries) {
@@ -85,14 +100,7 @@ class Search {
   }
 
   void find(const std::string& library, const std::vector<std::string>& own_paths) {
-    if (library.find('/') != std::string::npos) return queue_.push_back(library);
-    std::vector<std::string> folders = own_paths;
-    folders.insert(folders.end(), common_.begin(), common_.end());
-    for (const std::string& folder : folders) {
-      std::error_code none;
-      const fs::path file = fs::path(folder) / library;
-      if (!folder.empty() && fs::is_regular_file(file, none)) return queue_.push_back(file);
-    }
+    if (const auto file = locate(library, own_paths)) queue_.push_back(*file);
   }
 
   std::vector<std::string> common_;
@@ -111,6 +119,14 @@ bool is_script(const fs::path& program) {
 Result<MpiFlavour> mpi_flavour(const fs::path& program, const Environment& environment) {
   if (is_script(program)) return MpiFlavour::unknown;
   return Search(environment).run(program);
+}
+
+bool finds_its_libraries(const fs::path& program, const Environment& environment) {
+  const auto needed = read_elf_needed(program);
+  const Search search(environment);
+  return needed && std::all_of(needed->libraries.begin(), needed->libraries.end(), [&](const auto& library) {
+           return search.locate(library, needed->search_paths).has_value();
+         });
 }
 
 }  // namespace dlrun

@@ -17,4 +17,7 @@ enum class MpiFlavour { unknown, openmpi, mpich };
 // system's folders. An Error only where `program` itself cannot be read.
 Result<MpiFlavour> mpi_flavour(const std::filesystem::path& program, const Environment& environment);
 
+// Whether all libraries that `program` itself names are found in the same way; not theirs in turn.
+bool finds_its_libraries(const std::filesystem::path& program, const Environment& environment);
+
 }  // namespace dlrun

@@ -115,6 +115,13 @@ Json modules_context(const Plan& plan) {
   return out;
 }
 
+Json module_paths_context(const Plan& plan) {
+  Json out = Json::array();
+  for (const std::string& path : plan.prelude.module_paths)
+    out.push_back({{"path", path}, {"what", one_line("module use " + path)}});
+  return out;
+}
+
 Json setup_context(const Plan& plan) {
   Json out = Json::array();
   for (const std::string& line : plan.prelude.setup)
@@ -161,6 +168,8 @@ Json plan_context(const Plan& plan) {
           {"job_id", one_line(plan.job_id)},
           {"node_count", plan.nodes.size()},
           {"has_prelude", !plan.prelude.empty()},
+          {"uses_modules", !plan.prelude.module_paths.empty() || !plan.prelude.modules.empty()},
+          {"module_paths", module_paths_context(plan)},
           {"has_modules", !plan.prelude.modules.empty()},
           {"modules", modules_context(plan)},
           {"activate", std::move(activate)},
@@ -177,7 +186,7 @@ Json plan_context(const Plan& plan) {
 // One of everything, so that every name in the template is looked up whatever the job at hand uses.
 Plan example() {
   Plan plan;
-  plan.prelude = {.modules = {"m"}, .activate = "a", .setup = {"s"}, .needs = {{"n"}}};
+  plan.prelude = {.module_paths = {"p"}, .modules = {"m"}, .activate = "a", .setup = {"s"}, .needs = {{"n"}}};
   plan.environment = {{"A", "a"}, {"A_TOKEN", "a"}};
   plan.mpi = MpiProtocol::pmix;
   plan.checks = {{"c"}};

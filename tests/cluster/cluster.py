@@ -9,6 +9,7 @@ sshd and (on request) slurmd; `head` has slurmctld and stands for the login node
 Hosts can be cut off, frozen, crashed and booted again. Nothing of it outlives the program (namespaces.py).
 """
 import glob
+import inspect
 import os
 import pathlib
 import signal
@@ -28,13 +29,31 @@ def command(*words, **options):
     return subprocess.run(words, check=True, text=True, capture_output=True, **options).stdout
 
 
-def wait_until(condition, pause=0.02):
-    """As long as it takes: the test runner's own limit ends what hangs."""
+LIMIT = 600  # seconds; what takes longer hangs, however slow the machine is
+
+
+def wait_until(condition, pause=0.02, limit=LIMIT):
+    """Until the condition holds; where it does not come, the error shows the line that waited for it."""
+    end = time.monotonic() + limit
     while True:
         value = condition()
         if value:
             return value
+        if time.monotonic() > end:
+            caller = inspect.stack()[1]
+            raise TimeoutError(f"waited {limit} s in vain, {os.path.basename(caller.filename)}:{caller.lineno}: "
+                               + " ".join((caller.code_context or ["?"])[0].split()))
         time.sleep(pause)
+
+
+class Started(subprocess.Popen):
+    """A program whose end is not waited for without a limit; the error of a hang shows its command."""
+
+    def communicate(self, input=None, timeout=LIMIT):  # pylint: disable=redefined-builtin
+        return super().communicate(input, timeout)
+
+    def wait(self, timeout=LIMIT):
+        return super().wait(timeout)
 
 
 class Cluster:
@@ -124,7 +143,7 @@ class Cluster:
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
-        return subprocess.Popen(self.words(host, argv, user, env), text=True, **options)
+        return Started(self.words(host, argv, user, env), text=True, **options)
 
     def run(self, host, argv, user=USER, env=None, **options):
         process = self.start(host, argv, user, env, **options)

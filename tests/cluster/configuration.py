@@ -98,11 +98,19 @@ def cover(path, text, mode=0o644):
     subprocess.run(["mount", "--bind", mine, path], check=True)
 
 
+def without(path, name, number=None):
+    """The lines of a user database but those of our name or number: the first entry of a name wins, and the machine may have one."""
+    def is_ours(line):
+        fields = line.split(":")
+        return fields[0] == name or number is not None and fields[2:3] == [str(number)]
+    return "".join(line + "\n" for line in pathlib.Path(path).read_text().splitlines() if not is_ours(line))
+
+
 def add_user():
     """The user that jobs run as. Its password is '*': a locked account ('!') is refused by an sshd without PAM."""
-    cover("/etc/passwd", pathlib.Path("/etc/passwd").read_text() + f"{USER}:x:{UID}:{UID}::{HOME}:/bin/bash\n")
-    cover("/etc/group", pathlib.Path("/etc/group").read_text() + f"{USER}:x:{UID}:\n")
-    cover("/etc/shadow", pathlib.Path("/etc/shadow").read_text() + f"{USER}:*:19000:0:99999:7:::\n", 0o640)
+    cover("/etc/passwd", without("/etc/passwd", USER, UID) + f"{USER}:x:{UID}:{UID}::{HOME}:/bin/bash\n")
+    cover("/etc/group", without("/etc/group", USER, UID) + f"{USER}:x:{UID}:\n")
+    cover("/etc/shadow", without("/etc/shadow", USER) + f"{USER}:*:19000:0:99999:7:::\n", 0o640)
     os.makedirs(HOME)
     os.chown(HOME, UID, UID)
 

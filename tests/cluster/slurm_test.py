@@ -62,7 +62,7 @@ class Slurm(support.Case):
         self.write("job.sh", f"#!/bin/bash\nexport ODD=$'\\xff\\n x'\nexec {IN_SHELL} --quiet --framework plain -- {script}\n")
         code, out, err = self.salloc("./job.sh")
         self.assertEqual(code, 0, err)
-        self.assertEqual(sorted(out.splitlines()), [f"[worker {i} n{i + 1}] n{i + 1}|ff0a20780a|none" for i in range(4)])
+        self.assertEqual(sorted(out.splitlines()), [f"[worker {i} n{i + 1}] n{i + 1}|ff0a20780a|{i}" for i in range(4)])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,32 @@
 #!/usr/bin/env python3
 """The same failures as in a Slurm job, in runs whose agents were brought by ssh: the culprit is named in bounded time, and
 nothing is left. Besides, what only ssh can lose."""
+import contextlib
 import os
 import signal
+import subprocess
+import threading
 
 import failure_test
 import support
+from configuration import UID
+from namespaces import ROOM
 from support import DLRUN
+
+
+@contextlib.contextmanager
+def loop_device():
+    """An empty ext4 on a device of its own: a file system that can be stalled as a full server stalls."""
+    image = f"{ROOM}/stall-{os.getpid()}.ext4"
+    with open(image, "wb") as file:
+        file.truncate(32 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-E", f"root_owner={UID}:{UID}", image], check=True)
+    device = subprocess.run(["losetup", "--find", "--show", image], check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        yield device
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+        os.unlink(image)
 
 
 class SshFailure(failure_test.Failure):
@@ -31,6 +51,53 @@ class SshFailure(failure_test.Failure):
         code, err = self.end_of(process)
         self.assertEqual(code, 71)
         self.assertRegex(err, "n2: its ssh connection was lost: ")
+
+    def shared_folder_that_can_stall(self, hosts):
+        """run/ of the test's folder, for all these hosts; gives what stalls it and what ends that."""
+        folder = f"{self.folder}/run"
+        self.cluster.run("head", ["mkdir", folder])
+        device = self.enterContext(loop_device())
+        for host in hosts:
+            self.as_root(host, "mount", device, folder)
+            self.addCleanup(self.as_root, host, "umount", folder)
+        self.as_root("head", "rmdir", f"{folder}/lost+found")
+        return lambda: self.as_root("head", "fsfreeze", "-f", folder), lambda: self.cluster.run("head", ["fsfreeze", "-u", folder], "root")
+
+    def as_root(self, host, *words):
+        done = self.cluster.run(host, words, user="root")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def wait_for_line(self, process, stream, words):
+        lines = []
+        for line in stream:
+            lines.append(line)
+            if words in line:
+                return
+        self.fail(f"it ended without a word of '{words}': {''.join(lines)}{process.communicate()[1]}")
+
+    def test_a_file_system_that_stalls_holds_up_logs_and_not_the_job(self):
+        stall, thaw = self.shared_folder_that_can_stall(("head", "n1", "n2"))
+        count = "i=0; until [ -e go ]; do echo line $((i += 1)); sleep 0.1; done; echo last $i"
+        process = self.start(DLRUN, "--hosts", "n1,n2", "--run-dir", "run", "--set", "launch.lost-after=3s", "--framework", "plain",
+                             "--", "sh", "-c", count)
+        self.wait_for_line(process, process.stdout, "line 5")
+        # A dlrun that waits for the file system itself says nothing: then the stall ends by this.
+        last_resort = threading.Timer(60, thaw)
+        last_resort.start()
+        stall()
+        try:
+            self.wait_for_line(process, process.stderr, "the run directory has not taken writes for")  # for longer than lost-after
+        finally:
+            last_resort.cancel()
+            thaw()
+        self.wait_for_line(process, process.stderr, "the run directory takes writes again")
+        self.write("go", "")
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err)
+        for rank in range(2):
+            lines = self.cluster.run("head", ["cat", f"{self.folder}/run/logs/{rank:04}-worker-{rank}.log"]).stdout.splitlines()
+            last = int(lines.pop().removeprefix("last "))
+            self.assertEqual(lines, [f"line {i + 1}" for i in range(last)])
 
     def test_ctrl_c_twice(self):
         process = self.job(extra="trap '' TERM INT;")

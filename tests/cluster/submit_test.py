@@ -60,6 +60,25 @@ class Submit(support.Case):
         self.wait_for(job.strip(), "FAILED")
         self.assertIn("ExitCode=7:0", self.run_on("scontrol", "show", "job", job.strip())[1])
 
+    def test_flags_reach_the_job_and_an_edit_of_the_job_file_does_not(self):
+        self.write("job.yaml", JOB.replace("sh, -c, 'echo", "sh, -c, 'echo first; sleep 1000; echo").replace("nodes: 3", "nodes: 1"))
+        code, out, err = self.run_on(DLRUN, "submit", "--no-output-limit", "3s", "--set", "resources.extra=[--begin=now+3]", "job.yaml")
+        self.assertEqual(code, 0, err)
+        self.write("job.yaml", JOB.replace("echo", "echo SECOND"))
+        self.wait_for(out.strip(), "FAILED")
+        self.assertIn("ExitCode=71:0", self.run_on("scontrol", "show", "job", out.strip())[1])
+        self.assertIn("first", self.printed())
+        self.assertNotIn("SECOND", self.printed())
+
+    def test_slurm_is_told_of_memory_whole_nodes_and_mail(self):
+        self.write("job.yaml", JOB.replace("queue: main", "queue: main, memory: 512MiB, exclusive: true, mail: ann@example.org"))
+        code, out, err = self.run_on(DLRUN, "submit", "--set", "resources.extra=[--hold, --time=3]", "job.yaml")
+        self.assertEqual(code, 0, err)
+        shown = self.run_on("scontrol", "show", "job", out.strip())[1]
+        for text in ("MinMemoryNode=512M", "OverSubscribe=NO", "MailUser=ann@example.org", "MailType=END,FAIL", "TimeLimit=00:03:00"):
+            self.assertIn(text, shown)
+        self.run_on("scancel", out.strip())
+
     def test_refusals_name_the_directive_and_leave_nothing_behind(self):
         self.write("job.yaml", JOB)
         for flags, directive, key in (

@@ -43,6 +43,19 @@ class Training(support.Case):
                 self.assertEqual(self.record(f"{mpi}-run")["result"]["steps"], 20)
                 self.nothing_left()
 
+    def test_it_trains_over_two_nodes_without_any_mpi(self):
+        """Files that are no libraries hide both MPIs from the loader."""
+        for library in ("libmpich.so.12", "libmpi.so.40"):
+            self.write(f"no-mpi/{library}", "")
+        hidden = f"environment.set.LD_LIBRARY_PATH={self.folder}/no-mpi"
+        self.write("job.yaml", JOB.format(mpi="auto", epochs=1))
+        process = self.train("run", "--set", hidden)
+        out, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("ranks use dlrun's own links over TCP", out)
+        self.assertEqual(self.record()["result"]["steps"], 20)
+        self.nothing_left()
+
     def test_a_rank_inside_a_collective_is_ended_within_the_grace(self):
         """Its peer is stopped, so that it waits in its sum of gradients, where it cannot hear SIGTERM."""
         self.write("job.yaml", JOB.format(mpi="pmix", epochs=1000))

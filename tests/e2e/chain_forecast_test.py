@@ -42,44 +42,46 @@ class ChainForecast(support.Case):
         code, out, err = self.submit("--json", *flags)
         self.assertEqual(code, 0, err)
         answer = json.loads(out)
-        return answer["forecast"], answer["script"]
+        return answer["forecast"], answer["script"], answer["job"]
 
     def test_links_interval_and_end_follow_from_an_earlier_run(self):
         self.measured()
-        out, script = self.forecast("--epochs", "25", "--walltime", "2:00")
+        out, script, job = self.forecast("--epochs", "25", "--walltime", "2min")
         self.assertEqual((out["steps"], out["training"], out["links"]), (1000, 500, 6))
         self.assertEqual((out["max_links"], out["checkpoint_interval"], out["checkpoint_rule"]), (8, 600, "stated"))
         self.assertTrue(out["measured"].endswith("runs/small-1/record.json"))
-        self.assertIn("--set=train.epochs=25", script)
+        self.assertEqual(job["train"]["epochs"], 25)
         self.assertIn("--time=0:02:00", script)
         self.assertFalse(self.exists("runs/small-1/job.sh"))
 
     def test_people_are_told_the_same(self):
         self.measured()
-        code, out, err = self.submit("--epochs", "25", "--walltime", "2:00", "--mtbf", "2h")
+        code, out, err = self.submit("--epochs", "25", "--walltime", "2min", "--mtbf", "2h")
         self.assertEqual(code, 0, err)
-        self.assertIn("--set=checkpoint.every=", out)
+        self.assertIn("--spec=", out)
+        _, _, job = self.forecast("--epochs", "25", "--walltime", "2min", "--mtbf", "2h")
+        self.assertRegex(job["checkpoint"]["every"], r"^[0-9.]+s$")
         for text in ("measured    500ms a step, 4.0s a checkpoint, 10.0s to start", "of 2m00s each for 1000 steps",
                      "by Daly (2006) for a failure every 2h00m; Young (1974) says 2m00s", "and the queue's time, which is not known"):
             self.assertIn(text, err)
 
     def test_the_length_is_the_job_s_where_none_is_given_and_one_link_holds_it(self):
         self.measured()
-        out, script = self.forecast()
+        out, script, job = self.forecast()
         self.assertEqual((out["steps"], out["links"], out["walltime"]), (160, 1, 120))
         self.assertIn("--time=0:02:00", script)
-        self.assertNotIn("checkpoint.every", script)
+        self.assertEqual(job["checkpoint"]["every"], "10min")
 
     def test_a_walltime_that_cannot_hold_one_checkpoint_is_refused(self):
         self.measured(checkpoint=40)
-        code, out, err = self.submit("--walltime", "1:00")
+        code, out, err = self.submit("--walltime", "1min")
         self.assertEqual((code, out), (66, ""))
         self.assertIn("a walltime of 1m00s cannot hold one checkpoint", err)
         self.assertIn("hint: ask for 2m00s or more: resources.walltime", err)
 
     def test_more_links_than_the_job_allows_are_refused(self):
         self.measured()
-        code, _, err = self.submit("--walltime", "2:00", "--epochs", "25", "--set", "chain.max-links=5")
+        code, _, err = self.submit("--walltime", "2min", "--epochs", "25", "--set", "chain.max-links=5")
         self.assertEqual(code, 66)
         self.assertIn("the training needs 6 links, and chain.max-links is 5", err)
 
@@ -97,7 +99,7 @@ class ChainForecast(support.Case):
         self.assertGreater(first["pace"]["checkpoint"], 0)
         self.assertEqual(first["steps"], 160)
         self.assertFalse(self.exists("ckpt"))
-        again, _ = self.forecast("--measured", first["measured"])
+        again, _, _ = self.forecast("--measured", first["measured"])
         self.assertEqual(again["pace"], first["pace"])
 
 

@@ -4,10 +4,65 @@ that floods."""
 import os
 import pty
 import resource
+import shlex
 import subprocess
 
 import support
 from support import wait_until
+
+
+# Reports as the builtin runtime sends them.
+REPORTS = r"""
+import json, os, socket, time
+control = socket.socket(socket.AF_UNIX)
+control.connect(os.environ["DLRUN_CONTROL"])
+def tell(**report):
+    control.sendall((json.dumps({"rank": 0, **report}) + "\n").encode())
+tell(step=1105, steps=1407, epoch=3, epochs=3, loss=0.3124, images_per_s=3900, seconds_left=3723)
+while not os.path.exists("testing"):
+    time.sleep(0.05)
+tell(phase="testing")
+while not os.path.exists("go"):
+    time.sleep(0.05)
+"""
+# What a rank may try to do to the terminal of the one who looks at it.
+ESCAPES = r"""
+import json, os, socket, sys, time
+control = socket.socket(socket.AF_UNIX)
+control.connect(os.environ["DLRUN_CONTROL"])
+def tell(**report):
+    control.sendall((json.dumps({"rank": 0, **report}) + "\n").encode())
+tell(phase="x\x1b]52;c;cHduZWQ=\x07\x1b[2J\nfaked: line\n" + "L" * 500)
+tell(result={"note": "y\x1b]0;title\x07\nfaked: end"})
+print("\x1b[31mred")
+print("\x1b[?1049h")
+sys.exit(int(sys.argv[1]))
+"""
+
+
+class Screen:
+    """dlrun in a terminal of its own: what a person sees once the terminal has understood it."""
+
+    def __init__(self, test, columns, *words):
+        self.test, self.socket = test, os.path.join(test.folder, "tmux")
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", "20", "-c", test.folder,
+                  shlex.join([support.DLRUN, *words]) + "; touch ended; sleep 1000")
+
+    def tmux(self, *words):
+        return subprocess.run(["tmux", "-S", self.socket, *words], check=True, capture_output=True, text=True,
+                              env={**self.test.environment, "LC_ALL": "C.UTF-8"}).stdout
+
+    def lines(self):
+        return [line for line in self.tmux("capture-pane", "-p").splitlines() if line]
+
+    def await_lines(self, wanted):
+        wait_until(lambda: self.lines() == wanted, f"the screen shows {wanted}")
+
+    def resize(self, columns):
+        self.tmux("resize-window", "-x", str(columns), "-y", "20")
+
+    def close(self):
+        self.tmux("kill-server")
 
 
 class Console(support.Case):
@@ -91,6 +146,58 @@ class Console(support.Case):
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # of the head, the agent or a rank
         print(f"64 ranks x 10,000 lines: the largest process had {peak / 1024:.0f} MiB")
         self.assertLess(peak, 128 * 1024)
+
+    def test_the_bar_fits_the_terminal_and_outlives_its_resizing(self):
+        self.write("reports.py", REPORTS)
+        screen = Screen(self, 100, "--framework", "plain", "--run-dir", "run", "--", "python3", "reports.py")
+        try:
+            screen.await_lines(["epoch 3/3 36 % · run 79 % · loss 0.312 · 3900 images/s · 1:02:03 left"])
+            screen.resize(60)
+            screen.await_lines(["epoch 3/3 36 % · run 79 % · loss 0.312 · 1:02:03 left"])
+            screen.resize(30)
+            screen.await_lines(["run 79 % · 1:02:03 left"])
+            screen.resize(100)
+            self.write("testing", "")
+            screen.await_lines(["epoch 3/3 36 % · run 79 % · testing · loss 0.312 · 3900 images/s · 1:02:03 left"])
+            self.write("go", "")
+            wait_until(lambda: self.exists("ended"), "dlrun ended")
+            self.assertEqual(len(screen.lines()), 1)
+            self.assertRegex(screen.lines()[0], "^dlrun: done in .*; run directory run$")
+        finally:
+            screen.close()
+        self.none_left()
+
+    def test_a_bar_of_the_program_is_drawn_at_the_bottom(self):
+        script = (r"printf 'Go on? '; until [ -e one ]; do sleep 0.05; done; printf '\r 10%%|#  |'; until [ -e two ]; do sleep 0.05; done; "
+                  r"printf '\r100%%|###|\n'; until [ -e go ]; do sleep 0.05; done")
+        screen = Screen(self, 80, "--framework", "plain", "--run-dir", "run", "--color", "never", "--", "bash", "-c", script)
+        try:
+            screen.await_lines(["[worker 0] Go on?"])
+            self.write("one", "")
+            screen.await_lines(["[worker 0]  10%|#  |"])
+            self.write("two", "")
+            wait_until(lambda: screen.lines()[:1] == ["[worker 0] 100%|###|"], "the line has its end")
+            self.write("go", "")
+            wait_until(lambda: self.exists("ended"), "dlrun ended")
+        finally:
+            screen.close()
+        self.none_left()
+
+    def test_what_ranks_say_changes_no_terminal_and_forges_no_line(self):
+        self.write("escapes.py", ESCAPES)
+        for code in ("0", "3"):
+            ended, out = self.on_terminal("--color", "never", "--framework", "plain", "--run-dir", "run" + code, "--", "python3",
+                                          "escapes.py", code)
+            self.assertEqual(ended, int(code))
+            for escape in ("\x1b]", "\x1b[2J", "\x07"):
+                self.assertNotIn(escape, out)
+            self.assertNotIn("\nfaked", out)
+            self.assertIn("[worker 0] \x1b[31mred\x1b[0m\n", out)  # the colour ends with its line
+            status = [part for part in out.split("\r") if "x\\x1b]52" in part]
+            self.assertTrue(status)
+            self.assertLess(max(len(part.replace("\x1b[J", "")) for part in status), 80)
+            self.assertEqual(out.count("\x1b[?1049h"), 1)  # as the rank printed it, and not replayed
+        self.assertIn("  | \\x1b[?1049h\n", out)
 
     def test_a_rank_that_floods_does_not_hold_up_the_others(self):
         # Nobody reads the console; the quiet rank has more to say than a pipe holds.

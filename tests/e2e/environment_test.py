@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The environment of the ranks, with real tools: Environment Modules, a virtual environment, conda's shell hook, and a
 container of Charliecloud."""
+import json
 import os
 import shutil
 import subprocess
@@ -53,6 +54,28 @@ class Surroundings(support.Case):
         self.assertIn("Unable to locate a modulefile for 'trainer/2.0'", err)
         self.assertFalse(self.exists("ran"))
 
+    def test_module_paths_come_before_the_modules_also_by_hand(self):
+        self.script("my modules/trainer/2.0", "#%Module1.0\nsetenv TRAINER_HOME /opt/two\n")
+        code, out, err = self.dlrun("--quiet", "--run-dir", "run", self.job("{module-paths: [my modules], modules: [trainer/2.0]}",
+                                                                            "printenv", "TRAINER_HOME"))
+        self.assertEqual((code, out), (0, "[worker 0] /opt/two\n"), err)
+        script = f"{self.folder}/run/nodes/{os.listdir(self.folder + '/run/nodes')[0]}"
+        done = subprocess.run(["bash", script], env=self.environment, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "/opt/two\n"), done.stderr)
+
+    def test_checks_come_after_the_setup_lines_that_bring_what_they_look_for(self):
+        self.write("checked.yaml", "name: checked\nsummary: s\nchecks: [[sh, -c, 'test -e data || { echo no data in $PWD >&2; exit 66; }']]\n")
+        job = "framework: checked\ncommand: [cat, data]\n"
+        code, _, err = self.dlrun("--framework-dir", self.folder, self.write("job.yaml", job))
+        self.assertEqual(code, 66, err)
+        self.assertIn(f"no data in {self.folder}", err)
+        job += "environment: {{setup: ['{}']}}\n"
+        code, _, err = self.dlrun("--framework-dir", self.folder, self.write("job.yaml", job.format("true")))
+        self.assertEqual(code, 66, err)
+        self.assertIn(f"no data in {self.folder}", err)
+        code, out, err = self.dlrun("--quiet", "--framework-dir", self.folder, self.write("job.yaml", job.format("echo brought > data")))
+        self.assertEqual((code, out), (0, "[worker 0] brought\n"), err)
+
     def test_a_module_command_that_does_nothing_is_no_success(self):
         self.environment["BASH_FUNC_module%%"] = "() { :; }"
         code, _, err = self.dlrun("--quiet", self.job("{modules: [trainer/1.0]}", "touch", "ran"))
@@ -77,6 +100,23 @@ class Surroundings(support.Case):
         self.assertEqual(code, 69, err)
         self.assertIn("Could not find conda environment: tf", err)
         self.assertFalse(self.exists("ran"))
+
+    def test_a_default_gives_way_to_the_prolog_the_user_and_the_job_file(self):
+        """default < prolog, user's environment < job file < dlrun's own; set but empty counts as set."""
+        self.write("order.yaml", "name: order\nsummary: s\nprocess: per-rank\nmpi: none\nenv: {OF_ADAPTER: adapter}\n"
+                   "defaults: {A: default, B: default, C: default, D: default, E: default, DENIED: default}\n")
+        self.environment.pop("OMP_NUM_THREADS", None)
+        self.environment.update({"C": "user", "D": "user", "E": "", "DENIED": "user"})
+        job = self.write("job.yaml", """framework: order
+environment:
+  setup: [export B=prolog, "export DLRUN_RANK=prolog"]
+  set: {D: job}
+  deny: [DENIED]
+command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_NUM_THREADS:-unset}"']
+""")
+        code, out, err = self.dlrun("--quiet", "--framework-dir", self.folder, "--run-dir", "run", job)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"^\[worker 0\] default prolog user job \[\] default 0 adapter \d+\n$")
 
     def test_how_long_it_took_is_in_the_events_and_its_output_in_a_log(self):
         code, _, err = self.dlrun("--run-dir", "run", self.job("{setup: [echo from the setup, sleep 0.3]}", "true"))
@@ -105,6 +145,32 @@ class Surroundings(support.Case):
             self.assertIn(f"[worker {rank}] inside the image\n", out)
             self.assertIn(f"[worker {rank}] {rank} in {self.folder}\n", out)
         self.assertIn("worker 1 (rank 1)", err)
+
+    def test_variables_in_paths_and_words_arrive_expanded_and_the_plan_shows_both(self):
+        self.environment.update({"SCRATCH": f"{self.folder}/scratch", "HOME": f"{self.folder}/home", "N": "17", "TMPDIR": "/tmp"})
+        os.mkdir(f"{self.folder}/home")
+        self.script("show", '#!/bin/sh\nprintf "[%s]" "$@"\n')
+        job = self.write("job.yaml", "framework: plain\ncommand: [./show, $SCRATCH/data, '${N}', ~/a b, $$N, $MINE/x, 'a$']\n"
+                         "checkpoint: {dir: $SCRATCH/ckpt}\nenvironment: {set: {MINE: /mine}}\n")
+        code, out, err = self.dlrun("--quiet", "--run-dir", "run", job, "--", "$N", "~/c")
+        self.assertEqual(code, 0, err)
+        self.assertIn(f"[{self.folder}/scratch/data][17][{self.folder}/home/a b][$N][/mine/x][a$][$N][~/c]", out)
+        self.assertEqual(json.loads(self.read("run/spec.json"))["checkpoint"]["dir"], f"{self.folder}/scratch/ckpt")
+        self.assertFalse(self.exists("$SCRATCH"))
+        code, out, err = self.dlrun("plan", "--explain", job)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, rf"checkpoint.dir +{self.folder}/scratch/ckpt +\S+job.yaml:3:19, written \$SCRATCH/ckpt")
+        for word, why in (("$NO_SUCH", "is unset"), ("$TMPDIR/x", "differs from node to node"), ("$SLURM_PROCID", "differs")):
+            bad = self.write("bad.yaml", f"command: [./show, {word}]\n")
+            code, _, err = self.dlrun(bad)
+            self.assertEqual(code, 65, err)
+            self.assertRegex(err, r"bad.yaml:1:19: command\[1\]: \$\w+ " + why)
+
+    def test_a_text_for_a_shell_keeps_its_dollar_signs(self):
+        job = self.job("{set: {MINE: mine}}", "env", "A=1", "bash", "-c", "echo $MINE-$DLRUN_RANK-$A")
+        code, out, err = self.dlrun("--quiet", job)
+        self.assertEqual(code, 0, err)
+        self.assertIn("mine-0-1", out)
 
 
 if __name__ == "__main__":

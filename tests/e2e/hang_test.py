@@ -39,9 +39,38 @@ for step in range(1, 1000):
     if rank == 2 and step == 5:
         time.sleep(1000)
 """
+# A bar as tqdm draws it, until it is told to end.
+BAR = r"""
+import os, sys, time
+i = 0
+while not os.path.exists("go"):
+    i += 1
+    sys.stderr.write(f"\r step {i} |####  |")
+    sys.stderr.flush()
+    time.sleep(0.1)
+print("\r all 100%", file=sys.stderr)
+"""
 
 
 class Hang(support.Case):
+    def test_a_progress_bar_without_line_ends_is_output(self):
+        """Any byte counts, and the log has it within a second."""
+        self.write("bar.py", BAR)
+        process = self.start("--framework", "plain", "--run-dir", "run", "--no-output-limit", "2s", "--", "python3", "bar.py")
+        log = "run/logs/0000-worker-0.log"
+        wait_until(lambda: process.poll() is not None or self.exists(log) and "step 40 " in self.read(log), "the log grows")
+        self.write("go", "")
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("\r step 1 |####  |\r step 2 |", self.read(log).replace("\n", "\r"))  # text mode reads \r as \n
+        self.assertRegex(err, r"\[worker 0\]  all 100%\n")  # of all that was drawn, a pipe gets what remains
+        self.assertNotIn("step 1 ", err)
+
+    def test_a_prompt_is_in_the_verdict_of_a_hang(self):
+        code, _, err = self.plain("printf 'Go on? [y/n] '; sleep 1000", "--no-output-limit", "1s")
+        self.assertEqual(code, 71)
+        self.assertIn("  | Go on? [y/n] \n", err)
+
     def test_a_job_that_prints_nothing(self):
         code, _, err = self.plain("echo hello; sleep 1000", "--tasks-per-node", "2", "--no-output-limit", "1s")
         self.assertEqual(code, 71)

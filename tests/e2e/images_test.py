@@ -97,6 +97,37 @@ class Images(support.Case):
         code, out, _ = self.prepare("photos", "--into", "packed", "--size", "16", "--damaged", "drop")
         self.assertEqual((code, out.split("; ")[1]), (0, "1 damaged ones were left out\n"))
 
+    def packed_job(self, epochs):
+        self.assertEqual(self.prepare("photos", "--into", "packed", "--size", "16")[0], 0)
+        job = JOB.format(data="format: images, dir: packed", checkpoint="ckpt").replace("epochs: 6", f"epochs: {epochs}")
+        return self.write("job.yaml", job + "resources: {tasks-per-node: 2}\n")
+
+    def test_a_shard_that_changed_is_named_and_not_trained_on(self):
+        job = self.packed_job(6)
+        with open(os.path.join(self.folder, "packed", "train-00000.bin"), "r+b") as shard:
+            shard.write(random.Random(5).randbytes(3000))
+        code, out, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 65, err)
+        self.assertRegex(out + err, r"packed/train-00000.bin: image \d is not as it was packed: its checksum differs")
+        self.assertIn("found 2 classes, 64 training and 16 test images in ", out)
+
+    def test_a_shard_that_is_cut_during_a_training_is_named(self):
+        head = self.start("--run-dir", "run", self.packed_job(100000))
+        metrics = lambda: self.exists("run/metrics.jsonl") and self.read("run/metrics.jsonl")
+        support.wait_until(lambda: metrics() or head.poll() is not None, "it trains")
+        os.truncate(os.path.join(self.folder, "packed", "train-00000.bin"), 0)
+        out, err = head.communicate()
+        self.assertEqual(head.returncode, 65, err)
+        self.assertIn("packed/train-00000.bin: cannot be read any more: it became shorter", out + err)
+
+    def test_a_class_folder_without_training_images_is_refused_before_any_rank(self):
+        os.makedirs(os.path.join(self.folder, "photos", "train", "bird"))
+        os.makedirs(os.path.join(self.folder, "photos", "train", "__MACOSX"))
+        job = self.write("job.yaml", JOB.format(data="format: images, dir: photos", checkpoint="ckpt"))
+        code, _, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 65, err)
+        self.assertIn("photos/train: 1 of 3 class folders has no training image: bird\n  hint: put images there, or remove what is no class", err)
+
     def test_mistakes_of_prepare(self):
         for words, said in ((["photos"], "--into DIR is missing"), (["photos", "--size", "2", "--intoo", "x"], "did you mean '--into'?"),
                             (["photos", "--into", "x", "--size", "0"], "--size: '0' is no number of pixels"),

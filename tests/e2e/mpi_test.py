@@ -56,6 +56,17 @@ class Mpi(support.Case):
                 self.assertEqual(code, 0, err)
                 self.assertEqual(sorted(out.splitlines()), [f"[worker {r}] rank {r} of {ranks}, sum {ranks}" for r in range(ranks)])
 
+    def test_a_plain_job_of_an_mpi_program_is_one_world_and_of_another_program_none(self):
+        for flavour, protocol in self.FLAVOURS.items():
+            with self.subTest(flavour):
+                code, out, err = self.dlrun("--quiet", "--tasks-per-node", "2", "--run-dir", flavour, "--", os.path.join(self.programs, flavour))
+                self.assertEqual(code, 0, err)
+                self.assertIn("rank 1 of 2, sum 2\n", out)
+                self.assertIn(f'"mpi": "{protocol}"', self.read(f"{flavour}/plan.json"))
+        code, out, err = self.dlrun("--quiet", "--tasks-per-node", "2", "--run-dir", "none", "--", "sh", "-c", "echo ${PMIX_RANK-none}")
+        self.assertEqual(code, 0, err)
+        self.assertIn('"mpi": "none"', self.read("none/plan.json"))
+
     def test_mpi_abort_names_the_rank_and_keeps_its_code(self):
         for flavour, _ in self.FLAVOURS.items():
             code, _, err = self.mpi(flavour, "abort")

@@ -149,7 +149,9 @@ class Signals(support.Case):
 
     def test_kill_9_of_a_rank(self):
         head = self.start_ranks()
-        started = [event for event in self.events() if event["event"] == "started"]
+        # Events are written beside the run, so a moment later.
+        started = wait_until(lambda: [found for found in [[event for event in self.events() if event["event"] == "started"]]
+                                      if len(found) == 2], "both are in the log of events")[0]
         os.kill(started[1]["pid"], signal.SIGKILL)
         _, err = head.communicate()
         self.assertEqual(head.returncode, 137)

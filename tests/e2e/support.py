@@ -19,13 +19,29 @@ CLIENT = str(pathlib.Path(__file__).resolve().parents[2] / "share" / "python")  
 MARK = "DLRUN_TEST_MARK"
 
 
-def wait_until(condition, what):
-    """Waits as long as it takes for `condition`; ctest's own limit ends a test that hangs."""
+LIMIT = 600  # seconds; what takes longer hangs, however slow the machine is
+
+
+def wait_until(condition, what, limit=LIMIT):
+    """Until the condition holds; where it does not come, the error says what did not happen."""
+    end = time.monotonic() + limit
     while True:
         value = condition()
         if value:
             return value
+        if time.monotonic() > end:
+            raise TimeoutError(f"waited {limit} s in vain until {what}")
         time.sleep(0.01)
+
+
+class Started(subprocess.Popen):
+    """A program whose end is not waited for without a limit; the error of a hang shows its command."""
+
+    def communicate(self, input=None, timeout=LIMIT):  # pylint: disable=redefined-builtin
+        return super().communicate(input, timeout)
+
+    def wait(self, timeout=LIMIT):
+        return super().wait(timeout)
 
 
 class Case(unittest.TestCase):
@@ -81,8 +97,8 @@ class Case(unittest.TestCase):
             first()
 
         options["preexec_fn"] = like_a_terminal
-        process = subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, **options)
+        process = Started([program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, **options)
         self.started.append(process)
         return process
 

@@ -95,6 +95,58 @@ class Training(support.Case):
                     self.assertEqual(code, 0, err)
                 self.assertEqual(self.weights(f"ckpt-{mpi}-a"), self.weights(f"ckpt-{mpi}-b"))
 
+    def without_mpi(self):
+        """The loader finds files that are no libraries in place of both MPIs, as if none were on this machine."""
+        os.makedirs(os.path.join(self.folder, "no-mpi"))
+        for library in ("libmpich.so.12", "libmpi.so.40"):
+            self.write(f"no-mpi/{library}", "")
+        self.environment["LD_LIBRARY_PATH"] = os.path.join(self.folder, "no-mpi")
+
+    def test_without_any_mpi_it_trains_to_the_same_bits(self):
+        expected = self.finished_weights()
+        self.without_mpi()
+        code, out, err = self.train("run")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"no MPI \(cannot load .*libmpich.so.12.*\): ranks use dlrun's own links, sums through shared memory")
+        self.assertEqual(self.weights(), expected)
+        code, out, err = self.train("one", "--tasks-per-node", "1", "--set", "checkpoint.dir=one", "--set", "train.epochs=1")
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("no MPI", out)
+
+    def test_without_any_mpi_all_ways_to_sum_work_over_tcp(self):
+        """As on several nodes, where a loopback is the network: halving, the exchange of a short wire, parameter servers."""
+        self.without_mpi()
+        for name, setting in (("plain", "train.seed=5"), ("wire", "train.allreduce.wire=bf16"),
+                              ("servers", "train.parameter-server.placement=greedy")):
+            with self.subTest(name):
+                code, out, err = self.train(name, "--tasks-per-node", "3", "--set", "environment.set.DLRUN_NODE_RANKS=1",
+                                            "--set", f"checkpoint.dir={name}-ckpt", "--set", "train.epochs=1", "--set", setting)
+                self.assertEqual(code, 0, err)
+                self.assertIn("ranks use dlrun's own links over TCP", out)
+                self.assertEqual(self.record(name)["result"]["steps"], 10)
+
+    def test_without_any_mpi_a_killed_rank_ends_the_run_under_its_name(self):
+        self.without_mpi()
+        head = self.start("--run-dir", "run", "--set", "train.epochs=200", "--set", "environment.set.DLRUN_NODE_RANKS=1", self.job)
+        saved = lambda: self.exists("run/events.jsonl") and '"saved"' in self.read("run/events.jsonl")
+        wait_until(lambda: saved() or head.poll() is not None, "it trains")
+        victim = next(event["pid"] for event in self.events() if event["event"] == "started" and event["rank"] == 1)
+        os.kill(victim, signal.SIGKILL)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 137, err)
+        self.assertIn("worker 1 (rank 1)", err)
+        self.assertIn("killed by SIGKILL (9)", err)
+
+    def test_an_mpi_that_is_asked_for_and_not_there_is_named(self):
+        self.without_mpi()
+        code, out, err = self.train("run", "--mpi", "pmix")
+        self.assertEqual(code, 69)
+        self.assertIn("libmpi.so.40", out + err)
+        self.assertIn("or start the job with --mpi pmi1, which needs no MPI", out + err)
+        code, out, _ = self.dlrun("--version")
+        self.assertRegex(out, r"  no   trainer over MPICH \(cannot load .*libmpich.so.12")
+        self.assertIn("  yes  trainer without MPI (shared memory, TCP)", out)
+
     def test_parameter_servers_give_the_bits_of_shared_memory_and_the_record_their_bytes(self):
         self.assertEqual(self.train("plain", "--set", "checkpoint.dir=plain-ckpt")[0], 0)
         for placement in ("round-robin", "greedy", "split"):
@@ -171,6 +223,41 @@ class Training(support.Case):
         self.assertEqual(code, 0, err)
         self.assertIn("test accuracy", out)
         self.assertEqual(self.weights(), before)
+
+    def test_other_settings_than_the_checkpoint_s_are_said_and_a_finished_training_is_no_result_of_them(self):
+        self.assertEqual(self.train("first")[0], 0)
+        before = self.weights()
+        code, out, err = self.train("second", "--set", "train.optimizer.lr=0.2", "--set", "train.batch=16")
+        self.assertEqual(code, 65, err)
+        self.assertIn("2 epochs are trained, but with other settings than this job's: nothing was trained", err)
+        self.assertIn("optimizer.lr: 0.05 in the checkpoint, 0.2 now", err)
+        self.assertIn("batch: 32 in the checkpoint, 16 now", err)
+        self.assertIn("--set checkpoint.dir=", err)
+        self.assertNotIn("test accuracy", out)
+        self.assertEqual(self.weights(), before)
+        code, out, err = self.train("third", "--set", "train.optimizer.lr=0.02", "--set", "train.epochs=3")
+        self.assertEqual(code, 0, err)
+        self.assertIn("optimizer.lr: 0.05 in the checkpoint, 0.02 now", out)
+        self.assertIn("epochs: 2 in the checkpoint, 3 now", out)
+        self.assertRegex(out, r"epoch 3/3  loss")  # from its first step on: all of it
+
+    def test_the_epoch_of_a_resume_says_which_steps_it_covers_and_a_stretched_schedule_is_said(self):
+        cosine = ("--set", "train.schedule={decay: cosine}")
+        self.job = self.write("job.yaml", JOB.format(ranks=2, epochs=200).replace("every: 3steps", "every: 7steps"))
+        head = self.start("--run-dir", "run", *cosine, self.job)
+        wait_until(lambda: self.exists("run/events.jsonl") and '"saved"' in self.read("run/events.jsonl") or head.poll() is not None, "it saves")
+        head.kill()
+        head.communicate()
+        self.none_left()
+        newest = max(int(name[5:]) for name in os.listdir(os.path.join(self.folder, "ckpt")) if name.startswith("step-"))
+        last = (newest // 15 + 1) * 15
+        code, out, err = self.train("again", *cosine, "--set", f"train.epochs={last // 15}")
+        self.assertEqual(code, 0, err)
+        self.assertIn(f"schedule: cosine over 200 epochs in the checkpoint, {last // 15} now", out)
+        if newest % 15:
+            self.assertIn(f"epoch {last // 15}/{last // 15} (steps {newest + 1}-{last})  loss", out)
+            [line] = [json.loads(line) for line in self.read("again/metrics.jsonl").splitlines() if "epoch_loss" in line]
+            self.assertEqual(line["epoch_steps"], [newest + 1, last])
 
     def test_another_number_of_ranks_carries_on(self):
         head = self.start("--run-dir", "two", "--set", "train.epochs=3", self.job)

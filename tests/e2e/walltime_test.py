@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The end of the walltime: programs are asked to save in time, what ignores it is ended, and 75 means a checkpoint."""
+import datetime
 import os
 import sys
 
@@ -64,6 +65,16 @@ class Walltime(support.Case):
             code, _, err = self.dlrun("--set", f"train.epochs={epochs}", "--set", f"checkpoint.dir={folder}", "--run-dir", run, "job.yaml")
             self.assertEqual(code, 0, err)
         self.assertEqual(self.record("second")["result"], self.record("whole")["result"])
+
+    def test_a_wall_clock_that_is_set_while_the_run_is_on_changes_no_time(self):
+        self.environment.update({"LD_PRELOAD": os.environ["E2E_SHIMS"], "DLRUN_TEST_SHIM": "clock-jump"})
+        code, _, err = self.plain("sleep 2", "--walltime", "300s")
+        self.assertEqual(code, 0, err)
+        record = self.record()
+        jump = datetime.datetime.fromisoformat(record["ended"]) - datetime.datetime.fromisoformat(record["began"])
+        self.assertGreater(jump.total_seconds(), 600)
+        self.assertLess(record["time"]["total"], 300)
+        self.assertLess(record["time"]["idle"], 300)
 
     def test_a_walltime_that_is_long_changes_nothing(self):
         code, _, err = self.plain("exit 0", "--walltime", "8:00:00")

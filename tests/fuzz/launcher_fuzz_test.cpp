@@ -122,6 +122,25 @@ TEST_CASE("damaged allocations and plans, as --allocation and agents read them")
   }
 }
 
+TEST_CASE("JSON is read as its library reads it, except what is too deep") {
+  const std::string deep = std::string(kMaxJsonDepth - 1, '[') + "1" + std::string(kMaxJsonDepth - 1, ']');
+  Mutator mutator(
+      {R"({"a": [1, -2, 3.5e3, "x\u00e4\n"], "b": {"c": null, "a": true}, "n": 18446744073709551615})", deep,
+       "[" + deep + "," + deep + "]"},
+      {"[[", "{\"a\":", "\"", "]", "}", ",", "1e999", "\xff", "\\u12", "nul", "[[[[[[[["});
+  for (Texts texts; texts.next();) {
+    const std::string text = mutator.next();
+    CAPTURE(text);
+    const auto json = parse_json(text, "input.json");
+    const Json plain = Json::parse(text, nullptr, false);
+    REQUIRE(is_sound(json));
+    if (json)
+      REQUIRE(*json == plain);
+    else if (!plain.is_discarded())
+      REQUIRE(json.error().what == "nested deeper than 64 levels");
+  }
+}
+
 TEST_CASE("damaged frames between head and agent") {
   Mutator mutator({encode({{{"type", "output"}, {"rank", 3}}, "hello\n"}) + encode({{{"type", "done"}}})},
                   {std::string(8, '\xff'), std::string(4, '\0'), "{", "}", "\"type\"", "7"});

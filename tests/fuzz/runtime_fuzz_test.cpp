@@ -30,7 +30,8 @@ std::string small_safetensors() {
 TEST_CASE("a damaged safetensors file never names bytes outside of it") {
   const std::string good = small_safetensors();
   REQUIRE(runtime::parse_safetensors(std::as_bytes(std::span(good)), "file"));
-  Mutator mutator({good}, {std::string(8, '\xff'), "[0,0]", "[9999999999,1]", "-1", "F16", "{", "}", ","});
+  Mutator mutator({good}, {std::string(8, '\xff'), "[0,0]", "[9999999999,1]", "-1", "F16", "{", "}", ",",
+                           "{\"x\":" + std::string(1000, '[')});
   for (int i = 0; i < kTexts; ++i) {
     const std::string file = mutator.next();
     const auto tensors = runtime::parse_safetensors(std::as_bytes(std::span(file)), "file");
@@ -52,7 +53,8 @@ TEST_CASE("a damaged manifest") {
   manifest.files = {{.name = "a", .bytes = 3, .checksum = 7}};
   const std::string good = runtime::to_text(manifest);
   REQUIRE(runtime::parse_manifest(good, "manifest.json"));
-  Mutator mutator({good}, {"null", "-1", "1e300", "[]", "{}", "\"\"", "true", "18446744073709551616"});
+  Mutator mutator({good}, {"null", "-1", "1e300", "[]", "{}", "\"\"", "true", "18446744073709551616",
+                           std::string(1000, '[')});
   for (int i = 0; i < kTexts; ++i)
     REQUIRE(is_sound(runtime::parse_manifest(mutator.next(), "manifest.json")));
 }

@@ -30,12 +30,12 @@ TEST_CASE("submit: the script of each scheduler") {
     request.sources.overrides.clear();
     const std::string extra = name == "gridengine" ? "[-pe mpi 64, -l gpu=4]" : "[--reservation=week]";
     request.sources.overrides.push_back({"resources.extra", extra, "--set", plan::Override::Reading::yaml});
-    const auto plan =
-        job::plan_submission(request, {"--set=train.lr=$x", "job.yaml", "--", "it's\n#$ -l all"},
-                             "/home/ann/my jobs/runs/submit-flowers-1", NoCommands());
+    const auto plan = job::plan_submission(request, {"--framework-dir=$x", "--run-dir=it's\n#$ -l all"},
+                                           "/home/ann/my jobs/runs/submit-flowers-1", NoCommands());
     REQUIRE_MESSAGE(plan.has_value(), plan.error().text());
     compare(kHere / "submit" / (name + ".sh"), plan->script);
     compare(kHere / "submit" / (name + ".command"), shell_join(plan->command) + "\n");
+    CHECK(plan->frozen_job.find("8:00:30") != std::string::npos);
   }
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("submit: one element of an array is a job alone that knows its index")
   request.scheduler = "slurm";
   const fs::path folder = "/home/ann/runs/submit-flowers-1";
   const auto plan_chain = [&](const job::ChainAsk& chain) {
-    return job::plan_submission(request, {"job.yaml"}, folder, NoCommands(), chain).value();
+    return job::plan_submission(request, {}, folder, NoCommands(), chain).value();
   };
   CHECK(plan_chain({.links = 4}).array == std::vector{3, 7, 8, 9});
   CHECK(job::element_folder(folder, 7) == "/home/ann/runs/submit-flowers-1.7");

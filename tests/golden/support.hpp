@@ -52,7 +52,8 @@ inline Result<plan::Plan> plan_job(plan::JobSpec spec, Allocation allocation) {
   in.job_id = in.spec.name + "-1a2b";
   in.run_directory = "/home/ann/runs/" + in.job_id;
   in.installation = {.bin = "/opt/dlrun/bin", .data = kData, .plugins = "/opt/dlrun/lib/dlrun"};
-  in.detected_mpi = plan::MpiProtocol::pmix;
+  // As if the program of an MPI job were linked to Open MPI, and that of any other to none.
+  in.detected_mpi = in.adapter.mpi == "detect" ? plan::MpiProtocol::none : plan::MpiProtocol::pmix;
   return plan::make_plan(in);
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Frameworks on two real GPUs: a short training of each is started by dlrun, ended in the middle and started again. Every
+"""Frameworks on two real GPUs: dlrun starts a short training of each; it is ended in the middle and started again. Every
 rank must compute on a GPU of its own, and no step may be lost or done twice. Run by hand; DLRUN_BIN is the folder of dlrun.
-Arguments: names of frameworks, else all. The last lines are one a framework: NAME ok, or NAME FAILED REASON."""
+GPUS=1 runs the same with one rank, which cannot show that ranks choose their own GPU.
+Arguments: names of frameworks, else all. The last lines are one per framework: NAME ok, or NAME FAILED REASON."""
 import importlib.util
 import json
 import os
@@ -16,6 +17,7 @@ import time
 DLRUN = os.path.join(os.environ["DLRUN_BIN"], "dlrun")
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 STEPS, END_AT, LIMIT = 40, 10, 150  # seconds a run
+GPUS = int(os.environ.get("GPUS", "2"))
 
 
 class Failed(Exception):
@@ -37,8 +39,8 @@ class Training:
     def __init__(self, name, end, flags=(), program=None):
         self.name, self.end, self.program = name, end, str(PROGRAMS / f"train_{program or name}.py")
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"dlrun-gpu-{name}-"))
-        self.command = [DLRUN, "--framework", name, "--gpus-per-node", "2", *flags]
-        self.environment = dict(os.environ, STEPS=str(STEPS), OMP_NUM_THREADS="1")
+        self.command = [DLRUN, "--framework", name, "--gpus-per-node", str(GPUS), *flags]
+        self.environment = dict(os.environ, STEPS=str(STEPS), GPUS=str(GPUS), OMP_NUM_THREADS="1")
 
     def start(self, number):
         command = [*self.command, "--run-dir", f"run{number}", "--", sys.executable, self.program]
@@ -68,7 +70,7 @@ class Training:
 
     def ranks(self):
         found = []
-        for rank in (0, 1):
+        for rank in range(GPUS):
             try:
                 found.append(json.loads((self.folder / f"rank{rank}").read_text()))
             except (OSError, ValueError):
@@ -77,8 +79,8 @@ class Training:
 
     def check_devices(self):
         devices = [rank["device"] for rank in self.ranks()]
-        if len(set(devices)) != 2:
-            raise Failed(f"both ranks compute on {devices[0]}")
+        if len(set(devices)) != GPUS:
+            raise Failed(f"all ranks compute on {devices[0]}")
         if "computes on" in self.said():
             raise Failed(f"a rank was found on another GPU:\n    {self.said()}")
 
@@ -89,7 +91,7 @@ class Training:
         if self.end == "interrupt":
             process.send_signal(signal.SIGINT)
         else:
-            os.kill(self.ranks()[1]["pid"], signal.SIGKILL)
+            os.kill(self.ranks()[-1]["pid"], signal.SIGKILL)
         self.wait(process, lambda: process.poll() is not None, "its end")
         if process.returncode == 0 or self.step() >= STEPS:
             raise Failed(f"was ended in the middle, and says {process.returncode} at step {self.step()}")
@@ -110,10 +112,10 @@ def check_roles():
     (folder / "roles.yaml").write_text("name: roles\nsummary: workers and a server\nroles:\n"
                                        "  worker: {default: tasks-per-node}\n  ps: {count: 1, gpus: 0}\n")
     script = "import os, torch; print('sees', os.environ['DLRUN_ROLE'], torch.cuda.device_count())"
-    done = subprocess.run([DLRUN, "--framework-dir", str(folder), "--framework", "roles", "--gpus-per-node", "2", "--run-dir", "run", "--",
+    done = subprocess.run([DLRUN, "--framework-dir", str(folder), "--framework", "roles", "--gpus-per-node", str(GPUS), "--run-dir", "run", "--",
                            sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, timeout=LIMIT)
     seen = sorted(line.partition("sees ")[2] for line in done.stdout.splitlines() if "sees" in line)
-    if done.returncode != 0 or seen != ["ps 0", "worker 1", "worker 1"]:
+    if done.returncode != 0 or seen != ["ps 0"] + ["worker 1"] * GPUS:
         raise Failed(f"exit code {done.returncode}, {seen}:\n    {done.stderr[-2000:]}")
     shutil.rmtree(folder)
 

@@ -40,7 +40,7 @@ CORNERS = {
     r"nccl\.h": ["runtime/comm/nccl*"],
     r"cuda\w*\.h|cudnn\w*\.h|cublas\w*\.h": ["runtime/graph/cuda*", "runtime/comm/nccl*"],
     r"(oneapi/dnnl/)?dnnl.*": ["runtime/graph/*"],
-    r"sodium(/.*|\.h)": ["src/process/token.cpp"],
+    r"sodium(/.*|\.h)": ["src/base/token.cpp"],
     r"libssh/.*": ["src/launch/ssh*"],
     r"slurm/.*": ["schedulers/slurm_api*"],
     r"zlib\.h|libdeflate\.h": ["runtime/data/*"],

@@ -122,6 +122,11 @@ Result<DataParts> load_images(const DataSpec& spec) {
   DataParts out;
   out.train = TRY(decode_all(set.train, shape, spec.damaged, threads));
   out.test = TRY(decode_all(set.test, shape, spec.damaged, threads));
+  const std::size_t dropped = set.train.size() + set.test.size() - out.train.count - out.test.count;
+  if (dropped > 0) out.notes.push_back(fmt::format("{} damaged images are left out", dropped));
+  if (const auto empty = classes_without_images(set); !empty.empty())
+    out.notes.push_back(fmt::format("{} of {} classes have no training image: {}", empty.size(),
+                                    set.classes.size(), some_of(empty)));
   return out;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -18,13 +18,16 @@ tl::unexpected<Error> bad_folder(const fs::path& where, std::string what, std::s
 
 enum class Want { folders, files };
 
+// What a Mac puts beside folders into an archive.
+constexpr std::string_view kMacFolder = "__MACOSX";
+
 // Names in a folder, in order; those with a leading dot are not seen, as everywhere.
 Result<std::vector<std::string>> names_in(const fs::path& folder, Want want) {
   std::error_code problem;
   std::vector<std::string> out;
   for (fs::directory_iterator at(folder, problem), end; !problem && at != end; at.increment(problem)) {
     const std::string name = at->path().filename().string();
-    if (name.starts_with('.')) continue;
+    if (name.starts_with('.') || name == kMacFolder) continue;
     if (at->is_directory(problem) == (want == Want::folders)) out.push_back(name);
   }
   if (problem) return bad_folder(folder, fmt::format("cannot be read: {}", problem.message()));
@@ -46,6 +49,16 @@ Result<std::vector<ImageFile>> read_image_part(const fs::path& folder,
   return out;
 }
 
+// A folder that is no class would be one, and change the numbers of the others.
+Result<void> check_classes(const fs::path& train, const ImageSet& set) {
+  const std::vector<std::string> empty = classes_without_images(set);
+  if (empty.empty()) return {};
+  return bad_folder(train,
+                    fmt::format("{} of {} class folders {} no training image: {}", empty.size(),
+                                set.classes.size(), empty.size() == 1 ? "has" : "have", some_of(empty)),
+                    "put images there, or remove what is no class");
+}
+
 Result<ImageSet> find_folders(const fs::path& directory) {
   std::error_code problem;
   if (!fs::is_directory(directory, problem))
@@ -60,6 +73,7 @@ Result<ImageSet> find_folders(const fs::path& directory) {
         train, fmt::format("has {} class folders: 2 to {} are possible", out.classes.size(), kMostClasses),
         "images lie in a folder for each class");
   out.train = TRY(read_image_part(train, out.classes));
+  if (!out.train.empty()) TRY(check_classes(train, out));
   for (const char* name : {"test", "val"})
     if (parts && out.test.empty() && fs::is_directory(directory / name, problem))
       out.test = TRY(read_image_part(directory / name, out.classes));
@@ -69,8 +83,9 @@ Result<ImageSet> find_folders(const fs::path& directory) {
 Result<ImageSet> find_listed(const DataSpec& spec) {
   const auto read = [&](const fs::path& file) -> Result<std::vector<ImageFile>> {
     if (file.empty()) return std::vector<ImageFile>{};
-    return read_image_list(TRY(read_file(file)), spec.directory.empty() ? file.parent_path() : spec.directory,
-                           spec.classes, file.string());
+    return read_image_list(TRY(read_regular_file(file)),
+                           spec.directory.empty() ? file.parent_path() : spec.directory, spec.classes,
+                           file.string());
   };
   ImageSet out;
   for (std::int64_t i = 0; i < spec.classes; ++i) out.classes.push_back(std::to_string(i));
@@ -80,6 +95,21 @@ Result<ImageSet> find_listed(const DataSpec& spec) {
 }
 
 }  // namespace
+
+std::vector<std::string> classes_without_images(const ImageSet& set) {
+  std::vector<char> seen(set.classes.size());
+  for (const ImageFile& file : set.train) seen[file.label] = 1;
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (seen[i] == 0) out.push_back(set.classes[i]);
+  return out;
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMaxShown = 10;
+  const std::size_t shown = std::min(names.size(), kMaxShown);
+  return join(std::span(names).first(shown), ", ") + (shown < names.size() ? ", ..." : "");
+}
 
 Result<std::vector<ImageFile>> read_image_list(std::string_view text, const fs::path& folder,
                                                std::int64_t classes, const std::string& name) {

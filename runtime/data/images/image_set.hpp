@@ -1,7 +1,7 @@
 // ImageSet: which files there are and what they show, before any of them is opened. Folders are
 // DIR/train/CLASS/FILE with DIR/test or DIR/val beside it, or DIR/CLASS/FILE where there is only one part;
-// classes are numbered by name. Lists have a line "path number" each. The order is that of names, the same on
-// every machine.
+// classes are numbered by name; hidden folders and __MACOSX are none. Lists have a line "path number" each.
+// The order is that of names, the same on every machine.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,11 @@ struct ImageSet {
 
 inline constexpr std::size_t kMostClasses = 65536;
 
+// A folder of a class without any training image is refused by its name.
 Result<ImageSet> find_images(const DataSpec& spec);
+
+std::vector<std::string> classes_without_images(const ImageSet& set);  // to train on
+std::string some_of(const std::vector<std::string>& names);            // "a, b, ..."
 
 // A list file's lines; paths are relative to `folder`. An Error names file, line and what is wrong.
 Result<std::vector<ImageFile>> read_image_list(std::string_view text, const std::filesystem::path& folder,

@@ -9,6 +9,7 @@
 #include "runtime/data/images/image_data.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
+#include "src/base/regular_file.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kSchema = "dlrun.images/1";
 constexpr const char* kIndex = "images.json";
+constexpr const char* kSumsChecksum = "pixels_checksum";
 
 tl::unexpected<Error> bad_pack(const fs::path& where, std::string what) {
   return fail(Error{.kind = ErrorKind::input,
@@ -34,7 +36,7 @@ Result<std::int64_t> number(const Json& json, std::string_view key, std::int64_t
 
 Result<Json> read_index(const fs::path& folder) {
   const fs::path path = folder / kIndex;
-  Json index = TRY(parse_json(TRY(read_file(path)), path.string()));
+  Json index = TRY(parse_json(TRY(read_regular_file(path)), path.string()));
   if (TRY(field<std::string>(index, "schema", path.string())) != kSchema)
     return bad_pack(path, fmt::format("is not of schema {}", kSchema));
   return index;
@@ -53,7 +55,7 @@ Result<InputShape> packed_shape(const Json& index, const std::string& where) {
 
 Result<std::vector<std::uint16_t>> read_packed_labels(const fs::path& path, std::uint64_t count,
                                                       std::int64_t classes, const std::string& sum) {
-  const std::string text = TRY(read_file(path));
+  const std::string text = TRY(read_regular_file(path));
   if (text.size() != 2 * count)
     return bad_pack(path, fmt::format("has {} bytes and not {}", text.size(), 2 * count));
   if (hex(checksum(std::string_view(text))) != sum)
@@ -66,6 +68,25 @@ Result<std::vector<std::uint16_t>> read_packed_labels(const fs::path& path, std:
       return bad_pack(path, fmt::format("label {} of image {} is out of range", out[i], i));
   }
   return out;
+}
+
+// The checksum of each sample, which has one of its own in the index. Folders of older versions have none.
+Result<std::vector<std::uint64_t>> read_checksums(const fs::path& path, std::uint64_t count, const Json& part,
+                                                  const std::string& where) {
+  if (!part.contains(kSumsChecksum)) return std::vector<std::uint64_t>{};
+  const std::string text = TRY(read_regular_file(path));
+  if (text.size() != count * sizeof(std::uint64_t))
+    return bad_pack(path, fmt::format("has {} bytes and not {}", text.size(), count * sizeof(std::uint64_t)));
+  if (hex(checksum(std::string_view(text))) != TRY(field<std::string>(part, kSumsChecksum, where)))
+    return bad_pack(path, "does not have the checksum of the index");
+  std::vector<std::uint64_t> out(count, 0);
+  for (std::size_t i = 0; i < text.size(); ++i)
+    out[i / 8] |= std::uint64_t{static_cast<std::uint8_t>(text[i])} << (8 * (i % 8));
+  return out;
+}
+
+void add_checksum(std::string& sums, std::uint64_t sum) {
+  for (int i = 0; i < 8; ++i) sums.push_back(static_cast<char>(sum >> (8 * i) & 0xff));
 }
 
 fs::path shard_path(const fs::path& folder, const std::string& part, std::uint64_t shard) {
@@ -90,6 +111,7 @@ Result<Dataset> load_part(const fs::path& folder, const Json& index, const std::
       return bad_pack(path,
                       fmt::format("has {} bytes and not {}", out.shards.back().bytes().size(), expected));
   }
+  out.checksums = TRY(read_checksums(folder / (part + ".checksums"), out.count, json, where));
   out.labels = TRY(read_packed_labels(folder / (part + ".labels"), out.count, out.shape.classes,
                                       TRY(field<std::string>(json, "labels_checksum", where))));
   return out;
@@ -105,7 +127,7 @@ class PartWriter {
     const auto stride = static_cast<std::uint64_t>(3 * shape_.height * shape_.width);
     const std::uint64_t each = std::max<std::uint64_t>(1, job_.shard_bytes / stride);
     const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-    std::string labels;
+    std::string labels, sums;
     std::vector<std::byte> kept;
     std::uint64_t count = 0, shard = 0;
     for (std::size_t at = 0; at < files.size();) {
@@ -121,6 +143,7 @@ class PartWriter {
       for (std::uint64_t i = 0; i < sound; ++i) {
         const auto pixels = std::as_bytes(decoded->pixels(i));
         kept.insert(kept.end(), pixels.begin(), pixels.end());
+        add_checksum(sums, checksum(pixels));
         labels.push_back(static_cast<char>(decoded->labels[i] & 0xff));
         labels.push_back(static_cast<char>(decoded->labels[i] >> 8));
         if (++count % each == 0) TRY(flush(kept, part, shard++));
@@ -129,8 +152,10 @@ class PartWriter {
     }
     if (!kept.empty()) TRY(flush(kept, part, shard++));
     TRY(replace_file(folder_ / (part + ".labels"), labels, Durability::synced));
+    TRY(replace_file(folder_ / (part + ".checksums"), sums, Durability::synced));
     return Json{{"count", count},
                 {"shard_samples", each},
+                {kSumsChecksum, hex(checksum(std::string_view(sums)))},
                 {"labels_checksum", hex(checksum(std::string_view(labels)))}};
   }
   std::uint64_t dropped() const { return dropped_; }
@@ -178,6 +203,10 @@ Result<DataParts> load_packed(const fs::path& folder) {
   DataParts out;
   out.train = TRY(load_part(folder, index, "train"));
   out.test = TRY(load_part(folder, index, "test"));
+  if (out.train.checksums.empty())
+    out.notes.push_back(fmt::format(
+        "{} has no checksums of pixels, so damaged ones are not noticed: an older dlrun packed it",
+        folder.string()));
   return out;
 }
 

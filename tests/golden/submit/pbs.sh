@@ -13,4 +13,4 @@
 # Written by dlrun submit. It only goes to the folder of the submission and becomes dlrun, which finds the nodes,
 # starts and watches the ranks, and whose exit code is the job's.
 cd -- '/home/ann/my jobs' || exit 74
-exec /opt/dlrun/bin/dlrun run '--set=train.lr=$x' job.yaml -- $'it\'s\n#$ -l all'
+exec /opt/dlrun/bin/dlrun run '--spec=/home/ann/my jobs/runs/submit-flowers-1/spec.json' '--framework-dir=$x' $'--run-dir=it\'s\n#$ -l all'

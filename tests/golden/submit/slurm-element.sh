@@ -16,4 +16,4 @@
 # starts and watches the ranks, and whose exit code is the job's.
 cd -- /home/ann || exit 74
 export SLURM_ARRAY_TASK_ID=7
-exec /opt/dlrun/bin/dlrun run job.yaml
+exec /opt/dlrun/bin/dlrun run --spec=/home/ann/runs/submit-flowers-1/spec.json

@@ -6,6 +6,7 @@ import os
 import time
 
 STEPS = int(os.environ["STEPS"])
+GPUS = int(os.environ["GPUS"])  # of the job, one per rank
 PAUSE = 0.1  # seconds a step: there must be a middle in which it can be ended
 
 

@@ -24,7 +24,7 @@ while step < progress.STEPS:
     engine.step()
     one = torch.ones(1, device=engine.device)
     torch.distributed.all_reduce(one)
-    counted += one.item() / 2
+    counted += one.item() / progress.GPUS
     step += 1
     if step % 5 == 0:
         engine.save_checkpoint("checkpoints", client_state={"step": step, "counted": counted})

@@ -35,7 +35,7 @@ class Model(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.01)
 
 
-trainer = lightning.Trainer(accelerator="gpu", devices=2, num_nodes=1, strategy="ddp", max_steps=progress.STEPS, logger=False,
+trainer = lightning.Trainer(accelerator="gpu", devices=progress.GPUS, num_nodes=1, strategy="ddp", max_steps=progress.STEPS, logger=False,
                             enable_progress_bar=False, enable_model_summary=False,
                             callbacks=[ModelCheckpoint(dirpath="checkpoints", every_n_train_steps=5, save_last=True)])
 data = torch.utils.data.DataLoader(torch.randn(4096, 8), batch_size=16)

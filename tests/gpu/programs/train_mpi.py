@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 world = MPI.COMM_WORLD
 rank = world.Get_rank()
-assert world.Get_size() == 2, f"a world of {world.Get_size()}"
+assert world.Get_size() == progress.GPUS, f"a world of {world.Get_size()}"
 local = world.Split_type(MPI.COMM_TYPE_SHARED).Get_rank()
 torch.cuda.set_device(local)
 weights = torch.zeros(8, device="cuda")
@@ -24,8 +24,8 @@ while step < progress.STEPS:
     mine = numpy.append(gradient.cpu().numpy(), numpy.float32(1))
     total = numpy.empty_like(mine)
     world.Allreduce(mine, total)
-    weights -= 0.01 * torch.from_numpy(total[:8] / 2).cuda()
-    counted += total[8] / 2
+    weights -= 0.01 * torch.from_numpy(total[:8] / progress.GPUS).cuda()
+    counted += total[8] / progress.GPUS
     step += 1
     if step % 5 == 0 and rank == 0:
         torch.save({"step": step, "counted": float(counted), "weights": weights}, "checkpoint.new")

@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/file.hpp"
+#include "src/base/lease_folder.hpp"
+
 using namespace dlrun;
 namespace fs = std::filesystem;
 
@@ -40,6 +43,27 @@ TEST_CASE("an abandoned folder is removed by the next owner, a living one and a 
   const auto second = agent::Scratch::make(folder.path);
   CHECK(fs::exists(living->path()));
   CHECK(folder.count() == 3);
+}
+
+TEST_CASE(
+    "a folder is judged by the process in its lock, where the file system has locks and where it has none") {
+  const Folder folder;
+  const auto with_owner = [&](const std::string& name, const ProcessIdentity& process) {
+    const fs::path path = folder.path / fmt::format("dlrun-{}-{}", ::getuid(), name);
+    fs::create_directories(path);
+    REQUIRE(replace_file(path / "lock", lease_text({.process = process, .job = {}, .run = {}}, 0),
+                         Durability::none));
+    return path;
+  };
+  ProcessIdentity ended = this_process(), far = this_process();
+  ended.started += 1;
+  far.namespace_ = "pid:[1]";  // a container on a shared disk
+  const fs::path living = with_owner("alive0", this_process()), left = with_owner("dead00", ended),
+                 elsewhere = with_owner("far000", far);
+  const auto scratch = agent::Scratch::make(folder.path);
+  CHECK(fs::exists(living));
+  CHECK_FALSE(fs::exists(left));
+  CHECK(fs::exists(elsewhere));
 }
 
 TEST_CASE("a folder that cannot be written is an error with a next step") {

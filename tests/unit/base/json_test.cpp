@@ -11,6 +11,13 @@ bool is_read(const std::string& value) {
   return field<T>(parse_json("{\"n\": " + value + "}", "a.json").value(), "n", "a.json").has_value();
 }
 
+// [[...[]...]], or the same of objects, whose innermost list has a bracket in a text.
+std::string nested(int levels, const std::string& open = "[", const std::string& close = "]") {
+  std::string out, end;
+  for (int i = 0; i < levels - 1; ++i) out += open, end += close;
+  return out + "[\"]]]{{{\"]" + end;
+}
+
 }  // namespace
 
 TEST_CASE("a number is read as it is, or not at all") {
@@ -36,4 +43,33 @@ TEST_CASE("the error names the field, what stands there, and the file") {
   const auto read = field<int>(parse_json("{\"n\": 1.5}", "a.json").value(), "n", "a.json");
   CHECK(read.error().text() == "a.json: field 'n' has the wrong type: 1.5");
   CHECK(field<int>(Json::object(), "n", "a.json").error().text() == "a.json: field 'n' is missing");
+}
+
+TEST_CASE("a value has at most 64 levels, counted by the parser") {
+  CHECK(parse_json(nested(64), "a.json"));
+  CHECK(parse_json(nested(64, "{\"n\": ", "}"), "a.json"));
+  CHECK(parse_json("[\"" + std::string(1000, '[') + "\"]", "a.json"));
+  for (const std::string& text : {nested(65), nested(100'000), nested(100'000, "{\"n\": ", "}"),
+                                  std::string(100'000, '['), std::string(1'000'000, '{')}) {
+    const auto read = parse_json(text, "a.json");
+    REQUIRE_FALSE(read);
+    CHECK(read.error().kind == ErrorKind::input);
+    CHECK((read.error().text() == "a.json: nested deeper than 64 levels" ||
+           read.error().text() == "a.json:1:2: not valid JSON"));
+  }
+  CHECK(parse_json(nested(3), "a.json", 3));
+  CHECK(parse_json(nested(4), "a.json", 3).error().text() == "a.json: nested deeper than 3 levels");
+}
+
+TEST_CASE("an error text shows a value in short") {
+  CHECK(short_text(7) == "7");
+  CHECK(short_text("x") == "\"x\"");
+  CHECK(short_text(Json::array({1, 2, 3})) == "a list");
+  CHECK(short_text({{"a", 1}}) == "an object");
+  CHECK(short_text(std::string(70, 'x')) == "\"" + std::string(59, 'x') + "...");
+  std::string umlauts;
+  for (int i = 0; i < 70; ++i) umlauts += "\u00e4";
+  CHECK(short_text("a" + umlauts) == "\"a" + umlauts.substr(0, 58) + "...");
+  CHECK(field<int>(parse_json("{\"n\": [[[1]]]}", "a.json").value(), "n", "a.json").error().text() ==
+        "a.json: field 'n' has the wrong type: a list");
 }

@@ -27,6 +27,18 @@ TEST_CASE("a key that stands twice is an error that names both places") {
         "job.yaml:3:1: key 'a' stands here again; it was first given at job.yaml:1:1");
 }
 
+// Minutes where each key is compared with all before it.
+TEST_CASE("a map of very many keys is read and overlaid") {
+  std::string text = "set:\n";
+  for (int i = 0; i < 100'000; ++i) text += fmt::format("  VARIABLE_{}: {}\n", i, i);
+  CHECK(error_of(text + "  VARIABLE_7: again\n") ==
+        "job.yaml:100002:3: key 'VARIABLE_7' stands here again; it was first given at job.yaml:9:3");
+  const auto below = yaml::parse(text, "below.yaml"), above = yaml::parse(text, "above.yaml");
+  const yaml::Node all = yaml::overlay(*below, *above);
+  REQUIRE(all.entries[0].second.entries.size() == 100'000);
+  CHECK(all.entries[0].second.entries[99'999].second.source == "above.yaml:100001:19");
+}
+
 TEST_CASE("what a job file cannot mean is refused with its place") {
   CHECK(error_of("a: &x 1\nb: *x\n").starts_with("job.yaml:1:4: anchors"));
   CHECK(error_of("a: !secret 1\n").starts_with("job.yaml:1:4: tags"));
@@ -36,6 +48,11 @@ TEST_CASE("what a job file cannot mean is refused with its place") {
   CHECK(error_of(std::string(100000, '[')).find("nested deeper") != std::string::npos);
   CHECK(error_of(std::string(100000, '-')).size() > 0);
   CHECK(error_of("? [a]\n: b\n").find("a key must be plain text") != std::string::npos);
+  CHECK(error_of("a:\n  b: 1\n\tc: 2\nd: 3\n") ==
+        "job.yaml:3:1: a tab indents this line, and YAML takes only blanks there\n"
+        "  hint: put blanks in place of the tab");
+  CHECK(error_of("a: [1,\n\t2]\nb: [\n").find("tab") == std::string::npos);
+  CHECK(error_of(std::string("\xff\xfe\x61\0:\0", 6)).starts_with("job.yaml: the file is UTF-16, not UTF-8"));
 }
 
 TEST_CASE("later layers win leaf by leaf and keep their source") {

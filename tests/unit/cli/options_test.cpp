@@ -131,3 +131,28 @@ TEST_CASE("frameworks takes nothing, a name, or check and a file") {
   CHECK(read_command_line({"frameworks", "mpi", "plain"}).error().what ==
         "frameworks takes one name, and not also 'plain'");
 }
+
+TEST_CASE("flags of srun, mpirun and torchrun are answered with ours") {
+  CHECK(error_of({"-n", "4"}) ==
+        "unknown flag '-n'\n  hint: dlrun counts ranks per node: --nodes N and --tasks-per-node N");
+  for (const char* flag : {"-n4", "-np", "--ntasks=4"})
+    CHECK(error_of({flag, "x.yaml"}).find("--tasks-per-node N") != std::string::npos);
+  for (const char* flag : {"--ntasks-per-node", "--nproc_per_node=2", "--nproc-per-node", "-npernode"})
+    CHECK(error_of({flag, "x.yaml"}).ends_with("hint: did you mean --tasks-per-node?"));
+  CHECK(error_of({"-N2", "x.yaml"}) == "unknown flag '-N2'\n  hint: did you mean --nodes?");
+  CHECK(error_of({"--gres=gpu:2", "x.yaml"}) ==
+        "unknown flag '--gres'\n  hint: did you mean --gpus-per-node?");
+  CHECK(error_of({"-t", "1:00:00", "x.yaml"}).ends_with("did you mean --walltime?"));
+  CHECK(error_of({"submit", "-p", "gpu", "x.yaml"}).ends_with("dlrun submit --set resources.queue=NAME"));
+  CHECK(error_of({"plan", "-z", "x.yaml"}) == "unknown flag '-z'\n  hint: dlrun plan --help");
+  CHECK(job_of({"-q", "x.yaml"}).job_file == "x.yaml");
+}
+
+TEST_CASE("help is a word too") {
+  const auto answer = [](const std::vector<std::string>& words) {
+    return std::get<cli::Answer>(read_command_line(words).value().command).text;
+  };
+  CHECK(answer({"help"}) == answer({"--help"}));
+  CHECK(answer({"help", "chain"}) == answer({"chain", "--help"}));
+  CHECK(answer({"help", "me"}) == answer({"--help"}));
+}

@@ -19,16 +19,22 @@ TEST_CASE("an empty environment is one rank") {
   CHECK(choose_backend(with({})) == Backend::one_rank);
 }
 
-TEST_CASE("PMIx means Open MPI, PMI-1 means MPICH") {
+TEST_CASE("PMIx means Open MPI, PMI-1 means MPICH or no MPI") {
   CHECK(choose_backend(with({"PMIX_NAMESPACE=job"})) == Backend::openmpi);
-  CHECK(choose_backend(with({"PMI_FD=5"})) == Backend::mpich);
+  CHECK(choose_backend(with({"PMI_FD=5"})) == Backend::mpich_or_own);
+}
+
+TEST_CASE("one rank needs neither an MPI nor a PMI") {
+  CHECK(choose_backend(with({"PMIX_NAMESPACE=job", "DLRUN_SIZE=1"})) == Backend::one_rank);
+  CHECK(choose_backend(with({"PMI_FD=5", "DLRUN_SIZE=1"})) == Backend::one_rank);
+  CHECK(choose_backend(with({"DLRUN_COMM=mpich", "DLRUN_SIZE=1"})) == Backend::mpich);
 }
 
 TEST_CASE("DLRUN_COMM decides over what the launcher offers") {
   CHECK(choose_backend(with({"DLRUN_COMM=mpich", "PMIX_NAMESPACE=job"})) == Backend::mpich);
   CHECK(choose_backend(with({"DLRUN_COMM=openmpi", "PMI_FD=5"})) == Backend::openmpi);
   CHECK(choose_backend(with({"DLRUN_COMM=none", "PMI_FD=5"})) == Backend::one_rank);
-  CHECK(choose_backend(with({"DLRUN_COMM=pmi", "PMI_FD=5"})) == Backend::pmi);
+  CHECK(choose_backend(with({"DLRUN_COMM=pmi", "PMI_FD=5"})) == Backend::own);
 }
 
 TEST_CASE("an unknown DLRUN_COMM is an error that names the valid ones") {
@@ -52,6 +58,15 @@ TEST_CASE("a sum that only the host has is told from those of GPUs") {
     CHECK(is_of_host(choose_allreduce(with({std::string("DLRUN_ALLREDUCE=") + of_host})).value()));
   for (const char* other : {"auto", "hierarchical"})
     CHECK_FALSE(is_of_host(choose_allreduce(with({std::string("DLRUN_ALLREDUCE=") + other})).value()));
+}
+
+TEST_CASE("the MPI's own sum without an MPI is refused before a rank waits for another") {
+  const auto world = make_communicator(with({"DLRUN_COMM=pmi", "DLRUN_ALLREDUCE=mpi"}));
+  REQUIRE(!world);
+  CHECK(
+      world.error().text() ==
+      "DLRUN_ALLREDUCE is 'mpi', but no MPI connects the ranks\n  hint: leave DLRUN_ALLREDUCE out, or set it "
+      "to ring or halving");
 }
 
 TEST_CASE("an unknown DLRUN_ALLREDUCE is refused before any MPI is loaded") {

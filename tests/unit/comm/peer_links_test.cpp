@@ -119,22 +119,4 @@ TEST_CASE("a rank that leaves in order is not gone") {
   for (int look = 0; look < 3; ++look) CHECK(!ranks.links->gone());
 }
 
-TEST_CASE("messages go between rank 0 and a peer, and the end of a peer is an error by name") {
-  Ranks ranks(1, [](PeerLinks& links, int) {
-    std::array<std::byte, 3> message{};
-    if (!links.receive(0, message) || !links.send(0, message)) return 1;
-    return 7;
-  });
-  const std::array<std::byte, 3> sent{std::byte{1}, std::byte{2}, std::byte{3}};
-  std::array<std::byte, 3> back{};
-  REQUIRE(ranks.links->send(1, sent));
-  REQUIRE(ranks.links->receive(1, back));
-  CHECK(back == sent);
-  const auto more = ranks.links->receive(1, back);
-  REQUIRE(!more);
-  CHECK(more.error().kind == ErrorKind::lost);
-  CHECK(more.error().what == "rank 1 on " + own_host() + " is gone");
-  CHECK(!ranks.links->send(5, sent));
-}
-
 }  // namespace dlrun::runtime

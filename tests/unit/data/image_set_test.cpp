@@ -30,13 +30,30 @@ std::string listed(const std::vector<ImageFile>& files) {
 
 TEST_CASE("classes are numbered by name, files come in order, hidden ones do not") {
   const Tree tree;
-  for (const char* name : {"train/tulip/2.jpg", "train/tulip/10.jpg", "train/aster/b.png",
-                           "train/aster/.thumbs", "test/tulip/t.jpg"})
+  for (const char* name :
+       {"train/tulip/2.jpg", "train/tulip/10.jpg", "train/aster/b.png", "train/aster/.thumbs",
+        "test/tulip/t.jpg", "train/__MACOSX/1.jpg", "train/.ipynb_checkpoints/1.jpg", "test/__MACOSX/1.jpg"})
     tree.touch(name);
   const ImageSet set = tree.find().value();
   CHECK(set.classes == std::vector<std::string>{"aster", "tulip"});
   CHECK(listed(set.train) == "b.png:0 10.jpg:1 2.jpg:1 ");
   CHECK(listed(set.test) == "t.jpg:1 ");
+}
+
+TEST_CASE("class folders without a training image are refused by name, also where they have test images") {
+  const Tree tree;
+  tree.touch("train/aster/1.jpg");
+  tree.touch("train/tulip/1.jpg");
+  tree.touch("test/bird/1.jpg");
+  std::filesystem::create_directories(tree.path / "train/bird");
+  CHECK(tree.find().error().what == "1 of 3 class folders has no training image: bird");
+  CHECK(tree.find().error().where == (tree.path / "train").string());
+  CHECK(tree.find().error().hint == "put images there, or remove what is no class");
+  for (int i = 0; i < 12; ++i)
+    std::filesystem::create_directories(tree.path / fmt::format("train/c{:02}", i));
+  CHECK(tree.find().error().what ==
+        "13 of 15 class folders have no training image: bird, c00, c01, c02, c03, c04, c05, c06, c07, c08, "
+        "...");
 }
 
 TEST_CASE("one part alone is held out from, and a test part is asked for") {

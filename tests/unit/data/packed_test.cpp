@@ -2,9 +2,14 @@
 #include "runtime/data/images/packed.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "image_support.hpp"
+#include "runtime/data/batch_filler.hpp"
 #include "runtime/data/images/image_data.hpp"
+#include "src/base/json.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -106,4 +111,121 @@ TEST_CASE("a packed folder that was changed is refused") {
   out.write("p/train.labels", labels);
   out.write("p/images.json", "{}");
   CHECK(load_images(spec).error().text().find("field 'schema' is missing") != std::string::npos);
+}
+
+TEST_CASE("what was found is said once: classes, images, what is left out, classes that nothing trains") {
+  const Photos photos;
+  CHECK(load_data(photos.spec())->notes ==
+        std::vector<std::string>{"found 2 classes, 7 training and 2 test images in " + photos.path.string()});
+  photos.write("train/aster/0.jpg", "no image");
+  photos.write("list.txt", "train/aster/0.jpg 0\ntrain/aster/2.jpg 0\ntrain/tulip/1.jpg 2\n");
+  DataSpec spec = photos.spec(Damaged::dropped);
+  spec.format = DataFormat::list;
+  spec.list = photos.path / "list.txt";
+  spec.classes = 4;
+  spec.train_share = 0.5;
+  CHECK(load_data(spec)->notes ==
+        std::vector<std::string>{"found 4 classes, 2 training and 0 test images in " + spec.list.string(),
+                                 "1 damaged images are left out",
+                                 "2 of 4 classes have no training image: 1, 3"});
+}
+
+TEST_CASE("pixels of a shard that changed are noticed where they are read, with the shard's name") {
+  const Photos photos;
+  const Folder out;
+  REQUIRE(pack_images({.data = photos.spec(), .into = out.path / "p"}).has_value());
+  const DataSpec spec{.format = DataFormat::images, .directory = out.path / "p"};
+  std::string shard = *read_file(out.path / "p/train-00000.bin");
+  shard[3 * 144 + 20] ^= 1;  // of image 3
+  out.write("p/train-00000.bin", shard);
+  const DataParts parts = load_data(spec).value();
+  const BatchFiller filler(parts.train, {}, {});
+  std::vector<float> input(144);
+  std::vector<std::int32_t> label(1);
+  const auto fill = [&](std::uint64_t sample) {
+    filler.fill(
+        1, [=](std::uint64_t) { return sample; }, std::nullopt, input, label);
+  };
+  for (const std::uint64_t sound : {0, 1, 2, 4, 5, 6}) fill(sound);
+  CHECK(filler.state());
+  fill(3);
+  fill(4);
+  REQUIRE(!filler.state());
+  CHECK(filler.state().error().text() == (out.path / "p/train-00000.bin").string() +
+                                             ": image 3 is not as it was packed: its checksum differs\n  "
+                                             "hint: pack the images again: dlrun-train "
+                                             "--prepare");
+  CHECK(filler.state().error().kind == ErrorKind::input);
+}
+
+TEST_CASE("checksums that do not fit are refused; folders without any are read, and that is said") {
+  const Photos photos;
+  const Folder out;
+  REQUIRE(pack_images({.data = photos.spec(), .into = out.path / "p"}).has_value());
+  const DataSpec spec{.format = DataFormat::images, .directory = out.path / "p"};
+  const std::string sums = *read_file(out.path / "p/train.checksums");
+  CHECK(sums.size() == 7 * 8);
+  out.write("p/train.checksums", sums.substr(8));
+  CHECK(load_images(spec).error().what == "has 48 bytes and not 56");
+  out.write("p/train.checksums", std::string(56, 'x'));
+  CHECK(load_images(spec).error().what == "does not have the checksum of the index");
+  Json index = *parse_json(*read_file(out.path / "p/images.json"), "index");
+  for (const char* part : {"train", "test"}) index[part].erase("pixels_checksum");
+  out.write("p/images.json", to_text(index));
+  const DataParts old = load_images(spec).value();
+  CHECK(old.train.check_sample(0));
+  REQUIRE(old.notes.size() == 1);
+  CHECK(old.notes[0] ==
+        spec.directory.string() +
+            " has no checksums of pixels, so damaged ones are not noticed: an older dlrun packed it");
+}
+
+TEST_CASE("what is no regular file is named and never waited for") {
+  const Photos photos;
+  std::filesystem::remove(photos.path / "train/aster/2.jpg");
+  REQUIRE(::mkfifo((photos.path / "train/aster/2.jpg").c_str(), 0600) == 0);
+  std::filesystem::remove(photos.path / "train/aster/4.jpg");
+  std::filesystem::create_symlink("/dev/zero", photos.path / "train/aster/4.jpg");
+  const std::string refusal = load_images(photos.spec()).error().text();
+  CHECK(refusal.find("aster/2.jpg: is not a regular file") != std::string::npos);
+  CHECK(refusal.find("aster/4.jpg: is not a regular file") != std::string::npos);
+  REQUIRE(::mkfifo((photos.path / "list.txt").c_str(), 0600) == 0);
+  CHECK(find_images({.format = DataFormat::list, .list = photos.path / "list.txt"}).error().what ==
+        "is not a regular file");
+  const Folder out;
+  REQUIRE(pack_images({.data = photos.spec(Damaged::dropped), .into = out.path / "p"}).has_value());
+  const DataSpec spec{.format = DataFormat::images, .directory = out.path / "p"};
+  for (const char* name : {"p/train-00000.bin", "p/train.labels", "p/train.checksums"}) {
+    const std::string content = *read_file(out.path / name);
+    std::filesystem::remove(out.path / name);
+    REQUIRE(::mkfifo((out.path / name).c_str(), 0600) == 0);
+    CHECK(load_images(spec).error().text() == (out.path / name).string() + ": is not a regular file");
+    std::filesystem::remove(out.path / name);
+    out.write(name, content);
+  }
+}
+
+TEST_CASE("a shard that is cut while it is mapped ends the process with its name") {
+  const Photos photos;
+  const Folder out;
+  REQUIRE(pack_images({.data = photos.spec(), .into = out.path / "p"}).has_value());
+  const std::string shard = (out.path / "p/train-00000.bin").string();
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(pipe[1], STDERR_FILENO);
+    const auto parts = load_images({.format = DataFormat::images, .directory = out.path / "p"});
+    std::filesystem::resize_file(shard, 0);
+    ::_exit(parts->train.check_sample(0) ? 1 : 2);
+  }
+  ::close(pipe[1]);
+  std::string said(1000, '\0');
+  said.resize(static_cast<std::size_t>(::read(pipe[0], said.data(), said.size())));
+  ::close(pipe[0]);
+  int status = 0;
+  CHECK(::waitpid(pid, &status, 0) == pid);
+  CHECK(WEXITSTATUS(status) == 65);
+  CHECK(said.find("dlrun-train: error: " + shard + ": cannot be read any more: it became shorter") !=
+        std::string::npos);
 }

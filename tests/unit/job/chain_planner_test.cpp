@@ -132,5 +132,6 @@ TEST_CASE("checkpoint.every as time") {
   CHECK(interval_of("10min", Seconds(2), 0).value() == Seconds(600));
   CHECK(interval_of("200steps", Seconds(2), 0).value() == Seconds(400));
   CHECK(interval_of("2epochs", Seconds(2), 50).value() == Seconds(200));
+  CHECK(interval_of("0.5epochs", Seconds(2), 50).value() == Seconds(50));  // as the runtime takes it
   CHECK_FALSE(interval_of("1epoch", Seconds(2), 0));
 }

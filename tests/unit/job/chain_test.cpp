@@ -84,6 +84,50 @@ TEST_CASE("two links in a row without progress end it") {
   CHECK(verdict(saved) == "queued");
 }
 
+TEST_CASE("where the program's own files tell the progress, exit code 75 alone is none") {
+  Chain chain = chain_of({link("1", LinkEnd::again), link("2", LinkEnd::again)});
+  CHECK(verdict(chain) == "queued");
+  chain.checkpoint_files = "/home/ann/ckpt*.pt";
+  CHECK(verdict(chain).starts_with("stopped: two links in a row made no progress"));
+  chain.links[1].saved = true;
+  CHECK(verdict(chain) == "queued");
+}
+
+TEST_CASE("a mark changes with the newest file of a pattern, and with no other") {
+  const test::Folder there;
+  const CheckpointPlace place{there.path.string(), (there.path / "ckpt*.pt").string()};
+  CHECK(checkpoint_mark(place).empty());
+  there.write("ckpt-1.pt", "1");
+  const std::string first = checkpoint_mark(place);
+  CHECK(first.starts_with("ckpt-1.pt@"));
+  there.write("train.log", "x");
+  CHECK(checkpoint_mark(place) == first);
+  const auto later = std::filesystem::last_write_time(there.path / "ckpt-1.pt") + std::chrono::seconds(5);
+  std::filesystem::last_write_time(there.write("ckpt-2.pt", "2"), later);
+  CHECK(checkpoint_mark(place).starts_with("ckpt-2.pt@"));
+}
+
+TEST_CASE("ids that somebody wrote into the folder go into no command") {
+  const test::Folder there;
+  const ChainFolder folder(there.path);
+  const auto slurm = make_slurm_submission();
+  Chain chain = chain_of({link("1", LinkEnd::again)});
+  REQUIRE(folder.create(chain));
+  CHECK(check_job_ids(*slurm, folder, chain));
+  chain.queued_job = "--user=root -f";
+  CHECK(check_job_ids(*slurm, folder, chain).error().what == "'--user=root -f' is no job id of slurm");
+  chain.queued_job.clear();
+  REQUIRE(folder.write_jobs_ahead({"1", "--me"}));
+  CHECK(check_job_ids(*slurm, folder, chain).error().where.ends_with("/jobs-ahead"));
+  REQUIRE(folder.write_jobs_ahead({}));
+  REQUIRE(folder.write_first_job("-u root"));
+  CHECK(check_job_ids(*slurm, folder, chain).error().where.ends_with("/first-job"));
+  there.write("leases/0001", "--user=root\n");
+  FakeSlurm commands;
+  CHECK(take_over(folder, *slurm, "7", Environment(), commands).error().what ==
+        "'--user=root' is no job id of slurm");
+}
+
 TEST_CASE("failures are tried again within chain.retries, and faults of the job are not") {
   Chain chain = chain_of({link("1", LinkEnd::failed, 30, 1)});
   CHECK(verdict(chain) == "failed: 1 failure(s), and chain.retries is 0; link 1 (job 1): failed");
@@ -98,7 +142,9 @@ TEST_CASE("a chain has so many jobs and no more; a requeued job is one job") {
       {link("1", LinkEnd::interrupted, 10), link("1", LinkEnd::again, 20), link("2", LinkEnd::again, 30)});
   chain.max_links = 2;
   CHECK(jobs_used(chain) == 2);
-  CHECK(verdict(chain) == "stopped: all 2 links are used; the last one: again");
+  CHECK(verdict(chain) ==
+        "stopped: all 2 links are used; the last one: again; to go on, submit again with a new --chain: it "
+        "resumes from the checkpoint");
 }
 
 TEST_CASE("where one job is started again and again, each start that ended by itself is a link") {
@@ -109,7 +155,9 @@ TEST_CASE("where one job is started again and again, each start that ended by it
   CHECK(links_used(chain) == 2);
   CHECK(verdict(chain) == "queued");
   chain.max_links = 2;
-  CHECK(verdict(chain) == "stopped: all 2 links are used; the last one: again");
+  CHECK(verdict(chain) ==
+        "stopped: all 2 links are used; the last one: again; to go on, submit again with a new --chain: it "
+        "resumes from the checkpoint");
 }
 
 TEST_CASE("a ledger reads back as it was written, and a broken one is an error") {
@@ -124,17 +172,16 @@ TEST_CASE("a ledger reads back as it was written, and a broken one is an error")
   CHECK_FALSE(chain_from_json(Json::array(), "chain.json"));
 }
 
-TEST_CASE("a lease is given once, and who lost it writes nothing any more") {
+TEST_CASE("who lost the lease of a chain writes nothing to it any more") {
   const test::Folder there;
   const ChainFolder folder(there.path);
   REQUIRE(folder.create(chain_of({})));
-  const Lease nobody = folder.newest_lease().value();
-  CHECK(nobody.number == 0);
-  const Lease first = folder.take_lease(nobody, "1").value();
-  CHECK(folder.take_lease(nobody, "2").error().what.find("started at the same time") != std::string::npos);
+  const auto slurm = make_slurm_submission();
+  FakeSlurm commands;
+  const LeaseOwner owner{.process = this_process(), .job = "1", .run = {}};
+  const Lease first = take_over(folder, *slurm, owner, Environment(), commands).value();
   CHECK(folder.write(chain_of({}), first));
-  const Lease second = folder.take_lease(folder.newest_lease().value(), "2").value();
-  CHECK(second.number == 2);
+  REQUIRE(folder.leases().make(2, {.process = this_process(), .job = "2", .run = {}}).value());
   CHECK(folder.write(chain_of({}), first).error().what.find("was taken over by job 2") != std::string::npos);
 }
 
@@ -161,22 +208,49 @@ TEST_CASE("a link takes over from a job that is over, and never from one that ma
   REQUIRE(folder.create(chain_of({})));
   const auto slurm = make_slurm_submission();
   FakeSlurm commands;
+  const LeaseFolder leases = folder.leases();
   const auto take = [&](const std::string& job) {
-    const auto out = take_over(folder, *slurm, job, Environment(), commands);
-    return out ? fmt::format("lease {}", out->number) : out.error().what;
+    const auto out =
+        take_over(folder, *slurm, {.process = this_process(), .job = job, .run = {}}, Environment(), commands,
+                  {.renewal = Seconds(5), .silence = Seconds(0.2), .wait = Seconds(0)});
+    return out ? fmt::format("lease {}", out->number()) : out.error().what;
+  };
+  const auto lost = [&](const std::string& job) {  // on another host
+    const int number = leases.newest_number().value() + 1;
+    ProcessIdentity far = this_process();
+    far.boot = "another";
+    REQUIRE(leases.make(number, {.process = far, .job = job, .run = {}}).value());
   };
   CHECK(take("1") == "lease 1");
+  lost("1");
   commands.answer.out = "RUNNING\n";
-  CHECK(take("2") == "job 1 is link 1 of this chain and still runs");
-  CHECK(take("1") == "lease 2");  // requeued: the same job again
+  CHECK(take("2") == "job 1 is link 2 of this chain and still runs");
+  CHECK(take("1") == "lease 3");  // requeued, and nothing is seen of its first start
+  lost("1");
   commands.answer = {.status = {.exit_code = 1},
                      .out = {},
                      .err = "slurm_load_jobs error: Unable to contact slurm controller"};
-  CHECK(take("2") == "job 1 is link 2 of this chain and may still run: the scheduler does not answer");
+  CHECK(take("2") == "job 1 is link 4 of this chain and may still run: the scheduler does not answer");
   commands.answer = {
       .status = {.exit_code = 1}, .out = {}, .err = "slurm_load_jobs error: Invalid job id specified"};
-  CHECK(take("2") == "lease 3");
-  REQUIRE(folder.release(folder.newest_lease().value()));
+  CHECK(take("2") == "lease 5");
   commands.answer = {.status = {}, .out = "RUNNING\n", .err = {}};
-  CHECK(take("3") == "lease 4");
+  CHECK(take("3") == "lease 6");  // released
+}
+
+TEST_CASE("a job that the scheduler starts twice does not take the lease from its own first start") {
+  const test::Folder there;
+  const ChainFolder folder(there.path);
+  REQUIRE(folder.create(chain_of({})));
+  const auto slurm = make_slurm_submission();
+  FakeSlurm commands;
+  const LeaseOwner owner{.process = this_process(), .job = "101", .run = {}};
+  const Lease first = take_over(folder, *slurm, owner, Environment(), commands).value();
+  LeaseTimes times;
+  times.wait = Seconds(0);
+  const auto second = take_over(folder, *slurm, owner, Environment(), commands, times);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().kind == ErrorKind::unavailable);
+  CHECK(second.error().what.find(" is in use by job 101 on ") != std::string::npos);
+  CHECK(folder.write(chain_of({}), first));
 }

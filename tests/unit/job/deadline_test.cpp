@@ -124,6 +124,15 @@ TEST_CASE("none is tried where the program reports no steps, has saved by itself
   CHECK(!stated.when("try"));
 }
 
+TEST_CASE("a program that reports nothing is asked a minute before the margin, where there is so much time") {
+  Watched run{.deadline = Deadline(Deadline::policy_for("pbs", {}), kBegan)};
+  run.send(Deadline::Ends{at(600)}, kBegan);
+  run.send(Deadline::Started{}, at(1));
+  run.until(at(590));
+  CHECK(*run.when("ask") == doctest::Approx(600 - 12 - 60 - 0.5));
+  CHECK(two_minutes().deadline.lead().count() == 60);  // half of its time
+}
+
 TEST_CASE("Slurm gets more margin") {
   CHECK(two_minutes("slurm").deadline.margin() > two_minutes("pbs").deadline.margin());
 }

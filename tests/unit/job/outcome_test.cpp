@@ -94,6 +94,26 @@ TEST_CASE("an earlier checkpoint is enough to go on from, even where the request
   CHECK(job::exit_code_of(outcome) == 75);
 }
 
+TEST_CASE("a file that came after the request is a checkpoint, and the reason names it") {
+  Outcome outcome = at_walltime({0, 0}, WalltimeEnd::Stage::asked);
+  CHECK(reason_at_end(outcome) ==
+        "asked to stop 12.0s before the end of the walltime: the program ended with exit code 0, and no "
+        "checkpoint was reported; if it saved, name its files by checkpoint.files, let it exit with 75, or "
+        "report it (dlrun_client.py)");
+  outcome.walltime.saved = "ckpt-7.pt";
+  outcome.walltime.saved_when_asked = true;
+  CHECK(
+      reason_at_end(outcome) ==
+      "asked to stop 12.0s before the end of the walltime: stopped with a sound checkpoint (ckpt-7.pt): run "
+      "the same command again to go on");
+  Outcome stopped = ended_with({0, 0});
+  stopped.interrupted_by = SIGTERM;
+  CHECK(job::exit_code_of(stopped) == 143);
+  stopped.walltime.saved = "ckpt-7.pt";
+  stopped.walltime.saved_when_asked = true;
+  CHECK(job::exit_code_of(stopped) == 75);
+}
+
 TEST_CASE("a run that finishes while it is asked to stop is done, where that can be known") {
   Outcome outcome = at_walltime({0, 0}, WalltimeEnd::Stage::asked);
   CHECK(job::exit_code_of(outcome) == 143);  // TERM went out: a program may leave with 0 in its middle

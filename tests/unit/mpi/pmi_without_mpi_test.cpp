@@ -1,24 +1,97 @@
-// The training runtime's collectives under our PMI-1 service with no MPI in the process: on one node and
-// between pretend nodes.
+// The training runtime's collectives under our PMI-1 service with no MPI in the process: through shared
+// memory on one node, by messages between nodes, and where an MPI is wanted but not there.
+#include <filesystem>
+#include <fstream>
+
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "tests/unit/mpi/world.hpp"
 
 namespace dlrun::test {
 
-TEST_CASE("ranks meet through the launcher's PMI service alone") {
-  for (const std::vector<int>& nodes : {std::vector<int>{0, 0}, std::vector<int>{0, 1, 1}}) {
-    WorldSpec spec{.mpi = plan::MpiProtocol::pmi1, .node_of_rank = nodes, .argv = {COMM_PROGRAM}};
-    spec.environment = {{"DLRUN_COMM", "pmi"}};
-    const WorldEnd end = run_world(spec);
-    INFO(end.output);
-    CHECK(end.output.find(fmt::format("of {}: PMI, without MPI", nodes.size())) != std::string::npos);
-    for (const RankEnd& rank : end.ranks) {
-      CHECK(rank.code == 0);
-      CHECK(rank.connected);
-      CHECK(rank.finalized);
-    }
+namespace {
+
+WorldSpec world_of(const std::vector<int>& nodes, std::map<std::string, std::string> environment) {
+  WorldSpec spec{.mpi = plan::MpiProtocol::pmi1, .node_of_rank = nodes, .argv = {COMM_PROGRAM}};
+  spec.environment = std::move(environment);
+  return spec;
+}
+
+void check_all_well(const WorldEnd& end) {
+  INFO(end.output);
+  INFO(end.log);
+  for (const RankEnd& rank : end.ranks) {
+    CHECK(rank.code == 0);
+    CHECK(rank.connected);
+    CHECK(rank.finalized);
   }
+}
+
+bool says(const WorldEnd& end, const std::string& text) {
+  INFO(end.output);
+  return end.output.find(text) != std::string::npos;
+}
+
+// A folder that the loader searches first, whose MPICH is no library: as if there were none on this machine.
+class NoMpich {
+ public:
+  NoMpich() : folder_(std::filesystem::temp_directory_path() / fmt::format("dlrun-no-mpich-{}", ::getpid())) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "libmpich.so.12") << "";
+  }
+  ~NoMpich() { std::filesystem::remove_all(folder_); }
+  std::string path() const { return folder_.string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace
+
+TEST_CASE("ranks of one node meet through the launcher's PMI service and sum through shared memory") {
+  for (const std::vector<int>& nodes : {std::vector<int>{0, 0}, std::vector<int>{0, 0, 0, 0}}) {
+    const WorldEnd end = run_world(world_of(nodes, {{"DLRUN_COMM", "pmi"}}));
+    check_all_well(end);
+    CHECK(says(end, fmt::format("of {}: dlrun's own links, sums through shared memory", nodes.size())));
+    CHECK_FALSE(says(end, "no MPI"));
+  }
+}
+
+TEST_CASE("ranks of several nodes exchange messages over TCP, in every way there is to sum") {
+  for (const char* sum : {"", "ring", "halving"}) {
+    auto spec = world_of({0, 1, 1}, {{"DLRUN_COMM", "pmi"}, {"DLRUN_NODE_RANKS", "1"}});
+    if (*sum != '\0') spec.environment["DLRUN_ALLREDUCE"] = sum;
+    const WorldEnd end = run_world(spec);
+    check_all_well(end);
+    CHECK(says(end, "of 3: dlrun's own links over TCP"));
+  }
+}
+
+TEST_CASE("where no MPI can be loaded, the ranks connect without one and say so") {
+  const NoMpich none;
+  for (const std::vector<int>& nodes : {std::vector<int>{0, 0}, std::vector<int>{0, 1}}) {
+    const WorldEnd end = run_world(world_of(nodes, {{"LD_LIBRARY_PATH", none.path()}}));
+    check_all_well(end);
+    CHECK(says(end, "no MPI (cannot load "));
+    CHECK(says(end, "libmpich.so.12"));
+  }
+}
+
+TEST_CASE("an MPI that the environment asks for by name is not replaced") {
+  const NoMpich none;
+  const WorldEnd end =
+      run_world(world_of({0, 0}, {{"LD_LIBRARY_PATH", none.path()}, {"DLRUN_COMM", "mpich"}}));
+  CHECK(says(
+      end, "hint: load a module that brings this MPI, or start the job with --mpi pmi1, which needs no MPI"));
+}
+
+TEST_CASE("ranks of which some have an MPI end with an error that says what to do") {
+  auto spec = world_of({0, 1}, {});
+  spec.node_environment = {{{"DLRUN_COMM", "mpich"}}, {{"DLRUN_COMM", "pmi"}}};
+  const WorldEnd end = run_world(spec);
+  CHECK(says(end, "rank 0 has announced no port to rank 1"));
+  CHECK(says(end, "hint: where an MPI is on some nodes only, set DLRUN_COMM=pmi for all ranks"));
 }
 
 TEST_CASE("without a PMI service it is an error that says what to do") {

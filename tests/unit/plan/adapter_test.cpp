@@ -69,6 +69,17 @@ TEST_CASE("files of an adapter stay below the run directory") {
   CHECK(refused("files: {hosts/mpi.txt: text}\n") == "no error");
 }
 
+TEST_CASE("files of an adapter do not overwrite dlrun's own") {
+  for (const char* name : {"plan.json", "spec.json", "allocation.json", "record.json", "events.jsonl",
+                           "nodes", "nodes/0001-vm.sh", "logs/x", "attempts/1/plan.json",
+                           "checkpoint-request", "agent-token-2000", "dlrun-copy.sh", "plan.json/x"})
+    CHECK(refused(fmt::format("files: {{{}: text}}\n", name)) ==
+          fmt::format("a.yaml:3:{}: files: dlrun itself writes '{}' in the run directory\n"
+                      "  hint: choose another name",
+                      11 + std::string_view(name).size(), name));
+  CHECK(refused("files: {my-plan.json: text, logs.txt: text}\n") == "no error");
+}
+
 TEST_CASE("a fact without a value is an error at the place that names it, unless 'if' asks first") {
   const auto framework = adapter("name: a\nsummary: s\nenv: {C: '{{checkpoint.dir}}'}\n");
   CHECK(error_of(plan::make_plan(input("command: [x]\n", machine(2), framework))) ==

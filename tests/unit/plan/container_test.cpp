@@ -28,7 +28,36 @@ std::string line(const std::string& engine, const std::string& image, const std:
   return join(argv, " ");
 }
 
+// Under shifter and sarus the image's variables win: a shell inside sets the job's again.
+const std::string kCopies =
+    " sh -c export A=\"$DLRUN_SET_A\" CUDA_VISIBLE_DEVICES=\"$DLRUN_SET_CUDA_VISIBLE_DEVICES\"; exec \"$0\" "
+    "\"$@\"";
+
 }  // namespace
+
+TEST_CASE("variables of the job win over the image's, and secrets are copied nowhere") {
+  const std::string text =
+      "command: [./train]\nenvironment: {set: {NCCL_DEBUG: INFO, WANDB_API_KEY: hush}, container: {image: "
+      "i.sif, engine: ";
+  const auto changes = [&](const std::string& engine) {
+    const auto plan = plan::make_plan(input(text + engine + "}}\n", machine(2)));
+    REQUIRE(plan);
+    plan::EnvironmentChanges out = plan->environment;
+    out.merge(plan::EnvironmentChanges(plan->ranks[0].environment));
+    return out;
+  };
+  for (const auto& [engine, prefix] :
+       {std::pair{"apptainer", "APPTAINERENV_"}, std::pair{"singularity", "SINGULARITYENV_"},
+        std::pair{"shifter", "DLRUN_SET_"}, std::pair{"sarus", "DLRUN_SET_"}}) {
+    const plan::EnvironmentChanges found = changes(engine);
+    CHECK(found.at(std::string(prefix) + "NCCL_DEBUG") == "INFO");
+    CHECK_FALSE(found.contains(std::string(prefix) + "DLRUN_RANK"));  // no image has it
+    CHECK_FALSE(found.contains(std::string(prefix) + "WANDB_API_KEY"));
+    CHECK(found.at("WANDB_API_KEY") == "hush");
+  }
+  for (const char* engine : {"podman", "enroot", "pyxis", "charliecloud"})
+    for (const auto& [name, value] : changes(engine)) CHECK_MESSAGE(!name.ends_with("_NCCL_DEBUG"), name);
+}
 
 TEST_CASE("apptainer and singularity: files are of the job's folder, names are not") {
   const std::string middle =
@@ -74,11 +103,16 @@ TEST_CASE("enroot starts in the working directory by a shell of the image") {
 }
 
 TEST_CASE("pyxis is a step of srun's on the rank's node") {
-  CHECK(line("pyxis", "nvcr.io#nvidia/pytorch:23.05-py3") ==
-        "srun --overlap --nodes=1 --ntasks=1 --nodelist=laptop --mpi=none --cpu-bind=none --export=ALL"
-        " --container-image=nvcr.io#nvidia/pytorch:23.05-py3 --container-mounts=/tmp:/tmp,"
-        "/home/ann/jobs:/home/ann/jobs,/home/ann/runs/demo-1:/home/ann/runs/demo-1,/scratch:/scratch,"
-        "/data/in:/data:ro --container-workdir=/home/ann/jobs");
+  CHECK(
+      line("pyxis", "nvcr.io#nvidia/pytorch:23.05-py3") ==
+      "srun --overlap --nodes=1 --ntasks=1 --nodelist=laptop --mpi=none --cpu-bind=none --export=ALL"
+      " --container-env=A,DLRUN_ATTEMPT,DLRUN_JOB_ID,DLRUN_NODES,DLRUN_RUN_DIR,DLRUN_SIZE,CUDA_VISIBLE_"
+      "DEVICES,"
+      "DLRUN_LOCAL_RANK,DLRUN_LOCAL_SIZE,DLRUN_NODE,DLRUN_RANK,DLRUN_ROLE,DLRUN_TASK_INDEX,CUDA_DEVICE_ORDER,"
+      "OMP_NUM_THREADS,DLRUN_CONTROL,DLRUN_CHECKPOINT_REQUEST"
+      " --container-image=nvcr.io#nvidia/pytorch:23.05-py3 --container-mounts=/tmp:/tmp,"
+      "/home/ann/jobs:/home/ann/jobs,/home/ann/runs/demo-1:/home/ann/runs/demo-1,/scratch:/scratch,"
+      "/data/in:/data:ro --container-workdir=/home/ann/jobs");
 }
 
 TEST_CASE("shifter and sarus") {
@@ -86,11 +120,13 @@ TEST_CASE("shifter and sarus") {
         "shifter --image=docker:tf:2 --volume=/home/ann/jobs:/home/ann/jobs"
         " --volume=/home/ann/runs/demo-1:/home/ann/runs/demo-1 --volume=/scratch:/scratch "
         "--volume=/data/in:/data"
-        " --workdir=/home/ann/jobs");
+        " --workdir=/home/ann/jobs" +
+            kCopies);
   CHECK(line("sarus", "tf:2") ==
         "sarus run --mount=type=bind,source=/tmp,destination=/tmp"
         " --mount=type=bind,source=/home/ann/jobs,destination=/home/ann/jobs"
         " --mount=type=bind,source=/home/ann/runs/demo-1,destination=/home/ann/runs/demo-1"
         " --mount=type=bind,source=/scratch,destination=/scratch"
-        " --mount=type=bind,source=/data/in,destination=/data,readonly --workdir=/home/ann/jobs tf:2");
+        " --mount=type=bind,source=/data/in,destination=/data,readonly --workdir=/home/ann/jobs tf:2" +
+            kCopies);
 }

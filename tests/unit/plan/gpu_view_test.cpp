@@ -2,6 +2,8 @@
 // takes device LOCAL_RANK gets the rank's own GPU.
 #include "src/plan/gpu_view.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "src/base/strings.hpp"
@@ -139,5 +141,22 @@ TEST_CASE("GPU view: LOCAL_RANK is the index of the rank's own GPU in every fram
       }
       CHECK(any_gpu);
     }
+  }
+}
+
+TEST_CASE("GPU view: accelerate is told of several processes only where there are several") {
+  const auto accelerate = plan::find_adapter(plan::adapter_path({}, "", TEST_SOURCE_DIR), "accelerate", "");
+  REQUIRE_MESSAGE(accelerate.has_value(), error_of(accelerate));
+  for (const auto& [gpus, flag, flagged] :
+       {std::tuple{0, "--cpu", true}, {0, "--multi_gpu", false}, {1, "--cpu", false},
+        {1, "--multi_gpu", false}, {2, "--multi_gpu", true}}) {
+    CAPTURE(gpus);
+    CAPTURE(flag);
+    const std::string resources = gpus == 0 ? "{nodes: 1}" : fmt::format("{{gpus-per-node: {}}}", gpus);
+    const auto plan = plan::make_plan(input("resources: " + resources + "\ncommand: [python, train.py]\n",
+                                            machine(4, Names{"0", "1"}), *accelerate));
+    REQUIRE_MESSAGE(plan.has_value(), error_of(plan));
+    const Argv& argv = plan->ranks.front().argv;
+    CHECK((std::find(argv.begin(), argv.end(), flag) != argv.end()) == flagged);
   }
 }

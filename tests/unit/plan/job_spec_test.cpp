@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/plan/config_layers.hpp"
+#include "src/plan/other_keys.hpp"
 #include "src/plan/placement.hpp"
 #include "tests/unit/plan/support.hpp"
 
@@ -106,9 +109,10 @@ TEST_CASE("tasks a node: as asked, else the GPUs a node, else one") {
 }
 
 TEST_CASE("intervals of checkpoints: time, steps, epochs") {
-  for (const char* good : {"10min", "90s", "200steps", "1step", "1epoch", "2epochs", "200 steps"})
+  for (const char* good :
+       {"10min", "90s", "200steps", "1step", "1epoch", "2epochs", "0.5epochs", "200 steps"})
     CHECK_MESSAGE(job(fmt::format("command: [x]\ncheckpoint: {{every: {}}}\n", good)).has_value(), good);
-  for (const char* bad : {"10", "0s", "0steps", "-1steps", "steps", "1.5epochs", "ten steps"})
+  for (const char* bad : {"10", "0s", "0steps", "-1steps", "steps", "1.5steps", "0epochs", "ten steps"})
     CHECK_MESSAGE(!job(fmt::format("command: [x]\ncheckpoint: {{every: {}}}\n", bad)).has_value(), bad);
 }
 
@@ -174,4 +178,61 @@ TEST_CASE("the default layer says nothing new: with it and without it a job read
   const auto with =
       plan::read_job_spec(plan::merge_layers({plan::default_layer(), file}).value(), "/").value();
   CHECK(to_json(with) == to_json(plan::read_job_spec(file, "/").value()));
+}
+
+TEST_CASE("the hint for another tool's key names a key that there is") {
+  for (const OtherName& other : plan::other_keys()) {
+    CAPTURE(other.theirs);
+    const std::vector<std::string> keys = split(other.ours, '.');
+    REQUIRE(keys.size() <= 2);
+    const auto read =
+        job(keys.size() == 1 ? keys[0] + ": [[]]\n" : fmt::format("{}: {{{}: [[]]}}\n", keys[0], keys[1]));
+    // Whatever is wrong with the value, it is not the key.
+    CHECK((read || read.error().what.find("unknown key") == std::string::npos));
+  }
+}
+
+TEST_CASE("what the scheduler is asked for beside nodes and cores is read, and half of it is refused") {
+  const auto spec =
+      job("command: [a]\nresources: {gpus-per-node: 4, memory: 64GiB, gpu-type: a100, constraint: ib, "
+          "exclusive: true, qos: high, mail: ann@example.org, walltime: UNLIMITED}\n")
+          .value();
+  CHECK(spec.resources.node.memory == std::uint64_t(64) << 30);
+  CHECK(spec.resources.node.gpu_type == "a100");
+  CHECK(spec.resources.node.constraint == "ib");
+  CHECK(spec.resources.node.exclusive);
+  CHECK(spec.resources.qos == "high");
+  CHECK(spec.resources.mail_events == std::vector<std::string>{"end", "fail"});
+  CHECK(spec.resources.walltime == kUnlimited);
+  const auto why = [](const std::string& resources) {
+    return job("command: [a]\nresources: {" + resources + "}\n").error().what;
+  };
+  CHECK(why("memory: 64") == "resources.memory: '64' is not a size");
+  CHECK(why("gpu-type: a100") == "resources.gpu-type needs resources.gpus-per-node");
+  CHECK(why("mail-events: [end]") == "resources.mail-events needs resources.mail: whom to write to");
+  CHECK(why("mail: a@b, mail-events: [ende]") == "resources.mail-events: 'ende' is not known");
+  CHECK(why("walltime: 24:00") ==
+        "resources.walltime: '24:00' can be hours and minutes or minutes and seconds");
+}
+
+TEST_CASE("chunks are all nodes of the job") {
+  const auto chunks = [](const std::string& more) {
+    return job(
+        "command: [a]\nresources: {chunks: [{nodes: 1, memory: 256GiB}, {nodes: 4, gpus: 8, cpus: 64}]" +
+        more + "}\n");
+  };
+  const auto spec = chunks("").value();
+  CHECK(spec.resources.nodes == 5);
+  CHECK(spec.resources.chunks.at(1).gpus == 8);
+  CHECK(chunks(", nodes: 5").has_value());
+  CHECK(chunks(", nodes: 4").error().what == "resources.chunks are 5 nodes, and resources.nodes is 4");
+}
+
+TEST_CASE("a walltime may be written without quotes, and as schedulers write it") {
+  for (const auto& [text, seconds] :
+       {std::pair("24:00:00", 86400.0), std::pair("1h30m", 5400.0), std::pair("1d", 86400.0),
+        std::pair("90min", 5400.0), std::pair("2-12:00:00", 216000.0), std::pair("1-00", 86400.0)})
+    CHECK(job(fmt::format("command: [a]\nresources: {{walltime: {}}}\n", text))
+              .value()
+              .resources.walltime->count() == seconds);
 }

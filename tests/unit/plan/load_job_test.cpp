@@ -54,8 +54,10 @@ TEST_CASE("files of the site and the user may be absent or empty; the job file m
   sources.user_file = folder.write("user.yaml", "# nothing yet\n");
   CHECK(plan::load_job(sources, "/").has_value());
   sources.job_file = folder.path / "job.yml";
-  CHECK(error_of(plan::load_job(sources, "/")) ==
-        "cannot read " + (folder.path / "job.yml").string() + ": No such file or directory");
+  CHECK(
+      error_of(plan::load_job(sources, "/")) ==
+      fmt::format("cannot read {0}/job.yml: No such file or directory\n  hint: did you mean '{0}/job.yaml'?",
+                  folder.path.string()));
   sources.job_file = folder.write("empty.yaml", "# nothing\n");
   CHECK(error_of(plan::load_job(sources, "/")) ==
         (folder.path / "empty.yaml").string() + ": the job file is empty");

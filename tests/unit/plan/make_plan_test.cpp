@@ -203,6 +203,28 @@ TEST_CASE("a NUL, which YAML can write, is refused: a program's words end there"
         "environment.set.A has a NUL in it, which no program can be given");
 }
 
+TEST_CASE("in Slurm, ranks have their own place in Slurm's words; an adapter's own launcher has not") {
+  const Allocation allocation = cluster_of({node("n1", 4), node("n2", 4)});
+  const auto plan = make_plan(input("command: [x]\nresources: {tasks-per-node: 2}\n", allocation)).value();
+  CHECK(plan.environment.at("SLURM_NTASKS") == "4");
+  CHECK(plan.environment.at("SLURM_STEP_NUM_TASKS") == "4");
+  CHECK(plan.environment.at("SLURM_NNODES") == "2");
+  CHECK(plan.environment.at("SLURM_NTASKS_PER_NODE") == "2");
+  CHECK(plan.ranks[3].environment.at("SLURM_PROCID") == "3");
+  CHECK(plan.ranks[3].environment.at("SLURM_LOCALID") == "1");
+  CHECK(plan.ranks[3].environment.at("SLURM_NODEID") == "1");
+  const auto theirs = make_plan(input("command: [x]\nresources: {tasks-per-node: 2}\n", allocation,
+                                      adapter("name: a\nsummary: s\nprocess: per-job\n")))
+                          .value();
+  CHECK_FALSE(theirs.environment.contains("SLURM_NTASKS"));
+  CHECK_FALSE(theirs.ranks[0].environment.contains("SLURM_PROCID"));
+  CHECK_FALSE(make_plan(input("command: [x]\n", machine(2)))->environment.contains("SLURM_NTASKS"));
+  const auto users =
+      make_plan(input("command: [x]\nenvironment: {set: {SLURM_PROCID: mine}}\n", allocation)).value();
+  CHECK(users.environment.at("SLURM_PROCID") == "mine");
+  CHECK_FALSE(users.ranks[0].environment.contains("SLURM_PROCID"));
+}
+
 TEST_CASE("a plan of many ranks takes no time to speak of, and its text grows with the ranks alone") {
   Allocation allocation = cluster_of({});
   for (int i = 0; i < 1000; ++i) allocation.nodes.push_back(node(fmt::format("n{:04}", i), 64));

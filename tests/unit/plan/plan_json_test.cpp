@@ -49,9 +49,13 @@ plan::Plan some_plan(Random& random) {
   out.mpi = static_cast<plan::MpiProtocol>(pick(random, 0, 3));
   out.working_directory = some_text(random);
   out.run_directory = some_text(random);
-  out.prelude = {some_list(random), some_text(random), some_list(random)};
+  out.prelude = {.module_paths = some_list(random),
+                 .modules = some_list(random),
+                 .activate = some_text(random),
+                 .setup = some_list(random)};
   out.environment = some_changes(random);
-  out.limits = {Seconds(pick(random, 0, 1000) / 8.0), Seconds(pick(random, 0, 1000) / 8.0)};
+  out.limits = {Seconds(pick(random, 0, 1000) / 8.0), Seconds(pick(random, 0, 1000) / 8.0),
+                Seconds(pick(random, 0, 1000) / 8.0)};
   out.files = some_changes(random);
   for (int i = pick(random, 0, 2); i > 0; --i) out.checks.push_back(some_list(random));
   for (int i = 0, n = pick(random, 1, 5); i < n; ++i)

@@ -47,7 +47,7 @@ TEST_CASE("what does not read is an error with the value seen") {
   CHECK(refused("/nodes/0/hots", "c1") ==
         "a.json: node 1: unknown field 'hots'\n  hint: did you mean 'host'?");
   CHECK(refused("/nodes/1/host", "c1") == "a.json: host c1 stands twice");
-  CHECK(refused("/nodes/1/host", "") == "a.json: node 2: a node has an empty host name");
+  CHECK(refused("/nodes/1/host", "") == "a.json: node 2, field 'host': a host name is empty");
   CHECK(refused("/nodes/0/cpus", -1) == "a.json: node 1: field 'cpus' is no whole number from 1: -1");
   CHECK(refused("/nodes/0/slots", 1.5) == "a.json: node 1: field 'slots' is no whole number from 1: 1.5");
   CHECK(refused("/nodes/0/gpus", 2) == "a.json: node 1: field 'gpus' has the wrong type: 2");
@@ -56,4 +56,15 @@ TEST_CASE("what does not read is an error with the value seen") {
         "a.json: end_time: 'tomorrow' is no time\n  hint: write it as 2026-11-27T21:00:00Z");
   CHECK(refused("/schema", "dlrun.allocation/9") ==
         "a.json: schema 'dlrun.allocation/9' is not 'dlrun.allocation/1'");
+}
+
+TEST_CASE("host names are checked as they are in host lists and host files") {
+  for (const char* name :
+       {"-oProxyCommand=touch x", "../../x", "a\nb", "a b", "a/b", "n[1-2]", "a,b", ".a"}) {
+    CAPTURE(name);
+    CHECK(refused("/nodes/0/host", name).starts_with("a.json: node 1, field 'host': "));
+    CHECK(refused("/nodes/0/address", name).starts_with("a.json: node 1, field 'address': "));
+  }
+  for (const char* name : {"gpu-1.cluster.org", "10.0.0.1", "fe80::1", "n_1"})
+    CHECK(refused("/nodes/0/host", name) == "no error");
 }

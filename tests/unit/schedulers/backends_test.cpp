@@ -1,6 +1,8 @@
 // Every backend in a recorded world: what it reads, what it refuses, and what it says about it.
 #include <doctest/doctest.h>
 
+#include "schedulers/pbs_path.hpp"
+#include "src/base/utc.hpp"
 #include "tests/unit/schedulers/world.hpp"
 
 using namespace dlrun;
@@ -217,6 +219,37 @@ TEST_CASE("PBS: a node file that names the service node alone contradicts what w
   const std::string refusal = text_of(world.find());
   CHECK(refusal.find("mom1") != std::string::npos);
   CHECK(refusal.find("exec_vnode: nid1 nid2") != std::string::npos);
+}
+
+TEST_CASE("PBS: a variable of the job that is not UTF-8 hides nothing") {
+  World world;
+  world.set("PBS_JOBID", "3.srv");
+  world.set_file("PBS_NODEFILE", "n1\n");
+  world.commands.answer(
+      "qstat -f -F json 3.srv",
+      "{\"Jobs\":{\"3.srv\":{\"exec_vnode\":\"(n1:ncpus=4)\",\"Variable_List\":{\"V\":\"caf\xe9\"},"
+      "\"Resource_List\":{\"walltime\":\"01:00:00\"},\"stime\":\"Fri Nov 27 20:00:00 2026\"}}}");
+  CHECK(text_of(world.find()) == "n1:1/4[]");
+  CHECK(format_utc(*world.find()->end_time) == "2026-11-27T21:00:00Z");
+}
+
+TEST_CASE("PBS: its programs are found where no login shell has set PATH") {
+  World world;
+  world.set("PATH", "/usr/bin:/bin");
+  world.set("PBS_O_PATH", "/opt/pbs/bin:/usr/bin:relative");
+  world.set_file("PBS_CONF_FILE", "PBS_SERVER=srv\n PBS_EXEC=/opt/openpbs\n");
+  CHECK(with_pbs_path(world.environment).get("PATH") == "/usr/bin:/bin:/opt/openpbs/bin:/opt/pbs/bin");
+  world.set("PBS_EXEC", "/sw/pbs");
+  CHECK(with_pbs_path(world.environment).get("PATH") == "/usr/bin:/bin:/sw/pbs/bin:/opt/pbs/bin");
+}
+
+TEST_CASE("PBS: a job without ranks is warned of before it runs") {
+  World world;
+  world.set("PBS_JOBID", "3.srv");
+  world.set_file("PBS_NODEFILE", "");
+  world.commands.answer("qstat -f -F json 3.srv", "{\"Jobs\":{\"3.srv\":{\"exec_vnode\":\"(n1:ncpus=4)\"}}}");
+  CHECK(text_of(world.find()) == "n1:4/4[]");
+  CHECK(world.find()->warnings.front().find("the job has mpiprocs=0") == 0);
 }
 
 TEST_CASE("PBS: a qstat that is Slurm's wrapper leaves GPUs and end unknown") {

@@ -230,6 +230,22 @@ TEST_CASE("whether a job waits, runs or is gone; no answer is no answer") {
   CHECK(said(*pbs, 255, "", "Connection refused") == std::string("silence"));
 }
 
+TEST_CASE("a job on hold is told from one that waits for its turn") {
+  const auto slurm = make_slurm_submission(), pbs = make_pbs_submission();
+  const auto held = [](const Submission& scheduler, const std::string& out) {
+    return scheduler.why_held({.status = {}, .out = out, .err = {}});
+  };
+  CHECK(held(*slurm, "JobHeldUser\n") == "JobHeldUser");
+  CHECK(held(*slurm, "Dependency\n").empty());
+  CHECK(held(*slurm, "Priority\n").empty());
+  CHECK(held(*pbs, "    job_state = H\n    Hold_Types = u\n") == "Hold_Types = u");
+  CHECK(held(*pbs, "    job_state = H\n    Hold_Types = s\n    depend = afterany:6.srv@srv\n").empty());
+  CHECK(held(*pbs,
+             "    job_state = H\n    Hold_Types = s\n    comment = job held, too many failed att\n\tempts to "
+             "run\n") == "job held, too many failed attempts to run");
+  CHECK(held(*pbs, "    job_state = Q\n    Hold_Types = n\n").empty());
+}
+
 TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not guessed") {
   SubmissionRequest request = small();
   request.nodes = 4;
@@ -280,12 +296,190 @@ TEST_CASE("a refusal that only repeats a word is about the directive that has it
   request.extra = {"-pe two 6", "-l gpu=2"};
   const auto directives = scheduler->directives(request).value();
   const auto blamed = [&](const std::string& said) {
-    const Directive* directive = blamed_directive(*scheduler, directives, said);
+    const Directive* directive = blame(*scheduler, directives, said).line;
     return directive == nullptr ? std::string() : directive->text;
   };
   CHECK(blamed("Unable to run job: unknown resource \"gpu\"\nExiting.") == "#$ -l gpu=2");
   CHECK(blamed("Unable to run job: unknown resource \"disk\"\nExiting.").empty());
   CHECK(blamed("Unable to run job: the \"gp\" of \"\" is 6").empty());
+}
+
+TEST_CASE("a usage text blames no directive, and a key that shares a line is named") {
+  const auto pbs = make_pbs_submission();
+  SubmissionRequest request = small();
+  request.queue = "nosuch";
+  request.gpus_per_node = 2;
+  const auto directives = pbs->directives(request).value();
+  const auto blamed = [&](const std::string& said) {
+    const Blame out = blame(*pbs, directives, said);
+    return out.line == nullptr ? std::string() : out.line->text + " of " + out.key;
+  };
+  CHECK(
+      blamed("qsub: illegal -o value\nusage: qsub [-a date_time] [-A account_string]\n\t[-q queue]").empty());
+  CHECK(blamed("qsub: Unknown resource: ngpus") ==
+        "#PBS -l select=1:ncpus=1:mpiprocs=1:ngpus=2 of resources.gpus-per-node");
+  CHECK(blamed("qsub: Unknown queue") == "#PBS -q nosuch of resources.queue");
+}
+
+TEST_CASE("too much memory is blamed on what asked for it") {
+  const auto slurm = make_slurm_submission();
+  SubmissionRequest request = small();
+  request.extra = {"--mem=999G"};
+  const std::string said =
+      "sbatch: error: Memory specification can not be satisfied\nsbatch: error: Batch job submission failed: "
+      "Requested node configuration is not available";
+  CHECK(blame(*slurm, slurm->directives(request).value(), said).line->text == "#SBATCH --mem=999G");
+  request.extra.clear();
+  request.memory = std::uint64_t(999) << 30;
+  CHECK(blame(*slurm, slurm->directives(request).value(), said).key == "resources.memory");
+}
+
+TEST_CASE("a job's name is one that the scheduler takes, and an element keeps its index") {
+  SubmissionRequest request = small();
+  request.name = "3dunet";
+  CHECK(contains(lines_of(*make_gridengine_submission(), request), "#$ -N j3dunet\n"));
+  CHECK(contains(lines_of(*make_pbs_submission(), request), "#PBS -N j3dunet\n"));
+  CHECK(contains(lines_of(*make_torque_submission(), request), "#PBS -N j3dunet\n"));
+  CHECK(contains(lines_of(*make_slurm_submission(), request), "#SBATCH --job-name=3dunet\n"));
+  request.name = "a-training-with-a-long-name.12";
+  CHECK(contains(lines_of(*make_torque_submission(), request), "#PBS -N a-training-w.12\n"));
+  CHECK(contains(lines_of(*make_pbs_submission(), request), "#PBS -N a-training-with-a-long-name.12\n"));
+  request.name = "a-training-with-a-long-name";
+  CHECK(contains(lines_of(*make_torque_submission(), request), "#PBS -N a-training-with\n"));
+}
+
+TEST_CASE(
+    "memory, GPU type, constraint, quality of service, whole nodes and mail, each in the scheduler's words") {
+  SubmissionRequest request = small();
+  request.nodes = 2;
+  request.gpus_per_node = 4;
+  request.memory = std::uint64_t(64) << 30;
+  request.exclusive = true;
+  request.mail = "ann@example.org";
+  request.mail_events = {"end", "fail"};
+  const std::string pbs = lines_of(*make_pbs_submission(), request);
+  CHECK(
+      contains(pbs, "#PBS -l select=2:ncpus=1:mpiprocs=1:ngpus=4:mem=65536mb\n#PBS -l place=scatter:excl\n"));
+  CHECK(contains(pbs, "#PBS -M ann@example.org\n#PBS -m ae\n"));
+  request.constraint = "v100";
+  request.qos = "high";
+  const std::string torque = lines_of(*make_torque_submission(), request);
+  CHECK(contains(torque,
+                 "#PBS -l nodes=2:ppn=1:gpus=4:v100\n#PBS -l mem=131072mb\n#PBS -n\n#PBS -l qos=high\n"));
+  request.constraint = "ib&a100";
+  request.gpu_type = "a100";
+  const std::string slurm = lines_of(*make_slurm_submission(), request);
+  for (const char* line : {"--gres=gpu:a100:4", "--mem=65536M", "--exclusive", "--qos=high",
+                           "--constraint=\"ib&a100\"", "--mail-user=ann@example.org", "--mail-type=END,FAIL"})
+    CHECK(contains(slurm, std::string("#SBATCH ") + line + "\n"));
+  const std::string lsf = lines_of(*make_lsf_submission(), request);
+  for (const char* line : {"-gpu \"num=4:gmodel=a100\"", "-R \"rusage[mem=65536MB/host]\"",
+                           "-R \"select[ib&a100]\"", "-x", "-u ann@example.org", "-N"})
+    CHECK(contains(lsf, std::string("#BSUB ") + line + "\n"));
+  const std::string flux = lines_of(*make_flux_submission(), request);
+  for (const char* line : {"--requires=\"ib&a100\"", "--exclusive"})
+    CHECK(contains(flux, std::string("#flux: ") + line + "\n"));
+}
+
+TEST_CASE("unlike nodes are chunks of one select, or are refused") {
+  SubmissionRequest request = small();
+  request.nodes = 3;
+  request.chunks = {{.nodes = 1, .cpus = 2, .gpus = 0, .memory = std::uint64_t(256) << 30},
+                    {.nodes = 2, .cpus = 8, .gpus = 4}};
+  CHECK(contains(lines_of(*make_pbs_submission(), request),
+                 "-l select=1:ncpus=2:mpiprocs=1:mem=262144mb+2:ncpus=8:mpiprocs=1:ngpus=4\n"));
+  CHECK(contains(lines_of(*make_torque_submission(), request),
+                 "-l nodes=1:ppn=2+2:ppn=8:gpus=4\n#PBS -l mem=262144mb\n"));
+  for (const auto& scheduler : all())
+    CHECK(inexpressible_key(*scheduler, request).has_value() == (scheduler->marker() != "#PBS"));
+}
+
+TEST_CASE("what a scheduler has no directive for is named; what it can be told is not") {
+  SubmissionRequest request = small();
+  for (const auto& scheduler : all()) CHECK_FALSE(inexpressible_key(*scheduler, request));
+  request.memory = 1 << 30;
+  CHECK_FALSE(inexpressible_key(*make_pbs_submission(), request));
+  CHECK(inexpressible_key(*make_gridengine_submission(), request)->key == "resources.memory");
+  CHECK(inexpressible_key(*make_flux_submission(), request)->key == "resources.memory");
+  request.memory.reset();
+  request.unlimited = true;
+  for (const auto& scheduler : all())
+    CHECK(inexpressible_key(*scheduler, request).has_value() !=
+          (contains(lines_of(*scheduler, request), "UNLIMITED") ||
+           contains(lines_of(*scheduler, request), "INFINITY") ||
+           contains(lines_of(*scheduler, request), "--time-limit=0")));
+}
+
+TEST_CASE("a directive of the user's own takes the place of the one that says the same") {
+  SubmissionRequest request = small();
+  request.nodes = 2;
+  request.gpus_per_node = 4;
+  request.walltime = std::chrono::seconds(60);
+  request.extra = {"-l select=2:ncpus=16:mpiprocs=4:ngpus=4:mem=200gb,walltime=2:00:00",
+                   "-lplace=scatter:excl"};
+  std::string lines = lines_of(*make_pbs_submission(), request);
+  CHECK(contains(lines, "mem=200gb,walltime=2:00:00\n#PBS -lplace=scatter:excl\n"));
+  CHECK_FALSE(contains(lines, "-l walltime=0:01:00"));
+  CHECK_FALSE(contains(lines, "ncpus=1:"));
+  CHECK_FALSE(contains(lines, "-l place=scatter\n"));
+  request.extra = {"-l nodes=2:ppn=4"};
+  lines = lines_of(*make_pbs_submission(), request);
+  CHECK_FALSE(contains(lines, "select="));
+  CHECK_FALSE(contains(lines, "place="));
+  request.extra = {"-N 3", "--tim=5:00", "--gpus-per-node=a100:4", "-A other --mem-per-cpu=2G"};
+  request.memory = 1 << 30;
+  lines = lines_of(*make_slurm_submission(), request);
+  for (const char* gone : {"--nodes=2", "--time=0:01:00", "--gres=", "--mem=1024M"})
+    CHECK_FALSE(contains(lines, gone));
+  request.extra = {"--ntasks=8", "--nodelist=n1,n2", "--mem-bind=local"};
+  lines = lines_of(*make_slurm_submission(), request);
+  for (const char* kept : {"--nodes=2", "--ntasks-per-node=1", "--mem=1024M"}) CHECK(contains(lines, kept));
+  request.memory.reset();
+  request.extra = {"-W 9:00", "-R \"span[hosts=1]\"", "-J \"x[1-9]\""};
+  lines = lines_of(*make_lsf_submission(), request);
+  for (const char* gone : {"-W 0:01", "span[ptile", "-J flowers"}) CHECK_FALSE(contains(lines, gone));
+  request.extra = {"-pe mpi 2", "-l h_rt=99,gpu=4"};
+  lines = lines_of(*make_gridengine_submission(), request);
+  CHECK_FALSE(contains(lines, "h_rt=60"));
+  request.extra = {"-N 2", "-t 5m"};
+  lines = lines_of(*make_flux_submission(), request);
+  for (const char* gone : {"--nodes=", "--time-limit="}) CHECK_FALSE(contains(lines, gone));
+}
+
+TEST_CASE("of two that say the same none is taken without a word") {
+  SubmissionRequest request = small();
+  request.extra = {"-l select=2", "-l select=3"};
+  CHECK(contains(lines_of(*make_pbs_submission(), request),
+                 "resources.extra says -l select twice: '#PBS -l select=2' and '#PBS -l select=3'"));
+  request.extra = {"--gres=lscratch:100"};
+  CHECK(contains(lines_of(*make_slurm_submission(), request), "#SBATCH --gres=lscratch:100\n"));
+  request.gpus_per_node = 2;
+  CHECK(contains(lines_of(*make_slurm_submission(), request),
+                 "hint: write both in one: --gres=gpu:2,lscratch:100"));
+}
+
+TEST_CASE("PBS is not given an output folder that its qsub refuses") {
+  SubmissionRequest request = small();
+  request.output = "/home/ann/d\xc3\xbcnn/runs/1";
+  CHECK(contains(lines_of(*make_pbs_submission(), request), "qsub takes no letters outside ASCII"));
+  CHECK(contains(lines_of(*make_slurm_submission(), request), "d\xc3\xbcnn"));
+}
+
+TEST_CASE("an id that is read back from a file is one of the scheduler's, or goes into no command") {
+  for (const auto& scheduler : all())
+    for (const char* bad : {"", "--user=root -f", "-u", "7 8", "7;id", "$(id)", "7\n8", "all"})
+      if (scheduler->name() != "flux" || std::string(bad) != "all") CHECK_FALSE(scheduler->is_job_id(bad));
+  CHECK(make_slurm_submission()->is_job_id("7787202"));
+  CHECK(make_pbs_submission()->is_job_id("123.pbs-server.example"));
+  CHECK(make_pbs_submission()->is_job_id("123[].srv"));
+  CHECK(make_pbs_submission()->is_job_id("123[4].srv"));
+  CHECK_FALSE(make_pbs_submission()->is_job_id("123[x].srv"));
+  CHECK(make_torque_submission()->is_job_id("17"));
+  CHECK(make_gridengine_submission()->is_job_id("88"));
+  CHECK(make_lsf_submission()->is_job_id("607844"));
+  CHECK(
+      make_flux_submission()->is_job_id("\xc6\x92"
+                                        "2ix9Wv"));
 }
 
 TEST_CASE("a job that is submitted from inside another does not inherit its variables") {

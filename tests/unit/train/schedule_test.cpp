@@ -28,21 +28,21 @@ TEST_CASE("without a schedule the rate stays") {
 }
 
 TEST_CASE("a warm-up in steps rises from zero to the rate") {
-  const ScheduleSpec schedule{.warmup = {Stretch::Unit::steps, 4}, .at_epochs = {}};
+  const ScheduleSpec schedule{.warmup = {dlrun::Interval::Unit::steps, 4}, .at_epochs = {}};
   CHECK(rate(schedule, 1, {0, 0, 0}) == Approx(0.025));
   CHECK(rate(schedule, 1, {3, 0, 30}) == Approx(0.1));
   CHECK(rate(schedule, 1, {9, 0, 90}) == Approx(0.1));
 }
 
 TEST_CASE("a warm-up in epochs counts samples, so it lasts as long at any number of ranks") {
-  const ScheduleSpec schedule{.warmup = {Stretch::Unit::epochs, 1}, .at_epochs = {}};
+  const ScheduleSpec schedule{.warmup = {dlrun::Interval::Unit::epochs, 1}, .at_epochs = {}};
   CHECK(rate(schedule, 1, {4, 0, 40}) == Approx(0.05));
   CHECK(rate(schedule, 2, {2, 0, 40}) == Approx(0.06));
 }
 
 TEST_CASE("linear scaling multiplies by the ranks and warms up from the rate of one") {
   const ScheduleSpec schedule{
-      .warmup = {Stretch::Unit::steps, 10}, .at_epochs = {}, .scale = ScheduleSpec::Scale::linear};
+      .warmup = {dlrun::Interval::Unit::steps, 10}, .at_epochs = {}, .scale = ScheduleSpec::Scale::linear};
   CHECK(rate(schedule, 4, {50, 2, 0}) == Approx(0.4));
   CHECK(rate(schedule, 4, {0, 0, 0}) == Approx(0.13));
   CHECK(rate(schedule, 1, {50, 2, 0}) == Approx(0.1));

@@ -43,7 +43,7 @@ TEST_CASE("a whole section is read, and defaults fill the rest") {
   CHECK(spec->precision == Precision::bf16);
   CHECK(spec->bucket_bytes == 4u << 20);
   CHECK(spec->seed == 7);
-  CHECK(spec->checkpoint.every->unit == Stretch::Unit::time);
+  CHECK(spec->checkpoint.every->unit == Interval::Unit::time);
   CHECK(spec->checkpoint.every->amount == 600);
   const auto least = read(model + data);
   CHECK(least->batch == 64);
@@ -51,22 +51,22 @@ TEST_CASE("a whole section is read, and defaults fill the rest") {
   CHECK(least->checkpoint.folder.empty());
 }
 
-TEST_CASE("stretches of training: steps, epochs, time") {
+TEST_CASE("intervals of training: steps, epochs, time") {
   const auto every = [](const std::string& text) {
     return read(model + data, "checkpoint: {dir: c, every: " + text + "}\n")->checkpoint.every;
   };
-  CHECK(every("50steps")->unit == Stretch::Unit::steps);
-  CHECK(every("1epoch")->unit == Stretch::Unit::epochs);
+  CHECK(every("50steps")->unit == Interval::Unit::steps);
+  CHECK(every("1epoch")->unit == Interval::Unit::epochs);
   CHECK(every("0.5epochs")->amount == 0.5);
   CHECK(every("90s")->amount == 90);
   const auto bad = [](const std::string& text) {
     return refusal(model + data, "checkpoint: {dir: c, every: " + text + "}\n");
   };
   CHECK(bad("50") ==
-        "job.yaml:5:29: checkpoint.every: '50' is neither steps, epochs nor a time\n  hint: write 200steps, "
-        "1epoch or 10min");
-  CHECK(bad("0steps").find("not a positive number of steps") != std::string::npos);
-  CHECK(bad("1.5steps").find("not a positive number of steps") != std::string::npos);
+        "job.yaml:5:29: checkpoint.every: '50' is neither steps, epochs nor a time\n  hint: write it as "
+        "200steps, 1epoch or 10min");
+  CHECK(bad("0steps").find("not a positive whole number of steps") != std::string::npos);
+  CHECK(bad("1.5steps").find("not a positive whole number of steps") != std::string::npos);
 }
 
 TEST_CASE("mistakes are named with their place and the nearest valid name") {

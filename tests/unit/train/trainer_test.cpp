@@ -62,7 +62,9 @@ struct Job {
     if (comm.rank() == 0 && !spec.checkpoint.folder.empty()) {
       Manifest facts = manifest_at(0, engine);
       facts.identity.samples = data.train.count;
-      checkpoints = *Checkpointing::open(spec.checkpoint, *files, engine, facts, reporter);
+      checkpoints =
+          *Checkpointing::open(spec.checkpoint, *files, engine, facts,
+                               {.process = this_process(), .job = {}, .run = "trainer-test"}, reporter);
       chosen = *checkpoints->choose(reporter);
     }
     const Position start = *resume(engine, comm, chosen ? &*chosen : nullptr);
@@ -197,7 +199,7 @@ TEST_CASE("an interrupted run ends with the bits of an uninterrupted one") {
   whole.world = 2;
   whole.spec.data.seed = 1;
   whole.spec.schedule.decay = ScheduleSpec::Decay::cosine;
-  whole.spec.schedule.warmup = {Stretch::Unit::steps, 10};
+  whole.spec.schedule.warmup = {Interval::Unit::steps, 10};
   const auto expected = whole.run();
   Job parts;
   parts.world = whole.world;

@@ -24,6 +24,11 @@ export DLRUN_JOB_ID=chief-1a2b
 export DLRUN_NODES=3
 export DLRUN_RUN_DIR=/home/ann/runs/chief-1a2b
 export DLRUN_SIZE=6
+export SLURM_NNODES=3
+export SLURM_NPROCS=6
+export SLURM_NTASKS=6
+export SLURM_STEP_NUM_NODES=3
+export SLURM_STEP_NUM_TASKS=6
 
 # One function a rank: its own environment, then its command.
 rank_5() {  # evaluator 0
@@ -38,6 +43,9 @@ rank_5() {  # evaluator 0
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=2
+  export SLURM_PROCID=5
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"evaluator","index":0}}'
   export ZE_AFFINITY_MASK=1023
   exec python train.py

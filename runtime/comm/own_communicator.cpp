@@ -1,0 +1,171 @@
+// See own_communicator.hpp.
+#include "runtime/comm/own_communicator.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <optional>
+#include <vector>
+
+#include "runtime/comm/common_memory.hpp"
+#include "runtime/comm/copies.hpp"
+#include "runtime/comm/host_sums.hpp"
+#include "runtime/comm/nodes.hpp"
+#include "runtime/comm/pmi_client.hpp"
+#include "runtime/comm/reach_rank.hpp"
+#include "runtime/comm/socket_transport.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+std::string port_key(int rank) {
+  return fmt::format("dlrun-port-{}", rank);
+}
+
+// A rank that is connected otherwise (it has an MPI) has announced no port.
+Result<std::string> announcement_of(PmiClient& pmi, int rank) {
+  auto announced = pmi.get(port_key(rank));
+  if (announced) return announced;
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("rank {} has announced no port to rank {}", rank, pmi.rank()),
+                    .hint = "where an MPI is on some nodes only, set DLRUN_COMM=pmi for all ranks",
+                    .also = {announced.error().what}});
+}
+
+Result<std::vector<ConnectedRank>> reach_lower_ranks(PmiClient& pmi) {
+  std::vector<ConnectedRank> out;
+  for (int peer = 0; peer < pmi.rank(); ++peer)
+    out.push_back(TRY(reach_rank(pmi.rank(), peer, TRY(announcement_of(pmi, peer)))));
+  return out;
+}
+
+// Each rank connects to those below it, while those above connect to it.
+Result<std::vector<ConnectedRank>> connect_all(PmiClient& pmi) {
+  auto port = RankPort::open();
+  TRY(pmi.put(port_key(pmi.rank()), port ? port->announcement() : std::string("none")));
+  TRY(pmi.barrier());
+  if (!port) return tl::unexpected(std::move(port).error());
+  std::set<int> higher;
+  for (int peer = pmi.rank() + 1; peer < pmi.size(); ++peer) higher.insert(peer);
+  auto coming = std::async(std::launch::async, [&] { return port->accept(higher); });
+  auto out = reach_lower_ranks(pmi);
+  if (!out) port->shut();
+  auto accepted = coming.get();
+  if (!out) return out;
+  for (ConnectedRank& peer : TRY(std::move(accepted))) out->push_back(std::move(peer));
+  return out;
+}
+
+class OwnCommunicator final : public Communicator {
+ public:
+  OwnCommunicator(PmiClient pmi, std::vector<ConnectedRank> peers, Allreduce allreduce, std::string why)
+      : pmi_(std::move(pmi)),
+        why_(std::move(why)),
+        link_(pmi_.rank(), std::move(peers), thread_),
+        sums_(link_, thread_, allreduce, {}) {}
+
+  // Where all ranks are on one node, and all can open what rank 0 has made.
+  Result<void> share_memory(const Environment& environment) {
+    const auto nodes = TRY(ask_nodes(*this, environment));
+    if (!sums_.may_share() || std::count(nodes.begin(), nodes.end(), nodes.front()) != size()) return {};
+    auto memory = TRY(open_common_memory());
+    const std::byte own{memory ? std::uint8_t{1} : std::uint8_t{0}};
+    std::vector<std::byte> all(static_cast<std::size_t>(size()));
+    TRY(allgather(std::span(&own, 1), all));
+    if (std::count(all.begin(), all.end(), std::byte{1}) != size()) return {};
+    memory_ = std::move(*memory);
+    memory_->close_descriptor();
+    sums_.share(memory_->data());
+    return {};
+  }
+
+  int rank() const override { return link_.rank(); }
+  int size() const override { return link_.size(); }
+  std::string description() const override {
+    return sums_.shared() ? "dlrun's own links, sums through shared memory" : "dlrun's own links over TCP";
+  }
+  std::string note() const override {
+    return why_.empty() ? why_ : fmt::format("no MPI ({}): ranks use {}", why_, description());
+  }
+
+  Result<void> allreduce_start(std::span<float> data) override { return sums_.start(data, Wire::f32); }
+  Result<void> rounded_allreduce_start(std::span<float> data, Wire wire) override {
+    return sums_.start(data, wire);
+  }
+  Result<void> served_sum_start(std::span<const ServedPiece> pieces) override {
+    return sums_.start_served(pieces);
+  }
+  Result<void> group_sum(std::span<const int> group, std::span<float> data, Wire wire) override {
+    return sums_.group_sum(group, data, wire);
+  }
+  Result<void> wait_all() override { return sums_.wait_all(); }
+
+  // In the order of the ranks: the same world gives the same bits.
+  Result<void> allreduce(std::span<double> data) override {
+    std::vector<double> all(data.size() * static_cast<std::size_t>(size()));
+    TRY(allgather(std::as_bytes(data), std::as_writable_bytes(std::span(all))));
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      data[i] = all[i];
+      for (std::size_t at = i + data.size(); at < all.size(); at += data.size()) data[i] += all[at];
+    }
+    return {};
+  }
+  Result<void> broadcast(std::span<std::byte> data, int root) override {
+    return thread_.run([=, this] { return tree_broadcast(link_, data, root); });
+  }
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    if (all.size() != mine.size() * static_cast<std::size_t>(size()))
+      return fail(ErrorKind::internal, "allgather of {} bytes from {} ranks into {} bytes", mine.size(),
+                  size(), all.size());
+    return thread_.run([=, this] { return direct_allgather(link_, mine, all); });
+  }
+  Result<void> barrier() override { return sums_.barrier(); }
+
+  void give_up() override { thread_.give_up(); }
+  [[noreturn]] void abort(int code) override {
+    pmi_.abort(code);
+    std::_Exit(code);
+  }
+  Result<void> finish() override {
+    TRY(barrier());
+    return pmi_.finalize();
+  }
+
+ private:
+  // Outer Error: the ranks cannot talk. Inner one: this rank has no such memory.
+  Result<Result<CommonMemory>> open_common_memory() {
+    CommonMemory::Ticket ticket;
+    Result<CommonMemory> made = fail(Error{});
+    if (rank() == 0) {
+      made = CommonMemory::make(SharedMemorySum::bytes(size()));
+      if (made) ticket = made->ticket();
+    }
+    TRY(broadcast(std::as_writable_bytes(std::span(&ticket, 1)), 0));
+    if (rank() == 0) return made;
+    return CommonMemory::open(ticket);
+  }
+
+  PmiClient pmi_;
+  std::string why_;
+  std::optional<CommonMemory> memory_;
+  SocketTransport link_;
+  HostSums sums_;
+  JobThread thread_;  // last: it uses all of the above
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> make_own_communicator(const Environment& environment, std::string why) {
+  const Allreduce allreduce = TRY(choose_host_sum(environment));
+  if (allreduce == Allreduce::mpi)
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = "DLRUN_ALLREDUCE is 'mpi', but no MPI connects the ranks",
+                      .hint = "leave DLRUN_ALLREDUCE out, or set it to ring or halving"});
+  PmiClient pmi = TRY(PmiClient::start(environment));
+  std::vector<ConnectedRank> peers = TRY(connect_all(pmi));
+  auto world = std::make_unique<OwnCommunicator>(std::move(pmi), std::move(peers), allreduce, std::move(why));
+  TRY(world->share_memory(environment));
+  return world;
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,64 @@
+// RankProof: how a rank that connects and the port of another rank prove themselves to each other. Pure: the
+// three messages, made and checked, each of a fixed size, so that nobody can send too much. The token is
+// never sent: each side proves that it has it over numbers that the other chose, and the rank that connects
+// learns that the port is the right one before it sends anything else.
+//
+//   port:  RankGreeting     rank:  RankAnswer     port:  RankReceipt
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "src/base/token.hpp"
+
+namespace dlrun::runtime {
+
+using HexNumber = std::array<char, 64>;
+using HostText = std::array<char, 64>;
+
+struct RankGreeting {
+  std::array<char, 16> protocol{};
+  HexNumber challenge{};
+};
+struct RankAnswer {
+  HexNumber challenge{}, proof{};
+  std::int32_t rank = -1;
+  HostText host{};
+};
+struct RankReceipt {
+  HexNumber proof{};
+  HostText host{};
+};
+
+// Of the rank whose port it is.
+class PortProof {
+ public:
+  explicit PortProof(const Token& token);
+  const RankGreeting& greeting() const { return greeting_; }
+  // Unset for whatever else is calling.
+  std::optional<RankReceipt> check(const RankAnswer& answer, const std::string& own_host) const;
+
+ private:
+  Token token_;
+  RankGreeting greeting_;
+};
+
+// Of the rank that connects.
+class CallerProof {
+ public:
+  CallerProof(const Token& token, int rank, const std::string& host);
+  // Unset where no port of a rank greets.
+  std::optional<RankAnswer> answer(const RankGreeting& greeting);
+  bool is_sound(const RankReceipt& receipt) const;
+
+ private:
+  Token token_;
+  RankGreeting greeting_;
+  RankAnswer answer_;
+};
+
+std::string text_of(const HostText& host);
+
+}  // namespace dlrun::runtime

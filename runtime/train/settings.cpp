@@ -1,0 +1,92 @@
+// See settings.hpp.
+#include "runtime/train/settings.hpp"
+
+#include "src/base/units.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+std::string text_of(const std::vector<double>& numbers) {
+  std::string out;
+  for (const double number : numbers) out += fmt::format("{}{}", out.empty() ? "" : " ", number);
+  return out.empty() ? "none" : out;
+}
+
+std::string text_of(const Interval& interval) {
+  if (interval.amount <= 0) return "none";
+  if (interval.unit == Interval::Unit::time) return format_duration(Seconds(interval.amount));
+  return fmt::format("{} {}", interval.amount, interval.unit == Interval::Unit::steps ? "steps" : "epochs");
+}
+
+std::string name_of(ScheduleSpec::Decay decay) {
+  if (decay == ScheduleSpec::Decay::none) return "none";
+  return decay == ScheduleSpec::Decay::cosine ? "cosine" : "steps";
+}
+
+void add(Settings& out, const OptimizerSpec& optimizer) {
+  out["optimizer.name"] = optimizer.adam ? "adam" : "sgd";
+  out["optimizer.lr"] = fmt::format("{}", optimizer.learning_rate);
+  out[optimizer.adam ? "optimizer.beta1" : "optimizer.momentum"] = fmt::format("{}", optimizer.momentum);
+  out["optimizer.weight-decay"] = fmt::format("{}", optimizer.weight_decay);
+  if (!optimizer.adam) return;
+  out["optimizer.beta2"] = fmt::format("{}", optimizer.adam->beta2);
+  out["optimizer.epsilon"] = fmt::format("{}", optimizer.adam->epsilon);
+}
+
+void add(Settings& out, const ScheduleSpec& schedule) {
+  out["schedule.warmup"] = text_of(schedule.warmup);
+  out["schedule.decay"] = name_of(schedule.decay);
+  out["schedule.decay.epochs"] = text_of(schedule.at_epochs);
+  if (schedule.decay == ScheduleSpec::Decay::step)
+    out["schedule.decay.factor"] = fmt::format("{}", schedule.factor);
+  out["schedule.scale-lr"] = schedule.scale == ScheduleSpec::Scale::linear ? "linear" : "none";
+}
+
+// A decay to the end of the training moves with that end.
+std::string line_of(const std::string& key, const std::string& there, const std::string& here,
+                    const Settings& all) {
+  const auto decay = all.find("schedule.decay");
+  const bool stretched = key == "epochs" && decay != all.end() && decay->second == "cosine";
+  if (stretched) return fmt::format("schedule: cosine over {} epochs in the checkpoint, {} now", there, here);
+  return fmt::format("{}: {} in the checkpoint, {} now", key, there, here);
+}
+
+}  // namespace
+
+Settings settings_of(const TrainSpec& spec) {
+  Settings out;
+  out["batch"] = fmt::format("{}", spec.batch);
+  out["epochs"] = fmt::format("{}", spec.epochs);
+  add(out, spec.optimizer);
+  add(out, spec.schedule);
+  out["precision"] = std::string(runtime::name_of(spec.precision));
+  out["allreduce.wire"] = std::string(runtime::name_of(spec.wire));
+  out["data.mean"] = text_of(spec.conversion.mean);
+  out["data.std"] = text_of(spec.conversion.deviation);
+  out["data.augment.crop"] = fmt::format("{}", spec.augmentation.crop_padding);
+  out["data.augment.flip"] = spec.augmentation.flip ? "true" : "false";
+  out["stop-at.accuracy"] = spec.stop_at_accuracy ? fmt::format("{}", *spec.stop_at_accuracy) : "none";
+  return out;
+}
+
+std::vector<std::string> changed_settings(const Settings& there, const Settings& here) {
+  std::vector<std::string> out;
+  for (const auto& [key, now] : here)
+    if (const auto before = there.find(key); before != there.end() && before->second != now)
+      out.push_back(line_of(key, before->second, now, here));
+  return out;
+}
+
+Result<void> check_finished(const std::vector<std::string>& changes, const std::string& checkpoint,
+                            const std::string& why) {
+  if (changes.empty()) return {};
+  return fail(
+      Error{.kind = ErrorKind::input,
+            .what = fmt::format("{}, but with other settings than this job's: nothing was trained", why),
+            .where = checkpoint,
+            .hint = "to train with the new settings, name another folder: --set checkpoint.dir=ckpt2; or "
+                    "set them back",
+            .also = changes});
+}
+
+}  // namespace dlrun::runtime

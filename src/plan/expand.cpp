@@ -1,0 +1,162 @@
+#include "src/plan/expand.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "src/base/fields.hpp"
+#include "src/base/strings.hpp"
+#include "src/plan/config_layers.hpp"
+#include "src/plan/names.hpp"
+#include "src/plan/script_word.hpp"
+#include "src/plan/secrets.hpp"
+#include "src/plan/variables_in_text.hpp"
+
+namespace dlrun::plan {
+namespace {
+
+using yaml::Kind;
+using yaml::Node;
+
+// Of a list, each item.
+constexpr std::array<std::string_view, 9> kPaths{
+    "checkpoint.dir",
+    "checkpoint.files",
+    "environment.activate",
+    "environment.container.image",
+    "environment.container.mounts",
+    "environment.module-paths",
+    "train.data.dir",
+    "train.data.list",
+    "train.data.test-list",
+};
+
+// What a scheduler or an MPI sets for one node or rank alone; dlrun's own are in names.hpp.
+constexpr std::array<std::string_view, 23> kPerNode{
+    "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "HOSTNAME",      "LOCAL_RANK",   "LSB_JOBRES_PID",
+    "MPI_LOCALRANKID",      "NODE_RANK",           "PBS_JOBDIR",    "PBS_NODENUM",  "PBS_TASKNUM",
+    "PBS_VNODENUM",         "PMIX_RANK",           "PMI_RANK",      "RANK",         "ROCR_VISIBLE_DEVICES",
+    "SLURMD_NODENAME",      "SLURM_GTIDS",         "SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID",
+    "SLURM_STEP_GPUS",      "SLURM_TMPDIR",        "TMPDIR"};
+
+constexpr std::array<std::string_view, 7> kSchedulerPrefixes{"SLURM_", "PBS_",    "LSB_", "SGE_",
+                                                             "FLUX_",  "COBALT_", "OAR_"};
+
+bool differs_per_node(const std::string& name) {
+  return is_reserved_variable(name) || name.starts_with("OMPI_COMM_WORLD_") ||
+         std::find(kPerNode.begin(), kPerNode.end(), name) != kPerNode.end();
+}
+
+bool is_of_scheduler(const std::string& name) {
+  return name == "JOB_ID" || std::any_of(kSchedulerPrefixes.begin(), kSchedulerPrefixes.end(),
+                                         [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+Node* child_of(Node* node, std::string_view path) {
+  for (const std::string& key : split(path, '.')) {
+    Node* next = nullptr;
+    for (auto& [name, value] : node->entries)
+      if (name == key) next = &value;
+    if (next == nullptr) return nullptr;
+    node = next;
+  }
+  return node;
+}
+
+constexpr const char* kInShell =
+    "let a shell on the node expand it: command: [sh, -c, '...']; or write $$ for a "
+    "dollar sign";
+
+class Expander {
+ public:
+  Expander(Node& tree, const Environment& environment, SchedulerVariables scheduler)
+      : environment_(environment), scheduler_(scheduler) {
+    if (const Node* set = child_of(&tree, "environment.set"))
+      for (const auto& [name, value] : set->entries)
+        if (value.kind == Kind::scalar) set_[name] = value.scalar;
+    if (const Node* secrets = child_of(&tree, "environment.secrets"))
+      patterns_ = yaml::as_text_list(*secrets, "").value_or(std::vector<std::string>{});
+  }
+
+  Result<void> expand(Node& node, const std::string& path) {
+    if (node.kind != Kind::scalar) return {};
+    // "venv:~/env"
+    const std::size_t prefix = path == "environment.activate" && node.scalar.starts_with("venv:") ? 5 : 0;
+    const auto value = expand_text(std::string_view(node.scalar).substr(prefix),
+                                   [this](const std::string& name) { return value_of(name); });
+    if (!value)
+      return yaml::error_at(node, fmt::format("{}: {}", path, value.error().what), value.error().hint);
+    std::string whole = node.scalar.substr(0, prefix) + *value;
+    if (whole == node.scalar) return {};
+    changes_.push_back({path, whole});
+    node.scalar = std::move(whole);
+    node.style = yaml::Style::quoted;  // "$N" is a text, also where its value looks like a number
+    return {};
+  }
+
+  std::vector<Expansion> changes() { return std::move(changes_); }
+
+ private:
+  Result<std::string> value_of(const std::string& name) const {
+    if (const auto set = set_.find(name); set != set_.end() && !is_secret(name, patterns_))
+      return set->second;
+    if (is_secret(name, patterns_))
+      return refuse(fmt::format("${} is a secret, which the plan and ps would show", name));
+    if (differs_per_node(name))
+      return refuse(fmt::format("${} differs from node to node or rank to rank", name));
+    if (const auto value = environment_.find(name)) return *value;
+    if (scheduler_ == SchedulerVariables::may_come && is_of_scheduler(name)) return "$" + name;
+    return refuse(fmt::format("${} is unset", name),
+                  "set it where dlrun is started, or in environment.set; $$ is a dollar sign");
+  }
+
+  static tl::unexpected<Error> refuse(std::string what, const char* hint = kInShell) {
+    return fail(
+        Error{.kind = ErrorKind::input, .what = std::move(what), .where = {}, .hint = hint, .also = {}});
+  }
+
+  const Environment& environment_;
+  SchedulerVariables scheduler_;
+  std::map<std::string, std::string> set_;
+  std::vector<std::string> patterns_;
+  std::vector<Expansion> changes_;
+};
+
+// A folder called ~name is nobody's wish.
+Result<void> check_tilde(const Node& node, std::string_view path) {
+  if (!node.scalar.starts_with('~') || node.scalar == "~" || node.scalar.starts_with("~/")) return {};
+  return yaml::error_at(
+      node, fmt::format("{}: '{}' names another user's home, which is not expanded", path, node.scalar),
+      "write the whole path");
+}
+
+Result<void> expand_path(Expander& expander, Node& node, const std::string& path) {
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    TRY(expand_path(expander, node.items[i], fmt::format("{}[{}]", path, i)));
+  if (node.kind != Kind::scalar) return {};
+  TRY(check_tilde(node, path));
+  return expander.expand(node, path);
+}
+
+Result<void> expand_command(Expander& expander, Node& command) {
+  std::vector<std::string> words;
+  for (const Node& word : command.items) words.push_back(word.scalar);
+  const auto script = script_word(words);
+  for (std::size_t i = 0; i < command.items.size(); ++i)
+    if (i != script && command.items[i].source != kCommandLine)
+      TRY(expander.expand(command.items[i], fmt::format("command[{}]", i)));
+  return {};
+}
+
+}  // namespace
+
+Result<ExpandedTree> expand_variables(Node tree, const Environment& environment,
+                                      SchedulerVariables scheduler) {
+  Expander expander(tree, environment, scheduler);
+  for (const std::string_view path : kPaths)
+    if (Node* node = child_of(&tree, path)) TRY(expand_path(expander, *node, std::string(path)));
+  if (Node* command = child_of(&tree, "command")) TRY(expand_command(expander, *command));
+  return ExpandedTree{std::move(tree), expander.changes()};
+}
+
+}  // namespace dlrun::plan

@@ -1,0 +1,95 @@
+#include "src/process/file_writer.hpp"
+
+#include <csignal>
+#include <utility>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace dlrun {
+
+FileWriter::FileWriter() : ready_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+FileWriter::~FileWriter() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+// Signals are the event loop's: the thread takes none.
+void FileWriter::start_thread() {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { work(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void FileWriter::run(Work work, Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back({std::move(work), std::move(done)});
+  }
+  if (!thread_.joinable()) start_thread();
+  changed_.notify_all();
+  if (given_++ == 0 && when_busy_) when_busy_();
+}
+
+void FileWriter::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return leaving_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    Task task = std::move(waiting_.front());
+    waiting_.pop_front();
+    began_ = std::chrono::steady_clock::now();
+    lock.unlock();
+    task.result = task.work();
+    task.work = {};  // what it holds (a descriptor, bytes) is let go here, beside the loop
+    lock.lock();
+    began_.reset();
+    ended_.push_back(std::move(task));
+    const std::uint64_t one = 1;
+    (void)!::write(ready_.get(), &one, sizeof one);
+    changed_.notify_all();
+  }
+}
+
+void FileWriter::collect() {
+  std::uint64_t count = 0;
+  (void)!::read(ready_.get(), &count, sizeof count);
+  std::deque<Task> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended.swap(ended_);
+  }
+  // Work that is given meanwhile follows on: the writer was not idle in between.
+  for (const Task& task : ended)
+    if (task.done) task.done(task.result);
+  given_ -= ended.size();
+}
+
+bool FileWriter::idle() const {
+  return given_ == 0;
+}
+
+Seconds FileWriter::busy_for(Ticks now) const {
+  const std::lock_guard lock(mutex_);
+  return began_ ? Seconds(now - *began_) : Seconds(0);
+}
+
+bool FileWriter::settle(Seconds limit) {
+  const Ticks end = std::chrono::steady_clock::now() + std::chrono::duration_cast<Ticks::duration>(limit);
+  for (;;) {
+    collect();
+    if (idle()) return true;
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_until(lock, end, [this] { return !ended_.empty(); })) return false;
+  }
+}
+
+}  // namespace dlrun

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Every started rank against plan.json: environment, defaults, argv, folder, processors, limits, descriptors, signals, ports,
+under each MPI protocol, with and without a prolog, in a container, by the node script alone, and in a further attempt."""
+import glob
+import itertools
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import support
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "delivery"))
+import delivery  # noqa: E402  pylint: disable=wrong-import-position
+
+DUMP, DUMP_MPI = os.environ["DELIVERY_DUMP"], os.environ["DELIVERY_DUMP_MPI"]  # set by ctest
+
+
+class Delivered(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.environment.pop("OMP_NUM_THREADS", None)
+        self.environment.update(delivery.USER)
+        self.made = itertools.count()
+
+    def job(self, program=DUMP, environment="", **launch):
+        lines = "".join(f", {key}: {value}" for key, value in launch.items())
+        return self.write("job.yaml", f"framework: delivery\ncommand: ['{program}', \"it's\"]\nresources: {{tasks-per-node: 2}}\n"
+                          f"environment:\n{delivery.JOB_ENVIRONMENT}{environment}launch: {{grace: 2s{lines}}}\n")
+
+    def modules(self):
+        folder = f"{self.folder}/modules/tool"
+        os.makedirs(folder, exist_ok=True)
+        pathlib.Path(f"{folder}/1.0").write_text("#%Module1.0\nsetenv P_MODULE loaded\n")
+
+    def run_job(self, job, mpi="none", *flags, code=0, **options):
+        """(run directory, folder of dumps) of one run."""
+        number = next(self.made)
+        self.write("delivery.yaml", delivery.ADAPTER.format(mpi=mpi))
+        dumps = f"{self.folder}/dumps-{number}"
+        os.makedirs(dumps)
+        self.environment["DUMP_TO"] = dumps
+        found, _, err = self.dlrun("--quiet", "--framework-dir", self.folder, "--run-dir", f"run-{number}", *flags, job, **options)
+        self.assertEqual(found, code, err)
+        return f"{self.folder}/run-{number}", dumps
+
+    def is_delivered(self, run, dumps, plan="plan.json", **how):
+        delivered = delivery.Delivery(f"{run}/{plan}", dumps, dict(self.environment), run=run, **how)
+        self.assertEqual(delivered.differences(), [])
+        return delivered
+
+    def by_hand(self, run, dumps, **how):
+        shutil.rmtree(dumps)
+        os.makedirs(dumps)
+        (script,) = glob.glob(f"{run}/nodes/0001-*.sh")
+        done = subprocess.run(["bash", script], env=self.environment, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.is_delivered(run, dumps, by_hand=True, **how)
+
+    PROLOG = {"D_PROLOG": "prolog", "P_SETUP": "set up", "P_MODULE": "loaded"}
+
+    def prolog(self):
+        self.modules()
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", f"{self.folder}/env"], check=True)
+        lines = ", ".join(f'"{line}"' for line in delivery.setup_lines())
+        return f"  module-paths: [modules]\n  modules: [tool/1.0]\n  activate: venv:env\n  setup: [{lines}]\n"
+
+    def with_prolog(self, run, dumps, **how):
+        """What modules and activation set beside P_MODULE is theirs: taken from the ranks, where all have the same."""
+        told = delivery.Delivery(f"{run}/plan.json", dumps, {}, run=run)
+        env = told.ranks[0][1]["environment"]
+        self.assertEqual(env.get("VIRTUAL_ENV"), f"{self.folder}/env")
+        self.assertEqual(env.get("LOADEDMODULES"), "tool/1.0")
+        self.assertTrue(env["PATH"].startswith(f"{self.folder}/env/bin:"))
+        theirs = {name: value for name, value in env.items() if name not in self.environment and not name.startswith("DLRUN_")
+                  and name.startswith(("VIRTUAL_ENV", "PS1", "MODULE", "LOADEDMODULES", "_LMFILES_", "__Modules", "__MODULES", "BASH_", "MANPATH", "LMOD"))}
+        return self.is_delivered(run, dumps, prolog={**self.PROLOG, **theirs, "PATH": env["PATH"]}, **how)
+
+    def test_the_comparison_knows_every_key_and_finds_what_is_missing(self):
+        self.assertEqual(delivery.unchecked_keys(), [])
+        run, dumps = self.run_job(self.job())
+        broken = delivery.Delivery(f"{run}/plan.json", dumps, dict(self.environment), run=run)
+        broken.plan["new"] = broken.plan["ranks"][0]["new"] = 1
+        broken.plan["ranks"][1]["defaults"]["D_PLAIN"] = "another"
+        broken.plan["ranks"][1]["argv"] = ["another"]
+        found = "\n".join(broken.differences())
+        for part in ("key new,", "key ranks[].new,", "rank 1: variable D_PLAIN: 'default' is not 'another'", "rank 1: argv: "):
+            self.assertIn(part, found)
+        self.assertNotIn("rank 0:", found)
+
+    def test_each_protocol_with_and_without_prolog_and_by_the_node_script(self):
+        for mpi in ("none", "pmix", "pmi1"):
+            self.environment["DUMP_MPI"] = delivery.MPI_LIBRARY[mpi]
+            with self.subTest(mpi):
+                delivered = self.is_delivered(*self.run_job(self.job(DUMP_MPI), mpi))
+                self.assertEqual(delivered.check_limits(delivery.own_limits()), [])
+                self.by_hand(delivered.run, self.environment["DUMP_TO"])
+            with self.subTest(mpi + " with prolog"):
+                run, dumps = self.run_job(self.job(DUMP_MPI, self.prolog()), mpi)
+                self.with_prolog(run, dumps)
+                shutil.rmtree(dumps)
+                os.makedirs(dumps)
+                (script,) = glob.glob(f"{run}/nodes/0001-*.sh")
+                done = subprocess.run(["bash", script], env=self.environment, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                      check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.with_prolog(run, dumps, by_hand=True)
+
+    def test_in_a_container(self):
+        for folder in ("bin", "dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "usr/bin", "var"):
+            os.makedirs(f"{self.folder}/image/{folder}")
+        shutil.copy(DUMP, f"{self.folder}/image/bin/dump")
+        for name in ("passwd", "group", "hosts", "resolv.conf", "machine-id"):
+            self.write(f"image/etc/{name}", "")
+        self.environment["USER"] = "root"  # ch-run asks for it
+        run, dumps = self.run_job(self.job("/bin/dump", "  container: {image: ./image, engine: charliecloud}\n"))
+        self.is_delivered(run, dumps, container=True)
+
+    def test_a_lock_of_the_users_shell_is_no_descriptor_of_ranks(self):
+        with open(self.write("lock", ""), encoding="utf-8") as lock:
+            for prolog in ("", "  setup: ['true']\n"):
+                run, dumps = self.run_job(self.job(environment=prolog), "none", pass_fds=(lock.fileno(),))
+                self.is_delivered(run, dumps)
+
+    def test_a_further_attempt(self):
+        self.environment["DUMP_CODE_ATTEMPT"] = "1:3"
+        run, dumps = self.run_job(self.job(retries=1))
+        self.is_delivered(run, dumps, plan="attempts/1/plan.json")
+        self.is_delivered(run, dumps)
+
+    def test_hidden_gpus_and_no_binding(self):
+        run, dumps = self.run_job(self.job(bind="false"), "none", "--gpus-per-node", "0")
+        delivered = self.is_delivered(run, dumps)
+        self.assertEqual([rank["gpus"] for rank, _ in delivered.ranks], [[], []])
+        self.assertEqual([dump["affinity"] for _, dump in delivered.ranks], [sorted(os.sched_getaffinity(0))] * 2)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,58 @@
+#include "runtime/train/settings.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+
+namespace {
+
+TrainSpec spec_of(const std::string& more) {
+  return *read_train_spec(*yaml::parse(
+      "name: x\ntrain:\n  model: mnist-cnn\n  data: {format: idx, dir: /d}\n" + more, "job.yaml"));
+}
+
+std::vector<std::string> changes(const std::string& there, const std::string& here) {
+  return changed_settings(settings_of(spec_of(there)), settings_of(spec_of(here)));
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("each setting that differs from the checkpoint's is one line, and a default is no difference") {
+  CHECK(changes("", "").empty());
+  CHECK(changes("", "  batch: 64\n  optimizer: {lr: 0.05}\n").empty());
+  CHECK(changes("  optimizer: {lr: 0.01}\n", "  batch: 32\n  optimizer: {lr: 0.1}\n") ==
+        Lines{"batch: 64 in the checkpoint, 32 now", "optimizer.lr: 0.01 in the checkpoint, 0.1 now"});
+  CHECK(changes("  schedule: {warmup: 10steps}\n", "  precision: bf16\n  stop-at: {accuracy: 0.9}\n") ==
+        Lines{"precision: f32 in the checkpoint, bf16 now",
+              "schedule.warmup: 10 steps in the checkpoint, none now",
+              "stop-at.accuracy: none in the checkpoint, 0.9 now"});
+}
+
+TEST_CASE("more epochs stretch a schedule that decays to the end, and that is said") {
+  CHECK(changes("  epochs: 2\n", "  epochs: 3\n") == Lines{"epochs: 2 in the checkpoint, 3 now"});
+  CHECK(changes("  epochs: 2\n  schedule: {decay: cosine}\n", "  epochs: 3\n  schedule: {decay: cosine}\n") ==
+        Lines{"schedule: cosine over 2 epochs in the checkpoint, 3 now"});
+}
+
+TEST_CASE(
+    "a checkpoint of an older version, without settings or with fewer, differs in nothing that it has not") {
+  const Settings here = settings_of(spec_of(""));
+  CHECK(changed_settings({}, here).empty());
+  CHECK(changed_settings({{"batch", "64"}, {"of-another-version", "1"}}, here).empty());
+}
+
+TEST_CASE("finished under other settings is an error that names them and the way out") {
+  CHECK(check_finished({}, "ckpt/step-1", "it is finished"));
+  const auto error =
+      check_finished({"batch: 64 in the checkpoint, 32 now"}, "ckpt/step-1", "2 epochs are trained");
+  REQUIRE_FALSE(error);
+  CHECK(error.error().kind == ErrorKind::input);
+  CHECK(error.error().text() ==
+        "ckpt/step-1: 2 epochs are trained, but with other settings than this job's: nothing was trained\n"
+        "  batch: 64 in the checkpoint, 32 now\n"
+        "  hint: to train with the new settings, name another folder: --set checkpoint.dir=ckpt2; or set "
+        "them back");
+}
