@@ -8,8 +8,8 @@
 #include "src/job/trainer_protocol.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
-#include "src/plan/secrets.hpp"
 #include "src/plan/node_inventory.hpp"
+#include "src/plan/secrets.hpp"
 #include "src/process/child.hpp"
 #include "src/process/mpi_flavour.hpp"
 

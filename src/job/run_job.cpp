@@ -48,8 +48,7 @@ std::string scheduler_job_of(const Allocation& allocation) {
 }
 
 // The same job with what its nodes tell of themselves, before any of its ranks runs.
-Result<FileWriter::Work> plan_with(Prepared& job, const plan::Inventories& told,
-                                   const Surroundings& around) {
+Result<FileWriter::Work> plan_with(Prepared& job, const plan::Inventories& told, const Surroundings& around) {
   plan::fill_in(job.allocation, told, job.spec);
   job.input.allocation = plan::without_stand_ins(std::move(job.input.allocation));
   plan::fill_in(job.input.allocation, told, job.spec);
