@@ -654,7 +654,7 @@ class Head {
     const bool by_itself =
         failed.reason.starts_with("exit code ") || failed.reason.starts_with("killed by SIGABRT");
     if (by_itself) {
-      failed.cause = cause_from_error_file(plan_.ranks[static_cast<std::size_t>(rank.get())]);
+      failed.cause = cause_from_error_file(plan_, plan_.ranks[static_cast<std::size_t>(rank.get())]);
       if (failed.cause.empty()) failed.cause = output_.cause(rank);
     }
     failed.hint =
