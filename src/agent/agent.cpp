@@ -1,9 +1,11 @@
 #include "src/agent/agent.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <map>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include "src/agent/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/prelude.hpp"
+#include "src/agent/rank_input.hpp"
 #include "src/agent/rank_look.hpp"
 #include "src/agent/ranks.hpp"
 #include "src/agent/scratch.hpp"
@@ -82,6 +85,8 @@ class Agent {
                   field<bool>(message.header, "after_failure", type).value_or(false));
     if (type == "checkpoint") return ask_for_checkpoint(read_checkpoint_request(message.header));
     if (type == "look") return look_at_ranks();
+    if (type == "input") return input_ ? input_->give(message.body) : void();
+    if (type == "input_end") return input_ ? input_->end() : void();
     if (type == "bye") return loop_.stop();
     give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
   }
@@ -207,6 +212,7 @@ class Agent {
   }
 
   void take_slice(const Message& message) {
+    if (const auto rank = field<int>(message.header, "input", "slice")) input_rank_ = Rank(*rank);
     if (auto started = begin(message.body); !started) give_up(started.error());
     if (slice_ && field<bool>(message.header, "heartbeat", "slice").value_or(false)) begin_beating();
   }
@@ -321,13 +327,16 @@ class Agent {
 
   Result<void> start_ranks(std::vector<UniqueFd> logs) {
     oom_kills_before_ = oom_kills();
+    UniqueFd input = TRY(open_input());
     TRY(ranks_.start({.slice = &*slice_,
                       .environment = environment_,
                       .control_path = control_path(),
                       .mpi = mpi_.get(),
                       .ports = &ports_,
                       .interface_variables = interface_variables(),
-                      .logs = std::move(logs)},
+                      .logs = std::move(logs),
+                      .input_rank = input_rank_,
+                      .input = std::move(input)},
                      [this](const RankState& rank, const std::vector<int>& processors) {
                        send({{"type", "started"},
                              {"rank", rank.plan.rank.get()},
@@ -340,6 +349,24 @@ class Agent {
     // A framework that starts its processes itself can have its only rank elsewhere.
     if (ranks_.all().empty()) end_strays();
     return {};
+  }
+
+  // The end that the rank reads, where it is one of ours.
+  Result<UniqueFd> open_input() {
+    if (!input_rank_ || ranks_.find(*input_rank_) == nullptr) return UniqueFd();
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0) return fail(ErrorKind::unavailable, "pipe: {}", system_reason(errno));
+    ::fcntl(fds[1], F_SETFL, O_NONBLOCK);
+    input_.emplace(loop_, UniqueFd(fds[1]),
+                   RankInput::Callbacks{.taken =
+                                            [this](std::size_t bytes) {
+                                              head_.send_ahead({{{"type", "input_taken"}, {"bytes", bytes}}});
+                                            },
+                                        .closed =
+                                            [this] {
+                                              head_.send_ahead({{{"type", "input_closed"}}});
+                                            }});
+    return UniqueFd(fds[0]);
   }
 
   Result<void> start_services() {
@@ -552,8 +579,10 @@ class Agent {
   std::unique_ptr<RankProcess> prelude_;
   Ticks prelude_began_{};
   std::unique_ptr<Strays> strays_;
-  int asked_by_signal_ = 0;        // for a checkpoint
-  bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's
+  std::optional<Rank> input_rank_;
+  std::optional<RankInput> input_;  // where that rank is one of ours
+  int asked_by_signal_ = 0;         // for a checkpoint
+  bool waits_for_others_ = false;   // its environment is set up, and not yet everyone's
   bool opens_logs_ = false;
   bool head_gone_ = false, done_ = false, failed_ = false;
   MessageStream head_;

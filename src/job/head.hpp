@@ -29,6 +29,7 @@ struct HeadParts {
   // writes that plan down. Empty: it cannot.
   std::function<Result<FileWriter::Work>(const plan::TakenPorts&)> plan_without = {};
   WalltimeSettings walltime = {};
+  std::optional<Rank> input_rank = {};  // that reads our standard input
 };
 
 // Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not
