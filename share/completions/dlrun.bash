@@ -14,7 +14,7 @@ _dlrun_flags() {
     plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
     run)
       echo '--framework --spec --link-of --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --walltime --mpi --via --retries --no-output-limit --no-progress-limit --no-bind --stage --set --run-dir' \
-        '--tee --no-fold --allocation --hostfile --private-hostfile --hosts --scheduler --framework-dir' "$common"
+        '--tee --stdin --no-fold --allocation --hostfile --private-hostfile --hosts --scheduler --framework-dir' "$common"
       ;;
   esac
 }
@@ -50,7 +50,7 @@ _dlrun() {
     --chain) mapfile -t COMPREPLY < <(compgen -W 'auto' -- "$current") && return 0 ;;
     --run-dir | --measured | --link-of | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
     --allocation | --hostfile | --private-hostfile) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
-    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --walltime | --name | --set | --hosts | --retries | --tee | --no-output-limit | --no-progress-limit | --epochs | --mtbf | --probe | --separator) return 0 ;;
+    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --walltime | --name | --set | --hosts | --retries | --tee | --stdin | --no-output-limit | --no-progress-limit | --epochs | --mtbf | --probe | --separator) return 0 ;;
     chain) mapfile -t COMPREPLY < <(compgen -W 'status stop' -- "$current") ;;
     hosts) mapfile -t COMPREPLY < <(compgen -W 'expand compress count' -- "$current") ;;
     frameworks) mapfile -t COMPREPLY < <(compgen -W "check $(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;

@@ -1,9 +1,11 @@
 #include "src/agent/agent.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <map>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 #include "src/agent/open_files.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/prelude.hpp"
+#include "src/agent/rank_input.hpp"
 #include "src/agent/rank_look.hpp"
 #include "src/agent/ranks.hpp"
 #include "src/agent/scratch.hpp"
@@ -98,6 +101,8 @@ class Agent {
     if (type == "look") return look_at_ranks();
     if (type == "suspend") return apply(suspension_.head_says(Suspension::Word::stop));
     if (type == "resume") return apply(suspension_.head_says(Suspension::Word::go_on));
+    if (type == "input") return input_ ? input_->give(message.body) : void();
+    if (type == "input_end") return input_ ? input_->end() : void();
     if (type == "bye") return loop_.stop();
     give_up({.kind = ErrorKind::internal, .what = "unknown message '" + type + "' from the head"});
   }
@@ -282,6 +287,7 @@ class Agent {
   }
 
   void take_slice(const Message& message) {
+    if (const auto rank = field<int>(message.header, "input", "slice")) input_rank_ = Rank(*rank);
     if (auto started = begin(message.body); !started) give_up(started.error());
     if (!field<bool>(message.header, "heartbeat", "slice").value_or(false)) return loop_.cancel(beat_timer_);
     if (slice_) begin_beating();
@@ -417,6 +423,7 @@ class Agent {
 
   Result<void> start_ranks(std::vector<UniqueFd> logs) {
     oom_kills_before_ = oom_kills();
+    UniqueFd input = TRY(open_input());
     TRY(ranks_.start({.slice = &*slice_,
                       .environment = environment_,
                       .control_path = control_path(),
@@ -425,7 +432,9 @@ class Agent {
                       .interface_variables = interface_variables(),
                       .logs = std::move(logs),
                       .open_files = take_open_files(),
-                      .limits = limits_},
+                      .limits = limits_,
+                      .input_rank = input_rank_,
+                      .input = std::move(input)},
                      [this](const RankState& rank, const std::vector<int>& processors) {
                        attach(rank.process->pid());
                        send({{"type", "started"},
@@ -440,6 +449,24 @@ class Agent {
     if (ranks_.all().empty()) end_strays();
     gpu_check_.begin();
     return {};
+  }
+
+  // The end that the rank reads, where it is one of ours.
+  Result<UniqueFd> open_input() {
+    if (!input_rank_ || ranks_.find(*input_rank_) == nullptr) return UniqueFd();
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0) return fail(ErrorKind::unavailable, "pipe: {}", system_reason(errno));
+    ::fcntl(fds[1], F_SETFL, O_NONBLOCK);
+    input_.emplace(loop_, UniqueFd(fds[1]),
+                   RankInput::Callbacks{.taken =
+                                            [this](std::size_t bytes) {
+                                              head_.send_ahead({{{"type", "input_taken"}, {"bytes", bytes}}});
+                                            },
+                                        .closed =
+                                            [this] {
+                                              head_.send_ahead({{{"type", "input_closed"}}});
+                                            }});
+    return UniqueFd(fds[0]);
   }
 
   Result<void> start_services() {
@@ -662,8 +689,10 @@ class Agent {
   Ticks prelude_began_{};
   ProcessLimits limits_;  // what setup lines have set
   std::unique_ptr<Strays> strays_;
-  int asked_by_signal_ = 0;        // for a checkpoint
-  bool waits_for_others_ = false;  // its environment is set up, and not yet everyone's
+  std::optional<Rank> input_rank_;
+  std::optional<RankInput> input_;  // where that rank is one of ours
+  int asked_by_signal_ = 0;         // for a checkpoint
+  bool waits_for_others_ = false;   // its environment is set up, and not yet everyone's
   bool opens_logs_ = false;
   bool head_gone_ = false, done_ = false, failed_ = false;
   std::optional<rlimit> open_files_;  // the user's limits

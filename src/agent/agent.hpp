@@ -4,13 +4,14 @@
 // sessions of their own.
 //
 // From the head:
-//   environment | claim {ports} | slice {heartbeat} | exchanged {key, sizes} | stop {urgency, after_failure}
-//   | checkpoint {stop} | look | suspend | resume | alive | bye
+//   environment | claim {ports} | slice {heartbeat, input} | exchanged {key, sizes} | stop {urgency,
+//   after_failure} | checkpoint {stop} | look | suspend | resume | input | input_end | alive | bye
 // To the head:
 //   ready | claimed {taken} | prelude {seconds} | started {rank, pid, program, cpus} | output {rank, stream,
 //   unfinished} | report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} |
-//   alive | log {text} | mpi_waits | looked {ranks} | stalled {seconds} | resumed {seconds} | suspended |
-//   head_silent {seconds} | told_to_end {signal, sender} | error {kind, text} | clean {strays} | done
+//   alive | log {text} | mpi_waits | looked {ranks} | input_taken {bytes} | input_closed | stalled {seconds} |
+//   resumed {seconds} | suspended | head_silent {seconds} | told_to_end {signal, sender} | error {kind, text} |
+//   clean {strays} | done
 #pragma once
 
 #include "src/base/environment.hpp"

@@ -59,6 +59,7 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
                                 .program = start.program,
                                 .environment = start.environment,
                                 .working_directory = start.working_directory,
+                                .stdin_fd = start.input_fd,
                                 .stdout_fd = out_end.get(),
                                 .stderr_fd = err_end.get(),
                                 .inherited_fds = start.inherited_fds,

@@ -33,6 +33,7 @@ class RankProcess {
     std::string working_directory;
     UniqueFd log;  // open_rank_log()
     std::string log_path;
+    int input_fd = -1;  // its standard input; -1: /dev/null
     std::vector<int> inherited_fds;
     std::vector<int> processors;
     std::string program = {};  // where it is not argv[0]

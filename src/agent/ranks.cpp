@@ -92,6 +92,7 @@ Result<void> Ranks::start_one(RankState& rank, Base& base, const Processors& pro
                            .working_directory = base.slice->plan.working_directory,
                            .log = std::move(base.logs.at(static_cast<std::size_t>(rank.member))),
                            .log_path = plan::rank_log_path(base.slice->plan, rank.plan),
+                           .input_fd = rank.plan.rank == base.input_rank ? base.input.get() : -1,
                            .inherited_fds = {},
                            .processors = processors,
                            .program = own_program(rank.plan.argv),

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "src/agent/binding.hpp"
@@ -33,9 +34,12 @@ class Ranks {
     MpiService* mpi;    // nullptr: none
     PortClaims* ports;  // held for the ranks until now
     plan::EnvironmentChanges interface_variables = {};
-    std::vector<UniqueFd> logs = {};         // of all(), in their order
-    std::optional<rlimit> open_files = {};   // the agent's own are more
-    ProcessLimits limits = {};               // as the prolog left them
+    std::vector<UniqueFd> logs = {};        // of all(), in their order
+    std::optional<rlimit> open_files = {};  // the agent's own are more
+    ProcessLimits limits = {};              // as the prolog left them
+    // The rank that has a standard input; the others have /dev/null.
+    std::optional<Rank> input_rank = {};
+    UniqueFd input = {};
   };
   enum class Flow { on, off };
 

@@ -1,4 +1,7 @@
 // dlrun run: the job, from flags to its exit code.
+#include <limits>
+
+#include "src/base/units.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/run_printer.hpp"
 #include "src/job/chain_link.hpp"
@@ -32,11 +35,21 @@ Result<job::RunReport> run_link(job::Request request, const std::string& folder,
   return report;
 }
 
+Result<std::optional<Rank>> input_rank_of(const std::string& text) {
+  if (text == "none") return std::nullopt;
+  const auto rank = parse_integer(text, 0, std::numeric_limits<int>::max());
+  if (rank) return Rank(static_cast<int>(*rank));
+  return fail({.kind = ErrorKind::usage,
+               .what = "--stdin: '" + text + "' is no rank",
+               .hint = "write --stdin 0, or none"});
+}
+
 }  // namespace
 
 Result<int> run(const RunOptions& options, const Context& context) {
   TRY(job::check_single_start(context.environment));
-  const job::Request request = TRY(request_of(options.job, context.environment));
+  job::Request request = TRY(request_of(options.job, context.environment));
+  request.input_rank = TRY(input_rank_of(options.input_rank));
   if (context.common.json) context.console.send_out_to_err();
   const SystemClock clock;
   RunPrinter::Choice choice{.fold = !options.no_fold};

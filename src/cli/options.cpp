@@ -297,6 +297,9 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       ->type_name("FILE");
   run_command->add_option("--tee", run.tee, "show these ranks' lines only: 0-3,7 or worker:0,ps")
       ->type_name("RANKS");
+  run_command
+      ->add_option("--stdin", run.input_rank, "the rank that reads the standard input; without it none does")
+      ->type_name("RANK|none");
   run_command->add_flag("--no-fold", run.no_fold, "on a terminal: do not make equal lines of ranks one");
   run_command
       ->add_option("--link-of", run.link_of, "the run is a link of this chain; submit --chain writes it")

@@ -40,6 +40,7 @@ struct RunOptions {
   JobOptions job;
   std::string tee;
   bool no_fold = false;
+  std::string input_rank = "none";
   std::string link_of;  // folder of the chain that this run is a link of
 };
 struct PlanOptions {

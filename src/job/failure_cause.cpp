@@ -92,11 +92,13 @@ std::string cause_in_error_file(const Json& content) {
              : "";
 }
 
-std::string cause_from_error_file(const plan::RankPlan& rank) {
-  for (const auto& [name, path] : rank.environment) {
-    if (name != "TORCHELASTIC_ERROR_FILE") continue;
-    const auto text = read_file(path);
-    const auto content = text ? parse_json(*text, path) : fail(text.error());
+std::string cause_from_error_file(const plan::Plan& plan, const plan::RankPlan& rank) {
+  const auto is_error_file = [](const auto& variable) { return variable.first == "TORCHELASTIC_ERROR_FILE"; };
+  for (const plan::EnvironmentChanges* changes : {&rank.environment, &plan.environment}) {
+    const auto found = std::find_if(changes->begin(), changes->end(), is_error_file);
+    if (found == changes->end()) continue;
+    const auto text = read_file(found->second);
+    const auto content = text ? parse_json(*text, found->second) : fail(text.error());
     return content ? cause_in_error_file(*content) : std::string();
   }
   return "";

@@ -27,7 +27,7 @@ class FailureCause {
 std::string cause_in_error_file(const Json& content);
 
 // What that file of this rank tells; empty: it names none, or there is none.
-std::string cause_from_error_file(const plan::RankPlan& rank);
+std::string cause_from_error_file(const plan::Plan& plan, const plan::RankPlan& rank);
 
 // What to do next about such an end; empty: nothing that its text tells.
 std::string cause_hint(std::string_view reason, std::string_view cause, const std::string& program);

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include <unistd.h>
+
 #include "schedulers/node_identity.hpp"
 #include "src/agent/mpi_service.hpp"
 #include "src/base/exit_code.hpp"
@@ -18,6 +20,7 @@
 #include "src/job/crew.hpp"
 #include "src/job/exchange.hpp"
 #include "src/job/hang_watch.hpp"
+#include "src/job/input_forward.hpp"
 #include "src/job/launcher_notes.hpp"
 #include "src/job/port_rounds.hpp"
 #include "src/job/rank_output.hpp"
@@ -231,8 +234,9 @@ class Head {
         agent.stream->send({{{"type", "environment"}},
                             join(plan::handed_on(parts_.environment, plan_.environment_rules).entries(),
                                  std::string(1, '\0'))});
-      agent.stream->send({{{"type", "slice"}, {"heartbeat", !parts_.launcher->shares_machine()}},
-                          to_text(plan::to_json(slicer.slice_of(agent.node)))});
+      Json header{{"type", "slice"}, {"heartbeat", !parts_.launcher->shares_machine()}};
+      if (parts_.input_rank) header["input"] = parts_.input_rank->get();
+      agent.stream->send({std::move(header), to_text(plan::to_json(slicer.slice_of(agent.node)))});
     }
     plan_.prelude.empty() ? watch_start() : watch_setup();
   }
@@ -311,6 +315,8 @@ class Head {
     if (type == "mpi_waits") return look_at_ranks();
     if (type == "looked") return on_looked(agent, header);
     if (type == "output") return on_output(header, message.body);
+    if (type == "input_taken") return input_.taken(field<std::size_t>(header, "bytes", type).value_or(0));
+    if (type == "input_closed") return input_.stop();
     if (type == "report") return on_report(header);
     if (type == "exchange") return on_exchange(agent, header, message.body);
     if (type == "ready") return on_ready(agent, header);
@@ -411,10 +417,16 @@ class Head {
     const Ticks now = ticks();
     times_.rank_started(now);
     hangs_.started(rank->rank, now);
+    if (rank->rank == parts_.input_rank) input_.begin();
     if (++ranks_started_ == plan_.world_size()) {
       times_.all_started(now);
       walltime_.all_started();
     }
+  }
+
+  void tell_reader(Message message) {
+    CrewMember& agent = agents_[plan_.ranks[static_cast<std::size_t>(parts_.input_rank->get())].node];
+    if (agent.works()) agent.stream->send(message);
   }
 
   void on_exited(const Json& header) {
@@ -422,6 +434,7 @@ class Head {
     if (rank == nullptr) return;
     result_of(*rank).status = ExitStatus{.exit_code = field<int>(header, "code", "exited").value_or(1),
                                          .signal = field<int>(header, "signal", "exited").value_or(0)};
+    if (rank->rank == parts_.input_rank) input_.stop();
     result_of(*rank).told_to_end = services_ended_ && rank->service;
     times_.rank_exited(ticks());
     hangs_.exited(rank->rank, ticks());
@@ -807,7 +820,7 @@ class Head {
     const bool by_itself =
         failed.reason.starts_with("exit code ") || failed.reason.starts_with("killed by SIGABRT");
     if (by_itself) {
-      failed.cause = cause_from_error_file(plan_.ranks[static_cast<std::size_t>(rank.get())]);
+      failed.cause = cause_from_error_file(plan_, plan_.ranks[static_cast<std::size_t>(rank.get())]);
       if (failed.cause.empty()) failed.cause = output_.cause(rank);
     }
     failed.hint =
@@ -833,6 +846,16 @@ class Head {
                      {.stalled = [this](Seconds so_far) { tell_of_stall(stall_.stalled("dlrun", so_far)); },
                       .resumed = [this](Seconds stall) { tell_of_stall(stall_.resumed("dlrun", stall)); }}};
   StallNotice stall_;
+  InputForward input_{loop_,
+                      STDIN_FILENO,
+                      {.send =
+                           [this](std::string bytes) {
+                             tell_reader({{{"type", "input"}}, std::move(bytes)});
+                           },
+                       .end =
+                           [this] {
+                             tell_reader({{{"type", "input_end"}}});
+                           }}};
   Arrivals arrivals_;
   plan::Inventories inventories_;
   std::size_t told_ = 0;  // nodes that have told what they have

@@ -35,6 +35,7 @@ struct HeadParts {
   std::function<Result<FileWriter::Work>(const plan::Inventories&)> plan_with = {};
   WalltimeSettings walltime = {};
   std::string scheduler_job = {};  // "Slurm, job 17"; empty outside of a scheduler's job
+  std::optional<Rank> input_rank = {};  // that reads our standard input
 };
 
 // Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not

@@ -101,7 +101,8 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
                              .questions = plan::questions_about(job.allocation, job.plan, job.spec),
                              .plan_with = answers,
                              .walltime = around.walltime,
-                             .scheduler_job = scheduler_job_of(job.allocation)}));
+                             .scheduler_job = scheduler_job_of(job.allocation),
+                             .input_rank = around.request.input_rank}));
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   wait_until_written(writer, around.status);
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
@@ -149,6 +150,15 @@ Result<void> check_time_left(const WalltimeSettings& walltime, Instant now) {
       .also = {}});
 }
 
+Result<void> check_input_rank(const Request& request, const plan::Plan& plan) {
+  if (!request.input_rank || request.input_rank->get() < plan.world_size()) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = fmt::format("--stdin: the job has no rank {}", *request.input_rank),
+                    .where = {},
+                    .hint = fmt::format("its ranks are 0 to {}", plan.world_size() - 1),
+                    .also = {}});
+}
+
 struct Ran {
   Result<Outcome> last;
   Json attempts = Json::array();
@@ -188,13 +198,15 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   std::shared_ptr<const launch::SrunVersion> srun_version;  // in a Slurm job, where srun may be the way
   if (request.environment.find("SLURM_JOB_ID")) srun_version = launch::SrunVersion::ask(request.environment);
   Prepared job = TRY(prepare(request, began));
+  TRY(check_input_rank(request, job.plan));
   const WalltimeSettings walltime = walltime_settings(job.spec, job.allocation, began, began_ticks);
   TRY(check_time_left(walltime, clock.now()));
   const Surroundings around{request, clock, status, walltime, srun_version};
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, around)));
   TRY(status.planned(job.plan));
   // Schedulers give a batch job its own script, and much else, as standard input.
-  if (const auto unread = unread_input(STDIN_FILENO); unread && !job.allocation.job_id) status.note(*unread);
+  if (const auto unread = unread_input(STDIN_FILENO); unread && !request.input_rank && !job.allocation.job_id)
+    status.note(*unread);
   for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
   if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
   hold_stop_signals();  // from here on a signal ends a run, with a record, and not a half-written folder

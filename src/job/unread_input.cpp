@@ -19,7 +19,8 @@ bool has_something(int fd) {
 
 std::optional<std::string> unread_input(int fd) {
   if (!has_something(fd)) return std::nullopt;
-  return "what stands at the standard input is not read: ranks have /dev/null there; give them a file's name";
+  return "what stands at the standard input is not read: ranks have /dev/null there; --stdin 0 gives it to "
+         "rank 0";
 }
 
 }  // namespace dlrun::job

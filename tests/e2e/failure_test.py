@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """How failures end: the right exit code, the culprit named, its last lines shown, nothing left running."""
+import json
 import os
 import resource
 import shutil
 import subprocess
+import sys
 
 import support
 
@@ -18,6 +20,47 @@ class Failure(support.Case):
         self.assertEqual(record["exit_code"], 3)
         self.assertEqual(record["attempts"][0]["culprit"]["rank"], 1)
         self.assertEqual(record["attempts"][0]["ranks"][0]["end"], "killed by SIGTERM (15)")
+
+    def test_the_exception_is_in_the_headline_and_in_the_record(self):
+        self.write("train.py", 'import os, time\nif os.environ["DLRUN_RANK"] == "1":\n    raise ValueError("label 11 is out of range in '
+                               'sample 4242")\ntime.sleep(1000)\n')
+        code, _, err = self.dlrun("--framework", "plain", "--run-dir", "run", "--tasks-per-node", "2", "--", "python3", "train.py")
+        self.assertEqual(code, 1)
+        headline = "exit code 1: ValueError: label 11 is out of range in sample 4242"
+        self.assertRegex(err, rf"dlrun: error: worker 1 \(rank 1\) on \S+: {headline}\n  its last lines:\n  \| Traceback")
+        attempt = self.record()["attempts"][0]
+        self.assertTrue(attempt["reason"].endswith(headline))
+        self.assertEqual(attempt["culprit"]["cause"], "ValueError: label 11 is out of range in sample 4242")
+
+    def test_the_error_file_of_pytorch_tells_the_cause(self):
+        script = 'echo \'{"message": {"message": "RuntimeError: NCCL timeout", "extraInfo": {}}}\' >"$TORCHELASTIC_ERROR_FILE"; exit 1'
+        job = self.write("job.yaml", f"framework: plain\ncommand: [bash, -c, {json.dumps(script)}]\n"
+                                     f"environment: {{set: {{TORCHELASTIC_ERROR_FILE: {self.folder}/error.json}}}}\n")
+        code, _, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 1)
+        self.assertIn(": exit code 1: RuntimeError: NCCL timeout\n", err)
+
+    def test_after_the_first_failure_others_speak_to_their_logs_only(self):
+        script = ('if [ $DLRUN_RANK = 0 ]; then until [ -e ready ]; do sleep 0.02; done; echo first >&2; exit 7; fi; '
+                  'trap "echo a victim >&2; exit 8" TERM; touch ready; while :; do sleep 0.02; done')
+        code, _, err = self.plain(script, "--tasks-per-node", "2")
+        self.assertEqual(code, 7)
+        self.assertNotIn("a victim", err)
+        self.assertNotIn("failed after it", err)  # it was told to end
+        self.assertIn("a victim\n", self.read("run/logs/0001-worker-1.log"))
+
+    def test_a_program_without_a_module_is_named(self):
+        code, _, err = self.dlrun("--framework", "plain", "--", sys.executable, "-c", "import no_such_module")
+        self.assertEqual(code, 1)
+        self.assertIn("exit code 1: ModuleNotFoundError: No module named 'no_such_module'\n", err)
+        self.assertIn(f"hint: the program is {os.path.realpath(sys.executable)}; ", err)
+
+    def test_a_log_that_outgrows_the_limit_of_files_is_no_hint_to_itself(self):
+        code, _, err = self.plain("ulimit -S -c 0; seq 100000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
+        self.assertEqual(code, 74)
+        self.assertIn("File too large", err)
+        self.assertIn("hint: the job's limit of the size of a file is too small for this log: ulimit -f", err)
+        self.assertNotIn("its whole output is in", err)
 
     def test_signals_that_end_a_rank_are_named(self):
         for name, number in (("KILL", 9), ("SEGV", 11)):
