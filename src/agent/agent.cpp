@@ -241,7 +241,7 @@ class Agent {
   void apply(Suspension::Change change) {
     if (change == Suspension::Change::none || done_) return;
     const bool stop = change == Suspension::Change::stop;
-    send({{"type", stop ? "suspended" : "resumed"}});
+    send({{"type", stop ? "suspended" : "continued"}});
     for (const pid_t pid : descendants()) ::kill(pid, stop ? SIGSTOP : SIGCONT);
   }
 

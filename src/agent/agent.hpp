@@ -10,7 +10,7 @@
 //   ready | claimed {taken} | prelude {seconds} | started {rank, pid, program, cpus} | output {rank, stream,
 //   unfinished} | report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} |
 //   alive | log {text} | mpi_waits | looked {ranks} | input_taken {bytes} | input_closed | stalled {seconds} |
-//   resumed {seconds} | suspended | head_silent {seconds} | told_to_end {signal, sender} | error {kind, text} |
+//   resumed {seconds} | suspended | continued | head_silent {seconds} | told_to_end {signal, sender} | error {kind, text} |
 //   clean {strays} | done
 #pragma once
 

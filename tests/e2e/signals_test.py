@@ -174,8 +174,8 @@ class Signals(support.Case):
                 head.send_signal(signal.SIGCONT)
                 _, err = head.communicate()
                 self.assertEqual(head.returncode, 0, err)
-                self.assertEqual([event["event"] for event in self.events() if event["event"] in ("suspended", "resumed")],
-                                 ["suspended", "resumed"])
+                self.assertEqual([event["event"] for event in self.events() if event["event"] in ("suspended", "continued")],
+                                 ["suspended", "continued"])
                 shutil.rmtree(os.path.join(self.folder, "run"))
 
     def test_a_suspended_run_can_be_ended(self):
