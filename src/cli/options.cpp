@@ -63,7 +63,8 @@ void add_job(CLI::App& app, JobOptions& job) {
   app.add_option("--gpus-per-node", job.gpus_per_node, "GPUs to use on each node")->type_name("N");
   app.add_option("--tasks-per-node", job.tasks_per_node, "ranks on each node")->type_name("N");
   app.add_option("--cpus-per-task", job.cpus_per_task, "cores of each rank")->type_name("N");
-  app.add_option("--walltime", job.walltime, "time limit of the job, where no scheduler tells its end")
+  app.add_option("--walltime", job.walltime,
+                 "time limit of the job: what submit asks for; else where no scheduler tells its end")
       ->type_name("TIME");
   app.add_option("--mpi", job.mpi, "how ranks find their MPI world: auto, pmix, pmi1, engine, none")
       ->type_name("HOW");
