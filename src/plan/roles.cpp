@@ -85,7 +85,6 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
     out.per_node = out.gpus.value_or(0) > 0 && !spec.resources.tasks_per_node
                        ? *spec.resources.gpus_per_node / *out.gpus
                        : tasks_per_node(spec.resources);
-  out.by_slots = out.fills && out.gpus.value_or(0) == 0 && leaves_tasks_to_slots(spec.resources);
   if (out.per_node == 0)
     return fail(Error{.kind = ErrorKind::allocation,
                       .what = fmt::format("role {} asks for {} GPUs a task, and the job for {} a node",

@@ -49,7 +49,7 @@ struct Role {
   Placement placement = Placement::shared;
   bool port_is_stated = false;  // by the job: no other will do
   bool fills = false;           // per_node counts the tasks of other GPU roles on the node, too
-  bool by_slots = false;        // per_node is a default: slots that were asked for count instead
+  bool by_slots = false;        // per_node is a default: slots that were asked for count
   bool elsewhere = false;       // only on nodes that have no task of the roles before it
   bool service = false;         // it runs until the other roles have ended
   bool light = false;           // it takes no share of the cores

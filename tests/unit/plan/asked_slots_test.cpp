@@ -41,9 +41,12 @@ TEST_CASE("asked slots: they give tasks-per-node, node by node") {
   CHECK(ranks_per_node(kNoWord, with_slots({1, 4, 4})) == Counts{1, 4, 4});
   CHECK(ranks_per_node(kNoWord, with_slots({4, 4})) == Counts{4, 4});
   CHECK(ranks_per_node("command: [x]\nresources: {nodes: 1}\n", with_slots({2, 4})) == Counts{2, 0});
+}
+
+TEST_CASE("asked slots: those of a job with roles are of all roles together, as submit asks for them") {
   const auto roles = adapter(
       "name: r\nsummary: s\nroles:\n  worker: {default: tasks-per-node}\n  ps: {count: 1, gpus: 0}\n");
-  CHECK(ranks_per_node(kNoWord, with_slots({1, 3}), roles) == Counts{2, 3});
+  CHECK(ranks_per_node(kNoWord, with_slots({2, 2}), roles) == Counts{2, 1});
 }
 
 TEST_CASE("asked slots: one a node, and slots that were not asked for, say nothing") {
