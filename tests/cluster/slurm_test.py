@@ -2,6 +2,7 @@
 """Inside a Slurm job of several nodes: dlrun reads the allocation, gets an agent onto each node by one srun step, and the
 ranks of any kind run there."""
 import os
+import pathlib
 import re
 import shlex
 
@@ -84,6 +85,26 @@ class Slurm(support.Case):
         job, record, out = self.cancelled("saves", saves)
         self.assertEqual(record["exit_code"], 75, out)
         self.assertIn(f"cancelled (SIGTERM from Slurm, job {job}) with a sound checkpoint: run the same command again", record["reason"])
+
+    def test_ranks_are_in_slurms_accounting_and_stand_still_while_the_job_is_suspended(self):
+        process = self.start("salloc", "-Q", "-N2", DLRUN, "--run-dir", "run", "--framework", "plain", "--", "bash", "-c",
+                             "echo $SLURM_JOB_ID; until [ -e go ]; do sleep 0.05; done")
+        job = process.stdout.readline().split()[-1]
+        process.stdout.readline()
+        rank = min(pid for pid, (_, words) in self.cluster.processes("n1").items() if words.startswith("bash -c echo"))
+        listed = self.cluster.run("n1", ["scontrol", "listpids", job], user="root").stdout.splitlines()[1:]
+        self.assertIn(self.status(rank, "NSpid")[-1], [line.split()[0] for line in listed if line.strip()])
+        self.assertEqual(self.cluster.run("head", ["scontrol", "suspend", job], user="root").returncode, 0)
+        wait_until(lambda: self.status(rank, "State")[0] == "T")
+        self.write("go", "")
+        self.assertEqual(self.cluster.run("head", ["scontrol", "resume", job], user="root").returncode, 0)
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err)
+
+    @staticmethod
+    def status(pid, name):
+        lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+        return next(line.split()[1:] for line in lines if line.startswith(name + ":"))
 
     def test_variables_of_a_job_that_is_over_are_no_allocation(self):
         code, out, _ = self.salloc("sh", "-c", "env | grep ^SLURM_", nodes=2)
