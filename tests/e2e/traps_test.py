@@ -29,6 +29,14 @@ class DeepInput(support.Case):
         self.write("chain.json", '{"schema": "dlrun.chain/1", "name": ' + DEEP + "}")
         self.refused("chain", "status", ".")
 
+    def test_a_training(self):
+        train = os.path.join(os.path.dirname(support.DLRUN), "dlrun-train")
+        for text in (DEEP, '{"train": ' + DEEP + "}", '{"value": ' + DEEP + ', "sources": {}}'):
+            config = self.write("deep.json", text)
+            done = subprocess.run([train, "--check", "--config", config], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 65, done.stderr[:500])
+            self.assertIn("nested deeper than 64 levels", done.stderr)
+
 
 class Files(support.Case):
     def error_of(self, *words, code=65):
