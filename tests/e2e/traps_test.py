@@ -29,6 +29,14 @@ class DeepInput(support.Case):
         self.write("chain.json", '{"schema": "dlrun.chain/1", "name": ' + DEEP + "}")
         self.refused("chain", "status", ".")
 
+    def test_a_training(self):
+        train = os.path.join(os.path.dirname(support.DLRUN), "dlrun-train")
+        for text in (DEEP, '{"train": ' + DEEP + "}", '{"value": ' + DEEP + ', "sources": {}}'):
+            config = self.write("deep.json", text)
+            done = subprocess.run([train, "--check", "--config", config], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 65, done.stderr[:500])
+            self.assertIn("nested deeper than 64 levels", done.stderr)
+
 
 class Files(support.Case):
     def error_of(self, *words, code=65):
@@ -44,7 +52,7 @@ class Files(support.Case):
         self.assertIn("hint: did you mean 'hosts.txt'?", self.error_of("--hostfile", "host.txt", "--", "true", code=66))
 
     def test_a_device_is_not_read_until_the_memory_is_gone(self):
-        self.assertIn("cannot read /dev/zero: longer than", self.error_of("plan", "/dev/zero"))
+        self.assertIn("cannot read /dev/zero: is not a regular file", self.error_of("plan", "/dev/zero"))
 
     def test_what_editors_of_other_systems_write(self):
         for name, text, words in (("utf16.yaml", "command: [true]\n".encode("utf-16"), "the file is UTF-16, not UTF-8"),
