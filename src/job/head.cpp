@@ -424,7 +424,7 @@ class Head {
     }
   }
 
-  void tell_reader(Message message) {
+  void tell_reader(const Message& message) {
     CrewMember& agent = agents_[plan_.ranks[static_cast<std::size_t>(parts_.input_rank->get())].node];
     if (agent.works()) agent.stream->send(message);
   }
