@@ -21,7 +21,7 @@ test_packages=(
   slurm-wlm slurm-wlm-basic-plugins slurm-client munge      # tests/cluster: real daemons
   slurm-wlm-torque                                          # a qsub made of sbatch
   libjemalloc2 libtirpc3 libmunge2 libhwloc15               # what the unpacked Grid Engine links
-  openssh-server openssh-client iproute2 util-linux pdsh clustershell tcsh
+  openssh-server openssh-client iproute2 util-linux e2fsprogs pdsh clustershell tcsh
   python3-mpi4py python3-distributed                        # frameworks that are run over the cluster
   environment-modules python3-venv charliecloud busybox-static   # environments of ranks
   man-db mandoc zsh shellcheck codespell tmux procps        # man pages, completions, scripts, spelling, terminals
