@@ -414,7 +414,8 @@ class Agent {
     return out;
   }
 
-  // Apart from the other limits, which this process takes on while ranks start: it needs descriptors for them.
+  // Apart from the other limits, which this process takes on while ranks start: it needs descriptors for
+  // them.
   std::optional<rlimit> take_open_files() {
     std::optional<rlimit> out = open_files_;
     if (const auto soft = limits_.soft.extract(RLIMIT_NOFILE); out && soft) out->rlim_cur = soft.mapped();

@@ -9,9 +9,9 @@
 // To the head:
 //   ready | claimed {taken} | prelude {seconds} | started {rank, pid, program, cpus} | output {rank, stream,
 //   unfinished} | report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} |
-//   alive | log {text} | mpi_waits | looked {ranks} | input_taken {bytes} | input_closed | stalled {seconds} |
-//   resumed {seconds} | suspended | continued | head_silent {seconds} | told_to_end {signal, sender} | error {kind, text} |
-//   clean {strays} | done
+//   alive | log {text} | mpi_waits | looked {ranks} | input_taken {bytes} | input_closed | stalled {seconds}
+//   | resumed {seconds} | suspended | continued | head_silent {seconds} | told_to_end {signal, sender} |
+//   error {kind, text} | clean {strays} | done
 #pragma once
 
 #include "src/base/environment.hpp"

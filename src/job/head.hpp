@@ -34,7 +34,7 @@ struct HeadParts {
   plan::NodeQuestions questions = {};
   std::function<Result<FileWriter::Work>(const plan::Inventories&)> plan_with = {};
   WalltimeSettings walltime = {};
-  std::string scheduler_job = {};  // "Slurm, job 17"; empty outside of a scheduler's job
+  std::string scheduler_job = {};       // "Slurm, job 17"; empty outside of a scheduler's job
   std::optional<Rank> input_rank = {};  // that reads our standard input
 };
 
