@@ -50,7 +50,8 @@ TEST_CASE("the dialects") {
 TEST_CASE("a count, or a name that stands again, asks for slots on all hosts") {
   const auto asked = [](std::string_view text) {
     std::string out;
-    for (const AllocatedNode& node : nodes_of(text)->nodes)
+    const auto found = nodes_of(text);  // lives as long as the loop
+    for (const AllocatedNode& node : found->nodes)
       out += fmt::format("{} ", node.asked_slots ? std::to_string(*node.asked_slots) : "-");
     return out;
   };
