@@ -28,19 +28,50 @@ set +eu  # the prelude may have set these
 IFS=$' \t\n'
 
 # What every rank of the job has in its environment.
+export APPTAINERENV_GROUP_WORLD_SIZE=3
+export APPTAINERENV_MASTER_ADDR=gpu09
+export APPTAINERENV_MASTER_PORT=25441
+export APPTAINERENV_ROLE_WORLD_SIZE=3
+export APPTAINERENV_TORCHELASTIC_MAX_RESTARTS=0
+export APPTAINERENV_TORCHELASTIC_RESTART_COUNT=0
+export APPTAINERENV_TORCHELASTIC_RUN_ID=container-1a2b
+export APPTAINERENV_TORCHELASTIC_USE_AGENT_STORE=False
+export APPTAINERENV_WORLD_SIZE=3
 export DLRUN_ATTEMPT=1
 export DLRUN_JOB_ID=container-1a2b
 export DLRUN_NODES=3
 export DLRUN_RUN_DIR=/home/ann/runs/container-1a2b
 export DLRUN_SIZE=3
+export GROUP_WORLD_SIZE=3
 export MASTER_ADDR=gpu09
 export MASTER_PORT=25441
+export ROLE_WORLD_SIZE=3
+export SLURM_NNODES=3
+export SLURM_NPROCS=3
+export SLURM_NTASKS=3
+export SLURM_NTASKS_PER_NODE=1
+export SLURM_STEP_NUM_NODES=3
+export SLURM_STEP_NUM_TASKS=3
+export TORCHELASTIC_MAX_RESTARTS=0
+export TORCHELASTIC_RESTART_COUNT=0
+export TORCHELASTIC_RUN_ID=container-1a2b
+export TORCHELASTIC_USE_AGENT_STORE=False
 export WORLD_SIZE=3
 
 # One function a rank: its own environment, then its command.
 rank_0() {  # worker 0
   [[ -v CUDA_DEVICE_ORDER ]] || export CUDA_DEVICE_ORDER=PCI_BUS_ID
   [[ -v OMP_NUM_THREADS ]] || export OMP_NUM_THREADS=64
+  export APPTAINERENV_CUDA_VISIBLE_DEVICES=2
+  export APPTAINERENV_GROUP_RANK=0
+  export APPTAINERENV_HIP_VISIBLE_DEVICES=2
+  export APPTAINERENV_LOCAL_RANK=0
+  export APPTAINERENV_LOCAL_WORLD_SIZE=1
+  export APPTAINERENV_RANK=0
+  export APPTAINERENV_ROLE_NAME=worker
+  export APPTAINERENV_ROLE_RANK=0
+  export APPTAINERENV_TORCHELASTIC_ERROR_FILE=/home/ann/runs/container-1a2b/logs/error-0-1.json
+  export APPTAINERENV_ZE_AFFINITY_MASK=2
   export CUDA_VISIBLE_DEVICES=2
   export DLRUN_LOCAL_RANK=0
   export DLRUN_LOCAL_SIZE=1
@@ -53,6 +84,12 @@ rank_0() {  # worker 0
   export LOCAL_RANK=0
   export LOCAL_WORLD_SIZE=1
   export RANK=0
+  export ROLE_NAME=worker
+  export ROLE_RANK=0
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=0
+  export SLURM_PROCID=0
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/container-1a2b/logs/error-0-1.json
   export ZE_AFFINITY_MASK=2
   exec apptainer exec --nv --bind /home/ann/jobs:/home/ann/jobs --bind /home/ann/runs/container-1a2b:/home/ann/runs/container-1a2b --bind /scratch:/scratch --bind /data/in:/data:ro --pwd /home/ann/jobs /home/ann/jobs/images/torch.sif python train.py --note 'it'\''s quoted'
 }

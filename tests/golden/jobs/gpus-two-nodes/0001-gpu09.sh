@@ -20,6 +20,12 @@ export DLRUN_NODES=2
 export DLRUN_RUN_DIR=/home/ann/runs/gpus-1a2b
 export DLRUN_SIZE=4
 export NCCL_DEBUG=INFO
+export SLURM_NNODES=2
+export SLURM_NPROCS=4
+export SLURM_NTASKS=4
+export SLURM_NTASKS_PER_NODE=2
+export SLURM_STEP_NUM_NODES=2
+export SLURM_STEP_NUM_TASKS=4
 
 # Binds the command to run number $1 of this node's cores, divided into $2 equal runs.
 dlrun_bound() {
@@ -48,6 +54,9 @@ rank_0() {  # worker 0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=2
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=0
+  export SLURM_PROCID=0
   export ZE_AFFINITY_MASK=2
   dlrun_bound 0 2 nvidia-smi -L
 }
@@ -62,6 +71,9 @@ rank_1() {  # worker 1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
   export HIP_VISIBLE_DEVICES=3
+  export SLURM_LOCALID=1
+  export SLURM_NODEID=0
+  export SLURM_PROCID=1
   export ZE_AFFINITY_MASK=3
   dlrun_bound 1 2 nvidia-smi -L
 }

@@ -24,8 +24,20 @@ export DLRUN_JOB_ID=pytorch-1a2b
 export DLRUN_NODES=2
 export DLRUN_RUN_DIR=/home/ann/runs/pytorch-1a2b
 export DLRUN_SIZE=16
+export GROUP_WORLD_SIZE=2
 export MASTER_ADDR=gpu1
 export MASTER_PORT=21085
+export ROLE_WORLD_SIZE=16
+export SLURM_NNODES=2
+export SLURM_NPROCS=16
+export SLURM_NTASKS=16
+export SLURM_NTASKS_PER_NODE=8
+export SLURM_STEP_NUM_NODES=2
+export SLURM_STEP_NUM_TASKS=16
+export TORCHELASTIC_MAX_RESTARTS=0
+export TORCHELASTIC_RESTART_COUNT=0
+export TORCHELASTIC_RUN_ID=pytorch-1a2b
+export TORCHELASTIC_USE_AGENT_STORE=False
 export WORLD_SIZE=16
 
 # Binds the command to run number $1 of this node's cores, divided into $2 equal runs.
@@ -59,6 +71,12 @@ rank_0() {  # worker 0
   export LOCAL_RANK=0
   export LOCAL_WORLD_SIZE=8
   export RANK=0
+  export ROLE_NAME=worker
+  export ROLE_RANK=0
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=0
+  export SLURM_PROCID=0
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-0-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 0 8 python train.py
 }
@@ -77,6 +95,12 @@ rank_1() {  # worker 1
   export LOCAL_RANK=1
   export LOCAL_WORLD_SIZE=8
   export RANK=1
+  export ROLE_NAME=worker
+  export ROLE_RANK=1
+  export SLURM_LOCALID=1
+  export SLURM_NODEID=0
+  export SLURM_PROCID=1
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-1-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 1 8 python train.py
 }
@@ -95,6 +119,12 @@ rank_2() {  # worker 2
   export LOCAL_RANK=2
   export LOCAL_WORLD_SIZE=8
   export RANK=2
+  export ROLE_NAME=worker
+  export ROLE_RANK=2
+  export SLURM_LOCALID=2
+  export SLURM_NODEID=0
+  export SLURM_PROCID=2
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-2-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 2 8 python train.py
 }
@@ -113,6 +143,12 @@ rank_3() {  # worker 3
   export LOCAL_RANK=3
   export LOCAL_WORLD_SIZE=8
   export RANK=3
+  export ROLE_NAME=worker
+  export ROLE_RANK=3
+  export SLURM_LOCALID=3
+  export SLURM_NODEID=0
+  export SLURM_PROCID=3
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-3-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 3 8 python train.py
 }
@@ -131,6 +167,12 @@ rank_4() {  # worker 4
   export LOCAL_RANK=4
   export LOCAL_WORLD_SIZE=8
   export RANK=4
+  export ROLE_NAME=worker
+  export ROLE_RANK=4
+  export SLURM_LOCALID=4
+  export SLURM_NODEID=0
+  export SLURM_PROCID=4
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-4-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 4 8 python train.py
 }
@@ -149,6 +191,12 @@ rank_5() {  # worker 5
   export LOCAL_RANK=5
   export LOCAL_WORLD_SIZE=8
   export RANK=5
+  export ROLE_NAME=worker
+  export ROLE_RANK=5
+  export SLURM_LOCALID=5
+  export SLURM_NODEID=0
+  export SLURM_PROCID=5
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-5-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 5 8 python train.py
 }
@@ -167,6 +215,12 @@ rank_6() {  # worker 6
   export LOCAL_RANK=6
   export LOCAL_WORLD_SIZE=8
   export RANK=6
+  export ROLE_NAME=worker
+  export ROLE_RANK=6
+  export SLURM_LOCALID=6
+  export SLURM_NODEID=0
+  export SLURM_PROCID=6
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-6-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 6 8 python train.py
 }
@@ -185,6 +239,12 @@ rank_7() {  # worker 7
   export LOCAL_RANK=7
   export LOCAL_WORLD_SIZE=8
   export RANK=7
+  export ROLE_NAME=worker
+  export ROLE_RANK=7
+  export SLURM_LOCALID=7
+  export SLURM_NODEID=0
+  export SLURM_PROCID=7
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-7-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 7 8 python train.py
 }

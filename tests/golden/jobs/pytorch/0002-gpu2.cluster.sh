@@ -24,8 +24,20 @@ export DLRUN_JOB_ID=pytorch-1a2b
 export DLRUN_NODES=2
 export DLRUN_RUN_DIR=/home/ann/runs/pytorch-1a2b
 export DLRUN_SIZE=16
+export GROUP_WORLD_SIZE=2
 export MASTER_ADDR=gpu1
 export MASTER_PORT=21085
+export ROLE_WORLD_SIZE=16
+export SLURM_NNODES=2
+export SLURM_NPROCS=16
+export SLURM_NTASKS=16
+export SLURM_NTASKS_PER_NODE=8
+export SLURM_STEP_NUM_NODES=2
+export SLURM_STEP_NUM_TASKS=16
+export TORCHELASTIC_MAX_RESTARTS=0
+export TORCHELASTIC_RESTART_COUNT=0
+export TORCHELASTIC_RUN_ID=pytorch-1a2b
+export TORCHELASTIC_USE_AGENT_STORE=False
 export WORLD_SIZE=16
 
 # Binds the command to run number $1 of this node's cores, divided into $2 equal runs.
@@ -59,6 +71,12 @@ rank_8() {  # worker 8
   export LOCAL_RANK=0
   export LOCAL_WORLD_SIZE=8
   export RANK=8
+  export ROLE_NAME=worker
+  export ROLE_RANK=8
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=1
+  export SLURM_PROCID=8
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-8-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 0 8 python train.py
 }
@@ -77,6 +95,12 @@ rank_9() {  # worker 9
   export LOCAL_RANK=1
   export LOCAL_WORLD_SIZE=8
   export RANK=9
+  export ROLE_NAME=worker
+  export ROLE_RANK=9
+  export SLURM_LOCALID=1
+  export SLURM_NODEID=1
+  export SLURM_PROCID=9
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-9-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 1 8 python train.py
 }
@@ -95,6 +119,12 @@ rank_10() {  # worker 10
   export LOCAL_RANK=2
   export LOCAL_WORLD_SIZE=8
   export RANK=10
+  export ROLE_NAME=worker
+  export ROLE_RANK=10
+  export SLURM_LOCALID=2
+  export SLURM_NODEID=1
+  export SLURM_PROCID=10
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-10-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 2 8 python train.py
 }
@@ -113,6 +143,12 @@ rank_11() {  # worker 11
   export LOCAL_RANK=3
   export LOCAL_WORLD_SIZE=8
   export RANK=11
+  export ROLE_NAME=worker
+  export ROLE_RANK=11
+  export SLURM_LOCALID=3
+  export SLURM_NODEID=1
+  export SLURM_PROCID=11
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-11-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 3 8 python train.py
 }
@@ -131,6 +167,12 @@ rank_12() {  # worker 12
   export LOCAL_RANK=4
   export LOCAL_WORLD_SIZE=8
   export RANK=12
+  export ROLE_NAME=worker
+  export ROLE_RANK=12
+  export SLURM_LOCALID=4
+  export SLURM_NODEID=1
+  export SLURM_PROCID=12
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-12-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 4 8 python train.py
 }
@@ -149,6 +191,12 @@ rank_13() {  # worker 13
   export LOCAL_RANK=5
   export LOCAL_WORLD_SIZE=8
   export RANK=13
+  export ROLE_NAME=worker
+  export ROLE_RANK=13
+  export SLURM_LOCALID=5
+  export SLURM_NODEID=1
+  export SLURM_PROCID=13
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-13-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 5 8 python train.py
 }
@@ -167,6 +215,12 @@ rank_14() {  # worker 14
   export LOCAL_RANK=6
   export LOCAL_WORLD_SIZE=8
   export RANK=14
+  export ROLE_NAME=worker
+  export ROLE_RANK=14
+  export SLURM_LOCALID=6
+  export SLURM_NODEID=1
+  export SLURM_PROCID=14
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-14-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 6 8 python train.py
 }
@@ -185,6 +239,12 @@ rank_15() {  # worker 15
   export LOCAL_RANK=7
   export LOCAL_WORLD_SIZE=8
   export RANK=15
+  export ROLE_NAME=worker
+  export ROLE_RANK=15
+  export SLURM_LOCALID=7
+  export SLURM_NODEID=1
+  export SLURM_PROCID=15
+  export TORCHELASTIC_ERROR_FILE=/home/ann/runs/pytorch-1a2b/logs/error-15-1.json
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   dlrun_bound 7 8 python train.py
 }

@@ -24,6 +24,11 @@ export DLRUN_JOB_ID=chief-1a2b
 export DLRUN_NODES=3
 export DLRUN_RUN_DIR=/home/ann/runs/chief-1a2b
 export DLRUN_SIZE=6
+export SLURM_NNODES=3
+export SLURM_NPROCS=6
+export SLURM_NTASKS=6
+export SLURM_STEP_NUM_NODES=3
+export SLURM_STEP_NUM_TASKS=6
 
 # Binds the command to run number $1 of this node's cores, divided into $2 equal runs.
 dlrun_bound() {
@@ -52,6 +57,9 @@ rank_0() {  # chief 0
   export DLRUN_ROLE=chief
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=0
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=0
+  export SLURM_PROCID=0
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"chief","index":0}}'
   export ZE_AFFINITY_MASK=0
   dlrun_bound 0 3 python train.py
@@ -67,6 +75,9 @@ rank_1() {  # worker 0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=1
+  export SLURM_LOCALID=1
+  export SLURM_NODEID=0
+  export SLURM_PROCID=1
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"worker","index":0}}'
   export ZE_AFFINITY_MASK=1
   dlrun_bound 1 3 python train.py
@@ -83,6 +94,9 @@ rank_4() {  # ps 0
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
+  export SLURM_LOCALID=2
+  export SLURM_NODEID=0
+  export SLURM_PROCID=4
   export TF_CONFIG='{"cluster":{"chief":["b1:2210"],"worker":["b1:2220","b2:2220","b2:2221"],"ps":["b1:2230"]},"task":{"type":"ps","index":0}}'
   export ZE_AFFINITY_MASK=1023
   dlrun_bound 2 3 python train.py

@@ -24,6 +24,12 @@ export DLRUN_JOB_ID=tf-1a2b
 export DLRUN_NODES=2
 export DLRUN_RUN_DIR=/home/ann/runs/tf-1a2b
 export DLRUN_SIZE=18
+export SLURM_NNODES=2
+export SLURM_NPROCS=18
+export SLURM_NTASKS=18
+export SLURM_NTASKS_PER_NODE=9
+export SLURM_STEP_NUM_NODES=2
+export SLURM_STEP_NUM_TASKS=18
 
 # Binds the command to run number $1 of this node's cores, divided into $2 equal runs.
 dlrun_bound() {
@@ -52,6 +58,9 @@ rank_0() {  # worker 0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=0
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=0
+  export SLURM_PROCID=0
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":0}}'
   export ZE_AFFINITY_MASK=0
   dlrun_bound 0 9 python train.py
@@ -67,6 +76,9 @@ rank_1() {  # worker 1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
   export HIP_VISIBLE_DEVICES=1
+  export SLURM_LOCALID=1
+  export SLURM_NODEID=0
+  export SLURM_PROCID=1
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":1}}'
   export ZE_AFFINITY_MASK=1
   dlrun_bound 1 9 python train.py
@@ -82,6 +94,9 @@ rank_2() {  # worker 2
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=2
   export HIP_VISIBLE_DEVICES=2
+  export SLURM_LOCALID=2
+  export SLURM_NODEID=0
+  export SLURM_PROCID=2
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":2}}'
   export ZE_AFFINITY_MASK=2
   dlrun_bound 2 9 python train.py
@@ -97,6 +112,9 @@ rank_3() {  # worker 3
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=3
   export HIP_VISIBLE_DEVICES=3
+  export SLURM_LOCALID=3
+  export SLURM_NODEID=0
+  export SLURM_PROCID=3
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":3}}'
   export ZE_AFFINITY_MASK=3
   dlrun_bound 3 9 python train.py
@@ -112,6 +130,9 @@ rank_4() {  # worker 4
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=4
   export HIP_VISIBLE_DEVICES=4
+  export SLURM_LOCALID=4
+  export SLURM_NODEID=0
+  export SLURM_PROCID=4
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":4}}'
   export ZE_AFFINITY_MASK=4
   dlrun_bound 4 9 python train.py
@@ -127,6 +148,9 @@ rank_5() {  # worker 5
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=5
   export HIP_VISIBLE_DEVICES=5
+  export SLURM_LOCALID=5
+  export SLURM_NODEID=0
+  export SLURM_PROCID=5
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":5}}'
   export ZE_AFFINITY_MASK=5
   dlrun_bound 5 9 python train.py
@@ -142,6 +166,9 @@ rank_6() {  # worker 6
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=6
   export HIP_VISIBLE_DEVICES=6
+  export SLURM_LOCALID=6
+  export SLURM_NODEID=0
+  export SLURM_PROCID=6
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":6}}'
   export ZE_AFFINITY_MASK=6
   dlrun_bound 6 9 python train.py
@@ -157,6 +184,9 @@ rank_7() {  # worker 7
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=7
   export HIP_VISIBLE_DEVICES=7
+  export SLURM_LOCALID=7
+  export SLURM_NODEID=0
+  export SLURM_PROCID=7
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"worker","index":7}}'
   export ZE_AFFINITY_MASK=7
   dlrun_bound 7 9 python train.py
@@ -173,6 +203,9 @@ rank_16() {  # ps 0
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
+  export SLURM_LOCALID=8
+  export SLURM_NODEID=0
+  export SLURM_PROCID=16
   export TF_CONFIG='{"cluster":{"worker":["gpu1:2220","gpu1:2221","gpu1:2222","gpu1:2223","gpu1:2224","gpu1:2225","gpu1:2226","gpu1:2227","10.0.0.2:2220","10.0.0.2:2221","10.0.0.2:2222","10.0.0.2:2223","10.0.0.2:2224","10.0.0.2:2225","10.0.0.2:2226","10.0.0.2:2227"],"ps":["gpu1:2230","10.0.0.2:2230"]},"task":{"type":"ps","index":0}}'
   export ZE_AFFINITY_MASK=1023
   dlrun_bound 8 9 python train.py

@@ -19,6 +19,11 @@ export DLRUN_JOB_ID=uneven-1a2b
 export DLRUN_NODES=4
 export DLRUN_RUN_DIR=/home/ann/runs/uneven-1a2b
 export DLRUN_SIZE=8
+export SLURM_NNODES=4
+export SLURM_NPROCS=8
+export SLURM_NTASKS=8
+export SLURM_STEP_NUM_NODES=4
+export SLURM_STEP_NUM_TASKS=8
 
 # Binds the command to run number $1 of this node's cores, divided into $2 equal runs.
 dlrun_bound() {
@@ -47,6 +52,9 @@ rank_4() {  # worker 4
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=4
   export HIP_VISIBLE_DEVICES=0
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=1
+  export SLURM_PROCID=4
   export ZE_AFFINITY_MASK=0
   dlrun_bound 0 2 python train.py --job_name=worker --task_index=4 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }
@@ -61,6 +69,9 @@ rank_5() {  # worker 5
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=5
   export HIP_VISIBLE_DEVICES=1
+  export SLURM_LOCALID=1
+  export SLURM_NODEID=1
+  export SLURM_PROCID=5
   export ZE_AFFINITY_MASK=1
   dlrun_bound 1 2 python train.py --job_name=worker --task_index=5 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }

@@ -19,6 +19,11 @@ export DLRUN_JOB_ID=uneven-1a2b
 export DLRUN_NODES=4
 export DLRUN_RUN_DIR=/home/ann/runs/uneven-1a2b
 export DLRUN_SIZE=8
+export SLURM_NNODES=4
+export SLURM_NPROCS=8
+export SLURM_NTASKS=8
+export SLURM_STEP_NUM_NODES=4
+export SLURM_STEP_NUM_TASKS=8
 
 # One function a rank: its own environment, then its command.
 rank_6() {  # ps 0
@@ -33,6 +38,9 @@ rank_6() {  # ps 0
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=''
   export ROCR_VISIBLE_DEVICES=''
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=2
+  export SLURM_PROCID=6
   export ZE_AFFINITY_MASK=1023
   exec python train.py --job_name=ps --task_index=0 --ps_hosts=a3:2230,a4:2230 --worker_hosts=a1:2220,a1:2221,a1:2222,a1:2223,a2:2220,a2:2221
 }

@@ -24,6 +24,12 @@ export DLRUN_JOB_ID=torchrun-1a2b
 export DLRUN_NODES=2
 export DLRUN_RUN_DIR=/home/ann/runs/torchrun-1a2b
 export DLRUN_SIZE=2
+export SLURM_NNODES=2
+export SLURM_NPROCS=2
+export SLURM_NTASKS=2
+export SLURM_NTASKS_PER_NODE=1
+export SLURM_STEP_NUM_NODES=2
+export SLURM_STEP_NUM_TASKS=2
 
 # One function a rank: its own environment, then its command.
 rank_0() {  # worker 0
@@ -37,6 +43,9 @@ rank_0() {  # worker 0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
+  export SLURM_LOCALID=0
+  export SLURM_NODEID=0
+  export SLURM_PROCID=0
   export ZE_AFFINITY_MASK=0,1,2,3,4,5,6,7
   exec torchrun --nnodes=2 --node_rank=0 --nproc_per_node=8 --master_addr=gpu1 --master_port=22955 --redirects=9:1 --tee=9:1 --no_python train.py
 }
