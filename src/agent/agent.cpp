@@ -449,6 +449,8 @@ class Agent {
     // A framework that starts its processes itself can have its only rank elsewhere.
     if (ranks_.all().empty()) end_strays();
     gpu_check_.begin();
+    if (suspension_.suspended())  // since before they were there
+      for (const pid_t pid : descendants()) ::kill(pid, SIGSTOP);
     return {};
   }
 
@@ -593,7 +595,10 @@ class Agent {
     send({{"type", "signalled"}, {"signal", number}});
     if (prelude_) prelude_->signal(number);
     ranks_.signal(number);
-    if (suspension_.suspended()) ranks_.signal(SIGCONT);  // who is stopped does not hear SIGTERM
+    if (suspension_.suspended()) {  // who is stopped does not hear SIGTERM
+      if (prelude_) prelude_->signal(SIGCONT);
+      ranks_.signal(SIGCONT);
+    }
     if (number == SIGKILL)
       for (const pid_t pid : descendants()) ::kill(pid, SIGKILL);
   }

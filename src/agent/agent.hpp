@@ -4,13 +4,15 @@
 // sessions of their own.
 //
 // From the head:
-//   environment | claim {ports} | slice {heartbeat, input} | exchanged {key, sizes} | stop {urgency,
-//   after_failure} | checkpoint {stop} | look | suspend | resume | input | input_end | alive | bye
+//   environment | inventory {gpus} | claim {ports} | slice {heartbeat, input} | go | exchanged {key, sizes} |
+//   stop {urgency, after_failure} | checkpoint {stop} | look | suspend | resume | input | input_end | alive |
+//   bye
 // To the head:
-//   ready | claimed {taken} | prelude {seconds} | started {rank, pid, program, cpus} | output {rank, stream,
-//   unfinished} | report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} |
-//   alive | log {text} | mpi_waits | looked {ranks} | input_taken {bytes} | input_closed | stalled {seconds}
-//   | resumed {seconds} | suspended | continued | head_silent {seconds} | told_to_end {signal, sender} |
+//   ready | inventory {...} | claimed {taken} | prelude {seconds} | interface {name} | gpus {ranks} |
+//   signalled {signal} | started {rank, pid, program, processors} | output {rank, stream, unfinished} |
+//   report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive |
+//   log {text} | mpi_waits | looked {ranks} | input_taken {bytes} | input_closed | stalled {seconds} |
+//   resumed {seconds} | suspended | continued | head_silent {seconds} | told_to_end {signal, sender} |
 //   error {kind, text} | clean {strays} | done
 #pragma once
 

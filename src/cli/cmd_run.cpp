@@ -9,6 +9,7 @@
 #include "src/job/single_start.hpp"
 #include "src/job/stop_watcher.hpp"
 #include "src/plan/load_job.hpp"
+#include "src/process/stop_signals.hpp"
 
 namespace dlrun::cli {
 
@@ -27,6 +28,7 @@ Result<job::RunReport> run_link(job::Request request, const std::string& folder,
     return job::RunReport{};
   }
   request.run_directory = link.run_directory();
+  hold_stop_signals();  // the watcher's too: a link that is stopped writes its end down
   auto report = [&] {
     const job::StopWatcher watcher{job::ChainFolder(folder)};
     return job::run_job(request, clock, printer);

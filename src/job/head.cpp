@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <deque>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -87,7 +88,7 @@ class Head {
     }
     if (hangs_.watches()) watch_for_hangs();
     walltime_.begin();
-    start_timer_ = loop_.after(plan_.limits.start_timeout, [this] { on_arrival_timeout(); });
+    loop_.after(plan_.limits.start_timeout, [this] { on_arrival_timeout(); });
     TRY(loop_.run());
     output_.finish();
     parts_.status.while_waiting({});
@@ -180,7 +181,7 @@ class Head {
     auto write = parts_.plan_with(inventories_);
     if (!write) return on_planned_anew(tl::unexpected(write.error()));
     say_starting();
-    parts_.writer.run(std::move(*write), [this](const Result<void>& written) { on_planned_anew(written); });
+    write_plan(std::move(*write));
   }
 
   // Ports first: every rank is told the same ones, so they must be known to be free before any rank starts.
@@ -208,7 +209,15 @@ class Head {
     if (next == PortRounds::Next::start) return send_slices();
     auto write = plan_without_taken_ports(next);
     if (!write) return on_planned_anew(tl::unexpected(write.error()));
-    parts_.writer.run(std::move(*write), [this](const Result<void>& written) { on_planned_anew(written); });
+    write_plan(std::move(*write));
+  }
+
+  // The writer outlives us: a run that has ended meanwhile does not hear of it.
+  void write_plan(FileWriter::Work work) {
+    parts_.writer.run(std::move(work),
+                      [this, here = std::weak_ptr<const bool>(here_)](const Result<void>& written) {
+                        if (!here.expired()) on_planned_anew(written);
+                      });
   }
 
   void on_planned_anew(const Result<void>& planned) {
@@ -251,13 +260,20 @@ class Head {
   void on_arrival_timeout() {
     if (sliced_ || ending_) return;
     const std::string limit = format_duration(plan_.limits.start_timeout);
+    if (arrivals_.all_here() && parts_.questions.any() && told_ < agents_.size())
+      for (const CrewMember& agent : agents_)
+        if (!inventories_.contains(agent.host))
+          on_no_agent(agent,
+                      "it did not tell its cores and GPUs within " + limit + " (launch.start-timeout)");
+    if (ending_) return;
     if (arrivals_.all_here()) {
-      outcome_.unreachable =
-          Error{.kind = ErrorKind::unavailable,
-                .what = "no free ports were found within " + limit + " (launch.start-timeout)",
-                .where = {},
-                .hint = {},
-                .also = {}};
+      outcome_.unreachable = Error{.kind = ErrorKind::unavailable,
+                                   .what = (parts_.writer.idle() ? "no free ports were found within "
+                                                                 : "the plan could not be written within ") +
+                                           limit + " (launch.start-timeout)",
+                                   .where = {},
+                                   .hint = {},
+                                   .also = {}};
       return send_home();
     }
     for (const CrewMember& agent : agents_)
@@ -876,7 +892,6 @@ class Head {
   Cancellation cancellation_;
   LauncherNotes launcher_notes_;
   Ticks failed_at_{};  // first
-  std::optional<EventLoop::TimerId> start_timer_;
   Ticks said_alive_{};
   bool sliced_ = false;                   // the agents know their ranks
   bool ending_ = false;                   // before any rank was started
@@ -884,6 +899,7 @@ class Head {
   bool services_ended_ = false;
   bool signalled_ = false;           // an agent has told ranks to end
   std::optional<SetupWatch> setup_;  // where the job has a prolog, once the agents have their slices
+  std::shared_ptr<const bool> here_ = std::make_shared<const bool>(true);
   Outcome outcome_;
 };
 

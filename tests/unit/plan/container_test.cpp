@@ -30,7 +30,9 @@ std::string line(const std::string& engine, const std::string& image, const std:
 
 // Under shifter and sarus the image's variables win: a shell inside sets the job's again.
 const std::string kCopies =
-    " sh -c export A=\"$DLRUN_SET_A\" CUDA_VISIBLE_DEVICES=\"$DLRUN_SET_CUDA_VISIBLE_DEVICES\"; exec \"$0\" "
+    " sh -c export A=\"$DLRUN_SET_A\" CUDA_VISIBLE_DEVICES=\"$DLRUN_SET_CUDA_VISIBLE_DEVICES\" "
+    "HIP_VISIBLE_DEVICES=\"$DLRUN_SET_HIP_VISIBLE_DEVICES\" "
+    "ZE_AFFINITY_MASK=\"$DLRUN_SET_ZE_AFFINITY_MASK\"; exec \"$0\" "
     "\"$@\"";
 
 }  // namespace
@@ -103,16 +105,17 @@ TEST_CASE("enroot starts in the working directory by a shell of the image") {
 }
 
 TEST_CASE("pyxis is a step of srun's on the rank's node") {
-  CHECK(
-      line("pyxis", "nvcr.io#nvidia/pytorch:23.05-py3") ==
-      "srun --overlap --nodes=1 --ntasks=1 --nodelist=laptop --mpi=none --cpu-bind=none --export=ALL"
-      " --container-env=A,DLRUN_ATTEMPT,DLRUN_JOB_ID,DLRUN_NODES,DLRUN_RUN_DIR,DLRUN_SIZE,CUDA_VISIBLE_"
-      "DEVICES,"
-      "DLRUN_LOCAL_RANK,DLRUN_LOCAL_SIZE,DLRUN_NODE,DLRUN_RANK,DLRUN_ROLE,DLRUN_TASK_INDEX,CUDA_DEVICE_ORDER,"
-      "OMP_NUM_THREADS,DLRUN_CONTROL,DLRUN_CHECKPOINT_REQUEST"
-      " --container-image=nvcr.io#nvidia/pytorch:23.05-py3 --container-mounts=/tmp:/tmp,"
-      "/home/ann/jobs:/home/ann/jobs,/home/ann/runs/demo-1:/home/ann/runs/demo-1,/scratch:/scratch,"
-      "/data/in:/data:ro --container-workdir=/home/ann/jobs");
+  CHECK(line("pyxis", "nvcr.io#nvidia/pytorch:23.05-py3") ==
+        "srun --overlap --nodes=1 --ntasks=1 --nodelist=laptop --mpi=none --cpu-bind=none --export=ALL"
+        " --container-env=A,DLRUN_ATTEMPT,DLRUN_JOB_ID,DLRUN_NODES,DLRUN_RUN_DIR,DLRUN_SIZE,CUDA_VISIBLE_"
+        "DEVICES,"
+        "DLRUN_LOCAL_RANK,DLRUN_LOCAL_SIZE,DLRUN_NODE,DLRUN_RANK,DLRUN_ROLE,DLRUN_TASK_INDEX,HIP_VISIBLE_"
+        "DEVICES,"
+        "ZE_AFFINITY_MASK,CUDA_DEVICE_ORDER,"
+        "OMP_NUM_THREADS,DLRUN_CONTROL,DLRUN_CHECKPOINT_REQUEST"
+        " --container-image=nvcr.io#nvidia/pytorch:23.05-py3 --container-mounts=/tmp:/tmp,"
+        "/home/ann/jobs:/home/ann/jobs,/home/ann/runs/demo-1:/home/ann/runs/demo-1,/scratch:/scratch,"
+        "/data/in:/data:ro --container-workdir=/home/ann/jobs");
 }
 
 TEST_CASE("shifter and sarus") {
