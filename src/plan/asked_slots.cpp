@@ -15,8 +15,17 @@ bool leaves_tasks_to_slots(const Resources& resources) {
   return !resources.tasks_per_node && resources.gpus_per_node.value_or(0) == 0;
 }
 
-Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedNode>& nodes) {
+SlotDivision slot_division(std::string_view scheduler) {
+  return scheduler == "slurm" ? SlotDivision::by_scheduler : SlotDivision::by_user;
+}
+
+Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedNode>& nodes,
+                               SlotDivision division) {
   if (!spec.resources.tasks_per_node || !slots_were_asked_for(nodes)) return {};
+  int total = 0;
+  for (const AllocatedNode& node : nodes) total += node.asked_slots.value_or(0);
+  const bool enough = total >= *spec.resources.tasks_per_node * static_cast<int>(nodes.size());
+  if (division == SlotDivision::by_scheduler && enough) return {};
   Error error{.kind = ErrorKind::allocation,
               .what = {},
               .where = place_of(spec, "resources.tasks-per-node"),

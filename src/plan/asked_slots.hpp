@@ -5,6 +5,7 @@
 // one.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "schedulers/allocation.hpp"
@@ -18,7 +19,13 @@ bool slots_were_asked_for(const std::vector<AllocatedNode>& nodes);
 // Whether the job leaves it to the slots how many tasks a node has.
 bool leaves_tasks_to_slots(const Resources& resources);
 
-// A job that asks for more tasks a node than slots were asked for contradicts itself; fewer are fine.
-Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedNode>& nodes);
+// Who decided how many of the slots each node has. Of a total, as sbatch --ntasks, a scheduler does.
+enum class SlotDivision { by_user, by_scheduler };
+SlotDivision slot_division(std::string_view scheduler);
+
+// A job that asks for more tasks per node than slots were asked for contradicts itself; fewer are fine. Where
+// the scheduler divided a total, only the total counts.
+Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedNode>& nodes,
+                               SlotDivision division);
 
 }  // namespace dlrun::plan

@@ -71,3 +71,11 @@ TEST_CASE("asked slots: more tasks than slots is an error that names the nodes")
         "  x1 has 1 slot\n"
         "  hint: leave tasks-per-node out to have a rank for each slot, or ask for more slots");
 }
+
+TEST_CASE("asked slots: a total that Slurm has divided contradicts a job only by its sum") {
+  Allocation slurm = with_slots({3, 1});  // sbatch --nodes=2 --ntasks=4
+  slurm.scheduler = "slurm";
+  CHECK(ranks_per_node("command: [x]\nresources: {tasks-per-node: 2}\n", slurm) == Counts{2, 2});
+  const auto refused = plan::make_plan(input("command: [x]\nresources: {tasks-per-node: 3}\n", slurm));
+  CHECK(refused.error().kind == ErrorKind::allocation);
+}
