@@ -23,7 +23,10 @@ class Submit(support.Case):
         return self.run_on("squeue", "-h", "-t", "all", "-o", "%T", "-j", job)[1].strip()
 
     def wait_for(self, job, state):
-        wait_until(lambda: self.state_of(job) == state, 0.2)
+        """Until the job is in that state; a job that ends in another one is told at once, with what it printed."""
+        ends = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
+        now = wait_until(lambda: (lambda seen: seen if seen == state or seen in ends else None)(self.state_of(job)), 0.2)
+        self.assertEqual(now, state, self.printed())
 
     def printed(self):
         return "".join(path.read_text() for path in pathlib.Path(self.folder).glob("runs/submit-*/*.out"))
