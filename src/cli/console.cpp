@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/cli/file_output.hpp"
 #include "src/cli/terminal_text.hpp"
 
 namespace dlrun::cli {
@@ -33,7 +34,13 @@ Console::Console(const Environment& environment, ColorChoice color, Verbosity ve
       color_out_(wants_color(environment, color, STDOUT_FILENO)),
       color_err_(wants_color(environment, color, STDERR_FILENO)),
       interactive_(::isatty(STDERR_FILENO) == 1 && environment.get("TERM") != "dumb" &&
-                   verbosity != Verbosity::quiet) {}
+                   verbosity != Verbosity::quiet) {
+  if (FileOutput::takes(STDOUT_FILENO)) out_file_ = std::make_shared<FileOutput>();
+  if (FileOutput::takes(STDERR_FILENO))
+    err_file_ = out_file_ && FileOutput::are_one_file(STDOUT_FILENO, STDERR_FILENO)
+                    ? out_file_
+                    : std::make_shared<FileOutput>();
+}
 
 Console::~Console() {
   clear_status_line();
@@ -41,18 +48,19 @@ Console::~Console() {
 
 // Writes for people wait for a slow reader (a pager, Ctrl-S), but not past a request to stop: signals are
 // blocked and read by the event loop that we keep waiting here. Once one is pending, what nobody takes within
-// a moment is dropped; it is in the logs. A reader that went away is not our failure.
+// a moment is dropped; it is in the logs. A reader that went away is not our failure. A file's text is never
+// dropped: past a request to stop its queue grows.
 void Console::put(int fd, std::string_view text) {
+  FileOutput* file = (fd == STDOUT_FILENO ? out_file_ : err_file_).get();
+  if (file != nullptr) return file->put(fd, text, [this] { return may_wait(); });
   constexpr std::size_t piece = 4096;  // PIPE_BUF: poll says whether that much can be written without waiting
   constexpr int moment_ms = 100;
   while (!text.empty()) {
     pollfd ready{fd, POLLOUT, 0};
     const int count = ::poll(&ready, 1, dropping_ ? 0 : moment_ms);
     if (count == 0) {
-      stop_seen_ = stop_seen_ || stop_is_pending();
-      dropping_ = stop_seen_;
+      dropping_ = !may_wait();
       if (dropping_) return;
-      if (waiting_work_) waiting_work_();
       continue;
     }
     const ssize_t put = ::write(fd, text.data(), std::min(text.size(), piece));
@@ -63,6 +71,21 @@ void Console::put(int fd, std::string_view text) {
     dropping_ = false;
     if (put > 0) text.remove_prefix(static_cast<std::size_t>(put));
   }
+}
+
+bool Console::may_wait() {
+  stop_seen_ = stop_seen_ || stop_is_pending();
+  if (!stop_seen_ && waiting_work_) waiting_work_();
+  return !stop_seen_;
+}
+
+const std::string& Console::lost() {
+  for (FileOutput* file : {out_file_.get(), err_file_.get()}) {
+    if (file == nullptr) continue;
+    file->finish();
+    if (lost_.empty()) lost_ = file->lost();
+  }
+  return lost_;
 }
 
 void Console::write(int fd, std::string_view text) {
@@ -86,6 +109,7 @@ void Console::detail(std::string_view text) {
 }
 
 Result<void> Console::data(std::string_view text) {
+  if (out_file_) out_file_->finish();  // what was said before stands before it
   return write_all(STDOUT_FILENO, text, "the standard output");
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,7 @@
 
 namespace dlrun::cli {
 
+class FileOutput;
 enum class ColorChoice { automatic, always, never };
 enum class Verbosity { quiet, normal, verbose };
 enum class Tint { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
@@ -37,10 +39,11 @@ class Console {
   void clear_status_line();
   // From now on, what no reader takes within a moment is dropped.
   void stop_waiting_for_readers() { stop_seen_ = true; }
-  // Called about ten times a second while a reader keeps us waiting.
+  // Called about ten times a second while a reader, or a file whose queue is full, keeps us waiting.
   void while_waiting(std::function<void()> work) { waiting_work_ = std::move(work); }
-  // Why text for people was lost, though its reader is there: a disk that is full. Empty: none was.
-  const std::string& lost() const { return lost_; }
+  // Why text for people was lost, though its reader is there: a disk that is full. Empty: none was. It waits
+  // for files.
+  const std::string& lost();
   bool shows_out_on_terminal() const;
   static bool shows_err_on_terminal();
   bool interactive() const { return interactive_; }
@@ -53,14 +56,17 @@ class Console {
   static std::string tinted(std::string_view text, Tint tint, bool color);
   void write(int fd, std::string_view text);
   void put(int fd, std::string_view text);
+  bool may_wait();  // and does what is to be done meanwhile; false: a stop was asked for
 
   Verbosity verbosity_;
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
   std::function<void()> waiting_work_;
   std::string status_;  // as drawn
   std::string lost_;
-  bool dropping_ = false;   // the last text was dropped: the next one is not waited for
-  bool stop_seen_ = false;  // a stop was asked for, or its signal is pending
+  std::shared_ptr<FileOutput> out_file_;  // none: no regular file
+  std::shared_ptr<FileOutput> err_file_;  // the same where both are one file
+  bool dropping_ = false;                 // the last text was dropped: the next one is not waited for
+  bool stop_seen_ = false;                // a stop was asked for, or its signal is pending
 };
 
 }  // namespace dlrun::cli

@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import threading
+import time
 
 import failure_test
 import support
+from cluster import wait_until
 from configuration import UID
 from namespaces import ROOM
 from support import DLRUN
@@ -53,8 +55,8 @@ class SshFailure(failure_test.Failure):
         self.assertRegex(err, "n2: its ssh connection was lost: ")
 
     def shared_folder_that_can_stall(self, hosts):
-        """run/ of the test's folder, for all these hosts; gives what stalls it and what ends that."""
-        folder = f"{self.folder}/run"
+        """shared/ of the test's folder, for all these hosts; gives what stalls it and what ends that."""
+        folder = f"{self.folder}/shared"
         self.cluster.run("head", ["mkdir", folder])
         device = self.enterContext(loop_device())
         for host in hosts:
@@ -76,17 +78,20 @@ class SshFailure(failure_test.Failure):
         self.fail(f"it ended without a word of '{words}': {''.join(lines)}{process.communicate()[1]}")
 
     def test_a_file_system_that_stalls_holds_up_logs_and_not_the_job(self):
+        """Its run directory is there, and its standard output, as a batch job's is."""
         stall, thaw = self.shared_folder_that_can_stall(("head", "n1", "n2"))
         count = "i=0; until [ -e go ]; do echo line $((i += 1)); sleep 0.1; done; echo last $i"
-        process = self.start(DLRUN, "--hosts", "n1,n2", "--run-dir", "run", "--set", "launch.lost-after=3s", "--framework", "plain",
-                             "--", "sh", "-c", count)
-        self.wait_for_line(process, process.stdout, "line 5")
+        process = self.start("sh", "-c", 'exec "$@" >shared/out', "sh", DLRUN, "--hosts", "n1,n2", "--run-dir", "shared/run",
+                             "--set", "launch.lost-after=3s", "--framework", "plain", "--", "sh", "-c", count)
+        wait_until(lambda: "line 5\n" in self.shared_text("out") or process.poll() is not None)
         # A dlrun that waits for the file system itself says nothing: then the stall ends by this.
         last_resort = threading.Timer(60, thaw)
         last_resort.start()
         stall()
+        began = time.monotonic()
         try:
-            self.wait_for_line(process, process.stderr, "the run directory has not taken writes for")  # for longer than lost-after
+            self.wait_for_line(process, process.stderr, "the run directory has not taken writes for")
+            time.sleep(max(0, 10 - (time.monotonic() - began)))  # for longer than the agents wait for their head
         finally:
             last_resort.cancel()
             thaw()
@@ -94,10 +99,16 @@ class SshFailure(failure_test.Failure):
         self.write("go", "")
         _, err = process.communicate()
         self.assertEqual(process.returncode, 0, err)
+        shown = self.shared_text("out").splitlines()
         for rank in range(2):
-            lines = self.cluster.run("head", ["cat", f"{self.folder}/run/logs/{rank:04}-worker-{rank}.log"]).stdout.splitlines()
+            lines = self.shared_text(f"run/logs/{rank:04}-worker-{rank}.log").splitlines()
+            label = f"[worker {rank} n{rank + 1}] "
+            self.assertEqual([line.removeprefix(label) for line in shown if line.startswith(label)], lines)
             last = int(lines.pop().removeprefix("last "))
             self.assertEqual(lines, [f"line {i + 1}" for i in range(last)])
+
+    def shared_text(self, name):
+        return self.cluster.run("head", ["cat", f"{self.folder}/shared/{name}"]).stdout
 
     def test_ctrl_c_twice(self):
         process = self.job(extra="trap '' TERM INT;")

@@ -60,6 +60,29 @@ class Output(support.Case):
         self.assertIn("dlrun: error: not all that the ranks printed could be shown: No space left on device; it is in run/logs\n", process.stderr)
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "hello\n")
 
+    def test_lines_that_a_file_on_a_full_disk_does_not_take_are_in_the_logs(self):
+        os.mkdir(os.path.join(self.folder, "small"))
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", "small"], cwd=self.folder, check=True)
+        try:
+            with open(os.path.join(self.folder, "small", "out"), "w") as out:
+                process = subprocess.run([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--", "seq", "10000"], cwd=self.folder,
+                                         env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(process.returncode, 0, process.stderr)
+            self.assertIn("could be shown: No space left on device; it is in run/logs\n", process.stderr)
+            self.assertEqual(self.read("run/logs/0000-worker-0.log").split(), [str(i + 1) for i in range(10000)])
+        finally:
+            subprocess.run(["umount", "small"], cwd=self.folder, check=True)
+
+    def test_both_streams_in_one_file_keep_their_order(self):
+        with open(os.path.join(self.folder, "out"), "w") as out:
+            process = subprocess.run([support.DLRUN, "--json", "--framework", "plain", "--run-dir", "run", "--", "seq", "20000"], cwd=self.folder,
+                                     env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        self.assertEqual(process.returncode, 0)
+        lines = self.read("out").splitlines()
+        self.assertEqual(lines[:20000], [f"[worker 0] {i + 1}" for i in range(20000)])
+        self.assertTrue(lines[20000].startswith("dlrun: done in "), lines[20000])
+        self.assertEqual(json.loads("\n".join(lines[20001:])), self.record())
+
     def test_json_keeps_stdout_for_the_record(self):
         code, out, err = self.plain("echo hello", "--json")
         self.assertEqual(code, 0)
