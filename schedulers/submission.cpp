@@ -181,10 +181,10 @@ Blame line_about(const std::vector<Directive>& directives, const BlamedWord& bla
 Blame blame(const Submission& submission, const std::vector<Directive>& directives,
             std::string_view refusal) {
   const std::string said = without_usage(refusal);
-  if (const Blame named = named_option(submission, directives, said); named.line != nullptr) return named;
+  if (Blame named = named_option(submission, directives, said); named.line != nullptr) return named;
   for (const BlamedWord& blamed : submission.blamed_words())
     if (said.find(blamed.word) != said.npos)
-      if (const Blame found = line_about(directives, blamed); found.line != nullptr) return found;
+      if (Blame found = line_about(directives, blamed); found.line != nullptr) return found;
   for (const std::string& word : quoted_words(said))
     for (const Directive& line : directives)
       if (!line.key.empty() && has_word(lower(line.text), word)) return {&line, line.key};

@@ -122,7 +122,7 @@ std::string reason_of(const Outcome& outcome) {
   if (outcome.culprit) return outcome.culprit->text();
   const bool at_walltime = outcome.walltime.stage != WalltimeEnd::Stage::none && !outcome.interrupted_by;
   if (at_walltime && outcome.exit_code != 0) return walltime_reason(outcome);
-  const std::string cancelled =
+  std::string cancelled =
       outcome.cancelled_by
           ? fmt::format("cancelled ({} from {})", signal_name(*outcome.interrupted_by), *outcome.cancelled_by)
           : "";

@@ -188,7 +188,7 @@ Result<Argv> read_command(const Node* node) {
   return words;
 }
 
-Result<EnvironmentChanges> read_changes(Fields fields) {
+Result<EnvironmentChanges> read_changes(const Fields& fields) {
   for (const auto& [name, value] : fields.node().entries) {
     if (!is_shell_identifier(name))
       return yaml::error_at(value, fmt::format("'{}' cannot name a variable", name),
