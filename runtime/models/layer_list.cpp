@@ -262,14 +262,13 @@ Result<LayerList::Layer> read_layer(const YamlNode& item, const std::string& pat
 
 // Every layer but the last leads somewhere.
 Result<void> check_read(const YamlNode& items, const std::string& path, const LayerList& list) {
-  for (std::size_t number = 1; number < list.layers.size(); ++number) {
-    const bool read = std::any_of(list.layers.begin(), list.layers.end(), [&](const LayerList::Layer& layer) {
-      return std::find(layer.inputs.begin(), layer.inputs.end(), number) != layer.inputs.end();
-    });
-    if (!read)
+  std::vector<bool> is_read(list.layers.size() + 1);  // by number; 0 is the image
+  for (const LayerList::Layer& layer : list.layers)
+    for (const std::size_t input : layer.inputs) is_read[input] = true;
+  for (std::size_t number = 1; number < list.layers.size(); ++number)
+    if (!is_read[number])
       return yaml::error_at(items.items[number - 1], fmt::format("no layer reads {}[{}]", path, number - 1),
                             "leave it out, or name it and read it by 'from', 'add' or 'concat'");
-  }
   return {};
 }
 

@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/json_members.hpp"
+
 namespace dlrun {
 namespace {
 
@@ -26,7 +28,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(std::string& name) override {
-    member_ = &(*open_.back())[name];
+    member_ = &open_.back().members[name];
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const Json::exception& problem) override {
@@ -44,11 +46,18 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   Json result() { return std::move(root_); }
 
  private:
+  struct Level {
+    explicit Level(Json* opened) : value(opened), members(*opened) {}
+    Json* value;
+    JsonMembers members;  // of an object
+  };
+
   Json* put(Json value) {
     if (open_.empty()) return &(root_ = std::move(value));
-    if (open_.back()->is_object()) return &(*member_ = std::move(value));
-    open_.back()->push_back(std::move(value));
-    return &open_.back()->back();
+    Json& parent = *open_.back().value;
+    if (parent.is_object()) return &(*member_ = std::move(value));
+    parent.push_back(std::move(value));
+    return &parent.back();
   }
   bool place(Json value) {
     put(std::move(value));
@@ -56,7 +65,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   }
   bool open(Json empty) {
     if (open_.size() >= static_cast<std::size_t>(maximum_depth_)) return false;
-    open_.push_back(put(std::move(empty)));
+    open_.emplace_back(put(std::move(empty)));
     return true;
   }
   bool close() {
@@ -66,7 +75,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
 
   int maximum_depth_;
   Json root_;
-  std::vector<Json*> open_;  // each the last element of the one before, so that none moves while it is open
+  std::vector<Level> open_;  // each the last element of the one before, so that none moves while it is open
   Json* member_ = nullptr;
   std::optional<Problem> problem_;
 };

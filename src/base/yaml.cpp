@@ -11,6 +11,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "src/base/json.hpp"
+#include "src/base/json_members.hpp"
 #include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -186,7 +187,7 @@ Error not_yaml(std::string_view text, const std::string& file, const YAML::Excep
       .kind = ErrorKind::input, .what = "not valid YAML: " + problem.msg, .where = place(file, problem.mark)};
 }
 
-void collect_sources(const Node& node, const std::string& path, Json& out) {
+void collect_sources(const Node& node, const std::string& path, JsonMembers& out) {
   out[path] = node.source;
   for (std::size_t i = 0; i < node.items.size(); ++i)
     collect_sources(node.items[i], fmt::format("{}/{}", path, i), out);
@@ -194,7 +195,7 @@ void collect_sources(const Node& node, const std::string& path, Json& out) {
 }
 
 // Where the keys themselves stand: an unknown key is named at its own place, not at its value's.
-void collect_key_sources(const Node& node, const std::string& path, Json& out) {
+void collect_key_sources(const Node& node, const std::string& path, JsonMembers& out) {
   for (std::size_t i = 0; i < node.items.size(); ++i)
     collect_key_sources(node.items[i], fmt::format("{}/{}", path, i), out);
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
@@ -204,20 +205,29 @@ void collect_key_sources(const Node& node, const std::string& path, Json& out) {
   }
 }
 
-void restore_key_sources(Node& node, const std::string& path, const Json& keys) {
+// What the "sources" or the "keys" say of each path; all that is no text says nothing.
+using Places = std::unordered_map<std::string_view, std::string_view>;
+
+Places places_in(const Json& object) {
+  Places out;
+  out.reserve(object.size());
+  for (const auto& [path, place] : object.items())
+    if (place.is_string()) out.emplace(path, place.get_ref<const std::string&>());
+  return out;
+}
+
+void restore_key_sources(Node& node, const std::string& path, const Places& keys) {
   for (std::size_t i = 0; i < node.items.size(); ++i)
     restore_key_sources(node.items[i], fmt::format("{}/{}", path, i), keys);
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const std::string below = path + "/" + node.entries[i].first;
-    if (const auto found = keys.find(below); found != keys.end() && found->is_string())
-      node.key_sources[i] = found->get<std::string>();
+    if (const auto found = keys.find(below); found != keys.end()) node.key_sources[i] = found->second;
     restore_key_sources(node.entries[i].second, below, keys);
   }
 }
 
-void restore_sources(Node& node, const std::string& path, const Json& sources) {
-  if (const auto found = sources.find(path); found != sources.end() && found->is_string())
-    node.source = found->get<std::string>();
+void restore_sources(Node& node, const std::string& path, const Places& sources) {
+  if (const auto found = sources.find(path); found != sources.end()) node.source = found->second;
   for (std::size_t i = 0; i < node.items.size(); ++i)
     restore_sources(node.items[i], fmt::format("{}/{}", path, i), sources);
   for (auto& [key, value] : node.entries) restore_sources(value, path + "/" + key, sources);
@@ -383,7 +393,8 @@ Json to_json(const Node& node) {
     }
     case Kind::map: {
       Json out = Json::object();
-      for (const auto& [key, value] : node.entries) out[key] = to_json(value);
+      JsonMembers members(out);
+      for (const auto& [key, value] : node.entries) members[key] = to_json(value);
       return out;
     }
     case Kind::scalar:
@@ -401,11 +412,14 @@ Json to_json(const Node& node) {
 }
 
 Json to_json_with_sources(const Node& node) {
-  Json sources = Json::object();
-  Json keys = Json::object();
-  collect_sources(node, "", sources);
-  collect_key_sources(node, "", keys);
-  return Json{{"value", to_json(node)}, {"sources", std::move(sources)}, {"keys", std::move(keys)}};
+  Json out, sources, keys;
+  JsonMembers members(out), members_of_sources(sources), members_of_keys(keys);
+  collect_sources(node, "", members_of_sources);
+  collect_key_sources(node, "", members_of_keys);
+  members["value"] = to_json(node);
+  members["sources"] = std::move(sources);
+  members["keys"] = std::move(keys);
+  return out;
 }
 
 Result<Node> from_json_with_sources(const Json& json) {
@@ -413,8 +427,9 @@ Result<Node> from_json_with_sources(const Json& json) {
       !json["sources"].is_object())
     return fail(ErrorKind::input, "not a tree with sources: {}", short_text(json));
   Node node = node_from_json(json["value"]);
-  restore_sources(node, "", json["sources"]);
-  if (json.contains("keys") && json["keys"].is_object()) restore_key_sources(node, "", json["keys"]);
+  restore_sources(node, "", places_in(json["sources"]));
+  if (json.contains("keys") && json["keys"].is_object())
+    restore_key_sources(node, "", places_in(json["keys"]));
   return node;
 }
 

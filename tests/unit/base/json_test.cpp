@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "src/base/json_members.hpp"
+#include "tests/unit/cpu_growth.hpp"
+
 using namespace dlrun;
 
 namespace {
@@ -16,6 +19,12 @@ std::string nested(int levels, const std::string& open = "[", const std::string&
   std::string out, end;
   for (int i = 0; i < levels - 1; ++i) out += open, end += close;
   return out + "[\"]]]{{{\"]" + end;
+}
+
+std::string object_of(std::size_t members) {
+  std::string out = "{";
+  for (std::size_t i = 0; i < members; ++i) out += fmt::format("\"VARIABLE_{}\": \"value\", ", i);
+  return out + "\"last\": 0}";
 }
 
 }  // namespace
@@ -72,4 +81,35 @@ TEST_CASE("an error text shows a value in short") {
   CHECK(short_text("a" + umlauts) == "\"a" + umlauts.substr(0, 58) + "...");
   CHECK(field<int>(parse_json("{\"n\": [[[1]]]}", "a.json").value(), "n", "a.json").error().text() ==
         "a.json: field 'n' has the wrong type: a list");
+}
+
+TEST_CASE("an object is the same whether its keys are found in an index or one by one") {
+  for (const int keys : {1, 15, 16, 17, 100}) {
+    Json indexed, plain = Json::object();
+    JsonMembers members(indexed);
+    for (int i = 0; i < 3 * keys; ++i) {
+      const std::string key = fmt::format("{}", i * 7 % keys);  // each three times
+      members[key] = i;
+      plain[key] = i;
+    }
+    CHECK(to_text(indexed) == to_text(plain));
+  }
+}
+
+TEST_CASE("a key that stands twice keeps its first place and its last value") {
+  for (const std::size_t members : {2, 15, 16, 100}) {
+    std::string text = object_of(members);
+    text.pop_back();
+    const Json twice = parse_json(text + ", \"VARIABLE_1\": {\"again\": 1}}", "a.json").value();
+    CHECK(twice.size() == members + 1);
+    CHECK(to_text(std::next(twice.begin(), 1).value()) == "{\"again\":1}");
+    CHECK(std::next(twice.begin(), 1).key() == "VARIABLE_1");
+  }
+}
+
+TEST_CASE("an object of many members is read in linear time") {
+  CHECK(parse_json(object_of(40'000), "a.json")->at("VARIABLE_39999") == "value");
+  CHECK(test::cpu_growth(4'000, [](std::size_t members) {
+          return parse_json(object_of(members), "a.json").value();
+        }) < test::kMostGrowth);
 }

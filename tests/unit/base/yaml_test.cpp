@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "src/base/json.hpp"
+#include "tests/unit/cpu_growth.hpp"
 
 using namespace dlrun;
 
@@ -11,6 +12,12 @@ std::string error_of(std::string_view text) {
   const auto parsed = yaml::parse(text, "job.yaml");
   REQUIRE_FALSE(parsed.has_value());
   return parsed.error().text();
+}
+
+yaml::Node list_of_maps(std::size_t items) {
+  std::string text = "layers:\n";
+  for (std::size_t i = 0; i < items; ++i) text += "  - {convolution: 8, kernel: 3, bias: false}\n";
+  return yaml::parse(text, "job.yaml").value();
 }
 }  // namespace
 
@@ -84,4 +91,21 @@ TEST_CASE("a tree survives the way through JSON with its sources") {
   CHECK(back->key_sources[1] == "job.yaml:2:1");
   CHECK(back->find("a")->key_sources[0] == "job.yaml:1:5");
   CHECK(yaml::to_json(*back) == yaml::to_json(*root));
+}
+
+TEST_CASE("a path that two nodes have keeps its first place and the last source") {
+  const auto root = yaml::parse("a: {b: 1}\na/b: 2\n", "job.yaml");
+  CHECK(to_text(yaml::to_json_with_sources(*root)["sources"]) ==
+        R"({"":"job.yaml:1:1","/a":"job.yaml:1:4","/a/b":"job.yaml:2:6"})");
+}
+
+TEST_CASE("a large tree goes through JSON with its sources in linear time") {
+  const yaml::Node large = list_of_maps(8'000), small = list_of_maps(1'000);
+  const auto round_trip = [&](std::size_t items) {
+    return yaml::from_json_with_sources(yaml::to_json_with_sources(items == 1'000 ? small : large)).value();
+  };
+  const yaml::Node back = round_trip(8'000);
+  CHECK(back.entries[0].second.items[7'999].entries[2].second.source == "job.yaml:8001:39");
+  CHECK(back.entries[0].second.items[7'999].key_sources[1] == "job.yaml:8001:22");
+  CHECK(test::cpu_growth(1'000, round_trip) < test::kMostGrowth);
 }

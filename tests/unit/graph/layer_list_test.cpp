@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/models/models.hpp"
+#include "tests/unit/cpu_growth.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -126,6 +127,20 @@ TEST_CASE("a layer that leads nowhere is a mistake") {
             .error()
             .text()
             .starts_with("job.yaml:4:5: no layer reads train.model.layers[1]"));
+}
+
+TEST_CASE("a list of many layers is read in linear time") {
+  const auto tree_of = [](std::size_t layers) {
+    std::string text = "layers:\n";
+    for (std::size_t i = 0; i < layers; ++i) text += "  - relu\n";
+    return yaml::parse(text + kEnd, "job.yaml").value();
+  };
+  const yaml::Node large = tree_of(32'000), small = tree_of(4'000);
+  const auto read = [&](std::size_t layers) {
+    return read_layer_list(layers == 4'000 ? small : large, "train.model").value();
+  };
+  CHECK(read(32'000).layers.size() == 32'001);
+  CHECK(test::cpu_growth(4'000, read) < test::kMostGrowth);
 }
 
 TEST_CASE("what does not fit the images is the builder's error") {
