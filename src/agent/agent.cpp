@@ -553,7 +553,7 @@ class Agent {
           {"code", status.exit_code},
           {"signal", status.signal},
           {"text", status.text()}});
-    rank.end.out_of_memory = oom_kills() > oom_kills_before_;
+    rank.end.out_of_memory = !killed_ && oom_kills() > oom_kills_before_;
     rank.end.mpi = mpi_ != nullptr && slice_->world_size() > 1;
     if (auto failure = judge(rank.end, status); failure && !died_of_request(status, asked_by_signal_))
       rank_failed(rank, failure->code, failure->reason, Supervisor::Urgency::polite);
@@ -593,6 +593,7 @@ class Agent {
 
   void signal_all(int number) {
     send({{"type", "signalled"}, {"signal", number}});
+    killed_ = killed_ || number == SIGKILL;
     if (prelude_) prelude_->signal(number);
     ranks_.signal(number);
     if (suspension_.suspended()) {  // who is stopped does not hear SIGTERM
@@ -700,6 +701,7 @@ class Agent {
   int asked_by_signal_ = 0;         // for a checkpoint
   bool waits_for_others_ = false;   // its environment is set up, and not yet everyone's
   bool opens_logs_ = false;
+  bool killed_ = false;  // the ranks, by us
   bool head_gone_ = false, done_ = false, failed_ = false;
   std::optional<rlimit> open_files_;  // the user's limits
   pid_t keeper_ = ::getppid();

@@ -44,6 +44,7 @@ class WordReader {
   Result<void> take(char c) {
     if (quote_ == '\'') return c == quote_ ? close() : add_quoted(c);
     if (c == '\\') return escaped();
+    if (text_.substr(at_).starts_with("$$")) return ++at_, add_quoted(c);
     if (c == '$' && is_variable(text_.substr(at_))) return add_variable();
     if (quote_ == '"') return c == quote_ ? close() : is_in(kShellInside, c) ? needs_shell(c) : add(c);
     if (c == '\'' || c == '"') return open(c);
@@ -106,6 +107,7 @@ class WordReader {
 }  // namespace
 
 Result<std::vector<std::string>> split_words(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);  // YAML's > and | leave one
   auto words = TRY(WordReader(text).read());
   const std::string first = words.empty() ? std::string() : words.front();
   const std::size_t equals = first.find('=');

@@ -1,7 +1,7 @@
 // A command written as one text, split into its words as a shell would: blanks part them; quotes and
 // backslashes quote. Nothing is expanded and nothing is left out. $NAME, ${NAME} and a leading ~/ stay as
-// they are for the caller, and a dollar sign that is quoted becomes "$$"; what else a shell would not take as
-// it stands (pipes, patterns, several commands) is refused by name.
+// they are for the caller, a dollar sign that is quoted becomes "$$", and "$$" stays; what else a shell would
+// not take as it stands (pipes, patterns, several commands) is refused by name.
 #pragma once
 
 #include <string>

@@ -52,6 +52,12 @@ bool says_error(std::string_view line) {
                      [&](const char* mark) { return lower.find(mark) != std::string::npos; });
 }
 
+// What MPICH and torchrun say of a failure whose cause was printed before.
+bool is_aftermath(std::string_view line) {
+  return (line.starts_with("Abort(") && line.find("MPI_Abort(") != std::string_view::npos) ||
+         line.find("ChildFailedError") != std::string_view::npos;
+}
+
 }  // namespace
 
 void FailureCause::take(std::string_view printed) {
@@ -63,7 +69,7 @@ void FailureCause::take(std::string_view printed) {
   if (within_ == Within::traceback) {
     if (line.empty() || line.front() == ' ') return;  // a frame
     within_ = Within::none;
-    exception_ = cut(line);
+    if (!is_aftermath(line)) exception_ = cut(line);
     return;
   }
   if (line.starts_with(kTerminate)) {
@@ -78,7 +84,7 @@ void FailureCause::take(std::string_view printed) {
       exception_ = cut(exception_ + ": " + std::string(what.substr(kWhat.size())));
     return;
   }
-  if (says_error(line)) error_ = cut(trim(line));
+  if (says_error(line) && !is_aftermath(line)) error_ = cut(trim(line));
 }
 
 std::string cause_in_error_file(const Json& content) {

@@ -833,8 +833,9 @@ class Head {
   void explain(Culprit& failed) const {
     const Rank rank = *failed.rank;
     failed.last_lines = output_.last_lines(rank);
-    const bool by_itself =
-        failed.reason.starts_with("exit code ") || failed.reason.starts_with("killed by SIGABRT");
+    const bool by_itself = failed.reason.starts_with("exit code ") ||
+                           failed.reason.starts_with("killed by SIGABRT") ||
+                           failed.reason.starts_with("called MPI_Abort");
     if (by_itself) {
       failed.cause = cause_from_error_file(plan_, plan_.ranks[static_cast<std::size_t>(rank.get())]);
       if (failed.cause.empty()) failed.cause = output_.cause(rank);

@@ -8,6 +8,7 @@
 #include "src/job/trainer_protocol.hpp"
 #include "src/plan/invented_nodes.hpp"
 #include "src/plan/make_plan.hpp"
+#include "src/plan/nested_launcher.hpp"
 #include "src/plan/node_inventory.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/process/child.hpp"
@@ -55,6 +56,8 @@ plan::MpiProtocol linked_mpi(const Request& request, const Prepared& job, const 
   Environment environment = request.environment;
   environment.merge(job.spec.environment.set);
   if (job.spec.command.empty() || job.spec.environment.container) return plan::MpiProtocol::none;
+  if (!plan::launcher_in(job.spec.command).empty())
+    return plan::MpiProtocol::none;  // mpirun links an MPI, too
   const auto program = find_program(job.spec.command.front(), environment, directory.string());
   if (!program) return plan::MpiProtocol::none;
   const MpiFlavour flavour = mpi_flavour(*program, environment).value_or(MpiFlavour::unknown);

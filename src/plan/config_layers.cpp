@@ -11,8 +11,6 @@ namespace {
 using yaml::Kind;
 using yaml::Node;
 
-constexpr const char* kDefault = "default";
-
 Node empty_map(const std::string& source) {
   Node out;
   out.kind = Kind::map;
@@ -21,13 +19,13 @@ Node empty_map(const std::string& source) {
 }
 
 Node section_below(std::initializer_list<std::pair<std::string, Node>> entries) {
-  Node out = empty_map(kDefault);
+  Node out = empty_map(kDefaultSource);
   for (const auto& [key, value] : entries) out.set(key, value);
   return out;
 }
 
 Node text(std::string value) {
-  return yaml::scalar(std::move(value), kDefault);
+  return yaml::scalar(std::move(value), kDefaultSource);
 }
 
 Node duration(Seconds value) {
@@ -72,7 +70,7 @@ Node default_layer() {
                                     {"connect-timeout", duration(spec.launch.ssh.connect_timeout)}})}})},
        {"checkpoint", section_below({{"every", text(spec.checkpoint.every)},
                                      {"keep", text(std::to_string(spec.checkpoint.keep))},
-                                     {"request", yaml::list(spec.checkpoint.request, kDefault)},
+                                     {"request", yaml::list(spec.checkpoint.request, kDefaultSource)},
                                      {"lead", text(spec.checkpoint.lead)}})},
        {"chain", section_below({{"retries", text(std::to_string(spec.chain.retries))},
                                 {"way", text(spec.chain.way)}})}});

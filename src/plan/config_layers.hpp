@@ -12,6 +12,8 @@ namespace dlrun::plan {
 
 // The lowest layer: every default that has a value of its own.
 yaml::Node default_layer();
+// Where its values come from, as plan --explain says it.
+inline constexpr const char* kDefaultSource = "default";
 
 // Later layers win. A layer that is no map is an Error (an empty file is an empty map).
 Result<yaml::Node> merge_layers(std::vector<yaml::Node> layers);

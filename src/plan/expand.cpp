@@ -82,8 +82,15 @@ class Expander {
     if (node.kind != Kind::scalar) return {};
     // "venv:~/env"
     const std::size_t prefix = path == "environment.activate" && node.scalar.starts_with("venv:") ? 5 : 0;
-    const auto value = expand_text(std::string_view(node.scalar).substr(prefix),
-                                   [this](const std::string& name) { return value_of(name); });
+    // An empty word is an argument; a path with an empty part is another path.
+    const bool may_be_empty = path.starts_with("command[");
+    const auto lookup = [&](const std::string& name) -> Result<std::string> {
+      std::string found = TRY(value_of(name));
+      if (found.empty() && !may_be_empty)
+        return refuse(fmt::format("${} is empty", name), "set it to a folder where dlrun is started");
+      return found;
+    };
+    const auto value = expand_text(std::string_view(node.scalar).substr(prefix), lookup);
     if (!value)
       return yaml::error_at(node, fmt::format("{}: {}", path, value.error().what), value.error().hint);
     std::string whole = node.scalar.substr(0, prefix) + *value;

@@ -6,6 +6,7 @@
 #include "src/base/fields.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
+#include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/job_spec.hpp"
 #include "src/plan/load_job.hpp"
@@ -183,7 +184,7 @@ Result<std::string> freeze_job(const JobSpec& spec, const std::optional<fs::path
 
 Result<FrozenJob> read_frozen_job(const fs::path& file) {
   const std::string where = file.string();
-  const Json json = TRY(parse_json(TRY(read_file(file)), where));
+  const Json json = TRY(parse_json(TRY(read_named_file(file)), where));
   if (const auto schema = TRY(field<std::string>(json, "schema", where)); schema != kFrozenSchema)
     return fail(ErrorKind::input, "{}: schema '{}' is not {}", where, schema, kFrozenSchema);
   FrozenJob out;

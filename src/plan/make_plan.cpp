@@ -4,6 +4,7 @@
 
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/config_layers.hpp"
 #include "src/plan/container.hpp"
 #include "src/plan/exec_limits.hpp"
 #include "src/plan/gpu_view.hpp"
@@ -257,7 +258,9 @@ std::optional<int> free_rendezvous_port(const Plan& plan, const PlanInput& input
 Seconds grace_after_failure(const PlanInput& input) {
   const Seconds grace = input.spec.launch.grace;
   const bool own_trainer = !input.adapter.command.empty();
-  return own_trainer && place_of(input.spec, "launch.grace").empty() ? std::min(grace, Seconds(2)) : grace;
+  const std::string given = place_of(input.spec, "launch.grace");
+  const bool by_user = !given.empty() && given != kDefaultSource;
+  return own_trainer && !by_user ? std::min(grace, Seconds(2)) : grace;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 """What `dlrun plan` shows, on this machine and for clusters that are not here: the same bytes for the same input, and errors
 before anything runs."""
 import glob
+import json
 import os
 import tempfile
 
@@ -40,6 +41,14 @@ class Plan(support.Case):
         code, _, err = self.plan("--framework", "plain", "--scripts", "file/scripts", "--", "true")
         self.assertEqual(code, 74)
         self.assertIn("file/scripts", err)
+
+    def test_ranks_of_the_own_trainer_are_not_waited_for_once_one_has_failed(self):
+        """They wait in a collective for the rank that is gone; the user's own grace stands."""
+        self.write("job.yaml", TRAIN)
+        for flags, grace in (([], 2), (["--set", "launch.grace=7s"], 7)):
+            code, out, err = self.plan("--json", *flags, "job.yaml")
+            self.assertEqual(code, 0, err)
+            self.assertEqual(json.loads(out)["limits"]["grace_after_failure"], grace)
 
     def test_settings_of_the_training_are_checked_and_its_data_is_not(self):
         self.write("good.yaml", TRAIN)

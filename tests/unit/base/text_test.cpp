@@ -56,6 +56,8 @@ TEST_CASE("a command that is one text has the words that a shell would make of i
   CHECK(words("a $HOME/b ~/c \"${D}e\" x$F") ==
         std::vector<std::string>{"a", "$HOME/b", "~/c", "${D}e", "x$F"});
   CHECK(words("a#b x~y k=v,w 100% ./a!") == std::vector<std::string>{"a#b", "x~y", "k=v,w", "100%", "./a!"});
+  CHECK(words("a $$HOME \"$$\"") == std::vector<std::string>{"a", "$$HOME", "$$"});
+  CHECK(words("a b\n") == std::vector<std::string>{"a", "b"});  // of YAML's > and |
   CHECK(words("  ").empty());
 }
 

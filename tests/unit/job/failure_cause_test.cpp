@@ -23,6 +23,13 @@ TEST_CASE("the cause of a failure is found in what the program printed last") {
     const char *text, *cause;
   } const table[] = {
       {"", ""},
+      {"FATAL: cannot open input.dat\nAbort(3) on node 0 (rank 0 in comm 0): application called "
+       "MPI_Abort(MPI_COMM_WORLD, 3) - process 0",
+       "FATAL: cannot open input.dat"},
+      {"Traceback (most recent call last):\n  File \"t.py\", line 3\nRuntimeError: nan in loss\n"
+       "Traceback (most recent call last):\n  File \"run.py\", line 9\n"
+       "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+       "RuntimeError: nan in loss"},
       {"epoch 1\nepoch 2", ""},
       {"Traceback (most recent call last):\n  File \"train.py\", line 68, in <module>\n    main()\n"
        "ValueError: label 11 is out of range in sample 4242",

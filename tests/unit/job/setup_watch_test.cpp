@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/ticks.hpp"
+
 using namespace dlrun;
+using namespace dlrun::test;
 
 namespace {
 
@@ -12,10 +15,6 @@ plan::Plan two_nodes(Seconds limit) {
   for (int i = 0; i < 2; ++i)
     plan.nodes.push_back({.index = NodeIndex(i), .host = HostName(fmt::format("n{}", i + 1))});
   return plan;
-}
-
-Ticks at(double seconds) {
-  return Ticks() + std::chrono::duration_cast<Ticks::duration>(Seconds(seconds));
 }
 
 }  // namespace

@@ -16,10 +16,10 @@ Ticks in(Seconds time) {
 }
 
 // A port on this machine.
-struct Listener {
+struct LocalServer {
   UniqueFd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   Port port{0};
-  explicit Listener(int backlog) {
+  explicit LocalServer(int backlog) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -38,7 +38,7 @@ struct Listener {
   }
 };
 
-Result<Reached> reach(const Listener& listener, const std::string& word) {
+Result<Reached> reach(const LocalServer& listener, const std::string& word) {
   const Alarm alarm;
   std::thread server = listener.answer(word);
   auto reached = reach_server("127.0.0.1", listener.port, Seconds(60), alarm, in(Seconds(60)));
@@ -49,14 +49,14 @@ Result<Reached> reach(const Listener& listener, const std::string& word) {
 }  // namespace
 
 TEST_CASE("a server that greets is reached; one that hangs up has too many callers") {
-  const Listener listener(8);
+  const LocalServer listener(8);
   CHECK_FALSE(reach(listener, "SSH-2.0-x\r\n").value().turned_away);
   CHECK(reach(listener, "").value().turned_away);
   CHECK(reach(listener, "Exceeded MaxStartups\r\n").value().turned_away);
 }
 
 TEST_CASE("a port where nobody listens is refused, with the port") {
-  const Listener nobody(0);
+  const LocalServer nobody(0);
   const Alarm alarm;
   const auto reached = reach_server("127.0.0.1", nobody.port, Seconds(60), alarm, in(Seconds(60)));
   REQUIRE_FALSE(reached);
@@ -64,7 +64,7 @@ TEST_CASE("a port where nobody listens is refused, with the port") {
 }
 
 TEST_CASE("a server that says nothing is given up after its limit") {
-  const Listener silent(8);
+  const LocalServer silent(8);
   const Alarm alarm;
   const auto reached = reach_server("127.0.0.1", silent.port, Seconds(0.05), alarm, in(Seconds(60)));
   REQUIRE_FALSE(reached);

@@ -58,7 +58,8 @@ TEST_CASE("variables of the job win over the image's, and secrets are copied now
     CHECK(found.at("WANDB_API_KEY") == "hush");
   }
   for (const char* engine : {"podman", "enroot", "pyxis", "charliecloud"})
-    for (const auto& [name, value] : changes(engine)) CHECK_MESSAGE(!name.ends_with("_NCCL_DEBUG"), name);
+    for (const auto& change : changes(engine))
+      CHECK_MESSAGE(!change.first.ends_with("_NCCL_DEBUG"), change.first);
 }
 
 TEST_CASE("apptainer and singularity: files are of the job's folder, names are not") {

@@ -83,6 +83,12 @@ TEST_CASE("a text for an interpreter and the words behind -- keep their dollar s
   CHECK(out->tree.find("command")->items[2].scalar == "$SCRATCH/b");
 }
 
+TEST_CASE("an empty variable makes another path of a path, and an empty argument of a word") {
+  CHECK(changes("environment: {set: {E: ''}}\ncheckpoint: {dir: $E/ckpt}\n")
+            .starts_with("job.yaml:2:19: checkpoint.dir: $E is empty\n"));
+  CHECK(changes("environment: {set: {E: ''}}\ncommand: [a, 'x$E']\n").find("is empty") == std::string::npos);
+}
+
 TEST_CASE("what is unset, differs per rank or is a secret is refused with its place") {
   CHECK(changes("checkpoint: {dir: $WORK/ckpt}\n") ==
         "job.yaml:1:19: checkpoint.dir: $WORK is unset\n"

@@ -147,18 +147,24 @@ TEST_CASE("GPU view: LOCAL_RANK is the index of the rank's own GPU in every fram
 TEST_CASE("GPU view: accelerate is told of several processes only where there are several") {
   const auto accelerate = plan::find_adapter(plan::adapter_path({}, "", TEST_SOURCE_DIR), "accelerate", "");
   REQUIRE_MESSAGE(accelerate.has_value(), error_of(accelerate));
-  for (const auto& [gpus, flag, flagged] : {std::tuple{0, "--cpu", true},
-                                            {0, "--multi_gpu", false},
-                                            {1, "--cpu", false},
-                                            {1, "--multi_gpu", false},
-                                            {2, "--multi_gpu", true}}) {
-    CAPTURE(gpus);
-    CAPTURE(flag);
-    const std::string resources = gpus == 0 ? "{nodes: 1}" : fmt::format("{{gpus-per-node: {}}}", gpus);
+  struct {
+    int gpus;
+    const char* flag;
+    bool flagged;
+  } const table[] = {{0, "--cpu", true},
+                     {0, "--multi_gpu", false},
+                     {1, "--cpu", false},
+                     {1, "--multi_gpu", false},
+                     {2, "--multi_gpu", true}};
+  for (const auto& row : table) {
+    CAPTURE(row.gpus);
+    CAPTURE(row.flag);
+    const std::string resources =
+        row.gpus == 0 ? "{nodes: 1}" : fmt::format("{{gpus-per-node: {}}}", row.gpus);
     const auto plan = plan::make_plan(input("resources: " + resources + "\ncommand: [python, train.py]\n",
                                             machine(4, Names{"0", "1"}), *accelerate));
     REQUIRE_MESSAGE(plan.has_value(), error_of(plan));
     const Argv& argv = plan->ranks.front().argv;
-    CHECK((std::find(argv.begin(), argv.end(), flag) != argv.end()) == flagged);
+    CHECK((std::find(argv.begin(), argv.end(), row.flag) != argv.end()) == row.flagged);
   }
 }
