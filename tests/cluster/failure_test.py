@@ -112,7 +112,9 @@ class Failure(support.Case):
         self.cluster.run("n3", ["mount", "-t", "tmpfs", "-o", "mode=777,size=128k", "tmpfs", f"{self.folder}/run"], user="root")
         self.addCleanup(self.cluster.run, "n3", ["umount", f"{self.folder}/run"], "root")
         self.cluster.run("n3", ["mkdir", "-m", "777", f"{self.folder}/run/logs"], user="root")
-        process = self.job('[ $DLRUN_RANK = 5 ] && while :; do echo words that fill the disk of the logs, line after line, on n3; done;')
+        process = self.job('[ $DLRUN_RANK = 5 ] && { until [ -e go ]; do sleep 0.1; done; '
+                           'while :; do echo words that fill the disk of the logs, line after line, on n3; done; };')
+        self.write("go", "")
         code, err = self.end_of(process)
         self.assertEqual(code, 74)
         self.assertIn("worker 5 (rank 5) on n3: ", err)
