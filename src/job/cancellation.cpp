@@ -1,5 +1,7 @@
 #include "src/job/cancellation.hpp"
 
+#include <csignal>
+
 namespace dlrun::job {
 namespace {
 
@@ -25,6 +27,10 @@ std::optional<CaughtSignal> Cancellation::of_the_run(Time time) const {
 bool Cancellation::explains(const CaughtSignal& signal, const Culprit& failure, Seconds before) const {
   if (before < kSettle && sent_by(signal)) return true;  // others fail of what the first one's end breaks
   return before < kSameSignal && failure.code == 128 + signal.number;
+}
+
+bool Cancellation::may_be_part_of_one(const Culprit& failure) {
+  return failure.code == 128 + SIGTERM || failure.code == 128 + SIGINT || failure.code == 128 + SIGHUP;
 }
 
 }  // namespace dlrun::job

@@ -18,6 +18,8 @@ class Cancellation {
  public:
   // How long after an agent's signal the head's own may come.
   static constexpr Seconds kSettle{2};
+  // And how long after the end of all ranks, where one died of such a signal.
+  static constexpr Seconds kOwnSignal{0.5};
 
   // `scheduler_job`: "Slurm, job 17"; empty outside of a scheduler's job.
   Cancellation(std::size_t nodes, std::string scheduler_job)
@@ -35,6 +37,8 @@ class Cancellation {
   std::optional<std::string> sent_by(const CaughtSignal& signal) const;
   // Whether the signal explains a failure that was seen `before` it.
   bool explains(const CaughtSignal& signal, const Culprit& failure, Seconds before) const;
+  // Whether a signal with which runs are cancelled may explain the failure, should one come.
+  static bool may_be_part_of_one(const Culprit& failure);
 
  private:
   std::size_t nodes_;

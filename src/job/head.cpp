@@ -394,7 +394,7 @@ class Head {
     walltime_.report(rank->rank, report);
     times_.reported(rank->rank, report, ticks());
     if (rank->rank != Rank(0)) return;
-    if (report.contains("phase")) parts_.status.phase(text_of(report, "phase"));
+    if (report.contains("phase")) parts_.status.phase(text_of(report, "phase")), phase_was_reported_ = true;
     if (report.contains("step")) {
       outcome_.last_progress = report;
       parts_.status.progress(report);
@@ -437,6 +437,9 @@ class Head {
     if (++ranks_started_ == plan_.world_size()) {
       times_.all_started(now);
       walltime_.all_started();
+      if (!phase_was_reported_)
+        parts_.status.phase(
+            fmt::format("running {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
     }
   }
 
@@ -706,8 +709,9 @@ class Head {
     parts_.status.note(fmt::format("{}{}: stopping{}", signal_text(signal.number),
                                    sender ? " from " + *sender : std::string(),
                                    urgency == Supervisor::Urgency::now ? " at once"
-                                   : sender                            ? ""
-                                                                       : "; again to stop at once"));
+                                   : sender || signal.number == SIGUSR2 || signal.number == SIGXCPU
+                                       ? ""  // these mean no more when they come again
+                                       : "; again to stop at once"));
     if (!sliced_) return send_home();
     apply(supervisor_.on(Supervisor::Stop{urgency}, ticks()));
   }
@@ -769,8 +773,15 @@ class Head {
         stop_agents(signal->number == SIGKILL ? "now" : "polite");
       if (const auto* wake = std::get_if<Supervisor::WakeAt>(&action))
         loop_.after(wake->when - ticks(), [this] { apply(supervisor_.on(Supervisor::Tick{}, ticks())); });
-      if (std::holds_alternative<Supervisor::Finish>(action)) loop_.stop();
+      if (std::holds_alternative<Supervisor::Finish>(action)) finish();
     }
+  }
+
+  // Ranks that died of a signal may have had it from a scheduler, whose signal to us is then on its way.
+  void finish() {
+    const bool perhaps_cancelled = outcome_.culprit && Cancellation::may_be_part_of_one(*outcome_.culprit);
+    if (!perhaps_cancelled || outcome_.interrupted_by) return loop_.stop();
+    loop_.after(Cancellation::kOwnSignal, [this] { loop_.stop(); });
   }
 
   void stop_agents(std::string_view urgency) {
@@ -887,6 +898,7 @@ class Head {
   RankOutput output_;
   WalltimeWatch walltime_;
   int ranks_started_ = 0;
+  bool phase_was_reported_ = false;  // by rank 0
   AttemptTimes times_{began_};
   bool ended_in_time_ = false;  // by us, for the end of the walltime
   StopSignals stop_signals_;

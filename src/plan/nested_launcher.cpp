@@ -16,10 +16,14 @@ struct KnownLauncher {
 
 constexpr std::string_view kMpi = "framework: mpi and the program alone (framework: mpiexec to keep mpirun)";
 constexpr std::string_view kTorch =
-    "framework: pytorch-torchrun (one torchrun per node) or framework: pytorch, and the script alone";
-constexpr std::string_view kAccelerate = "framework: accelerate, and the script alone";
-constexpr std::string_view kDeepSpeed = "framework: deepspeed-launcher or deepspeed, and the script alone";
-constexpr std::string_view kHorovod = "framework: horovod or horovod-gloo, and the script alone";
+    "framework: pytorch-torchrun (one torchrun per node) or framework: pytorch, with the command of one "
+    "process (python train.py)";
+constexpr std::string_view kAccelerate =
+    "framework: accelerate, with the command of one process (python train.py)";
+constexpr std::string_view kDeepSpeed =
+    "framework: deepspeed-launcher or deepspeed, with the command of one process (python train.py)";
+constexpr std::string_view kHorovod =
+    "framework: horovod or horovod-gloo, with the command of one process (python train.py)";
 constexpr std::string_view kStep = "the program alone: dlrun starts the ranks itself";
 
 constexpr std::array<KnownLauncher, 17> kLaunchers{{{"torchrun", Starts::node, kTorch},

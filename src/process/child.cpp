@@ -181,14 +181,16 @@ Result<pid_t> start_child(const ChildSpec& spec) {
   if (prepared.failed_call == nullptr) return pid;
   ::waitpid(pid, nullptr, 0);
   const bool bad_directory = std::string_view(prepared.failed_call) == "chdir";
-  return fail({.kind = ErrorKind::unavailable,
-               .what = fmt::format("cannot start {}: {}: {}", program,
-                                   bad_directory ? spec.working_directory : prepared.failed_call,
-                                   system_reason(prepared.failed_errno)),
-               .hint = prepared.failed_errno == ENOEXEC ? "a script needs a first line such as #!/bin/bash"
-                       : prepared.failed_errno == E2BIG
-                           ? "an argument or environment value is longer than 128 KiB"
-                           : ""});
+  return fail(
+      {.kind = ErrorKind::unavailable,
+       .what = fmt::format("cannot start {}: {}: {}", program,
+                           bad_directory ? spec.working_directory : prepared.failed_call,
+                           system_reason(prepared.failed_errno)),
+       .hint =
+           prepared.failed_errno == ENOEXEC ? "a script needs a first line such as #!/bin/bash"
+           : prepared.failed_errno == E2BIG
+               ? "the arguments and variables are too long together, or one of them is longer than 128 KiB"
+               : ""});
 }
 
 std::optional<ExitStatus> reap(pid_t pid) {

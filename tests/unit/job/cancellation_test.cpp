@@ -63,3 +63,10 @@ TEST_CASE("a rank that died of the signal a moment before the head got it has no
   CHECK(cancellation.explains(kByScheduler, failed(1), Seconds(0.1)));  // its peer was ended under it
   CHECK_FALSE(cancellation.explains(kByScheduler, failed(1), Seconds(3)));
 }
+
+TEST_CASE("only a failure by a signal with which runs are cancelled waits for the head's own") {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP})
+    CHECK(Cancellation::may_be_part_of_one(failed(128 + number)));
+  for (const int code : {1, 71, 128 + SIGKILL, 128 + SIGSEGV})
+    CHECK_FALSE(Cancellation::may_be_part_of_one(failed(code)));
+}

@@ -36,8 +36,7 @@ TEST_CASE("a launcher inside a framework's ranks is refused, with the adapter to
         "job.yaml:2:10: the command is the launcher 'torchrun', and framework pytorch would start it once "
         "per rank "
         "(ranks: 2)\n  hint: use framework: pytorch-torchrun (one torchrun per node) or framework: pytorch, "
-        "and the "
-        "script alone");
+        "with the command of one process (python train.py)");
   CHECK(
       of("mpi", "per-rank", "mpirun, -n, 2, hostname", 1).find("use framework: mpi and the program alone") !=
       std::string::npos);
