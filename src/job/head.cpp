@@ -80,7 +80,7 @@ class Head {
     std::vector<int> signals = stop_signals();
     signals.insert(signals.end(), {SIGCHLD, SIGPIPE, SIGTSTP, SIGWINCH});
     TRY(loop_.take_signals(signals, [this](const CaughtSignal& signal) { on_signal(signal); }));
-    say_starting();
+    say_ranks_are("starting");
     TRY(start_agents());
     if (!parts_.launcher->shares_machine()) {
       parts_.status.while_waiting([this] { say_alive_in_time(); });
@@ -106,9 +106,9 @@ class Head {
  private:
   // The start.
 
-  void say_starting() {
+  void say_ranks_are(std::string_view doing) {
     parts_.status.phase(
-        fmt::format("starting {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
+        fmt::format("{} {} rank{}", doing, plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
   }
 
   Result<void> start_agents() {
@@ -180,7 +180,7 @@ class Head {
     if (++told_ < agents_.size()) return;
     auto write = parts_.plan_with(inventories_);
     if (!write) return on_planned_anew(tl::unexpected(write.error()));
-    say_starting();
+    say_ranks_are("starting");
     write_plan(std::move(*write));
   }
 
@@ -437,9 +437,7 @@ class Head {
     if (++ranks_started_ == plan_.world_size()) {
       times_.all_started(now);
       walltime_.all_started();
-      if (!phase_was_reported_)
-        parts_.status.phase(
-            fmt::format("running {} rank{}", plan_.ranks.size(), plan_.ranks.size() == 1 ? "" : "s"));
+      if (!phase_was_reported_) say_ranks_are("running");
     }
   }
 
