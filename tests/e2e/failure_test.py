@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How failures end: the right exit code, the culprit named, its last lines shown, nothing left running."""
+"""How failures end: the right exit code, the first_failure named, its last lines shown, nothing left running."""
 import json
 import os
 import resource
@@ -18,7 +18,7 @@ class Failure(support.Case):
                               r"  hint: its whole output is in run/logs/0001-worker-1.log\n$")
         record = self.record()
         self.assertEqual(record["exit_code"], 3)
-        self.assertEqual(record["attempts"][0]["culprit"]["rank"], 1)
+        self.assertEqual(record["attempts"][0]["first_failure"]["rank"], 1)
         self.assertEqual(record["attempts"][0]["ranks"][0]["end"], "killed by SIGTERM (15)")
 
     def test_the_exception_is_in_the_headline_and_in_the_record(self):
@@ -30,7 +30,7 @@ class Failure(support.Case):
         self.assertRegex(err, rf"dlrun: error: worker 1 \(rank 1\) on \S+: {headline}\n  its last lines:\n  \| Traceback")
         attempt = self.record()["attempts"][0]
         self.assertTrue(attempt["reason"].endswith(headline))
-        self.assertEqual(attempt["culprit"]["cause"], "ValueError: label 11 is out of range in sample 4242")
+        self.assertEqual(attempt["first_failure"]["cause"], "ValueError: label 11 is out of range in sample 4242")
 
     def test_the_error_file_of_pytorch_tells_the_cause(self):
         script = 'echo \'{"message": {"message": "RuntimeError: NCCL timeout", "extraInfo": {}}}\' >"$TORCHELASTIC_ERROR_FILE"; exit 1'
@@ -120,7 +120,7 @@ class Failure(support.Case):
         self.assertIn("is in use\n  hint: name another with --run-dir", err)
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "first\n")
 
-    def test_a_prelude_line_that_fails_ends_the_job_before_any_rank(self):
+    def test_a_prolog_line_that_fails_ends_the_job_before_any_rank(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\n"
                                      "environment: {setup: ['echo preparing', 'export GREETING=hello', 'false-command --x']}\n")
         code, _, err = self.dlrun("--run-dir", "run", job)
@@ -129,7 +129,7 @@ class Failure(support.Case):
         self.assertIn("false-command", err)
         self.assertFalse(self.exists("ran"))
 
-    def test_a_prelude_line_that_ends_the_shell_is_named_whatever_its_code(self):
+    def test_a_prolog_line_that_ends_the_shell_is_named_whatever_its_code(self):
         for line in ("exit 0", "exec true"):
             with self.subTest(line):
                 job = self.write("job.yaml", f"framework: plain\ncommand: [touch, ran]\nenvironment: {{setup: ['{line}']}}\n")
@@ -176,7 +176,7 @@ class Failure(support.Case):
             self.assertIn("once per rank (ranks: 2)", err)
             self.assertFalse(self.exists("ran") or self.exists("runs"))
 
-    def test_a_prelude_gives_the_ranks_their_environment(self):
+    def test_a_prolog_gives_the_ranks_their_environment(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [bash, -c, 'echo \"$GREETING\"']\n"
                                      "environment: {setup: [\"export GREETING='two\\nlines'\"]}\n".replace("\\n", "\n\n    "))
         code, out, err = self.dlrun("--run-dir", "run", "--quiet", job)

@@ -53,7 +53,7 @@ environment: {{setup: ['export A_TOKEN={VALUE}; true # done']}}
                 self.assertNotIn(VALUE, file.read(), path)
         plan = json.loads(self.read("run/plan.json"))
         self.assertEqual(plan["ranks"][0]["argv"][-3:], ["--api-token", "(secret, not shown)", "--batch=7"])
-        self.assertEqual(plan["prelude"]["setup"], ["export A_TOKEN=(secret, not shown); true # done"])
+        self.assertEqual(plan["prolog"]["setup"], ["export A_TOKEN=(secret, not shown); true # done"])
         for flags in (["--json"], ["--explain"], ["--explain", "--json"], []):
             code, out, err = self.dlrun("plan", *flags, "job.yaml")
             self.assertEqual(code, 0, err)
