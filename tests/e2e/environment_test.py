@@ -171,7 +171,8 @@ command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_
         self.write("image/etc/who", "inside the image\n")
         self.environment["USER"] = "root"  # ch-run asks for it
         job = self.job("{container: {image: ./image, engine: charliecloud}}", "sh", "-c",
-                       'cat /etc/who; echo "$DLRUN_RANK in $PWD"; exit $DLRUN_RANK')
+                       'cat /etc/who; echo "$DLRUN_RANK in $PWD"; : >said.$DLRUN_RANK; '
+                       'until [ -e said.0 ]; do :; done; exit $DLRUN_RANK')  # rank 1 ends the run: not before 0 has spoken
         code, out, err = self.dlrun("--quiet", "--tasks-per-node", "2", job)
         self.assertEqual(code, 1, err)
         for rank in (0, 1):
