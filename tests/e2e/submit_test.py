@@ -117,9 +117,10 @@ FLAGS = {
     "--framework-dir": (["more"], [word("--framework-dir=more")]),
     "--verbose": ([], [word("--verbose")]),
     "--quiet": ([], [word("--quiet")]),
+    "--color": (["never"], [word("--color=never")]),
 }
 REFUSED = {"--allocation": "a.json", "--hostfile": "h", "--private-hostfile": "h", "--hosts": "a,b"}
-ABOUT_SUBMITTING = {"--scheduler", "--dry-run", "--chain", "--epochs", "--mtbf", "--measured", "--probe", "--json", "--color", "--help"}
+ABOUT_SUBMITTING = {"--scheduler", "--dry-run", "--chain", "--epochs", "--mtbf", "--measured", "--probe", "--json", "--help"}
 
 HUNG = """framework: plain
 command: [sh, -c, "echo first; exec sleep 1000"]
