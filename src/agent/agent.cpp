@@ -24,6 +24,7 @@
 #include "src/agent/prelude.hpp"
 #include "src/agent/rank_input.hpp"
 #include "src/agent/rank_look.hpp"
+#include "src/agent/rank_program.hpp"
 #include "src/agent/ranks.hpp"
 #include "src/agent/scratch.hpp"
 #include "src/agent/strays.hpp"
@@ -53,12 +54,6 @@ constexpr Seconds kFarewell{5};                           // how long the head m
 constexpr Seconds kFirstBeat{1};                          // and each one before there is a slice
 constexpr Seconds kLookAbove{1};
 constexpr Seconds kHeadAnswers{5};  // until it says what becomes of a signal that we got
-
-// The file that a process runs; empty where the kernel does not tell.
-std::string program_of(pid_t pid) {
-  std::error_code problem;
-  return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), problem).string();
-}
 
 class Agent {
  public:

@@ -55,6 +55,19 @@ class Failure(support.Case):
         self.assertIn("exit code 1: ModuleNotFoundError: No module named 'no_such_module'\n", err)
         self.assertIn(f"hint: the program is {os.path.realpath(sys.executable)}; ", err)
 
+    def test_a_script_that_env_starts_names_its_interpreter(self):
+        os.mkdir(os.path.join(self.folder, "bin"))
+        os.symlink(os.path.realpath(sys.executable), os.path.join(self.folder, "bin", "python3"))
+        self.environment["PATH"] = os.path.join(self.folder, "bin") + ":" + self.environment["PATH"]
+        for first in ("#!/usr/bin/env python3", "#!/usr/bin/env -S python3 -u"):
+            os.chmod(self.write("train.py", f"{first}\nimport no_such_module\n"), 0o755)
+            code, _, err = self.dlrun("--framework", "plain", "--", "./train.py")
+            self.assertEqual(code, 1, err)
+            self.assertIn(f"hint: the program is {os.path.realpath(sys.executable)}; ", err)
+        code, _, err = self.dlrun("--framework", "plain", "--", "bash", "-c", "./train.py; exit $?")
+        self.assertEqual(code, 1, err)
+        self.assertNotIn("the program is /usr/bin/bash", err)
+
     def test_a_log_that_outgrows_the_limit_of_files_is_no_hint_to_itself(self):
         code, _, err = self.plain("ulimit -S -c 0; seq 100000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
         self.assertEqual(code, 74)
