@@ -173,6 +173,7 @@ Json plan_context(const Plan& plan) {
           {"has_modules", !plan.prelude.modules.empty()},
           {"modules", modules_context(plan)},
           {"activate", std::move(activate)},
+          {"has_lines", !plan.prelude.activate.empty() || !plan.prelude.setup.empty()},
           {"setup", setup_context(plan)},
           {"needs", needs_context(plan)},
           {"exports", exports(open)},

@@ -2,6 +2,7 @@
 """How failures end: the right exit code, the culprit named, its last lines shown, nothing left running."""
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -143,14 +144,28 @@ class Failure(support.Case):
         self.assertFalse(self.exists("ran"))
 
     def test_a_prelude_line_that_ends_the_shell_is_named_whatever_its_code(self):
-        for line in ("exit 0", "exec true"):
+        place = "environment.setup[1]: "
+        for line, text in (("exit 0", f"the shell ended within {place}exit 0"), ("return 0", f"the shell ended within {place}return 0"),
+                           ("exit 3", f"exit code 3 from {place}exit 3"), ("return 4", f"exit code 4 from {place}return 4"),
+                           ("set -eu; echo $nosuch", f"from {place}set -eu; echo $nosuch"),
+                           ("exec true", "a line of environment.setup ended the shell before the environment was ready")):
             with self.subTest(line):
-                job = self.write("job.yaml", f"framework: plain\ncommand: [touch, ran]\nenvironment: {{setup: ['{line}']}}\n")
-                code, _, err = self.dlrun(job)
+                job = self.write("job.yaml", f"framework: plain\ncommand: [touch, ran]\nenvironment: {{setup: ['true', '{line}']}}\n")
+                code, _, err = self.dlrun("--run-dir", "run", job)
                 self.assertEqual(code, 69, err)
-                self.assertIn("a line of environment.setup ended the shell before the environment was ready", err)
+                self.assertRegex(err, r"dlrun: error: .*" + re.escape(text) + "\n")
+                self.assertIn(text, self.record()["reason"])
                 self.assertIn(line, err)
                 self.assertFalse(self.exists("ran"))
+                shutil.rmtree(os.path.join(self.folder, "run"))
+
+    def test_options_and_arguments_that_a_prelude_line_sets_do_not_touch_our_own_lines(self):
+        for line in ("set -eu", "set -euo pipefail", "set -C", "set -a", "set -- rank 1", "shift", "trap true EXIT", "false || true; set -e"):
+            with self.subTest(line):
+                job = self.write("job.yaml", "framework: plain\ncommand: [bash, -c, 'echo $A; export -p | grep -c dlrun_ || true']\n"
+                                             f"environment: {{setup: ['{line}', 'export A=set']}}\n")
+                code, out, err = self.dlrun("--quiet", job)
+                self.assertEqual((code, out), (0, "[worker 0] set\n[worker 0] 0\n"), err)
 
     def test_a_prolog_that_hangs_ends_at_the_setup_timeout_and_leaves_nothing(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\nlaunch: {setup-timeout: 1s}\n"
