@@ -34,6 +34,7 @@
 #include "src/base/strings.hpp"
 #include "src/base/version.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/plan/secret_values.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/process/acknowledgement.hpp"
 #include "src/process/descendants.hpp"
@@ -377,7 +378,11 @@ class Agent {
                                            plan::prelude_log_path(slice_->plan, slice_->node));
     if (supervisor_->stop_was_asked()) return nothing_to_run();
     if (!environment) return give_up(environment.error());
-    send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}});
+    // Secrets that the prolog has read: the head is not to keep what ranks print of them.
+    plan::SecretValues secrets;
+    secrets.add(*environment, slice_->plan.environment_rules.secrets);
+    send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}},
+         join(secrets.all(), std::string(1, '\0')));
     environment_ = std::move(*environment);
     limits_ = read_limits(environment_file()).value_or(ProcessLimits{});
     scrub_launcher_variables(environment_);

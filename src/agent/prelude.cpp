@@ -9,6 +9,7 @@
 #include "src/base/units.hpp"
 #include "src/plan/job_checks.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
 
 namespace dlrun::agent {

@@ -13,6 +13,7 @@
 #include "src/base/types.hpp"
 #include "src/job/ledger.hpp"
 #include "src/job/pace.hpp"
+#include "src/plan/secret_values.hpp"
 #include "src/process/exit_status.hpp"
 
 namespace dlrun::job {
@@ -83,5 +84,10 @@ struct Outcome {
   TimeParts parts;  // of `time`, by what it was good for
   std::optional<Pace> pace;
 };
+
+/// Takes the values of secrets out of what ranks and agents said.
+void hide(const plan::SecretValues& secrets, Outcome& outcome);
+/// The same of an error, which may show what a program printed.
+Error hidden(const plan::SecretValues& secrets, Error error);
 
 }  // namespace dlrun::job

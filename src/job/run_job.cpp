@@ -70,12 +70,15 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
   plan::Plan split;
   if (apart) split = plan::agent_per_rank(job.plan);
   const plan::Plan& plan = apart ? split : job.plan;
+  plan::SecretValues secrets;
+  secrets.add(job.plan);
+  secrets.add(around.request.environment, job.plan.environment_rules.secrets);
   // One that a signal ended is no error: the head takes the signal.
   if (!plan::checks_need_setup(plan))
     if (auto checked = run_checks(plan, around.request.environment); !checked && !stop_signal_is_held())
-      return fail(std::move(checked).error());
+      return fail(hidden(secrets, std::move(checked).error()));
   FileWriter writer;
-  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer));
+  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer, secrets));
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
@@ -94,6 +97,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
       TRY(run_attempt(plan, {.launcher = std::move(launcher),
                              .writer = writer,
                              .events = events,
+                             .secrets = secrets,
                              .status = around.status,
                              .environment = around.request.environment,
                              .shown = job.plan,
@@ -103,6 +107,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
                              .walltime = around.walltime,
                              .scheduler_job = scheduler_job_of(job.allocation),
                              .input_rank = around.request.input_rank}));
+  hide(secrets, outcome);
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   wait_until_written(writer, around.status);
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
