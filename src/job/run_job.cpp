@@ -215,6 +215,9 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
   if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
   hold_stop_signals();  // from here on a signal ends a run, with a record, and not a half-written folder
+  const std::optional<JobStart> start =
+      request.run_directory ? job_start(job.allocation, request.environment, session_leader()) : std::nullopt;
+  const std::optional<Lease> lease = TRY(claim_run_directory(job.plan.run_directory, start, status));
   TRY(write_run_directory(job, request.installation.data));
   Ran ran = run_attempts(job, std::move(launcher), around);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};

@@ -134,6 +134,41 @@ class Failure(support.Case):
         self.assertIn("is in use\n  hint: name another with --run-dir", err)
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "first\n")
 
+    def test_a_batch_job_that_is_requeued_goes_on_in_its_run_directory(self):
+        allocation = self.write("allocation.json", json.dumps(
+            {"schema": "dlrun.allocation/1", "scheduler": "slurm", "job_id": "7", "array_index": None, "end_time": None, "evidence": [],
+             "nodes": [{"host": os.uname().nodename, "slots": 1, "cpus": 1, "gpus": None}]}))
+        flags = ("--allocation", allocation, "--via", "local")
+        script = 'cat run/state 2>/dev/null; echo "start $1" >>run/state; [ $1 = 2 ] || { sleep 1000 & wait; }'
+
+        def start(number, killed):
+            self.environment["SLURM_RESTART_COUNT"] = str(number)
+            process = self.start("--framework", "plain", "--run-dir", "run", *flags, "--", "bash", "-c", script, "sh", str(number))
+            if killed:
+                support.wait_until(lambda: self.exists("run/state") and f"start {number}" in self.read("run/state"), "it runs")
+                process.kill()  # as at the end of a preempted job
+                process.wait()
+                self.none_left()
+                return "", ""
+            return process.communicate()
+
+        start(0, killed=True)
+        code, _, err = self.plain("echo second", *flags)
+        self.assertEqual(code, 74, err)  # another command of the same start
+        self.assertIn("is in use\n", err)
+        start(1, killed=True)
+        self.environment["SLURM_RESTART_COUNT"] = "2"
+        out, err = start(2, killed=False)
+        self.assertEqual(out, "[worker 0] start 0\n[worker 0] start 1\n", err)
+        self.assertRegex(err, r"slurm has started job 7 again: what its earlier start left is in \S+/run/restarts/2\n")
+        self.assertEqual(self.record()["exit_code"], 0)
+        for number in ("1", "2"):
+            self.assertLessEqual({"spec.json", "plan.json", "logs", "events.jsonl", "job-start.json"},
+                                 set(os.listdir(os.path.join(self.folder, "run/restarts", number))))
+        self.assertEqual(self.read("run/restarts/2/logs/0000-worker-0.log"), "start 0\n")
+        code, _, err = self.plain("echo third", *flags)  # the record of this start is never overwritten
+        self.assertEqual(code, 74, err)
+
     def test_a_prelude_line_that_fails_ends_the_job_before_any_rank(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\n"
                                      "environment: {setup: ['echo preparing', 'export GREETING=hello', 'false-command --x']}\n")
