@@ -5,8 +5,8 @@
 #include <array>
 #include <set>
 
-#include "schedulers/flux.hpp"
-#include "schedulers/hostlist.hpp"
+#include "schedulers/flux/flux.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/utc.hpp"

@@ -46,8 +46,8 @@ Result<std::vector<int>> parse_array_indices(std::string_view list) {
   for (const std::string& part : split(list, ',')) {
     const Stretch stretch = TRY(parse_stretch(trim(part), list));
     for (std::int64_t index = stretch.first; index <= stretch.last; index += stretch.step) {
-      if (out.size() == kMostArrayJobs)
-        return bad_indices(list, fmt::format("more than {} jobs", kMostArrayJobs));
+      if (out.size() == kMaxArrayJobs)
+        return bad_indices(list, fmt::format("more than {} jobs", kMaxArrayJobs));
       if (std::find(out.begin(), out.end(), index) == out.end()) out.push_back(static_cast<int>(index));
     }
   }

@@ -9,7 +9,7 @@
 
 namespace dlrun {
 
-constexpr std::size_t kMostArrayJobs = 1000;  // Slurm's own default limit
+constexpr std::size_t kMaxArrayJobs = 1000;  // Slurm's own default limit
 
 // In the order written, each once; an Error (usage) names what is wrong with the list.
 Result<std::vector<int>> parse_array_indices(std::string_view list);

@@ -1,9 +1,9 @@
 #include "schedulers/end_time.hpp"
 
-#include "schedulers/flux.hpp"
-#include "schedulers/pbs_job.hpp"
-#include "schedulers/slurm_job.hpp"
-#include "schedulers/sources.hpp"
+#include "schedulers/flux/flux.hpp"
+#include "schedulers/hostfile/node_lists.hpp"
+#include "schedulers/pbs/job.hpp"
+#include "schedulers/slurm/job.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"

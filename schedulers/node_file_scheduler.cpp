@@ -1,7 +1,7 @@
 // OAR and Cobalt: a variable names a file with one line for each core or rank granted. They tell a job
 // neither its GPUs nor its end.
+#include "schedulers/hostfile/node_lists.hpp"
 #include "schedulers/scheduler.hpp"
-#include "schedulers/sources.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "schedulers/allocation.hpp"
-#include "schedulers/gpus.hpp"
+#include "schedulers/gpus/gpus.hpp"
 #include "schedulers/node_identity.hpp"
 #include "src/base/environment.hpp"
 #include "src/process/command.hpp"

@@ -200,7 +200,7 @@ Blame named_option(const Submission& submission, const std::vector<Directive>& d
 }
 
 // The line of the key, else one that has the word: several keys may be in one line.
-Blame line_about(const std::vector<Directive>& directives, const BlamedWord& blamed) {
+Blame line_about(const std::vector<Directive>& directives, const RefusalKeyword& blamed) {
   for (const Directive& line : directives)
     if (line.key == blamed.key) return {&line, line.key};
   for (const Directive& line : directives)
@@ -218,7 +218,7 @@ Blame blame(const Submission& submission, const std::vector<Directive>& directiv
             std::string_view refusal) {
   const std::string said = without_usage(refusal);
   if (Blame named = named_option(submission, directives, said); named.line != nullptr) return named;
-  for (const BlamedWord& blamed : submission.blamed_words())
+  for (const RefusalKeyword& blamed : submission.blamed_words())
     if (said.find(blamed.word) != said.npos)
       if (Blame found = line_about(directives, blamed); found.line != nullptr) return found;
   for (const std::string& word : quoted_words(said))

@@ -60,7 +60,7 @@ struct InexpressibleKey {
 };
 
 // "partition" in a refusal is about resources.queue.
-struct BlamedWord {
+struct RefusalKeyword {
   std::string_view word, key;
   std::string_view option = {};  // in resources.extra, where the key is not given
 };
@@ -110,7 +110,7 @@ class Submission {
   virtual std::optional<std::string> why_never(const CommandOutput& /*state*/) const { return std::nullopt; }
   // How long after it took a job a scheduler may find that out; zero: it never does.
   virtual Seconds doubts_for() const { return Seconds(0); }
-  virtual std::vector<BlamedWord> blamed_words() const { return {}; }
+  virtual std::vector<RefusalKeyword> blamed_words() const { return {}; }
   // What its commands may inherit: no variables of a job that they are called from, whosever job it is. A
   // command hands them on, and dlrun in the new job would find the allocation of the old one.
   Environment environment(Environment ours) const;

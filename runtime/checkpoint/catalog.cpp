@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/base/checksum.hpp"
 #include "runtime/checkpoint/snapshot.hpp"
 #include "src/base/units.hpp"
 

@@ -1,7 +1,7 @@
 // See manifest.hpp.
 #include "runtime/checkpoint/manifest.hpp"
 
-#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/base/checksum.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/graph/engine.hpp"
+#include "runtime/base/tensor_info.hpp"
 #include "src/base/result.hpp"
 
 namespace dlrun::runtime {

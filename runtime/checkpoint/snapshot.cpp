@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/base/checksum.hpp"
 
 namespace dlrun::runtime {
 namespace {

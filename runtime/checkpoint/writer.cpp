@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/base/checksum.hpp"
 
 namespace dlrun::runtime {
 namespace {

@@ -1,7 +1,7 @@
 #include "runtime/comm/communicator.hpp"
 
-#include "runtime/comm/choice.hpp"
-#include "runtime/comm/mpi_communicator.hpp"
+#include "runtime/comm/allreduce/algorithm.hpp"
+#include "runtime/comm/mpi/communicator.hpp"
 #include "runtime/comm/one_rank.hpp"
 #include "runtime/comm/own_communicator.hpp"
 

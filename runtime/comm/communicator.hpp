@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/comm/sums.hpp"
+#include "runtime/comm/allreduce/allreduce.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
 

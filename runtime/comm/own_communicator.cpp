@@ -7,13 +7,13 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/comm/common_memory.hpp"
-#include "runtime/comm/copies.hpp"
-#include "runtime/comm/host_sums.hpp"
-#include "runtime/comm/nodes.hpp"
-#include "runtime/comm/pmi_client.hpp"
-#include "runtime/comm/reach_rank.hpp"
-#include "runtime/comm/socket_transport.hpp"
+#include "runtime/comm/allreduce/broadcast_allgather.hpp"
+#include "runtime/comm/allreduce/host_allreduce.hpp"
+#include "runtime/comm/allreduce/nodes.hpp"
+#include "runtime/comm/pmi/client.hpp"
+#include "runtime/comm/transport/common_memory.hpp"
+#include "runtime/comm/transport/connect_to_rank.hpp"
+#include "runtime/comm/transport/socket_transport.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -149,7 +149,7 @@ class OwnCommunicator final : public Communicator {
   std::string why_;
   std::optional<CommonMemory> memory_;
   SocketTransport link_;
-  HostSums sums_;
+  HostAllreduce sums_;
   JobThread thread_;  // last: it uses all of the above
 };
 

@@ -14,8 +14,8 @@ void scale_row(const std::uint8_t* in, std::size_t count, float scale, float shi
 
 }  // namespace
 
-PixelMeaning meaning_of(const Conversion& conversion, std::size_t channels) {
-  PixelMeaning out;
+InputScaling input_scaling_of(const Conversion& conversion, std::size_t channels) {
+  InputScaling out;
   for (std::size_t c = 0; c < channels; ++c) {
     const double mean = conversion.mean.empty() ? 0 : conversion.mean[c];
     const double deviation = conversion.deviation.empty() ? 1 : conversion.deviation[c];
@@ -34,7 +34,7 @@ struct BatchFiller::Variant {
 BatchFiller::BatchFiller(const Dataset& data, const Conversion& conversion, const Augmentation& augmentation)
     : data_(data),
       augmentation_(augmentation),
-      meaning_(meaning_of(conversion, static_cast<std::size_t>(data.shape.channels))) {}
+      meaning_(input_scaling_of(conversion, static_cast<std::size_t>(data.shape.channels))) {}
 
 void BatchFiller::convert(std::uint64_t sample, float* out) const {
   const auto plane = static_cast<std::size_t>(data_.shape.height * data_.shape.width);

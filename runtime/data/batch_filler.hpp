@@ -22,7 +22,7 @@ struct Conversion {
   std::vector<double> mean, deviation;  // a channel each, of pixels in 0..1; empty: 0 and 1
 };
 
-PixelMeaning meaning_of(const Conversion& conversion, std::size_t channels);
+InputScaling input_scaling_of(const Conversion& conversion, std::size_t channels);
 
 // Which variant of a sample: nothing means as it is.
 struct AugmentationKey {
@@ -35,7 +35,7 @@ class BatchFiller {
 
   // Rows 0 .. count-1 become the samples `sample(0)` .. `sample(count-1)`. The rows behind them repeat
   // samples, so that batch statistics stay sane, under the label -1: they do not count.
-  // Either numbers or bytes; bytes mean what meaning_of() says.
+  // Either numbers or bytes; bytes mean what input_scaling_of() says.
   struct Rows {
     std::span<float> numbers;
     std::span<std::uint8_t> bytes;
@@ -61,7 +61,7 @@ class BatchFiller {
                 std::size_t row) const;
   const Dataset& data_;
   Augmentation augmentation_;
-  PixelMeaning meaning_;
+  InputScaling meaning_;
   mutable std::atomic<std::int64_t> damaged_ =
       -1;  // a sample; by the thread that fills, which may be another
 };

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/checksum.hpp"
 #include "runtime/base/keyed_random.hpp"
-#include "runtime/checkpoint/checksum.hpp"
 #include "runtime/data/cifar10.hpp"
 #include "runtime/data/idx.hpp"
 #include "runtime/data/images/image_data.hpp"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/base/huge_buffer.hpp"
+#include "runtime/base/input_shape.hpp"
 #include "runtime/base/mapped_file.hpp"
-#include "runtime/graph/engine.hpp"
 
 namespace dlrun::runtime {
 

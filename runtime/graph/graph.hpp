@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/graph/engine.hpp"
+#include "runtime/base/input_shape.hpp"
 #include "src/base/result.hpp"
 #include "src/base/strong.hpp"
 

@@ -130,7 +130,7 @@ Result<op::Convolution> read_convolution(Fields& fields, const YamlNode& value) 
   std::tie(out.padding, out.padding_width) = TRY(read_pair(fields, "padding", 0, 0));
   out.stride = TRY(fields.integer_or("stride", 1, 1, kWindow));
   out.groups = TRY(fields.integer_or("groups", 1, 1, kMost));
-  out.bias = TRY(fields.truth_or("bias", true)) ? Bias::learned : Bias::none;
+  out.bias = TRY(fields.bool_or("bias", true)) ? Bias::learned : Bias::none;
   return out;
 }
 
@@ -141,7 +141,7 @@ Result<op::TransposedConvolution> read_transposed(Fields& fields, const YamlNode
   out.stride = TRY(fields.integer_or("stride", 1, 1, kWindow));
   out.padding = TRY(fields.integer_or("padding", 0, 0, kWindow));
   out.output_padding = TRY(fields.integer_or("output-padding", 0, 0, out.stride - 1));
-  out.bias = TRY(fields.truth_or("bias", true)) ? Bias::learned : Bias::none;
+  out.bias = TRY(fields.bool_or("bias", true)) ? Bias::learned : Bias::none;
   return out;
 }
 
@@ -164,7 +164,7 @@ Result<Pool> read_pool(Fields& fields, const YamlNode& value, std::string_view k
   out.padding = TRY(fields.integer_or("padding", 0, 0, out.window / 2));
   out.edge = TRY(fields.choice_or("edge", 0, edges)) == 0 ? Edge::dropped : Edge::kept;
   if constexpr (requires { out.counted; })
-    out.counted = TRY(fields.truth_or("count-padding", true)) ? Padding::counts : Padding::ignored;
+    out.counted = TRY(fields.bool_or("count-padding", true)) ? Padding::counts : Padding::ignored;
   return out;
 }
 

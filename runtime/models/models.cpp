@@ -1,9 +1,8 @@
-// The table of models, and the way from a name to an Engine.
+// The table of models.
 #include "runtime/models/models.hpp"
 
 #include <array>
 
-#include "runtime/graph/cpu_engine.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::runtime {
@@ -37,11 +36,6 @@ std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const Model& model : models()) names.emplace_back(model.name);
   return names;
-}
-
-Result<std::unique_ptr<Engine>> make_cpu_engine(const std::string& model, const InputShape& input,
-                                                const EngineOptions& options) {
-  return TRY(compile(TRY(build_model(model, input)), options));
 }
 
 Result<Graph> build_model(const std::string& model, const InputShape& input) {

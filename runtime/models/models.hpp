@@ -3,7 +3,9 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/graph/graph.hpp"
 
@@ -18,6 +20,7 @@ struct Model {
 };
 
 std::span<const Model> models();
+std::vector<std::string> model_names();
 
 Task task_of(std::string_view model);  // classify, where there is no model of that name
 

@@ -85,7 +85,7 @@ std::string BenchmarkFigures::reason() const {
 
 Json BenchmarkFigures::to_json() const {
   const double rate = steps.images_per_second(), count = static_cast<double>(ranks.size());
-  const double images = steps.images_a_step();
+  const double images = steps.images_per_step();
   const Gap parts = gap();
   return Json{
       {"images_per_s", rate},
@@ -117,7 +117,7 @@ Json BenchmarkFigures::to_json() const {
 
 std::vector<std::string> BenchmarkFigures::lines() const {
   const double rate = steps.images_per_second(), count = static_cast<double>(ranks.size());
-  const double images = steps.images_a_step();
+  const double images = steps.images_per_step();
   std::vector<std::string> out;
   out.push_back(fmt::format("{:.1f} images/s{}, {:.1f} a rank, over {} steps in {} windows", rate,
                             plus_minus(steps.uncertainty()), rate / count, steps.steps(),

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/train/throughput.hpp"
+#include "runtime/train/report/throughput.hpp"
 #include "src/base/json_fwd.hpp"
 
 namespace dlrun::runtime {

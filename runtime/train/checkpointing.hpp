@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "runtime/checkpoint/writer.hpp"
-#include "runtime/train/reporter.hpp"
+#include "runtime/train/report/reporter.hpp"
 #include "runtime/train/schedule.hpp"
 #include "runtime/train/train_spec.hpp"
 #include "src/base/lease.hpp"

@@ -83,8 +83,8 @@ Requests ControlChannel::poll() {
   return out;
 }
 
-void ControlChannel::flush(Seconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+void ControlChannel::flush(Seconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   for (push(); fd_ && !out_.empty() && std::chrono::steady_clock::now() < deadline; push()) {
     pollfd ready{.fd = fd_.get(), .events = POLLOUT, .revents = 0};
     ::poll(&ready, 1, 50);

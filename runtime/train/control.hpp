@@ -28,7 +28,7 @@ class ControlChannel {
   void send(const Json& message, Importance importance);
   Requests poll();
   // Gives waiting lines a last chance.
-  void flush(Seconds patience);
+  void flush(Seconds timeout);
 
  private:
   void push();

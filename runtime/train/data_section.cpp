@@ -71,7 +71,7 @@ Result<Augmentation> read_augmentation(Fields& data) {
   if (node->kind == yaml::Kind::map) {
     Fields fields = TRY(Fields::of(*node, data.path("augment")));
     out.crop_padding = TRY(fields.integer_or("crop", 0, 0, 1024));
-    out.flip = TRY(fields.truth_or("flip", false));
+    out.flip = TRY(fields.bool_or("flip", false));
     TRY(fields.finish());
     return out;
   }

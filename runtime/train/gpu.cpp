@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "runtime/comm/choice.hpp"
-#include "runtime/comm/device_sum_choice.hpp"
-#include "runtime/graph/cuda/cuda_device_calls.hpp"
+#include "runtime/comm/allreduce/algorithm.hpp"
+#include "runtime/comm/allreduce/choose_device_allreduce.hpp"
+#include "runtime/cuda/device_calls.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -57,7 +57,7 @@ Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Commu
   auto made = make_device_sum(comm, make_cuda_device_calls(*device.library), spec.wire, environment);
   if (!made && made.error().kind == ErrorKind::unavailable)
     return fmt::format("gradients go through the host: {}", made.error().what);
-  NamedSum summing = TRY(std::move(made));
+  NamedAllreduce summing = TRY(std::move(made));
   TRY(engine.connect(std::move(summing.sum)));
   return fmt::format("gradients are summed on the GPUs by {}, beside backward", summing.description);
 }

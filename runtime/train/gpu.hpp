@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/comm/communicator.hpp"
-#include "runtime/graph/cuda/cuda_engine.hpp"
+#include "runtime/cuda/cuda_engine.hpp"
 #include "runtime/train/train_spec.hpp"
 #include "src/base/environment.hpp"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/comm/communicator.hpp"
-#include "runtime/train/placement.hpp"
+#include "runtime/train/server_placement.hpp"
 #include "runtime/train/train_spec.hpp"
 
 namespace dlrun::runtime {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/data/batch_filler.hpp"
-#include "runtime/graph/engine.hpp"
+#include "runtime/engine/engine.hpp"
 
 namespace dlrun::runtime {
 

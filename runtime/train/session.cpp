@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/base/mapped_faults.hpp"
-#include "runtime/comm/device_sum_choice.hpp"
+#include "runtime/comm/allreduce/choose_device_allreduce.hpp"
 #include "runtime/data/split.hpp"
 #include "runtime/train/resume.hpp"
 #include "runtime/train/settings.hpp"

@@ -3,11 +3,11 @@
 
 #include <future>
 
-#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/base/checksum.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
-#include "runtime/comm/choice.hpp"
-#include "runtime/graph/cpu_engine.hpp"
+#include "runtime/comm/allreduce/algorithm.hpp"
+#include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
 
@@ -54,7 +54,7 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
     return out;
   }
   options.ranks = ranks_of(environment);
-  options.pixels = meaning_of(spec.conversion, static_cast<std::size_t>(shape.channels));
+  options.pixels = input_scaling_of(spec.conversion, static_cast<std::size_t>(shape.channels));
   auto engine =
       TRY(compile_cuda(*out.device.library, TRY(graph_of(spec, shape)), options, out.device.number));
   out.on_gpu = engine.get();

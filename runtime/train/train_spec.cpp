@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/base/checksum.hpp"
 #include "runtime/models/models.hpp"
 #include "runtime/train/data_section.hpp"
 #include "src/base/fields.hpp"

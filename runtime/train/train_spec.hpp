@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "runtime/comm/wire.hpp"
+#include "runtime/base/comm_dtype.hpp"
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/dataset.hpp"
-#include "runtime/graph/engine.hpp"
+#include "runtime/engine/engine.hpp"
 #include "runtime/models/layer_list.hpp"
-#include "runtime/train/placement.hpp"
+#include "runtime/train/server_placement.hpp"
 #include "src/base/clock.hpp"
 #include "src/base/interval.hpp"
 #include "src/base/yaml.hpp"

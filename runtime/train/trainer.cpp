@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "runtime/train/evaluation.hpp"
+#include "runtime/train/report/sample_grid.hpp"
 #include "runtime/train/rows.hpp"
-#include "runtime/train/sample_grid.hpp"
 
 namespace dlrun::runtime {
 namespace {

@@ -11,7 +11,7 @@
 #include "runtime/train/benchmark.hpp"
 #include "runtime/train/checkpointing.hpp"
 #include "runtime/train/gradient_exchange.hpp"
-#include "runtime/train/reporter.hpp"
+#include "runtime/train/report/reporter.hpp"
 #include "runtime/train/schedule.hpp"
 
 namespace dlrun::runtime {

@@ -42,7 +42,7 @@ _dlrun() {
   done
 
   case $previous in
-    --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 engine none' -- "$current") && return 0 ;;
+    --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 native none' -- "$current") && return 0 ;;
     --via) mapfile -t COMPREPLY < <(compgen -W 'auto local slurm ssh pbs sge lsf flux mpiexec' -- "$current") && return 0 ;;
     --scheduler) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_schedulers "$command")" -- "$current") && return 0 ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$current") && return 0 ;;

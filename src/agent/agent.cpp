@@ -13,20 +13,21 @@
 #include "src/agent/binding.hpp"
 #include "src/agent/checkpoint_request.hpp"
 #include "src/agent/control_server.hpp"
-#include "src/agent/forwarded.hpp"
 #include "src/agent/gpu_check.hpp"
 #include "src/agent/inherited_descriptors.hpp"
 #include "src/agent/interface_choice.hpp"
 #include "src/agent/inventory.hpp"
-#include "src/agent/mpi_service.hpp"
+#include "src/agent/node_environment.hpp"
+#include "src/agent/oom_kills.hpp"
 #include "src/agent/open_files.hpp"
+#include "src/agent/pmi/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
-#include "src/agent/prelude.hpp"
+#include "src/agent/prolog.hpp"
 #include "src/agent/rank_input.hpp"
-#include "src/agent/rank_look.hpp"
+#include "src/agent/rank_probe.hpp"
 #include "src/agent/rank_program.hpp"
 #include "src/agent/ranks.hpp"
-#include "src/agent/scratch.hpp"
+#include "src/agent/socket_folder.hpp"
 #include "src/agent/strays.hpp"
 #include "src/agent/suspension.hpp"
 #include "src/base/exit_code.hpp"
@@ -36,23 +37,22 @@
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secret_values.hpp"
 #include "src/plan/secrets.hpp"
-#include "src/process/acknowledgement.hpp"
 #include "src/process/descendants.hpp"
-#include "src/process/heartbeat.hpp"
-#include "src/process/message_stream.hpp"
-#include "src/process/oom_kills.hpp"
 #include "src/process/stop_signals.hpp"
 #include "src/process/supervisor.hpp"
 #include "src/process/writer_watch.hpp"
+#include "src/protocol/heartbeat.hpp"
+#include "src/protocol/message_stream.hpp"
+#include "src/protocol/tcp_acknowledgement.hpp"
 
 namespace dlrun::agent {
 namespace {
 
-constexpr std::size_t kMostQueued = std::size_t{8}
-                                    << 20;  // bytes to the head before the ranks' pipes are left to fill
-constexpr std::size_t kMostOfOne = std::size_t{1} << 20;  // of one rank's before its own pipes are
-constexpr Seconds kFarewell{5};                           // how long the head may take to say bye
-constexpr Seconds kFirstBeat{1};                          // and each one before there is a slice
+constexpr std::size_t kMaxQueued = std::size_t{8}
+                                   << 20;  // bytes to the head before the ranks' pipes are left to fill
+constexpr std::size_t kMaxOfOne = std::size_t{1} << 20;  // of one rank's before its own pipes are
+constexpr Seconds kShutdownTimeout{5};                   // how long the head may take to say bye
+constexpr Seconds kFirstBeat{1};                         // and each one before there is a slice
 constexpr Seconds kLookAbove{1};
 constexpr Seconds kHeadAnswers{5};  // until it says what becomes of a signal that we got
 
@@ -94,7 +94,7 @@ class Agent {
       return stop(field<std::string>(message.header, "urgency", type).value_or("polite"),
                   field<bool>(message.header, "after_failure", type).value_or(false));
     if (type == "checkpoint") return ask_for_checkpoint(read_checkpoint_request(message.header));
-    if (type == "look") return look_at_ranks();
+    if (type == "look") return probe_ranks();
     if (type == "suspend") return apply(suspension_.head_says(Suspension::Word::stop));
     if (type == "resume") return apply(suspension_.head_says(Suspension::Word::go_on));
     if (type == "input") return input_ ? input_->give(message.body) : void();
@@ -166,11 +166,11 @@ class Agent {
   }
 
   // The job has stopped moving: what do our ranks do?
-  void look_at_ranks() {
+  void probe_ranks() {
     Json looks = Json::array();
     for (const RankState& rank : ranks_.all()) {
       if (!rank.process || !rank.process->running()) continue;
-      RankLook look = look_at_rank(rank.process->pid());
+      RankProbe look = probe_rank(rank.process->pid());
       look.in_barrier = mpi_ && mpi_->waits(rank.plan.rank);
       looks.push_back({{"rank", rank.plan.rank.get()}, {"look", to_json(look)}});
     }
@@ -212,7 +212,7 @@ class Agent {
   // By somebody else than the head: a scheduler, a user, the death of our keeper. The head ends the run, in
   // order on all nodes, so it is told before it hears of the ranks' ends; what it has said already stands.
   void on_told_to_end(const CaughtSignal& signal) {
-    if (::getppid() != keeper_) return give_up_as_lost("its dlrun-keeper process was killed");
+    if (::getppid() != reaper_) return give_up_as_lost("its dlrun-reaper process was killed");
     if (told_to_end_ || (supervisor_ && supervisor_->stop_was_asked())) return;
     told_to_end_ = true;
     send({{"type", "told_to_end"}, {"signal", signal.number}, {"sender", static_cast<int>(signal.sender)}});
@@ -229,7 +229,7 @@ class Agent {
   // Suspended with the job: ranks stand still, and nobody is missed meanwhile.
   void watch_for_suspension() {
     if (done_) return;
-    apply(suspension_.look(look_above(keeper_)));
+    apply(suspension_.look(look_above(reaper_)));
     if (heartbeat_ && suspension_.suspended()) heartbeat_->heard(0, ticks());
     loop_.after(kLookAbove, [this] { watch_for_suspension(); });
   }
@@ -257,7 +257,7 @@ class Agent {
   }
 
   void take_environment(const std::string& entries) {
-    environment_ = forwarded(Environment::from_entries(split(entries, '\0')), environment_);
+    environment_ = merge_node_environment(Environment::from_entries(split(entries, '\0')), environment_);
   }
 
   // The driver of a GPU may answer late: meanwhile we are to be heard.
@@ -296,8 +296,8 @@ class Agent {
                         Supervisor::Policy{.grace = slice_->plan.limits.grace,
                                            .grace_after_failure = slice_->plan.limits.grace_after_failure});
     // A site's launcher may hand its ranks more than the PMI that we know of.
-    if (slice_->plan.mpi != plan::MpiProtocol::engine) close_descriptors_on_exec();
-    environment_ = plan::handed_on(environment_, slice_->plan.environment_rules);
+    if (slice_->plan.mpi != plan::MpiProtocol::native) close_descriptors_on_exec();
+    environment_ = plan::filter_environment(environment_, slice_->plan.environment_rules);
     accounting_.emplace(environment_);
     attach(::getpid());
     scrub_launcher_variables(environment_);
@@ -310,7 +310,7 @@ class Agent {
     TRY(start_services());
     ranks_.add(*slice_);
     watch_for_suspension();
-    slice_->plan.prelude.empty() ? open_rank_logs() : open_prelude_log();
+    slice_->plan.prolog.empty() ? open_rank_logs() : open_prolog_log();
     return {};
   }
 
@@ -338,29 +338,29 @@ class Agent {
     with_logs(std::move(paths), [this](std::vector<UniqueFd> logs) { return start_ranks(std::move(logs)); });
   }
 
-  void open_prelude_log() {
-    with_logs({plan::prelude_log_path(slice_->plan, slice_->node)},
-              [this](std::vector<UniqueFd> logs) { return start_prelude(std::move(logs.front())); });
+  void open_prolog_log() {
+    with_logs({plan::prolog_log_path(slice_->plan, slice_->node)},
+              [this](std::vector<UniqueFd> logs) { return start_prolog(std::move(logs.front())); });
   }
 
-  Result<void> start_prelude(UniqueFd log) {
-    plan::RankPlan prelude;
-    prelude.rank = Rank(-1);
-    prelude.argv = prelude_command(*slice_, environment_file());
-    prelude_began_ = ticks();
-    prelude_ = TRY(RankProcess::start(prelude,
-                                      {.environment = environment_,
-                                       .working_directory = slice_->plan.working_directory,
-                                       .log = std::move(log),
-                                       .log_path = plan::prelude_log_path(slice_->plan, slice_->node),
-                                       .inherited_fds = {},
-                                       .processors = {},
-                                       .open_files = open_files_},
-                                      loop_, writer_,
-                                      {.lines = [](Rank, Stream, const std::vector<std::string>&) {},
-                                       .unfinished = [](Rank, Stream, const std::string&) {},
-                                       .log_failed = [this](Rank, const Error& error) { give_up(error); }}));
-    attach(prelude_->pid());
+  Result<void> start_prolog(UniqueFd log) {
+    plan::RankPlan prolog;
+    prolog.rank = Rank(-1);
+    prolog.argv = prolog_command(*slice_, environment_file());
+    prolog_began_ = ticks();
+    prolog_ = TRY(RankProcess::start(prolog,
+                                     {.environment = environment_,
+                                      .working_directory = slice_->plan.working_directory,
+                                      .log = std::move(log),
+                                      .log_path = plan::prolog_log_path(slice_->plan, slice_->node),
+                                      .inherited_fds = {},
+                                      .processors = {},
+                                      .open_files = open_files_},
+                                     loop_, writer_,
+                                     {.lines = [](Rank, Stream, const std::vector<std::string>&) {},
+                                      .unfinished = [](Rank, Stream, const std::string&) {},
+                                      .log_failed = [this](Rank, const Error& error) { give_up(error); }}));
+    attach(prolog_->pid());
     return {};
   }
 
@@ -368,20 +368,20 @@ class Agent {
     if (auto attached = accounting_->attach(process); !attached) log(attached.error().text());
   }
 
-  void on_prelude_ended() {
-    prelude_->close_output();
-    files_.when_idle([this] { take_prelude_environment(); });  // an error shows the end of its log
+  void on_prolog_ended() {
+    prolog_->close_output();
+    files_.when_idle([this] { take_prolog_environment(); });  // an error shows the end of its log
   }
 
-  void take_prelude_environment() {
-    auto environment = prelude_environment(*slice_, *prelude_->status(), environment_file(),
-                                           plan::prelude_log_path(slice_->plan, slice_->node));
+  void take_prolog_environment() {
+    auto environment = prolog_environment(*slice_, *prolog_->status(), environment_file(),
+                                          plan::prolog_log_path(slice_->plan, slice_->node));
     if (supervisor_->stop_was_asked()) return nothing_to_run();
     if (!environment) return give_up(environment.error());
     // Secrets that the prolog has read: the head is not to keep what ranks print of them.
     plan::SecretValues secrets;
     secrets.add(*environment, slice_->plan.environment_rules.secrets);
-    send({{"type", "prelude"}, {"seconds", Seconds(ticks() - prelude_began_).count()}},
+    send({{"type", "prolog"}, {"seconds", Seconds(ticks() - prolog_began_).count()}},
          join(secrets.all(), std::string(1, '\0')));
     environment_ = std::move(*environment);
     limits_ = read_limits(environment_file()).value_or(ProcessLimits{});
@@ -518,16 +518,16 @@ class Agent {
          std::move(body));
     if (head_.queued() == 0) return;
     // Who floods waits; the others go on until the node has more to say than memory is given for.
-    if ((queued_of_[rank.get()] += size) > kMostOfOne)
+    if ((queued_of_[rank.get()] += size) > kMaxOfOne)
       if (RankState* state = ranks_.find(rank); state != nullptr && state->process)
         state->process->pause_output();
-    if (head_.queued() > kMostQueued) ranks_.set_output(Ranks::Flow::off);
+    if (head_.queued() > kMaxQueued) ranks_.set_output(Ranks::Flow::off);
   }
 
   // It may be dropped while the head is slow to read: the next one tells more.
   void on_unfinished(Rank rank, Stream stream, const std::string& text) {
     constexpr std::size_t most_shown = 4096;
-    if (head_gone_ || head_.queued() > kMostOfOne) return;
+    if (head_gone_ || head_.queued() > kMaxOfOne) return;
     send({{"type", "output"},
           {"rank", rank.get()},
           {"stream", stream == Stream::out ? "out" : "err"},
@@ -539,10 +539,10 @@ class Agent {
     for (RankState& rank : ranks_.all())
       if (rank.process && rank.process->try_reap()) on_rank_ended(rank);
     std::vector<pid_t> own = ranks_.pids();
-    if (prelude_ && prelude_->running()) own.push_back(prelude_->pid());
+    if (prolog_ && prolog_->running()) own.push_back(prolog_->pid());
     reap_orphans(own);
     if (strays_) return strays_->child_ended();
-    if (prelude_ && prelude_->try_reap()) on_prelude_ended();
+    if (prolog_ && prolog_->try_reap()) on_prolog_ended();
   }
 
   void on_rank_ended(RankState& rank) {
@@ -594,10 +594,10 @@ class Agent {
   void signal_all(int number) {
     send({{"type", "signalled"}, {"signal", number}});
     killed_ = killed_ || number == SIGKILL;
-    if (prelude_) prelude_->signal(number);
+    if (prolog_) prolog_->signal(number);
     ranks_.signal(number);
     if (suspension_.suspended()) {  // who is stopped does not hear SIGTERM
-      if (prelude_) prelude_->signal(SIGCONT);
+      if (prolog_) prolog_->signal(SIGCONT);
       ranks_.signal(SIGCONT);
     }
     if (number == SIGKILL)
@@ -629,7 +629,7 @@ class Agent {
   // A head whose own output is not taken (a pager) reads slowly; what it has not read yet is not to be lost,
   // so its time to answer begins when all of it has been sent.
   void say_farewell() {
-    if (done_ && head_.queued() == 0) loop_.after(kFarewell, [this] { loop_.stop(); });
+    if (done_ && head_.queued() == 0) loop_.after(kShutdownTimeout, [this] { loop_.stop(); });
   }
 
   // An error of the agent's own: tell the head, end what was started.
@@ -642,12 +642,12 @@ class Agent {
           {"hint", error.hint},
           {"also", error.also}});
     if (!supervisor_) return end_strays();
-    const bool preparing = prelude_ && prelude_->running();
+    const bool preparing = prolog_ && prolog_->running();
     if (!preparing) nothing_to_run();
     if (any_running()) stop("polite");
   }
 
-  bool any_running() const { return (prelude_ && prelude_->running()) || ranks_.any_running(); }
+  bool any_running() const { return (prolog_ && prolog_->running()) || ranks_.any_running(); }
 
   // Ranks that will never be started are gone.
   void nothing_to_run() {
@@ -692,8 +692,8 @@ class Agent {
   std::optional<Heartbeat> heartbeat_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<MpiService> mpi_;
-  std::unique_ptr<RankProcess> prelude_;
-  Ticks prelude_began_{};
+  std::unique_ptr<RankProcess> prolog_;
+  Ticks prolog_began_{};
   ProcessLimits limits_;  // what setup lines have set
   std::unique_ptr<Strays> strays_;
   std::optional<Rank> input_rank_;
@@ -704,7 +704,7 @@ class Agent {
   bool killed_ = false;  // the ranks, by us
   bool head_gone_ = false, done_ = false, failed_ = false;
   std::optional<rlimit> open_files_;  // the user's limits
-  pid_t keeper_ = ::getppid();
+  pid_t reaper_ = ::getppid();
   bool told_to_end_ = false;  // by a signal of our own
   EventLoop::TimerId beat_timer_{};
   Suspension suspension_;

@@ -8,7 +8,7 @@
 //   stop {urgency, after_failure} | checkpoint {stop} | look | suspend | resume | input | input_end | alive |
 //   bye
 // To the head:
-//   ready | inventory {...} | claimed {taken} | prelude {seconds} + secrets | interface {name} | gpus {ranks}
+//   ready | inventory {...} | claimed {taken} | prolog {seconds} + secrets | interface {name} | gpus {ranks}
 //   | signalled {signal} | started {rank, pid, program, processors} | output {rank, stream, unfinished} |
 //   report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive |
 //   log {text} | mpi_waits | looked {ranks} | input_taken {bytes} | input_closed | stalled {seconds} |

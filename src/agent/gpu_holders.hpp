@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "schedulers/nvml.hpp"
+#include "schedulers/gpus/nvml.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/plan/plan.hpp"
 

@@ -48,7 +48,7 @@ std::optional<std::string> interface_of(const sockaddr_storage& address) {
 }
 
 // The interface from which this address answered.
-std::optional<std::string> reach(const addrinfo& address, Seconds patience) {
+std::optional<std::string> reach(const addrinfo& address, Seconds timeout) {
   const UniqueFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return std::nullopt;
   int problem = ::connect(fd.get(), address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno;
@@ -58,7 +58,7 @@ std::optional<std::string> reach(const addrinfo& address, Seconds patience) {
   const bool known = ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0;
   if (problem == EINPROGRESS) {
     pollfd waiting{.fd = fd.get(), .events = POLLOUT, .revents = 0};
-    if (::poll(&waiting, 1, static_cast<int>(patience.count() * 1000)) != 1) return std::nullopt;
+    if (::poll(&waiting, 1, static_cast<int>(timeout.count() * 1000)) != 1) return std::nullopt;
     socklen_t length = sizeof problem;
     if (::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &problem, &length) != 0) return std::nullopt;
   }
@@ -68,13 +68,13 @@ std::optional<std::string> reach(const addrinfo& address, Seconds patience) {
 
 }  // namespace
 
-InterfaceChoice interface_towards(const std::vector<std::string>& peers, Seconds patience) {
+InterfaceChoice interface_towards(const std::vector<std::string>& peers, Seconds timeout) {
   InterfaceChoice out;
   for (const std::string& peer : peers) {
     std::optional<std::string> found;
     const AddressList list = addresses_of(peer);
     for (const addrinfo* one = list.get(); one != nullptr && !found; one = one->ai_next)
-      found = reach(*one, patience);
+      found = reach(*one, timeout);
     if (!found) return {.name = {}, .why_not = fmt::format("{} did not answer", peer)};
     if (out.name && *out.name != *found)
       return {

@@ -16,7 +16,7 @@ struct InterfaceChoice {
   std::string why_not = {};  // for the log
 };
 
-// `peers` are host names or addresses; each of their addresses gets at most `patience` to answer.
-InterfaceChoice interface_towards(const std::vector<std::string>& peers, Seconds patience);
+// `peers` are host names or addresses; each of their addresses gets at most `timeout` to answer.
+InterfaceChoice interface_towards(const std::vector<std::string>& peers, Seconds timeout);
 
 }  // namespace dlrun::agent

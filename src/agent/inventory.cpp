@@ -1,6 +1,6 @@
 #include "src/agent/inventory.hpp"
 
-#include "schedulers/gpus.hpp"
+#include "schedulers/gpus/gpus.hpp"
 #include "src/agent/binding.hpp"
 
 namespace dlrun::agent {

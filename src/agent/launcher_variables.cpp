@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "src/agent/mpi_service.hpp"
+#include "src/agent/pmi/mpi_service.hpp"
 
 namespace dlrun::agent {
 
@@ -49,7 +49,7 @@ void scrub_launcher_variables(Environment& environment) {
   for (const std::string_view name : names) environment.unset(name);
 }
 
-void apply(const RankWiring& wiring, Environment& environment) {
+void apply(const MpiBootstrap& wiring, Environment& environment) {
   for (const auto& [name, value] : wiring.set) environment.set(name, value);
   for (const auto& [name, value] : wiring.defaults)
     if (!environment.find(name)) environment.set(name, value);

@@ -9,14 +9,14 @@
 #include "src/agent/agent.hpp"
 #include "src/agent/arguments.hpp"
 #include "src/agent/folder_lock.hpp"
-#include "src/agent/keeper.hpp"
+#include "src/agent/reaper.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/secret_variable.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
-#include "src/process/call_home.hpp"
-#include "src/process/settle_in.hpp"
+#include "src/process/init_process.hpp"
+#include "src/protocol/connect_to_head.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -39,11 +39,11 @@ Result<Token> read_token(const std::string& file, const std::string& secret) {
 }
 
 // What the node is called here; a name that the scheduler gave it comes first.
-AgentCard card_of(const Environment& environment) {
+AgentIdentity card_of(const Environment& environment) {
   MachineNames machine = this_machine();
   if (const auto name = environment.find("SLURMD_NODENAME"))
     machine.names.insert(machine.names.begin(), *name);
-  AgentCard card{.names = machine.names, .addresses = machine.addresses, .task = {}};
+  AgentIdentity card{.names = machine.names, .addresses = machine.addresses, .task = {}};
   for (const char* name : {"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
     if (card.task) break;
     if (const auto task = parse_integer(environment.get(name), 0, 1'000'000'000))
@@ -75,7 +75,7 @@ void say(const std::string& text) {
 }
 
 int main(const std::vector<std::string>& words) {
-  settle_in();
+  init_process();
   const Result<int> code = run(words);
   if (code) return *code;
   say("dlrun-agent: error: " + code.error().text() + "\n");

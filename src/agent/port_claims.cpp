@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "src/agent/port_holder.hpp"
 #include "src/base/file.hpp"
-#include "src/process/port_holder.hpp"
 
 namespace dlrun::agent {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedulers/nvml.hpp"
+#include "schedulers/gpus/nvml.hpp"
 #include "src/agent/own_program.hpp"
 #include "src/plan/run_directory.hpp"
 
@@ -15,7 +15,7 @@ void set_where_unset(Environment& environment, const plan::EnvironmentChanges& d
     if (!environment.find(name)) environment.set(name, value);
 }
 
-Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base, const RankWiring& wiring) {
+Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base, const MpiBootstrap& wiring) {
   const plan::Plan& plan = base.slice->plan;
   Environment environment = base.environment;  // the user's, as the prolog left it
   set_where_unset(environment, rank.defaults);
@@ -87,7 +87,7 @@ Result<void> Ranks::start(Base base,
 }
 
 Result<void> Ranks::start_one(RankState& rank, Base& base, const Processors& processors) {
-  const RankWiring wiring = base.mpi != nullptr ? TRY(base.mpi->wire(rank.plan.rank)) : RankWiring{};
+  const MpiBootstrap wiring = base.mpi != nullptr ? TRY(base.mpi->wire(rank.plan.rank)) : MpiBootstrap{};
   RankProcess::Start start{.environment = environment_of(rank.plan, base, wiring),
                            .working_directory = base.slice->plan.working_directory,
                            .log = std::move(base.logs.at(static_cast<std::size_t>(rank.member))),

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/agent/binding.hpp"
-#include "src/agent/mpi_service.hpp"
+#include "src/agent/pmi/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/prolog_limits.hpp"
 #include "src/agent/rank_end.hpp"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "src/agent/job_name.hpp"
-#include "src/agent/mpi_service.hpp"
+#include "src/agent/pmi/mpi_service.hpp"
 
 namespace dlrun::agent {
 

@@ -70,7 +70,7 @@ Result<double> as_number(const Node& node, std::string_view name, double low, do
   return value;
 }
 
-Result<bool> as_truth(const Node& node, std::string_view name) {
+Result<bool> as_bool(const Node& node, std::string_view name) {
   if (node.kind == Kind::scalar && node.scalar == "true") return true;
   if (node.kind == Kind::scalar && node.scalar == "false") return false;
   return wrong(node, name, "true or false");
@@ -159,9 +159,9 @@ Result<double> Fields::number_or(std::string_view key, double fallback, double l
   return found == nullptr ? Result<double>(fallback) : as_number(*found, path(key), low, high);
 }
 
-Result<bool> Fields::truth_or(std::string_view key, bool fallback) {
+Result<bool> Fields::bool_or(std::string_view key, bool fallback) {
   const Node* found = find(key);
-  return found == nullptr ? Result<bool>(fallback) : as_truth(*found, path(key));
+  return found == nullptr ? Result<bool>(fallback) : as_bool(*found, path(key));
 }
 
 Result<Seconds> Fields::duration_or(std::string_view key, Seconds fallback) {

@@ -21,7 +21,7 @@ namespace dlrun::yaml {
 Result<std::string> as_text(const Node& node, std::string_view name);
 Result<std::int64_t> as_integer(const Node& node, std::string_view name, std::int64_t low, std::int64_t high);
 Result<double> as_number(const Node& node, std::string_view name, double low, double high);
-Result<bool> as_truth(const Node& node, std::string_view name);
+Result<bool> as_bool(const Node& node, std::string_view name);
 Result<Seconds> as_duration(const Node& node, std::string_view name);
 Result<std::uint64_t> as_size(const Node& node, std::string_view name);
 Result<std::vector<std::string>> as_text_list(const Node& node,
@@ -44,7 +44,7 @@ class Fields {
   Result<std::int64_t> integer_or(std::string_view key, std::int64_t fallback, std::int64_t low,
                                   std::int64_t high);
   Result<double> number_or(std::string_view key, double fallback, double low, double high);
-  Result<bool> truth_or(std::string_view key, bool fallback);
+  Result<bool> bool_or(std::string_view key, bool fallback);
   Result<Seconds> duration_or(std::string_view key, Seconds fallback);
   Result<std::uint64_t> size_or(std::string_view key, std::uint64_t fallback);
   Result<std::vector<std::string>> text_list(std::string_view key);           // empty where absent

@@ -163,7 +163,7 @@ Json to_json(const ChainPrediction& prediction, Instant now) {
           {"training", out.training.count()},
           {"in_jobs", out.in_jobs.count()},
           {"useful", out.useful},
-          {"queue_a_link", or_null(prediction.run.queue)},
+          {"queue_per_link", or_null(prediction.run.queue)},
           {"until_done", out.until_done.count()},
           {"done_at", when(now, out.until_done)}};
 }

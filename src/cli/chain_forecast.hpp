@@ -3,10 +3,10 @@
 // here.
 #pragma once
 
+#include "src/chain/measured_runs.hpp"
+#include "src/chain/planner.hpp"
+#include "src/chain/submit.hpp"
 #include "src/cli/commands.hpp"
-#include "src/job/chain_planner.hpp"
-#include "src/job/measured_runs.hpp"
-#include "src/job/submit.hpp"
 
 namespace dlrun::cli {
 

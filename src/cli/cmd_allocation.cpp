@@ -1,7 +1,7 @@
 // dlrun allocation: the nodes we may use, from which source, and why. Nodes that are alike share a line.
 #include <algorithm>
 
-#include "schedulers/hostlist.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 #include "schedulers/scheduler.hpp"
 #include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"

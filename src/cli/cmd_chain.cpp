@@ -1,9 +1,9 @@
 // dlrun chain status and stop: where one training over many jobs stands, and how it is ended.
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/chain/folder.hpp"
+#include "src/chain/times.hpp"
 #include "src/cli/commands.hpp"
-#include "src/job/chain_folder.hpp"
-#include "src/job/chain_times.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -93,7 +93,7 @@ Json status_json(const Shown& shown, const ChainFolder& folder) {
   out["waiting_jobs"] = shown.waiting;
   out["held"] = shown.held.empty() ? Json(nullptr) : Json(shown.held);
   out["warning"] = too_few_jobs(shown).empty() ? Json(nullptr) : Json(too_few_jobs(shown));
-  out["stop_asked"] = folder.stop_wish() == job::StopWish::stop;
+  out["stop_asked"] = folder.stop_wish() == job::StopRequest::stop;
   out["seconds"] = shown.time.total.count();
   out["time"] = to_json(shown.time);
   out["step"] = progress ? Json(progress->step) : Json(nullptr);
@@ -181,7 +181,7 @@ Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const C
   const SystemCommands commands;
   const auto scheduler = TRY(find_submission(chain.scheduler, context.environment, commands));
   TRY(check_job_ids(*scheduler, folder, chain));
-  TRY(folder.wish_stop());
+  TRY(folder.request_stop());
   // From the tail: what waits for a job that is cancelled before it ran may wait for ever.
   const std::vector<std::string> waiting = waiting_jobs(folder, chain);
   for (auto job = waiting.rbegin(); job != waiting.rend(); ++job)

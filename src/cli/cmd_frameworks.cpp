@@ -3,7 +3,7 @@
 #include "src/cli/adapter_page.hpp"
 #include "src/cli/commands.hpp"
 #include "src/plan/config_layers.hpp"
-#include "src/plan/invented_nodes.hpp"
+#include "src/plan/hypothetical_nodes.hpp"
 #include "src/plan/make_plan.hpp"
 
 namespace dlrun::cli {

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "schedulers/hostlist.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/cli/commands.hpp"
@@ -66,7 +66,7 @@ Result<std::vector<Input>> inputs_of(const HostsOptions& options) {
 // The same as for one list, with the place of the list; the most hosts are those of all lists together.
 template <class Read>
 auto read_input(const Input& input, std::size_t have, Read read) {
-  auto result = read(input.text, kMostHosts - have);
+  auto result = read(input.text, kMaxHosts - have);
   if (!result) {
     const std::string_view column = std::string_view(result.error().where).substr(sizeof "host list" - 1);
     result.error().where = place_of(input) + std::string(column);

@@ -3,14 +3,14 @@
 
 #include "src/cli/commands.hpp"
 #include "src/cli/plan_table.hpp"
-#include "src/job/checks.hpp"
-#include "src/job/run_directory.hpp"
 #include "src/plan/asked_slots.hpp"
 #include "src/plan/node_inventory.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/plan_text.hpp"
 #include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/run/checks.hpp"
+#include "src/run/run_directory.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -110,7 +110,7 @@ Result<void> print_explained(const job::Prepared& job, const Context& context) {
 
 // What the plan does not know before the nodes have answered.
 std::string still_asked(const job::Prepared& job) {
-  if (job.plan.invented_nodes) return {};
+  if (job.plan.hypothetical_nodes) return {};
   return plan::asked_at_the_start(job.allocation, plan::questions_about(job.allocation, job.plan, job.spec));
 }
 
@@ -122,7 +122,7 @@ Result<int> show_plan(const PlanOptions& options, const Context& context) {
   if (!options.job.nodes.empty()) request.missing_nodes = job::MissingNodes::invent;
   job::Prepared job = TRY(job::prepare(request, SystemClock().now()));
   TRY(job::run_plan_checks(job, request.environment));
-  if (job.plan.invented_nodes)
+  if (job.plan.hypothetical_nodes)
     context.console.say(
         fmt::format("dlrun: not inside a batch job: planning for {} placeholder node(s) ({}, ...)",
                     job.plan.nodes.size(), job.plan.nodes.front().host));

@@ -3,14 +3,14 @@
 
 #include "src/base/exit_code.hpp"
 #include "src/base/units.hpp"
+#include "src/chain/link.hpp"
+#include "src/chain/stop_watch.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/run_printer.hpp"
-#include "src/job/chain_link.hpp"
-#include "src/job/run_job.hpp"
-#include "src/job/single_start.hpp"
-#include "src/job/stop_watcher.hpp"
 #include "src/plan/load_job.hpp"
 #include "src/process/stop_signals.hpp"
+#include "src/run/run_job.hpp"
+#include "src/run/single_start.hpp"
 
 namespace dlrun::cli {
 

@@ -1,6 +1,6 @@
 // dlrun slurm-end JOB: internal. Asks libslurm when a job ends, in a process that the library may end; prints
 // the second since 1970.
-#include "schedulers/slurm_api.hpp"
+#include "schedulers/slurm/api.hpp"
 #include "src/base/units.hpp"
 #include "src/cli/commands.hpp"
 

@@ -1,12 +1,12 @@
 // dlrun submit: hands the job to the scheduler. The job's id alone goes to stdout, so that a script can use
 // it.
 #include "src/base/quote.hpp"
+#include "src/chain/submit.hpp"
 #include "src/cli/chain_forecast.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/run_words.hpp"
-#include "src/job/single_start.hpp"
-#include "src/job/submit.hpp"
+#include "src/cli/run_arguments.hpp"
 #include "src/plan/load_job.hpp"
+#include "src/run/single_start.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -166,7 +166,7 @@ Result<Submissions> plan_all(const SubmitOptions& options, const std::filesystem
 
 // The id of the job that was handed in. Those before it stay: an Error says how many they are.
 Result<std::string> hand_in_one(const Submissions& submissions, std::size_t index, const Context& context) {
-  auto id = job::hand_in(submissions.all[index].plan, context.environment, SystemCommands());
+  auto id = job::submit(submissions.all[index].plan, context.environment, SystemCommands());
   if (!id && index > 0)
     id.error().also.push_back(
         fmt::format("{} of the array's {} chains were handed in before and run; end one with: "

@@ -5,7 +5,7 @@
 #include "src/base/exit_code.hpp"
 #include "src/cli/console.hpp"
 #include "src/cli/options.hpp"
-#include "src/job/prepare.hpp"
+#include "src/run/prepare.hpp"
 
 namespace dlrun::cli {
 

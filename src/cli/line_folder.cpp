@@ -8,7 +8,7 @@ namespace dlrun::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kWindow{80};
-constexpr std::size_t kMostGroups = 2000, kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxGroups = 2000, kMaxBytes = std::size_t{1} << 20;
 
 std::string key_of(job::OutputStream stream, const std::string& role, std::string_view text) {
   std::string key = stream == job::OutputStream::out ? "o" : "e";
@@ -50,7 +50,7 @@ void LineFolder::add(const plan::RankPlan& rank, job::OutputStream stream, std::
     next_of_rank = number + 1;
     bytes_ += text.size();
   }
-  while (groups_.size() > kMostGroups || bytes_ > kMostBytes) emit_first();
+  while (groups_.size() > kMaxGroups || bytes_ > kMaxBytes) emit_first();
   flush_due(now);
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
-#include "src/job/run_status.hpp"
+#include "src/run/run_status.hpp"
 
 namespace dlrun::cli {
 

@@ -3,7 +3,7 @@
 
 #include "src/base/overloaded.hpp"
 #include "src/cli/commands.hpp"
-#include "src/process/settle_in.hpp"
+#include "src/process/init_process.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -17,7 +17,7 @@ int report(const Error& error, Console& console) {
 }
 
 int main(const std::vector<std::string>& arguments) {
-  settle_in();
+  init_process();
   const Environment environment = Environment::of_this_process();
   const Result<Options> options = read_command_line(arguments);
   Console console(environment, options ? options->common.color : ColorChoice::automatic,

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <map>
 
-#include "schedulers/hostlist.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::cli {
 namespace {
 
-constexpr std::size_t kMostLines = 64;
+constexpr std::size_t kMaxLines = 64;
 
 using Row = std::vector<std::string>;
 
@@ -122,7 +122,7 @@ std::vector<Row> row_a_shape(const plan::Plan& plan) {
 }  // namespace
 
 void print_plan_table(const plan::Plan& plan, Console& console) {
-  if (plan.ranks.size() <= kMostLines) return print_rows(row_a_rank(plan), console);
+  if (plan.ranks.size() <= kMaxLines) return print_rows(row_a_rank(plan), console);
   print_rows(row_a_shape(plan), console);
   console.out("");
   console.out(fmt::format("rank 0     {}", shell_join(plan.ranks.front().argv)));

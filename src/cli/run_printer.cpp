@@ -6,7 +6,7 @@
 #include "src/base/units.hpp"
 #include "src/cli/progress_bar.hpp"
 #include "src/cli/terminal_text.hpp"
-#include "src/job/record.hpp"
+#include "src/record/record.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -20,14 +20,14 @@ std::string shown_path(const std::string& path) {
   return problem || relative.empty() || relative.string().starts_with("..") ? path : relative.string();
 }
 
-std::string followers_text(const job::Culprit& failed) {
+std::string followers_text(const job::FirstFailure& failed) {
   const std::string cause = failed.failed_after_cause.empty() ? "" : " (" + failed.failed_after_cause + ")";
   return failed.failed_after == 1
              ? "1 other rank failed after it" + cause
              : fmt::format("{} other ranks failed after it{}", failed.failed_after, cause);
 }
 
-std::string hint_of(const job::Culprit& failed) {
+std::string hint_of(const job::FirstFailure& failed) {
   if (failed.log_path.empty()) return failed.hint;
   const std::string log = shown_path(failed.log_path);
   if (failed.reason.starts_with("cannot write " + failed.log_path))
@@ -190,12 +190,13 @@ void RunPrinter::note(const std::string& text) {
   console_.say("dlrun: " + plain_text(text, Newlines::kept));
 }
 
-void RunPrinter::print_culprit(const job::Culprit& culprit) {
-  console_.err(console_.tinted_err("dlrun: error: ", Tint::red) + plain_text(culprit.text(), Newlines::kept));
-  if (!culprit.last_lines.empty()) console_.err("  its last lines:");
-  for (const std::string& line : culprit.last_lines) console_.err("  | " + plain_text(line));
-  if (culprit.failed_after > 0) console_.err("  " + plain_text(followers_text(culprit)));
-  const std::string hint = hint_of(culprit);
+void RunPrinter::print_culprit(const job::FirstFailure& first_failure) {
+  console_.err(console_.tinted_err("dlrun: error: ", Tint::red) +
+               plain_text(first_failure.text(), Newlines::kept));
+  if (!first_failure.last_lines.empty()) console_.err("  its last lines:");
+  for (const std::string& line : first_failure.last_lines) console_.err("  | " + plain_text(line));
+  if (first_failure.failed_after > 0) console_.err("  " + plain_text(followers_text(first_failure)));
+  const std::string hint = hint_of(first_failure);
   if (!hint.empty()) console_.err("  hint: " + plain_text(hint));
 }
 
@@ -211,7 +212,7 @@ void RunPrinter::finished(const plan::Plan& plan, const job::Outcome& outcome) {
                         shown_path(plan.run_directory + "/logs")));
   const std::string took = format_duration(outcome.time.total);
   const std::string directory = shown_path(plan.run_directory);
-  if (outcome.culprit) return print_culprit(*outcome.culprit);
+  if (outcome.first_failure) return print_culprit(*outcome.first_failure);
   if (outcome.exit_code != 0)
     return console_.err(fmt::format("dlrun: {}; it took {}; run directory {}",
                                     plain_text(job::reason_of(outcome), Newlines::kept), took, directory));

@@ -7,7 +7,7 @@
 #include "src/cli/line_folder.hpp"
 #include "src/cli/rank_choice.hpp"
 #include "src/cli/unfinished_lines.hpp"
-#include "src/job/run_status.hpp"
+#include "src/run/run_status.hpp"
 
 namespace dlrun::cli {
 
@@ -41,7 +41,7 @@ class RunPrinter final : public job::RunStatus {
   void draw_status();
   std::string status_text(int width) const;
   void say_progress();
-  void print_culprit(const job::Culprit& culprit);
+  void print_culprit(const job::FirstFailure& first_failure);
   Console& console_;
   const Clock& clock_;
   Ticks began_;

@@ -10,12 +10,12 @@
 #include <sys/socket.h>
 
 #include "src/base/file.hpp"
-#include "src/launch/socket_option.hpp"
+#include "src/launch/ssh/socket_option.hpp"
 
 namespace dlrun::launch {
 namespace {
 
-constexpr std::size_t kMostUnproven = 256;  // beyond it the oldest goes; a real agent calls again
+constexpr std::size_t kMaxUnproven = 256;  // beyond it the oldest goes; a real agent calls again
 constexpr Seconds kPatience{10};
 constexpr int kBacklog = 4096;
 
@@ -76,7 +76,7 @@ AgentPort::~AgentPort() {
 }
 
 void AgentPort::add(UniqueFd fd) {
-  if (callers_.size() >= kMostUnproven) drop(callers_.begin());
+  if (callers_.size() >= kMaxUnproven) drop(callers_.begin());
   const Place caller = callers_.insert(callers_.end(), {std::move(fd), HeadHandshake(token_)});
   caller->deadline = loop_.after(kPatience, [this, caller] { drop(caller); });
   loop_.watch(caller->fd.get(), POLLIN, [this, caller](short) { read_from(caller); });
@@ -97,7 +97,7 @@ void AgentPort::read_from(Place caller) {
   if (got <= 0) return drop(caller);
   caller->line.append(chunk.data(), static_cast<std::size_t>(got));
   const std::size_t end = caller->line.find('\n');
-  if (end == std::string::npos && caller->line.size() < kLongestHandshakeLine) return;
+  if (end == std::string::npos && caller->line.size() < kMaxHandshakeLine) return;
   // An agent says nothing more before it has the receipt.
   if (end + 1 != caller->line.size()) return drop(caller);
   finish(caller, caller->line.substr(0, end));

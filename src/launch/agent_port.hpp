@@ -11,14 +11,14 @@
 #include "src/base/types.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/process/event_loop.hpp"
-#include "src/process/handshake.hpp"
 #include "src/process/listener.hpp"
+#include "src/protocol/handshake.hpp"
 
 namespace dlrun::launch {
 
 class AgentPort {
  public:
-  using Arrived = std::function<void(const AgentCard& card, UniqueFd connection)>;
+  using Arrived = std::function<void(const AgentIdentity& card, UniqueFd connection)>;
   // `token` outlives it.
   static Result<std::unique_ptr<AgentPort>> open(EventLoop& loop, const Token& token, Arrived arrived);
   ~AgentPort();

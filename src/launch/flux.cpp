@@ -2,9 +2,9 @@
 // knows nodes by their brokers' ranks only, which are looked up in the instance's host list.
 #include <algorithm>
 
-#include "schedulers/hostlist.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/strings.hpp"
-#include "src/launch/engines.hpp"
+#include "src/launch/command_traits.hpp"
 #include "src/process/command.hpp"
 
 namespace dlrun::launch {

@@ -65,7 +65,7 @@ struct LaunchSettings {
   std::string via = "auto";         // a launcher's name, or auto
   std::string scheduler = "local";  // whose allocation it is
   int fan_out = 32;                 // nodes that are being reached at one time
-  Seconds patience{120};            // until a node must have answered
+  Seconds timeout{120};             // until a node must have answered
   Staging staging = Staging::never;
   plan::SshSpec ssh = {};
   Environment environment;                               // dlrun's own

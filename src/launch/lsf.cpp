@@ -1,6 +1,6 @@
 // The lsf way: one blaunch starts an agent on each host of the LSF job that we stand in, as tasks of the job.
 #include "src/base/strings.hpp"
-#include "src/launch/engines.hpp"
+#include "src/launch/command_traits.hpp"
 
 namespace dlrun::launch {
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "src/base/strings.hpp"
-#include "src/launch/engines.hpp"
+#include "src/launch/command_traits.hpp"
 #include "src/process/command.hpp"
 
 namespace dlrun::launch {
@@ -49,7 +49,7 @@ Result<Found> find_mpiexec(const Environment& environment, std::optional<Mpiexec
 
 // The one that starts the plan's ranks as its own; nothing where it starts agents only.
 std::optional<Mpiexec> mpiexec_of_ranks(const plan::Plan& plan, const Environment& environment) {
-  if (plan.mpi != plan::MpiProtocol::engine) return std::nullopt;
+  if (plan.mpi != plan::MpiProtocol::native) return std::nullopt;
   switch (flavour_of(plan, environment)) {
     case MpiFlavour::mpich:
       return Mpiexec::hydra;

@@ -1,17 +1,17 @@
 // The pbs way: PBS's task manager starts one agent on each node of the job that we stand in, and ends it with
 // the job. Its tasks have no standard input, and their output is the job's own.
-#include "schedulers/pbs_path.hpp"
+#include "schedulers/pbs/path.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
-#include "src/launch/engines.hpp"
+#include "src/launch/command_traits.hpp"
 #include "src/process/child.hpp"
 
 namespace dlrun::launch {
 
 std::vector<EngineCommand> pbs_commands(const plan::Plan& plan, const AgentCommand& agent, PbsStarter starter,
                                         const Environment& environment) {
-  return one_command_a_node(plan, agent, environment, [&](const std::string& host) {
+  return one_command_per_node(plan, agent, environment, [&](const std::string& host) {
     return starter == PbsStarter::pbs_tmrsh ? Argv{"pbs_tmrsh", host} : Argv{"pbsdsh", "-h", host};
   });
 }
@@ -50,7 +50,7 @@ Result<std::unique_ptr<Launcher>> make_pbs_launcher(const LaunchSettings& settin
   if (!tmrsh && !find_program("pbsdsh", environment, "")) return no_starter(environment.get("PATH"));
   const PbsStarter starter = tmrsh ? PbsStarter::pbs_tmrsh : PbsStarter::pbsdsh;
   // What a task says goes to the job's own output, and its end alone comes here.
-  EngineTraits traits{
+  CommandTraits traits{
       .name = "pbs",
       .code_hints = {{kNotStarted,
                       "dlrun must be at the same place on every node; --stage copies it to those "

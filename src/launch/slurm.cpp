@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "schedulers/hostlist.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -165,12 +165,12 @@ Result<std::vector<EngineCommand>> srun_commands(const plan::Plan& plan, const A
                                                  const SlurmVersion& version,
                                                  const Environment& environment) {
   std::vector<EngineCommand> out;
-  if (plan.mpi == plan::MpiProtocol::engine) {
+  if (plan.mpi == plan::MpiProtocol::native) {
     if (!TRY(het_groups(environment)).empty())
       return fail(
           {.kind = ErrorKind::input,
            .what =
-               "launch.mpi: engine is not for heterogeneous Slurm jobs, whose steps are worlds of their own",
+               "launch.mpi: native is not for heterogeneous Slurm jobs, whose steps are worlds of their own",
            .hint = "use --mpi auto"});
     out.push_back(srun_ranks(plan, agent, version, environment));
     return out;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "src/launch/engines.hpp"
+#include "src/launch/command_traits.hpp"
 #include "src/launch/srun_version.hpp"
 
 namespace dlrun::launch {

@@ -123,7 +123,7 @@ yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child) {
 Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   static const std::array<std::string, 3> models{"per-rank", "per-node", "per-job"};
   static const std::array<std::string, 2> views{"own", "node"};
-  static const std::array<std::string, 6> protocols{"none", "auto", "detect", "pmix", "pmi1", "engine"};
+  static const std::array<std::string, 6> protocols{"none", "auto", "detect", "pmix", "pmi1", "native"};
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key :
        {"name", "summary", "process", "mpi", "env", "prefix", "suffix", "command", "files", "checks",

@@ -2,7 +2,7 @@
 
 #include "src/base/fields.hpp"
 #include "src/base/quote.hpp"
-#include "src/plan/names.hpp"
+#include "src/plan/valid_names.hpp"
 
 namespace dlrun::plan {
 namespace {

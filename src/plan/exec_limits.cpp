@@ -4,11 +4,11 @@ namespace dlrun::plan {
 namespace {
 
 Result<void> check_length(std::size_t bytes, const std::string& what, std::string_view whose) {
-  if (bytes < kLongestString) return {};
+  if (bytes < kMaxString) return {};
   return fail(
       Error{.kind = ErrorKind::input,
             .what = fmt::format("{} of {} takes {} bytes, and the system passes at most {} to a program",
-                                what, whose, bytes, kLongestString - 1),
+                                what, whose, bytes, kMaxString - 1),
             .hint = "hand long lists over in a file"});
 }
 

@@ -8,7 +8,7 @@ namespace dlrun::plan {
 
 // Linux takes no argument and no "NAME=value" longer than this, its closing NUL included (MAX_ARG_STRLEN, 32
 // pages).
-inline constexpr std::size_t kLongestString = 131072;
+inline constexpr std::size_t kMaxString = 131072;
 
 // An Error where a variable is too long. `whose`: "rank 3 (worker 3)", or "the job".
 Result<void> check_lengths(const EnvironmentChanges& variables, std::string_view whose);

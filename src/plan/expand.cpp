@@ -7,9 +7,9 @@
 #include "src/base/fields.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/config_layers.hpp"
-#include "src/plan/names.hpp"
 #include "src/plan/script_word.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/plan/valid_names.hpp"
 #include "src/plan/variables_in_text.hpp"
 
 namespace dlrun::plan {

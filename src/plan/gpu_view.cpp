@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "schedulers/cuda_visible.hpp"
+#include "schedulers/gpus/cuda_visible.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::plan {

@@ -9,7 +9,7 @@
 namespace dlrun::plan {
 
 inline bool checks_need_setup(const Plan& plan) {
-  return !plan.checks.empty() && !plan.prelude.setup.empty();
+  return !plan.checks.empty() && !plan.prolog.setup.empty();
 }
 
 // `said`: what the checks have printed; `status`: "exit code 65"; `code`: the exit code, whose meaning is

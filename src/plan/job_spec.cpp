@@ -19,8 +19,8 @@ namespace {
 using yaml::Fields;
 using yaml::Node;
 
-constexpr std::int64_t kMostNodes = 1'000'000;
-constexpr std::int64_t kMostTasks = 100'000;
+constexpr std::int64_t kMaxNodes = 1'000'000;
+constexpr std::int64_t kMaxTasks = 100'000;
 constexpr std::uint64_t kLeastMemory = 1 << 20;
 
 Result<Fields> section(Fields& parent, std::string_view key) {
@@ -62,7 +62,7 @@ Result<NodeDemand> read_node_demand(Fields& fields) {
   if (fields.has("memory")) out.memory = TRY(fields.size_or("memory", 0));
   out.gpu_type = TRY(fields.text_or("gpu-type", ""));
   out.constraint = TRY(fields.text_or("constraint", ""));
-  out.exclusive = TRY(fields.truth_or("exclusive", false));
+  out.exclusive = TRY(fields.bool_or("exclusive", false));
   if (out.memory && *out.memory < kLeastMemory)
     return yaml::error_at(*fields.find("memory"), "resources.memory must be at least 1MiB");
   const bool gpus = fields.has("gpus-per-node");
@@ -73,7 +73,7 @@ Result<NodeDemand> read_node_demand(Fields& fields) {
 
 Result<NodeChunk> read_chunk(Fields fields) {
   NodeChunk out;
-  out.nodes = static_cast<int>(TRY(fields.integer_or("nodes", 1, 1, kMostNodes)));
+  out.nodes = static_cast<int>(TRY(fields.integer_or("nodes", 1, 1, kMaxNodes)));
   out.cpus = TRY(optional_integer(fields, "cpus", 1, 65536));
   out.gpus = TRY(optional_integer(fields, "gpus", 0, 1024));
   if (fields.has("memory")) out.memory = TRY(fields.size_or("memory", 0));
@@ -116,9 +116,9 @@ Result<std::vector<std::string>> read_mail_events(Fields& fields) {
 
 Result<Resources> read_resources(Fields fields) {
   Resources out;
-  out.nodes = TRY(optional_integer(fields, "nodes", 1, kMostNodes));
+  out.nodes = TRY(optional_integer(fields, "nodes", 1, kMaxNodes));
   out.gpus_per_node = TRY(optional_integer(fields, "gpus-per-node", 0, 1024));
-  out.tasks_per_node = TRY(optional_integer(fields, "tasks-per-node", 1, kMostTasks));
+  out.tasks_per_node = TRY(optional_integer(fields, "tasks-per-node", 1, kMaxTasks));
   out.cpus_per_task = TRY(optional_integer(fields, "cpus-per-task", 1, 65536));
   if (const Node* walltime = fields.find("walltime")) out.walltime = TRY(read_walltime(*walltime));
   out.queue = TRY(fields.text_or("queue", ""));
@@ -144,8 +144,8 @@ Result<RoleSpec> read_role(std::string name, Fields fields) {
   static const std::array<std::string, 2> placements{"shared", "dedicated"};
   RoleSpec out;
   out.name = std::move(name);
-  out.count = TRY(optional_integer(fields, "count", 1, kMostTasks));
-  out.per_node = TRY(optional_integer(fields, "per-node", 1, kMostTasks));
+  out.count = TRY(optional_integer(fields, "count", 1, kMaxTasks));
+  out.per_node = TRY(optional_integer(fields, "per-node", 1, kMaxTasks));
   out.gpus = TRY(optional_integer(fields, "gpus", 0, 1024));
   out.port = TRY(optional_integer(fields, "port", 1024, 65535));
   if (fields.has("placement"))
@@ -298,7 +298,7 @@ Result<SshSpec> read_ssh(Fields fields) {
 Result<LaunchSpec> read_launch(Fields fields) {
   static const std::array<std::string, 9> ways{"auto", "local", "ssh",  "slurm",  "pbs",
                                                "sge",  "lsf",   "flux", "mpiexec"};
-  static const std::array<std::string, 5> protocols{"auto", "pmix", "pmi1", "engine", "none"};
+  static const std::array<std::string, 5> protocols{"auto", "pmix", "pmi1", "native", "none"};
   LaunchSpec out;
   out.via = TRY(choice(fields, "via", out.via, ways));
   out.fan_out = static_cast<int>(TRY(fields.integer_or("fan-out", out.fan_out, 1, 10000)));
@@ -311,8 +311,8 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.finalize = TRY(fields.duration_or("finalize-limit", out.finalize));
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
   out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
-  out.bind = TRY(fields.truth_or("bind", out.bind));
-  out.stage = TRY(fields.truth_or("stage", out.stage));
+  out.bind = TRY(fields.bool_or("bind", out.bind));
+  out.stage = TRY(fields.bool_or("stage", out.stage));
   out.ssh = TRY(read_ssh(TRY(section(fields, "ssh"))));
   TRY(fields.finish());
   if (out.start_timeout.count() <= 0)

@@ -14,9 +14,9 @@
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
 #include "src/plan/expand.hpp"
-#include "src/plan/names.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/ssh_spec.hpp"
+#include "src/plan/valid_names.hpp"
 
 namespace dlrun::plan {
 

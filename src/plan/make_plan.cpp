@@ -9,7 +9,7 @@
 #include "src/plan/exec_limits.hpp"
 #include "src/plan/gpu_view.hpp"
 #include "src/plan/host_facts.hpp"
-#include "src/plan/invented_nodes.hpp"
+#include "src/plan/hypothetical_nodes.hpp"
 #include "src/plan/nested_launcher.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
@@ -38,9 +38,9 @@ Result<void> check_supported(const JobSpec& spec) {
 }
 
 Result<MpiProtocol> protocol(const PlanInput& input) {
-  const std::string wish = mpi_wish(input.spec, input.adapter);
+  const std::string wish = requested_mpi(input.spec, input.adapter);
   for (const MpiProtocol known :
-       {MpiProtocol::none, MpiProtocol::pmix, MpiProtocol::pmi1, MpiProtocol::engine})
+       {MpiProtocol::none, MpiProtocol::pmix, MpiProtocol::pmi1, MpiProtocol::native})
     if (to_text(known) == wish) return known;
   if (input.detected_mpi) return *input.detected_mpi;
   return fail(ErrorKind::internal, "mpi: auto reached the planner unresolved");
@@ -48,21 +48,21 @@ Result<MpiProtocol> protocol(const PlanInput& input) {
 
 Result<MpiProtocol> checked_protocol(const PlanInput& input) {
   const MpiProtocol out = TRY(protocol(input));
-  if (out == MpiProtocol::engine && input.allocation.scheduler == "local")
+  if (out == MpiProtocol::native && input.allocation.scheduler == "local")
     return fail(
         Error{.kind = ErrorKind::input,
-              .what = "launch.mpi: engine needs a scheduler's own launcher, and this machine has none",
+              .what = "launch.mpi: native needs a scheduler's own launcher, and this machine has none",
               .where = place_of(input.spec, "launch.mpi"),
               .hint = "use auto, pmix or pmi1"});
   return out;
 }
 
-Prelude prelude_of(const JobEnvironment& environment) {
-  Prelude out{.module_paths = environment.module_paths,
-              .modules = environment.modules,
-              .activate = {},
-              .setup = environment.setup,
-              .needs = {}};
+Prolog prolog_of(const JobEnvironment& environment) {
+  Prolog out{.module_paths = environment.module_paths,
+             .modules = environment.modules,
+             .activate = {},
+             .setup = environment.setup,
+             .needs = {}};
   if (environment.activate.starts_with("venv:"))
     out.activate = "source " + shell_quote(environment.activate.substr(5) + "/bin/activate");
   if (environment.activate.starts_with("conda:"))
@@ -171,11 +171,11 @@ Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   if (plan.nodes.size() > 1 && !no_mpi_found) plan.interface_variables = input.adapter.interfaces;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
   TRY(check_facts(input.adapter.needs, input.adapter.name, facts));
-  plan.prelude.needs = probes(input.adapter.needs, input.adapter.name, input.spec.command);
+  plan.prolog.needs = probes(input.adapter.needs, input.adapter.name, input.spec.command);
   if (input.spec.environment.container)
     set_over_image(*input.spec.environment.container, plan.environment_rules, plan.environment);
   if (input.spec.environment.container)
-    for (Argv& probe : plan.prelude.needs)
+    for (Argv& probe : plan.prolog.needs)
       probe = in_container(*input.spec.environment.container, input.spec.base_directory,
                            container_use(plan, plan.ranks.front()), probe);
   for (const auto& check : input.adapter.checks) plan.checks.push_back(TRY(fill_words(check, facts)));
@@ -265,7 +265,7 @@ Seconds grace_after_failure(const PlanInput& input) {
 
 }  // namespace
 
-std::string mpi_wish(const JobSpec& spec, const Adapter& adapter) {
+std::string requested_mpi(const JobSpec& spec, const Adapter& adapter) {
   return spec.launch.mpi == "auto" ? adapter.mpi : spec.launch.mpi;
 }
 
@@ -285,7 +285,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.run_directory = input.run_directory;
   plan.working_directory =
       input.working_directory.empty() ? input.spec.base_directory.string() : input.working_directory;
-  plan.prelude = prelude_of(input.spec.environment);
+  plan.prolog = prolog_of(input.spec.environment);
   plan.environment_rules = input.spec.environment.rules;
   plan.limits = {.start_timeout = input.spec.launch.start_timeout,
                  .setup_timeout = input.spec.launch.setup_timeout,
@@ -295,7 +295,7 @@ Result<Plan> make_plan(const PlanInput& input) {
                  .no_output = input.spec.launch.no_output,
                  .no_progress = input.spec.launch.no_progress,
                  .finalize = input.spec.launch.finalize};
-  plan.invented_nodes = input.allocation.scheduler == kInventedNodes;
+  plan.hypothetical_nodes = input.allocation.scheduler == kInventedNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
   TRY(check_nested_launcher(input.spec, input.adapter, plan));

@@ -26,7 +26,7 @@ struct PlanInput {
   std::string run_directory;      // absolute
   std::string working_directory;  // empty: the job file's folder
   Installation installation;
-  std::optional<MpiProtocol> detected_mpi;  // needed where mpi_wish() is "auto": what the program speaks
+  std::optional<MpiProtocol> detected_mpi;  // needed where requested_mpi() is "auto": what the program speaks
   TakenPorts taken_ports = {};              // by others, as agents found
   Environment environment;                  // dlrun's own: it can hold what the user chose already
 };
@@ -34,6 +34,6 @@ struct PlanInput {
 Result<Plan> make_plan(const PlanInput& input);
 
 // "auto" or a protocol's name: the job's own word, else the adapter's.
-std::string mpi_wish(const JobSpec& spec, const Adapter& adapter);
+std::string requested_mpi(const JobSpec& spec, const Adapter& adapter);
 
 }  // namespace dlrun::plan

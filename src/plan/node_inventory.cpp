@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "schedulers/hostlist.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 

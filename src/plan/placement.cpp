@@ -200,7 +200,7 @@ void add_ranks(Placed& out, const JobSpec& spec, const Role& role, const std::ve
 }
 
 // The framework starts a node's tasks itself: one rank has all their GPUs, and cores enough for them.
-Placed one_rank_a_node(Placed placed) {
+Placed one_rank_per_node(Placed placed) {
   Placed out{.nodes = std::move(placed.nodes),
              .ranks = {},
              .ranks_per_node = std::vector<int>(placed.ranks_per_node.size(), 1),
@@ -244,7 +244,7 @@ Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const 
                      ProcessModel process, const TakenPorts& taken) {
   std::vector<AllocatedNode> nodes = TRY(choose_nodes(spec, allocation));
   TRY(check_asked_slots(spec, nodes, slot_division(allocation.scheduler)));
-  RoleTasks tasks = TRY(deal_tasks(spec, roles, nodes));
+  RoleTasks tasks = TRY(distribute_tasks(spec, roles, nodes));
   drop_idle_nodes(tasks, nodes);
   const std::vector<NodeTasks> by_node = tasks_by_node(roles, tasks, nodes.size());
   std::vector<NodeCursor> cursors;
@@ -262,7 +262,7 @@ Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const 
     add_ranks(out, spec, roles[role], tasks[role], nodes, cursors);
   TRY(assign_ports(out.ranks, roles, nodes, taken));
   out.tasks_per_node = out.ranks_per_node;
-  if (process == ProcessModel::per_node) out = one_rank_a_node(std::move(out));
+  if (process == ProcessModel::per_node) out = one_rank_per_node(std::move(out));
   if (process == ProcessModel::per_job) out = one_rank(std::move(out));
   return out;
 }

@@ -20,7 +20,7 @@ using EnvironmentChanges = std::map<std::string, std::string>;
 enum class ProcessModel { per_rank, per_node, per_job };
 // pmix: Open MPI and what speaks PMIx; pmi1: MPICH, Intel MPI; engine: the site's launcher starts an agent a
 // rank.
-enum class MpiProtocol { none, pmix, pmi1, engine };
+enum class MpiProtocol { none, pmix, pmi1, native };
 
 // This rank's part of its node's processors: the agent divides what the node lets us use into `of` equal runs
 // of cores and binds the rank to run number `share`. Nothing where binding is off.
@@ -42,7 +42,7 @@ struct RankPlan {
   std::optional<int> port;         // where its peers reach it, for roles that have ports
   bool service = false;            // runs until the ranks that are none have ended, and is then ended
   EnvironmentChanges environment;  // over the plan's common one
-  EnvironmentChanges defaults;     // only where the environment, after the prelude, has no such name
+  EnvironmentChanges defaults;     // only where the environment, after the prolog, has no such name
   Argv argv;
 };
 
@@ -55,7 +55,7 @@ struct NodePlan {
 
 // Shell lines run once a node before its ranks, in this order; their environment is what the ranks start
 // from.
-struct Prelude {
+struct Prolog {
   std::vector<std::string> module_paths = {};  // module use ..., before the first load
   std::vector<std::string> modules;            // module load ...
   std::string activate;                        // shell line, empty for none
@@ -90,7 +90,7 @@ struct Plan {
   MpiProtocol mpi = MpiProtocol::none;
   std::string working_directory;
   std::string run_directory;
-  Prelude prelude;
+  Prolog prolog;
   EnvironmentChanges environment;  // common to all ranks
   EnvironmentRules environment_rules = {};
   // What libraries call the interface to use: name -> what stands before the interface's own name. Each
@@ -98,9 +98,9 @@ struct Plan {
   EnvironmentChanges interface_variables;
   Limits limits;
   std::map<std::string, std::string>
-      files;                    // name under the run directory -> content (a host file, the train section)
-  std::vector<Argv> checks;     // commands that must succeed before any rank starts
-  bool invented_nodes = false;  // the nodes are made up: the plan can be looked at, and not be run
+      files;                 // name under the run directory -> content (a host file, the train section)
+  std::vector<Argv> checks;  // commands that must succeed before any rank starts
+  bool hypothetical_nodes = false;  // the nodes are made up: the plan can be looked at, and not be run
   std::vector<NodePlan> nodes;
   std::vector<RankPlan> ranks;              // by rank
   std::optional<int> rendezvous_port = {};  // where rank 0's program opens one for all to meet at

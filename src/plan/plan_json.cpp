@@ -21,7 +21,7 @@ constexpr std::array<std::pair<MpiProtocol, std::string_view>, 4> kProtocols{
     {{MpiProtocol::none, "none"},
      {MpiProtocol::pmix, "pmix"},
      {MpiProtocol::pmi1, "pmi1"},
-     {MpiProtocol::engine, "engine"}}};
+     {MpiProtocol::native, "native"}}};
 
 tl::unexpected<Error> bad(std::string_view where, std::string what) {
   return fail(Error{.kind = ErrorKind::input, .what = std::move(what), .where = std::string(where)});
@@ -164,8 +164,8 @@ Result<std::vector<NodePlan>> nodes_from_json(const Json& json, std::string_view
   return out;
 }
 
-Result<Prelude> prelude_from_json(const Json& json, std::string_view where) {
-  Prelude out;
+Result<Prolog> prolog_from_json(const Json& json, std::string_view where) {
+  Prolog out;
   out.module_paths = TRY(field<std::vector<std::string>>(json, "module_paths", where));
   out.modules = TRY(field<std::vector<std::string>>(json, "modules", where));
   out.activate = TRY(field<std::string>(json, "activate", where));
@@ -188,7 +188,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.mpi = TRY(named(json, "mpi", where, kProtocols));
   out.working_directory = TRY(field<std::string>(json, "working_directory", where));
   out.run_directory = TRY(field<std::string>(json, "run_directory", where));
-  out.prelude = TRY(prelude_from_json(TRY(field<Json>(json, "prelude", where)), where));
+  out.prolog = TRY(prolog_from_json(TRY(field<Json>(json, "prolog", where)), where));
   out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
   const Json rules = TRY(field<Json>(json, "environment_rules", where));
   out.environment_rules.allow = TRY(field<std::vector<std::string>>(rules, "allow", where));
@@ -206,7 +206,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.limits.finalize = TRY(seconds(limits, "finalize", where));
   out.files = TRY(field<EnvironmentChanges>(json, "files", where));
   out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
-  out.invented_nodes = TRY(field<bool>(json, "invented_nodes", where));
+  out.hypothetical_nodes = TRY(field<bool>(json, "hypothetical_nodes", where));
   out.rendezvous_port = TRY(port_or_nothing(json, "rendezvous_port", where));
   out.nodes = TRY(nodes_from_json(json, where));
   const Json ranks = TRY(field<Json>(json, "ranks", where));
@@ -243,12 +243,12 @@ Json json_without_ranks(const Plan& plan) {
           {"mpi", to_text(plan.mpi)},
           {"working_directory", plan.working_directory},
           {"run_directory", plan.run_directory},
-          {"prelude",
-           {{"module_paths", plan.prelude.module_paths},
-            {"modules", plan.prelude.modules},
-            {"activate", plan.prelude.activate},
-            {"setup", plan.prelude.setup},
-            {"needs", plan.prelude.needs}}},
+          {"prolog",
+           {{"module_paths", plan.prolog.module_paths},
+            {"modules", plan.prolog.modules},
+            {"activate", plan.prolog.activate},
+            {"setup", plan.prolog.setup},
+            {"needs", plan.prolog.needs}}},
           {"environment", plan.environment},
           {"environment_rules",
            {{"allow", plan.environment_rules.allow},
@@ -266,7 +266,7 @@ Json json_without_ranks(const Plan& plan) {
             {"finalize", plan.limits.finalize.count()}}},
           {"files", plan.files},
           {"checks", plan.checks},
-          {"invented_nodes", plan.invented_nodes},
+          {"hypothetical_nodes", plan.hypothetical_nodes},
           {"rendezvous_port", plan.rendezvous_port ? Json(*plan.rendezvous_port) : Json(nullptr)},
           {"nodes", std::move(nodes)},
           {"ranks", Json::array()}};

@@ -75,9 +75,9 @@ struct NodeLoad {
   int sharing = 0;  // tasks so far that share the node's GPUs or cores with a role that fills it
 };
 
-class Dealer {
+class TaskDistributor {
  public:
-  Dealer(const JobSpec& spec, const std::vector<AllocatedNode>& nodes, std::size_t shared)
+  TaskDistributor(const JobSpec& spec, const std::vector<AllocatedNode>& nodes, std::size_t shared)
       : spec_(spec),
         nodes_(nodes),
         slots_count_(slots_were_asked_for(nodes)),
@@ -154,10 +154,10 @@ int usable_gpus(const JobSpec& spec, const AllocatedNode& node) {
   return spec.resources.gpus_per_node ? std::min(there, *spec.resources.gpus_per_node) : there;
 }
 
-Result<RoleTasks> deal_tasks(const JobSpec& spec, const std::vector<Role>& roles,
-                             const std::vector<AllocatedNode>& nodes) {
+Result<RoleTasks> distribute_tasks(const JobSpec& spec, const std::vector<Role>& roles,
+                                   const std::vector<AllocatedNode>& nodes) {
   const std::size_t shared = TRY(shared_node_count(roles, nodes.size()));
-  Dealer dealer(spec, nodes, shared);
+  TaskDistributor dealer(spec, nodes, shared);
   RoleTasks out;
   std::int64_t total = 0;
   for (const Role& role : roles) {

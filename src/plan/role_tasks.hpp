@@ -13,8 +13,8 @@ namespace dlrun::plan {
 // By role, then by node.
 using RoleTasks = std::vector<std::vector<int>>;
 
-Result<RoleTasks> deal_tasks(const JobSpec& spec, const std::vector<Role>& roles,
-                             const std::vector<AllocatedNode>& nodes);
+Result<RoleTasks> distribute_tasks(const JobSpec& spec, const std::vector<Role>& roles,
+                                   const std::vector<AllocatedNode>& nodes);
 
 // The GPUs of a node that this job may use: what it asks for a node, else what the node has.
 int usable_gpus(const JobSpec& spec, const AllocatedNode& node);

@@ -11,7 +11,7 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr int kMostOfRole = 100'000;
+constexpr int kMaxOfRole = 100'000;
 
 Result<std::optional<int>> integer(yaml::Fields& fields, std::string_view key, int low, int high) {
   if (!fields.has(key)) return std::optional<int>{};
@@ -26,15 +26,15 @@ Result<RoleKind> read_role_kind(const std::string& name, const yaml::Node& node,
   yaml::Fields fields = TRY(yaml::Fields::of(node, path));
   RoleKind out;
   out.name = name;
-  const std::optional<int> count = TRY(integer(fields, "count", 1, kMostOfRole));
+  const std::optional<int> count = TRY(integer(fields, "count", 1, kMaxOfRole));
   out.fallback = static_cast<RoleDefault>(TRY(fields.choice_or("default", count ? 1 : 0, defaults)));
   out.count = count.value_or(1);
   out.gpus = TRY(integer(fields, "gpus", 0, 1024));
   out.port = TRY(integer(fields, "port", 1024, 65535));
-  out.most = TRY(integer(fields, "most", 1, kMostOfRole));
+  out.most = TRY(integer(fields, "most", 1, kMaxOfRole));
   out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
-  out.service = TRY(fields.truth_or("service", false));
-  out.light = TRY(fields.truth_or("light", false));
+  out.service = TRY(fields.bool_or("service", false));
+  out.light = TRY(fields.bool_or("light", false));
   out.command = TRY(read_words(fields.find("command"), path + ".command", Scope::rank));
   out.variables = TRY(read_variables(fields.find("env"), path + ".env"));
   TRY(fields.finish());
@@ -96,7 +96,7 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
                       .what = fmt::format("role {} is dedicated and gives no count", out.name),
                       .where = out.where,
                       .hint = "a dedicated role has one node each: say how many with 'count'"});
-  if (kind.most && out.count.value_or(kMostOfRole) > *kind.most)
+  if (kind.most && out.count.value_or(kMaxOfRole) > *kind.most)
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("role {} can have at most {} task{} in a job", out.name, *kind.most,
                                           *kind.most == 1 ? "" : "s"),

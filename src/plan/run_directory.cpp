@@ -30,9 +30,9 @@ std::string rank_log_path(const Plan& plan, const RankPlan& rank) {
                      rank.task_index);
 }
 
-std::string prelude_log_path(const Plan& plan, NodeIndex node) {
+std::string prolog_log_path(const Plan& plan, NodeIndex node) {
   const NodePlan& entry = plan.nodes.at(static_cast<std::size_t>(node.get()));
-  return fmt::format("{}/logs/prelude-{:04}-{}.log", plan.run_directory, node.get() + 1,
+  return fmt::format("{}/logs/prolog-{:04}-{}.log", plan.run_directory, node.get() + 1,
                      as_job_name(entry.host.get()));
 }
 

@@ -13,8 +13,8 @@ std::string node_script_name(const NodePlan& node);
 std::string node_script_path(const Plan& plan, NodeIndex node);
 // RUN/logs/0003-worker-3.log: the rank's whole output as it came, both streams.
 std::string rank_log_path(const Plan& plan, const RankPlan& rank);
-// RUN/logs/prelude-0001-HOST.log
-std::string prelude_log_path(const Plan& plan, NodeIndex node);
+// RUN/logs/prolog-0001-HOST.log
+std::string prolog_log_path(const Plan& plan, NodeIndex node);
 // RUN/checkpoint-request: a file that appears when a checkpoint is wanted (DLRUN_CHECKPOINT_REQUEST).
 std::string checkpoint_request_path(const Plan& plan);
 // True for a path below the run directory that dlrun itself writes, or that lies in a folder of its own.

@@ -44,7 +44,7 @@ void SecretValues::add(const Plan& plan) {
   const std::vector<std::string>& further = plan.environment_rules.secrets;
   for (const auto& [name, value] : plan.environment)
     if (is_secret_value(name, value, further)) add(value);
-  for (const std::string& line : plan.prelude.setup)
+  for (const std::string& line : plan.prolog.setup)
     add_difference(line, without_secret_values(line, further));
   std::vector<Argv> commands = plan.checks;
   for (const RankPlan& rank : plan.ranks)

@@ -46,7 +46,7 @@ Plan without_secrets(Plan plan) {
   // What differs from rank to rank is the adapter's, and no secret.
   for (auto& [name, value] : plan.environment)
     if (is_secret(name, plan.environment_rules.secrets)) value = kHidden;
-  for (std::string& line : plan.prelude.setup)
+  for (std::string& line : plan.prolog.setup)
     line = without_secret_values(line, plan.environment_rules.secrets);
   for (Argv& check : plan.checks) check = without_secret_values(check, plan.environment_rules.secrets);
   for (RankPlan& rank : plan.ranks)
@@ -54,7 +54,7 @@ Plan without_secrets(Plan plan) {
   return plan;
 }
 
-Environment handed_on(const Environment& environment, const EnvironmentRules& rules) {
+Environment filter_environment(const Environment& environment, const EnvironmentRules& rules) {
   if (rules.allow.empty() && rules.deny.empty()) return environment;
   Environment out;
   for (const auto& [name, value] : environment.all()) {

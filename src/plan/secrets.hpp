@@ -23,6 +23,6 @@ Plan without_secrets(Plan plan);
 
 // The variables that go to the ranks: those of `allow` (all where it is empty; what a shell needs, always),
 // but none of `deny`.
-Environment handed_on(const Environment& environment, const EnvironmentRules& rules);
+Environment filter_environment(const Environment& environment, const EnvironmentRules& rules);
 
 }  // namespace dlrun::plan

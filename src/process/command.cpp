@@ -20,7 +20,7 @@ namespace dlrun {
 namespace {
 
 constexpr Milliseconds kLookForSignals{100};
-constexpr std::size_t kMostOutput = std::size_t{16} << 20;
+constexpr std::size_t kMaxOutput = std::size_t{16} << 20;
 
 struct Pipe {
   UniqueFd read, write;
@@ -49,7 +49,7 @@ bool drain(Pipe& out, Pipe& err, CommandOutput& into, Ticks deadline) {
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0)
         polled[i].fd = -1;
-      else if (texts[i]->size() < kMostOutput)
+      else if (texts[i]->size() < kMaxOutput)
         texts[i]->append(chunk.data(), static_cast<std::size_t>(got));
     }
   }

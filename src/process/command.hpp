@@ -1,4 +1,4 @@
-// run_command(): a short command to its end, with its output captured. For checks, preludes and queries:
+// run_command(): a short command to its end, with its output captured. For checks, prologs and queries:
 // things that finish by themselves; a command that outlives its limit, or that runs while a stop signal is
 // held, is killed with its whole session and is an Error.
 #pragma once

@@ -10,7 +10,7 @@ namespace dlrun {
 
 class LineBuffer {
  public:
-  static constexpr std::size_t kLongestLine = 64 * 1024;
+  static constexpr std::size_t kMaxLine = 64 * 1024;
 
   // The lines that `bytes` completes, without their newlines.
   std::vector<std::string> add(std::string_view bytes);

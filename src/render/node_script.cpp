@@ -98,7 +98,7 @@ Json mpi_context(const Plan& plan, const Json::array_t& ranks) {
   if (plan.mpi == MpiProtocol::none || ranks.empty()) return nullptr;
   if (plan.world_size() == 1) return nullptr;  // a world of one needs no launcher
   const Launcher& launcher = launcher_of(plan.mpi);
-  return {{"many_nodes", plan.nodes.size() > 1 || plan.mpi == MpiProtocol::engine},
+  return {{"many_nodes", plan.nodes.size() > 1 || plan.mpi == MpiProtocol::native},
           {"flavour", launcher.flavour},
           {"launchers", launcher.launchers},
           {"version", launcher.version},
@@ -110,21 +110,21 @@ Json mpi_context(const Plan& plan, const Json::array_t& ranks) {
 
 Json modules_context(const Plan& plan) {
   Json out = Json::array();
-  for (const std::string& name : plan.prelude.modules)
+  for (const std::string& name : plan.prolog.modules)
     out.push_back({{"name", name}, {"what", "module load " + name}});
   return out;
 }
 
 Json module_paths_context(const Plan& plan) {
   Json out = Json::array();
-  for (const std::string& path : plan.prelude.module_paths)
+  for (const std::string& path : plan.prolog.module_paths)
     out.push_back({{"path", path}, {"what", one_line("module use " + path)}});
   return out;
 }
 
 Json setup_context(const Plan& plan) {
   Json out = Json::array();
-  for (const std::string& line : plan.prelude.setup)
+  for (const std::string& line : plan.prolog.setup)
     out.push_back(
         {{"line", line},
          {"what", one_line(fmt::format("environment.setup[{}]: {}", out.size(),
@@ -135,7 +135,7 @@ Json setup_context(const Plan& plan) {
 // A probe says by itself what is missing; only the place is added.
 Json needs_context(const Plan& plan) {
   Json out = Json::array();
-  for (const Argv& probe : plan.prelude.needs)
+  for (const Argv& probe : plan.prolog.needs)
     out.push_back({{"command", shell_line(probe)},
                    {"what", "looking for what framework " + one_line(plan.framework) + " needs"}});
   return out;
@@ -160,20 +160,20 @@ Json checks_context(const Plan& plan, NodeIndex node) {
 
 Json plan_context(const Plan& plan) {
   Json activate = nullptr;
-  if (!plan.prelude.activate.empty())
-    activate = {{"line", plan.prelude.activate}, {"what", "environment.activate: " + plan.prelude.activate}};
+  if (!plan.prolog.activate.empty())
+    activate = {{"line", plan.prolog.activate}, {"what", "environment.activate: " + plan.prolog.activate}};
   EnvironmentChanges open = plan.environment;
   const EnvironmentChanges secrets = take_secrets(open, plan.environment_rules);
   return {{"name", one_line(plan.name)},
           {"job_id", one_line(plan.job_id)},
           {"node_count", plan.nodes.size()},
-          {"has_prelude", !plan.prelude.empty()},
-          {"uses_modules", !plan.prelude.module_paths.empty() || !plan.prelude.modules.empty()},
+          {"has_prolog", !plan.prolog.empty()},
+          {"uses_modules", !plan.prolog.module_paths.empty() || !plan.prolog.modules.empty()},
           {"module_paths", module_paths_context(plan)},
-          {"has_modules", !plan.prelude.modules.empty()},
+          {"has_modules", !plan.prolog.modules.empty()},
           {"modules", modules_context(plan)},
           {"activate", std::move(activate)},
-          {"has_lines", !plan.prelude.activate.empty() || !plan.prelude.setup.empty()},
+          {"has_lines", !plan.prolog.activate.empty() || !plan.prolog.setup.empty()},
           {"setup", setup_context(plan)},
           {"needs", needs_context(plan)},
           {"exports", exports(open)},
@@ -187,7 +187,7 @@ Json plan_context(const Plan& plan) {
 // One of everything, so that every name in the template is looked up whatever the job at hand uses.
 Plan example() {
   Plan plan;
-  plan.prelude = {.module_paths = {"p"}, .modules = {"m"}, .activate = "a", .setup = {"s"}, .needs = {{"n"}}};
+  plan.prolog = {.module_paths = {"p"}, .modules = {"m"}, .activate = "a", .setup = {"s"}, .needs = {{"n"}}};
   plan.environment = {{"A", "a"}, {"A_TOKEN", "a"}};
   plan.mpi = MpiProtocol::pmix;
   plan.checks = {{"c"}};

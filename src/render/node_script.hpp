@@ -1,5 +1,5 @@
-// The script of one node: readable bash that runs the node's part of a plan by hand, and whose prelude the
-// agent sources (`source SCRIPT prelude`). It only writes down what the plan
+// The script of one node: readable bash that runs the node's part of a plan by hand, and whose prolog the
+// agent sources (`source SCRIPT prolog`). It only writes down what the plan
 // says.
 #pragma once
 

@@ -51,4 +51,4 @@ def run(data, steps, ranks=2):
     """A training.Measured of `steps` steps."""
     started = time.time()
     seen = run_ranks("pytorch_rank.py", [data, steps], ranks)
-    return training.Measured(started, dict(enumerate(seen["ends"], 1)), seen["images_a_step"], seen["peak_mib"])
+    return training.Measured(started, dict(enumerate(seen["ends"], 1)), seen["images_per_step"], seen["peak_mib"])

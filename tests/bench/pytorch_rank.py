@@ -73,7 +73,7 @@ def main(folder, steps):
     peak = torch.tensor([peak_memory()])
     dist.all_reduce(peak, op=dist.ReduceOp.MAX)
     if rank == 0:
-        print(json.dumps({"ends": ends, "peak_mib": peak.item(), "images_a_step": BATCH * world}))
+        print(json.dumps({"ends": ends, "peak_mib": peak.item(), "images_per_step": BATCH * world}))
 
 
 if __name__ == "__main__":

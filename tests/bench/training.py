@@ -22,7 +22,7 @@ DATA = "/usr/share/datasets/fashion-mnist"
 class Measured:
     started: float      # time.time() just before the command
     ends: dict          # step -> time.time() at its end; at least step 1 and every 50th
-    images_a_step: int  # of all ranks
+    images_per_step: int  # of all ranks
     peak_mib: float     # of the largest rank
     processes: dict = dataclasses.field(default_factory=dict)  # kind -> MiB: see Watch
     folder: pathlib.Path | None = None
@@ -43,7 +43,7 @@ class Measured:
     def images_per_second(self):
         """The median window: one disturbed window does not decide."""
         starts = range(WARM_UP, self.last - WINDOW + 1, WINDOW)
-        return statistics.median(WINDOW * self.images_a_step / self.seconds(start, start + WINDOW) for start in starts)
+        return statistics.median(WINDOW * self.images_per_step / self.seconds(start, start + WINDOW) for start in starts)
 
     @property
     def steps_per_second(self):

@@ -2,7 +2,7 @@
 // lists of indices and time limits. A case of these kinds that no reader takes is a failure.
 #include <doctest/doctest.h>
 
-#include "schedulers/gres.hpp"
+#include "schedulers/slurm/gres.hpp"
 #include "schedulers/walltime.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How runs on several nodes end when something breaks: in bounded time, with the culprit named and nothing left anywhere."""
+"""How runs on several nodes end when something breaks: in bounded time, with the first_failure named and nothing left anywhere."""
 import contextlib
 import json
 import os
@@ -119,7 +119,7 @@ class Failure(support.Case):
         self.assertEqual(code, 74)
         self.assertIn("worker 5 (rank 5) on n3: ", err)
         self.assertIn("No space left on device", err)
-        self.assertEqual(self.record()["attempts"][0]["culprit"]["host"], "n3")
+        self.assertEqual(self.record()["attempts"][0]["first_failure"]["host"], "n3")
 
     def test_a_full_disk_where_the_head_writes_the_record(self):
         self.cluster.run("head", ["mkdir", f"{self.folder}/run"])

@@ -74,7 +74,7 @@ class GridEngine(gridengine_support.Case):
                     self.assertEqual(os.path.exists(f"{self.folder}/told-{rank}"), told, self.read("job.out"))
                 self.run_on("rm", "-f", "up-0", "up-1", "told-0", "told-1")
         record = self.record("runTrue")
-        self.assertEqual((record["exit_code"], record["attempts"][0]["culprit"]), (128 + signal.SIGUSR2, None))
+        self.assertEqual((record["exit_code"], record["attempts"][0]["first_failure"]), (128 + signal.SIGUSR2, None))
         self.assertRegex(record["reason"], r"^cancelled \(SIGUSR2 from Grid Engine, job \d+\)$")
 
 

@@ -75,7 +75,7 @@ class Security(support.Case):
         self.assertIsNone(token.search((out + err).encode()), out + err)
 
     # Calls the head's port in every way that is not an agent's, and says what it got beyond the greeting. The last one knows
-    # all of the handshake (src/process/handshake.hpp) but the token, and says that it is n4.
+    # all of the handshake (src/protocol/handshake.hpp) but the token, and says that it is n4.
     STRANGER = """
 import json, os, socket, sys
 def answers(said, after_greeting):

@@ -75,7 +75,7 @@ class Slurm(support.Case):
             with self.subTest(run):
                 job, record, out = self.cancelled(run, f"touch up-{run}-$DLRUN_RANK; exec sleep 1000", *flags, nodes=nodes)
                 attempt = record["attempts"][0]
-                self.assertEqual((record["exit_code"], record["reason"], attempt["culprit"]),
+                self.assertEqual((record["exit_code"], record["reason"], attempt["first_failure"]),
                                  (143, f"cancelled (SIGTERM from Slurm, job {job})", None), out)
                 self.assertNotRegex(out, "dlrun: (srun|slurmstepd)")  # Slurm's own line of the batch script is not ours
                 self.nothing_left()

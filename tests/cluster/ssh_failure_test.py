@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same failures as in a Slurm job, in runs whose agents were brought by ssh: the culprit is named in bounded time, and
+"""The same failures as in a Slurm job, in runs whose agents were brought by ssh: the first_failure is named in bounded time, and
 nothing is left. Besides, what only ssh can lose."""
 import contextlib
 import os

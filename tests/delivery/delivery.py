@@ -45,10 +45,10 @@ HIDDEN = "(secret, not shown)"
 KNOWN = {
     "": {"schema": "unit: plan_json_test", "name": "names the run directory: e2e-output", "job_id": "by DLRUN_JOB_ID", "attempt": "by DLRUN_ATTEMPT",
          "framework": "by its variables", "process": "by the number of ranks: check_plan", "mpi": "wiring: check_environment; worlds: e2e-mpi",
-         "working_directory": "check_place", "run_directory": "by DLRUN_RUN_DIR", "prelude": {}, "environment": "check_environment",
+         "working_directory": "check_place", "run_directory": "by DLRUN_RUN_DIR", "prolog": {}, "environment": "check_environment",
          "environment_rules": {}, "interface_variables": "check_interface", "limits": {}, "files": "check_files", "checks": "check_files",
-         "invented_nodes": "check_plan", "rendezvous_port": "check_ports", "nodes": {}, "ranks": {}},
-    "prelude": {"module_paths": "check_prolog", "modules": "check_prolog", "activate": "check_prolog", "setup": "check_prolog", "needs": "e2e-environment"},
+         "hypothetical_nodes": "check_plan", "rendezvous_port": "check_ports", "nodes": {}, "ranks": {}},
+    "prolog": {"module_paths": "check_prolog", "modules": "check_prolog", "activate": "check_prolog", "setup": "check_prolog", "needs": "e2e-environment"},
     "environment_rules": {"allow": "e2e-secrets", "deny": "check_environment", "secrets": "e2e-secrets"},
     "limits": {"start_timeout": "e2e-failure", "setup_timeout": "e2e-failure", "grace": "e2e-signals", "grace_after_failure": "e2e-failure",
                "lost_after": "cluster-failure", "no_output": "e2e-hang", "no_progress": "e2e-hang", "finalize": "e2e-hang"},
@@ -62,7 +62,7 @@ KNOWN = {
 def unknown_keys(plan):
     """Keys of a plan that KNOWN does not have."""
     found = [key for key in plan if key not in KNOWN[""]]
-    for part in ("prelude", "environment_rules", "limits"):
+    for part in ("prolog", "environment_rules", "limits"):
         found += [f"{part}.{key}" for key in plan[part] if key not in KNOWN[part]]
     for part in ("nodes", "ranks"):
         found += [f"{part}[].{key}" for item in plan[part] for key in item if key not in KNOWN[part]]
@@ -126,7 +126,7 @@ class Delivery:
             self.errors.append(f"{what}: {found!r} is not {expected!r}")
 
     def check_plan(self):
-        self.same("invented_nodes", self.plan["invented_nodes"], False)
+        self.same("hypothetical_nodes", self.plan["hypothetical_nodes"], False)
         self.same("ranks that were started", len(self.ranks), len(self.plan["ranks"]))
 
     def check_files(self):
@@ -186,9 +186,9 @@ class Delivery:
     def check_prolog(self, rank, dump):
         """What setup lines leave beside variables: limits and the mask of new files. Variables: check_environment."""
         del rank
-        if any("umask 027" in line for line in self.plan["prelude"]["setup"]):
+        if any("umask 027" in line for line in self.plan["prolog"]["setup"]):
             self.same("mask of new files after umask in a setup line", dump["umask"], 0o027)
-        if any("ulimit -S -n 777" in line for line in self.plan["prelude"]["setup"]):
+        if any("ulimit -S -n 777" in line for line in self.plan["prolog"]["setup"]):
             self.same("open files after ulimit in a setup line", dump["limits"][resource.RLIMIT_NOFILE][0], 777)
 
     def check_ports(self, rank, dump):

@@ -144,10 +144,10 @@ command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_
     def test_how_long_it_took_is_in_the_events_and_its_output_in_a_log(self):
         code, _, err = self.dlrun("--run-dir", "run", self.job("{setup: [echo from the setup, sleep 0.3]}", "true"))
         self.assertEqual(code, 0, err)
-        seconds = [event["seconds"] for event in self.events() if event["event"] == "prelude"]
+        seconds = [event["seconds"] for event in self.events() if event["event"] == "prolog"]
         self.assertEqual(len(seconds), 1)
         self.assertGreaterEqual(seconds[0], 0.3)
-        logs = [name for name in os.listdir(f"{self.folder}/run/logs") if name.startswith("prelude")]
+        logs = [name for name in os.listdir(f"{self.folder}/run/logs") if name.startswith("prolog")]
         self.assertEqual([self.read(f"run/logs/{name}") for name in logs], ["from the setup\n"])
 
     def test_the_jobs_variables_win_over_the_images(self):
@@ -171,7 +171,8 @@ command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_
         self.write("image/etc/who", "inside the image\n")
         self.environment["USER"] = "root"  # ch-run asks for it
         job = self.job("{container: {image: ./image, engine: charliecloud}}", "sh", "-c",
-                       'cat /etc/who; echo "$DLRUN_RANK in $PWD"; exit $DLRUN_RANK')
+                       'cat /etc/who; echo "$DLRUN_RANK in $PWD"; : >said.$DLRUN_RANK; '
+                       'until [ -e said.0 ]; do :; done; exit $DLRUN_RANK')  # rank 1 ends the run: not before 0 has spoken
         code, out, err = self.dlrun("--quiet", "--tasks-per-node", "2", job)
         self.assertEqual(code, 1, err)
         for rank in (0, 1):

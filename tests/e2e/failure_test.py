@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How failures end: the right exit code, the culprit named, its last lines shown, nothing left running."""
+"""How failures end: the right exit code, the first_failure named, its last lines shown, nothing left running."""
 import json
 import os
 import re
@@ -19,7 +19,7 @@ class Failure(support.Case):
                               r"  hint: its whole output is in run/logs/0001-worker-1.log\n$")
         record = self.record()
         self.assertEqual(record["exit_code"], 3)
-        self.assertEqual(record["attempts"][0]["culprit"]["rank"], 1)
+        self.assertEqual(record["attempts"][0]["first_failure"]["rank"], 1)
         self.assertEqual(record["attempts"][0]["ranks"][0]["end"], "killed by SIGTERM (15)")
 
     def test_the_exception_is_in_the_headline_and_in_the_record(self):
@@ -31,7 +31,7 @@ class Failure(support.Case):
         self.assertRegex(err, rf"dlrun: error: worker 1 \(rank 1\) on \S+: {headline}\n  its last lines:\n  \| Traceback")
         attempt = self.record()["attempts"][0]
         self.assertTrue(attempt["reason"].endswith(headline))
-        self.assertEqual(attempt["culprit"]["cause"], "ValueError: label 11 is out of range in sample 4242")
+        self.assertEqual(attempt["first_failure"]["cause"], "ValueError: label 11 is out of range in sample 4242")
 
     def test_the_error_file_of_pytorch_tells_the_cause(self):
         script = 'echo \'{"message": {"message": "RuntimeError: NCCL timeout", "extraInfo": {}}}\' >"$TORCHELASTIC_ERROR_FILE"; exit 1'
@@ -169,7 +169,7 @@ class Failure(support.Case):
         code, _, err = self.plain("echo third", *flags)  # the record of this start is never overwritten
         self.assertEqual(code, 74, err)
 
-    def test_a_prelude_line_that_fails_ends_the_job_before_any_rank(self):
+    def test_a_prolog_line_that_fails_ends_the_job_before_any_rank(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\n"
                                      "environment: {setup: ['echo preparing', 'export GREETING=hello', 'false-command --x']}\n")
         code, _, err = self.dlrun("--run-dir", "run", job)
@@ -178,7 +178,7 @@ class Failure(support.Case):
         self.assertIn("false-command", err)
         self.assertFalse(self.exists("ran"))
 
-    def test_a_prelude_line_that_ends_the_shell_is_named_whatever_its_code(self):
+    def test_a_prolog_line_that_ends_the_shell_is_named_whatever_its_code(self):
         place = "environment.setup[1]: "
         for line, text in (("exit 0", f"the shell ended within {place}exit 0"), ("return 0", f"the shell ended within {place}return 0"),
                            ("exit 3", f"exit code 3 from {place}exit 3"), ("return 4", f"exit code 4 from {place}return 4"),
@@ -194,7 +194,7 @@ class Failure(support.Case):
                 self.assertFalse(self.exists("ran"))
                 shutil.rmtree(os.path.join(self.folder, "run"))
 
-    def test_options_and_arguments_that_a_prelude_line_sets_do_not_touch_our_own_lines(self):
+    def test_options_and_arguments_that_a_prolog_line_sets_do_not_touch_our_own_lines(self):
         for line in ("set -eu", "set -euo pipefail", "set -C", "set -a", "set -- rank 1", "shift", "trap true EXIT", "false || true; set -e"):
             with self.subTest(line):
                 job = self.write("job.yaml", "framework: plain\ncommand: [bash, -c, 'echo $A; export -p | grep -c dlrun_ || true']\n"
@@ -239,7 +239,7 @@ class Failure(support.Case):
             self.assertIn("once per rank (ranks: 2)", err)
             self.assertFalse(self.exists("ran") or self.exists("runs"))
 
-    def test_a_prelude_gives_the_ranks_their_environment(self):
+    def test_a_prolog_gives_the_ranks_their_environment(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [bash, -c, 'echo \"$GREETING\"']\n"
                                      "environment: {setup: [\"export GREETING='two\\nlines'\"]}\n".replace("\\n", "\n\n    "))
         code, out, err = self.dlrun("--run-dir", "run", "--quiet", job)

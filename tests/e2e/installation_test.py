@@ -9,7 +9,7 @@ import stat
 import support
 from support import DLRUN, wait_until
 
-# Says what an agent says first, in the frames of src/process/message_stream.hpp, and then whatever it is asked is silent.
+# Says what an agent says first, in the frames of src/protocol/message_stream.hpp, and then whatever it is asked is silent.
 AGENT = """#!/usr/bin/env python3
 import json, os, struct, sys
 ready = json.dumps({ready}).encode()

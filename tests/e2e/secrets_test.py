@@ -46,11 +46,11 @@ environment: {{set: {{MY_TOKEN: {VALUE}, LICENSE: lic-{VALUE}}}, secrets: [LICEN
         for text in (out, self.read("run/record.json"), self.read("run/events.jsonl")):
             for part in (VALUE, VALUE[:5], "hunter", "file-", "lic-"):
                 self.assertNotIn(part, text)
-        culprit = self.record()["attempts"][0]["culprit"]
+        first_failure = self.record()["attempts"][0]["first_failure"]
         for line in (" ".join(["(secret, not shown)"] * 4), "Error: (secret, not shown)", "prompt (secret, not shown)"):
-            self.assertIn(line, culprit["last_lines"])  # the order of two streams is not told
+            self.assertIn(line, first_failure["last_lines"])  # the order of two streams is not told
 
-    def test_what_a_failing_prelude_or_check_prints_of_them_is_hidden(self):
+    def test_what_a_failing_prolog_or_check_prints_of_them_is_hidden(self):
         self.write("job.yaml", f"""framework: plain
 command: ['true']
 environment: {{set: {{MY_TOKEN: {VALUE}}}, setup: ['set -x', 'export A_TOKEN=other-{VALUE}', 'echo $MY_TOKEN', 'false']}}
@@ -83,7 +83,7 @@ environment: {{setup: ['export A_TOKEN={VALUE}; true # done']}}
                 self.assertNotIn(VALUE, file.read(), path)
         plan = json.loads(self.read("run/plan.json"))
         self.assertEqual(plan["ranks"][0]["argv"][-3:], ["--api-token", "(secret, not shown)", "--batch=7"])
-        self.assertEqual(plan["prelude"]["setup"], ["export A_TOKEN=(secret, not shown); true # done"])
+        self.assertEqual(plan["prolog"]["setup"], ["export A_TOKEN=(secret, not shown); true # done"])
         for flags in (["--json"], ["--explain"], ["--explain", "--json"], []):
             code, out, err = self.dlrun("plan", *flags, "job.yaml")
             self.assertEqual(code, 0, err)

@@ -90,7 +90,7 @@ class Signals(support.Case):
         for order in ("head first", "agent first"):
             with self.subTest(order):
                 head = self.start_ranks(self.SAVES)
-                pids = [head.pid, self.agent_of(head, "dlrun-keeper"), self.agent_of(head)]
+                pids = [head.pid, self.agent_of(head, "dlrun-reaper"), self.agent_of(head)]
                 for pid in pids if order == "head first" else reversed(pids):
                     os.kill(pid, signal.SIGTERM)
                 self.assert_saved(head)
@@ -113,7 +113,7 @@ class Signals(support.Case):
                 os.kill(pid, signal.SIGTERM)
         _, err = head.communicate()
         self.assertEqual(head.returncode, 143, err)
-        self.assertEqual((self.record()["reason"], self.record()["attempts"][0]["culprit"]), ("interrupted by SIGTERM (15)", None))
+        self.assertEqual((self.record()["reason"], self.record()["attempts"][0]["first_failure"]), ("interrupted by SIGTERM (15)", None))
         self.none_left()
 
     def test_every_signal_that_can_be_caught_ends_in_a_verdict(self):
@@ -238,16 +238,16 @@ class Signals(support.Case):
 
     def test_kill_9_of_the_keeper(self):
         head = self.start_ranks()
-        os.kill(self.agent_of(head, "dlrun-keeper"), signal.SIGKILL)
+        os.kill(self.agent_of(head, "dlrun-reaper"), signal.SIGKILL)
         _, err = head.communicate()
         self.assertEqual(head.returncode, 71, err)
-        self.assertIn("its dlrun-keeper process was killed", err)
+        self.assertIn("its dlrun-reaper process was killed", err)
         self.none_left()
 
     def test_sigterm_of_the_agent_alone(self):
         """By somebody's hand: the run cannot go on without its node, and the head was not meant."""
         head = self.start_ranks()
-        os.kill(self.agent_of(head, "dlrun-keeper"), signal.SIGTERM)
+        os.kill(self.agent_of(head, "dlrun-reaper"), signal.SIGTERM)
         _, err = head.communicate()
         self.assertEqual(head.returncode, 71, err)
         self.assertIn("the agent was told to end by SIGTERM (15)", err)
@@ -256,7 +256,7 @@ class Signals(support.Case):
     def test_kill_9_of_all_in_the_keeper_s_group_and_session(self):
         """As batch systems end a job. What a rank has started itself dies with no parent."""
         head = self.start_ranks()
-        keeper = self.agent_of(head, "dlrun-keeper")
+        keeper = self.agent_of(head, "dlrun-reaper")
         session = os.getsid(keeper)
         for pid in [pid for pid in self.marked() if os.getsid(pid) == session]:
             os.kill(pid, signal.SIGKILL)
@@ -282,10 +282,10 @@ class Signals(support.Case):
         self.assertIn("worker 1 (rank 1)", err)
         self.none_left()
 
-    def test_an_interrupt_during_the_prelude(self):
+    def test_an_interrupt_during_the_prolog(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\nenvironment: {setup: ['touch preparing; sleep 1000']}\n")
         head = self.start("--run-dir", "run", job)
-        wait_until(lambda: self.exists("preparing"), "the prelude runs")
+        wait_until(lambda: self.exists("preparing"), "the prolog runs")
         head.send_signal(signal.SIGINT)
         _, err = head.communicate()
         self.assertEqual(head.returncode, 130, err)

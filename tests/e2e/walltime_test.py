@@ -90,7 +90,7 @@ class Walltime(support.Case):
     def test_a_rank_that_knows_no_checkpoint_dies_of_the_request_and_is_no_culprit(self):
         code, _, err = self.plain("while :; do sleep 0.1; done", "--walltime", "8s", "--tasks-per-node", "2")
         self.assertEqual(code, 143, err)
-        self.assertIsNone(self.record()["attempts"][0]["culprit"])
+        self.assertIsNone(self.record()["attempts"][0]["first_failure"])
         self.assertIn("no checkpoint was reported", err)
 
     def test_a_program_saves_on_the_signal(self):

@@ -6,7 +6,7 @@
 
 #include "src/plan/adapter.hpp"
 #include "src/plan/make_plan.hpp"
-#include "src/process/message_stream.hpp"
+#include "src/protocol/message_stream.hpp"
 #include "src/render/template.hpp"
 #include "tests/fuzz/mutate.hpp"
 #include "tests/unit/plan/support.hpp"

@@ -2,14 +2,14 @@
 // has words. DLRUN_FUZZ_SECONDS asks for a longer run than the texts of every test run.
 #include <doctest/doctest.h>
 
-#include "schedulers/cuda_visible.hpp"
-#include "schedulers/flux.hpp"
-#include "schedulers/gres.hpp"
-#include "schedulers/hostfile.hpp"
-#include "schedulers/hostlist.hpp"
-#include "schedulers/pbs_job.hpp"
-#include "schedulers/slurm_job.hpp"
-#include "schedulers/sources.hpp"
+#include "schedulers/flux/flux.hpp"
+#include "schedulers/gpus/cuda_visible.hpp"
+#include "schedulers/hostfile/hostfile.hpp"
+#include "schedulers/hostfile/node_lists.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
+#include "schedulers/pbs/job.hpp"
+#include "schedulers/slurm/gres.hpp"
+#include "schedulers/slurm/job.hpp"
 #include "schedulers/walltime.hpp"
 #include "src/base/json.hpp"
 #include "src/base/units.hpp"

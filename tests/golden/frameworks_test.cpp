@@ -52,7 +52,7 @@ std::string rank_text(const plan::Plan& plan, const plan::RankPlan& rank) {
 std::string plan_text(const plan::Plan& plan) {
   std::string out = fmt::format("{} ranks, {}, mpi {}\n", plan.world_size(), plan::to_text(plan.process),
                                 plan::to_text(plan.mpi));
-  for (const Argv& probe : plan.prelude.needs)
+  for (const Argv& probe : plan.prolog.needs)
     out += "needs " + (probe[0] == "sh" ? probe.back() : join({probe.begin() + 4, probe.end()}, ", ")) + "\n";
   out += variables(plan.environment, "all: ");
   for (const auto& [name, before] : plan.interface_variables)

@@ -1,5 +1,5 @@
 // Golden tests: one job, and the script that each scheduler gets for it.
-#include "src/job/submit.hpp"
+#include "src/chain/submit.hpp"
 
 #include "src/base/quote.hpp"
 #include "tests/golden/support.hpp"

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "compare.hpp"
-#include "runtime/graph/adam_factors.hpp"
-#include "runtime/graph/cpu_engine.hpp"
+#include "runtime/cpu/cpu_engine.hpp"
+#include "runtime/engine/adam_factors.hpp"
 
 namespace dlrun::runtime::gpu {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "runtime/base/keyed_random.hpp"
-#include "runtime/graph/cpu_engine.hpp"
+#include "runtime/cpu/cpu_engine.hpp"
 
 namespace dlrun::runtime::gpu {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/graph/cuda/cuda_engine.hpp"
+#include "runtime/cuda/cuda_engine.hpp"
 
 namespace dlrun::runtime::gpu {
 

@@ -26,7 +26,7 @@ Result<void> compare_bytes(const CudaLibrary& library, Precision precision) {
   };
   EngineOptions options{.batch = 16, .precision = precision, .seed = 3};
   const auto floats = TRY(compile_cuda(library, TRY(build()), options, 0));
-  options.pixels = PixelMeaning{{0.01F, 0.02F, 0.03F}, {-1, -2, -0.5F}};
+  options.pixels = InputScaling{{0.01F, 0.02F, 0.03F}, {-1, -2, -0.5F}};
   const auto bytes = TRY(compile_cuda(library, TRY(build()), options, 0));
   const std::size_t plane = static_cast<std::size_t>(shape.height * shape.width);
   const auto byte_at = [](std::uint64_t batch, std::size_t i) {

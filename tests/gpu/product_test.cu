@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "runtime/graph/cuda/product.hpp"
+#include "runtime/cuda/plugin/product.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "compare.hpp"
 #include "runtime/base/keyed_random.hpp"
-#include "runtime/graph/cuda/cuda_device_calls.hpp"
+#include "runtime/cuda/device_calls.hpp"
 
 namespace dlrun::runtime::gpu {
 

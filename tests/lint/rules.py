@@ -18,31 +18,45 @@ INCLUDES = {
     "schedulers": ["src/base", "src/process"],
     "src/plan": ["src/base", "schedulers"],
     "src/render": ["src/base", "src/plan"],
-    "src/launch": ["src/base", "src/process", "schedulers", "src/plan"],
-    "src/agent": ["src/base", "src/process", "schedulers", "src/plan", "src/render"],
-    "src/job": ["src", "schedulers"],
-    "src/report": ["src", "schedulers"],
+    "src/protocol": ["src/base", "src/process", "src/plan"],
+    "src/launch": ["src/base", "src/process", "schedulers", "src/plan", "src/protocol"],
+    "src/agent": ["src/base", "src/process", "schedulers", "src/plan", "src/protocol"],
+    "src/record": ["src/base", "src/process", "schedulers", "src/plan"],
+    "src/run": ["src/base", "src/process", "schedulers", "src/plan", "src/render", "src/protocol", "src/launch", "src/agent", "src/record"],
+    "src/chain": ["src/base", "src/process", "schedulers", "src/plan", "src/render", "src/record", "src/run"],
+    "src/report": ["src/base", "src/plan", "src/record"],
     "src/cli": ["src", "schedulers"],
-    "runtime": ["src/base"],
+    "runtime/base": ["src/base"],
+    "runtime/graph": ["src/base", "runtime/base"],
+    "runtime/engine": ["src/base", "runtime/base", "runtime/graph"],
+    "runtime/optim": ["src/base", "runtime/base"],
+    "runtime/cpu": ["src/base", "runtime/base", "runtime/graph", "runtime/engine", "runtime/optim"],
+    "runtime/cuda": ["src/base", "runtime/base", "runtime/graph", "runtime/engine", "runtime/optim"],
+    "runtime/comm": ["src/base", "runtime/base", "runtime/engine"],
+    "runtime/models": ["src/base", "runtime/base", "runtime/graph"],
+    "runtime/data": ["src/base", "runtime/base"],
+    "runtime/checkpoint": ["src/base", "runtime/base"],
+    "runtime/train": ["src/base", "runtime"],
+    "runtime/bench": ["src/base", "runtime"],
     "tests": ["src", "schedulers", "runtime"],
     "share": [],
 }
 # What a folder may never include from, whatever the table above allows.
-NEVER = {"src/job": ["src/cli", "src/report"], "src/report": ["src/cli"]}
+NEVER = {"runtime/train": ["runtime/bench"]}
 
 # A library's headers, and the only files that may include them (tests and examples are programs of their own).
 CORNERS = {
     r"CLI/.*": ["src/cli/*"],
     r"yaml-cpp/.*": ["src/base/yaml.cpp"],
     r"nlohmann/.*": ["src/base/json.*", "src/base/json_fwd.hpp"],
-    r"pmix\w*\.h|pmix/.*": ["src/agent/pmix*"],
-    r"mpi\.h": ["runtime/comm/mpi*"],
-    r"nccl\.h": ["runtime/comm/nccl*"],
-    r"cuda\w*\.h|cudnn\w*\.h|cublas\w*\.h": ["runtime/graph/cuda*", "runtime/comm/nccl*"],
-    r"(oneapi/dnnl/)?dnnl.*": ["runtime/graph/*"],
+    r"pmix\w*\.h|pmix/.*": ["src/agent/pmi/pmix*"],
+    r"mpi\.h": ["runtime/comm/mpi/*"],
+    r"nccl\.h": ["runtime/comm/nccl/*"],
+    r"cuda\w*\.h|cudnn\w*\.h|cublas\w*\.h": ["runtime/cuda/*", "runtime/comm/nccl/*"],
+    r"(oneapi/dnnl/)?dnnl.*": ["runtime/cpu/*"],
     r"sodium(/.*|\.h)": ["src/base/token.cpp"],
-    r"libssh/.*": ["src/launch/ssh*"],
-    r"slurm/.*": ["schedulers/slurm_api*"],
+    r"libssh/.*": ["src/launch/ssh/*"],
+    r"slurm/.*": ["schedulers/slurm/api*"],
     r"zlib\.h|libdeflate\.h": ["runtime/data/*"],
     r"jpeglib\.h|jerror\.h": ["runtime/data/images/jpeg.cpp"],
     r"png\.h": ["runtime/data/images/png.cpp"],
@@ -55,7 +69,7 @@ SHIPPED = ["src", "schedulers", "runtime"]  # where CORNERS and CALLS hold
 CALLS = {
     r"\b(secure_)?getenv\s*\(|\benviron\b": (["src/base/environment.cpp"], "only src/base/environment.cpp reads the environment"),
     r"\bstd::(cout|cerr|clog)\b|\b(f|v)?printf\s*\(|\bputs\s*\(|\bfmt::print\s*\(": (
-        ["src/cli/*", "runtime/train/*", "runtime/*/bench_*", "runtime/*/*_bench.cpp"], "only src/cli, runtime/train and benchmark programs print for people"),
+        ["src/cli/*", "runtime/train/*", "runtime/bench/*"], "only src/cli, runtime/train and benchmark programs print for people"),
     r"\bdl(open|sym)\s*\(": (["src/base/shared_library.cpp"], "only src/base/shared_library.cpp loads libraries"),
     r"\busing\s+namespace\b(?!\s+std::(chrono_|string_view_)?literals)": (
         ["*.cpp"], "a header must not open a namespace for its readers"),
@@ -153,49 +167,6 @@ def check_names(path, text):
 
 RULES = [check_directions, check_corners, check_calls, check_opening, check_guard, check_names]
 
-# Files that are compiled alone, so that the names in their unnamed namespaces concern nobody.
-ALONE = ["runtime/graph/operators/*", "*_bench.cpp", "tests/fuzz/*"]
-# A name that a line at the left edge brings into its namespace.
-BRINGS = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)|(?:using) (\w+) =|"
-                    r"(?!namespace|template|TEST_CASE|using)[\w:<>,&*\[\]. ]+?[ &*](\w+)(?:\(|\{|\[| =|;)")
-OVERLOADED = {"to_json"}
-
-
-def library_of(path):
-    """The folder whose files may be compiled as one translation unit."""
-    parts = path.split("/")
-    if inside(path, "tests"):
-        return "/".join(parts[:-1])
-    if inside(path, "runtime"):
-        return "runtime/comm" if inside(path, "runtime/comm") else "runtime"
-    return "/".join(parts[:2]) if inside(path, "src") else parts[0]
-
-
-def unnamed_names(text):
-    """(line, name) of what the unnamed namespaces of a file define at their left edge."""
-    within = False
-    code, lines = code_only(text).splitlines(), text.splitlines()
-    for number, line in enumerate(code, 1):
-        if re.match(r"namespace \{", line):
-            within = True
-        elif lines[number - 1].startswith("}  // namespace"):
-            within = False
-        elif within and lines[number - 1][:1].isalpha() and (found := BRINGS.match(line)):
-            yield number, next(name for name in found.groups() if name)
-
-
-def check_twins(files):
-    """The same name in the unnamed namespaces of two files of a library."""
-    first = {}
-    for path, text in files:
-        if not path.endswith(".cpp") or matches(path, ALONE):
-            continue
-        for line, name in unnamed_names(text):
-            other = first.setdefault((library_of(path), name), path)
-            if other != path and name not in OVERLOADED:
-                yield Broken("twins", path, line, f"{name} is a name in {other} too: share it, or say what differs")
-
-
 def sources(root):
     for folder in [*SHIPPED, "tests", "share"]:
         for path in sorted((root / folder).rglob("*")):
@@ -208,19 +179,18 @@ def broken_in(root):
     for path, text in files:
         for rule in RULES:
             yield from rule(path, text)
-    yield from check_twins(files)
 
 
 # (rule that must speak or None, path, text): each row is a file of its own.
 SELF_TEST = [
     ("direction", "src/base/a.cpp", '#include "src/process/run.hpp"\n'),
     ("direction", "src/plan/a.cpp", '#include "src/process/run.hpp"\n'),
-    ("direction", "src/job/a.cpp", '#include "src/cli/main.hpp"\n'),
+    ("direction", "src/run/a.cpp", '#include "src/cli/main.hpp"\n'),
     ("direction", "runtime/graph/a.cpp", '#include "src/plan/plan.hpp"\n'),
     ("direction", "src/base/a.cpp", '#include "result.hpp"\n'),
     (None, "src/launch/a.cpp", '#include "schedulers/allocation.hpp"\n#include "src/plan/plan.hpp"\n'),
     (None, "tests/unit/a.cpp", '#include "src/cli/main.hpp"\n#include "local.hpp"\n'),
-    ("corner", "src/job/a.cpp", "#include <CLI/CLI.hpp>\n"),
+    ("corner", "src/run/a.cpp", "#include <CLI/CLI.hpp>\n"),
     ("corner", "src/base/a.cpp", "#include <yaml-cpp/yaml.h>\n"),
     ("corner", "src/plan/a.cpp", "#include <nlohmann/json.hpp>\n"),
     ("corner", "src/agent/a.cpp", "#include <pmix_server.h>\n"),
@@ -234,29 +204,18 @@ SELF_TEST = [
     ("corner", "runtime/comm/a.cpp", "#include <dlfcn.h>\n"),
     ("corner", "src/cli/a.cpp", "#include <format>\n"),
     (None, "src/cli/a.cpp", "#include <CLI/CLI.hpp>\n#include <forward_list>\n#include <fmt/format.h>\n"),
-    ("call", "src/job/a.cpp", 'auto home = std::getenv("HOME");\n'),
-    ("call", "src/job/a.cpp", 'extern char** environ;\n'),
-    ("call", "src/job/a.cpp", 'std::cerr << "no";\n'),
-    ("call", "src/job/a.cpp", 'fmt::print("no");\n'),
+    ("call", "src/run/a.cpp", 'auto home = std::getenv("HOME");\n'),
+    ("call", "src/run/a.cpp", 'extern char** environ;\n'),
+    ("call", "src/run/a.cpp", 'std::cerr << "no";\n'),
+    ("call", "src/run/a.cpp", 'fmt::print("no");\n'),
     ("call", "runtime/data/a.cpp", 'printf("no");\n'),
     ("call", "src/agent/a.cpp", 'dlopen("x", 0);\n'),
     ("call", "src/base/a.hpp", "// a\n#pragma once\nusing namespace std;\n"),
-    (None, "src/job/a.cpp", '// never getenv() or printf() here\nauto text = "std::cout printf(";\nsnprintf(b, 1, "");\n'),
+    (None, "src/run/a.cpp", '// never getenv() or printf() here\nauto text = "std::cout printf(";\nsnprintf(b, 1, "");\n'),
     (None, "src/cli/a.cpp", 'fmt::print("yes");\n'),
     ("opening", "src/base/a.hpp", "#pragma once\n"),
     ("guard", "src/base/a.hpp", "// a\n"),
     ("name", "src/base/MyFile.cpp", "// a\n"),
-]
-
-
-# What two files have between them: (rule or None, {path: text}).
-UNNAMED = "namespace {{\n\n{}\n}}  // namespace\n"
-SELF_TEST_PAIRS = [
-    ("twins", {"src/job/a.cpp": UNNAMED.format("int f(int x) {\n  return x;\n}"), "src/job/b.cpp": UNNAMED.format("int f(int y);")}),
-    ("twins", {"schedulers/a.cpp": UNNAMED.format("struct A {\n};"), "schedulers/b.cpp": UNNAMED.format("struct A {\n};")}),
-    ("twins", {"runtime/data/a.cpp": UNNAMED.format("constexpr int k = 1;"), "runtime/train/b.cpp": UNNAMED.format("constexpr int k = 2;")}),
-    (None, {"src/job/a.cpp": UNNAMED.format("int f(int x);"), "src/cli/b.cpp": UNNAMED.format("int f(int x);")}),
-    (None, {"src/job/a.cpp": "int f(int x);\n", "src/job/b.cpp": UNNAMED.format("int g(int x) {\n  return f(x);\n}")}),
 ]
 
 
@@ -271,7 +230,7 @@ def heard_of(files):
 
 def self_test():
     wrong = []
-    for rule, files in [*((rule, {path: text}) for rule, path, text in SELF_TEST), *SELF_TEST_PAIRS]:
+    for rule, files in ((rule, {path: text}) for rule, path, text in SELF_TEST):
         heard = heard_of(files)
         if heard != ({rule} if rule else set()):
             wrong.append(f"{files}: expected {rule or 'silence'}, heard {', '.join(sorted(heard)) or 'silence'}")
@@ -281,7 +240,7 @@ def self_test():
 def main(arguments):
     if arguments == ["--self-test"]:
         problems = self_test()
-        summary = f"{len(SELF_TEST) + len(SELF_TEST_PAIRS)} self-tests, {len(problems)} wrong"
+        summary = f"{len(SELF_TEST)} self-tests, {len(problems)} wrong"
     else:
         root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parents[2])
         problems = list(broken_in(root))

@@ -27,6 +27,6 @@ double cpu_growth(std::size_t small, const Make& make) {
   return least_time(8 * small) / little;
 }
 
-constexpr double kMostGrowth = 25;
+constexpr double kMaxGrowth = 25;
 
 }  // namespace dlrun::test

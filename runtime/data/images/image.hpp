@@ -18,8 +18,8 @@ struct Image {
   std::vector<std::uint8_t> pixels;  // height x width x 3
 };
 
-inline constexpr std::int64_t kMostPixels = std::int64_t{1}
-                                            << 28;  // of one image; more is a decompression bomb
+inline constexpr std::int64_t kMaxPixels = std::int64_t{1}
+                                           << 28;  // of one image; more is a decompression bomb
 
 // By the file's first bytes, whatever its name says.
 Result<Image> decode_image(std::span<const std::uint8_t> file, const std::string& name);

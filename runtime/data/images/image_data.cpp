@@ -13,7 +13,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30;  // in memory; more is packed and mapped
+constexpr std::uint64_t kMaxBytes = std::uint64_t{16} << 30;  // in memory; more is packed and mapped
 
 InputShape image_shape(const DataSpec& spec, const ImageSet& set) {
   return {.channels = 3,
@@ -92,7 +92,7 @@ Result<Dataset> decode_all(const std::vector<ImageFile>& files, const InputShape
   out.shape = shape;
   out.count = files.size();
   out.stride = out.pixels_per_sample();
-  if (out.stride * files.size() > kMostBytes)
+  if (out.stride * files.size() > kMaxBytes)
     return fail(
         Error{.kind = ErrorKind::input,
               .what = fmt::format("{} images of {} x {} take {}, more than is kept in memory", files.size(),

@@ -71,9 +71,9 @@ Result<ImageSet> find_folders(const fs::path& directory) {
   const fs::path train = parts ? directory / "train" : directory;
   ImageSet out;
   out.classes = TRY(names_in(train, Want::folders));
-  if (out.classes.size() < 2 || out.classes.size() > kMostClasses)
+  if (out.classes.size() < 2 || out.classes.size() > kMaxClasses)
     return bad_folder(
-        train, fmt::format("has {} class folders: 2 to {} are possible", out.classes.size(), kMostClasses),
+        train, fmt::format("has {} class folders: 2 to {} are possible", out.classes.size(), kMaxClasses),
         "images lie in a folder for each class");
   out.train = TRY(read_image_part(train, out.classes));
   if (!out.train.empty()) TRY(check_classes(train, out));

@@ -22,7 +22,7 @@ struct ImageSet {
   std::vector<ImageFile> train, test;
 };
 
-inline constexpr std::size_t kMostClasses = 65536;
+inline constexpr std::size_t kMaxClasses = 65536;
 
 // A folder of a class without any training image is refused by its name.
 Result<ImageSet> find_images(const DataSpec& spec);

@@ -49,7 +49,7 @@ bool decode(DecodeWork& work, std::span<const std::uint8_t> file) {
   find_orientation(work);
   const bool cmyk = work.decoder.jpeg_color_space == JCS_CMYK || work.decoder.jpeg_color_space == JCS_YCCK;
   work.decoder.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
-  if (std::int64_t{work.decoder.image_width} * work.decoder.image_height > kMostPixels) {
+  if (std::int64_t{work.decoder.image_width} * work.decoder.image_height > kMaxPixels) {
     std::snprintf(work.said, sizeof work.said, "%u x %u pixels are too many", work.decoder.image_width,
                   work.decoder.image_height);
     return false;
@@ -66,7 +66,7 @@ bool decode(DecodeWork& work, std::span<const std::uint8_t> file) {
 }
 
 // Four inks to three lights. Adobe writes the inks inverted, and nearly everybody's files are Adobe's.
-std::vector<std::uint8_t> lights_of_inks(const std::vector<std::uint8_t>& inks, bool inverted) {
+std::vector<std::uint8_t> cmyk_to_rgb(const std::vector<std::uint8_t>& inks, bool inverted) {
   std::vector<std::uint8_t> out;
   out.reserve(inks.size() / 4 * 3);
   const auto light = [&](std::uint8_t ink) { return inverted ? int{ink} : 255 - ink; };
@@ -91,7 +91,7 @@ Result<Image> decode_jpeg(std::span<const std::uint8_t> file, const std::string&
     return fail({.kind = ErrorKind::input, .what = fmt::format("JPEG: {}", work.said), .where = name});
   if (work.cut_off)
     return fail({.kind = ErrorKind::input, .what = "JPEG: the image data ends early", .where = name});
-  out.pixels = cmyk ? lights_of_inks(work.rows, adobe) : std::move(work.rows);
+  out.pixels = cmyk ? cmyk_to_rgb(work.rows, adobe) : std::move(work.rows);
   return turned(std::move(out), work.orientation);
 }
 

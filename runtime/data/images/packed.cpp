@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "runtime/checkpoint/checksum.hpp"
+#include "runtime/base/checksum.hpp"
 #include "runtime/data/images/image_data.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
@@ -48,7 +48,7 @@ Result<InputShape> packed_shape(const Json& index, const std::string& where) {
   out.width = TRY(number(index, "width", 1 << 14, where));
   const auto classes = TRY(field<std::vector<std::string>>(index, "classes", where));
   out.classes = static_cast<std::int64_t>(classes.size());
-  if (out.height == 0 || out.width == 0 || classes.size() < 2 || classes.size() > kMostClasses)
+  if (out.height == 0 || out.width == 0 || classes.size() < 2 || classes.size() > kMaxClasses)
     return bad_pack(where, "the sizes or classes cannot be");
   return out;
 }

@@ -15,7 +15,7 @@ Result<Image> decode_png(std::span<const std::uint8_t> file, const std::string& 
     return fail(std::move(error));
   };
   if (png_image_begin_read_from_memory(&png, file.data(), file.size()) == 0) return damaged();
-  if (std::int64_t{png.width} * png.height > kMostPixels) {
+  if (std::int64_t{png.width} * png.height > kMaxPixels) {
     png_image_free(&png);
     return fail({.kind = ErrorKind::input,
                  .what = fmt::format("PNG: {} x {} pixels are too many", png.width, png.height),

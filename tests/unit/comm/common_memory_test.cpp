@@ -1,5 +1,5 @@
 // Memory that ranks of a node share without a name in a file system.
-#include "runtime/comm/common_memory.hpp"
+#include "runtime/comm/transport/common_memory.hpp"
 
 #include <cstring>
 

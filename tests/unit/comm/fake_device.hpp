@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/comm/device_calls.hpp"
-#include "runtime/comm/device_sum.hpp"
+#include "runtime/engine/device_allreduce.hpp"
+#include "runtime/engine/device_calls.hpp"
 #include "src/base/shared_library.hpp"
 
 namespace dlrun::test {
@@ -25,7 +25,7 @@ inline std::string nccl_log() {
 }
 
 // The first Error that asking again and again gives: looks are milliseconds apart.
-inline Error await_failure(runtime::DeviceSum& sum) {
+inline Error await_failure(runtime::DeviceAllreduce& sum) {
   for (;;)
     if (const auto state = sum.check(); !state) return state.error();
 }

@@ -1,5 +1,5 @@
 // Which ranks share a node, and which are of one number in their nodes.
-#include "runtime/comm/nodes.hpp"
+#include "runtime/comm/allreduce/nodes.hpp"
 
 #include <doctest/doctest.h>
 

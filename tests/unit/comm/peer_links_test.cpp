@@ -1,5 +1,5 @@
 // The links between ranks: who is gone is known by name, who left in order is not missed.
-#include "runtime/comm/peer_links.hpp"
+#include "runtime/comm/transport/peer_links.hpp"
 
 #include <array>
 #include <functional>

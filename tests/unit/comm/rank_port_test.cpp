@@ -1,5 +1,5 @@
 // The port of a rank: strangers, however many and however quiet, hold nobody up, and learn nothing.
-#include "runtime/comm/rank_port.hpp"
+#include "runtime/comm/transport/rank_port.hpp"
 
 #include <future>
 #include <memory>
@@ -9,8 +9,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "runtime/comm/rank_proof.hpp"
-#include "runtime/comm/reach_rank.hpp"
+#include "runtime/comm/transport/connect_to_rank.hpp"
+#include "runtime/comm/transport/rank_proof.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::runtime {

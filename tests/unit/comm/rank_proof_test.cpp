@@ -1,5 +1,5 @@
 // The proof both ways between a rank's port and a rank that connects.
-#include "runtime/comm/rank_proof.hpp"
+#include "runtime/comm/transport/rank_proof.hpp"
 
 #include <cstring>
 #include <string_view>

@@ -1,6 +1,6 @@
 // The sum through shared memory, with threads in the place of ranks: every rank has the sum in rank order,
 // bit for bit, whatever the length.
-#include "runtime/comm/shared_memory.hpp"
+#include "runtime/comm/transport/shared_memory.hpp"
 
 #include <atomic>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Messages over connections between ranks that are threads here: every sum goes over them, and a peer that is
 // gone, or that sends something else than expected, is an Error with its name.
-#include "runtime/comm/socket_transport.hpp"
+#include "runtime/comm/transport/socket_transport.hpp"
 
 #include <functional>
 #include <map>
@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include "runtime/comm/sums.hpp"
+#include "runtime/comm/allreduce/allreduce.hpp"
 #include "tests/unit/comm/arrays.hpp"
 
 namespace dlrun::runtime {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/comm/transport.hpp"
+#include "runtime/comm/transport/transport.hpp"
 
 namespace dlrun::test {
 

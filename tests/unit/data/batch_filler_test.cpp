@@ -75,7 +75,7 @@ TEST_CASE("a flip mirrors columns and keeps rows") {
 TEST_CASE("bytes mean the numbers, plain and augmented") {
   const auto data = make_synthetic(shape, 32, 1);
   const Conversion conversion{.mean = {0.5, 0.25}, .deviation = {0.5, 2}};
-  const PixelMeaning meaning = meaning_of(conversion, 2);
+  const InputScaling meaning = input_scaling_of(conversion, 2);
   const std::size_t row = data->train.pixels_per_sample(), plane = row / 2;
   for (const Augmentation& augmentation : {Augmentation{}, Augmentation{.crop_padding = 3, .flip = true}}) {
     const Filled numbers = fill(data->train, augmentation, 4, {1, 2}, conversion);

@@ -1,5 +1,5 @@
 // The arena's packing: who may share a place, who must not, and what happens when memory is short.
-#include "runtime/graph/arena.hpp"
+#include "runtime/engine/arena.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,6 +8,7 @@
 
 #include "fixture.hpp"
 #include "runtime/models/models.hpp"
+#include "runtime/train/make_cpu_engine.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;

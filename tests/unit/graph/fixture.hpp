@@ -5,7 +5,7 @@
 #include <string>
 
 #include "reference.hpp"
-#include "runtime/graph/cpu_engine.hpp"
+#include "runtime/cpu/cpu_engine.hpp"
 
 namespace dlrun::runtime::test {
 

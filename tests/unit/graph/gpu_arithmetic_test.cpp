@@ -8,10 +8,10 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/keyed_normal.hpp"
-#include "runtime/graph/cuda/activation.hpp"
-#include "runtime/graph/cuda/image_order.hpp"
-#include "runtime/graph/cuda/window.hpp"
-#include "runtime/graph/operators/noise.hpp"
+#include "runtime/cpu/operators/noise.hpp"
+#include "runtime/cuda/plugin/activation.hpp"
+#include "runtime/cuda/plugin/image_order.hpp"
+#include "runtime/cuda/plugin/window.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;

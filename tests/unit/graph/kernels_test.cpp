@@ -1,5 +1,5 @@
 // The own kernels where the operators' tests do not look: statistics of dropout, bf16 rounding, the loss.
-#include "runtime/graph/kernels/kernels.hpp"
+#include "runtime/cpu/kernels/kernels.hpp"
 
 #include <cmath>
 #include <limits>

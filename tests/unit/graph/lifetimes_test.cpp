@@ -1,11 +1,11 @@
 // What may share memory on a GPU: lifetimes that do not meet, and nothing else.
-#include "runtime/graph/cuda/lifetimes.hpp"
+#include "runtime/cuda/lifetimes.hpp"
 
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
-#include "runtime/graph/cuda/flat_plan.hpp"
+#include "runtime/cuda/lowering.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/models/models.hpp"
 
@@ -15,20 +15,20 @@ using namespace dlrun::runtime;
 
 namespace {
 
-DlrunCudaPlan plan_of(const FlatPlan& flat, std::int64_t batch) {
+DlrunCudaPlan plan_of(const CudaPlan& flat, std::int64_t batch) {
   DlrunCudaPlan plan{};
   plan.nodes = flat.nodes.data(), plan.count = flat.nodes.size(), plan.batch = batch;
   return plan;
 }
 
-FlatPlan in_bf16(const char* model, const InputShape& shape) {
+CudaPlan in_bf16(const char* model, const InputShape& shape) {
   return flatten(fuse(build_model(model, shape).value()), {.precision = Precision::bf16}).value();
 }
-FlatPlan flat_resnet50() {
+CudaPlan flat_resnet50() {
   return in_bf16("resnet50", {3, 224, 224, 1000});
 }
 
-std::size_t clashes(const FlatPlan& flat) {
+std::size_t clashes(const CudaPlan& flat) {
   const DlrunCudaPlan plan = plan_of(flat, 8);
   std::vector<Lifetime> all = value_lifetimes(plan, 2);
   const std::vector<Lifetime> gradients = gradient_lifetimes(plan, 2);
@@ -66,7 +66,7 @@ TEST_CASE("no two tensors of a model that meet in time meet in memory") {
 }
 
 TEST_CASE("what is detached has no memory of its own, and stays for those that read it there") {
-  const FlatPlan flat = in_bf16("dcgan", {3, 64, 64, 10});
+  const CudaPlan flat = in_bf16("dcgan", {3, 64, 64, 10});
   const std::vector<Lifetime> lives = value_lifetimes(plan_of(flat, 8), 2);
   const auto detached =
       std::find_if(flat.nodes.begin(), flat.nodes.end(),
@@ -86,13 +86,13 @@ TEST_CASE("a gradient that a loss leaves in the forward pass lives from there, a
   const Value first = g.fully_connected("first", g.input(), 2);
   g.auxiliary_loss(first, 0.5F);
   g.softmax_cross_entropy(g.fully_connected("last", first, 2));
-  const FlatPlan flat = flatten(fuse(std::move(g).finish().value()), {}).value();
+  const CudaPlan flat = flatten(fuse(std::move(g).finish().value()), {}).value();
   REQUIRE(flat.nodes[2].kind == DLRUN_CUDA_SOFTMAX_LOSS);
   CHECK(gradient_lifetimes(plan_of(flat, 8), 4)[1].first == 2);
 }
 
 TEST_CASE("ResNet-50's activations and their gradients at batch 256 in bf16 take less than 11 GiB") {
-  const FlatPlan flat = flat_resnet50();
+  const CudaPlan flat = flat_resnet50();
   const DlrunCudaPlan plan = plan_of(flat, 256);
   std::vector<Lifetime> all = value_lifetimes(plan, 2);
   const std::vector<Lifetime> gradients = gradient_lifetimes(plan, 2);

@@ -8,8 +8,8 @@
 #include <doctest/doctest.h>
 
 #include "fixture.hpp"
-#include "runtime/graph/operators/dropout.hpp"
-#include "runtime/graph/operators/noise.hpp"
+#include "runtime/cpu/operators/noise.hpp"
+#include "runtime/engine/random_keys.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/json.hpp"
 #include "tests/unit/folder.hpp"

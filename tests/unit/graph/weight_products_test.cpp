@@ -1,5 +1,5 @@
 // The gradient of weights by matrix products against its definition, in windows and maps of every kind.
-#include "runtime/graph/kernels/weight_products.hpp"
+#include "runtime/cpu/kernels/weight_products.hpp"
 
 #include <vector>
 

@@ -8,25 +8,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "src/process/call_home.hpp"
+#include "src/protocol/connect_to_head.hpp"
 
 using namespace dlrun;
 using namespace dlrun::launch;
 
 namespace {
 
-const AgentCard kCard{.names = {"n3"}, .addresses = {}, .task = {}};
+const AgentIdentity kCard{.names = {"n3"}, .addresses = {}, .task = {}};
 
 struct Head {
   EventLoop loop;
   Token token = Token::random();
   std::vector<std::string> arrived;
   std::vector<UniqueFd> streams;
-  std::unique_ptr<AgentPort> port = AgentPort::open(loop, token, [this](const AgentCard& card, UniqueFd fd) {
-                                      arrived.push_back(card.names.front());
-                                      streams.push_back(std::move(fd));
-                                      loop.stop();
-                                    }).value();
+  std::unique_ptr<AgentPort> port =
+      AgentPort::open(loop, token, [this](const AgentIdentity& card, UniqueFd fd) {
+        arrived.push_back(card.names.front());
+        streams.push_back(std::move(fd));
+        loop.stop();
+      }).value();
 
   // Serves until the next agent has proved itself.
   void await_one() { REQUIRE(loop.run().has_value()); }

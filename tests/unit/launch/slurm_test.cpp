@@ -99,12 +99,12 @@ TEST_CASE("outside a Slurm job there is no way by srun") {
 
 TEST_CASE("agents that are ranks of an MPI are laid out as the plan says") {
   plan::Plan plan = plan_of({"n1", "n1", "n2", "n2"});
-  plan.mpi = plan::MpiProtocol::engine;
+  plan.mpi = plan::MpiProtocol::native;
   CHECK(join(srun_command(plan, kCallingAgent, {22, 5}, {}).argv, " ")
             .starts_with("srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --distribution=block "
                          "--nodelist=n[1-2] --mpi=pmix --cpu-bind=none --overcommit --input=none "));
   plan = plan_of({"n1", "n2", "n1"});
-  plan.mpi = plan::MpiProtocol::engine;
+  plan.mpi = plan::MpiProtocol::native;
   const auto asked = Environment::from_entries({"SLURM_MPI_TYPE=cray_shasta"});
   CHECK(join(srun_command(plan, kCallingAgent, {22, 5}, asked).argv, " ")
             .starts_with("srun --nodes=2 --ntasks=3 --distribution=arbitrary --nodelist=n1,n2,n1 "
@@ -113,7 +113,7 @@ TEST_CASE("agents that are ranks of an MPI are laid out as the plan says") {
 
 TEST_CASE("ranks that meet by Slurm's PMIx use the fence that holds them all, unless told otherwise") {
   plan::Plan plan = plan_of({"n1", "n2"});
-  plan.mpi = plan::MpiProtocol::engine;
+  plan.mpi = plan::MpiProtocol::native;
   const auto fence = [&](const Environment& job) {
     return srun_command(plan, kCallingAgent, {22, 5}, job).environment.get("SLURM_PMIX_FENCE");
   };

@@ -1,6 +1,6 @@
-#include "src/launch/ssh_command.hpp"
-
 #include <doctest/doctest.h>
+
+#include "src/launch/ssh/command.hpp"
 
 using namespace dlrun;
 using namespace dlrun::launch;
@@ -62,7 +62,7 @@ TEST_CASE("an echo of our own command line is no beginning") {
 
 TEST_CASE("noise without end is an error, and not kept") {
   StreamStart start("77");
-  const std::string piece(StreamStart::kMostNoise / 2, 'x');
+  const std::string piece(StreamStart::kMaxNoise / 2, 'x');
   CHECK(start.add(piece));
   CHECK(start.add(piece));
   const auto more = start.add("x");

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "runtime/comm/allreduce/choose_device_allreduce.hpp"
 #include "runtime/comm/communicator.hpp"
-#include "runtime/comm/device_sum_choice.hpp"
 #include "src/base/exit_code.hpp"
 #include "tests/unit/comm/fake_device.hpp"
 
@@ -101,7 +101,7 @@ Result<void> check_crossings(Communicator& world) {
   const auto nodes = Environment::from_entries({"DLRUN_ALLREDUCE=hierarchical", "DLRUN_NODE_RANKS=1"});
   const auto ranks = static_cast<float>(world.size());
   for (const Wire wire : {Wire::f32, Wire::bf16}) {
-    const NamedSum made =
+    const NamedAllreduce made =
         TRY(make_device_sum(world, std::make_shared<test::FakeDevice>(), wire, nodes, FAKE_NCCL));
     std::vector<float> data(300'001, static_cast<float>(world.rank() + 1));
     Result<void> done;

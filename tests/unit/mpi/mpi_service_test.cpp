@@ -1,6 +1,6 @@
 // What all MPI services share: what a rank must not inherit, what it keeps, names, and plans that cannot be
 // served.
-#include "src/agent/mpi_service.hpp"
+#include "src/agent/pmi/mpi_service.hpp"
 
 #include <filesystem>
 
@@ -26,7 +26,7 @@ TEST_CASE("an outer launcher's variables go, the user's tuning stays") {
 
 TEST_CASE("wiring overwrites what it must set and leaves the user's tuning") {
   Environment environment = Environment::from_entries({"PMI_FD=5", "UCX_TLS=tcp"});
-  RankWiring wiring;
+  MpiBootstrap wiring;
   wiring.set = {{"PMI_FD", "9"}};
   wiring.defaults = {{"UCX_TLS", "shm"}, {"A", "1"}};
   apply(wiring, environment);

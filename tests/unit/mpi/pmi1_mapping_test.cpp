@@ -1,5 +1,5 @@
 // Which rank is on which node, as MPICH reads it.
-#include "src/agent/pmi1_mapping.hpp"
+#include "src/agent/pmi/pmi1_mapping.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The PMI-1 wire protocol as MPICH speaks it: each request and its reply.
-#include "src/agent/pmi1_protocol.hpp"
+#include "src/agent/pmi/pmi1_protocol.hpp"
 
 #include <random>
 

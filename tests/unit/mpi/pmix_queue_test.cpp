@@ -1,5 +1,5 @@
 // Calls that one thread queues and another runs.
-#include "src/agent/pmix_queue.hpp"
+#include "src/agent/pmi/pmix_queue.hpp"
 
 #include <thread>
 #include <vector>

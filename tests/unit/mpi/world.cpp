@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "src/agent/mpi_service.hpp"
+#include "src/agent/pmi/mpi_service.hpp"
 #include "src/base/file.hpp"
 #include "src/process/child.hpp"
-#include "src/process/message_stream.hpp"
+#include "src/protocol/message_stream.hpp"
 
 namespace dlrun::test {
 
@@ -105,7 +105,7 @@ class WorldNode {
   void tell(const char* type, Rank rank) { head_->send({.header = {{"type", type}, {"rank", rank.get()}}}); }
 
   void start(const plan::RankPlan& rank) {
-    const agent::RankWiring wiring = service_ ? must(service_->wire(rank.rank)) : agent::RankWiring{};
+    const agent::MpiBootstrap wiring = service_ ? must(service_->wire(rank.rank)) : agent::MpiBootstrap{};
     Environment environment = Environment::of_this_process();
     agent::scrub_launcher_variables(environment);
     environment.merge(spec_.environment);

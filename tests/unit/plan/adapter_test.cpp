@@ -149,7 +149,7 @@ TEST_CASE(
   const auto needy = adapter(
       "name: a\nsummary: s\nneeds: {programs: [torchrun], variables: [X], modules: [torch, numpy]}\n");
   const auto probes_of = [&](const std::string& command) {
-    return plan::make_plan(input("command: " + command + "\n", machine(2), needy))->prelude.needs;
+    return plan::make_plan(input("command: " + command + "\n", machine(2), needy))->prolog.needs;
   };
   const auto probes = probes_of("[/opt/bin/python3.9, train.py]");
   REQUIRE(probes.size() == 3);

@@ -21,7 +21,7 @@ std::string line(const std::string& engine, const std::string& image, const std:
   in.detected_mpi = mpi;
   const auto plan = plan::make_plan(in);
   if (!plan) return plan.error().text();
-  CHECK(plan->prelude.needs.front().front() == plan->ranks[0].argv.front());  // looked for inside
+  CHECK(plan->prolog.needs.front().front() == plan->ranks[0].argv.front());  // looked for inside
   Argv argv = plan->ranks[0].argv;
   CHECK(argv.back() == "./train");
   argv.pop_back();

@@ -134,8 +134,8 @@ TEST_CASE("what this version cannot do is refused, never ignored") {
   CHECK(error_of(make_plan(input("command: [x]\nroles: {ps: {count: 2}}\n", machine(2)))) ==
         "job.yaml:2:13: framework plain has no roles, and the job names 'ps'\n"
         "  hint: use resources.tasks-per-node for the number of ranks");
-  CHECK(error_of(make_plan(input("command: [x]\nlaunch: {mpi: engine}\n", machine(2)))) ==
-        "job.yaml:2:15: launch.mpi: engine needs a scheduler's own launcher, and this machine has none\n"
+  CHECK(error_of(make_plan(input("command: [x]\nlaunch: {mpi: native}\n", machine(2)))) ==
+        "job.yaml:2:15: launch.mpi: native needs a scheduler's own launcher, and this machine has none\n"
         "  hint: use auto, pmix or pmi1");
   CHECK(error_of(make_plan(input(
             "command: [x]\nresources: {gpus-per-node: 1}\nenvironment: {set: {CUDA_VISIBLE_DEVICES: 1}}\n",
@@ -179,15 +179,15 @@ TEST_CASE("MPI: the job's word, else the adapter's, else what the program is lin
   CHECK(make_plan(input("command: [x]\n", machine(2)))->mpi == MpiProtocol::none);
 }
 
-TEST_CASE("the prelude: modules, activation and the user's lines, in this order") {
+TEST_CASE("the prolog: modules, activation and the user's lines, in this order") {
   const auto plan =
       make_plan(input("command: [x]\nenvironment: {modules: [cuda/11.8], activate: 'venv:my env', "
                       "setup: [ulimit -l unlimited]}\n",
                       machine(2)))
           .value();
-  CHECK(plan.prelude.modules == std::vector<std::string>{"cuda/11.8"});
-  CHECK(plan.prelude.activate == "source '/home/ann/jobs/my env/bin/activate'");
-  CHECK(plan.prelude.setup == std::vector<std::string>{"ulimit -l unlimited"});
+  CHECK(plan.prolog.modules == std::vector<std::string>{"cuda/11.8"});
+  CHECK(plan.prolog.activate == "source '/home/ann/jobs/my env/bin/activate'");
+  CHECK(plan.prolog.setup == std::vector<std::string>{"ulimit -l unlimited"});
 }
 
 TEST_CASE("words that are not UTF-8 are refused: they would arrive changed") {

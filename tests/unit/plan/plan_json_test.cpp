@@ -49,10 +49,10 @@ plan::Plan some_plan(Random& random) {
   out.mpi = static_cast<plan::MpiProtocol>(pick(random, 0, 3));
   out.working_directory = some_text(random);
   out.run_directory = some_text(random);
-  out.prelude = {.module_paths = some_list(random),
-                 .modules = some_list(random),
-                 .activate = some_text(random),
-                 .setup = some_list(random)};
+  out.prolog = {.module_paths = some_list(random),
+                .modules = some_list(random),
+                .activate = some_text(random),
+                .setup = some_list(random)};
   out.environment = some_changes(random);
   out.limits = {Seconds(pick(random, 0, 1000) / 8.0), Seconds(pick(random, 0, 1000) / 8.0),
                 Seconds(pick(random, 0, 1000) / 8.0)};

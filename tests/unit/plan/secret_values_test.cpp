@@ -31,7 +31,7 @@ TEST_CASE("a text of others is shown without the values of secrets") {
 
 TEST_CASE("values in commands and setup lines are secrets too") {
   plan::Plan job;
-  job.prelude.setup = {"export A_TOKEN='from setup'; true", "export B_TOKEN=$(cat /b)"};
+  job.prolog.setup = {"export A_TOKEN='from setup'; true", "export B_TOKEN=$(cat /b)"};
   job.ranks.resize(2);
   for (plan::RankPlan& rank : job.ranks) rank.argv = {"train", "--api-key", "from-flag", "--token=from-word"};
   CHECK(values_of(job).all() == std::vector<std::string>{"from setup", "from-flag", "from-word"});

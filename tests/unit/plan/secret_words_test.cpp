@@ -67,7 +67,7 @@ TEST_CASE("a reference to a secret is none") {
 
 TEST_CASE("a plan that is shown has none of them, and the plan that runs has all") {
   Plan plan;
-  plan.prelude.setup = {"export A_TOKEN=abc"};
+  plan.prolog.setup = {"export A_TOKEN=abc"};
   plan.checks = {{"check", "--token", "abc"}};
   RankPlan rank;
   rank.argv = {"a", "--token=abc"};

@@ -15,8 +15,8 @@ TEST_CASE("lines come out whole, however the bytes arrive") {
 
 TEST_CASE("a line without end is cut at the limit, and nothing is lost") {
   LineBuffer buffer;
-  const Lines lines = buffer.add(std::string(LineBuffer::kLongestLine * 2 + 5, 'x'));
+  const Lines lines = buffer.add(std::string(LineBuffer::kMaxLine * 2 + 5, 'x'));
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0].size() == LineBuffer::kLongestLine);
+  CHECK(lines[0].size() == LineBuffer::kMaxLine);
   CHECK(buffer.finish() == Lines{"xxxxx"});
 }

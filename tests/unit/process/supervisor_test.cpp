@@ -39,7 +39,7 @@ TEST_CASE("members that end in order finish the job, once") {
   CHECK_FALSE(supervisor.first_failure().has_value());
 }
 
-TEST_CASE("a failure settles, then TERM, then KILL, and the first one is the culprit") {
+TEST_CASE("a failure settles, then TERM, then KILL, and the first one is the first_failure") {
   S supervisor(3, kPolicy);
   CHECK(text(supervisor.on(S::Failed{{1, 3, "exit code 3"}}, at(1))) == "wake 1.3");
   CHECK(text(supervisor.on(S::Gone{1}, at(1))).empty());

@@ -161,25 +161,25 @@ TEST_CASE("TERM to the script ends its ranks and their children") {
   CHECK(ran.code == 143);
 }
 
-TEST_CASE("the prelude runs once, before the ranks, which inherit its environment") {
+TEST_CASE("the prolog runs once, before the ranks, which inherit its environment") {
   const Folder folder;
   auto plan = plan_of(folder, {{"bash", "-c", "echo $FROM_SETUP $FROM_VENV"}, {"true"}});
   REQUIRE(make_directories(folder.path / "my venv/bin", Access::shared).has_value());
   REQUIRE(replace_file(folder.path / "my venv/bin/activate", "export FROM_VENV=venv\n", Durability::none)
               .has_value());
-  plan.prelude.activate = "source " + shell_quote((folder.path / "my venv/bin/activate").string());
-  plan.prelude.setup = {"export FROM_SETUP=\"it's set\"  # a comment; with more",
-                        "echo once >>" + (folder.path / "count").string()};
+  plan.prolog.activate = "source " + shell_quote((folder.path / "my venv/bin/activate").string());
+  plan.prolog.setup = {"export FROM_SETUP=\"it's set\"  # a comment; with more",
+                       "echo once >>" + (folder.path / "count").string()};
   const Ran ran = run_by_hand(folder, plan);
   CHECK(ran.code == 0);
   CHECK(ran.out == "it's set venv\n");
   CHECK(read_file(folder.path / "count").value() == "once\n");
 }
 
-TEST_CASE("shell options that the prelude leaves behind change nothing") {
+TEST_CASE("shell options that the prolog leaves behind change nothing") {
   const Folder folder;
   auto plan = plan_of(folder, {{"true"}, {"bash", "-c", "sleep 0.1; touch done"}});
-  plan.prelude.setup = {"set -euo pipefail", "IFS=,", "cd /"};
+  plan.prolog.setup = {"set -euo pipefail", "IFS=,", "cd /"};
   for (int i = 0; i < 2; ++i)
     plan.ranks[static_cast<std::size_t>(i)].cpus = plan::CpuShare{.share = i, .of = 2};
   const Ran ran = run_by_hand(folder, plan);
@@ -188,26 +188,26 @@ TEST_CASE("shell options that the prelude leaves behind change nothing") {
   CHECK(fs::exists(folder.path / "done"));
 }
 
-TEST_CASE("a line of the prelude that fails is named, with its exit code, and no rank starts") {
+TEST_CASE("a line of the prolog that fails is named, with its exit code, and no rank starts") {
   const Folder folder;
   auto plan = plan_of(folder, {{"touch", "started"}});
-  plan.prelude.setup = {"true", "ls /not/there", "false"};
+  plan.prolog.setup = {"true", "ls /not/there", "false"};
   Ran ran = run_by_hand(folder, plan);
   CHECK(ran.code == 2);
   CHECK(ran.err.find("dlrun: laptop: exit code 2 from environment.setup[1]: ls /not/there\n") !=
         std::string::npos);
-  plan.prelude.setup = {"if then"};
+  plan.prolog.setup = {"if then"};
   ran = run_by_hand(folder, plan);
   CHECK(ran.code != 0);
   CHECK(ran.err.find("from environment.setup[0]: if then\n") != std::string::npos);
   CHECK_FALSE(fs::exists(folder.path / "started"));
 }
 
-TEST_CASE("a line of the prelude that ends the shell is named, and no rank starts") {
+TEST_CASE("a line of the prolog that ends the shell is named, and no rank starts") {
   const Folder folder;
   auto plan = plan_of(folder, {{"touch", "started"}});
   const auto run_with = [&](const std::string& line) {
-    plan.prelude.setup = {"true", line};
+    plan.prolog.setup = {"true", line};
     return run_by_hand(folder, plan);
   };
   CHECK(run_with("exit 3").err == "dlrun: laptop: exit code 3 from environment.setup[1]: exit 3\n");
@@ -217,18 +217,18 @@ TEST_CASE("a line of the prelude that ends the shell is named, and no rank start
   CHECK(run_with("set -u; echo $nosuch").err.find("from environment.setup[1]: set -u; echo $nosuch\n") !=
         std::string::npos);
   CHECK_FALSE(fs::exists(folder.path / "started"));
-  plan.prelude.setup = {"false"};
+  plan.prolog.setup = {"false"};
   CHECK(run_by_hand(folder, plan).err == "dlrun: laptop: exit code 1 from environment.setup[0]: false\n");
-  plan.prelude.setup = {};
-  plan.prelude.activate = "exit 4";
+  plan.prolog.setup = {};
+  plan.prolog.activate = "exit 4";
   CHECK(run_by_hand(folder, plan).err == "dlrun: laptop: exit code 4 from environment.activate: exit 4\n");
 }
 
-TEST_CASE("what a line of the prelude sets in the shell does not touch the script's own lines") {
-  for (const char* line : {"set -eu", "set -C", "set -- prelude", "trap true EXIT"}) {
+TEST_CASE("what a line of the prolog sets in the shell does not touch the script's own lines") {
+  for (const char* line : {"set -eu", "set -C", "set -- prolog", "trap true EXIT"}) {
     const Folder folder;
     auto plan = plan_of(folder, {{"touch", "started"}});
-    plan.prelude.setup = {line};
+    plan.prolog.setup = {line};
     const Ran ran = run_by_hand(folder, plan);
     CHECK(ran.err.empty());
     CHECK(ran.code == 0);
@@ -239,7 +239,7 @@ TEST_CASE("what a line of the prelude sets in the shell does not touch the scrip
 TEST_CASE("a module that is asked for where there is no module command is an error") {
   const Folder folder;
   auto plan = plan_of(folder, {{"touch", "started"}});
-  plan.prelude.modules = {"cuda/11.8"};
+  plan.prolog.modules = {"cuda/11.8"};
   const std::string script = write_script(folder, plan);
   CHECK(run_shell(folder, "module() { echo \"$@\" >loaded; LOADEDMODULES=$2; }; export -f module; cd " +
                               folder.path.string() + "; bash " + script)
@@ -249,12 +249,12 @@ TEST_CASE("a module that is asked for where there is no module command is an err
             .err.find("exit code 1 from module load cuda/11.8") != std::string::npos);
 }
 
-TEST_CASE("sourced for its prelude, the script starts nothing and leaves the environment") {
+TEST_CASE("sourced for its prolog, the script starts nothing and leaves the environment") {
   const Folder folder;
   auto plan = plan_of(folder, {{"touch", "started"}});
-  plan.prelude.setup = {"export FROM_SETUP=1"};
+  plan.prolog.setup = {"export FROM_SETUP=1"};
   const std::string script = write_script(folder, plan);
-  const Ran ran = run_shell(folder, "bash -c 'source \"$0\" prelude; echo $FROM_SETUP' " + script);
+  const Ran ran = run_shell(folder, "bash -c 'source \"$0\" prolog; echo $FROM_SETUP' " + script);
   CHECK(ran.out == "1\n");
   CHECK_FALSE(fs::exists(folder.path / "started"));
 }
@@ -300,7 +300,7 @@ TEST_CASE("an MPI job on one node starts under its own launcher, or says which o
   const Folder folder;
   auto plan = plan_of(folder, {{"bash", "-c", "touch ran.$DLRUN_RANK.$FROM_SETUP"},
                                {"bash", "-c", "touch ran.$DLRUN_RANK.$FROM_SETUP"}});
-  plan.prelude.setup = {"export FROM_SETUP=yes; echo once >>" + (folder.path / "count").string()};
+  plan.prolog.setup = {"export FROM_SETUP=yes; echo once >>" + (folder.path / "count").string()};
   plan.mpi = plan::MpiProtocol::pmi1;
   const std::string script = write_script(folder, plan);
   // A launcher of the test's own: what it is told to start, and that both ranks find their function.

@@ -1,7 +1,7 @@
 // Every backend in a recorded world: what it reads, what it refuses, and what it says about it.
 #include <doctest/doctest.h>
 
-#include "schedulers/pbs_path.hpp"
+#include "schedulers/pbs/path.hpp"
 #include "src/base/utc.hpp"
 #include "tests/unit/schedulers/world.hpp"
 

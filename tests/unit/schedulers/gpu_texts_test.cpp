@@ -1,8 +1,8 @@
 // What CUDA_VISIBLE_DEVICES and Slurm's gres texts say about GPUs.
 #include <doctest/doctest.h>
 
-#include "schedulers/cuda_visible.hpp"
-#include "schedulers/gres.hpp"
+#include "schedulers/gpus/cuda_visible.hpp"
+#include "schedulers/slurm/gres.hpp"
 
 using namespace dlrun;
 using Names = std::vector<std::string>;

@@ -1,4 +1,4 @@
-#include "schedulers/hostfile.hpp"
+#include "schedulers/hostfile/hostfile.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "schedulers/hostlist.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 
 #include <random>
 

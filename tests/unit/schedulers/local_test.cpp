@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <sched.h>
 
-#include "schedulers/gpus.hpp"
-#include "schedulers/kernel_gpus.hpp"
+#include "schedulers/gpus/gpus.hpp"
+#include "schedulers/gpus/kernel_gpus.hpp"
 #include "schedulers/scheduler.hpp"
 #include "tests/unit/folder.hpp"
 

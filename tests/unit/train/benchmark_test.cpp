@@ -47,7 +47,7 @@ TEST_CASE("a rate is images over time, the spread that of steps, the uncertainty
   const Throughput steps = steps_of(std::chrono::milliseconds(1));
   CHECK(steps.steps() == 6);
   CHECK(steps.windows().size() == 2);
-  CHECK(steps.images_a_step() == 64);
+  CHECK(steps.images_per_step() == 64);
   CHECK(steps.quantile(0) >= std::chrono::milliseconds(1));
   CHECK(steps.quantile(0.1) <= steps.median());
   CHECK(steps.median() <= steps.quantile(1));

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/graph/engine.hpp"
+#include "runtime/engine/engine.hpp"
 
 namespace dlrun::test {
 

@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/train/event_file.hpp"
-#include "runtime/train/metrics_log.hpp"
+#include "runtime/train/report/event_file.hpp"
+#include "runtime/train/report/metrics_log.hpp"
 #include "src/base/json.hpp"
 #include "src/base/quote.hpp"
 #include "tests/unit/data/support.hpp"

@@ -1,10 +1,9 @@
 // Where tensors go: every float on exactly one server, as even as the placement promises.
-#include "runtime/train/placement.hpp"
-
 #include <set>
 
 #include <doctest/doctest.h>
 
+#include "runtime/train/server_placement.hpp"
 #include "src/base/json.hpp"
 
 using namespace dlrun::runtime;

@@ -1,5 +1,5 @@
 // What a GAN makes, as a picture: as many images as go, channel by channel where they are no colours.
-#include "runtime/train/sample_grid.hpp"
+#include "runtime/train/report/sample_grid.hpp"
 
 #include <doctest/doctest.h>
 

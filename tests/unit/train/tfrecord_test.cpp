@@ -1,4 +1,4 @@
-#include "runtime/train/tfrecord.hpp"
+#include "runtime/train/report/tfrecord.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Job container (container-1a2b), node 3 of 3: gpu11
 # Written by dlrun. Run by hand, `bash THIS_FILE` does this node's part of the job without dlrun and ends when
-# its ranks end. dlrun's agent does `source THIS_FILE prelude` and starts the ranks itself, from the same plan.
-# shellcheck disable=SC1090,SC1091  # what the prelude sources is not here to be checked
+# its ranks end. dlrun's agent does `source THIS_FILE prolog` and starts the ranks itself, from the same plan.
+# shellcheck disable=SC1090,SC1091  # what the prolog sources is not here to be checked
 # shellcheck disable=SC2016,SC2317  # quoted values are meant as they stand; functions are called by name
 
 dlrun_failed() {  # CODE WHAT
@@ -10,7 +10,7 @@ dlrun_failed() {  # CODE WHAT
   exit "$1"
 }
 
-# The prelude: once a node, before its ranks; they start from the environment that it leaves.
+# The prolog: once a node, before its ranks; they start from the environment that it leaves.
 if [[ ${1-} != rank ]]; then
   if ! type module >/dev/null 2>&1; then
     for dlrun_file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh; do
@@ -23,8 +23,8 @@ if [[ ${1-} != rank ]]; then
   [[ ${LOADEDMODULES-} ]] || dlrun_failed 69 "environment.modules: 'module load' claims success and has loaded nothing"
   apptainer exec --nv --bind /home/ann/jobs:/home/ann/jobs --bind /home/ann/runs/container-1a2b:/home/ann/runs/container-1a2b --bind /scratch:/scratch --bind /data/in:/data:ro --pwd /home/ann/jobs /home/ann/jobs/images/torch.sif python -c $'import sys\ntry:\n    from importlib.util import find_spec\nexcept ImportError:\n    from imp import find_module as find_spec\ndef there(name):\n    try:\n        return find_spec(name) is not None\n    except ImportError:\n        return False\nmissing = [name for name in sys.argv[2:] if not there(name)]\nif missing:\n    sys.exit(\'%s has no module %s, and framework %s needs it\' % (sys.executable, \', \'.join(missing), sys.argv[1]))\n' pytorch torch || dlrun_failed 69 'looking for what framework pytorch needs'
 fi
-if [[ ${1-} == prelude ]]; then return 0; fi
-set +eu  # the prelude may have set these
+if [[ ${1-} == prolog ]]; then return 0; fi
+set +eu  # the prolog may have set these
 IFS=$' \t\n'
 
 # What every rank of the job has in its environment.

@@ -1,16 +1,16 @@
 #!/bin/bash
 # Job echo (echo-1a2b), node 1 of 1: laptop
 # Written by dlrun. Run by hand, `bash THIS_FILE` does this node's part of the job without dlrun and ends when
-# its ranks end. dlrun's agent does `source THIS_FILE prelude` and starts the ranks itself, from the same plan.
-# shellcheck disable=SC1090,SC1091  # what the prelude sources is not here to be checked
+# its ranks end. dlrun's agent does `source THIS_FILE prolog` and starts the ranks itself, from the same plan.
+# shellcheck disable=SC1090,SC1091  # what the prolog sources is not here to be checked
 # shellcheck disable=SC2016,SC2317  # quoted values are meant as they stand; functions are called by name
 
 dlrun_failed() {  # CODE WHAT
   echo "dlrun: laptop: exit code $1 from $2" >&2
   exit "$1"
 }
-if [[ ${1-} == prelude ]]; then return 0; fi
-set +eu  # the prelude may have set these
+if [[ ${1-} == prolog ]]; then return 0; fi
+set +eu  # the prolog may have set these
 IFS=$' \t\n'
 
 # What every rank of the job has in its environment.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Job pytorch (pytorch-1a2b), node 1 of 2: gpu1
 # Written by dlrun. Run by hand, `bash THIS_FILE` does this node's part of the job without dlrun and ends when
-# its ranks end. dlrun's agent does `source THIS_FILE prelude` and starts the ranks itself, from the same plan.
-# shellcheck disable=SC1090,SC1091  # what the prelude sources is not here to be checked
+# its ranks end. dlrun's agent does `source THIS_FILE prolog` and starts the ranks itself, from the same plan.
+# shellcheck disable=SC1090,SC1091  # what the prolog sources is not here to be checked
 # shellcheck disable=SC2016,SC2317  # quoted values are meant as they stand; functions are called by name
 
 dlrun_failed() {  # CODE WHAT
@@ -10,12 +10,12 @@ dlrun_failed() {  # CODE WHAT
   exit "$1"
 }
 
-# The prelude: once a node, before its ranks; they start from the environment that it leaves.
+# The prolog: once a node, before its ranks; they start from the environment that it leaves.
 if [[ ${1-} != rank ]]; then
   python -c $'import sys\ntry:\n    from importlib.util import find_spec\nexcept ImportError:\n    from imp import find_module as find_spec\ndef there(name):\n    try:\n        return find_spec(name) is not None\n    except ImportError:\n        return False\nmissing = [name for name in sys.argv[2:] if not there(name)]\nif missing:\n    sys.exit(\'%s has no module %s, and framework %s needs it\' % (sys.executable, \', \'.join(missing), sys.argv[1]))\n' pytorch torch || dlrun_failed 69 'looking for what framework pytorch needs'
 fi
-if [[ ${1-} == prelude ]]; then return 0; fi
-set +eu  # the prelude may have set these
+if [[ ${1-} == prolog ]]; then return 0; fi
+set +eu  # the prolog may have set these
 IFS=$' \t\n'
 
 # What every rank of the job has in its environment.

@@ -1,0 +1,24 @@
+// TensorInfo: a named tensor of a model's state, as checkpoints and tests see it: name, shape and role, no
+// memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dlrun::runtime {
+
+// A named tensor of the model's state in its plain, framework-neutral layout (convolution weights OIHW, fully
+// connected OUT x IN), as checkpoints and tests see it. Names are PyTorch's: "conv1.weight",
+// "bn1.running_mean"; momentum is "conv1.weight.momentum", Adam's means are "conv1.weight.exp_avg" and
+// "conv1.weight.exp_avg_sq".
+struct TensorInfo {
+  enum class Role { parameter, statistic, momentum };  // statistic: batch norm's running mean and variance
+  std::string name;
+  std::vector<std::int64_t> shape;
+  Role role = Role::parameter;
+  std::size_t elements() const;
+};
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,166 @@
+// dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS
+// dlrun-gpu-bench sum [f32|bf16|f16]
+// One rank a GPU, alone or started by an MPI's launcher or dlrun. train: images a second of whole steps,
+// update included, on the host's clock: "resident", the same images in every step, as benchmarks of
+// frameworks have it, and "fed", other images sent as bytes in every step. sum: the sum of gradients over the
+// ranks, 64 KiB to 1 GiB, on that wire, by what DLRUN_ALLREDUCE says. Rank 0 prints a line of JSON a
+// measurement.
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include <fmt/core.h>
+
+#include "runtime/bench/bench_shape.hpp"
+#include "runtime/comm/allreduce/choose_device_allreduce.hpp"
+#include "runtime/comm/communicator.hpp"
+#include "runtime/cuda/cuda_engine.hpp"
+#include "runtime/cuda/device_calls.hpp"
+#include "runtime/models/models.hpp"
+#include "src/base/json.hpp"
+#include "src/base/units.hpp"
+
+using namespace dlrun;
+using namespace dlrun::runtime;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kRounds = 3, kWarm = 8;
+
+struct Wanted {
+  std::string model = "mnist-cnn";
+  Precision precision = Precision::bf16;
+  std::int64_t batch = 64, steps = 40;
+  Wire wire = Wire::f32;
+};
+
+struct World {
+  std::unique_ptr<Communicator> comm;
+  CudaLibrary library;
+  int device = 0;
+  std::unique_ptr<CudaEngine> engine;
+};
+
+void print(const World& world, const Json& json) {
+  if (world.comm->rank() == 0) fmt::print("{}\n", to_text(json));
+}
+
+std::vector<std::uint8_t> random_bytes(std::size_t count) {
+  std::vector<std::uint8_t> out(count);
+  std::uint32_t state = 1;
+  for (std::uint8_t& byte : out) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<std::uint8_t>(state >> 24);
+  }
+  return out;
+}
+
+Result<World> start(const Wanted& wanted) {
+  const Environment environment = Environment::of_this_process();
+  auto comm = TRY(make_communicator(environment));
+  CudaLibrary library = TRY(CudaLibrary::open());
+  World out{std::move(comm), std::move(library), 0, nullptr};
+  out.device = out.comm->rank() % out.library.devices();
+  const InputShape shape = bench_shape(wanted.model);
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  const EngineOptions options{
+      .batch = wanted.batch,
+      .precision = wanted.precision,
+      .rank = out.comm->rank(),
+      .ranks = out.comm->size(),
+      .pixels = InputScaling{std::vector<float>(channels, 1.0F / 255), std::vector<float>(channels, 0)}};
+  out.engine = TRY(compile_cuda(out.library, TRY(build_model(wanted.model, shape)), options, out.device));
+  if (out.comm->size() == 1) return out;
+  if (out.library.table().use(out.device) != 0) return fail(out.library.error("no GPU can be used"));
+  NamedAllreduce summing =
+      TRY(make_device_sum(*out.comm, make_cuda_device_calls(out.library), wanted.wire, environment));
+  TRY(out.engine->connect(std::move(summing.sum)));
+  print(out, Json{{"sums", summing.description}, {"world", out.comm->description()}});
+  return out;
+}
+
+// Seconds of `steps` steps: the median of the rounds, of the slowest rank.
+Result<double> time_steps(World& world, std::int64_t steps) {
+  std::vector<double> rounds;
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::int64_t step = round == 0 ? -kWarm : 0; step < steps; ++step) {
+      if (step == 0) TRY(world.comm->barrier());
+      if (step == 0) rounds.push_back(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
+      world.engine->train_batch(static_cast<std::uint64_t>(step + kWarm), {});
+      TRY(world.engine->status());
+      world.engine->apply({.learning_rate = 0.01F,
+                           .momentum = 0.9F,
+                           .gradient_scale = 1.0F / static_cast<float>(world.comm->size())});
+    }
+    TRY(world.comm->barrier());
+    rounds.back() = std::chrono::duration<double>(Clock::now().time_since_epoch()).count() - rounds.back();
+  }
+  std::sort(rounds.begin(), rounds.end());
+  return rounds[rounds.size() / 2];
+}
+
+Result<void> train(const Wanted& wanted) {
+  World world = TRY(start(wanted));
+  CudaEngine& engine = *world.engine;
+  const auto classes = static_cast<std::uint32_t>(bench_shape(wanted.model).classes);
+  const std::vector<std::uint8_t> images = random_bytes(engine.pixels().size());
+  const auto fill = [&] {
+    std::copy(images.begin(), images.end(), engine.pixels().begin());
+    std::uint32_t number = 0;
+    for (std::int32_t& label : engine.labels()) label = static_cast<std::int32_t>(number++ % classes);
+  };
+  fill();
+  const double resident = TRY(time_steps(world, wanted.steps));
+  engine.while_waiting(fill);
+  const double fed = TRY(time_steps(world, wanted.steps));
+  const auto all = static_cast<double>(wanted.batch * wanted.steps * world.comm->size());
+  print(world, Json{{"model", wanted.model},
+                    {"batch", wanted.batch},
+                    {"ranks", world.comm->size()},
+                    {"device", world.library.device_name(world.device)},
+                    {"images_per_second", all / resident},
+                    {"fed_images_per_second", all / fed},
+                    {"memory_bytes", engine.memory_bytes()}});
+  return world.comm->finish();
+}
+
+Result<void> sum(Wire wire) {
+  World world = TRY(start({.wire = wire}));
+  const double ranks = world.comm->size();
+  for (std::size_t bytes = std::size_t{64} << 10; bytes <= std::size_t{1} << 30; bytes *= 4) {
+    const CudaEngine::SumTime time = TRY(world.engine->time_sum(bytes / sizeof(float)));
+    const double moved =
+        static_cast<double>(bytes) * 2 * (ranks - 1) / ranks / 1e9;  // a rank sends so many GB, as f32
+    print(world, Json{{"bytes", bytes},
+                      {"issued_us", time.issued * 1e6},
+                      {"captured_us", time.captured * 1e6},
+                      {"issued_gb_per_second", moved / time.issued},
+                      {"captured_gb_per_second", moved / time.captured}});
+  }
+  return world.comm->finish();
+}
+
+Result<void> run(const std::vector<std::string>& words) {
+  const auto usage = fail(
+      ErrorKind::usage, "usage: dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS | sum [f32|bf16|f16]");
+  if (words.size() == 1 && words[0] == "sum") return sum(Wire::f32);
+  for (const Wire wire : {Wire::f32, Wire::bf16, Wire::f16})
+    if (words.size() == 2 && words[0] == "sum" && words[1] == name_of(wire)) return sum(wire);
+  if (words.size() != 5 || words[0] != "train") return usage;
+  const auto batch = parse_integer(words[3], 1, 1 << 20), steps = parse_integer(words[4], 1, 1 << 20);
+  if (!batch || !steps) return usage;
+  const Precision precision = words[2] == "bf16"   ? Precision::bf16
+                              : words[2] == "tf32" ? Precision::tf32
+                                                   : Precision::f32;
+  return train({words[1], precision, *batch, *steps});
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  const auto done = run({values + (count > 0 ? 1 : 0), values + count});
+  if (done) return 0;
+  fmt::print(stderr, "dlrun-gpu-bench: error: {}\n", done.error().text());
+  return 64;
+}

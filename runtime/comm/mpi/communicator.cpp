@@ -1,0 +1,139 @@
+// See mpi_communicator.hpp.
+#include "runtime/comm/mpi/communicator.hpp"
+
+#include <cstdlib>
+#include <optional>
+
+#include "runtime/comm/allreduce/host_allreduce.hpp"
+#include "runtime/comm/mpi/transport.hpp"
+#include "runtime/comm/pmi/finalize.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+class MpiCommunicator final : public Communicator {
+ public:
+  MpiCommunicator(MpiLibrary mpi, const Environment& environment)
+      : mpi_(std::move(mpi)), pmi_fd_(environment.find("PMI_FD")) {}
+
+  Result<void> start(Allreduce allreduce) {
+    return thread_.run([this, allreduce]() -> Result<void> {
+      TRY(mpi_.check(mpi_->start(), "MPI_Init_thread"));
+      int node_ranks = 0;
+      TRY(mpi_.check(mpi_->ranks_on_this_node(&node_ranks), "MPI_Comm_split_type"));
+      link_.emplace(mpi_, thread_);
+      sums_.emplace(*link_, thread_, allreduce, [this](std::span<float> data) {
+        return mpi_.check(mpi_->sum_floats(data.data(), data.size()), "MPI_Allreduce");
+      });
+      one_node_ = node_ranks == size();
+      return {};
+    });
+  }
+
+  // Where all ranks are on one node. A library that cannot share memory is no error: messages remain.
+  Result<void> share_memory() {
+    if (!one_node_ || !sums_->may_share()) return {};
+    return thread_.run([this]() -> Result<void> {
+      void* memory = nullptr;
+      if (mpi_->share_memory(SharedMemorySum::bytes(size()), &memory) == 0) sums_->share(memory);
+      return {};
+    });
+  }
+
+  int rank() const override { return link_->rank(); }
+  int size() const override { return link_->size(); }
+  std::string description() const override {
+    return mpi_.version() + (sums_->shared() ? ", sums through shared memory" : "");
+  }
+
+  Result<void> allreduce_start(std::span<float> data) override { return sums_->start(data, Wire::f32); }
+  Result<void> rounded_allreduce_start(std::span<float> data, Wire wire) override {
+    return sums_->start(data, wire);
+  }
+  Result<void> served_sum_start(std::span<const ServedPiece> pieces) override {
+    return sums_->start_served(pieces);
+  }
+  Result<void> group_sum(std::span<const int> group, std::span<float> data, Wire wire) override {
+    return sums_->group_sum(group, data, wire);
+  }
+  Result<void> wait_all() override { return sums_->wait_all(); }
+
+  Result<void> allreduce(std::span<double> data) override {
+    return on_thread([=, this] { return mpi_->sum_doubles(data.data(), data.size()); }, "MPI_Allreduce");
+  }
+  Result<void> broadcast(std::span<std::byte> data, int root) override {
+    return on_thread([=, this] { return mpi_->broadcast(data.data(), data.size(), root); }, "MPI_Bcast");
+  }
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    if (all.size() != mine.size() * static_cast<std::size_t>(size()))
+      return fail(ErrorKind::internal, "allgather of {} bytes from {} ranks into {} bytes", mine.size(),
+                  size(), all.size());
+    return on_thread([=, this] { return mpi_->allgather(mine.data(), mine.size(), all.data()); },
+                     "MPI_Allgather");
+  }
+  Result<void> barrier() override { return sums_->barrier(); }
+
+  void give_up() override { thread_.give_up(); }
+  // From the calling thread: the other one may stand in a call that never ends, which is why we abort.
+  [[noreturn]] void abort(int code) override {
+    mpi_->abort(code);
+    std::_Exit(code);  // MPI_Abort may return where it cannot reach the launcher
+  }
+
+  // MPICH over UCX and TCP waits for ever in about half of its MPI_Finalize calls (4.0.2 with UCX 1.13), so
+  // across nodes it is left after a barrier, and the launcher is told in its own protocol that this was in
+  // order.
+  Result<void> finish() override {
+    if (mpi_.flavour() == MpiFlavour::mpich && !one_node_ && pmi_fd_) {
+      TRY(on_thread([this] { return mpi_->leave(); }, "MPI_Barrier"));
+      return pmi_finalize(*pmi_fd_);
+    }
+    return on_thread([this] { return mpi_->finish(); }, "MPI_Finalize");
+  }
+
+ private:
+  template <class Call>
+  Result<void> on_thread(Call call, std::string_view name) {
+    return thread_.run([this, call, name] { return mpi_.check(call(), name); });
+  }
+
+  MpiLibrary mpi_;
+  std::optional<std::string> pmi_fd_;
+  bool one_node_ = false;
+  std::optional<MpiTransport> link_;
+  std::optional<HostAllreduce> sums_;
+  JobThread thread_;  // last: it uses all of the above
+};
+
+// Before anything is sent: a world of another size than the launcher's means that the ranks did not find each
+// other (each a world of one) or found others.
+Result<void> check_world(const Communicator& world, const Environment& environment,
+                         std::string_view flavour) {
+  const std::optional<std::string> promised = environment.find("DLRUN_SIZE");
+  if (!promised || *promised == std::to_string(world.size())) return {};
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("{} came up as a world of {} where DLRUN_SIZE promises {}", flavour,
+                                        world.size(), *promised),
+                    .where = fmt::format("rank {}", environment.get("DLRUN_RANK", "unknown")),
+                    .hint =
+                        "the MPI does not speak the launcher's protocol: choose it with DLRUN_COMM=openmpi "
+                        "(PMIx) or DLRUN_COMM=mpich (PMI-1)"});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiLibrary mpi, const Environment& environment) {
+  const Allreduce allreduce = TRY(choose_host_sum(environment));
+  const std::string name = mpi->flavour;
+  auto world = std::make_unique<MpiCommunicator>(std::move(mpi), environment);
+  TRY(world->start(allreduce));
+  if (auto right = check_world(*world, environment, name); !right) {
+    if (world->size() == 1) (void)world->finish();  // alone, so it cannot wait for others; removes its files
+    return fail(right.error());
+  }
+  TRY(world->share_memory());
+  return world;
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,110 @@
+#include "runtime/comm/nccl/library.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+constexpr int kByte = 1, kFloat = 7, kSum = 0;  // ncclUint8, ncclFloat, ncclSum
+
+}  // namespace
+
+Result<NcclLibrary> NcclLibrary::open(const std::filesystem::path& name) {
+  auto loaded = SharedLibrary::open(name);
+  if (!loaded) {
+    Error error = std::move(loaded).error();
+    error.what = "NCCL cannot be loaded: " + error.what;
+    error.hint = "load the site's NCCL module, or add its folder to LD_LIBRARY_PATH";
+    return fail(std::move(error));
+  }
+  NcclLibrary out(std::move(*loaded));
+  TRY(out.load());
+  return out;
+}
+
+Result<void> NcclLibrary::load() {
+  get_version_ = TRY(library_.symbol<int(int*)>("ncclGetVersion"));
+  get_unique_id_ = TRY(library_.symbol<int(NcclId*)>("ncclGetUniqueId"));
+  comm_init_rank_ = TRY(library_.symbol<int(Comm*, int, NcclId, int)>("ncclCommInitRank"));
+  all_reduce_ =
+      TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, Comm, void*)>("ncclAllReduce"));
+  reduce_scatter_ =
+      TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, Comm, void*)>("ncclReduceScatter"));
+  all_gather_ = TRY(library_.symbol<int(const void*, void*, std::size_t, int, Comm, void*)>("ncclAllGather"));
+  send_ = TRY(library_.symbol<int(const void*, std::size_t, int, int, Comm, void*)>("ncclSend"));
+  receive_ = TRY(library_.symbol<int(void*, std::size_t, int, int, Comm, void*)>("ncclRecv"));
+  group_start_ = TRY(library_.symbol<int()>("ncclGroupStart"));
+  group_end_ = TRY(library_.symbol<int()>("ncclGroupEnd"));
+  comm_get_async_error_ = TRY(library_.symbol<int(Comm, int*)>("ncclCommGetAsyncError"));
+  comm_abort_ = TRY(library_.symbol<int(Comm)>("ncclCommAbort"));
+  comm_destroy_ = TRY(library_.symbol<int(Comm)>("ncclCommDestroy"));
+  get_error_string_ = TRY(library_.symbol<const char*(int)>("ncclGetErrorString"));
+  get_last_error_ = TRY(library_.symbol<const char*(Comm)>("ncclGetLastError"));
+  return {};
+}
+
+std::string NcclLibrary::version() const {
+  int number = 0;
+  if (get_version_(&number) != success || number < 20000) return "of an unknown version";
+  return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
+}
+
+// NCCL's short word for the code, and its own last message where there is one.
+Result<void> NcclLibrary::checked(int code, const char* call, Comm comm) const {
+  if (code == success || code == in_progress) return {};
+  const char* const last = get_last_error_(comm);
+  const std::string more = last == nullptr || *last == '\0' ? "" : fmt::format(" ({})", last);
+  return fail(
+      Error{.kind = ErrorKind::lost,
+            .what = fmt::format("{} failed in NCCL {}: {}{}", call, version(), get_error_string_(code), more),
+            .hint = "run again with NCCL_DEBUG=WARN, which says more"});
+}
+
+Result<NcclId> NcclLibrary::new_id() const {
+  NcclId id;
+  TRY(checked(get_unique_id_(&id), "ncclGetUniqueId", nullptr));
+  return id;
+}
+
+Result<NcclLibrary::Comm> NcclLibrary::connect(const NcclId& id, int rank, int ranks) const {
+  Comm comm = nullptr;
+  TRY(checked(comm_init_rank_(&comm, ranks, id, rank), "ncclCommInitRank", nullptr));
+  return comm;
+}
+
+Result<void> NcclLibrary::sum_floats(float* data, std::size_t count, Comm comm, void* stream) const {
+  return checked(all_reduce_(data, data, count, kFloat, kSum, comm, stream), "ncclAllReduce", comm);
+}
+
+Result<void> NcclLibrary::scatter_sums(const float* from, float* to, std::size_t count, Comm comm,
+                                       void* stream) const {
+  return checked(reduce_scatter_(from, to, count, kFloat, kSum, comm, stream), "ncclReduceScatter", comm);
+}
+
+Result<void> NcclLibrary::gather(const void* from, void* to, std::size_t bytes, Comm comm,
+                                 void* stream) const {
+  return checked(all_gather_(from, to, bytes, kByte, comm, stream), "ncclAllGather", comm);
+}
+
+Result<void> NcclLibrary::send(const void* from, std::size_t bytes, int peer, Comm comm, void* stream) const {
+  return checked(send_(from, bytes, kByte, peer, comm, stream), "ncclSend", comm);
+}
+
+Result<void> NcclLibrary::receive(void* to, std::size_t bytes, int peer, Comm comm, void* stream) const {
+  return checked(receive_(to, bytes, kByte, peer, comm, stream), "ncclRecv", comm);
+}
+
+Result<void> NcclLibrary::check(Comm comm) const {
+  int state = success;
+  TRY(checked(comm_get_async_error_(comm, &state), "ncclCommGetAsyncError", comm));
+  return checked(state, "a sum over the GPUs", comm);
+}
+
+void NcclLibrary::abort(Comm comm) const {
+  comm_abort_(comm);
+}
+
+void NcclLibrary::destroy(Comm comm) const {
+  comm_destroy_(comm);
+}
+
+}  // namespace dlrun::runtime

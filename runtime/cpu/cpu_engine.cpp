@@ -1,0 +1,255 @@
+// The order of a training step, and the one place where oneDNN's exceptions become Errors. After compile()
+// nothing can fail but the machine: oneDNN allocates nothing more.
+#include "runtime/cpu/cpu_engine.hpp"
+
+#include <ctime>
+#include <new>
+#include <utility>
+
+#include "runtime/base/keyed_random.hpp"
+#include "runtime/cpu/operators/loss.hpp"
+#include "runtime/cpu/parallel.hpp"
+#include "runtime/cpu/plan.hpp"
+#include "runtime/cpu/vectors.hpp"
+#include "runtime/graph/fuse.hpp"
+#include "runtime/graph/roles.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+class CompiledEngine final : public CpuEngine {
+ public:
+  CompiledEngine(Graph graph, const EngineOptions& options)
+      : plan_(as_images(fuse(std::move(graph))), options), stream_(plan_.engine()) {}
+
+  Result<void> prepare();
+
+  std::int64_t batch() const override { return plan_.batch(); }
+  std::span<float> input() override {
+    return {plan_.rows()->floats(),
+            static_cast<std::size_t>(plan_.batch() * plan_.graph().nodes[0].shape.elements())};
+  }
+  std::span<std::int32_t> labels() override { return loss_->labels(); }
+  BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override;
+  void apply(const SgdStep& sgd) override { plan_.parameters().apply(sgd, stream_); }
+  BatchResult evaluate_batch() override;
+  std::span<float> gradients() override { return plan_.parameters().gradients(); }
+  std::span<const Bucket> buckets() const override { return plan_.parameters().buckets(); }
+  std::span<float> spare_slots() override { return plan_.parameters().spare_slots(); }
+  std::vector<GradientSlice> gradient_slices() const override { return plan_.parameters().gradient_slices(); }
+  const std::vector<TensorInfo>& tensors() const override { return plan_.parameters().tensors(); }
+  Result<void> read_tensor(std::size_t index, std::span<float> out) const override {
+    return plan_.parameters().read(index, out, plan_.engine());
+  }
+  Result<void> write_tensor(std::size_t index, std::span<const float> values) override {
+    return plan_.parameters().write(index, values, plan_.engine());
+  }
+  std::uint64_t plan_hash() const override;
+  std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
+  bool generates() const override { return generator_.has_value(); }
+  Result<void> generate(std::span<float> images) override;
+  std::vector<OperatorTime> profile_step(std::uint64_t step) override;
+
+ private:
+  void settle_gradient(std::size_t node);
+
+  Plan plan_;
+  dnnl::stream stream_;
+  std::vector<OperatorPtr> operators_;
+  BatchResult result() const;
+
+  Loss* loss_ = nullptr;
+  std::vector<const Loss*> reported_;
+  std::optional<Generator> generator_;  // of a GAN
+};
+
+Result<void> CompiledEngine::prepare() {
+  operators_ = plan_.make_operators();
+  for (std::size_t index = 0; index < operators_.size(); ++index)
+    if (!operators_[index])
+      return fail(ErrorKind::internal, "model '{}': operator {} ({}) has no CPU form here",
+                  plan_.graph().model, index, operation_name(plan_.graph().nodes[index].operation));
+  loss_ = dynamic_cast<Loss*>(operators_.back().get());
+  if (loss_ == nullptr)
+    return fail(ErrorKind::internal, "model '{}' does not end in a loss", plan_.graph().model);
+  for (const std::size_t node : reported_losses(plan_.graph()))
+    reported_.push_back(dynamic_cast<const Loss*>(operators_[node].get()));
+  generator_ = generator_of(plan_.graph());
+  TRY(plan_.lay_out());
+  plan_.parameters().initialise(plan_.options().seed, plan_.engine());
+  return {};
+}
+
+BatchResult CompiledEngine::result() const {
+  BatchResult sum;
+  for (const Loss* loss : reported_) {
+    sum.loss_sum += loss->result().loss_sum;
+    sum.correct += loss->result().correct;
+    sum.generator_loss_sum += loss->result().generator_loss_sum;
+  }
+  return sum;
+}
+
+Result<void> CompiledEngine::generate(std::span<float> images) {
+  if (!generator_) return Engine::generate(images);
+  const Shape& shape = plan_.graph().nodes[generator_->last].shape;
+  if (images.size() != static_cast<std::size_t>(plan_.batch() * shape.elements()))
+    return Engine::generate(images);
+  const Run run{stream_, Mode::evaluate, 0};
+  plan_.parameters().refresh(stream_);
+  for (std::size_t node = generator_->first; node <= generator_->last; ++node) operators_[node]->forward(run);
+  const Tensor& made = plan_.tensor(generator_->last);
+  dnnl::memory from(made.desc, plan_.engine(), made.value->data);
+  dnnl::memory to(activation_desc(plan_.batch(), shape, DataType::f32, {Tag::nchw, 1}), plan_.engine(),
+                  images.data());
+  dnnl::reorder(from, to).execute(stream_, from, to);
+  stream_.wait();
+  return {};
+}
+
+// Sums the gradients that the readers of a value left, and applies the activation that the producer fused:
+// the part [begin, end) of it.
+void settle_part(const Tensor& tensor, std::size_t begin, std::size_t end) {
+  const std::size_t readers = tensor.gradients.size(), count = end - begin;
+  const kernels::View sum = tensor.gradient().from(begin);
+  const kernels::ConstView so_far = tensor.const_gradient().from(begin);
+  const kernels::ConstView value = tensor.const_view().from(begin);
+  for (std::size_t reader = 1; reader < readers; ++reader) {
+    const kernels::ConstView more = tensor.const_gradient(reader).from(begin);
+    if (reader + 1 == readers && !tensor.masked_by_producer && tensor.activation == Activation::relu)
+      kernels::add_relu_backward(sum, so_far, more, value, count);
+    else
+      kernels::add(sum, so_far, more, count);
+  }
+  if (tensor.masked_by_producer) return;
+  if (tensor.activation == Activation::leaky_relu)
+    return kernels::leaky_relu_backward(sum, value, count, tensor.slope);
+  if (tensor.activation == Activation::tanh) return kernels::tanh_backward(sum, value, count);
+  if (readers == 1) kernels::relu_backward(sum, value, count);
+}
+
+void CompiledEngine::settle_gradient(std::size_t node) {
+  const Tensor& tensor = plan_.tensor(node);
+  const bool clean = tensor.gradients.size() == 1 && tensor.masked_by_producer;
+  if (!tensor.needs_gradient() || clean) return;
+  parallel_for(tensor.elements, kernels::kGrain,
+               [&](std::size_t begin, std::size_t end) { settle_part(tensor, begin, end); });
+}
+
+BatchResult CompiledEngine::train_batch(std::uint64_t step,
+                                        const std::function<void(std::size_t)>& on_bucket) {
+  const Run run{stream_, Mode::train, step};
+  plan_.parameters().refresh(stream_);
+  for (const OperatorPtr& made : operators_) made->forward(run);
+  for (std::size_t node = operators_.size(); node-- > 0;) {
+    settle_gradient(node);
+    operators_[node]->backward_weights(run);
+    plan_.parameters().gather(node, stream_);
+    const auto [first, last] = plan_.parameters().final_after(node);
+    for (std::size_t bucket = first; bucket < last; ++bucket)
+      if (on_bucket) on_bucket(bucket);
+    operators_[node]->backward_data(run);
+  }
+  return result();
+}
+
+BatchResult CompiledEngine::evaluate_batch() {
+  const Run run{stream_, Mode::evaluate, 0};
+  plan_.parameters().refresh(stream_);
+  for (const OperatorPtr& made : operators_) made->forward(run);
+  return result();
+}
+
+std::uint64_t CompiledEngine::plan_hash() const {
+  const EngineOptions& options = plan_.options();
+  std::uint64_t hash =
+      random_key({hash_text(plan_.graph().model), static_cast<std::uint64_t>(options.batch),
+                  static_cast<std::uint64_t>(options.precision), options.seed, options.bucket_bytes});
+  for (const Node& node : plan_.graph().nodes)
+    hash = random_key(
+        {hash, hash_text(node.name), node.operation.index(), static_cast<std::uint64_t>(node.shape.channels),
+         static_cast<std::uint64_t>(node.shape.height), static_cast<std::uint64_t>(node.shape.width)});
+  return plan_.parameters().hash(hash);
+}
+
+// Processor time of the process, so that other programs on the machine do not count.
+class Stopwatch {
+ public:
+  double lap() {
+    const double now = read();
+    return now - std::exchange(last_, now);
+  }
+
+ private:
+  static double read() {
+    timespec now{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+  double last_ = read();
+};
+
+std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
+  const Run run{stream_, Mode::train, step};
+  std::vector<OperatorTime> times;
+  Stopwatch watch;
+  const auto note = [&](std::size_t node, const char* phase, bool computes) {
+    const Node& of = plan_.graph().nodes[node];
+    times.push_back({of.name.empty() ? operation_name(of.operation) : of.name, phase, watch.lap(),
+                     computes ? operators_[node]->operations() : 0, operators_[node]->description()});
+  };
+  for (std::size_t node = 0; node < operators_.size(); ++node) {
+    operators_[node]->forward(run);
+    note(node, "forward", true);
+  }
+  for (std::size_t node = operators_.size(); node-- > 0;) {
+    settle_gradient(node);
+    note(node, "settle", false);
+    operators_[node]->backward_weights(run);
+    plan_.parameters().gather(node, stream_);
+    note(node, "weights", true);
+    operators_[node]->backward_data(run);
+    note(node, "data", true);
+  }
+  plan_.parameters().apply({.learning_rate = 0}, stream_);
+  times.push_back({"update", "update", watch.lap(), 0, ""});
+  return times;
+}
+
+}  // namespace
+
+bool is_native(Precision precision) {
+  if (precision != Precision::bf16) return true;
+  // Newer instruction sets have the bits of the older ones that they contain.
+  const auto all = static_cast<int>(dnnl::get_effective_cpu_isa());
+  const auto short_floats = static_cast<int>(dnnl::cpu_isa::avx512_core_bf16);
+  return (all & short_floats) == short_floats;
+}
+
+Result<std::unique_ptr<CpuEngine>> compile(Graph graph, const EngineOptions& options) {
+  if (options.batch < 1 || options.batch > (1 << 20))
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("a batch of {} images cannot be", options.batch),
+                      .hint = "choose a batch between 1 and 1048576"});
+  if (options.precision == Precision::tf32)
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = "precision tf32 is a GPU's, and this engine is the CPU's",
+                      .hint = "write precision: f32, or device: cuda"});
+  const std::string model = graph.model;
+  try {
+    auto engine = std::make_unique<CompiledEngine>(std::move(graph), options);
+    TRY(engine->prepare());
+    return engine;
+  } catch (const dnnl::error& error) {
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = fmt::format("oneDNN cannot run model '{}' here: {}", model, error.what()),
+                      .hint = "try precision f32"});
+  } catch (const std::bad_alloc&) {
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = fmt::format("no memory left for model '{}'", model),
+                      .hint = "use a smaller batch, or fewer ranks on this node"});
+  }
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,208 @@
+// Element-wise kernels: ReLU, sums, dropout, first values and the optimizer. One text for both precisions;
+// the public functions are what is compiled for several processors.
+#include "runtime/base/keyed_random.hpp"
+#include "runtime/cpu/kernels/elements.hpp"
+
+namespace dlrun::runtime::kernels {
+
+namespace {
+
+// Calls `map` with pointers of the right type. Buffers are padded to whole lines, so a count that is no
+// multiple of 16 lanes ends inside the padding.
+template <class Map, class... In>
+DLRUN_INLINE void dispatch(View out, std::size_t count, const Map& map, const In&... in) {
+  if (out.precision == Precision::bf16)
+    map(static_cast<Bf16*>(out.data), count, static_cast<const Bf16*>(in.data)...);
+  else
+    map(static_cast<float*>(out.data), count, static_cast<const float*>(in.data)...);
+}
+
+DLRUN_INLINE void positive_part(Floats16& value) {
+  const Floats16 zero{};
+  value = value < zero ? zero : value;  // keeps a NaN
+}
+
+DLRUN_INLINE void keep_where_positive(Floats16& gradient, const Floats16& value) {
+  const Floats16 zero{};
+  gradient = value > zero ? gradient : zero;
+}
+
+}  // namespace
+
+DLRUN_VERSIONS void relu(View out, ConstView in, std::size_t count) {
+  dispatch(
+      out, count,
+      [](auto* to, std::size_t n, const auto* from) DLRUN_LAMBDA {
+        for (std::size_t i = 0; i < n; i += kLanes) {
+          Floats16 value;
+          load(value, from + i);
+          positive_part(value);
+          store(to + i, value);
+        }
+      },
+      in);
+}
+
+DLRUN_VERSIONS void relu_backward(View gradient, ConstView value, std::size_t count) {
+  dispatch(
+      gradient, count,
+      [](auto* to, std::size_t n, const auto* values) DLRUN_LAMBDA {
+        for (std::size_t i = 0; i < n; i += kLanes) {
+          Floats16 slope, at;
+          load(slope, to + i);
+          load(at, values + i);
+          keep_where_positive(slope, at);
+          store(to + i, slope);
+        }
+      },
+      value);
+}
+
+DLRUN_VERSIONS void add(View out, ConstView left, ConstView right, std::size_t count) {
+  dispatch(
+      out, count,
+      [](auto* to, std::size_t n, const auto* a, const auto* b) DLRUN_LAMBDA {
+        for (std::size_t i = 0; i < n; i += kLanes) {
+          Floats16 x, y;
+          load(x, a + i);
+          load(y, b + i);
+          store(to + i, x + y);
+        }
+      },
+      left, right);
+}
+
+DLRUN_VERSIONS void add_relu(View out, ConstView left, ConstView right, std::size_t count) {
+  dispatch(
+      out, count,
+      [](auto* to, std::size_t n, const auto* a, const auto* b) DLRUN_LAMBDA {
+        for (std::size_t i = 0; i < n; i += kLanes) {
+          Floats16 x, y;
+          load(x, a + i);
+          load(y, b + i);
+          x += y;
+          positive_part(x);
+          store(to + i, x);
+        }
+      },
+      left, right);
+}
+
+DLRUN_VERSIONS void add_relu_backward(View out, ConstView left, ConstView right, ConstView value,
+                                      std::size_t count) {
+  dispatch(
+      out, count,
+      [](auto* to, std::size_t n, const auto* a, const auto* b, const auto* values) DLRUN_LAMBDA {
+        for (std::size_t i = 0; i < n; i += kLanes) {
+          Floats16 x, y, at;
+          load(x, a + i);
+          load(y, b + i);
+          load(at, values + i);
+          x += y;
+          keep_where_positive(x, at);
+          store(to + i, x);
+        }
+      },
+      left, right, value);
+}
+
+DLRUN_VERSIONS void dropout(View out, ConstView in, std::size_t first, std::size_t count,
+                            const DropoutRule& rule) {
+  const auto low = static_cast<std::uint32_t>(rule.key);
+  const auto high = static_cast<std::uint32_t>(rule.key >> 32);
+  const auto dies_below = static_cast<std::uint32_t>(static_cast<double>(rule.probability) * 4294967295.0);
+  const float scale = 1.0F / (1.0F - rule.probability);
+  dispatch(
+      out, count,
+      [=](auto* to, std::size_t n, const auto* from) DLRUN_LAMBDA {
+        Words16 lane;
+        for (std::uint32_t i = 0; i < kLanes; ++i) lane[i] = i;
+        for (std::size_t i = 0; i < n; i += kLanes) {
+          // Two rounds of a 32-bit finaliser, each keyed by half of the key.
+          Words16 bits = (lane + static_cast<std::uint32_t>(first + i)) ^ low;
+          bits = (bits ^ (bits >> 16)) * 0x7feb352dU;
+          bits = (bits ^ (bits >> 15)) * 0x846ca68bU;
+          bits = (bits ^ (bits >> 16)) + high;
+          bits = (bits ^ (bits >> 16)) * 0x21f0aaadU;
+          bits = (bits ^ (bits >> 15)) * 0x735a2d97U;
+          bits = bits ^ (bits >> 15);
+          Floats16 value;
+          load(value, from + i);
+          const Floats16 zero{};
+          value = bits >= dies_below ? value * scale : zero;
+          store(to + i, value);
+        }
+      },
+      in);
+}
+
+void uniform(float* out, std::size_t count, std::uint64_t key, float bound, float constant) {
+  for (std::size_t index = 0; index < count; ++index) {
+    const float unit = static_cast<float>(mix(key + index) >> 40) * 0x1p-24F;
+    out[index] = (2.0F * unit - 1.0F) * bound + constant;
+  }
+}
+
+namespace {
+
+struct Rates {
+  float rate, keep, decay, scale;
+  explicit Rates(const SgdStep& step)
+      : rate(step.learning_rate), keep(step.momentum), decay(step.weight_decay), scale(step.gradient_scale) {}
+};
+
+DLRUN_INLINE void update(Floats16& value, float* values, float* momentum, const float* gradients,
+                         const Rates& rates) {
+  Floats16 velocity, gradient;
+  load(value, values);
+  load(velocity, momentum);
+  load(gradient, gradients);
+  velocity = velocity * rates.keep + (gradient * rates.scale + value * rates.decay);
+  value -= velocity * rates.rate;
+  store(momentum, velocity);
+  store(values, value);
+}
+
+DLRUN_INLINE void store_interleaved(Bf16* to, const Floats16& even, const Floats16& odd) {
+  Words16 low, high;
+  std::memcpy(&low, &even, sizeof low);
+  std::memcpy(&high, &odd, sizeof high);
+  low += 0x7fffU + ((low >> 16) & 1U);
+  high += 0x7fffU + ((high >> 16) & 1U);
+  const Words16 pairs = (low >> 16) | (high & 0xffff0000U);
+  std::memcpy(static_cast<void*>(to), &pairs, sizeof pairs);
+}
+
+}  // namespace
+
+DLRUN_VERSIONS void sgd(float* values, float* momentum, const float* gradients, std::size_t count,
+                        const SgdStep& step) {
+  const Rates rates(step);
+  Floats16 value;
+  for (std::size_t index = 0; index < count; index += kLanes)
+    update(value, values + index, momentum + index, gradients + index, rates);
+}
+
+DLRUN_VERSIONS void interleave(Bf16* copy, const float* values, std::size_t count, std::size_t row) {
+  for (std::size_t start = 0; start < count; start += 2 * row)
+    for (std::size_t index = start; index < start + row; index += kLanes) {
+      Floats16 even, odd;
+      load(even, values + index);
+      load(odd, values + index + row);
+      store_interleaved(copy + start + 2 * (index - start), even, odd);
+    }
+}
+
+DLRUN_VERSIONS void sgd_interleave(Bf16* copy, float* values, float* momentum, const float* gradients,
+                                   std::size_t count, std::size_t row, const SgdStep& step) {
+  const Rates rates(step);
+  for (std::size_t start = 0; start < count; start += 2 * row)
+    for (std::size_t index = start; index < start + row; index += kLanes) {
+      Floats16 even, odd;
+      update(even, values + index, momentum + index, gradients + index, rates);
+      update(odd, values + index + row, momentum + index + row, gradients + index + row, rates);
+      store_interleaved(copy + start + 2 * (index - start), even, odd);
+    }
+}
+
+}  // namespace dlrun::runtime::kernels

@@ -1,0 +1,32 @@
+// Softmax cross-entropy: few numbers, so plain loops in double, with the maximum taken out first.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/cpu/kernels/elements.hpp"
+
+namespace dlrun::runtime::kernels {
+
+BatchResult softmax_cross_entropy(View gradient, const float* scores, const std::int32_t* labels,
+                                  std::int64_t rows, std::int64_t classes, float weight) {
+  BatchResult result;
+  for (std::int64_t row = 0; row < rows; ++row, scores += classes) {
+    const std::int64_t label = labels[row];
+    const bool counts = label >= 0 && label < classes;
+    const float* highest = std::max_element(scores, scores + classes);
+    double sum = 0;
+    for (std::int64_t i = 0; i < classes; ++i) sum += std::exp(static_cast<double>(scores[i]) - *highest);
+    if (counts) {
+      result.loss_sum += std::log(sum) + *highest - scores[label];
+      result.correct += highest - scores == label ? 1 : 0;
+    }
+    if (gradient.data == nullptr) continue;
+    for (std::int64_t i = 0; i < classes; ++i) {
+      const double share = std::exp(static_cast<double>(scores[i]) - *highest) / sum;
+      const double slope = weight * (share - (i == label ? 1.0 : 0.0)) / static_cast<double>(rows);
+      put(gradient, row * classes + i, counts ? slope : 0.0);
+    }
+  }
+  return result;
+}
+
+}  // namespace dlrun::runtime::kernels

@@ -1,0 +1,65 @@
+// Operator: one step of a compiled plan, with its shapes, layouts and buffers fixed. The engine calls forward
+// in order, then for each operator from the last to the first backward_weights (its gradients are final after
+// it and may travel) and backward_data. An operator finds the gradient of its output clean: summed over all
+// readers, and zero where its fused ReLU was zero (see Tensor::masked_by_producer).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/cpu/onednn.hpp"
+#include "runtime/graph/graph.hpp"
+
+namespace dlrun::runtime {
+
+class Plan;
+
+enum class Mode { train, evaluate };
+
+struct Run {
+  const dnnl::stream& stream;
+  Mode mode;
+  std::uint64_t step;  // of the training; keys dropout
+};
+
+class Operator {
+ public:
+  virtual ~Operator() = default;
+  virtual void forward(const Run& run) = 0;
+  virtual void backward_weights(const Run&) {}
+  virtual void backward_data(const Run&) {}
+  // For reports: floating-point operations of one forward pass, and which implementations were chosen.
+  virtual double operations() const { return 0; }
+  virtual std::string description() const { return {}; }
+};
+
+// One maker an operator, each in its own file of operators/. It reads plan.node(), plan.input(),
+// plan.output().
+using OperatorPtr = std::unique_ptr<Operator>;
+OperatorPtr make_operator(Plan& plan, const op::Input& spec);
+OperatorPtr make_operator(Plan& plan, const op::Convolution& spec);
+OperatorPtr make_operator(Plan& plan, const op::FullyConnected& spec);
+OperatorPtr make_operator(Plan& plan, const op::MaxPool& spec);
+OperatorPtr make_operator(Plan& plan, const op::AveragePool& spec);
+OperatorPtr make_operator(Plan& plan, const op::GlobalAveragePool& spec);
+OperatorPtr make_operator(Plan& plan, const op::LocalResponseNorm& spec);
+OperatorPtr make_operator(Plan& plan, const op::BatchNorm& spec);
+OperatorPtr make_operator(Plan& plan, const op::Relu& spec);
+OperatorPtr make_operator(Plan& plan, const op::Dropout& spec);
+OperatorPtr make_operator(Plan& plan, const op::Add& spec);
+OperatorPtr make_operator(Plan& plan, const op::Concat& spec);
+OperatorPtr make_operator(Plan& plan, const op::Flatten& spec);
+OperatorPtr make_operator(Plan& plan, const op::SoftmaxCrossEntropy& spec);
+OperatorPtr make_operator(Plan& plan, const op::TransposedConvolution& spec);
+OperatorPtr make_operator(Plan& plan, const op::LeakyRelu& spec);
+OperatorPtr make_operator(Plan& plan, const op::Tanh& spec);
+OperatorPtr make_operator(Plan& plan, const op::Noise& spec);
+OperatorPtr make_operator(Plan& plan, const op::Detach& spec);
+OperatorPtr make_operator(Plan& plan, const op::SigmoidCrossEntropy& spec);
+OperatorPtr make_operator(Plan& plan, const op::Reshape& spec);
+
+// The layout and type in which a convolution would like to find its input.
+Desc preferred_source(Plan& plan, const Node& node, const op::Convolution& spec);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,147 @@
+// Batch normalization with a learned scale (weight) and shift (bias) and fused ReLU. Training uses the
+// batch's own mean and variance and moves the running ones towards them (the running variance is the unbiased
+// one, as PyTorch has it); evaluation uses the running ones. oneDNN gives all gradients in one call.
+#include "runtime/cpu/plan.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+using dnnl::normalization_flags;
+using dnnl::prop_kind;
+using Forward = dnnl::batch_normalization_forward;
+using Backward = dnnl::batch_normalization_backward;
+
+class BatchNorm final : public Operator {
+ public:
+  BatchNorm(Plan& plan, const op::BatchNorm& spec)
+      : spec_(spec), frozen_(plan.node().weights == Weights::frozen), channels_(plan.node().shape.channels) {
+    rows_ = plan.batch() * plan.node().shape.height * plan.node().shape.width;
+    plan.set_layout(plan.output(), plan.input().desc, plan.input().precision, plan.input().extents);
+    declare_parameters(plan);
+    make_forward(plan);
+    make_evaluation(plan);
+  }
+
+  void forward(const Run& run) override {
+    if (run.mode == Mode::evaluate) return evaluation_.run(run.stream);
+    forward_.run(run.stream);
+    if (frozen_) return;
+    const float share = spec_.momentum;
+    const float unbiased = rows_ > 1 ? static_cast<float>(rows_) / static_cast<float>(rows_ - 1) : 1.0F;
+    for (std::int64_t channel = 0; channel < channels_; ++channel) {
+      float& mean = running_mean_->value.floats()[channel];
+      float& variance = running_variance_->value.floats()[channel];
+      mean += share * (mean_->floats()[channel] - mean);
+      variance += share * (unbiased * variance_->floats()[channel] - variance);
+    }
+  }
+  void backward_weights(const Run& run) override { backward_.run(run.stream); }
+  double operations() const override { return 10.0 * static_cast<double>(rows_ * channels_); }
+  std::string description() const override { return description_; }
+
+ private:
+  void declare_parameters(Plan& plan) {
+    const auto parameter = [&](const char* part, float bound, float constant) {
+      return plan.declare(Parameter{.name = plan.node().name + part,
+                                    .shape = {channels_},
+                                    .node = plan.index(),
+                                    .bound = bound,
+                                    .constant = constant,
+                                    .layout = vector_desc(channels_)});
+    };
+    weight_ = parameter(".weight", spec_.deviation > 0 ? init_bound(spec_.deviation, 1) : 0, 1);
+    bias_ = parameter(".bias", 0, 0);
+    running_mean_ = plan.declare(Statistic{plan.node().name + ".running_mean", 0, channels_, {}});
+    running_variance_ = plan.declare(Statistic{plan.node().name + ".running_var", 1, channels_, {}});
+    for (Buffer** buffer : {&mean_, &variance_}) {
+      *buffer = plan.buffer(static_cast<std::size_t>(channels_) * sizeof(float));
+      plan.use(*buffer, Pass::forward);
+      plan.use(*buffer, Pass::backward);
+    }
+  }
+
+  normalization_flags flags() const {
+    const auto affine = normalization_flags::use_scale | normalization_flags::use_shift;
+    return spec_.activation == Activation::relu ? affine | normalization_flags::fuse_norm_relu : affine;
+  }
+
+  void make_forward(Plan& plan) {
+    Tensor& in = plan.input();
+    const Forward::primitive_desc desc({prop_kind::forward_training, in.desc, spec_.epsilon, flags()},
+                                       attributes(), plan.engine());
+    const Desc statistics = vector_desc(channels_);
+    Buffer* signs = plan.buffer(desc.workspace_desc().get_size());  // of the fused ReLU
+    plan.use(signs, Pass::forward);
+    plan.use(signs, Pass::backward);
+    forward_ = Call(Forward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
+                                    {DNNL_ARG_DST, {in.desc, plan.output().value}},
+                                    {DNNL_ARG_SCALE, {statistics, &weight_->value}},
+                                    {DNNL_ARG_SHIFT, {statistics, &bias_->value}},
+                                    {DNNL_ARG_MEAN, {statistics, mean_}},
+                                    {DNNL_ARG_VARIANCE, {statistics, variance_}},
+                                    {DNNL_ARG_WORKSPACE, {desc.workspace_desc(), signs}},
+                                    plan.scratchpad(desc.scratchpad_desc(), Pass::forward)});
+    description_ = desc.impl_info_str();
+    make_backward(plan, desc, signs);
+  }
+
+  void make_backward(Plan& plan, const Forward::primitive_desc& hint, Buffer* signs) {
+    Tensor& in = plan.input();
+    const Desc slope = plan.output().gradient_desc();
+    const Backward::primitive_desc desc({prop_kind::backward, slope, in.desc, spec_.epsilon, flags()},
+                                        attributes(), plan.engine(), hint);
+    const Desc statistics = vector_desc(channels_);
+    Buffer* gradient = in.needs_gradient() ? in.gradients[plan.claim_gradient()]
+                                           : plan.scratch(slope.get_size(), Pass::backward);
+    plan.use(in.value, Pass::backward);
+    backward_ =
+        Call(Backward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
+                              {DNNL_ARG_DIFF_DST, {slope, plan.output().gradients[0]}},
+                              {DNNL_ARG_DIFF_SRC, {slope, gradient}},
+                              {DNNL_ARG_SCALE, {statistics, &weight_->value}},
+                              {DNNL_ARG_SHIFT, {statistics, &bias_->value}},
+                              {DNNL_ARG_DIFF_SCALE, {statistics, plan.gradient_of(weight_, statistics)}},
+                              {DNNL_ARG_DIFF_SHIFT, {statistics, plan.gradient_of(bias_, statistics)}},
+                              {DNNL_ARG_MEAN, {statistics, mean_}},
+                              {DNNL_ARG_VARIANCE, {statistics, variance_}},
+                              {DNNL_ARG_WORKSPACE, {hint.workspace_desc(), signs}},
+                              plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
+    description_ += std::string(", ") + desc.impl_info_str();
+  }
+
+  void make_evaluation(Plan& plan) {
+    Tensor& in = plan.input();
+    const Forward::primitive_desc desc({prop_kind::forward_inference, in.desc, spec_.epsilon,
+                                        flags() | normalization_flags::use_global_stats},
+                                       attributes(), plan.engine());
+    const Desc statistics = vector_desc(channels_);
+    evaluation_ = Call(Forward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
+                                       {DNNL_ARG_DST, {in.desc, plan.output().value}},
+                                       {DNNL_ARG_SCALE, {statistics, &weight_->value}},
+                                       {DNNL_ARG_SHIFT, {statistics, &bias_->value}},
+                                       {DNNL_ARG_MEAN, {statistics, &running_mean_->value}},
+                                       {DNNL_ARG_VARIANCE, {statistics, &running_variance_->value}},
+                                       plan.scratchpad(desc.scratchpad_desc(), Pass::forward)});
+  }
+
+  op::BatchNorm spec_;
+  bool frozen_;
+  std::int64_t channels_, rows_ = 0;
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+  Statistic* running_mean_ = nullptr;
+  Statistic* running_variance_ = nullptr;
+  Buffer* mean_ = nullptr;
+  Buffer* variance_ = nullptr;
+  Call forward_, backward_, evaluation_;
+  std::string description_;
+};
+
+}  // namespace
+
+OperatorPtr make_operator(Plan& plan, const op::BatchNorm& spec) {
+  return std::make_unique<BatchNorm>(plan, spec);
+}
+
+}  // namespace dlrun::runtime

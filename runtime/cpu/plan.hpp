@@ -1,0 +1,133 @@
+// Plan: everything fixed about one compiled graph: its tensors with their layouts, the arena of activations,
+// the parameters. While operators are made it hands out buffers and notes when each is used; lay_out() then
+// gives them addresses. What it does not do: run (cpu_engine.cpp).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/cpu/kernels/kernels.hpp"
+#include "runtime/cpu/operator.hpp"
+#include "runtime/cpu/parameters.hpp"
+#include "runtime/engine/arena.hpp"
+#include "runtime/graph/init_bound.hpp"
+
+namespace dlrun::runtime {
+
+// An activation. Its value and its gradients have the same layout; the gradients have the plan's precision,
+// the value too, except that scores are always f32.
+struct Tensor {
+  Desc desc;
+  Precision precision = Precision::f32;
+  Precision gradient_precision = Precision::f32;
+  std::size_t elements = 0;  // with padding
+  Extents extents{};
+  Buffer* value = nullptr;
+  std::vector<Buffer*> gradients;  // one a reader; the first also takes their sum; none: nobody needs it
+  std::size_t readers_made = 0;
+  // False: the engine sets the gradient to 0 where the value is not positive, before the producer's backward.
+  bool masked_by_producer = true;
+  Activation activation = Activation::relu;  // what the engine undoes where it is not
+  float slope = 0;                           // of a leaky ReLU
+
+  bool needs_gradient() const { return !gradients.empty(); }
+  Desc gradient_desc() const;
+  kernels::View view() const { return {value->data, precision}; }
+  kernels::ConstView const_view() const { return {value->data, precision}; }
+  kernels::View gradient(std::size_t reader = 0) const {
+    return {gradients[reader]->data, gradient_precision};
+  }
+  kernels::ConstView const_gradient(std::size_t reader = 0) const {
+    return {gradients[reader]->data, gradient_precision};
+  }
+};
+
+// What the engine does to the gradient of an output before its producer's backward, which fused `activation`.
+inline void settle_after(Tensor& out, Activation activation, float slope) {
+  out.masked_by_producer = activation == Activation::none;
+  if (activation != Activation::none) out.activation = activation;
+  out.slope = slope;
+}
+
+// A value or a gradient as a primitive reads it: as it lies, or copied into a layout that the primitive is
+// fast with. An image of three channels between two networks is what needs that.
+struct Source {
+  Desc desc;
+  Buffer* buffer = nullptr;
+  Call convert = {};  // where it is a copy
+};
+
+enum class Pass { forward, backward };
+
+class Plan {
+ public:
+  Plan(Graph graph, const EngineOptions& options);
+
+  const Graph& graph() const { return graph_; }
+  const EngineOptions& options() const { return options_; }
+  const dnnl::engine& engine() const { return engine_; }
+  Layout layout() const { return layout_; }
+  std::int64_t batch() const { return options_.batch; }
+  Parameters& parameters() { return parameters_; }
+  const Parameters& parameters() const { return parameters_; }
+
+  // Makes the operators; each sees the node it is made for.
+  std::vector<OperatorPtr> make_operators();
+  Result<void> lay_out();
+  std::size_t memory_bytes() const { return arena_.size() + parameters_.memory_bytes(); }
+  Tensor& tensor(std::size_t node) { return *tensors_[node]; }
+  // The batch's labels, which all losses share; made when the first of them asks.
+  Buffer* labels();
+  // What the trainer fills.
+  Buffer* rows() const { return rows_; }
+  void set_rows(Buffer* rows) { rows_ = rows; }
+
+  // For operators in the making.
+  std::size_t index() const { return index_; }
+  const Node& node() const { return graph_.nodes[index_]; }
+  const Shape& input_shape(std::size_t which = 0) const;
+  Tensor& input(std::size_t which = 0) { return *tensors_[node().inputs[which].get()]; }
+  Tensor& output() { return *tensors_[index_]; }
+  // The reader number under which this operator delivers the gradient of an input; input().needs_gradient()
+  // must hold. Once for each input.
+  std::size_t claim_gradient(std::size_t which = 0) { return input(which).readers_made++; }
+  bool is_only_reader(std::size_t which = 0) const;
+  const std::vector<std::size_t>& readers_of_output() const { return readers_[index_]; }
+  // A parameter of this node, or the one it shares with a node before it.
+  Parameter* declare(Parameter parameter);
+  Statistic* declare(Statistic statistic);
+  // Where this node's part of the parameter's gradient goes, in this layout.
+  Buffer* gradient_of(Parameter* parameter, const Desc& layout);
+  void set_layout(Tensor& tensor, const Desc& desc, Precision precision, const Extents& extents);
+
+  void use(Buffer* buffer, Pass pass);
+  void keep(Buffer* buffer);  // through the whole step and between steps
+  // `buffer` lies in the place of `target`: for operators that work in place.
+  static void share(Buffer* buffer, Buffer* target) { ActivationArena::share(buffer, target); }
+  Buffer* buffer(std::size_t bytes) { return arena_.add(bytes); }
+  Buffer* scratch(std::size_t bytes, Pass pass);
+  // `buffer`, which lies as `has` says, as `wanted`; a copy stays until the operator's backward is done.
+  Source source(Buffer* buffer, const Desc& has, const Desc& wanted, Pass from);
+  // Scratch memory of a primitive, as an argument for Call.
+  Call::Argument scratchpad(const Desc& desc, Pass pass);
+
+ private:
+  void make_tensor();
+  bool has_parameters_before(std::size_t node) const;
+  int moment(std::size_t node, Pass pass) const;
+
+  Graph graph_;
+  EngineOptions options_;
+  dnnl::engine engine_;
+  Layout layout_;
+  std::size_t index_ = 0;
+  std::vector<std::vector<std::size_t>> readers_;
+  std::vector<std::unique_ptr<Tensor>> tensors_;
+  Buffer* rows_ = nullptr;
+  Buffer* labels_ = nullptr;
+  ActivationArena arena_;
+  Parameters parameters_;
+};
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,290 @@
+// The host's side of an engine on a GPU: names, plain layouts and first values; the work is the plug-in's. An
+// error of the device in a step, or of a peer, is kept and told by status().
+#include "runtime/cuda/cuda_engine.hpp"
+
+#include <optional>
+
+#include "runtime/base/keyed_random.hpp"
+#include "runtime/cuda/lowering.hpp"
+#include "runtime/cuda/operator_times.hpp"
+#include "runtime/engine/adam_factors.hpp"
+#include "runtime/engine/random_keys.hpp"
+#include "runtime/graph/fuse.hpp"
+#include "runtime/graph/roles.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+class GraphOnGpu final : public CudaEngine {
+ public:
+  GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, CudaPlan plan)
+      : library_(library),
+        graph_(std::move(graph)),
+        options_(options),
+        plan_(std::move(plan)),
+        generator_(generator_of(graph_)) {
+    for (const Placed& placed : plan_.tensors) tensors_.push_back(placed.info);
+  }
+  // The engine goes first: its graphs hold on to what sums.
+  ~GraphOnGpu() override {
+    if (engine_ != nullptr) library_.table().destroy(engine_);
+  }
+
+  Result<void> prepare(int device) {
+    const InputScaling* const pixels = takes_bytes() ? &*options_.pixels : nullptr;
+    const DlrunCudaPlan plan{.nodes = plan_.nodes.data(),
+                             .count = plan_.nodes.size(),
+                             .buckets = plan_.final_after.data(),
+                             .bucket_count = plan_.final_after.size(),
+                             .batch = options_.batch,
+                             .precision = precision_of(options_.precision),
+                             .gradients = options_.ranks > 1 ? DLRUN_CUDA_TRAVEL : DLRUN_CUDA_STAY,
+                             .optimizer = options_.adam ? DLRUN_CUDA_ADAM : DLRUN_CUDA_SGD,
+                             .floats = plan_.floats,
+                             .spare = CudaPlan::kSpareSlots,
+                             .statistics = plan_.statistics,
+                             .keys = plan_.draws.size(),
+                             .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
+                             .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
+    if (library_.table().create(&plan, device, &engine_) != 0)
+      return fail(
+          library_.error(fmt::format("model '{}' in batches of {} does not come up on GPU {} ({})",
+                                     graph_.model, options_.batch, device, library_.device_name(device))));
+    return initialise();
+  }
+
+  std::int64_t batch() const override { return options_.batch; }
+  std::span<float> input() override {
+    fresh_ = true;
+    return rows(library_.table().input(engine_), input_count());
+  }
+  std::span<std::uint8_t> pixels() override {
+    if (!takes_bytes()) return {};
+    fresh_ = true;
+    return rows(library_.table().pixels(engine_), input_count());
+  }
+  std::span<std::int32_t> labels() override {
+    fresh_ = true;
+    return rows(library_.table().labels(engine_), static_cast<std::size_t>(options_.batch));
+  }
+  void while_waiting(const std::function<void()>& work) override { work_ = work; }
+
+  BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
+    const BatchResult result = run(DLRUN_CUDA_TRAIN, keys_of(step), "a training step");
+    for (std::size_t bucket = 0; on_bucket && !sum_ && bucket < plan_.buckets.size(); ++bucket)
+      on_bucket(bucket);
+    return result;
+  }
+  void apply(const SgdStep& sgd) override {
+    const DlrunCudaRates rates = rates_of(sgd);
+    note(library_.table().apply(engine_, &rates), "an update");
+  }
+  BatchResult evaluate_batch() override {
+    return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");
+  }
+  bool generates() const override { return generator_.has_value(); }
+  Result<void> generate(std::span<float> images) override {
+    if (!generator_) return Engine::generate(images);
+    const Shape& shape = graph_.nodes[generator_->last].shape;
+    if (images.size() != static_cast<std::size_t>(options_.batch * shape.elements()))
+      return Engine::generate(images);
+    const std::vector<std::uint64_t> keys = keys_of(kShownNoise);
+    if (library_.table().generate(engine_, generator_->first, generator_->last, keys.data(), images.data()) !=
+        0)
+      return fail(library_.error("the generator's images cannot be made"));
+    return {};
+  }
+
+  Result<void> connect(std::unique_ptr<DeviceAllreduce> sum) override {
+    sum_ = std::move(sum);
+    const DlrunCudaSum calls{this, sum_floats, is_lost};
+    if (library_.table().connect(engine_, &calls) != 0)
+      return fail(library_.error("the ranks' GPUs cannot be connected"));
+    return {};
+  }
+  void set_sums(Sums sums) override {
+    if (!sum_) return;
+    const DlrunCudaSum calls{this, sum_floats, is_lost};
+    note(library_.table().connect(engine_, sums == Sums::together ? &calls : nullptr), "choosing the sums");
+  }
+  Result<double> seconds_of_sums() override {
+    return TRY(time_sum(plan_.floats - CudaPlan::kSpareSlots)).captured;
+  }
+  bool sums_gradients() const override { return sum_ != nullptr; }
+  Result<SumTime> time_sum(std::size_t count) override {
+    float issued = 0, captured = 0;
+    if (library_.table().time_sum(engine_, count, &issued, &captured) != 0)
+      return fail(library_.error(fmt::format("a sum of {} floats cannot be timed", count)));
+    return SumTime{issued * 1e-3, captured * 1e-3};
+  }
+  Result<void> status() const override {
+    if (failure_) return fail(*failure_);
+    return {};
+  }
+
+  std::span<float> gradients() override { return {library_.table().gradients(engine_), plan_.floats}; }
+  std::span<const Bucket> buckets() const override { return plan_.buckets; }
+  std::span<float> spare_slots() override { return gradients().last(CudaPlan::kSpareSlots); }
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+
+  Result<void> read_tensor(std::size_t index, std::span<float> out) const override {
+    const Placed& placed = plan_.tensors[index];
+    TRY(check_size(placed, out.size()));
+    std::vector<float> there(out.size());
+    if (library_.table().read(engine_, placed.arena, placed.offset, there.size(), there.data()) != 0)
+      return fail(library_.error(fmt::format("tensor '{}' cannot be read", placed.info.name)));
+    to_plain(placed, there, out);
+    return {};
+  }
+  Result<void> write_tensor(std::size_t index, std::span<const float> values) override {
+    const Placed& placed = plan_.tensors[index];
+    TRY(check_size(placed, values.size()));
+    std::vector<float> there(values.size());
+    to_device(placed, values, there);
+    if (library_.table().write(engine_, placed.arena, placed.offset, there.size(), there.data()) != 0)
+      return fail(library_.error(fmt::format("tensor '{}' cannot be written", placed.info.name)));
+    return {};
+  }
+
+  std::uint64_t plan_hash() const override {
+    std::uint64_t hash =
+        random_key({hash_text("cuda"), hash_text(graph_.model), static_cast<std::uint64_t>(options_.batch),
+                    static_cast<std::uint64_t>(options_.precision), options_.seed, options_.bucket_bytes});
+    for (const Placed& placed : plan_.tensors)
+      hash = random_key({hash, hash_text(placed.info.name), placed.info.elements(), placed.offset});
+    for (const Bucket& bucket : plan_.buckets) hash = random_key({hash, bucket.offset, bucket.length});
+    return hash;
+  }
+  Result<std::vector<OperatorTime>> profile() override {
+    std::vector<float> times(2 * plan_.nodes.size() + 3);
+    if (library_.table().profile(engine_, times.data()) != 0)
+      return fail(library_.error("the parts of a step cannot be timed"));
+    return operator_times(plan_, graph_, options_.batch, times);
+  }
+  std::size_t memory_bytes() const override { return library_.table().memory_bytes(engine_); }
+
+ private:
+  static DlrunCudaPrecision precision_of(Precision precision) {
+    if (precision == Precision::tf32) return DLRUN_CUDA_TF32;
+    return precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32;
+  }
+  bool takes_bytes() const {
+    const std::size_t channels = static_cast<std::size_t>(graph_.nodes[0].shape.channels);
+    return options_.pixels && channels <= DLRUN_CUDA_MOST_CHANNELS &&
+           options_.pixels->scale.size() == channels && options_.pixels->shift.size() == channels;
+  }
+  std::size_t input_count() const {
+    return static_cast<std::size_t>(options_.batch * graph_.nodes[0].shape.elements());
+  }
+  // Rows of the plug-in; none to fill once the device has failed.
+  template <class T>
+  std::span<T> rows(T* start, std::size_t count) {
+    if (start != nullptr) return {start, count};
+    note(1, "sending a batch");
+    lost_rows_.resize(count * sizeof(float));
+    return {reinterpret_cast<T*>(lost_rows_.data()), count};
+  }
+
+  // What is drawn in this step.
+  std::vector<std::uint64_t> keys_of(std::uint64_t step) const {
+    std::vector<std::uint64_t> keys;
+    std::size_t layer = 0;
+    for (const Draw& draw : plan_.draws)
+      keys.push_back(draw.of == Draw::Of::noise
+                         ? noise_key(options_, step)
+                         : dropout_rule(options_, layer++, step, draw.probability).key);
+    return keys;
+  }
+
+  DlrunCudaRates rates_of(const SgdStep& step) const {
+    if (!options_.adam)
+      return {step.learning_rate, step.momentum, step.weight_decay, step.gradient_scale, 0, 0, 0};
+    const AdamFactors by = adam_factors(step, *options_.adam);
+    return {by.rate, by.keep, by.decay, by.scale, by.keep_square, by.spread, by.epsilon};
+  }
+
+  // A step on the rows as they are; those of the next one are sent while it runs.
+  BatchResult run(DlrunCudaWork work, const std::vector<std::uint64_t>& keys, const char* what) {
+    const DlrunCudaTable& table = library_.table();
+    DlrunCudaResult result{};
+    if (failure_) return {};
+    if (fresh_) note(table.stage(engine_), what);
+    fresh_ = false;
+    note(table.begin(engine_, work, keys.data()), what);
+    if (work == DLRUN_CUDA_TRAIN && work_ && !failure_) {
+      work_();
+      if (fresh_) note(table.stage(engine_), what);
+      fresh_ = false;
+    }
+    if (failure_) return {};
+    note(table.end(engine_, &result), what);
+    return {result.loss_sum, result.correct, result.generator_loss_sum};
+  }
+
+  static int sum_floats(void* context, float* data, std::size_t count, void* stream) {
+    auto& self = *static_cast<GraphOnGpu*>(context);
+    return self.keep(self.sum_->sum(data, count, stream));
+  }
+  static int is_lost(void* context) {
+    auto& self = *static_cast<GraphOnGpu*>(context);
+    return self.keep(self.sum_->check());
+  }
+  // The first failure is the reason of all that follow.
+  int keep(Result<void> done) {
+    if (done) return 0;
+    if (!failure_) failure_ = std::move(done).error();
+    return 1;
+  }
+
+  // The CPU's first values: a function of seed and name.
+  Result<void> initialise() {
+    for (std::size_t index = 0; index < plan_.tensors.size(); ++index) {
+      const Placed& placed = plan_.tensors[index];
+      if (placed.info.role == TensorInfo::Role::momentum) continue;  // zero already
+      std::vector<float> values(placed.info.elements());
+      const std::uint64_t key = random_key({options_.seed, hash_text(placed.info.name)});
+      kernels::uniform(values.data(), values.size(), key, placed.bound, placed.constant);
+      TRY(write_tensor(index, values));
+    }
+    return {};
+  }
+
+  static Result<void> check_size(const Placed& placed, std::size_t count) {
+    if (count == placed.info.elements()) return {};
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("tensor '{}' has {} numbers, not {}", placed.info.name,
+                                          placed.info.elements(), count),
+                      .hint = "the values are from another model or another number of classes"});
+  }
+
+  void note(int code, const char* what) {
+    if (code != 0 && !failure_) failure_ = library_.error(fmt::format("{} failed on the GPU", what));
+  }
+
+  CudaLibrary library_;
+  Graph graph_;
+  EngineOptions options_;
+  CudaPlan plan_;
+  std::optional<Generator> generator_;
+  std::vector<TensorInfo> tensors_;
+  std::unique_ptr<DeviceAllreduce> sum_;  // must outlive engine_, which the destructor sees to
+  void* engine_ = nullptr;
+  std::function<void()> work_;
+  bool fresh_ = true;  // rows were filled since they were sent
+  std::vector<std::byte> lost_rows_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CudaEngine>> compile_cuda(const CudaLibrary& library, Graph graph,
+                                                 const EngineOptions& options, int device) {
+  Graph fused = fuse(std::move(graph));
+  CudaPlan plan = TRY(flatten(fused, options));
+  auto engine = std::make_unique<GraphOnGpu>(library, std::move(fused), options, std::move(plan));
+  TRY(engine->prepare(device));
+  return std::unique_ptr<CudaEngine>(std::move(engine));
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,13 @@
+// The parts of a step that a GPU timed, as lines for a table.
+#pragma once
+
+#include "runtime/cuda/lowering.hpp"
+#include "runtime/engine/operator_time.hpp"
+
+namespace dlrun::runtime {
+
+// `milliseconds`: as the plug-in's profile() leaves them.
+std::vector<OperatorTime> operator_times(const CudaPlan& plan, const Graph& graph, std::int64_t batch,
+                                         const std::vector<float>& milliseconds);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,18 @@
+// What sums over ranks need of the device, as the table has it, and the kernels behind it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "runtime/cuda/plugin/allreduce_table.h"
+
+namespace dlrun::cuda {
+
+extern const DlrunCudaSumCalls kSumCalls;
+
+// Rounded to the nearest, to even on a tie, as the CPU's (runtime/base/comm_dtype.hpp).
+void pack(DlrunCudaWire wire, void* to, const float* from, std::size_t count, cudaStream_t stream);
+void unpack(DlrunCudaWire wire, float* to, const void* from, std::size_t count, cudaStream_t stream);
+void pack_sum(DlrunCudaWire wire, void* to, const DlrunCudaTerms& terms, std::size_t count,
+              cudaStream_t stream);
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,253 @@
+// See passes.hpp. f32 means f32: no TF32 unless it is asked for; where it is, timing chooses.
+#include "runtime/cuda/plugin/convolution_passes.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+constexpr std::size_t kWorkspace = std::size_t{512} << 20;
+// A product takes a pass from cuDNN where it needs less than this share of the time: a near tie is to end in
+// the same way in every run.
+constexpr float kClearly = 0.98F;
+const float kOne = 1, kZero = 0;
+
+cudnnMathType_t math_of(const Device& device) {
+  return device.precision == DLRUN_CUDA_F32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH;
+}
+bool fits(const Device& device, cudnnMathType_t math) {
+  return device.precision == DLRUN_CUDA_TF32 ? math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION
+                                             : math == math_of(device);
+}
+
+// What counts of what a pass finds where it writes.
+const float& prior(Passes::Into into) {
+  return into == Passes::Into::sum ? kOne : kZero;
+}
+
+// Which passes there are, for the table of what was found.
+std::string prepared(const Passes::Arrays& arrays) {
+  return std::string(arrays.forward() ? " forward" : "") + (arrays.weights() ? " weights" : "") +
+         (!arrays.data()                       ? ""
+          : arrays.into == Passes::Into::fresh ? " data"
+                                               : " data to a sum");
+}
+
+template <class Algorithm>
+struct Fastest {
+  Algorithm by;
+  float milliseconds;
+};
+
+// Times run(algorithm) for every candidate; the fastest, and the workspace it needs in `bytes`.
+template <class Candidate, class Run>
+auto fastest(Device& device, const std::vector<Candidate>& candidates, int count, const std::string& what,
+             std::size_t& bytes, const Run& run) {
+  auto best = candidates[0].algo;
+  float best_time = INFINITY;
+  std::size_t best_bytes = 0;
+  const auto try_all = [&](const auto& allowed) {
+    for (int i = 0; i < count; ++i) {
+      const Candidate& candidate = candidates[static_cast<std::size_t>(i)];
+      if (candidate.status != CUDNN_STATUS_SUCCESS || candidate.determinism != CUDNN_DETERMINISTIC ||
+          !allowed(candidate.mathType) || candidate.memory > kWorkspace)
+        continue;
+      if (run(candidate.algo) != CUDNN_STATUS_SUCCESS)
+        continue;  // plainly first: libraries load what they need
+      const float time = milliseconds_of(device.stream, [&] { check(run(candidate.algo), what); });
+      if (time < best_time) best_time = time, best = candidate.algo, best_bytes = candidate.memory;
+    }
+  };
+  try_all([&](cudnnMathType_t math) { return fits(device, math); });
+  // A shape may have no form for matrix units, such as one filter; in bf16 any other is as exact.
+  if (best_time == INFINITY && device.half())
+    try_all([](cudnnMathType_t math) { return math != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION; });
+  if (best_time == INFINITY) throw Failure("cuDNN has no algorithm for " + what);
+  if (best_bytes > bytes) bytes = best_bytes;
+  return Fastest<decltype(best)>{best, best_time};
+}
+
+// A form of the product that is clearly faster than what needs `milliseconds`. `room` is for the timing.
+std::optional<cublasLtMatmulAlgo_t> faster(Device& device, const Product& product,
+                                           const Product::Matrices& matrices, const float& prior,
+                                           float milliseconds, void* room, std::size_t& bytes) {
+  Lane lane = device.main;
+  lane.workspace = room, lane.workspace_bytes = Product::kWorkspace;
+  std::optional<cublasLtMatmulAlgo_t> best;
+  float best_time = milliseconds * kClearly;
+  std::size_t best_bytes = 0;
+  for (const cublasLtMatmulHeuristicResult_t& candidate : product.candidates(lane)) {
+    const auto run = [&] { return product.run(lane, candidate.algo, matrices, prior); };
+    if (run() != CUBLAS_STATUS_SUCCESS) continue;
+    const float time = milliseconds_of(lane.stream, [&] { check(run(), "a product"); });
+    if (time < best_time) best_time = time, best = candidate.algo, best_bytes = candidate.workspaceSize;
+  }
+  if (best_bytes > bytes) bytes = best_bytes;
+  return best;
+}
+
+// Whether every pass is a product: a pixel of the output is of one pixel of the input. Filters of every group
+// must begin where a product's matrix may.
+bool is_product(const Device& device, const Geometry& g) {
+  const auto filters = static_cast<std::size_t>(g.channels * g.in_channels);
+  return g.window == 1 && g.window_width == 1 && g.stride == 1 && g.padding == 0 && g.padding_width == 0 &&
+         filters * device.size() % Product::kAlignment == 0;
+}
+
+}  // namespace
+
+Geometry Geometry::of(const DlrunCudaNode& node) {
+  return {node.in_channels, node.in_height,    node.in_width, node.channels, node.height,       node.width,
+          node.window,      node.window_width, node.stride,   node.padding,  node.padding_width};
+}
+
+Geometry Geometry::turned(const DlrunCudaNode& node) {
+  return {node.channels, node.height,       node.width,  node.in_channels, node.in_height,    node.in_width,
+          node.window,   node.window_width, node.stride, node.padding,     node.padding_width};
+}
+
+std::string Geometry::text() const {
+  return "a convolution of " + std::to_string(in_channels) + "x" + std::to_string(in_height) + "x" +
+         std::to_string(in_width) + " to " + std::to_string(channels) + " filters of " +
+         std::to_string(window) + "x" + std::to_string(window_width) + " stride " + std::to_string(stride) +
+         " padding " + std::to_string(padding) + "x" + std::to_string(padding_width);
+}
+
+Passes::Passes(Device& device, const Geometry& geometry, const Arrays& arrays) : name_(geometry.text()) {
+  describe(device, geometry);
+  if (is_product(device, geometry)) describe_products(device, geometry);
+  const std::string key = name_ + prepared(arrays);
+  if (const auto known = device.algorithms.find(key); known != device.algorithms.end()) {
+    by_ = known->second;
+    return;
+  }
+  choose(device, arrays);
+  device.algorithms.emplace(key, by_);
+}
+
+Passes::~Passes() {
+  if (conv_ != nullptr) cudnnDestroyConvolutionDescriptor(conv_);
+  if (w_ != nullptr) cudnnDestroyFilterDescriptor(w_);
+  if (y_ != nullptr) cudnnDestroyTensorDescriptor(y_);
+  if (x_ != nullptr) cudnnDestroyTensorDescriptor(x_);
+}
+
+void Passes::describe(Device& device, const Geometry& g) {
+  const cudnnDataType_t type = device.half() ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+  const auto n = [](std::int64_t value) { return static_cast<int>(value); };
+  check(cudnnCreateTensorDescriptor(&x_), name_);
+  check(cudnnCreateTensorDescriptor(&y_), name_);
+  check(cudnnCreateFilterDescriptor(&w_), name_);
+  check(cudnnCreateConvolutionDescriptor(&conv_), name_);
+  check(cudnnSetTensor4dDescriptor(x_, CUDNN_TENSOR_NHWC, type, n(device.batch), n(g.in_channels),
+                                   n(g.in_height), n(g.in_width)),
+        name_);
+  check(cudnnSetTensor4dDescriptor(y_, CUDNN_TENSOR_NHWC, type, n(device.batch), n(g.channels), n(g.height),
+                                   n(g.width)),
+        name_);
+  check(cudnnSetFilter4dDescriptor(w_, type, CUDNN_TENSOR_NHWC, n(g.channels), n(g.in_channels), n(g.window),
+                                   n(g.window_width)),
+        name_);
+  check(cudnnSetConvolution2dDescriptor(conv_, n(g.padding), n(g.padding_width), n(g.stride), n(g.stride), 1,
+                                        1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+        name_);
+  check(cudnnSetConvolutionMathType(conv_, math_of(device)), name_);
+}
+
+// A column of a matrix is a pixel's channels; a row of the filters, a filter.
+void Passes::describe_products(const Device& device, const Geometry& g) {
+  using Size = Product::Size;
+  constexpr auto kTurned = Product::Lies::turned, kPlain = Product::Lies::plain;
+  const std::int64_t pixels = device.batch * g.height * g.width;
+  products_.reset(new Products{{device, Size{g.channels, pixels, g.in_channels, kTurned, kPlain}, name_},
+                               {device, Size{g.in_channels, g.channels, pixels, kPlain, kTurned}, name_},
+                               {device, Size{g.in_channels, pixels, g.channels, kPlain, kPlain}, name_}});
+}
+
+void Passes::choose(Device& device, const Arrays& arrays) {
+  Memory rooms;
+  void* room = rooms.device(kWorkspace, "timing convolutions");
+  if (arrays.forward()) choose_forward(device, arrays, room);
+  if (arrays.weights()) choose_weights(device, arrays, room);
+  if (arrays.data()) choose_data(device, arrays, room);
+}
+
+void Passes::choose_forward(Device& device, const Arrays& arrays, void* room) {
+  int found = 0;
+  std::vector<cudnnConvolutionFwdAlgoPerf_t> choices(CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
+  check(cudnnGetConvolutionForwardAlgorithm_v7(device.main.dnn, x_, w_, conv_, y_,
+                                               static_cast<int>(choices.size()), &found, choices.data()),
+        name_);
+  const auto best = fastest(device, choices, found, name_, device.main.workspace_bytes, [&](auto algorithm) {
+    return cudnnConvolutionForward(device.main.dnn, &kOne, x_, arrays.x, w_, arrays.w, conv_, algorithm, room,
+                                   kWorkspace, &kZero, y_, arrays.y);
+  });
+  by_.forward = best.by;
+  if (products_ != nullptr)
+    by_.forward_product = faster(device, products_->forward, {arrays.w, arrays.x, arrays.y}, kZero,
+                                 best.milliseconds, room, device.main.workspace_bytes);
+}
+
+void Passes::choose_weights(Device& device, const Arrays& arrays, void* room) {
+  int found = 0;
+  std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> choices(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT);
+  check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+            device.main.dnn, x_, y_, conv_, w_, static_cast<int>(choices.size()), &found, choices.data()),
+        name_);
+  const std::string of_weights = "the weights of " + name_;
+  const auto best =
+      fastest(device, choices, found, of_weights, device.side.workspace_bytes, [&](auto algorithm) {
+        return cudnnConvolutionBackwardFilter(device.main.dnn, &kOne, x_, arrays.x, y_, arrays.y_slope, conv_,
+                                              algorithm, room, kWorkspace, &kZero, w_, arrays.w_slope);
+      });
+  by_.weights = best.by;
+  if (products_ != nullptr)
+    by_.weights_product = faster(device, products_->weights, {arrays.x, arrays.y_slope, arrays.w_slope},
+                                 kZero, best.milliseconds, room, device.side.workspace_bytes);
+}
+
+void Passes::choose_data(Device& device, const Arrays& arrays, void* room) {
+  int found = 0;
+  std::vector<cudnnConvolutionBwdDataAlgoPerf_t> choices(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
+  check(cudnnGetConvolutionBackwardDataAlgorithm_v7(device.main.dnn, w_, y_, conv_, x_,
+                                                    static_cast<int>(choices.size()), &found, choices.data()),
+        name_);
+  const std::string of_data = "the data of " + name_;
+  const auto best =
+      fastest(device, choices, found, of_data, device.main.workspace_bytes, [&](auto algorithm) {
+        return cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, arrays.w, y_, arrays.y_slope, conv_,
+                                            algorithm, room, kWorkspace, &prior(arrays.into), x_,
+                                            arrays.x_slope);
+      });
+  by_.data = best.by;
+  if (products_ != nullptr)
+    by_.data_product = faster(device, products_->data, {arrays.w, arrays.y_slope, arrays.x_slope},
+                              prior(arrays.into), best.milliseconds, room, device.main.workspace_bytes);
+}
+
+void Passes::forward(Device& device, const void* x, const void* w, void* y, Into into) const {
+  if (by_.forward_product)
+    return check(products_->forward.run(device.main, *by_.forward_product, {w, x, y}, prior(into)), name_);
+  check(cudnnConvolutionForward(device.main.dnn, &kOne, x_, x, w_, w, conv_, by_.forward,
+                                device.main.workspace, device.main.workspace_bytes, &prior(into), y_, y),
+        name_);
+}
+
+void Passes::weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope, Into into) const {
+  if (by_.weights_product)
+    return check(products_->weights.run(lane, *by_.weights_product, {x, y_slope, w_slope}, prior(into)),
+                 name_);
+  check(cudnnConvolutionBackwardFilter(lane.dnn, &kOne, x_, x, y_, y_slope, conv_, by_.weights,
+                                       lane.workspace, lane.workspace_bytes, &prior(into), w_, w_slope),
+        name_);
+}
+
+void Passes::data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const {
+  if (by_.data_product)
+    return check(products_->data.run(device.main, *by_.data_product, {w, y_slope, x_slope}, prior(into)),
+                 name_);
+  check(cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, y_slope, conv_, by_.data,
+                                     device.main.workspace, device.main.workspace_bytes, &prior(into), x_,
+                                     x_slope),
+        name_);
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,65 @@
+// The three passes of one convolution over cuDNN, NHWC, or over cuBLASLt where it is a product of matrices.
+// Each is timed, inside a graph as a step runs it, in every algorithm that repeats its bits, and the fastest
+// is kept; layers of one shape share what was found. It owns no tensor.
+#pragma once
+
+#include "runtime/cuda/plugin/product.hpp"
+
+namespace dlrun::cuda {
+
+struct Geometry {
+  std::int64_t in_channels, in_height, in_width;
+  std::int64_t channels, height, width;  // of the output
+  std::int64_t window, window_width, stride, padding, padding_width;
+  static Geometry of(const DlrunCudaNode& node);
+  static Geometry turned(const DlrunCudaNode& node);  // from the node's output to its input
+  std::string text() const;
+};
+
+class Passes {
+ public:
+  enum class Into { fresh, sum };  // sum: added to what is there
+  // Arrays as they will lie; what is in them is overwritten. A pass is prepared where there is all that it
+  // reads and writes. `w` and `w_slope` are filters of the plan's type.
+  struct Arrays {
+    const void *x, *w;
+    void* y;
+    const void* y_slope;
+    void *w_slope, *x_slope;
+    Into into = Into::fresh;  // what data() will mostly be asked for
+    bool forward() const { return x != nullptr && y != nullptr; }
+    bool weights() const { return x != nullptr && y_slope != nullptr && w_slope != nullptr; }
+    bool data() const { return y_slope != nullptr && x_slope != nullptr; }
+  };
+
+  Passes(Device& device, const Geometry& geometry, const Arrays& arrays);
+  Passes(const Passes&) = delete;
+  Passes& operator=(const Passes&) = delete;
+  ~Passes();
+
+  void forward(Device& device, const void* x, const void* w, void* y, Into into = Into::fresh) const;
+  // On the side lane or on main.
+  void weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope, Into into) const;
+  void data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const;
+
+ private:
+  struct Products {  // the same passes as products
+    Product forward, weights, data;
+  };
+
+  void describe(Device& device, const Geometry& geometry);
+  void describe_products(const Device& device, const Geometry& geometry);
+  void choose(Device& device, const Arrays& arrays);
+  void choose_forward(Device& device, const Arrays& arrays, void* room);
+  void choose_weights(Device& device, const Arrays& arrays, void* room);
+  void choose_data(Device& device, const Arrays& arrays, void* room);
+
+  std::string name_;
+  cudnnTensorDescriptor_t x_ = nullptr, y_ = nullptr;
+  cudnnFilterDescriptor_t w_ = nullptr;
+  cudnnConvolutionDescriptor_t conv_ = nullptr;
+  std::unique_ptr<Products> products_;  // where they are
+  Algorithms by_;
+};
+
+}  // namespace dlrun::cuda

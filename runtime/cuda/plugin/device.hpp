@@ -1,0 +1,300 @@
+// What all operators on the device share: the stream, cuDNN's handle, tensors, and how a call that fails is
+// named. Inside the plug-in a failure is thrown as Failure; plugin.cu catches it at the border. Included by
+// the files of this folder only.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+#include <cudnn.h>
+
+#include "runtime/cuda/table.h"
+
+namespace dlrun::cuda {
+
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void check(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) throw Failure(std::string(what) + " failed: " + cudaGetErrorString(error));
+}
+inline void check(cudnnStatus_t status, const std::string& what) {
+  if (status != CUDNN_STATUS_SUCCESS) throw Failure(what + " failed: " + cudnnGetErrorString(status));
+}
+
+using Bf16 = __nv_bfloat16;
+
+__device__ inline float number(float value) {
+  return value;
+}
+__device__ inline float number(Bf16 value) {
+  return __bfloat162float(value);
+}
+__device__ inline void put(float& to, float value) {
+  to = value;
+}
+__device__ inline void put(Bf16& to, float value) {
+  to = __float2bfloat16(value);
+}
+
+// Memory of the device, counted.
+class Memory {
+ public:
+  Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() {
+    for (void* block : blocks_) cudaFree(block);
+    for (void* block : pinned_) cudaFreeHost(block);
+  }
+  void* device(std::size_t bytes, const char* what);
+  void* pinned(std::size_t bytes);
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<void*> blocks_, pinned_;
+  std::size_t bytes_ = 0;
+};
+
+// A value of the plan. `written`: a reader already left its gradient, so the next one adds.
+struct Tensor {
+  void* value = nullptr;
+  void* gradient = nullptr;
+  std::int64_t elements = 0;
+  bool written = false;
+  std::size_t last_reader = 0;  // the node whose backward leaves its gradient first
+  bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
+};
+
+enum class Mode { train, evaluate };
+
+// The images as the host sent them, channels first.
+struct Rows {
+  const float* numbers = nullptr;
+  const std::uint8_t* bytes = nullptr;  // in place of numbers
+  float scale[DLRUN_CUDA_MOST_CHANNELS] = {}, shift[DLRUN_CUDA_MOST_CHANNELS] = {};
+  // The number at `i`, which is of that channel: in the CPU's arithmetic, product and sum rounded each.
+  __device__ float at(std::int64_t i, int channel) const {
+    if (bytes == nullptr) return numbers[i];
+    return __fadd_rn(__fmul_rn(static_cast<float>(bytes[i]), scale[channel]), shift[channel]);
+  }
+};
+
+// What timing chose for the passes of a convolution.
+struct Algorithms {
+  cudnnConvolutionFwdAlgo_t forward{};
+  cudnnConvolutionBwdFilterAlgo_t weights{};
+  cudnnConvolutionBwdDataAlgo_t data{};
+  std::optional<cublasLtMatmulAlgo_t> forward_product, weights_product, data_product;  // in place of those
+};
+
+// A stream with what libraries need to work on it.
+struct Lane {
+  cudaStream_t stream = nullptr;
+  cudnnHandle_t dnn = nullptr;
+  cublasLtHandle_t products = nullptr;  // the same for all lanes
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+
+constexpr std::int64_t kBiasSplits = 64;
+constexpr std::size_t kResults = 3;  // loss, correct, the generator's loss
+
+struct Device {
+  cudaStream_t stream = nullptr;  // main.stream
+  Lane main, side;                // side: gradients of weights, beside the way back through the layers
+  cudaEvent_t forked = nullptr, joined = nullptr;
+  bool side_runs = false;
+  std::int64_t batch = 0;
+  DlrunCudaPrecision precision = DLRUN_CUDA_F32;
+  std::vector<Tensor> tensors;
+  float *values = nullptr, *gradients = nullptr, *momenta = nullptr, *statistics = nullptr;
+  float* squares = nullptr;  // of Adam
+  Bf16* copies = nullptr;    // of the values, where the plan is bf16
+  Rows input;
+  std::int32_t* labels = nullptr;
+  std::uint64_t* keys = nullptr;
+  float* partial = nullptr;                      // kBiasSplits sums of each channel of the widest bias
+  double* result = nullptr;                      // kResults sums over the rows of the reported losses
+  std::map<std::string, Algorithms> algorithms;  // by shape
+  Memory memory;
+
+  bool half() const { return precision == DLRUN_CUDA_BF16; }
+  std::size_t size() const { return half() ? sizeof(Bf16) : sizeof(float); }
+  const void* weights(std::size_t offset) const {
+    return half() ? static_cast<const void*>(copies + offset) : values + offset;
+  }
+};
+
+// One operator; backward leaves the gradient of each input that has one.
+class Operator {
+ public:
+  virtual ~Operator() = default;
+  virtual void forward(Device& device, Mode mode) = 0;
+  virtual void backward(Device& device) = 0;
+};
+using OperatorPtr = std::unique_ptr<Operator>;
+
+// Of operators that take no activation but ReLU.
+inline bool rectifies(const DlrunCudaNode& node) {
+  return node.activation == DLRUN_CUDA_RELU;
+}
+
+OperatorPtr make_input(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_grouped_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
+// The first convolution of a model where another arrangement of its pixels is faster.
+bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node);
+OperatorPtr make_stem(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_max_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_average_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_window_average(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_local_response_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_concat(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node,
+                        std::size_t index);
+OperatorPtr make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_norm_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_norm_sum(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node,
+                          std::size_t index);
+OperatorPtr make_transposed_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_activation(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_dropout(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_noise(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_rearrangement(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_add(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_softmax_loss(Device& device, const DlrunCudaNode& node, std::size_t index);
+OperatorPtr make_sigmoid_loss(Device& device, const DlrunCudaNode& node, std::size_t index);
+
+// update.cu: the optimizer over the whole arena, and the bf16 copies.
+void update(Device& device, std::size_t count, const DlrunCudaRates& rates);
+void refresh(Device& device, std::size_t count);
+
+inline unsigned blocks(std::int64_t count, int threads = 256) {
+  const std::int64_t wanted = (count + threads - 1) / threads;
+  return static_cast<unsigned>(wanted < 1 ? 1 : wanted > 65535 * 16 ? 65535 * 16 : wanted);
+}
+
+// Main waits for the side lane; the side lane starts at what main has done so far. The plan's lifetimes rely
+// on it: what a convolution's side work reads stays until the next convolution on the way back joins it.
+inline void join_side(Device& device) {
+  if (!device.side_runs) return;
+  check(cudaEventRecord(device.joined, device.side.stream), "joining streams");
+  check(cudaStreamWaitEvent(device.main.stream, device.joined, 0), "joining streams");
+  device.side_runs = false;
+}
+inline void fork_side(Device& device) {
+  check(cudaEventRecord(device.forked, device.main.stream), "forking streams");
+  check(cudaStreamWaitEvent(device.side.stream, device.forked, 0), "forking streams");
+  device.side_runs = true;
+}
+
+// Whether the caller adds to the gradient instead of writing it; from now on it is written.
+inline bool claim(Tensor& tensor) {
+  const bool adds = tensor.written;
+  tensor.written = true;
+  return adds;
+}
+
+// for_each(count, f): f(i) on the device for every i below `count`.
+template <class F>
+__global__ void each_kernel(std::int64_t count, F f) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step)
+    f(i);
+}
+// What `body` issues on the stream, as a graph.
+template <class Body>
+cudaGraphExec_t captured(cudaStream_t stream, const Body& body) {
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a graph");
+  cudaGraph_t graph = nullptr;
+  try {
+    body();
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
+    throw;
+  }
+  check(cudaStreamEndCapture(stream, &graph), "capturing a graph");
+  cudaGraphExec_t made = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
+  cudaGraphDestroy(graph);
+  check(error, "making a graph");
+  return made;
+}
+
+// Milliseconds of `body` inside a graph: the best of a few launches of several in a row, so that neither the
+// host's launches nor a disturbance counts.
+template <class Body>
+float milliseconds_of(cudaStream_t stream, const Body& body) {
+  constexpr int kInARow = 3, kLaunches = 4;
+  struct Timer {
+    cudaGraphExec_t graph = nullptr;
+    cudaEvent_t begin = nullptr, end = nullptr;
+    ~Timer() {
+      if (graph != nullptr) cudaGraphExecDestroy(graph);
+      if (begin != nullptr) cudaEventDestroy(begin);
+      if (end != nullptr) cudaEventDestroy(end);
+    }
+  } timer;
+  timer.graph = captured(stream, [&] {
+    for (int i = 0; i < kInARow; ++i) body();
+  });
+  check(cudaEventCreate(&timer.begin), "a timer");
+  check(cudaEventCreate(&timer.end), "a timer");
+  float best = INFINITY;
+  for (int launch = 0; launch < kLaunches; ++launch) {
+    check(cudaEventRecord(timer.begin, stream), "a timer");
+    check(cudaGraphLaunch(timer.graph, stream), "a graph to be timed");
+    check(cudaEventRecord(timer.end, stream), "a timer");
+    check(cudaEventSynchronize(timer.end), "a graph to be timed");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, timer.begin, timer.end), "a timer");
+    if (launch > 0 && milliseconds < best) best = milliseconds;
+  }
+  return best / kInARow;
+}
+
+#ifdef __CUDACC__
+template <class F>
+void for_each(cudaStream_t stream, std::int64_t count, F f) {
+  each_kernel<<<blocks(count), 256, 0, stream>>>(count, f);
+  check(cudaGetLastError(), "a kernel's launch");
+}
+
+// A kernel whose blocks may be brought up while the kernel before it on the stream ends: it begins with
+// cudaGridDependencySynchronize(), and that one lets it by cudaTriggerProgrammaticLaunchCompletion().
+template <class... Parameters, class... Arguments>
+void launch_early(cudaStream_t stream, dim3 grid, dim3 block, void (*kernel)(Parameters...),
+                  Arguments... arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t how{};
+  how.gridDim = grid, how.blockDim = block, how.stream = stream, how.attrs = &early, how.numAttrs = 1;
+  check(cudaLaunchKernelEx(&how, kernel, static_cast<Parameters>(arguments)...), "a kernel's launch");
+}
+
+// body(type pointer maker): calls `body` with a value of the activation type.
+template <class Body>
+void by_type(const Device& device, const Body& body) {
+  if (device.half())
+    body(Bf16{});
+  else
+    body(float{});
+}
+#endif
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,65 @@
+// Dropout: the CPU's rule (kernels/elementwise.cpp), so that both draw the same mask where the elements have
+// the same order, which is so for one pixel. The key of a step is read from device memory: a captured graph
+// must not hold it.
+#include "runtime/cuda/plugin/device.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+template <class T>
+void draw(Device& device, T* to, const T* from, std::int64_t count, const std::uint64_t* key_at,
+          float probability, bool adds) {
+  const auto dies_below = static_cast<std::uint32_t>(static_cast<double>(probability) * 4294967295.0);
+  const float scale = 1.0F / (1.0F - probability);
+  for_each(device.stream, count, [=] __device__(std::int64_t i) {
+    const std::uint64_t key = *key_at;
+    std::uint32_t bits = static_cast<std::uint32_t>(i) ^ static_cast<std::uint32_t>(key);
+    bits = (bits ^ (bits >> 16)) * 0x7feb352dU;
+    bits = (bits ^ (bits >> 15)) * 0x846ca68bU;
+    bits = (bits ^ (bits >> 16)) + static_cast<std::uint32_t>(key >> 32);
+    bits = (bits ^ (bits >> 16)) * 0x21f0aaadU;
+    bits = (bits ^ (bits >> 15)) * 0x735a2d97U;
+    bits = bits ^ (bits >> 15);
+    const float kept = bits >= dies_below ? number(from[i]) * scale : 0.0F;
+    put(to[i], (adds ? number(to[i]) : 0.0F) + kept);
+  });
+}
+
+class Dropout final : public Operator {
+ public:
+  Dropout(const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {}
+  void forward(Device& device, Mode mode) override {
+    const Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
+    if (mode == Mode::train) return map(device, out.value, in.value, out.elements, false);
+    check(cudaMemcpyAsync(out.value, in.value, static_cast<std::size_t>(out.elements) * device.size(),
+                          cudaMemcpyDeviceToDevice, device.stream),
+          "a copy on the device");
+  }
+  void backward(Device& device) override {
+    Tensor& in = device.tensors[node_.inputs[0]];
+    if (in.gradient == nullptr) return;
+    const bool adds = claim(in);
+    map(device, in.gradient, device.tensors[out_].gradient, in.elements, adds);
+  }
+
+ private:
+  void map(Device& device, void* to, const void* from, std::int64_t count, bool adds) const {
+    const std::uint64_t* key = device.keys + node_.key;
+    if (device.half())
+      draw(device, static_cast<Bf16*>(to), static_cast<const Bf16*>(from), count, key, node_.probability,
+           adds);
+    else
+      draw(device, static_cast<float*>(to), static_cast<const float*>(from), count, key, node_.probability,
+           adds);
+  }
+  DlrunCudaNode node_;
+  std::size_t out_;
+};
+
+}  // namespace
+
+OperatorPtr make_dropout(Device&, const DlrunCudaNode& node, std::size_t index) {
+  return std::make_unique<Dropout>(node, index);
+}
+
+}  // namespace dlrun::cuda

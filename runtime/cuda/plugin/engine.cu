@@ -1,0 +1,152 @@
+// What an engine is made of; step.cu runs it.
+#include "runtime/cuda/lifetimes.hpp"
+#include "runtime/cuda/plugin/engine.hpp"
+#include "runtime/cuda/plugin/product.hpp"
+
+namespace dlrun::cuda {
+
+Engine::Engine(const DlrunCudaPlan& plan, int device)
+    : plan_(plan),
+      nodes_(plan.nodes, plan.nodes + plan.count),
+      buckets_(plan.buckets, plan.buckets + plan.bucket_count),
+      number_(device) {
+  use();
+  make_streams();
+  device_.batch = plan.batch;
+  device_.precision = plan.precision;
+  make_arenas();
+  make_tensors(plan);
+  make_rows();
+  check(cudaDeviceSynchronize(), "clearing memory");
+  make_operators(plan);
+  for (Lane* lane : {&device_.main, &device_.side})
+    lane->workspace = device_.memory.device(lane->workspace_bytes, "workspace of convolutions");
+  // Timing left something there, and a parameter that no loss depends on is to have a gradient of zero.
+  check(cudaMemset(device_.gradients, 0, plan.floats * sizeof(float)), "clearing gradients");
+  check(cudaDeviceSynchronize(), "starting the GPU");
+}
+
+Engine::~Engine() {
+  cudaSetDevice(number_);
+  cudaDeviceSynchronize();
+  for (const Program& program : {train_, evaluate_})
+    if (program.graph != nullptr) cudaGraphExecDestroy(program.graph);
+  operators_.clear();
+  for (const cudaEvent_t event : {device_.forked, device_.joined, staged_, taken_, final_, summed_})
+    if (event != nullptr) cudaEventDestroy(event);
+  for (const Lane& lane : {device_.main, device_.side}) {
+    if (lane.dnn != nullptr) cudnnDestroy(lane.dnn);
+    if (lane.stream != nullptr) cudaStreamDestroy(lane.stream);
+  }
+  if (device_.main.products != nullptr) cublasLtDestroy(device_.main.products);
+  for (const cudaStream_t stream : {copies_, sums_})
+    if (stream != nullptr) cudaStreamDestroy(stream);
+}
+
+// The side lane fills what main leaves idle: it must not delay it. Sums come first: what they wait for is the
+// wire, and the other ranks wait for them.
+void Engine::make_streams() {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
+  const int between = greatest + 1 < least ? greatest + 1 : greatest;
+  const auto make = [](cudaStream_t& stream, int priority) {
+    check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority), "a stream");
+  };
+  make(device_.main.stream, between);
+  make(device_.side.stream, least);
+  make(copies_, least);
+  make(sums_, greatest);
+  for (Lane* lane : {&device_.main, &device_.side}) {
+    check(cudnnCreate(&lane->dnn), "starting cuDNN");
+    check(cudnnSetStream(lane->dnn, lane->stream), "cuDNN's stream");
+  }
+  check(cublasLtCreate(&device_.main.products), "starting cuBLASLt");
+  device_.side.products = device_.main.products;
+  device_.stream = device_.main.stream;
+  for (cudaEvent_t* event : {&device_.forked, &device_.joined, &staged_, &taken_, &final_, &summed_})
+    check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "an event");
+}
+
+void Engine::make_arenas() {
+  Memory& memory = device_.memory;
+  const std::size_t bytes = plan_.floats * sizeof(float);
+  device_.values = static_cast<float*>(memory.device(bytes, "parameters"));
+  device_.gradients = static_cast<float*>(memory.device(bytes, "gradients"));
+  device_.momenta = static_cast<float*>(memory.device(bytes, "momenta"));
+  if (plan_.optimizer == DLRUN_CUDA_ADAM)
+    device_.squares = static_cast<float*>(memory.device(bytes, "squares of gradients"));
+  device_.statistics = static_cast<float*>(memory.device(plan_.statistics * sizeof(float), "statistics"));
+  if (device_.half()) device_.copies = static_cast<Bf16*>(memory.device(bytes / 2, "bf16 parameters"));
+  device_.keys = static_cast<std::uint64_t*>(memory.device(plan_.keys * sizeof(std::uint64_t), "keys"));
+  device_.result = static_cast<double*>(memory.device(kResults * sizeof(double), "results"));
+  host_gradients_ = static_cast<float*>(memory.pinned(bytes));
+  host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.keys * sizeof(std::uint64_t)));
+  host_result_ = static_cast<double*>(memory.pinned(kResults * sizeof(double)));
+}
+
+// On the device twice: one batch is computed while the next arrives.
+void Engine::make_rows() {
+  Memory& memory = device_.memory;
+  void* const rows = memory.device(row_bytes(), "the batch");
+  if (plan_.pixel_scale == nullptr)
+    device_.input.numbers = static_cast<const float*>(rows);
+  else
+    device_.input.bytes = static_cast<const std::uint8_t*>(rows);
+  for (std::int64_t i = 0; plan_.pixel_scale != nullptr && i < plan_.nodes[0].channels; ++i)
+    device_.input.scale[i] = plan_.pixel_scale[i], device_.input.shift[i] = plan_.pixel_shift[i];
+  staged_rows_ = memory.device(row_bytes(), "the next batch");
+  host_rows_ = memory.pinned(row_bytes());
+  device_.labels = static_cast<std::int32_t*>(memory.device(label_bytes(), "labels"));
+  staged_labels_ = static_cast<std::int32_t*>(memory.device(label_bytes(), "the next labels"));
+  host_labels_ = static_cast<std::int32_t*>(memory.pinned(label_bytes()));
+}
+
+// Whether an operator reads the image as a tensor of the plan, not as the host left it.
+bool Engine::image_is_wanted(const DlrunCudaPlan& plan) const {
+  for (std::size_t index = 1; index < plan.count; ++index)
+    for (std::size_t i = 0; i < plan.nodes[index].input_count; ++i)
+      if (plan.nodes[index].inputs[i] == 0 && !is_stem(device_, plan, plan.nodes[index])) return true;
+  return false;
+}
+
+void Engine::make_tensors(const DlrunCudaPlan& plan) {
+  std::vector<Lifetime> lifetimes = value_lifetimes(plan, device_.size());
+  const std::vector<Lifetime> gradients = gradient_lifetimes(plan, device_.size());
+  if (!image_is_wanted(plan)) lifetimes[0].bytes = 0;
+  lifetimes.insert(lifetimes.end(), gradients.begin(), gradients.end());
+  const Placement placement = place(lifetimes);
+  auto* const start =
+      static_cast<char*>(device_.memory.device(placement.bytes, "activations and their gradients"));
+  for (std::size_t index = 0; index < plan.count; ++index) {
+    const DlrunCudaNode& node = plan.nodes[index];
+    Tensor tensor;
+    tensor.wanted = lifetimes[index].bytes != 0;
+    tensor.last_reader = last_reader(plan, index);
+    tensor.elements = plan.batch * node.channels * node.height * node.width;
+    tensor.value = node.kind == DLRUN_CUDA_DETACH ? device_.tensors[node.inputs[0]].value
+                                                  : start + placement.offsets[index];
+    if (gradients[index].bytes != 0) tensor.gradient = start + placement.offsets[plan.count + index];
+    device_.tensors.push_back(tensor);
+  }
+}
+
+void Engine::make_operators(const DlrunCudaPlan& plan) {
+  std::int64_t widest = 0;
+  for (std::size_t index = 0; index < plan.count; ++index)
+    if (plan.nodes[index].bias != DLRUN_CUDA_NOWHERE && plan.nodes[index].channels > widest)
+      widest = plan.nodes[index].channels;
+  device_.partial = static_cast<float*>(device_.memory.device(
+      static_cast<std::size_t>(kBiasSplits * widest) * sizeof(float), "sums of biases' gradients"));
+  for (std::size_t index = 0; index < plan.count; ++index)
+    operators_.push_back(make_operator(device_, plan, index));
+}
+
+void Engine::connect(const DlrunCudaSum& sum) {
+  use();
+  sum_ = sum;
+  plan_.gradients = DLRUN_CUDA_STAY;
+  if (train_.graph != nullptr) cudaGraphExecDestroy(train_.graph);
+  train_ = {};
+}
+
+}  // namespace dlrun::cuda

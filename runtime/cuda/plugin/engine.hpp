@@ -1,0 +1,86 @@
+// An engine on one device: arenas, tensors and operators of one plan, and the order of a step. A step runs
+// once plainly and is then captured in one CUDA graph: forward, backward, sums over the ranks and results.
+// Rows go to the device on a stream of their own, beside the step before. Called from one thread.
+#pragma once
+
+#include "runtime/cuda/plugin/device.hpp"
+
+namespace dlrun::cuda {
+
+// The operator of node `index`.
+OperatorPtr make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index);
+
+class Engine {
+ public:
+  Engine(const DlrunCudaPlan& plan, int device);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  void connect(const DlrunCudaSum& sum);
+  float* input();
+  std::uint8_t* pixels();
+  std::int32_t* labels();
+  float* gradients() const { return host_gradients_; }
+  std::size_t memory_bytes() const { return device_.memory.bytes(); }
+
+  void stage();
+  void begin(Mode mode, const std::uint64_t* keys);
+  DlrunCudaResult end();
+  void apply(const DlrunCudaRates& rates);
+  void generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images);
+  void profile(float* milliseconds);
+  void time_sum(std::size_t count, float& issued, float& captured);
+  void move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host, cudaMemcpyKind kind);
+
+ private:
+  struct Program {  // of a mode
+    cudaGraphExec_t graph = nullptr;
+    bool warm = false;
+  };
+
+  void make_streams();
+  void make_arenas();
+  void make_rows();
+  void make_tensors(const DlrunCudaPlan& plan);
+  void make_operators(const DlrunCudaPlan& plan);
+  bool image_is_wanted(const DlrunCudaPlan& plan) const;
+
+  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+  std::size_t row_bytes() const;
+  std::size_t label_bytes() const { return static_cast<std::size_t>(plan_.batch) * sizeof(std::int32_t); }
+  void await_staged();
+  void take_rows();
+  void keep_keys(const std::uint64_t* keys);
+  void send_keys();
+  void refresh_copies();
+  void compute(Mode mode);
+  void go_back(std::size_t node);
+  void send_buckets(std::size_t node);
+  void join_sums();
+  void issue(Mode mode);
+  void wait();
+  void use() const { check(cudaSetDevice(number_), "choosing the GPU"); }
+  // Of the gradients, without the slots behind them.
+  std::size_t gradient_count() const { return plan_.floats - plan_.spare; }
+
+  DlrunCudaPlan plan_;
+  std::vector<DlrunCudaNode> nodes_;
+  std::vector<DlrunCudaBucket> buckets_;
+  int number_;
+  Device device_;
+  std::vector<OperatorPtr> operators_;
+  void *host_rows_ = nullptr, *staged_rows_ = nullptr;
+  std::int32_t *host_labels_ = nullptr, *staged_labels_ = nullptr;
+  float* host_gradients_ = nullptr;
+  std::uint64_t* host_keys_ = nullptr;
+  double* host_result_ = nullptr;
+  cudaStream_t copies_ = nullptr, sums_ = nullptr;
+  cudaEvent_t staged_ = nullptr, taken_ = nullptr, final_ = nullptr, summed_ = nullptr;
+  DlrunCudaSum sum_{};
+  Program train_, evaluate_;
+  bool stale_ = true;     // the bf16 copies are older than the values
+  bool summing_ = false;  // sums_ has work of this step
+};
+
+}  // namespace dlrun::cuda

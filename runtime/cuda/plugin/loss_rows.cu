@@ -1,0 +1,44 @@
+// See loss_rows.hpp. Sums are one block's work.
+#include "runtime/cuda/plugin/loss_rows.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+// total[loss_at] grows by the sum of the losses, total[1] by the number of right answers where those count.
+__global__ void total_of(double* total, const double* rows, std::int64_t batch, int loss_at, bool answers) {
+  __shared__ double room[256];
+  for (int which = 0; which < (answers ? 2 : 1); ++which) {
+    double sum = 0;
+    for (std::int64_t row = threadIdx.x; row < batch; row += blockDim.x) sum += rows[2 * row + which];
+    room[threadIdx.x] = sum;
+    __syncthreads();
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+      if (threadIdx.x < half) room[threadIdx.x] += room[threadIdx.x + half];
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) total[which == 0 ? loss_at : 1] += room[0];
+    __syncthreads();
+  }
+}
+
+}  // namespace
+
+LossRows::LossRows(Device& device, const DlrunCudaNode& node)
+    : where_(node.report),
+      rows_(static_cast<double*>(
+          device.memory.device(static_cast<std::size_t>(device.batch) * 2 * sizeof(double), "a loss"))) {}
+
+LossRows::Slope LossRows::slope(Tensor& scores, Mode mode) {
+  if (mode != Mode::train || scores.gradient == nullptr) return {nullptr, false};
+  return {scores.gradient, claim(scores)};
+}
+
+void LossRows::report(Device& device) const {
+  if (where_ == DLRUN_CUDA_UNREPORTED) return;
+  const bool of_generator = where_ == DLRUN_CUDA_OF_GENERATOR;
+  total_of<<<1, 256, 0, device.stream>>>(device.result, rows_, device.batch, of_generator ? 2 : 0,
+                                         !of_generator);
+  check(cudaGetLastError(), "a loss");
+}
+
+}  // namespace dlrun::cuda

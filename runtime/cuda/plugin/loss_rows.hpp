@@ -1,0 +1,27 @@
+// What every loss has: two numbers a row (its loss, and 1 where the answer is right), and their sums in one
+// fixed order: the same bits in every run.
+#pragma once
+
+#include "runtime/cuda/plugin/device.hpp"
+
+namespace dlrun::cuda {
+
+class LossRows {
+ public:
+  LossRows(Device& device, const DlrunCudaNode& node);
+  double* data() const { return rows_; }
+  // The gradient of the scores that is to be written, where it is wanted.
+  struct Slope {
+    void* array;
+    bool adds;
+  };
+  static Slope slope(Tensor& scores, Mode mode);
+  // Adds the sums to the step's result, where this loss is reported.
+  void report(Device& device) const;
+
+ private:
+  DlrunCudaReport where_;
+  double* rows_;
+};
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,58 @@
+// Maximum pooling of V channels at once: the highest number of a window, the first of equals, and which pixel
+// it was.
+#pragma once
+
+#include "runtime/cuda/plugin/pack.hpp"
+#include "runtime/cuda/plugin/window.hpp"
+
+namespace dlrun::cuda {
+
+constexpr std::uint8_t kNoIndex = 255;  // a window whose gradient goes nowhere
+constexpr std::int64_t kMaxWindow = 15;
+
+inline void check_pooling(const Device& device, const DlrunCudaNode& node, std::int64_t vector) {
+  if (node.window > kMaxWindow)
+    throw Failure("a pooling window of more than 15 pixels is not built for GPUs");
+  check_fits(device, node, vector);
+}
+
+template <int V>
+struct Winners {
+  float best[V];
+  Pack<std::uint8_t, V> pixel;
+
+  __device__ Winners() {
+    for (int k = 0; k < V; ++k) best[k] = -INFINITY, pixel.of[k] = kNoIndex;
+  }
+  // Whether `number` is the highest so far.
+  __device__ bool see(int k, float number, int which) {
+    if (pixel.of[k] != kNoIndex && !(number > best[k])) return false;
+    best[k] = number;
+    pixel.of[k] = static_cast<std::uint8_t>(which);
+    return true;
+  }
+  // A ReLU behind: what it stops has no winner.
+  template <class T>
+  __device__ Pack<T, V> values(bool relu) {
+    Pack<T, V> out;
+    for (int k = 0; k < V; ++k) {
+      if (relu && !(best[k] > 0)) best[k] = 0, pixel.of[k] = kNoIndex;
+      put(out.of[k], best[k]);
+    }
+    return out;
+  }
+};
+
+// Adds what the windows that `pixel` won pass back to it.
+template <class T, int V>
+__device__ void gather_won(const Sizes& s, const PackPlace& pixel, const Pack<T, V>* slope,
+                           const Pack<std::uint8_t, V>* winners, float (&sum)[V]) {
+  for_windows(s, pixel, [&](const Reach& reach) {
+    const Pack<std::uint8_t, V> winner = winners[reach.pack];
+    const Pack<T, V> dy = slope[reach.pack];
+    for (int k = 0; k < V; ++k)
+      if (winner.of[k] == reach.pixel) sum[k] += number(dy.of[k]);
+  });
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,148 @@
+// Maximum and average pooling over NHWC, eight channels a thread where they divide so. Backward gathers, so
+// that the sums have one order: the same bits in every run.
+#include "runtime/cuda/plugin/pool_indices.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+template <class T, int V>
+void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* winners, const Pack<T, V>* from, Sizes s,
+             bool relu) {
+  for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide);
+    Winners<V> won;
+    for_pixels(s, place_out(s, i), [&](int pack, int pixel) {
+      const Pack<T, V> seen = from[pack];
+      for (int k = 0; k < V; ++k) won.see(k, number(seen.of[k]), pixel);
+    });
+    to[i] = won.template values<T>(relu);
+    winners[i] = won.pixel;
+  });
+}
+
+template <class T, int V>
+void gather(Device& device, Pack<T, V>* to, const Pack<T, V>* slope, const Pack<std::uint8_t, V>* winners,
+            Sizes s, bool adds) {
+  for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
+    const int i = static_cast<int>(wide);
+    float sum[V] = {};
+    if (adds)
+      for (int k = 0; k < V; ++k) sum[k] = number(to[i].of[k]);
+    gather_won(s, place_in(s, i), slope, winners, sum);
+    Pack<T, V> out;
+    for (int k = 0; k < V; ++k) put(out.of[k], sum[k]);
+    to[i] = out;
+  });
+}
+
+class MaxPool final : public Operator {
+ public:
+  MaxPool(Device& device, const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {
+    vector_ = node.channels % 8 == 0 ? 8 : 1;
+    check_pooling(device, node, vector_);
+    winners_ = static_cast<std::uint8_t*>(
+        device.memory.device(static_cast<std::size_t>(device.tensors[index].elements), "pooling"));
+  }
+  void forward(Device& device, Mode) override {
+    by_type(device, [&](auto zero) {
+      using T = decltype(zero);
+      vector_ == 8 ? forward_as<T, 8>(device) : forward_as<T, 1>(device);
+    });
+  }
+  void backward(Device& device) override {
+    Tensor& in = device.tensors[node_.inputs[0]];
+    if (in.gradient == nullptr) return;
+    const bool adds = claim(in);
+    by_type(device, [&](auto zero) {
+      using T = decltype(zero);
+      vector_ == 8 ? backward_as<T, 8>(device, adds) : backward_as<T, 1>(device, adds);
+    });
+  }
+
+ private:
+  template <class T, int V>
+  void forward_as(Device& device) const {
+    highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value),
+            reinterpret_cast<Pack<std::uint8_t, V>*>(winners_),
+            static_cast<const Pack<T, V>*>(device.tensors[node_.inputs[0]].value), Sizes(node_, V),
+            rectifies(node_));
+  }
+  template <class T, int V>
+  void backward_as(Device& device, bool adds) const {
+    gather(device, static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient),
+           static_cast<const Pack<T, V>*>(device.tensors[out_].gradient),
+           reinterpret_cast<const Pack<std::uint8_t, V>*>(winners_), Sizes(node_, V), adds);
+  }
+
+  DlrunCudaNode node_;
+  std::size_t out_;
+  std::int64_t vector_ = 1;
+  std::uint8_t* winners_ = nullptr;
+};
+
+template <class T>
+void average(Device& device, T* to, const T* from, std::int64_t channels, std::int64_t area) {
+  for_each(device.stream, device.batch * channels, [=] __device__(std::int64_t i) {
+    float sum = 0;
+    for (std::int64_t pixel = 0; pixel < area; ++pixel)
+      sum += number(from[(i / channels * area + pixel) * channels + i % channels]);
+    put(to[i], sum / static_cast<float>(area));
+  });
+}
+
+template <class T, int V>
+void spread(Device& device, Pack<T, V>* to, const Pack<T, V>* slope, int groups, int area, bool adds) {
+  const float share = 1.0F / static_cast<float>(area);
+  for_each(device.stream, device.batch * groups * area, [=] __device__(std::int64_t i) {
+    const std::int64_t row = i / groups;
+    const Pack<T, V> dy = slope[row / area * groups + (i - row * groups)];
+    Pack<T, V> out{};
+    if (adds) out = to[i];
+    for (int k = 0; k < V; ++k) put(out.of[k], (adds ? number(out.of[k]) : 0.0F) + number(dy.of[k]) * share);
+    to[i] = out;
+  });
+}
+
+class AveragePool final : public Operator {
+ public:
+  AveragePool(const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {}
+  void forward(Device& device, Mode) override {
+    void* to = device.tensors[out_].value;
+    const void* from = device.tensors[node_.inputs[0]].value;
+    by_type(device, [&](auto zero) {
+      using T = decltype(zero);
+      average(device, static_cast<T*>(to), static_cast<const T*>(from), node_.channels, area());
+    });
+  }
+  void backward(Device& device) override {
+    Tensor& in = device.tensors[node_.inputs[0]];
+    if (in.gradient == nullptr) return;
+    const bool adds = claim(in);
+    by_type(device, [&](auto zero) {
+      using T = decltype(zero);
+      node_.channels % 8 == 0 ? backward_as<T, 8>(device, adds) : backward_as<T, 1>(device, adds);
+    });
+  }
+
+ private:
+  template <class T, int V>
+  void backward_as(Device& device, bool adds) const {
+    spread(device, static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient),
+           static_cast<const Pack<T, V>*>(device.tensors[out_].gradient),
+           static_cast<int>(node_.channels) / V, static_cast<int>(area()), adds);
+  }
+  std::int64_t area() const { return node_.in_height * node_.in_width; }
+  DlrunCudaNode node_;
+  std::size_t out_;
+};
+
+}  // namespace
+
+OperatorPtr make_max_pool(Device& device, const DlrunCudaNode& node, std::size_t index) {
+  return std::make_unique<MaxPool>(device, node, index);
+}
+OperatorPtr make_average_pool(Device&, const DlrunCudaNode& node, std::size_t index) {
+  return std::make_unique<AveragePool>(node, index);
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,98 @@
+// See product.hpp. Products of f32 stay in f32: TF32 only where it is asked for.
+#include "runtime/cuda/plugin/product.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+constexpr int kCandidates = 6;  // each costs milliseconds at the start
+
+cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
+                              Product::Lies lies, const std::string& name) {
+  if (lies == Product::Lies::turned) std::swap(rows, columns);
+  cublasLtMatrixLayout_t made = nullptr;
+  check(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
+                                   static_cast<std::uint64_t>(columns), rows),
+        name);
+  return made;
+}
+
+// Whether the sum over k is one thread's, or is split and put together by a step behind it.
+bool repeats_its_bits(const cublasLtMatmulAlgo_t& algorithm) {
+  std::int32_t splits = 1;
+  std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_NONE;
+  std::size_t written = 0;
+  check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits,
+                                             sizeof splits, &written),
+        "asking how a product is split");
+  check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
+                                             sizeof scheme, &written),
+        "asking how a product is put together");
+  return scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE ||
+         (scheme == CUBLASLT_REDUCTION_SCHEME_NONE && splits <= 1);
+}
+
+struct Preference {
+  cublasLtMatmulPreference_t of = nullptr;
+  Preference() { check(cublasLtMatmulPreferenceCreate(&of), "a preference"); }
+  Preference(const Preference&) = delete;
+  Preference& operator=(const Preference&) = delete;
+  ~Preference() { cublasLtMatmulPreferenceDestroy(of); }
+  template <class T>
+  void set(cublasLtMatmulPreferenceAttributes_t what, const T& value) {
+    check(cublasLtMatmulPreferenceSetAttribute(of, what, &value, sizeof value), "a preference");
+  }
+};
+
+}  // namespace
+
+Product::Product(const Device& device, const Size& size, const std::string& name) : name_(name) {
+  const cudaDataType_t type = device.half() ? CUDA_R_16BF : CUDA_R_32F;
+  const cublasComputeType_t by =
+      device.precision == DLRUN_CUDA_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  check(cublasLtMatmulDescCreate(&operation_, by, CUDA_R_32F), name_);
+  const auto turn = [&](cublasLtMatmulDescAttributes_t which, Lies lies) {
+    const cublasOperation_t how = lies == Lies::turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    check(cublasLtMatmulDescSetAttribute(operation_, which, &how, sizeof how), name_);
+  };
+  turn(CUBLASLT_MATMUL_DESC_TRANSA, size.a), turn(CUBLASLT_MATMUL_DESC_TRANSB, size.b);
+  a_ = layout(type, size.m, size.k, size.a, name_);
+  b_ = layout(type, size.k, size.n, size.b, name_);
+  d_ = layout(type, size.m, size.n, Lies::plain, name_);
+}
+
+Product::~Product() {
+  for (const cublasLtMatrixLayout_t layout : {a_, b_, d_})
+    if (layout != nullptr) cublasLtMatrixLayoutDestroy(layout);
+  if (operation_ != nullptr) cublasLtMatmulDescDestroy(operation_);
+}
+
+std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Lane& lane) const {
+  Preference wanted;
+  wanted.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
+  wanted.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+             std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  for (const auto matrix :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    wanted.set(matrix, std::uint32_t{kAlignment});
+  std::vector<cublasLtMatmulHeuristicResult_t> found(kCandidates), out;
+  int count = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(lane.products, operation_, a_, b_, d_, d_,
+                                                               wanted.of, kCandidates, found.data(), &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return out;
+  check(status, name_);
+  found.resize(static_cast<std::size_t>(count));
+  for (const cublasLtMatmulHeuristicResult_t& one : found)
+    if (one.state == CUBLAS_STATUS_SUCCESS && one.workspaceSize <= kWorkspace && repeats_its_bits(one.algo))
+      out.push_back(one);
+  return out;
+}
+
+cublasStatus_t Product::run(const Lane& lane, const cublasLtMatmulAlgo_t& algorithm, const Matrices& matrices,
+                            const float& prior) const {
+  const float one = 1;
+  return cublasLtMatmul(lane.products, operation_, &one, matrices.a, a_, matrices.b, b_, &prior, matrices.d,
+                        d_, matrices.d, d_, &algorithm, lane.workspace, lane.workspace_bytes, lane.stream);
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,46 @@
+// A product of matrices over cuBLASLt, which is what each pass of a convolution of one pixel and stride 1
+// comes to. Only algorithms that repeat their bits: a sum that is split is put together in its own step and
+// in f32, never by atomics or in bf16. It owns no array.
+#pragma once
+
+#include "runtime/cuda/plugin/device.hpp"
+
+namespace dlrun::cuda {
+
+inline void check(cublasStatus_t status, const std::string& what) {
+  if (status != CUBLAS_STATUS_SUCCESS) throw Failure(what + " failed: " + cublasLtGetStatusString(status));
+}
+
+class Product {
+ public:
+  enum class Lies { plain, turned };
+  // d (m x n) = a (m x k) times b (k x n). Numbers of a column lie together; of a row, in a turned matrix.
+  struct Size {
+    std::int64_t m, n, k;
+    Lies a = Lies::plain, b = Lies::plain;
+  };
+  struct Matrices {
+    const void *a, *b;
+    void* d;
+  };
+  static constexpr std::size_t kAlignment = 32;  // bytes, of all matrices
+  static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+
+  Product(const Device& device, const Size& size, const std::string& name);
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+  ~Product();
+
+  // What the library expects to be fastest, best first; none where it has no form.
+  std::vector<cublasLtMatmulHeuristicResult_t> candidates(const Lane& lane) const;
+  // `prior`: what counts of what is in d.
+  cublasStatus_t run(const Lane& lane, const cublasLtMatmulAlgo_t& algorithm, const Matrices& matrices,
+                     const float& prior) const;
+
+ private:
+  std::string name_;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, d_ = nullptr;
+};
+
+}  // namespace dlrun::cuda

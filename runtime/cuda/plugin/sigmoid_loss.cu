@@ -1,0 +1,63 @@
+// Sigmoid cross-entropy of one logit a row, in double as on the CPU and written so that no logit overflows:
+// for two classes by their labels, or one of a GAN's three losses, whose target is the same for every row.
+// Forward leaves the gradient too.
+#include "runtime/cuda/plugin/loss_rows.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+// Whether a row counts, and the answer that is wanted of it.
+struct Target {
+  DlrunCudaTarget of;
+  __device__ bool counts(std::int32_t label) const {
+    return label >= 0 && (of != DLRUN_CUDA_OF_LABEL || label <= 1);
+  }
+  __device__ bool wanted(std::int32_t label) const {
+    return of == DLRUN_CUDA_OF_LABEL ? label == 1 : of == DLRUN_CUDA_ALWAYS_1;
+  }
+};
+
+template <class T>
+void score(Device& device, T* slope, bool adds, const T* logits, double* rows, Target target) {
+  const std::int32_t* labels = device.labels;
+  const double batch = static_cast<double>(device.batch);
+  for_each(device.stream, device.batch, [=] __device__(std::int64_t row) {
+    const bool counts = target.counts(labels[row]), wanted = target.wanted(labels[row]);
+    const double logit = number(logits[row]), aim = wanted ? 1 : 0;
+    const double small = exp(-fabs(logit));
+    rows[2 * row] = counts ? fmax(logit, 0.0) - logit * aim + log1p(small) : 0.0;
+    rows[2 * row + 1] = counts && (logit > 0) == wanted ? 1.0 : 0.0;
+    if (slope == nullptr) return;
+    const double share = (logit > 0 ? 1.0 : small) / (1 + small);
+    const float passed = counts ? static_cast<float>((share - aim) / batch) : 0.0F;
+    put(slope[row], (adds ? number(slope[row]) : 0.0F) + passed);
+  });
+}
+
+class SigmoidLoss final : public Operator {
+ public:
+  SigmoidLoss(Device& device, const DlrunCudaNode& node) : node_(node), rows_(device, node) {}
+  void forward(Device& device, Mode mode) override {
+    Tensor& in = device.tensors[node_.inputs[0]];
+    const LossRows::Slope slope = LossRows::slope(in, mode);
+    by_type(device, [&](auto zero) {
+      using T = decltype(zero);
+      score(device, static_cast<T*>(slope.array), slope.adds, static_cast<const T*>(in.value), rows_.data(),
+            Target{node_.target});
+    });
+    rows_.report(device);
+  }
+  void backward(Device&) override {}
+
+ private:
+  DlrunCudaNode node_;
+  LossRows rows_;
+};
+
+}  // namespace
+
+OperatorPtr make_sigmoid_loss(Device& device, const DlrunCudaNode& node, std::size_t) {
+  return std::make_unique<SigmoidLoss>(device, node);
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,221 @@
+// A step of an engine: rows come in on their own stream, the graph runs on main with the gradients of weights
+// and the sums over the ranks beside it, results go out. And its parts alone on the clock.
+#include <cstring>
+#include <thread>
+
+#include "runtime/cuda/plugin/engine.hpp"
+
+namespace dlrun::cuda {
+
+std::size_t Engine::row_bytes() const {
+  const std::size_t one = plan_.pixel_scale == nullptr ? sizeof(float) : 1;
+  return static_cast<std::size_t>(device_.tensors[0].elements) * one;
+}
+
+void Engine::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  check(cudaMemcpyAsync(to, from, bytes, kind, device_.stream), "a copy");
+}
+
+// The host must not write rows that are still on their way.
+void Engine::await_staged() {
+  use();
+  check(cudaEventSynchronize(staged_), "sending a batch");
+}
+float* Engine::input() {
+  await_staged();
+  return plan_.pixel_scale == nullptr ? static_cast<float*>(host_rows_) : nullptr;
+}
+std::uint8_t* Engine::pixels() {
+  await_staged();
+  return plan_.pixel_scale == nullptr ? nullptr : static_cast<std::uint8_t*>(host_rows_);
+}
+std::int32_t* Engine::labels() {
+  await_staged();
+  return host_labels_;
+}
+
+void Engine::stage() {
+  use();
+  check(cudaStreamWaitEvent(copies_, taken_, 0), "sending a batch");
+  check(cudaMemcpyAsync(staged_rows_, host_rows_, row_bytes(), cudaMemcpyHostToDevice, copies_),
+        "sending a batch");
+  check(cudaMemcpyAsync(staged_labels_, host_labels_, label_bytes(), cudaMemcpyHostToDevice, copies_),
+        "sending labels");
+  check(cudaEventRecord(staged_, copies_), "sending a batch");
+}
+
+// A copy on the device, so that one graph serves every batch; it is a hundredth of a step.
+void Engine::take_rows() {
+  check(cudaStreamWaitEvent(device_.stream, staged_, 0), "taking a batch");
+  const void* rows =
+      device_.input.bytes != nullptr ? static_cast<const void*>(device_.input.bytes) : device_.input.numbers;
+  copy(const_cast<void*>(rows), staged_rows_, row_bytes(), cudaMemcpyDeviceToDevice);
+  copy(device_.labels, staged_labels_, label_bytes(), cudaMemcpyDeviceToDevice);
+  check(cudaEventRecord(taken_, device_.stream), "taking a batch");
+}
+
+// What has become final on main and on the side lane; neither waits for the sums.
+void Engine::send_buckets(std::size_t node) {
+  if (sum_.sum == nullptr) return;
+  for (const DlrunCudaBucket& bucket : buckets_) {
+    if (bucket.node != node) continue;
+    for (const Lane* lane : {&device_.main, &device_.side}) {
+      if (lane == &device_.side && !device_.side_runs) continue;
+      check(cudaEventRecord(final_, lane->stream), "a bucket of gradients");
+      check(cudaStreamWaitEvent(sums_, final_, 0), "a bucket of gradients");
+    }
+    const std::size_t end = bucket.offset + bucket.length;
+    const std::size_t length = (end < gradient_count() ? end : gradient_count()) - bucket.offset;
+    if (length > 0 && sum_.sum(sum_.context, device_.gradients + bucket.offset, length, sums_) != 0)
+      throw Failure("summing gradients over the ranks failed");
+    summing_ = true;
+  }
+}
+
+void Engine::join_sums() {
+  if (!summing_) return;
+  check(cudaEventRecord(summed_, sums_), "joining the sums");
+  check(cudaStreamWaitEvent(device_.stream, summed_, 0), "joining the sums");
+  summing_ = false;
+}
+
+// An operator whose output no loss depends on has nothing to pass on.
+void Engine::go_back(std::size_t node) {
+  if (device_.tensors[node].gradient != nullptr) operators_[node]->backward(device_);
+}
+
+void Engine::compute(Mode mode) {
+  for (Tensor& tensor : device_.tensors) tensor.written = false;
+  check(cudaMemsetAsync(device_.result, 0, kResults * sizeof(double), device_.stream), "clearing results");
+  for (const OperatorPtr& made : operators_) made->forward(device_, mode);
+  for (std::size_t node = operators_.size(); mode == Mode::train && node-- > 0;) {
+    go_back(node);
+    send_buckets(node);
+  }
+  join_side(device_);
+  join_sums();
+}
+
+void Engine::keep_keys(const std::uint64_t* keys) {
+  for (std::size_t i = 0; i < plan_.keys; ++i) host_keys_[i] = keys[i];
+}
+void Engine::send_keys() {
+  if (plan_.keys > 0)
+    copy(device_.keys, host_keys_, plan_.keys * sizeof(std::uint64_t), cudaMemcpyHostToDevice);
+}
+void Engine::refresh_copies() {
+  if (stale_) refresh(device_, plan_.floats);
+  stale_ = false;
+}
+
+void Engine::issue(Mode mode) {
+  send_keys();
+  compute(mode);
+  copy(host_result_, device_.result, kResults * sizeof(double), cudaMemcpyDeviceToHost);
+  if (mode == Mode::train && plan_.gradients == DLRUN_CUDA_TRAVEL)
+    copy(host_gradients_, device_.gradients, gradient_count() * sizeof(float), cudaMemcpyDeviceToHost);
+}
+
+// The first time plainly, so that libraries load what they need; from the second on as a graph.
+void Engine::begin(Mode mode, const std::uint64_t* keys) {
+  use();
+  keep_keys(keys);
+  take_rows();
+  refresh_copies();
+  Program& program = mode == Mode::train ? train_ : evaluate_;
+  if (program.warm && program.graph == nullptr)
+    program.graph = captured(device_.stream, [&] { issue(mode); });
+  if (program.warm)
+    check(cudaGraphLaunch(program.graph, device_.stream), "a step");
+  else
+    issue(mode);
+  program.warm = true;
+}
+
+// A peer that died leaves sums that never end: so the host asks for it while it waits.
+void Engine::wait() {
+  if (sum_.lost == nullptr) return check(cudaStreamSynchronize(device_.stream), "a step");
+  bool lost = false;
+  for (cudaError_t now = cudaStreamQuery(device_.stream); now != cudaSuccess;
+       now = cudaStreamQuery(device_.stream)) {
+    if (now != cudaErrorNotReady) check(now, "a step");
+    if (!lost && sum_.lost(sum_.context) != 0) lost = true;
+    std::this_thread::yield();
+  }
+  if (lost || sum_.lost(sum_.context) != 0) throw Failure("a peer was lost");
+}
+
+DlrunCudaResult Engine::end() {
+  use();
+  wait();
+  return {host_result_[0], static_cast<std::int64_t>(host_result_[1]), host_result_[2]};
+}
+
+void Engine::apply(const DlrunCudaRates& rates) {
+  use();
+  if (plan_.gradients == DLRUN_CUDA_TRAVEL)
+    copy(device_.gradients, host_gradients_, gradient_count() * sizeof(float), cudaMemcpyHostToDevice);
+  update(device_, gradient_count(), rates);
+}
+
+void Engine::profile(float* milliseconds) {
+  use();
+  const DlrunCudaSum sum = sum_;
+  sum_ = {};  // a rank's own work
+  for (std::size_t node = 0; node < operators_.size(); ++node) {
+    for (Tensor& tensor : device_.tensors) tensor.written = false;
+    *milliseconds++ =
+        milliseconds_of(device_.stream, [&] { operators_[node]->forward(device_, Mode::train); });
+    *milliseconds++ = milliseconds_of(device_.stream, [&] {
+      for (Tensor& tensor : device_.tensors) tensor.written = false;
+      go_back(node);
+      join_side(device_);
+    });
+  }
+  *milliseconds++ = milliseconds_of(
+      device_.stream, [&] { copy(staged_rows_, host_rows_, row_bytes(), cudaMemcpyHostToDevice); });
+  *milliseconds++ =
+      milliseconds_of(device_.stream, [&] { update(device_, gradient_count(), DlrunCudaRates{}); });
+  *milliseconds++ = milliseconds_of(device_.stream, [&] { compute(Mode::train); });
+  sum_ = sum;
+}
+
+void Engine::time_sum(std::size_t count, float& issued, float& captured_time) {
+  use();
+  if (sum_.sum == nullptr) throw Failure("this engine is alone");
+  Memory memory;
+  auto* const data = static_cast<float*>(memory.device(count * sizeof(float), "floats to be summed"));
+  const auto sum = [&] {
+    if (sum_.sum(sum_.context, data, count, sums_) != 0) throw Failure("a sum over the ranks failed");
+  };
+  sum();
+  check(cudaStreamSynchronize(sums_), "a sum over the ranks");
+  captured_time = milliseconds_of(sums_, sum);
+  cudaEvent_t begin = nullptr, end = nullptr;
+  check(cudaEventCreate(&begin), "a timer");
+  check(cudaEventCreate(&end), "a timer");
+  constexpr int kTimes = 20;
+  check(cudaEventRecord(begin, sums_), "a timer");
+  for (int i = 0; i < kTimes; ++i) sum();
+  check(cudaEventRecord(end, sums_), "a timer");
+  check(cudaEventSynchronize(end), "a sum over the ranks");
+  check(cudaEventElapsedTime(&issued, begin, end), "a timer");
+  issued /= kTimes;
+  cudaEventDestroy(begin), cudaEventDestroy(end);
+}
+
+void Engine::move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host,
+                  cudaMemcpyKind kind) {
+  use();
+  float* const starts[] = {device_.values, device_.momenta, device_.statistics, device_.squares};
+  float* const at = starts[arena] + offset;
+  if (kind == cudaMemcpyHostToDevice) {
+    copy(at, host, count * sizeof(float), kind);
+    stale_ = stale_ || arena == DLRUN_CUDA_VALUES;
+  } else {
+    copy(host, at, count * sizeof(float), kind);
+  }
+  check(cudaStreamSynchronize(device_.stream), "moving a tensor");
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,170 @@
+// The C table between the training runtime and its CUDA half: all that crosses the border of the plug-in. No
+// CUDA type and no C++ type is in it. A plan goes over once as a flat list of operators; after that only
+// steps and numbers do. Activations are NHWC on the device, weights OHWI; the host side converts.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/cuda/plugin/allreduce_table.h"
+
+#define DLRUN_CUDA_TABLE_VERSION 6u
+#define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
+
+enum DlrunCudaKind {
+  DLRUN_CUDA_INPUT,
+  DLRUN_CUDA_CONVOLUTION,  // also fully connected: 1x1 over one pixel of all its inputs
+  DLRUN_CUDA_TRANSPOSED_CONVOLUTION,
+  DLRUN_CUDA_MAX_POOL,
+  DLRUN_CUDA_AVERAGE_POOL,  // over the whole image
+  DLRUN_CUDA_WINDOW_AVERAGE,
+  DLRUN_CUDA_LOCAL_RESPONSE_NORM,
+  DLRUN_CUDA_CONCAT,
+  DLRUN_CUDA_BATCH_NORM,  // with a second input: that is added before the ReLU
+  DLRUN_CUDA_NORM_POOL,   // batch norm, its ReLU and the maximum pooling behind it
+  DLRUN_CUDA_NORM_SUM,    // the sum of two batch norms: its inputs are theirs
+  DLRUN_CUDA_ACTIVATION,
+  DLRUN_CUDA_DROPOUT,
+  DLRUN_CUDA_ADD,
+  DLRUN_CUDA_NOISE,
+  DLRUN_CUDA_DETACH,   // the value as it lies; no gradient
+  DLRUN_CUDA_RESHAPE,  // a vector (channels, then pixels) as an image
+  DLRUN_CUDA_FLATTEN,  // the other way round
+  DLRUN_CUDA_SOFTMAX_LOSS,
+  DLRUN_CUDA_SIGMOID_LOSS,
+  DLRUN_CUDA_NOTHING  // joined a node behind it
+};
+enum DlrunCudaActivation {
+  DLRUN_CUDA_NO_ACTIVATION,
+  DLRUN_CUDA_RELU,
+  DLRUN_CUDA_LEAKY_RELU,
+  DLRUN_CUDA_TANH
+};
+// What a node does with the gradients of its parameters: writes them, adds them to those of nodes behind it
+// that share the parameters, or has none, as they are held fast. Running statistics are held with them.
+enum DlrunCudaLearning { DLRUN_CUDA_WRITES, DLRUN_CUDA_ADDS, DLRUN_CUDA_HELD };
+// Of sigmoid cross entropy: the label, or the same for every row.
+enum DlrunCudaTarget { DLRUN_CUDA_OF_LABEL, DLRUN_CUDA_ALWAYS_0, DLRUN_CUDA_ALWAYS_1 };
+// What becomes of a loss: nothing, it joins DlrunCudaResult's loss_sum and correct, or generator_loss_sum.
+enum DlrunCudaReport { DLRUN_CUDA_UNREPORTED, DLRUN_CUDA_REPORTED, DLRUN_CUDA_OF_GENERATOR };
+enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_TF32, DLRUN_CUDA_BF16 };
+// Squares: Adam's means of them; its means of gradients are the momenta.
+enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_MOMENTA, DLRUN_CUDA_STATISTICS, DLRUN_CUDA_SQUARES };
+enum DlrunCudaOptimizer { DLRUN_CUDA_SGD, DLRUN_CUDA_ADAM };
+enum DlrunCudaGradients { DLRUN_CUDA_STAY, DLRUN_CUDA_TRAVEL };  // travel: copied to the host and back
+enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_EVALUATE };
+
+#define DLRUN_CUDA_NOWHERE ((size_t)-1)
+#define DLRUN_CUDA_MOST_INPUTS 32
+#define DLRUN_CUDA_MOST_CHANNELS 8  // of pixels that come as bytes
+
+struct DlrunCudaNode {
+  enum DlrunCudaKind kind;
+  size_t inputs[DLRUN_CUDA_MOST_INPUTS];
+  size_t input_count;
+  int64_t in_channels, in_height, in_width;  // of inputs[0]
+  int64_t channels, height, width;           // of the output
+  int64_t window, stride, padding;           // convolution and pooling
+  int64_t window_width, padding_width;       // of convolutions, where not as the height
+  int64_t groups;                            // of a convolution
+  enum DlrunCudaActivation activation;       // what follows in the same pass
+  float slope;                               // of a leaky ReLU
+  int counts_padding;                        // 1: a mean is over the padding's zeros as well
+  float epsilon, share, probability;
+  int64_t size;                 // of local response norm
+  float alpha, beta, constant;  // of local response norm: x / (constant + alpha / size * sum) ^ beta
+  float loss_weight;            // of the loss's gradient
+  size_t norms[2];              // of a sum of batch norms: the nodes that joined it and have their parameters
+  enum DlrunCudaTarget target;
+  enum DlrunCudaReport report;
+  size_t key;         // of dropout and noise: which of the keys that begin() gets
+  int64_t first_row;  // of noise: the number of this rank's first row among all ranks'
+  // Floats from the start of their arena, DLRUN_CUDA_NOWHERE where there is none.
+  size_t weight, bias, running_mean, running_variance;
+  enum DlrunCudaLearning learning;
+  uint64_t needs_gradient;  // 1: the gradient of the output is wanted
+};
+
+// A slice of the arena of gradients that is final once backward of `node` is done.
+struct DlrunCudaBucket {
+  size_t offset, length, node;
+};
+
+struct DlrunCudaPlan {
+  const struct DlrunCudaNode* nodes;
+  size_t count;
+  const struct DlrunCudaBucket* buckets;
+  size_t bucket_count;
+  int64_t batch;
+  enum DlrunCudaPrecision precision;
+  enum DlrunCudaGradients gradients;
+  enum DlrunCudaOptimizer optimizer;
+  size_t floats;      // of the arenas of values, gradients, momenta and squares
+  size_t spare;       // of them at the end, which an update leaves alone
+  size_t statistics;  // floats
+  size_t keys;        // random ones of a step
+  // A number a channel each: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
+  const float *pixel_scale, *pixel_shift;
+};
+
+// What adds slices of the gradients up over the ranks, on the device.
+struct DlrunCudaSum {
+  void* context;
+  // In place, as work on `stream` (a cudaStream_t), also while that is captured. 0, or it failed.
+  int (*sum)(void* context, float* data, size_t count, void* stream);
+  // Asked while a step runs. Not 0: a peer is lost, and what waits for it on the device was told to end.
+  int (*lost)(void* context);
+};
+
+struct DlrunCudaResult {
+  double loss_sum;
+  int64_t correct;
+  double generator_loss_sum;
+};
+
+// Of SGD; of Adam too, whose momentum is beta1 and whose learning rate makes up for the means' short past, as
+// `spread` does for the squares'.
+struct DlrunCudaRates {
+  float learning_rate, momentum, weight_decay, gradient_scale;
+  float keep_square, spread, epsilon;
+};
+
+// Functions that return int answer 0, else the reason is in error_text().
+struct DlrunCudaTable {
+  unsigned version;
+  int (*device_count)(int* count);
+  int (*device_name)(int device, char* text, size_t capacity);
+  int (*use)(int device);  // by the calling thread, for libraries that work on its current device
+  int (*create)(const struct DlrunCudaPlan* plan, int device, void** engine);
+  void (*destroy)(void* engine);
+  // From the next step on the gradients of the buckets are summed by `sum`, beside backward. It must outlive
+  // the engine.
+  int (*connect)(void* engine, const struct DlrunCudaSum* sum);
+  // Pinned rows for the host to fill, batch x channels x height x width: floats or, where the plan has pixels
+  // as bytes, those (then the other is NULL). Waits until what was staged has left them.
+  float* (*input)(void* engine);
+  uint8_t* (*pixels)(void* engine);
+  int32_t* (*labels)(void* engine);
+  float* (*gradients)(void* engine);  // pinned, where they travel
+  size_t (*memory_bytes)(void* engine);
+  // Sends the rows to the device, beside a step that runs there; the next begin() takes them.
+  int (*stage)(void* engine);
+  // Starts a step on the rows staged last; end() waits for it. `keys`: plan.keys of them.
+  int (*begin)(void* engine, enum DlrunCudaWork work, const uint64_t* keys);
+  int (*end)(void* engine, struct DlrunCudaResult* result);
+  int (*apply)(void* engine, const struct DlrunCudaRates* rates);
+  // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
+  // channels x height x width.
+  int (*generate)(void* engine, size_t first, size_t last, const uint64_t* keys, float* images);
+  // Milliseconds of each node's forward (2 i) and backward (2 i + 1), each timed alone in a graph; then of
+  // copying the batch, of an update, and of a whole step (update left out) on a batch that is on the GPU
+  // already. What it computes is no training: state and results mean nothing after it.
+  int (*profile)(void* engine, float* milliseconds);
+  // Milliseconds of one sum of `count` floats by the engine's `sum`, all ranks at once: as the host issues
+  // it, and within a graph.
+  int (*time_sum)(void* engine, size_t count, float* issued, float* captured);
+  int (*read)(void* engine, enum DlrunCudaArena arena, size_t offset, size_t count, float* out);
+  int (*write)(void* engine, enum DlrunCudaArena arena, size_t offset, size_t count, const float* values);
+  struct DlrunCudaSumCalls sums;
+  void (*error_text)(char* text, size_t capacity);  // of the calling thread's last failed call
+};

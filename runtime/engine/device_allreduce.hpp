@@ -1,0 +1,29 @@
+// DeviceAllreduce: sums over the ranks of what lies in the memory of their GPUs, as work on a stream of the
+// device. Whoever uses it knows what a stream is; here it is an address, so that this header needs no CUDA.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "src/base/result.hpp"
+
+namespace dlrun::runtime {
+
+class DeviceAllreduce {
+ public:
+  virtual ~DeviceAllreduce() = default;
+  // `count` floats at `data` on the device, in place, in the order of `stream`; all ranks call it in the same
+  // order. It returns before it is done, and may be captured in a graph.
+  virtual Result<void> sum(float* data, std::size_t count, void* stream) = 0;
+  // Asked while the device works. An Error, by name, where a peer is gone or the sum has failed: then what
+  // waits on the device for the peer ends by itself, and its results mean nothing.
+  virtual Result<void> check() = 0;
+};
+
+struct NamedAllreduce {
+  std::unique_ptr<DeviceAllreduce> sum;
+  std::string description;  // "NCCL 2.28.3"
+};
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,131 @@
+// Engine: a model compiled for one batch size, precision and device: every shape, buffer and the order in
+// which gradients become final are known before step 1. Parameters, gradients and optimizer state are one
+// arena each; a bucket is a slice of the gradient arena, so that an allreduce copies nothing. What an Engine
+// does not do: choose data, talk to other ranks, decide when to stop (runtime/train does).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/input_shape.hpp"
+#include "runtime/base/tensor_info.hpp"
+#include "src/base/result.hpp"
+
+namespace dlrun::runtime {
+
+// tf32: f32 numbers, multiplied on a GPU's matrix units with 10 bits of their fraction. A CPU has it not.
+enum class Precision { f32, tf32, bf16 };
+
+// A slice of the gradient arena, final after a known point of backward. Buckets are numbered in the order
+// they come.
+struct Bucket {
+  std::size_t offset = 0;  // floats
+  std::size_t length = 0;  // floats
+};
+
+// Where a parameter's gradient lies in the gradient arena, padding included.
+struct GradientSlice {
+  std::string name;
+  std::size_t offset = 0;  // floats
+  std::size_t length = 0;  // floats
+};
+
+// One update, of SGD or, where EngineOptions::adam is given, of Adam.
+struct SgdStep {
+  float learning_rate = 0;
+  float momentum = 0;  // Adam: beta1
+  float weight_decay = 0;
+  float gradient_scale = 1;   // 1 / ranks after a summing allreduce
+  std::uint64_t updates = 0;  // made before this one: Adam's means are of that few
+};
+
+// What Adam has beyond SGD's numbers.
+struct AdamRule {
+  float beta2 = 0.999F, epsilon = 1e-8F;
+};
+
+struct BatchResult {
+  double loss_sum = 0;       // summed over the rows that count
+  std::int64_t correct = 0;  // rows whose highest score is the label
+  // Of a GAN: the loss is the discriminator's, `correct` its right answers on real and on made images (two a
+  // row), and this the generator's loss.
+  double generator_loss_sum = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual std::int64_t batch() const = 0;
+  // Rows to fill before a call: float[batch][channels][height][width] and labels 0..classes-1, -1 for a row
+  // that must not count (a short last batch in evaluation).
+  // They stay as they are until they are filled again; ask anew before each filling.
+  virtual std::span<float> input() = 0;
+  virtual std::span<std::int32_t> labels() = 0;
+  // Where EngineOptions::pixels were given and the engine takes them: bytes to fill in place of input().
+  virtual std::span<std::uint8_t> pixels() { return {}; }
+  // An engine on a device calls `work` in each train_batch, while the device computes: rows filled then are
+  // the next call's. An engine that computes itself does not.
+  virtual void while_waiting(const std::function<void()>& /*work*/) {}
+
+  // Forward and backward of one batch in training mode; `on_bucket(i)` is called as soon as bucket i is
+  // final. `step` and the seed given at compile time alone decide dropout, so a resumed run repeats the same
+  // bits. The gradient is of the summed loss divided by batch(), also where some rows do not count.
+  virtual BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) = 0;
+  // v = momentum v + (scale g + decay w); w = w - lr v, over the whole arena.
+  virtual void apply(const SgdStep& sgd) = 0;
+  // Forward in evaluation mode.
+  virtual BatchResult evaluate_batch() = 0;
+  // Whether the model is a GAN. Then generate() fills as many images as a batch has rows, as input() lies,
+  // always of the same noise.
+  virtual bool generates() const { return false; }
+  virtual Result<void> generate(std::span<float> images) {
+    return fail(ErrorKind::internal, "room for {} numbers, but the model makes no images", images.size());
+  }
+  // Whether train_batch leaves gradients that are summed over all ranks already. Then it calls no on_bucket,
+  // and spare_slots() alone are left to be summed.
+  virtual bool sums_gradients() const { return false; }
+  // alone: train_batch of such an engine leaves this rank's own gradients, so that it can be timed by itself.
+  enum class Sums { together, alone };
+  virtual void set_sums(Sums) {}
+  // Seconds of such an engine's sums of one step by themselves; all ranks call it.
+  virtual Result<double> seconds_of_sums() { return 0.0; }
+  // An Error where a device failed in a call before; results and gradients since then mean nothing.
+  virtual Result<void> status() const { return {}; }
+
+  virtual std::span<float> gradients() = 0;  // the arena; behind the last gradient lie spare_slots() floats
+  virtual std::span<const Bucket> buckets() const = 0;
+  // Floats at the arena's end that belong to the last bucket and travel with it: loss, correct, stop votes.
+  // train_batch leaves them alone.
+  virtual std::span<float> spare_slots() = 0;
+  // Without gaps, in the order of the arena; each lies in one bucket. Nothing where the engine cannot tell.
+  virtual std::vector<GradientSlice> gradient_slices() const { return {}; }
+
+  // Named state, in plain layout. Sizes must match; an Error names the tensor that does not.
+  virtual const std::vector<TensorInfo>& tensors() const = 0;
+  virtual Result<void> read_tensor(std::size_t index, std::span<float> out) const = 0;
+  virtual Result<void> write_tensor(std::size_t index, std::span<const float> values) = 0;
+
+  // A hash of everything ranks must agree on: operators, shapes, arena layout, precision.
+  virtual std::uint64_t plan_hash() const = 0;
+  // Bytes of all arenas together.
+  virtual std::size_t memory_bytes() const = 0;
+};
+
+struct EngineOptions {
+  std::int64_t batch = 64;
+  Precision precision = Precision::f32;
+  std::uint64_t seed = 1;                   // initial weights and dropout; equal on all ranks
+  int rank = 0;                             // only decorrelates dropout between ranks
+  int ranks = 1;                            // more: gradients() must be what the batch gave, also from a GPU
+  std::size_t bucket_bytes = 8u << 20;      // a bucket is closed once it holds that much
+  std::optional<InputScaling> pixels = {};  // rows may be taken as bytes
+  std::optional<AdamRule> adam = {};        // else momentum SGD
+};
+
+}  // namespace dlrun::runtime

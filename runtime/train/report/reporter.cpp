@@ -1,0 +1,177 @@
+// See reporter.hpp.
+#include "runtime/train/report/reporter.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "src/base/json.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr std::uint64_t steps_per_line = 50;  // of metrics.jsonl, which also has the first step
+constexpr Seconds between_progress_of_rank_0{0.25}, between_progress_of_others{1};
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+double rounded(double value, double parts) {
+  return std::round(value * parts) / parts;
+}
+
+}  // namespace
+
+Result<void> Reporter::open_files(const std::filesystem::path& folder, std::uint64_t resumed_at) {
+  if (rank_ != 0) return {};
+  metrics_ = TRY(MetricsLog::open(folder, resumed_at));
+  events_ = TRY(EventFile::create(folder, wall_seconds(), resumed_at));
+  return {};
+}
+
+void Reporter::phase(std::string_view what) {
+  control_.send(Json{{"phase", what}}, ControlChannel::Importance::kept);
+}
+
+void Reporter::note(std::string_view line) {
+  if (rank_ != 0) return;
+  fmt::print("{}\n", line);
+  std::fflush(stdout);  // it is news: it must not wait in a buffer while an epoch passes
+}
+
+Json Reporter::line(const StepReport& report, const Window& window) const {
+  Json out{{"step", report.step},
+           {"steps", length_.steps},
+           {"epoch", report.epoch},
+           {"epochs", length_.epochs},
+           {"accuracy", rounded(window.totals.accuracy(), 1e6)},
+           {"images_per_s", rounded(window.images_per_second(), 10)},
+           {"learning_rate", rounded(report.learning_rate, 1e9)},
+           {"time", rounded(wall_seconds(), 1e3)}};
+  out[of_gan_ ? "loss_d" : "loss"] = rounded(window.totals.loss(), 1e6);
+  if (of_gan_) out["loss_g"] = rounded(window.totals.generator_loss(), 1e6);
+  return out;
+}
+
+Result<void> Reporter::step(const StepReport& report) {
+  const Ticks now = std::chrono::steady_clock::now();
+  recent_.add(report.totals, now - last_step_);
+  epoch_.add(report.totals, now - last_step_);
+  last_step_ = now;
+  if (!std::exchange(first_step_done_, true))
+    note(fmt::format("first step done {:.3f} s after the start of rank 0", Seconds(now - begin_).count()));
+  if (now - last_sent_ >= (rank_ == 0 ? between_progress_of_rank_0 : between_progress_of_others)) {
+    last_sent_ = now;
+    control_.send(rank_ == 0 ? line(report, recent_) : Json{{"step", report.step}},
+                  ControlChannel::Importance::progress);
+  }
+  return report.step == 1 || report.step % steps_per_line == 0 ? write_window(report) : Result<void>{};
+}
+
+Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
+  if (!metrics_ || !events_) return {};
+  const double now = wall_seconds();
+  const auto step = line["step"].get<std::uint64_t>();
+  line["time"] = rounded(now, 1e3);
+  TRY(metrics_->write(line));
+  return events_->write(step, now, scalars);
+}
+
+Result<void> Reporter::write_window(const StepReport& report) {
+  const std::array<Scalar, 5> scalars = {
+      {{of_gan_ ? "train/loss_d" : "train/loss", static_cast<float>(recent_.totals.loss())},
+       {"train/accuracy", static_cast<float>(recent_.totals.accuracy())},
+       {"train/images_per_s", static_cast<float>(recent_.images_per_second())},
+       {"train/learning_rate", report.learning_rate},
+       {"train/loss_g", static_cast<float>(recent_.totals.generator_loss())}}};
+  TRY(write(line(report, recent_), std::span(scalars).first(of_gan_ ? 5 : 4)));
+  recent_ = {};
+  return {};
+}
+
+void Reporter::add_part_of_epoch(Json& line, std::uint64_t last_step) const {
+  if (epoch_from_ > 0) line["epoch_steps"] = {epoch_from_, last_step};
+}
+
+std::string Reporter::part_of_epoch(std::uint64_t last_step) const {
+  return epoch_from_ > 0 ? fmt::format(" (steps {}-{})", epoch_from_, last_step) : std::string();
+}
+
+Result<void> Reporter::epoch(const StepReport& last, const Totals& test, const std::string& set) {
+  if (recent_.totals.rows > 0) TRY(write_window(last));
+  Json record = {{"step", last.step},
+                 {"epoch", last.epoch},
+                 {"epoch_loss", rounded(epoch_.totals.loss(), 1e6)},
+                 {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)},
+                 {set + "_loss", rounded(test.loss(), 1e6)},
+                 {set + "_accuracy", rounded(test.accuracy(), 1e6)}};
+  add_part_of_epoch(record, last.step);
+  const std::string loss = set + "/loss", accuracy = set + "/accuracy";
+  const std::array<Scalar, 2> scalars = {
+      {{loss, static_cast<float>(test.loss())}, {accuracy, static_cast<float>(test.accuracy())}}};
+  TRY(write(record, scalars));
+  note(fmt::format(
+      "epoch {}/{}{}  loss {:.4f}  accuracy {:.2f} %  {} accuracy {:.2f} %  {:.0f} images/s  {:.1f} s",
+      last.epoch, length_.epochs, part_of_epoch(last.step), epoch_.totals.loss(),
+      100 * epoch_.totals.accuracy(), set, 100 * test.accuracy(), epoch_.images_per_second(),
+      epoch_.time.count()));
+  end_epoch();
+  return {};
+}
+
+Result<void> Reporter::epoch_of_gan(const StepReport& last) {
+  if (recent_.totals.rows > 0) TRY(write_window(last));
+  last_epoch_ = epoch_.totals;
+  Json record = {{"step", last.step},
+                 {"epoch", last.epoch},
+                 {"epoch_loss_d", rounded(epoch_.totals.loss(), 1e6)},
+                 {"epoch_loss_g", rounded(epoch_.totals.generator_loss(), 1e6)},
+                 {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)}};
+  add_part_of_epoch(record, last.step);
+  TRY(write(std::move(record), {}));
+  note(fmt::format(
+      "epoch {}/{}{}  loss_d {:.4f}  loss_g {:.4f}  discriminator right {:.2f} %  {:.0f} images/s  {:.1f} s",
+      last.epoch, length_.epochs, part_of_epoch(last.step), epoch_.totals.loss(),
+      epoch_.totals.generator_loss(), 100 * epoch_.totals.accuracy(), epoch_.images_per_second(),
+      epoch_.time.count()));
+  end_epoch();
+  return {};
+}
+
+void Reporter::saved(std::uint64_t step, Seconds took, Seconds held) {
+  control_.send(
+      Json{{"saved", step}, {"seconds", rounded(took.count(), 1e3)}, {"held", rounded(held.count(), 1e3)}},
+      ControlChannel::Importance::kept);
+}
+
+void Reporter::send_result(Json figures) {
+  figures.update(facts_);
+  control_.send(Json{{"result", std::move(figures)}}, ControlChannel::Importance::kept);
+}
+
+void Reporter::result(const Position& position, const Totals& test) {
+  if (rank_ != 0) return;
+  send_result({{"test_accuracy", rounded(test.accuracy(), 1e6)},
+               {"test_loss", rounded(test.loss(), 1e6)},
+               {"steps", position.step},
+               {"epochs", position.epoch}});
+  note(fmt::format("test accuracy {:.2f} %", 100 * test.accuracy()));
+}
+
+// Of the last epoch; a run that had nothing left to do has none.
+void Reporter::result_of_gan(const Position& position) {
+  if (rank_ != 0) return;
+  Json figures = {{"steps", position.step}, {"epochs", position.epoch}};
+  if (last_epoch_.rows > 0) {
+    figures["loss_d"] = rounded(last_epoch_.loss(), 1e6);
+    figures["loss_g"] = rounded(last_epoch_.generator_loss(), 1e6);
+  }
+  send_result(std::move(figures));
+}
+
+void Reporter::benchmark(const Json& figures) {
+  if (rank_ == 0) send_result(figures);
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,94 @@
+// Reporter: what a run tells the world: lines on stdout for people, metrics.jsonl and the TensorBoard file,
+// progress and results over the control channel. Rank 0 tells everything; other ranks only show their agent
+// that they move. Files that cannot be written are an Error; people and agents who do not listen are not.
+#pragma once
+
+#include <optional>
+
+#include "runtime/checkpoint/manifest.hpp"
+#include "runtime/train/control.hpp"
+#include "runtime/train/report/event_file.hpp"
+#include "runtime/train/report/metrics_log.hpp"
+#include "runtime/train/totals.hpp"
+#include "runtime/train/train_spec.hpp"
+#include "src/base/json.hpp"
+
+namespace dlrun::runtime {
+
+struct RunLength {
+  std::uint64_t steps = 0, epochs = 0;
+};
+
+struct StepReport {
+  std::uint64_t step = 0;   // steps done
+  std::uint64_t epoch = 0;  // that the step was in, from 1
+  Totals totals;
+  float learning_rate = 0;
+};
+
+// Sums over some steps and the time they took.
+struct Window {
+  Totals totals;
+  Seconds time{0};
+  void add(const Totals& more, Seconds took) {
+    totals.add(more);
+    time += took;
+  }
+  double images_per_second() const { return time.count() > 0 ? totals.rows / time.count() : 0; }
+};
+
+class Reporter {
+ public:
+  // `begin`: when the process started, for the time to the first step.
+  Reporter(ControlChannel control, int rank, Ticks begin)
+      : control_(std::move(control)), rank_(rank), begin_(begin) {}
+
+  // Opens the files of rank 0 in `folder`.
+  Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
+  // Starts at step `resumed_at`, in the middle of an epoch: what is told of that epoch covers its rest alone.
+  void start_within_epoch(std::uint64_t resumed_at) { epoch_from_ = resumed_at + 1; }
+  void set_length(RunLength length) { length_ = length; }
+  // Losses are two: the discriminator's and the generator's.
+  void tell_of_gan() { of_gan_ = true; }
+  void phase(std::string_view what);
+  void note(std::string_view line);  // rank 0's stdout
+  // The time from here to the next step() counts as training.
+  void start_clock() { last_step_ = std::chrono::steady_clock::now(); }
+  Result<void> step(const StepReport& report);
+  // `set`: of what the evaluation is: "test" or "validation".
+  Result<void> epoch(const StepReport& last, const Totals& test, const std::string& set);
+  Result<void> epoch_of_gan(const StepReport& last);
+  // `held`: how much of the time training stood still.
+  void saved(std::uint64_t step, Seconds took, Seconds held);
+  // A fact of the run that its result, and so its record, is to hold.
+  void keep_for_result(const std::string& name, Json fact) { facts_[name] = std::move(fact); }
+  void result(const Position& position, const Totals& test);
+  void result_of_gan(const Position& position);
+  void benchmark(const Json& figures);
+  Requests requests() { return control_.poll(); }
+  void close() { control_.flush(Seconds(1)); }
+
+ private:
+  void send_result(Json figures);
+  Json line(const StepReport& report, const Window& window) const;
+  void add_part_of_epoch(Json& line, std::uint64_t last_step) const;
+  std::string part_of_epoch(std::uint64_t last_step) const;  // " (steps 404-938)"; empty: all of it
+  void end_epoch() { epoch_ = {}, epoch_from_ = 0; }
+  Result<void> write_window(const StepReport& report);
+  Result<void> write(Json line, std::span<const Scalar> scalars);
+
+  ControlChannel control_;
+  int rank_;
+  Ticks begin_;
+  Json facts_ = Json::object();
+  bool first_step_done_ = false, of_gan_ = false;
+  RunLength length_;
+  std::optional<MetricsLog> metrics_;
+  std::optional<EventFile> events_;
+  Ticks last_step_{}, last_sent_{};
+  Window recent_, epoch_;         // since the last line of metrics; since the epoch (or the run) began
+  std::uint64_t epoch_from_ = 0;  // the first step that epoch_ has, where it has not all of the epoch
+  Totals last_epoch_;             // of a GAN
+};
+
+}  // namespace dlrun::runtime

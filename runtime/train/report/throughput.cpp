@@ -1,0 +1,63 @@
+// See throughput.hpp.
+#include "runtime/train/report/throughput.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlrun::runtime {
+
+void Throughput::start_window() {
+  windows_.emplace_back();
+  last_ = std::chrono::steady_clock::now();
+}
+
+void Throughput::step_done(double images) {
+  const Ticks now = std::chrono::steady_clock::now();
+  const double took = Seconds(now - last_).count();
+  seconds_.push_back(took);
+  windows_.back().images += images;
+  windows_.back().seconds += took;
+  last_ = now;
+}
+
+double Throughput::images_per_second() const {
+  Window all;
+  for (const Window& window : windows_) {
+    all.images += window.images;
+    all.seconds += window.seconds;
+  }
+  return all.seconds > 0 ? all.images / all.seconds : 0;
+}
+
+std::vector<double> Throughput::windows() const {
+  std::vector<double> out;
+  for (const Window& window : windows_)
+    if (window.seconds > 0) out.push_back(window.images / window.seconds);
+  return out;
+}
+
+double Throughput::uncertainty() const {
+  const std::vector<double> rates = windows();
+  if (rates.size() < 2) return 0;
+  const auto count = static_cast<double>(rates.size());
+  double mean = 0, squares = 0;
+  for (const double rate : rates) mean += rate / count;
+  for (const double rate : rates) squares += (rate - mean) * (rate - mean);
+  return std::sqrt(squares / (count - 1) / count) / mean;
+}
+
+double Throughput::images_per_step() const {
+  double images = 0;
+  for (const Window& window : windows_) images += window.images;
+  return seconds_.empty() ? 0 : images / static_cast<double>(seconds_.size());
+}
+
+Seconds Throughput::quantile(double share) const {
+  if (seconds_.empty()) return Seconds(0);
+  std::vector<double> sorted = seconds_;
+  std::sort(sorted.begin(), sorted.end());
+  return Seconds(
+      sorted[static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))]);
+}
+
+}  // namespace dlrun::runtime

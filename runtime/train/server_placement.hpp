@@ -1,0 +1,40 @@
+// Which parameter server sums which gradients: a pure function of the tensors, the same on every rank.
+// round-robin deals tensors out in the order of the arena, whatever their size; greedy gives the largest
+// first, each to the server with the fewest bytes; split cuts large tensors into parts before that.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/engine/engine.hpp"
+#include "src/base/json_fwd.hpp"
+
+namespace dlrun::runtime {
+
+enum class Placement { round_robin, greedy, split };
+
+std::string_view name_of(Placement placement);
+
+struct PlacedSlice {
+  std::size_t offset = 0;  // floats
+  std::size_t length = 0;
+  int server = 0;
+};
+
+// In the order of the arena.
+std::vector<PlacedSlice> place(const std::vector<GradientSlice>& slices, Placement placement, int servers);
+
+// Servers are spread evenly over the ranks, and so over the nodes.
+int rank_of_server(int server, int servers, int ranks);
+
+struct ServerLoad {
+  int rank = 0;
+  std::size_t pieces = 0, bytes = 0;
+};
+std::vector<ServerLoad> loads(const std::vector<PlacedSlice>& slices, int servers, int ranks);
+
+// One line a server for people, after one that names the placement and how even it is.
+std::vector<std::string> table(const std::vector<ServerLoad>& loads, Placement placement);
+Json to_json(const std::vector<ServerLoad>& loads, Placement placement);
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,161 @@
+#include "schedulers/gpus/nvml.hpp"
+
+#include <array>
+
+#include <fmt/core.h>
+
+#include "src/base/shared_library.hpp"
+
+namespace dlrun {
+namespace {
+
+using Device = void*;
+
+// nvmlPciInfo_t of interface version 3.
+struct PciInfo {
+  char legacy_bus_id[16];
+  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+  char bus_id[32];
+};
+
+// nvmlProcessInfo_t of interface versions 2 and 3.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance, compute_instance;
+};
+constexpr int kTooSmall = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+using RunningProcesses = int(Device, unsigned*, ProcessInfo*);
+
+struct Nvml {
+  int (*init)();
+  int (*shutdown)();
+  int (*count)(unsigned*);
+  int (*handle)(unsigned, Device*);
+  int (*pci)(Device, PciInfo*);
+  int (*mig_mode)(Device, unsigned* current, unsigned* pending);
+  int (*mig_count)(Device, unsigned*);
+  int (*mig_handle)(Device, unsigned, Device*);
+  int (*uuid)(Device, char*, unsigned);
+  RunningProcesses* running;  // nullptr: a driver of before 2021
+};
+
+Result<Nvml> load_nvml() {
+  const SharedLibrary library = TRY(SharedLibrary::open("libnvidia-ml.so.1"));
+  Nvml out{};
+  out.init = TRY(library.symbol<int()>("nvmlInit_v2"));
+  out.shutdown = TRY(library.symbol<int()>("nvmlShutdown"));
+  out.count = TRY(library.symbol<int(unsigned*)>("nvmlDeviceGetCount_v2"));
+  out.handle = TRY(library.symbol<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2"));
+  out.pci = TRY(library.symbol<int(Device, PciInfo*)>("nvmlDeviceGetPciInfo_v3"));
+  out.mig_mode = TRY(library.symbol<int(Device, unsigned*, unsigned*)>("nvmlDeviceGetMigMode"));
+  out.mig_count = TRY(library.symbol<int(Device, unsigned*)>("nvmlDeviceGetMaxMigDeviceCount"));
+  out.mig_handle = TRY(library.symbol<int(Device, unsigned, Device*)>("nvmlDeviceGetMigDeviceHandleByIndex"));
+  out.uuid = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetUUID"));
+  for (const char* name :
+       {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"})
+    if (out.running == nullptr) out.running = library.symbol<RunningProcesses>(name).value_or(nullptr);
+  return out;
+}
+
+std::string uuid_of(const Nvml& nvml, Device device) {
+  std::array<char, 96> text{};
+  return nvml.uuid(device, text.data(), text.size()) == 0 ? std::string(text.data()) : std::string();
+}
+
+// The MIG instances of a divided GPU; empty for a whole one.
+std::vector<std::string> mig_instances(const Nvml& nvml, Device device) {
+  std::vector<std::string> out;
+  unsigned current = 0, pending = 0, most = 0;
+  if (nvml.mig_mode(device, &current, &pending) != 0 || current == 0) return out;
+  if (nvml.mig_count(device, &most) != 0) return out;
+  for (unsigned i = 0; i < most; ++i) {
+    Device instance = nullptr;
+    if (nvml.mig_handle(device, i, &instance) != 0) continue;
+    if (std::string uuid = uuid_of(nvml, instance); !uuid.empty()) out.push_back(std::move(uuid));
+  }
+  return out;
+}
+
+Result<std::vector<DriverGpu>> all_gpus(const Nvml& nvml) {
+  unsigned count = 0;
+  if (nvml.count(&count) != 0) return fail(ErrorKind::unavailable, "NVML does not tell its GPUs");
+  std::vector<DriverGpu> out;
+  for (unsigned i = 0; i < count; ++i) {
+    Device device = nullptr;
+    PciInfo pci{};
+    if (nvml.handle(i, &device) != 0)
+      return fail(ErrorKind::unavailable, "NVML: GPU {} of {} does not answer", i, count);
+    out.push_back({.index = static_cast<int>(i),
+                   .uuid = uuid_of(nvml, device),
+                   .pci_bus_id = nvml.pci(device, &pci) == 0 ? std::string(pci.bus_id) : std::string(),
+                   .instances = mig_instances(nvml, device)});
+  }
+  return out;
+}
+
+// Of a whole GPU. There can be more of them by the time that we have made room.
+std::vector<int> processes_on(const Nvml& nvml, Device device) {
+  std::vector<ProcessInfo> found(64);
+  auto count = static_cast<unsigned>(found.size());
+  int code = nvml.running(device, &count, found.data());
+  if (code == kTooSmall) {
+    found.resize(std::size_t{2} * count);
+    count = static_cast<unsigned>(found.size());
+    code = nvml.running(device, &count, found.data());
+  }
+  std::vector<int> out;
+  for (unsigned i = 0; code == 0 && i < count; ++i) out.push_back(static_cast<int>(found[i].pid));
+  return out;
+}
+
+Result<GpuUse> use_of_all(const Nvml& nvml) {
+  if (nvml.running == nullptr) return fail(ErrorKind::unavailable, "this driver does not tell its processes");
+  GpuUse out{.gpus = TRY(all_gpus(nvml)), .holders = {}};
+  for (const DriverGpu& gpu : out.gpus) {
+    Device device = nullptr;
+    if (!gpu.instances.empty() || nvml.handle(static_cast<unsigned>(gpu.index), &device) != 0) continue;
+    for (const int pid : processes_on(nvml, device)) out.holders.push_back({.gpu = gpu.index, .pid = pid});
+  }
+  return out;
+}
+
+template <class Answer>
+Result<Answer> with_nvml(Result<Answer> (*ask)(const Nvml&)) {
+  const auto nvml = load_nvml();
+  if (!nvml) return fail(ErrorKind::unavailable, "no NVML library here");
+  if (const int code = nvml->init(); code != 0)
+    return fail(ErrorKind::unavailable, "NVML does not start (code {})", code);
+  auto answer = ask(*nvml);
+  nvml->shutdown();
+  return answer;
+}
+
+bool has_instance(const DriverGpu& gpu, const std::string& prefix) {
+  for (const std::string& instance : gpu.instances)
+    if (instance.starts_with(prefix)) return true;
+  return false;
+}
+
+}  // namespace
+
+Result<std::vector<DriverGpu>> ask_nvml() {
+  return with_nvml(all_gpus);
+}
+
+Result<GpuUse> ask_nvml_use() {
+  return with_nvml(use_of_all);
+}
+
+const DriverGpu* find_gpu(const std::vector<DriverGpu>& gpus, const std::string& name) {
+  // The older MIG form names its GPU: MIG-GPU-<uuid>/<gpu instance>/<compute instance>.
+  const std::string whole = name.starts_with("MIG-GPU-") ? name.substr(4, name.find('/') - 4) : name;
+  for (const DriverGpu& gpu : gpus) {
+    if (name == std::to_string(gpu.index)) return &gpu;
+    if (whole.starts_with("GPU-") && gpu.uuid.starts_with(whole)) return &gpu;
+    if (name.starts_with("MIG-") && has_instance(gpu, name)) return &gpu;
+  }
+  return nullptr;
+}
+
+}  // namespace dlrun

@@ -1,0 +1,150 @@
+// OpenPBS and PBS Pro: nodes and ranks from PBS_NODEFILE (a line a rank, full names, runs of one host apart);
+// CPUs, GPUs and the end from qstat. PBS counts GPUs and does not name them: they are numbered from 0, as a
+// job sees them inside its cgroup; CUDA_VISIBLE_DEVICES names those of the host it is set on and no other's.
+#include "schedulers/gpus/cuda_visible.hpp"
+#include "schedulers/hostfile/node_lists.hpp"
+#include "schedulers/node_identity.hpp"
+#include "schedulers/pbs/job.hpp"
+#include "schedulers/pbs/path.hpp"
+#include "schedulers/query.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun {
+namespace {
+
+std::vector<HostName> host_names(const std::vector<AllocatedNode>& nodes) {
+  std::vector<HostName> out;
+  for (const AllocatedNode& node : nodes) out.push_back(node.host);
+  return out;
+}
+
+std::optional<PbsJob> ask_server(const Surroundings& surroundings, Allocation& out) {
+  if (!out.job_id) return std::nullopt;
+  const Environment environment = with_pbs_path(surroundings.environment);
+  const Surroundings with_path{environment, surroundings.commands, surroundings.clock, {}};
+  const auto text = ask_scheduler(with_path, {"qstat", "-f", "-F", "json", *out.job_id});
+  const auto job = text ? parse_qstat(*text, *out.job_id) : fail(text.error());
+  if (job) return *job;
+  out.evidence.push_back(
+      fmt::format("no answer from an OpenPBS qstat ({}): GPUs and end unknown", job.error().what));
+  return std::nullopt;
+}
+
+// Where the node file is empty (mpiprocs=0), the chunks tell the nodes: a slot for each CPU.
+Result<std::vector<AllocatedNode>> nodes_of_chunks(const std::vector<PbsChunk>& chunks) {
+  std::vector<AllocatedNode> entries;
+  for (const PbsChunk& chunk : chunks)
+    entries.push_back(
+        {.host = HostName(chunk.host), .slots = std::max(chunk.cpus, 1), .cpus = {}, .gpus = {}});
+  return group_nodes(entries, "exec_vnode");
+}
+
+Result<std::vector<AllocatedNode>> find_nodes(const NamedFile& file, const std::optional<PbsJob>& job,
+                                              Allocation& out) {
+  out.evidence.push_back("PBS_NODEFILE=" + file.path);
+  if (!word_lines(file.text).empty() || !job || job->chunks.empty()) {
+    std::vector<AllocatedNode> nodes = TRY(nodes_of_lines(file.text, file.path));
+    for (AllocatedNode& node : nodes) node.asked_slots = node.slots;  // mpiprocs, or a rank a chunk
+    return nodes;
+  }
+  out.evidence.emplace_back(
+      "the node file is empty (mpiprocs=0): nodes from exec_vnode, a slot for each CPU");
+  out.warnings.emplace_back(
+      "the job has mpiprocs=0, and PBS then starts nothing on its nodes: use --via ssh, or ask for mpiprocs");
+  return nodes_of_chunks(job->chunks);
+}
+
+// Adds the chunks to the nodes. A node that no chunk names contradicts the node file; a chunk without a node
+// has no rank (mpiprocs=0).
+Result<void> add_chunks(const std::vector<PbsChunk>& chunks, const std::string& file, Allocation& out) {
+  const std::vector<HostName> names = host_names(out.nodes);
+  const NodeFinder finder(names);
+  std::vector<std::pair<int, int>> granted(names.size());
+  std::vector<bool> seen(names.size(), false);
+  std::string text;
+  for (const PbsChunk& chunk : chunks) {
+    text += (text.empty() ? "" : " ") + chunk.host;
+    const auto at = TRY(finder.find(chunk.host));
+    if (!at) {
+      out.evidence.push_back(
+          fmt::format("exec_vnode names {} and the node file does not: no rank there", chunk.host));
+      continue;
+    }
+    seen[*at] = true;
+    granted[*at].first += chunk.cpus;
+    granted[*at].second += chunk.gpus;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (!seen[i])
+      return fail(conflict("PBS's node file and its exec_vnode",
+                           fmt::format("{}: {}", file, describe(out.nodes)), "exec_vnode: " + text));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    out.nodes[i].cpus = granted[i].first;
+    std::vector<std::string> gpus;
+    for (int gpu = 0; gpu < granted[i].second; ++gpu) gpus.push_back(std::to_string(gpu));
+    out.nodes[i].gpus = std::move(gpus);
+  }
+  out.evidence.emplace_back(
+      "exec_vnode: CPUs and GPUs of all nodes; PBS does not name GPUs: numbered from 0");
+  return {};
+}
+
+// The cgroups hook sets it for the host that the script runs on.
+Result<void> add_visible(const Environment& environment, Allocation& out) {
+  const auto visible = environment.find("CUDA_VISIBLE_DEVICES");
+  if (!visible) return {};
+  const auto at =
+      parse_integer(environment.get("PBS_NODENUM", "0"), 0, static_cast<int>(out.nodes.size()) - 1);
+  if (!at) return {};
+  AllocatedNode& node = out.nodes[static_cast<std::size_t>(*at)];
+  VisibleGpus seen = read_cuda_visible(*visible);
+  if (node.gpus && node.gpus->size() != seen.names.size())
+    out.warnings.push_back(
+        fmt::format("CUDA_VISIBLE_DEVICES={} shows {} GPUs on {}, and exec_vnode grants {}", *visible,
+                    seen.names.size(), node.host, node.gpus->size()));
+  if (seen.warning) out.warnings.push_back(*seen.warning);
+  node.gpus = std::move(seen.names);
+  out.evidence.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}: of {} alone", *visible, node.host));
+  return {};
+}
+
+void take_end(const PbsJob& job, Allocation& out) {
+  out.end_time = job.end_time;
+  out.evidence.emplace_back(job.end_time    ? "qstat: stime and walltime: end " + format_utc(*job.end_time)
+                            : job.unlimited ? "qstat: no walltime: no limit"
+                                            : "qstat tells no end: unknown");
+}
+
+class Pbs final : public Scheduler {
+ public:
+  std::string_view name() const override { return "pbs"; }
+  std::string inside(const Surroundings& surroundings) const override {
+    for (const std::string_view mark : {"PBS_JOBID", "PBS_NODEFILE"})
+      if (const auto value = surroundings.environment.find(mark)) return fmt::format("{}={}", mark, *value);
+    return {};
+  }
+  Result<Allocation> allocation(const Surroundings& surroundings) const override {
+    const Environment& environment = surroundings.environment;
+    Allocation out;
+    out.scheduler = "pbs";
+    out.job_id = environment.find("PBS_JOBID");
+    if (const auto index = parse_integer(environment.get("PBS_ARRAY_INDEX"), 0, INT32_MAX))
+      out.array_index = static_cast<int>(*index);
+    const NamedFile file = TRY(file_of_variable(environment, "PBS_NODEFILE"));
+    const auto job = ask_server(surroundings, out);
+    out.nodes = TRY(find_nodes(file, job, out));
+    if (job && !job->chunks.empty()) TRY(add_chunks(job->chunks, file.path, out));
+    TRY(add_visible(environment, out));
+    if (job) take_end(*job, out);
+    return out;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_pbs_scheduler() {
+  return std::make_unique<Pbs>();
+}
+
+}  // namespace dlrun

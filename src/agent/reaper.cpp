@@ -1,0 +1,74 @@
+#include "src/agent/reaper.hpp"
+
+#include <csignal>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/base/exit_code.hpp"
+#include "src/process/descendants.hpp"
+#include "src/process/exit_status.hpp"
+#include "src/process/stop_signals.hpp"
+
+namespace dlrun::agent {
+namespace {
+
+// A request to stop goes to the agent, which knows what to do with it.
+void pass_next_on(pid_t agent, const sigset_t& signals) {
+  siginfo_t info{};
+  const int number = ::sigwaitinfo(&signals, &info);
+  if (number > 0 && number != SIGCHLD)
+    dlrun::pass_on(agent,
+                   caught_signal(number, info.si_code, info.si_pid, info.si_uid, info.si_value.sival_int));
+}
+
+ExitStatus wait_for(pid_t agent, const sigset_t& signals) {
+  for (;;) {
+    int status = 0;
+    const pid_t ended = ::waitpid(-1, &status, WNOHANG);  // orphans are reaped by the way
+    if (ended == agent) return ExitStatus::from_wait(status);
+    if (ended <= 0) pass_next_on(agent, signals);
+  }
+}
+
+// Whatever is below us now has lost its agent. Only what the kernel cannot end outlasts this.
+void end_all() {
+  constexpr int most_rounds = 5000;
+  for (int round = 0; round < most_rounds; ++round) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    const std::vector<pid_t> left = descendants();
+    if (left.empty()) return;
+    for (const pid_t pid : left) ::kill(pid, SIGKILL);
+    ::usleep(2000);
+  }
+}
+
+}  // namespace
+
+int keep(const std::function<int()>& work, const std::vector<int>& streams) {
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  for (const int number : stop_signals()) sigaddset(&signals, number);
+  ::sigprocmask(SIG_BLOCK, &signals, &before);
+  if (!become_subreaper()) return to_int(ExitCode::internal);
+  const pid_t keeper = ::getpid(), agent = ::fork();
+  if (agent < 0) return to_int(ExitCode::unavailable);
+  if (agent == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != keeper) ::_exit(to_int(ExitCode::lost));
+    // Schedulers end a job by killing a process group or a session at once: one of us two must outlive that.
+    ::setsid();
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    return work();
+  }
+  ::prctl(PR_SET_NAME, "dlrun-reaper");
+  for (const int fd : streams) ::close(fd);
+  const ExitStatus status = wait_for(agent, signals);
+  end_all();
+  return status.code();
+}
+
+}  // namespace dlrun::agent

@@ -1,0 +1,61 @@
+// The folder of a chain: its ledger chain.json, its leases, and the wish to stop. Only the holder of the
+// newest lease (src/base/lease.hpp) writes the ledger: of two links that a scheduler starts at the same time,
+// or of one that it starts twice, one gets it; and a link that was thought dead and comes back is told so.
+#pragma once
+
+#include <filesystem>
+
+#include "schedulers/submission.hpp"
+#include "src/base/lease.hpp"
+#include "src/chain/chain.hpp"
+
+namespace dlrun::job {
+
+class ChainFolder {
+ public:
+  explicit ChainFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  const std::filesystem::path& path() const { return folder_; }
+  Result<Chain> read() const;
+  Result<void> create(const Chain& chain) const;
+  // An Error (lost) where another link has taken over since.
+  Result<void> write(const Chain& chain, const Lease& mine) const;
+
+  LeaseFolder leases() const { return LeaseFolder(folder_ / "leases"); }
+
+  Result<void> write_first_job(const std::string& job_id) const;
+  std::string first_job() const;  // empty: not told
+  // Jobs that were handed in ahead: written by who submits, while the first link may run already.
+  Result<void> write_jobs_ahead(const std::vector<std::string>& job_ids) const;
+  std::vector<std::string> jobs_ahead() const;
+  StopRequest stop_wish() const;
+  Result<void> request_stop() const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// Jobs of the chain that wait for their turn, the next one first.
+std::vector<std::string> waiting_jobs(const ChainFolder& folder, const Chain& chain);
+
+// Takes the lease unless the owner of the newest one still runs: of another job the scheduler is asked, and a
+// second start of the same job waits for the first one's end, or until nothing is seen of it.
+Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, const LeaseOwner& owner,
+                        const Environment& environment, const CommandRunner& commands,
+                        const LeaseTimes& times = {});
+
+// Where a link's checkpoints are: the files of the pattern, else what is in the folder.
+struct CheckpointPlace {
+  std::string folder, files = {};
+};
+// Changes when a checkpoint is saved; empty where there is none.
+std::string checkpoint_mark(const CheckpointPlace& place);
+// An Error where an id that was read from the folder is none of the scheduler's: it goes into commands.
+Result<void> check_job_ids(const Submission& scheduler, const ChainFolder& folder, const Chain& chain);
+
+// All chains below runs/ of the folder, the newest first.
+std::vector<std::filesystem::path> all_chains(const std::filesystem::path& here);
+// The newest chain below runs/ of the folder.
+Result<std::filesystem::path> newest_chain(const std::filesystem::path& here);
+
+}  // namespace dlrun::job

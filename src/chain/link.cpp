@@ -1,0 +1,218 @@
+#include "src/chain/link.hpp"
+
+#include "src/base/exit_code.hpp"
+#include "src/base/file.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/utc.hpp"
+#include "src/record/record.hpp"
+#include "src/record/unrecorded_run.hpp"
+
+namespace dlrun::job {
+namespace {
+
+LinkEnd end_of(const Outcome& outcome) {
+  if (outcome.exit_code == 0) return LinkEnd::done;
+  if (outcome.exit_code == to_int(ExitCode::again)) return LinkEnd::again;
+  // A node that died is the cluster's fault, as a preemption is, and no failure of the job.
+  const bool by_cluster = outcome.interrupted_by || !outcome.bad_hosts.empty();
+  return by_cluster ? LinkEnd::interrupted : LinkEnd::failed;
+}
+
+// With the program's own words for it, where it had any: the ledger outlives the logs.
+std::string reason_with_last_words(const Outcome& outcome) {
+  std::string words;
+  if (outcome.first_failure)
+    for (const std::string& line : outcome.first_failure->last_lines)
+      if (line.find("error") != std::string::npos || words.empty()) words = trim(line);
+  return words.empty() ? reason_of(outcome) : fmt::format("{}: {}", reason_of(outcome), words);
+}
+
+}  // namespace
+
+Result<ChainLink> ChainLink::begin(const std::filesystem::path& folder, CheckpointPlace checkpoints,
+                                   Around around) {
+  ChainLink out(ChainFolder(folder), std::move(checkpoints), std::move(around));
+  TRY(out.start());
+  return out;
+}
+
+Environment ChainLink::submit_environment() const {
+  Environment out = around_.environment;
+  out.set("PATH", chain_.search_path);
+  return out;
+}
+
+Result<Lease> ChainLink::take() const {
+  return take_over(folder_, *scheduler_, {.process = this_process(), .job = job_id_, .run = {}},
+                   submit_environment(), around_.commands);
+}
+
+Result<void> ChainLink::start() {
+  began_ = around_.clock.now(), began_ticks_ = around_.clock.ticks();
+  chain_ = TRY(folder_.read());
+  scheduler_ = TRY(find_submission(chain_.scheduler, around_.environment, around_.commands));
+  job_id_ = around_.environment.get(scheduler_->own_job_variable());
+  if (job_id_.empty())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("{} is not set: this is no job of {}",
+                                          scheduler_->own_job_variable(), chain_.scheduler),
+                      .where = {},
+                      .hint = "--link-of belongs into the script that dlrun submit --chain writes",
+                      .also = {}});
+  if (is_over(chain_.state)) return {};
+  TRY(check_job_ids(*scheduler_, folder_, chain_));
+  Lease lease = TRY(take());
+  chain_ = TRY(folder_.read());  // as the holder before us left it
+  account_for_vanished();
+  const Verdict verdict = judge(chain_, folder_.stop_wish());
+  if (chain_.queued_job == job_id_) chain_.queued_job.clear();
+  if (is_over(chain_.state)) return {};
+  if (is_over(verdict.state)) {
+    chain_.state = verdict.state, chain_.reason = verdict.reason;
+    cancel_waiting();
+    return folder_.write(chain_, lease);
+  }
+  lease_ = std::move(lease);
+  Link link;
+  link.number = lease_->number();
+  link.job_id = job_id_;
+  link.run_directory = (folder_.path() / fmt::format("link-{:04}", link.number)).string();
+  link.began = format_utc(began_);
+  link.checkpoint_mark = checkpoint_mark(checkpoints_);
+  chain_.links.push_back(std::move(link));
+  chain_.state = ChainState::running;
+  TRY(folder_.write(chain_, *lease_));
+  if (const auto next = hand_in_next(); !next)
+    around_.note("the next link is not handed in yet: " + next.error().text());
+  return folder_.write(chain_, *lease_);
+}
+
+// A link that wrote no end down was killed. What it saved tells whether it was of use.
+void ChainLink::account_for_vanished() {
+  if (chain_.links.empty() || chain_.links.back().end != LinkEnd::running) return;
+  Link& last = chain_.links.back();
+  last.end = LinkEnd::vanished;
+  last.reason =
+      last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
+  last.saved = checkpoint_mark(checkpoints_) != last.checkpoint_mark;
+  const Instant began = parse_utc(last.began).value_or(began_);
+  const UnrecordedRun run = read_vanished_run(last.run_directory, began);
+  const Instant ended = std::min(run.last_sign, began_);
+  last.ended = format_utc(ended);
+  last.seconds = std::max(Seconds(ended - began), Seconds(0)).count();
+  last.time = sum_of({run.time}, Seconds(last.seconds));
+}
+
+Result<void> ChainLink::hand_in_next() {
+  if (chain_.way != ChainMode::resubmit) return {};
+  if (!chain_.queued_job.empty() || jobs_used(chain_) >= static_cast<std::size_t>(chain_.max_links))
+    return {};
+  chain_.queued_job =
+      TRY(submit_job(*scheduler_, {}, chain_.script, job_id_, submit_environment(), around_.commands));
+  return {};
+}
+
+// From the last one on: one that waits for a job that never ran might be started otherwise.
+void ChainLink::cancel_waiting() {
+  std::vector<std::string> jobs = waiting_jobs(folder_, chain_);
+  std::erase(jobs, job_id_);
+  for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {
+    const auto done = around_.commands.run({.argv = scheduler_->cancel_command(*job),
+                                            .environment = scheduler_->environment(submit_environment()),
+                                            .limit = Seconds(30)});
+    // It would see that the chain is over and end at once.
+    if (!done || !done->status.success())
+      around_.note(fmt::format("job {}, which comes next, could not be cancelled", *job));
+  }
+  chain_.queued_job.clear();
+}
+
+// The scheduler ends this job for it, so that nothing may be left to be written down.
+Result<void> ChainLink::requeue() {
+  chain_.queued_job = job_id_;
+  TRY(folder_.write(chain_, *lease_));
+  lease_.reset();  // the next start, maybe on another host, is not to wait for us
+  const CommandOutput said =
+      TRY(around_.commands.run({.argv = scheduler_->requeue_command(job_id_),
+                                .environment = scheduler_->environment(submit_environment()),
+                                .limit = Seconds(60)}));
+  if (said.status.success() || said.status.signal != 0) return {};  // a signal: Slurm was quicker
+  lease_ = TRY(take());
+  chain_.queued_job.clear();
+  return fail(ErrorKind::unavailable, "{} does not start job {} again: {}", chain_.scheduler, job_id_,
+              trim(said.err.empty() ? said.out : said.err));
+}
+
+// A controller that was killed may have forgotten a job that it had taken.
+bool ChainLink::is_lost(const std::string& job) const {
+  const auto state = around_.commands.run({.argv = scheduler_->state_command(job),
+                                           .environment = scheduler_->environment(submit_environment()),
+                                           .limit = Seconds(30)});
+  return state && !scheduler_->is_pending_or_alive(*state).value_or(true);
+}
+
+// The chain goes on: by what?
+Result<void> ChainLink::see_to_successor() {
+  if (chain_.way == ChainMode::requeue) return requeue();
+  if (chain_.way == ChainMode::resubmit) {
+    if (!chain_.queued_job.empty() && is_lost(chain_.queued_job)) {
+      around_.note(fmt::format("{} lost job {}, which was to come next: handing in another", chain_.scheduler,
+                               chain_.queued_job));
+      chain_.queued_job.clear();
+    }
+    return hand_in_next();
+  }
+  return check_waiting();
+}
+
+// Of links that were submitted ahead: a waiting one that is deleted may take its successors along.
+Result<void> ChainLink::check_waiting() {
+  std::vector<std::string> waiting = waiting_jobs(folder_, chain_);
+  std::erase(waiting, job_id_);
+  std::vector<std::string> gone;
+  for (const std::string& job : waiting)
+    if (is_lost(job)) gone.push_back(job);
+  if (gone.size() < waiting.size()) return {};
+  if (gone.empty()) return fail(ErrorKind::unavailable, "no link waits that was handed in ahead");
+  return fail(ErrorKind::unavailable,
+              "the links that were submitted ahead are gone from {} (job {}); submit again: "
+              "the training resumes from its checkpoint",
+              chain_.scheduler, join(gone, ", "));
+}
+
+Result<void> ChainLink::end(const Result<RunReport>& report) {
+  Link& link = chain_.links.back();
+  const Instant now = around_.clock.now();
+  link.ended = format_utc(now);
+  link.seconds = Seconds(around_.clock.ticks() - began_ticks_).count();  // the wall clock may be set
+  link.time = sum_of({}, Seconds(link.seconds));
+  link.saved = checkpoint_mark(checkpoints_) != link.checkpoint_mark;
+  if (report) {
+    link.end = end_of(report->outcome);
+    link.exit_code = report->outcome.exit_code;
+    link.reason = reason_with_last_words(report->outcome);
+    link.progress = report->outcome.last_progress;
+    const Json time = field<Json>(report->record, "time", "record").value_or(Json());
+    if (const auto parts = time_parts_from_json(time, "record"))
+      link.time = sum_of({*parts}, Seconds(link.seconds));
+  } else {
+    link.end = LinkEnd::failed;
+    link.exit_code = to_int(exit_code(report.error().kind));
+    link.reason = report.error().text();
+  }
+  Verdict verdict = judge_next(chain_, folder_.stop_wish());
+  chain_.state = verdict.state, chain_.reason = verdict.reason;
+  if (is_over(verdict.state)) {
+    cancel_waiting();
+  } else if (const auto next = see_to_successor(); !next) {
+    verdict = {ChainState::failed, "there is no next link: " + next.error().text()};
+    chain_.state = verdict.state, chain_.reason = verdict.reason;
+  }
+  if (is_over(verdict.state))
+    around_.note(fmt::format("the chain is {}: {}", word_of(verdict.state), verdict.reason));
+  if (lease_) TRY(folder_.write(chain_, *lease_));  // else it was written before the job was requeued
+  lease_.reset();
+  return {};
+}
+
+}  // namespace dlrun::job

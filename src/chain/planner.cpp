@@ -1,0 +1,162 @@
+#include "src/chain/planner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/interval.hpp"
+#include "src/base/units.hpp"
+
+namespace dlrun::job {
+namespace {
+
+constexpr int kMaxLinks = 100000;
+constexpr Seconds kLongest{3e9};  // a hundred years: clocks can count it
+
+Ticks after_start(Seconds time) {
+  return Ticks{} + std::chrono::duration_cast<Ticks::duration>(time);
+}
+
+// What the links themselves will go by, once they have measured the same.
+struct Stop {
+  Seconds margin, lead, wanted;  // wanted: the lead that a job of any length would take
+};
+Stop stop_of(const ChainQuestion& question, Seconds walltime) {
+  const Seconds save = question.pace.save.value_or(Seconds(0));
+  Deadline deadline(question.policy, after_start(Seconds(0)));
+  deadline.on(Deadline::Ends{after_start(walltime)}, after_start(Seconds(0)));
+  deadline.on(Deadline::Step{}, after_start(question.pace.start));
+  deadline.on(Deadline::Step{}, after_start(question.pace.start + question.pace.step));
+  deadline.on(Deadline::Saved{save}, after_start(question.pace.start + question.pace.step));
+  const Seconds margin = deadline.margin();
+  return {margin, deadline.lead(), question.policy.lead.value_or(save * 1.25 + question.pace.step + margin)};
+}
+
+bool holds_a_checkpoint(const ChainQuestion& question, Seconds walltime) {
+  const Stop stop = stop_of(question, walltime);
+  return stop.lead >= stop.wanted && walltime >= question.pace.start + question.pace.step + stop.lead;
+}
+
+Seconds whole_minutes(Seconds time) {
+  return Seconds(std::ceil(time.count() / 60) * 60);
+}
+
+// The shortest walltime, in minutes, that holds a checkpoint.
+Seconds least_walltime(const ChainQuestion& question) {
+  Seconds out = whole_minutes(question.pace.start + question.pace.step);
+  while (!holds_a_checkpoint(question, out)) out += std::max(Seconds(60), whole_minutes(out * 0.01));
+  return out;
+}
+
+Result<void> check_lead(const ChainQuestion& question) {
+  const auto lead = question.policy.lead;
+  if (!lead || *lead > *question.pace.save) return {};
+  return fail(Error{.kind = ErrorKind::allocation,
+                    .what = fmt::format("checkpoint.lead is {}, and a checkpoint takes {}",
+                                        format_duration(*lead), format_duration(*question.pace.save)),
+                    .where = {},
+                    .hint = "leave checkpoint.lead away: it is worked out from what is measured",
+                    .also = {}});
+}
+
+Result<void> check_walltime(const ChainQuestion& question) {
+  if (!question.walltime || holds_a_checkpoint(question, *question.walltime)) return {};
+  const Pace& pace = question.pace;
+  return fail(Error{
+      .kind = ErrorKind::allocation,
+      .what = fmt::format("a walltime of {} cannot hold one checkpoint: {} until the first step, {} for "
+                          "a step, {} for a checkpoint, and {} to end",
+                          format_duration(*question.walltime), format_duration(pace.start),
+                          format_duration(pace.step), format_duration(*pace.save),
+                          format_duration(stop_of(question, *question.walltime).margin)),
+      .where = {},
+      .hint =
+          fmt::format("ask for {} or more: resources.walltime", format_duration(least_walltime(question))),
+      .also = {}});
+}
+
+// Stepping time of the whole training: steps, standing still, and what failures will cost.
+Seconds stepping_time(const ChainQuestion& question, ChainForecast& out, Seconds longest_interval) {
+  const Seconds cost = question.pace.held.value_or(*question.pace.save);
+  const Seconds least = std::max(*question.pace.save, question.pace.step);  // one is written at a time
+  out.interval = question.every, out.rule = ChainForecast::Rule::stated;
+  if (question.mtbf) {
+    out.young = young_interval(cost, *question.mtbf);
+    out.interval = daly_interval(cost, *question.mtbf), out.rule = ChainForecast::Rule::daly;
+    if (out.interval < least) out.rule = ChainForecast::Rule::as_often_as_possible;
+  }
+  out.interval = std::max(out.interval, least);
+  const Seconds between = std::min(out.interval, longest_interval);
+  if (question.mtbf) return out.training * daly_slowdown(between, cost, question.pace.start, *question.mtbf);
+  return out.training * (1 + (out.interval < longest_interval ? cost / between : 0));
+}
+
+// As long as one link needs, and a tenth on top.
+Result<Seconds> walltime_for_all(const ChainQuestion& question, ChainForecast& out) {
+  const Seconds work = question.pace.start + stepping_time(question, out, out.training);
+  if (!(work < kLongest))
+    return fail(ErrorKind::allocation, "with a failure every {} the training would never be done",
+                format_duration(question.mtbf.value_or(kLongest)));
+  Seconds walltime = whole_minutes(work * 1.1);
+  while (walltime - stop_of(question, walltime).lead < work || !holds_a_checkpoint(question, walltime))
+    walltime += std::max(Seconds(60), whole_minutes(walltime * 0.01));
+  return walltime;
+}
+
+}  // namespace
+
+Seconds young_interval(Seconds cost, Seconds mtbf) {
+  return Seconds(std::sqrt(2 * cost.count() * mtbf.count()));
+}
+
+Seconds daly_interval(Seconds cost, Seconds mtbf) {
+  if (cost >= 2 * mtbf) return mtbf;
+  const double part = cost / (2 * mtbf);
+  return young_interval(cost, mtbf) * (1 + std::sqrt(part) / 3 + part / 9) - cost;
+}
+
+double daly_slowdown(Seconds interval, Seconds cost, Seconds restart, Seconds mtbf) {
+  return mtbf / interval * std::exp(restart / mtbf) * std::expm1((interval + cost) / mtbf);
+}
+
+Result<Seconds> interval_of(const std::string& every, Seconds step, std::int64_t steps_per_epoch) {
+  const Interval interval = TRY(parse_interval(every));
+  if (interval.unit == Interval::Unit::time) return Seconds(interval.amount);
+  if (interval.unit == Interval::Unit::steps) return step * interval.amount;
+  if (steps_per_epoch > 0) return step * interval.amount * static_cast<double>(steps_per_epoch);
+  return fail(ErrorKind::input, "checkpoint.every is {}, and the run that was measured told no epochs",
+              every);
+}
+
+Result<ChainForecast> forecast(const ChainQuestion& question) {
+  const Pace& pace = question.pace;
+  if (!pace.save)
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = "the run that was measured saved no checkpoint: what one takes is not known",
+                      .where = {},
+                      .hint = "measure one that saves: set checkpoint.dir, and a short checkpoint.every",
+                      .also = {}});
+  TRY(check_lead(question));
+  TRY(check_walltime(question));
+  ChainForecast out;
+  out.training = pace.step * static_cast<double>(question.steps);
+  out.walltime = question.walltime ? *question.walltime : TRY(walltime_for_all(question, out));
+  out.lead = stop_of(question, out.walltime).lead;
+  const Seconds of_link = out.walltime - pace.start - out.lead;
+  const Seconds stepping = stepping_time(question, out, of_link);
+  const double links = std::max(1.0, std::ceil(stepping / of_link - 1e-9));
+  if (!(links <= kMaxLinks))
+    return fail(Error{.kind = ErrorKind::allocation,
+                      .what = fmt::format("links of {} would have to be more than {}",
+                                          format_duration(out.walltime), kMaxLinks),
+                      .where = {},
+                      .hint = "ask for a longer walltime: resources.walltime",
+                      .also = {}});
+  out.links = static_cast<int>(links);
+  out.in_jobs = (links - 1) * (out.walltime - out.lead + *pace.save) + pace.start +
+                (stepping - (links - 1) * of_link) + *pace.save;
+  out.until_done = out.in_jobs + (links - 1) * question.queue;
+  out.useful = out.training / out.in_jobs;
+  return out;
+}
+
+}  // namespace dlrun::job

@@ -1,0 +1,46 @@
+#include "src/chain/stop_watch.hpp"
+
+#include <csignal>
+
+#include <unistd.h>
+
+namespace dlrun::job {
+namespace {
+
+// A thread that is started while all signals are blocked takes none: they are the main thread's.
+template <class Start>
+std::thread without_signals(Start start) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread out(start);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return out;
+}
+
+}  // namespace
+
+StopWatcher::StopWatcher(ChainFolder folder, Seconds interval)
+    : folder_(std::move(folder)), interval_(interval), thread_(without_signals([this] { watch(); })) {}
+
+StopWatcher::~StopWatcher() {
+  {
+    const std::lock_guard lock(mutex_);
+    end_ = true;
+  }
+  ended_.notify_all();
+  thread_.join();
+}
+
+void StopWatcher::watch() {
+  std::unique_lock lock(mutex_);
+  while (!end_) {
+    lock.unlock();
+    const bool wished = folder_.stop_wish() == StopRequest::stop;
+    lock.lock();
+    if (wished && !end_) return void(::kill(::getpid(), SIGTERM));
+    ended_.wait_for(lock, interval_, [this] { return end_; });
+  }
+}
+
+}  // namespace dlrun::job

@@ -1,0 +1,324 @@
+#include "src/launch/command_launcher.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <deque>
+#include <list>
+#include <optional>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "schedulers/node_identity.hpp"
+#include "src/base/file.hpp"
+#include "src/base/install.hpp"
+#include "src/base/strings.hpp"
+#include "src/launch/agent_port.hpp"
+#include "src/launch/agent_program.hpp"
+#include "src/launch/stage.hpp"
+#include "src/process/child.hpp"
+#include "src/process/line_buffer.hpp"
+#include "src/protocol/connect_to_head.hpp"
+
+namespace dlrun::launch {
+namespace {
+
+constexpr std::size_t kKeptLines = 8;
+constexpr Seconds kReasonsCome{0.3};
+
+// A running command, and the last things that it said.
+struct Running {
+  EngineCommand command;
+  std::optional<pid_t> pid;
+  UniqueFd said;
+  LineBuffer lines = {};
+  std::deque<std::string> last = {};
+};
+
+struct Pipe {
+  UniqueFd read, write;
+};
+Result<Pipe> make_pipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return fail(ErrorKind::unavailable, "pipe: {}", system_reason(errno));
+  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+class CommandLauncher final : public Launcher {
+ public:
+  CommandLauncher(CommandTraits traits, const LaunchSettings& settings, EngineCommands commands)
+      : traits_(std::move(traits)), settings_(settings), commands_(std::move(commands)) {}
+
+  ~CommandLauncher() override {
+    for (const std::string& path : files_) ::unlink(path.c_str());
+    for (const EventLoop::TimerId timer : timers_) loop_->cancel(timer);
+    for (Running& running : running_) {
+      if (running.said) loop_->unwatch(running.said.get());
+      if (running.pid) ::kill(-*running.pid, SIGKILL);
+    }
+  }
+
+  std::string_view name() const override { return traits_.name; }
+
+  Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
+    loop_ = &loop;
+    callbacks_ = std::move(callbacks);
+    for (const plan::NodePlan& node : plan.nodes) hosts_.push_back(node.host);
+    by_task_ = plan.mpi == plan::MpiProtocol::native;
+    for (const HostName& host : hosts_)
+      if (std::find(distinct_.begin(), distinct_.end(), host) == distinct_.end()) distinct_.push_back(host);
+    finder_.emplace(by_task_ ? distinct_ : hosts_);
+    arrived_.resize(hosts_.size());
+    port_ = TRY(AgentPort::open(
+        loop, token_, [this](const AgentIdentity& card, UniqueFd fd) { on_arrived(card, std::move(fd)); }));
+    TRY(write_token(plan));
+    if (settings_.staging == Staging::where_missing) TRY(write_copy(plan));
+    for (EngineCommand& command : TRY(commands_(plan, TRY(agent_command()))))
+      waiting_.push_back(std::move(command));
+    // The first one's failure is everybody's: a program that is not there.
+    TRY(start_one(take_waiting()));
+    start_more();
+    return {};
+  }
+
+  std::vector<pid_t> children() const override {
+    std::vector<pid_t> out;
+    for (const Running& running : running_)
+      if (running.pid) out.push_back(*running.pid);
+    return out;
+  }
+
+  void child_ended() override {
+    for (Running& running : running_) {
+      if (!running.pid) continue;
+      const auto status = reap(*running.pid);
+      if (!status) continue;
+      running.pid.reset();
+      listen(running);
+      on_ended(running, *status);
+    }
+  }
+
+  void stop() override {
+    for (const pid_t pid : children()) ::kill(pid, SIGTERM);
+  }
+
+ private:
+  Result<AgentCommand> agent_command() const {
+    const MachineNames machine = this_machine();
+    std::vector<std::string> addresses = machine.addresses;
+    addresses.insert(addresses.end(), machine.names.begin(), machine.names.end());
+    Argv argv{"/bin/sh", copy_script_};
+    if (copy_script_.empty()) argv = {TRY(agent_program())};
+    argv.insert(argv.end(), {"--head", join(addresses, ","), "--port", fmt::format("{}", port_->port())});
+    if (!token_file_.empty()) argv.insert(argv.end(), {"--token", token_file_});
+    return AgentCommand{std::move(argv)};
+  }
+
+  // The run directory is where all nodes see the same files: the ranks' logs are written there.
+  Result<void> write_file(const std::string& path, const std::string& content) {
+    ::unlink(path.c_str());  // of an attempt before
+    files_.push_back(path);
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file) return fail(ErrorKind::io, "cannot write {}: {}", path, system_reason(errno));
+    return write_all(file.get(), content, path);
+  }
+
+  Result<void> write_token(const plan::Plan& plan) {
+    if (traits_.token == TokenBy::environment) return {};
+    // Named apart from those of other attempts: a network's file system may show an old file for a while.
+    token_file_ = fmt::format("{}/agent-token-{}", plan.run_directory, port_->port());
+    return write_file(token_file_, token_.text() + "\n");
+  }
+
+  Result<void> write_copy(const plan::Plan& plan) {
+    const Installation own = TRY(this_installation());
+    const std::string agent = TRY(agent_program());
+    const std::string archive = plan.run_directory + "/dlrun-copy.tar.gz";
+    files_.push_back(archive);
+    TRY(write_archive(files_to_stage(plan, own), archive, settings_.environment));
+    copy_script_ = plan.run_directory + "/dlrun-copy.sh";
+    return write_file(copy_script_, stage_script(agent, archive));
+  }
+
+  EngineCommand take_waiting() {
+    EngineCommand out = std::move(waiting_.front());
+    waiting_.pop_front();
+    return out;
+  }
+
+  // No more commands at work than the fan-out says: those whose agents have not all come.
+  void start_more() {
+    const auto at_work = std::count_if(running_.begin(), running_.end(), [this](const Running& running) {
+      return std::any_of(running.command.nodes.begin(), running.command.nodes.end(),
+                         [this](NodeIndex node) { return !arrived_[static_cast<std::size_t>(node.get())]; });
+    });
+    for (auto room = settings_.fan_out - at_work; room > 0 && !waiting_.empty(); --room) {
+      EngineCommand command = take_waiting();
+      const std::vector<NodeIndex> nodes = command.nodes;
+      auto started = start_one(std::move(command));
+      if (started) continue;
+      for (const NodeIndex node : nodes) {
+        settle(static_cast<std::size_t>(node.get()));
+        callbacks_.failed(node, started.error());
+      }
+    }
+  }
+
+  Result<void> start_one(EngineCommand command) {
+    Pipe output = TRY(make_pipe());
+    if (traits_.token == TokenBy::environment) command.environment.set(kTokenVariable, token_.text());
+    ::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
+    const pid_t pid = TRY(start_child({.argv = command.argv,
+                                       .environment = command.environment,
+                                       .working_directory = "/",
+                                       .stdout_fd = output.write.get(),
+                                       .stderr_fd = output.write.get(),
+                                       .inherited_fds = {},
+                                       .user_signals = user_signals_in(command.environment)}));
+    Running& running = running_.emplace_back(Running{std::move(command), pid, std::move(output.read)});
+    loop_->watch(running.said.get(), POLLIN, [this, &running](short) { listen(running); });
+    return {};
+  }
+
+  // What the engine says is for people; the agents have their own way.
+  void listen(Running& running) {
+    std::array<char, 4096> chunk;
+    while (running.said) {
+      const ssize_t got = ::read(running.said.get(), chunk.data(), chunk.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) return;
+      if (got > 0) {
+        for (const std::string& line : running.lines.add({chunk.data(), static_cast<std::size_t>(got)}))
+          hear(running, line);
+        continue;
+      }
+      for (const std::string& line : running.lines.finish()) hear(running, line);
+      loop_->unwatch(running.said.get());
+      running.said.reset();
+    }
+  }
+
+  void hear(Running& running, const std::string& line) {
+    const auto& chatter = running.command.chatter;
+    const auto is_in_line = [&](const std::string& text) { return line.find(text) != std::string::npos; };
+    if (trim(line).empty() || std::any_of(chatter.begin(), chatter.end(), is_in_line)) return;
+    if (running.last.size() == kKeptLines) running.last.pop_front();
+    running.last.push_back(line);
+    callbacks_.note(line);
+    if (const auto ended = running.command.ended_tasks ? running.command.ended_tasks(line) : std::nullopt)
+      // What the program itself said may come behind it.
+      timers_.push_back(
+          loop_->after(kReasonsCome, [this, &running, what = *ended] { on_tasks_ended(running, what); }));
+  }
+
+  // Where a program ended before its agent came, nobody need wait for the whole command's end.
+  void on_tasks_ended(const Running& running, const EndedTasks& ended) {
+    for (const NodeIndex node : running.command.nodes) {
+      const HostName& host = hosts_[static_cast<std::size_t>(node.get())];
+      if (std::find(ended.hosts.begin(), ended.hosts.end(), host) != ended.hosts.end())
+        never_comes(node,
+                    fmt::format("what {} started there ended (exit code {}) before its agent came",
+                                running.command.argv.front(), ended.code),
+                    running, ended.code);
+    }
+  }
+
+  // Agents that are ranks to their engine are told apart by their number: many have one host.
+  Result<std::optional<std::size_t>> node_of(const AgentIdentity& card) const {
+    auto found = find_machine(*finder_, {card.names, card.addresses});
+    if (!by_task_ || !found || !*found) return found;
+    if (!card.task || static_cast<std::size_t>(*card.task) >= hosts_.size()) return std::nullopt;
+    const auto task = static_cast<std::size_t>(*card.task);
+    // A rank that the engine put elsewhere than the plan says is none of it.
+    return hosts_[task] == distinct_[**found] ? std::optional(task) : std::nullopt;
+  }
+
+  void on_arrived(const AgentIdentity& card, UniqueFd fd) {
+    const auto found = node_of(card);
+    if (!found || !*found)
+      return callbacks_.note(fmt::format("an agent on {} called, which is none of the run's nodes",
+                                         card.names.empty() ? std::string("?") : card.names.front()));
+    if (arrived_[**found])
+      return callbacks_.note(fmt::format("a second agent on {} called and was sent home", hosts_[**found]));
+    settle(**found);
+    callbacks_.connected(NodeIndex(static_cast<int>(**found)), AgentLink{std::move(fd), UniqueFd()});
+    start_more();
+  }
+
+  // The node has its agent or will have none; with the last of them nobody needs the token any more.
+  void settle(std::size_t node) {
+    arrived_[node] = true;
+    const bool all = std::find(arrived_.begin(), arrived_.end(), false) == arrived_.end();
+    if (all && !token_file_.empty()) ::unlink(token_file_.c_str());
+  }
+
+  // What engines say of a program that is not there differs, but for the system's own words.
+  std::string hint_for(const std::deque<std::string>& said, int code) const {
+    if (code == kNotStaged)
+      return "a copy of dlrun needs tar, gzip and room in TMPDIR (else /tmp) on the node";
+    const auto says = [&](const std::string& words) {
+      return std::any_of(said.begin(), said.end(),
+                         [&](const std::string& line) { return line.find(words) != std::string::npos; });
+    };
+    if (says("/agent-token-"))
+      return "every node must see the run directory: name one that they share, with --run-dir";
+    for (const EngineHint& known : traits_.hints)
+      if (says(known.words)) return known.hint;
+    for (const EngineCodeHint& known : traits_.code_hints)
+      if (known.code == code) return known.hint;
+    if (!says("No such file or directory") || settings_.staging != Staging::never) return {};
+    return "dlrun must be at the same place on every node; --stage copies it to those that do not have it";
+  }
+
+  void never_comes(NodeIndex node, std::string why, const Running& running, int code) {
+    const auto at = static_cast<std::size_t>(node.get());
+    if (arrived_[at]) return;
+    settle(at);
+    for (const std::string& line : running.last) why += "\n    | " + line;
+    callbacks_.failed(node, Error{.kind = ErrorKind::unavailable,
+                                  .what = std::move(why),
+                                  .where = {},
+                                  .hint = hint_for(running.last, code),
+                                  .also = {}});
+  }
+
+  // Its nodes that have no agent by now will never have one.
+  void on_ended(const Running& running, const ExitStatus& status) {
+    for (const NodeIndex node : running.command.nodes)
+      never_comes(node,
+                  fmt::format("{} ended ({}) before an agent came from there", running.command.argv.front(),
+                              status.text()),
+                  running, status.exit_code);
+    start_more();
+  }
+
+  CommandTraits traits_;
+  LaunchSettings settings_;
+  EngineCommands commands_;
+  EventLoop* loop_ = nullptr;
+  LaunchCallbacks callbacks_;
+  Token token_ = Token::random();
+  std::unique_ptr<AgentPort> port_;
+  std::vector<HostName> hosts_, distinct_;
+  std::optional<NodeFinder> finder_;
+  std::vector<bool> arrived_;
+  bool by_task_ = false;
+  std::string token_file_, copy_script_;
+  std::vector<std::string> files_;  // in the run directory, to be removed
+  std::deque<EngineCommand> waiting_;
+  std::list<Running> running_;  // addresses stay
+  std::vector<EventLoop::TimerId> timers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Launcher> make_engine_launcher(CommandTraits traits, const LaunchSettings& settings,
+                                               EngineCommands commands) {
+  return std::make_unique<CommandLauncher>(std::move(traits), settings, std::move(commands));
+}
+
+}  // namespace dlrun::launch

@@ -1,0 +1,193 @@
+// What the head and the agents say to each other: one struct a message, two variants, one version. A message
+// says what its sender saw or wants, never how the other side shall keep it. The codec (codec.hpp) turns each
+// into a header line and a body and back; a message that is malformed, incomplete or unknown is an Error that
+// names it, never a default.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "src/base/clock.hpp"
+#include "src/base/json.hpp"
+#include "src/base/result.hpp"
+#include "src/base/types.hpp"
+#include "src/plan/node_inventory.hpp"
+
+namespace dlrun::protocol {
+
+/// Counts up whenever a message changes; both sides say it first, and work together only where it is the
+/// same.
+inline constexpr int kVersion = 1;
+
+enum class Urgency { polite, now };
+enum class OutputStream { out, err };
+enum class SignalSender { kernel, own_user, other_user };
+
+/// From the head to an agent.
+namespace to_agent {
+
+struct Environment {
+  std::vector<std::string> entries;  // NAME=VALUE, of the job
+};
+struct AskInventory {
+  bool gpus = false;  // whether GPUs are asked for, too: their driver may answer late
+};
+struct ClaimPorts {
+  std::vector<int> ports;
+};
+struct Slice {
+  std::string json;                // plan::NodeSlice
+  bool heartbeat = false;          // whether both sides beat: the stream crosses machines
+  std::optional<Rank> input_rank;  // that reads dlrun's standard input
+};
+struct Go {};  // every node's prolog has ended well: ranks may start
+struct Allgathered {
+  std::string key;
+  std::vector<std::string> blobs;  // in node order
+};
+struct Stop {
+  Urgency urgency = Urgency::polite;
+  bool after_failure = false;  // a rank has failed: others get the grace period that follows a failure
+};
+struct RequestCheckpoint {
+  bool stop = false;                   // the ranks end once it is saved
+  bool control = false, file = false;  // the ways it reaches them
+  int signal = 0;                      // 0: none
+};
+struct ProbeRanks {};
+struct Suspend {};
+struct Resume {};
+struct Input {
+  std::string bytes;
+};
+struct InputEnd {};
+struct Alive {};
+struct Bye {};  // the agent has said Done: it may exit
+
+}  // namespace to_agent
+
+using ToAgent =
+    std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::ClaimPorts, to_agent::Slice,
+                 to_agent::Go, to_agent::Allgathered, to_agent::Stop, to_agent::RequestCheckpoint,
+                 to_agent::ProbeRanks, to_agent::Suspend, to_agent::Resume, to_agent::Input,
+                 to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+
+/// From an agent to the head.
+namespace from_agent {
+
+struct Ready {
+  pid_t pid = 0;
+  std::string version;  // of dlrun
+  int protocol = 0;     // kVersion of the agent
+};
+struct Inventory {
+  plan::NodeInventory inventory;
+};
+struct TakenPort {
+  int port = 0;
+  std::string by;  // who holds it, as far as the kernel tells
+};
+struct PortsClaimed {
+  std::vector<TakenPort> taken;  // those that could not be claimed
+};
+struct PrologEnded {
+  Seconds seconds{0};
+};
+struct InterfaceChosen {
+  std::string name;
+};
+struct GpusHeld {
+  Json ranks;  // who holds which GPU, as gpu_check found it: for the events
+};
+struct Signalled {
+  int signal = 0;  // that the agent sent to all its ranks
+};
+struct Started {
+  Rank rank;
+  pid_t pid = 0;
+  std::string program;  // the file that runs; empty where the kernel does not tell
+  std::vector<int> processors;
+};
+struct Output {
+  Rank rank;
+  OutputStream stream = OutputStream::out;
+  bool unfinished = false;  // the start of a line that has not ended for a while
+  std::string text;
+};
+struct Report {
+  Rank rank;
+  Json report;  // what the program said on the control channel: an object
+};
+struct Exited {
+  Rank rank;
+  int code = 0, signal = 0;
+};
+struct Failed {
+  Rank rank;
+  int code = 0;
+  std::string reason;
+};
+struct Allgather {
+  std::string key, blob;
+};
+struct Alive {};
+struct Log {
+  std::string text;
+};
+struct MpiWaits {};  // ranks have waited in a barrier for long
+struct RankProbe {
+  Rank rank;
+  char state = '?';   // the most telling of its processes: T, t stopped; D stuck in the kernel; else its own
+  pid_t pid = 0;      // that process
+  std::string name;   // its program
+  std::string waits;  // the kernel's function that it waits in
+  bool finalizing = false;  // inside MPI_Finalize
+  bool in_barrier = false;  // waits in a barrier of its MPI for other ranks
+};
+struct Probed {
+  std::vector<RankProbe> ranks;
+};
+struct InputTaken {
+  std::size_t bytes = 0;
+};
+struct InputClosed {};
+struct WritesStalled {
+  Seconds seconds{0};
+};
+struct WritesResumed {
+  Seconds seconds{0};
+};
+struct Suspended {};
+struct Continued {};
+struct HeadSilent {
+  Seconds waited{0};
+};
+struct ToldToEnd {
+  int signal = 0;
+  SignalSender sender = SignalSender::own_user;
+};
+struct AgentFailed {
+  Error error;
+};
+struct Clean {
+  std::size_t strays = 0;  // processes of the ranks that had to be ended
+};
+struct Done {};
+
+}  // namespace from_agent
+
+using FromAgent =
+    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::PortsClaimed, from_agent::PrologEnded,
+                 from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Signalled,
+                 from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited,
+                 from_agent::Failed, from_agent::Allgather, from_agent::Alive, from_agent::Log,
+                 from_agent::MpiWaits, from_agent::Probed, from_agent::InputTaken, from_agent::InputClosed,
+                 from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
+                 from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
+                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+
+}  // namespace dlrun::protocol

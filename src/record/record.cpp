@@ -1,0 +1,193 @@
+#include "src/record/record.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <sys/utsname.h>
+
+#include "src/base/exit_code.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+#include "src/base/version.hpp"
+#include "src/process/command.hpp"
+
+namespace dlrun::job {
+namespace {
+
+// Without asking git, which costs more than the end of a short run.
+bool in_repository(std::filesystem::path directory, const Environment& environment) {
+  std::error_code ignored;
+  for (; !directory.empty(); directory = directory.parent_path()) {
+    if (std::filesystem::exists(directory / ".git", ignored)) return true;
+    if (directory == directory.parent_path()) break;
+  }
+  return environment.find("GIT_DIR").has_value();
+}
+
+// {"commit": .., "changed_files": N}, or null where the job's folder is in no repository or git is not there.
+Json git_state(const std::string& directory, const Environment& environment) {
+  if (!in_repository(directory, environment)) return nullptr;
+  const auto git = [&](const Argv& words) -> std::optional<std::string> {
+    Argv argv{"git", "-C", directory};
+    argv.insert(argv.end(), words.begin(), words.end());
+    const auto output = run_command({.argv = argv, .environment = environment, .limit = Seconds(10)});
+    if (!output || !output->status.success()) return std::nullopt;
+    return output->out;
+  };
+  const auto commit = git({"rev-parse", "HEAD"});
+  const auto status = commit ? git({"status", "--porcelain", "--untracked-files=no"}) : std::nullopt;
+  if (!status) return nullptr;
+  return {{"commit", std::string(trim(*commit))}, {"changed_files", split(*status, '\n').size() - 1}};
+}
+
+Json ranks_json(const plan::Plan& plan, const Outcome& outcome) {
+  Json ranks = Json::array();
+  for (const plan::RankPlan& rank : plan.ranks) {
+    const auto index = static_cast<std::size_t>(rank.rank.get());
+    Json entry{{"rank", rank.rank.get()},
+               {"role", rank.role},
+               {"task_index", rank.task_index},
+               {"host", plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get()}};
+    const RankResult result = index < outcome.ranks.size() ? outcome.ranks[index] : RankResult{};
+    entry["processors"] = result.processors;
+    entry["end"] = result.status ? Json(result.status->text()) : Json(nullptr);
+    if (result.told_to_end) entry["told_to_end"] = true;
+    entry["code"] = result.status ? Json(result.status->code()) : Json(nullptr);
+    ranks.push_back(std::move(entry));
+  }
+  return ranks;
+}
+
+Json walltime_json(const WalltimeEnd& end) {
+  static constexpr const char* stages[] = {"none", "asked", "ended", "killed"};
+  const bool asked = end.left.count() > 0;
+  return {{"end", end.end ? Json(format_utc(*end.end)) : Json(nullptr)},
+          {"stop", stages[static_cast<int>(end.stage)]},
+          {"seconds_left_when_asked", asked ? Json(end.left.count()) : Json(nullptr)},
+          {"saved", end.saved},
+          {"saved_when_asked", end.saved_when_asked}};
+}
+
+Json culprit_json(const FirstFailure& first_failure) {
+  return {{"rank", first_failure.rank ? Json(first_failure.rank->get()) : Json(nullptr)},
+          {"role", first_failure.role},
+          {"task_index", first_failure.task_index},
+          {"host", first_failure.host},
+          {"code", first_failure.code},
+          {"reason", first_failure.reason},
+          {"cause", first_failure.cause.empty() ? Json(nullptr) : Json(first_failure.cause)},
+          {"last_lines", first_failure.last_lines}};
+}
+
+// What the people can do whose program saved and did not say so.
+std::string no_checkpoint(const Outcome& outcome) {
+  const bool all_zero = std::all_of(outcome.ranks.begin(), outcome.ranks.end(), [](const RankResult& rank) {
+    return rank.told_to_end || (rank.status && rank.status->success());
+  });
+  if (!all_zero) return ": no checkpoint was reported";
+  return ": the program ended with exit code 0, and no checkpoint was reported; if it saved, name its files "
+         "by "
+         "checkpoint.files, let it exit with 75, or report it (dlrun_client.py)";
+}
+
+// What had to be done to ranks that were asked to stop, or could not be.
+std::string forced_end(const WalltimeEnd& end) {
+  if (end.stage < WalltimeEnd::Stage::ended) return "";
+  const std::string by = end.stage == WalltimeEnd::Stage::killed ? "SIGKILL" : "SIGTERM";
+  if (end.left.count() <= 0) return ", and they were ended by " + by;
+  return end.saved_when_asked ? ", saved, and was ended by " + by + " on its way out"
+                              : ", did not, was ended by " + by;
+}
+
+// At the end of the walltime: what was asked, what came of it, and what is left to do.
+std::string walltime_reason(const Outcome& outcome) {
+  const WalltimeEnd& end = outcome.walltime;
+  const std::string so_far =
+      (end.left.count() > 0
+           ? fmt::format("asked to stop {} before the end of the walltime", format_duration(end.left))
+           : std::string("the walltime ended before the ranks could be asked to stop")) +
+      forced_end(end);
+  if (outcome.exit_code != to_int(ExitCode::again)) return so_far + no_checkpoint(outcome);
+  const std::string saved = end.saved.is_null()     ? ""
+                            : end.saved.is_string() ? " (" + end.saved.get<std::string>() + ")"
+                                                    : " of step " + to_text(end.saved);
+  return so_far + ": stopped with a sound checkpoint" + saved + ": run the same command again to go on";
+}
+
+}  // namespace
+
+std::string reason_of(const Outcome& outcome) {
+  if (outcome.error) return *outcome.error;
+  if (outcome.unreachable) return outcome.unreachable->text();
+  if (outcome.first_failure) return outcome.first_failure->text();
+  const bool at_walltime = outcome.walltime.stage != WalltimeEnd::Stage::none && !outcome.interrupted_by;
+  if (at_walltime && outcome.exit_code != 0) return walltime_reason(outcome);
+  std::string cancelled =
+      outcome.cancelled_by
+          ? fmt::format("cancelled ({} from {})", signal_name(*outcome.interrupted_by), *outcome.cancelled_by)
+          : "";
+  if (outcome.exit_code == to_int(ExitCode::again))
+    return (cancelled.empty() ? "stopped" : cancelled) +
+           " with a sound checkpoint: run the same command again to go on";
+  if (outcome.exit_code == 0) return "done";
+  if (!cancelled.empty()) return cancelled;
+  if (outcome.interrupted_by) return "interrupted by " + signal_text(*outcome.interrupted_by);
+  return "failed";
+}
+
+Json provenance(const RecordedJob& job, const Environment& environment) {
+  utsname system{};
+  ::uname(&system);
+  return {{"dlrun", kVersion},
+          {"compiler", kCompiler},
+          {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
+          {"host", system.nodename},
+          {"working_directory", job.plan.working_directory},
+          {"adapter", job.adapter_source},
+          {"git", git_state(job.plan.working_directory, environment)}};
+}
+
+Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
+  const TimeLedger& time = outcome.time;
+  const Json ledger{{"start", time.start.count()},
+                    {"ranks", time.ranks.count()},
+                    {"checkpoint", time.checkpoint.count()},
+                    {"finish", time.finish.count()},
+                    {"total", time.total.count()}};
+  return {
+      {"attempt", plan.attempt},
+      {"exit_code", outcome.exit_code},
+      {"reason", reason_of(outcome)},
+      {"first_failure", outcome.first_failure ? culprit_json(*outcome.first_failure) : Json(nullptr)},
+      {"interrupted_by", outcome.interrupted_by ? Json(signal_text(*outcome.interrupted_by)) : Json(nullptr)},
+      {"cancelled_by", outcome.cancelled_by ? Json(*outcome.cancelled_by) : Json(nullptr)},
+      {"ranks", ranks_json(plan, outcome)},
+      {"processes_ended_behind_ranks", outcome.strays},
+      {"nodes_not_verified_clean", outcome.agents_unverified},
+      {"walltime", walltime_json(outcome.walltime)},
+      {"time", to_json(outcome.parts)},
+      {"pace", to_json(outcome.pace)},
+      {"seconds", ledger}};
+}
+
+Json make_record(const RecordedJob& job, const Outcome& outcome, const RunTimes& times, Json attempts,
+                 Json provenance) {
+  return {{"schema", "dlrun.record/1"},
+          {"name", job.plan.name},
+          {"job_id", job.plan.job_id},
+          {"framework", job.plan.framework},
+          {"scheduler", job.allocation.scheduler},
+          {"scheduler_job_id", job.allocation.job_id ? Json(*job.allocation.job_id) : Json(nullptr)},
+          {"run_directory", job.plan.run_directory},
+          {"began", format_utc(times.began)},
+          {"ended", format_utc(times.ended)},
+          {"exit_code", outcome.exit_code},
+          {"reason", reason_of(outcome)},
+          {"result", outcome.result},
+          {"last_progress", outcome.last_progress},
+          {"time", to_json(times.parts)},
+          {"attempts", std::move(attempts)},
+          {"provenance", std::move(provenance)}};
+}
+
+}  // namespace dlrun::job

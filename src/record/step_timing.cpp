@@ -1,0 +1,80 @@
+#include "src/record/step_timing.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/json.hpp"
+
+namespace dlrun::job {
+namespace {
+
+Json rounded(std::optional<Seconds> time) {
+  return time ? Json(std::round(time->count() * 1e6) / 1e6) : Json(nullptr);
+}
+
+Result<std::optional<Seconds>> seconds_or_null(const Json& json, const char* name, const std::string& where) {
+  if (TRY(field<Json>(json, name, where)).is_null()) return std::nullopt;
+  const double seconds = TRY(field<double>(json, name, where));
+  if (seconds >= 0) return Seconds(seconds);
+  return fail(ErrorKind::input, "{}: {} is {}, and no time is negative", where, name, seconds);
+}
+
+}  // namespace
+
+Json to_json(const std::optional<Pace>& pace) {
+  if (!pace) return nullptr;
+  return {{"start", rounded(pace->start)},
+          {"steps", pace->steps},
+          {"seconds_per_step", rounded(pace->step)},
+          {"checkpoint", rounded(pace->save)},
+          {"held", rounded(pace->held)}};
+}
+
+Result<Pace> pace_from_json(const Json& json, const std::string& where) {
+  Pace out;
+  out.start = TRY(seconds_or_null(json, "start", where)).value_or(Seconds(0));
+  out.steps = TRY(field<std::int64_t>(json, "steps", where));
+  out.step = TRY(seconds_or_null(json, "seconds_per_step", where)).value_or(Seconds(0));
+  out.save = TRY(seconds_or_null(json, "checkpoint", where));
+  out.held = TRY(seconds_or_null(json, "held", where));
+  if (out.steps < 1 || out.step.count() <= 0)
+    return fail(ErrorKind::input, "{}: a pace of {} steps with {} s each is none", where, out.steps,
+                out.step.count());
+  return out;
+}
+
+void PaceMeter::stepped(Ticks now, std::int64_t step) {
+  if (last_ && step <= last_->step) return;  // a report may say anything
+  last_ = Mark{now, step, held()};
+  if (!first_) first_ = last_;
+}
+
+void PaceMeter::saved(const std::string& what, Seconds took, Seconds held) {
+  took = std::max(took, Seconds(0));
+  held = std::clamp(held, Seconds(0), took);
+  longest_save_ = std::max(longest_save_.value_or(took), took);
+  longest_held_ = std::max(longest_held_.value_or(held), held);
+  if (what == what_) {
+    held_last_ = std::max(held_last_, held);
+    return;
+  }
+  held_before_ += held_last_;
+  held_last_ = held;
+  what_ = what;
+}
+
+std::optional<Pace> PaceMeter::measured() const {
+  if (!first_ || last_->step == first_->step) return std::nullopt;
+  const Seconds whole = last_->when - first_->when;
+  const Seconds stood = std::min(last_->held - first_->held, whole);
+  Pace out;
+  out.start = first_->when - began_;
+  out.steps = last_->step - first_->step;
+  out.step = (whole - stood) / static_cast<double>(out.steps);
+  out.save = longest_save_;
+  out.held = longest_held_;
+  if (out.step.count() <= 0) return std::nullopt;
+  return out;
+}
+
+}  // namespace dlrun::job

@@ -1,0 +1,141 @@
+#include "src/run/prepare.hpp"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+#include "src/base/named_file.hpp"
+#include "src/plan/hypothetical_nodes.hpp"
+#include "src/plan/make_plan.hpp"
+#include "src/plan/nested_launcher.hpp"
+#include "src/plan/node_inventory.hpp"
+#include "src/plan/secrets.hpp"
+#include "src/process/child.hpp"
+#include "src/process/mpi_flavour.hpp"
+#include "src/run/trainer_protocol.hpp"
+
+namespace dlrun::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path user_configuration(const Environment& environment) {
+  if (const auto home = environment.find("XDG_CONFIG_HOME"); home && !home->empty())
+    return fs::path(*home) / "dlrun";
+  return fs::path(environment.get("HOME", "/nonexistent")) / ".config" / "dlrun";
+}
+
+std::string preview_id(const Allocation& allocation) {
+  return allocation.job_id ? "preview-" + plan::as_job_name(*allocation.job_id) : "preview";
+}
+
+// The nodes asked for, where this machine alone is not enough and only a look at the plan is wanted.
+void invent_nodes(const plan::JobSpec& spec, Allocation& allocation) {
+  const plan::Resources& asked = spec.resources;
+  if (allocation.scheduler != "local" || !asked.nodes) return;
+  const auto& gpus = allocation.nodes.front().gpus;
+  const bool enough =
+      *asked.nodes == 1 && static_cast<int>(gpus ? gpus->size() : 0) >= asked.gpus_per_node.value_or(0);
+  if (!enough) allocation = plan::invented_allocation(*asked.nodes, asked.gpus_per_node);
+}
+
+Result<Allocation> allocation_of(const Request& request) {
+  if (!request.allocation_file) {
+    const SystemCommands commands;
+    const SystemClock clock;
+    const Surroundings surroundings{request.environment, commands, clock, gpus_of_driver,
+                                    request.named_hosts};
+    return find_allocation(surroundings, request.scheduler);
+  }
+  const std::string name = request.allocation_file->string();
+  return allocation_from_json(TRY(parse_json(TRY(read_named_file(*request.allocation_file)), name)), name);
+}
+
+// Of a program that may be no MPI program: none unless it is linked to one.
+plan::MpiProtocol linked_mpi(const Request& request, const Prepared& job, const fs::path& directory) {
+  Environment environment = request.environment;
+  environment.merge(job.spec.environment.set);
+  if (job.spec.command.empty() || job.spec.environment.container) return plan::MpiProtocol::none;
+  if (!plan::launcher_in(job.spec.command).empty())
+    return plan::MpiProtocol::none;  // mpirun links an MPI, too
+  const auto program = find_program(job.spec.command.front(), environment, directory.string());
+  if (!program) return plan::MpiProtocol::none;
+  const MpiFlavour flavour = mpi_flavour(*program, environment).value_or(MpiFlavour::unknown);
+  return flavour == MpiFlavour::openmpi ? plan::MpiProtocol::pmix
+         : flavour == MpiFlavour::mpich ? plan::MpiProtocol::pmi1
+                                        : plan::MpiProtocol::none;
+}
+
+// What the job's program speaks, where nobody has said it. Our own trainer takes what is there.
+Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Prepared& job,
+                                                const fs::path& directory) {
+  const std::string wish = plan::requested_mpi(job.spec, job.adapter);
+  if (wish == "detect") return linked_mpi(request, job, directory);
+  if (wish != "auto") return std::nullopt;
+  Environment environment = request.environment;
+  environment.merge(job.spec.environment.set);
+  if (!job.adapter.command.empty()) {
+    const std::size_t nodes = job.allocation.nodes.size();
+    const auto asked = static_cast<std::size_t>(job.spec.resources.nodes.value_or(static_cast<int>(nodes)));
+    return trainer_protocol(asked, request.installation, environment);
+  }
+  if (job.spec.command.empty()) return std::nullopt;
+  // A program that is not there yet (a module brings it) is found missing when its rank starts.
+  const auto program = find_program(job.spec.command.front(), environment, directory.string());
+  if (!program) return plan::MpiProtocol::pmix;
+  return TRY(mpi_flavour(*program, environment)) == MpiFlavour::mpich ? plan::MpiProtocol::pmi1
+                                                                      : plan::MpiProtocol::pmix;
+}
+
+}  // namespace
+
+void add_configuration_files(plan::JobSources& sources, const Environment& environment,
+                             const Installation& installation) {
+  std::error_code problem;
+  const fs::path site = installation.data / "dlrun.yaml",
+                 user = user_configuration(environment) / "dlrun.yaml";
+  if (fs::exists(site, problem)) sources.site_file = site;
+  if (fs::exists(user, problem)) sources.user_file = user;
+}
+
+std::string new_job_id(Instant now) {
+  std::string stamp = format_utc(std::chrono::floor<std::chrono::seconds>(now));
+  std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
+  std::replace(stamp.begin(), stamp.end(), 'T', '-');
+  return fmt::format(
+      "{}-{:04x}", stamp,
+      (static_cast<unsigned>(::getpid()) ^ static_cast<unsigned>(now.time_since_epoch().count() << 8)) &
+          0xffff);
+}
+
+plan::AdapterPath adapters_of(const Request& request) {
+  return plan::adapter_path(request.framework_dir, user_configuration(request.environment),
+                            request.installation.data);
+}
+
+Result<Prepared> prepare(const Request& request, Instant now) {
+  Prepared job;
+  job.spec = TRY(plan::load_job(request.sources, request.here));
+  job.tree = job.spec.tree;
+  job.allocation = TRY(allocation_of(request));
+  if (request.missing_nodes == MissingNodes::invent && !request.allocation_file)
+    invent_nodes(job.spec, job.allocation);
+  job.adapter = TRY(
+      plan::find_adapter(adapters_of(request), job.spec.framework, plan::place_of(job.spec, "framework")));
+  plan::PlanInput& input = job.input;
+  input.spec = job.spec;
+  input.allocation = plan::with_stand_ins(job.allocation, job.spec);
+  input.adapter = job.adapter;
+  input.job_id = request.preview ? preview_id(job.allocation) : new_job_id(now);
+  input.installation = request.installation;
+  input.environment = plan::filter_environment(request.environment, job.spec.environment.rules);
+  const fs::path runs = request.here / "runs" / fmt::format("{}-{}", job.spec.name, input.job_id);
+  input.run_directory = request.run_directory ? fs::absolute(*request.run_directory).string() : runs.string();
+  input.working_directory = request.sources.job_file ? "" : request.here.string();
+  const fs::path directory = request.sources.job_file ? job.spec.base_directory : request.here;
+  input.detected_mpi = TRY(detect(request, job, directory));
+  job.plan = TRY(plan::make_plan(input));
+  return job;
+}
+
+}  // namespace dlrun::job

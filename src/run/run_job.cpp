@@ -1,0 +1,242 @@
+#include "src/run/run_job.hpp"
+
+#include <unistd.h>
+
+#include "src/base/exit_code.hpp"
+#include "src/base/file.hpp"
+#include "src/base/strings.hpp"
+#include "src/base/units.hpp"
+#include "src/launch/launcher.hpp"
+#include "src/launch/srun_version.hpp"
+#include "src/plan/agent_per_rank.hpp"
+#include "src/plan/job_checks.hpp"
+#include "src/process/stop_signals.hpp"
+#include "src/record/event_log.hpp"
+#include "src/record/record.hpp"
+#include "src/run/attempts.hpp"
+#include "src/run/checks.hpp"
+#include "src/run/head.hpp"
+#include "src/run/login_node.hpp"
+#include "src/run/run_directory.hpp"
+#include "src/run/unread_input.hpp"
+#include "src/run/wait_for_writes.hpp"
+#include "src/run/walltime_watch.hpp"
+
+namespace dlrun::job {
+namespace {
+
+struct Surroundings {
+  const Request& request;
+  const Clock& clock;
+  RunStatus& status;
+  WalltimeSettings walltime;
+  std::shared_ptr<const launch::SrunVersion> srun_version = {};
+};
+
+// The same job with other ports, before any of its ranks runs.
+Result<FileWriter::Work> plan_without(Prepared& job, const plan::TakenPorts& taken,
+                                      const Surroundings& around) {
+  for (const auto& [host, ports] : taken) job.input.taken_ports[host].insert(ports.begin(), ports.end());
+  job.plan = TRY(plan::make_plan(job.input));
+  return [job, data = around.request.installation.data] { return write_plan(job, data); };
+}
+
+// "Slurm, job 17"; empty outside of a scheduler's job.
+std::string scheduler_job_of(const Allocation& allocation) {
+  if (!allocation.job_id) return {};
+  return fmt::format("{}, job {}", scheduler_title(allocation.scheduler), *allocation.job_id);
+}
+
+// The same job with what its nodes tell of themselves, before any of its ranks runs.
+Result<FileWriter::Work> plan_with(Prepared& job, const plan::Inventories& told, const Surroundings& around) {
+  plan::fill_in(job.allocation, told, job.spec);
+  job.input.allocation = plan::without_stand_ins(std::move(job.input.allocation));
+  plan::fill_in(job.input.allocation, told, job.spec);
+  plan::Plan planned = TRY(plan::make_plan(job.input));
+  if (planned.nodes.size() != job.plan.nodes.size() || planned.ranks.size() != job.plan.ranks.size())
+    return fail(ErrorKind::internal,
+                "{} ranks on {} nodes were planned, and {} on {} with the nodes' answers",
+                job.plan.ranks.size(), job.plan.nodes.size(), planned.ranks.size(), planned.nodes.size());
+  job.plan = std::move(planned);
+  return [job, data = around.request.installation.data]() -> Result<void> {
+    TRY(write_allocation(job));
+    return write_plan(job, data);
+  };
+}
+
+Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
+                            const Surroundings& around) {
+  const bool apart = job.plan.mpi == plan::MpiProtocol::native;  // an agent a rank
+  plan::Plan split;
+  if (apart) split = plan::agent_per_rank(job.plan);
+  const plan::Plan& plan = apart ? split : job.plan;
+  plan::SecretValues secrets;
+  secrets.add(job.plan);
+  secrets.add(around.request.environment, job.plan.environment_rules.secrets);
+  // One that a signal ended is no error: the head takes the signal.
+  if (!plan::checks_need_setup(plan))
+    if (auto checked = run_checks(plan, around.request.environment); !checked && !stop_signal_is_held())
+      return fail(hidden(secrets, std::move(checked).error()));
+  FileWriter writer;
+  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer, secrets));
+  events.add({{"event", "planned"},
+              {"attempt", plan.attempt},
+              {"ranks", plan.world_size()},
+              {"nodes", plan.nodes.size()}});
+  const auto other_ports = [&](const plan::TakenPorts& taken) -> Result<FileWriter::Work> {
+    FileWriter::Work write = TRY(plan_without(job, taken, around));
+    if (apart) split = plan::agent_per_rank(job.plan);
+    return write;
+  };
+  const auto answers = [&](const plan::Inventories& told) -> Result<FileWriter::Work> {
+    FileWriter::Work write = TRY(plan_with(job, told, around));
+    if (apart) split = plan::agent_per_rank(job.plan);
+    return write;
+  };
+  Outcome outcome =
+      TRY(run_attempt(plan, {.launcher = std::move(launcher),
+                             .writer = writer,
+                             .events = events,
+                             .secrets = secrets,
+                             .status = around.status,
+                             .environment = around.request.environment,
+                             .shown = job.plan,
+                             .plan_without = other_ports,
+                             .questions = plan::questions_about(job.allocation, job.plan, job.spec),
+                             .plan_with = answers,
+                             .walltime = around.walltime,
+                             .scheduler_job = scheduler_job_of(job.allocation),
+                             .input_rank = around.request.input_rank}));
+  hide(secrets, outcome);
+  events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
+  wait_until_written(writer, around.status);
+  if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
+  return outcome;
+}
+
+// A run that did not come so far that a rank could end.
+Outcome outcome_of(const Error& error) {
+  Outcome outcome;
+  outcome.exit_code = to_int(exit_code(error.kind));
+  outcome.error = error.text();
+  return outcome;
+}
+
+launch::LaunchSettings launch_settings(const Prepared& job, const Surroundings& around) {
+  return {.via = job.spec.launch.via,
+          .scheduler = job.allocation.scheduler,
+          .fan_out = job.spec.launch.fan_out,
+          .timeout = job.spec.launch.start_timeout,
+          .staging = job.spec.launch.stage ? launch::Staging::where_missing : launch::Staging::never,
+          .ssh = job.spec.launch.ssh,
+          .environment = around.request.environment,
+          .srun_version = around.srun_version};
+}
+
+// Plans the job again for one more attempt, on good nodes.
+Result<void> plan_again(Prepared& job, const Attempts& attempts, const Surroundings& around) {
+  job.input.allocation = plan::with_stand_ins(TRY(attempts.without_bad_nodes(job.allocation)), job.spec);
+  job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
+  ++job.input.attempt;
+  job.plan = TRY(plan::make_plan(job.input));
+  return write_further_attempt(job, around.request.installation.data);
+}
+
+// Training that is to be over before it began is a mistake to be told, not a run.
+Result<void> check_time_left(const WalltimeSettings& walltime, Instant now) {
+  const auto end = walltime.end();
+  if (!end || *end > now) return {};
+  return fail(Error{
+      .kind = ErrorKind::allocation,
+      .what =
+          fmt::format("the allocation ended at {}, {} ago", format_utc(*end), format_duration(now - *end)),
+      .where = {},
+      .hint = "dlrun allocation shows where its end is told; is the clock of this machine right?",
+      .also = {}});
+}
+
+Result<void> check_input_rank(const Request& request, const plan::Plan& plan) {
+  if (!request.input_rank || request.input_rank->get() < plan.world_size()) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = fmt::format("--stdin: the job has no rank {}", *request.input_rank),
+                    .where = {},
+                    .hint = fmt::format("its ranks are 0 to {}", plan.world_size() - 1),
+                    .also = {}});
+}
+
+struct Ran {
+  Result<Outcome> last;
+  Json attempts = Json::array();
+  std::vector<TimeParts> parts = {};
+};
+
+// Attempt after attempt, until one ends well or another is not worth it.
+Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Surroundings around) {
+  Attempts attempts(job.spec.launch.retries, job.plan.nodes.size());
+  Ran out{.last = run_planned(job, std::move(launcher), around)};
+  for (;;) {
+    const Outcome outcome = out.last ? *out.last : outcome_of(out.last.error());
+    out.attempts.push_back(attempt_record(job.plan, outcome));
+    out.parts.push_back(outcome.parts);
+    if (!out.last || !attempts.should_retry(outcome)) return out;
+    if (around.walltime.told) around.walltime.told = outcome.walltime.end;  // it may have been moved
+    around.status.note(reason_of(outcome));
+    if (auto planned = plan_again(job, attempts, around); !planned) {
+      around.status.note(planned.error().text());
+      return out;
+    }
+    const std::set<std::string> without = attempts.left_out(job.allocation);
+    around.status.note(fmt::format(
+        "attempt {} of {}{}", job.plan.attempt, job.spec.launch.retries + 1,
+        without.empty() ? "" : " without " + join(std::vector(without.begin(), without.end()), ", ")));
+    (void)around.status.planned(job.plan);  // its nodes are new; the ranks are those of the first attempt
+    auto next = launch::choose_launcher(job.plan, launch_settings(job, around));
+    out.last = next ? run_planned(job, std::move(*next), around) : fail(std::move(next).error());
+  }
+}
+
+}  // namespace
+
+Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus& status) {
+  const Instant began = clock.now();
+  const Ticks began_ticks = clock.ticks();
+  std::shared_ptr<const launch::SrunVersion> srun_version;  // in a Slurm job, where srun may be the way
+  if (request.environment.find("SLURM_JOB_ID")) srun_version = launch::SrunVersion::ask(request.environment);
+  Prepared job = TRY(prepare(request, began));
+  TRY(check_input_rank(request, job.plan));
+  const WalltimeSettings walltime = walltime_settings(job.spec, job.allocation, began, began_ticks);
+  TRY(check_time_left(walltime, clock.now()));
+  const Surroundings around{request, clock, status, walltime, srun_version};
+  auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, around)));
+  TRY(status.planned(job.plan));
+  // Schedulers give a batch job its own script, and much else, as standard input.
+  if (const auto unread = unread_input(STDIN_FILENO); unread && !request.input_rank && !job.allocation.job_id)
+    status.note(*unread);
+  for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
+  if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
+  hold_stop_signals();  // from here on a signal ends a run, with a record, and not a half-written folder
+  const std::optional<JobStart> start =
+      request.run_directory ? job_start(job.allocation, request.environment, session_leader()) : std::nullopt;
+  const std::optional<Lease> lease = TRY(claim_run_directory(job.plan.run_directory, start, status));
+  TRY(write_run_directory(job, request.installation.data));
+  Ran ran = run_attempts(job, std::move(launcher), around);
+  RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
+  const RecordedJob recorded{job.plan, job.allocation, job.adapter.source};
+  Json sources = provenance(recorded, request.environment);
+  const Instant ended = clock.now();
+  report.record =
+      make_record(recorded, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
+                  std::move(ran.attempts), std::move(sources));
+  auto written = write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);
+  if (!written) written.error().what = "there is no record of this run: " + written.error().what;
+  // A verdict is worth more than the news that it could not be written down.
+  const bool is_all = ran.last && !report.outcome.unreachable && report.outcome.exit_code == 0;
+  if (!written && is_all) return fail(written.error());
+  if (!written) status.problem(written.error().text());
+  if (!ran.last) return fail(ran.last.error());
+  if (report.outcome.unreachable) return fail(*report.outcome.unreachable);
+  status.finished(job.plan, report.outcome);
+  return report;
+}
+
+}  // namespace dlrun::job

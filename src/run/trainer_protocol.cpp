@@ -1,0 +1,18 @@
+// See trainer_protocol.hpp.
+#include "src/run/trainer_protocol.hpp"
+
+#include "src/process/mpi_flavour.hpp"
+
+namespace dlrun::job {
+
+plan::MpiProtocol trainer_protocol(std::size_t nodes, const Installation& installation,
+                                   const Environment& environment) {
+  const auto is_there = [&](const char* plugin) {
+    return finds_its_libraries(installation.plugins / plugin, environment);
+  };
+  const bool only_open_mpi = nodes > 1 && !is_there("libdlrun-mpi-mpich.so") &&
+                             is_there("libdlrun-mpi-openmpi.so") && is_there("libdlrun-pmix.so");
+  return only_open_mpi ? plan::MpiProtocol::pmix : plan::MpiProtocol::pmi1;
+}
+
+}  // namespace dlrun::job

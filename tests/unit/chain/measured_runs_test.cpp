@@ -1,0 +1,70 @@
+// Which earlier run the planner of chains goes by.
+#include "src/chain/measured_runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "src/base/file.hpp"
+#include "src/base/json.hpp"
+#include "tests/unit/folder.hpp"
+
+using namespace dlrun;
+using namespace dlrun::job;
+
+namespace {
+
+const MeasureWanted kWanted{.name = "flowers", .framework = "builtin", .ranks = 2};
+
+Json record(int ranks, double step, Json checkpoint) {
+  const Json pace{{"start", 2},
+                  {"steps", 50},
+                  {"seconds_per_step", step},
+                  {"checkpoint", checkpoint},
+                  {"held", checkpoint}};
+  return {{"name", "flowers"},
+          {"framework", "builtin"},
+          {"last_progress", {{"step", 50}, {"steps", 400}, {"epochs", 4}}},
+          {"attempts", {{{"pace", pace}, {"ranks", std::vector<int>(static_cast<std::size_t>(ranks))}}}}};
+}
+
+struct RunsFolder : test::Folder {
+  void add(const std::string& run, const Json& record, int age) const {
+    const auto file = path / "runs" / run / "record.json";
+    REQUIRE(make_directories(file.parent_path(), Access::shared));
+    REQUIRE(write_new_file(file, to_text(record)));
+    std::filesystem::last_write_time(file,
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::hours(age));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the newest run of this job and of so many ranks, links of chains among them") {
+  const RunsFolder there;
+  there.add("flowers-1", record(2, 0.1, 1), 9);
+  there.add("submit-flowers-1/link-0002", record(2, 0.2, 1), 3);
+  there.add("flowers-2", record(8, 0.3, 1), 2);        // other ranks
+  there.add("flowers-3", record(2, 0.4, nullptr), 1);  // it saved nothing
+  const MeasuredRun run = find_measured(there.path, {}, kWanted).value();
+  CHECK(run.pace.step.count() == doctest::Approx(0.2));
+  CHECK(run.steps_per_epoch == 100);
+  CHECK(run.source.ends_with("link-0002/record.json"));
+  const auto named = find_measured(there.path, there.path / "runs" / "flowers-1", kWanted);
+  CHECK(named->pace.step.count() == doctest::Approx(0.1));
+}
+
+TEST_CASE("where none fits, it is told why the newest ones do not") {
+  const RunsFolder there;
+  CHECK(find_measured(there.path, {}, kWanted).error().text().find("--probe 2min") != std::string::npos);
+  there.add("flowers-2", record(8, 0.3, 1), 2);
+  CHECK(find_measured(there.path, {}, kWanted).error().text().find("ran 8 rank(s), and this job has 2") !=
+        std::string::npos);
+  CHECK(find_measured(there.path, there.path / "runs" / "nothing", kWanted)
+            .error()
+            .what.ends_with("has no record that tells what this job takes"));
+}
+
+TEST_CASE("a record without steps tells no pace") {
+  Json silent = record(2, 0.1, 1);
+  silent["attempts"][0]["pace"] = nullptr;
+  CHECK(read_measured(silent, "record.json").error().what.starts_with("record.json tells no pace"));
+}
