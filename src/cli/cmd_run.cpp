@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "src/base/exit_code.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/chain/link.hpp"
@@ -115,7 +116,9 @@ Result<int> RunCommand::run(const Context& context) {
   const job::RunReport report = TRY(link_of.empty() ? job::run_job(request, clock, printer)
                                                     : run_link(request, link_of, clock, printer));
   if (context.common.json) TRY(context.console.data(to_pretty_text(report.record)));
-  return report.outcome.exit_code;
+  // The printer has said what was lost, and where it is.
+  const bool is_all = report.outcome.exit_code != 0 || context.console.lost_out().empty();
+  return is_all ? report.outcome.exit_code : to_int(ExitCode::io);
 }
 
 }  // namespace dlrun::cli

@@ -76,6 +76,7 @@ struct Reading {
   const CommandRow* row = nullptr;
   Command* command = nullptr;
   CLI::App* app = nullptr;  // the command's, or dlrun's
+  bool implied = false;     // "run" was not typed
 
   std::string_view name() const { return row == nullptr ? std::string_view() : row->name; }
 };
@@ -121,6 +122,17 @@ std::optional<Error> empty_value(const Reading& reading) {
   return std::nullopt;
 }
 
+// "dlrun help nosuch", which must not pass for an answer. A flag behind help asks for the same.
+std::optional<Error> unknown_help(const std::vector<std::string>& words) {
+  if (words.size() < 2 || words[0] != "help" || words[1] == "help" || words[1].starts_with('-') ||
+      find_command(words[1]) != nullptr)
+    return std::nullopt;
+  const std::string near = nearest(words[1], command_names());
+  return usage_error(
+      "", fmt::format("unknown command '{}'", words[1]),
+      near.empty() ? "dlrun --help shows all commands" : fmt::format("did you mean 'dlrun help {}'?", near));
+}
+
 // "dlrun help" and "dlrun help plan", as other programs have them.
 std::vector<std::string> help_words(const std::vector<std::string>& words) {
   if (words.size() > 1 && find_command(words[1]) != nullptr) return {words[1], "--help"};
@@ -148,6 +160,9 @@ Result<std::unique_ptr<Command>> parse(CLI::App& app, const Reading& reading) {
     std::vector<std::string> reversed(reading.words.rbegin(), reading.words.rend());
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
+    // "dlrun nosuch --help" is not to show the help of run.
+    if (reading.implied && reading.command != nullptr)
+      if (auto mistyped = reading.command->mistyped()) return fail(std::move(*mistyped));
     return answer(reading.row == nullptr ? app.help() : reading.app->help("dlrun"));
   } catch (const CLI::CallForVersion& version) {
     return answer(version.what());
@@ -172,6 +187,7 @@ Result<void> check_values(const Reading& reading) {
 Result<CommandLine> read_command_line(const std::vector<std::string>& arguments) {
   // What follows "--" is the program's, whatever it looks like.
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  if (auto unknown = unknown_help({arguments.begin(), dashes})) return fail(std::move(*unknown));
   Reading reading{.words = with_command({arguments.begin(), dashes})};
   ExtraArguments extra;
   if (dashes != arguments.end()) extra.of_program.assign(dashes + 1, arguments.end());
@@ -180,6 +196,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
   CommandLine out;
   Arguments takes;
   if (!reading.words.empty()) reading.row = find_command(reading.words[0]);
+  reading.implied = !arguments.empty() && arguments[0] != "help" && find_command(arguments[0]) == nullptr;
   if (reading.row != nullptr) {
     out.command = reading.row->make();
     out.command->add(takes);

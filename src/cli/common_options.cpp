@@ -14,6 +14,7 @@ constexpr FlagRow<CommonOptions> kCommonFlags[] = {
     {{.name = "--color",
       .value = "WHEN",
       .help = "auto, always or never (NO_COLOR is respected)",
+      .on_submit = OnSubmit::forwarded,
       .choices = "auto always never",
       .check = check_color},
      &CommonOptions::color},

@@ -9,7 +9,7 @@
 namespace dlrun::cli {
 
 struct CommonOptions {
-  std::string color = "auto";
+  std::string color;  // empty: auto
   bool quiet = false, verbose = false, json = false;
 
   ColorChoice color_choice() const;

@@ -24,7 +24,11 @@ int main(const std::vector<std::string>& arguments) {
   Console console(environment, common.color_choice(), common.verbosity());
   if (!line) return report(line.error(), console);
   const Result<int> code = line->command->run({console, common, environment});
-  return code ? *code : report(code.error(), console);
+  if (!code) return report(code.error(), console);
+  if (const std::string lost = *code == 0 ? console.lost_out() : ""; !lost.empty())
+    return report(Error{.kind = ErrorKind::io, .what = "cannot write to the standard output: " + lost},
+                  console);
+  return *code;
 }
 
 }  // namespace
