@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""flags_test.py DLRUN: every flag of every command is in --help, in dlrun's man pages and in both completions, and none is there
-that dlrun does not have. `dlrun complete` prints the table of flags."""
+"""flags_test.py DLRUN: every flag of every command is in its --help, in its man page and in both completions, and none is there
+that dlrun does not have. `dlrun complete` prints the table of flags. Flags that commands share have one place: those of a job are
+in dlrun-run.1, those of all in dlrun.1."""
 import pathlib
 import re
 import subprocess
@@ -8,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
-OTHER_PROGRAMS = {"dlrun-agent.1", "dlrun-train.1"}
+OF_A_JOB = ["run", "plan", "submit"]  # they take the options of a job
 
 
 def run(dlrun, *words):
@@ -29,6 +30,30 @@ def differences(place, flags, has):
     yield from (f"{place} has {flag}, which dlrun does not have" for flag in sorted(flags - has))
 
 
+def items(text):
+    return {"--" + name for name in re.findall(r"\.It Fl -([a-z-]+)", text)}
+
+
+def page(name):
+    path = ROOT / "man" / name
+    return path.read_text() if path.exists() else ""
+
+
+def section(text, title):
+    found = re.search(rf"^\.S[hs] {title}\n(.*?)(?=^\.S[hs] )", text, re.S | re.M)
+    return found.group(1) if found else ""
+
+
+def documented(names):
+    """The flags that the pages give to each of these commands; "" is dlrun without one."""
+    common, of_job = section(page("dlrun.1"), "OPTIONS"), section(page("dlrun-run.1"), "Options of the job")
+    shared = items(common) - {"--version"}
+    out = {"": items(common)}
+    for command in names:
+        out[command] = items(page(f"dlrun-{command}.1")) | shared | (items(of_job) if command in OF_A_JOB else set())
+    return out
+
+
 def main(dlrun):
     commands = [line.split("\t")[0] for line in run(dlrun, "complete").splitlines()]
     has = {command: flags_of(dlrun, command) for command in commands}
@@ -38,11 +63,14 @@ def main(dlrun):
         problems += differences(f"dlrun {command} --help", named, flags)
     everything = set().union(*has.values(), {"--version"})
     zsh = (ROOT / "share/completions/_dlrun").read_text()
-    pages = "".join(page.read_text() for page in (ROOT / "man").glob("dlrun*.1") if page.name not in OTHER_PROGRAMS)
     of_zsh = {"--" + name for name in re.findall(r"['\"*,)]--([a-z-]+)[\[}]", zsh)}
     problems += differences("share/completions/dlrun.bash", of_bash("none").union(*map(of_bash, commands)), everything)
     problems += differences("share/completions/_dlrun", of_zsh, everything)
-    problems += differences("man/dlrun*.1", {"--" + name for name in re.findall(r"\.It Fl -([a-z-]+)", pages)}, everything)
+    pages = documented(commands)
+    for command, flags in has.items():
+        problems += differences(f"man/dlrun-{command}.1", pages[command], flags)
+        if not page(f"dlrun-{command}.1") or not re.search(rf"\.Xr dlrun-{command} 1", page("dlrun.1")):
+            problems.append(f"dlrun {command} has no man page that dlrun.1 names")
     print("\n".join(problems + [f"{len(everything)} flags of {len(commands)} commands"]))
     return 1 if problems else 0
 
