@@ -15,6 +15,7 @@ build_packages=(
   dataset-fashion-mnist                                                         # what the quick start trains on
 )
 test_packages=(
+  mold                                                      # a quick linker for the tests' many programs
   clang clang-format clang-tidy libclang-rt-14-dev          # the second compiler, lint, its sanitizers
   doctest-dev python3 python3-numpy python3-torch           # unit tests; the reference that operators are compared with
   libopenblas0-openmp                                       # lets PyTorch run at its best in tests/bench
