@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/checkpoint/catalog.hpp"
+#include "runtime/engine/engine.hpp"
 #include "runtime/comm/communicator.hpp"
 
 namespace dlrun::runtime {
