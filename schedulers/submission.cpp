@@ -1,4 +1,4 @@
-// The table of submissions, the choice among them, and the one way in which all of them hand a job in.
+// How a job is submitted, by what its scheduler says about it: the same for all of them.
 #include "schedulers/submission.hpp"
 
 #include <algorithm>
@@ -12,67 +12,8 @@
 namespace dlrun {
 namespace {
 
-using Make = std::unique_ptr<Submission> (*)();
-struct Entry {
-  std::string_view name, program;
-  Make make;
-};
-constexpr std::array<Entry, 6> kEntries{{{"slurm", "sbatch", make_slurm_submission},
-                                         {"pbs", "qsub", make_pbs_submission},
-                                         {"torque", "qsub", make_torque_submission},
-                                         {"gridengine", "qsub", make_gridengine_submission},
-                                         {"lsf", "bsub", make_lsf_submission},
-                                         {"flux", "flux", make_flux_submission}}};
-
 constexpr Seconds kSubmitLimit{
     60};  // a controller that is busy answers late, and a job handed in twice is worse
-
-std::string lower_answer(const CommandRunner& commands, const Environment& environment, const Argv& argv) {
-  const auto output = commands.run({.argv = argv, .environment = environment, .limit = Seconds(20)});
-  return output ? lower(output->out + output->err) : std::string();
-}
-
-// Four schedulers have a qsub, and Slurm has one that is made of sbatch.
-std::string_view owner_of_qsub(const Environment& environment, const CommandRunner& commands) {
-  const std::string version = lower_answer(commands, environment, {"qsub", "--version"});
-  if (version.find("pbs_version") != version.npos) return "pbs";
-  if (version.find("commit:") != version.npos || version.starts_with("version:")) return "torque";
-  const std::string help = lower_answer(commands, environment, {"qsub", "-help"});
-  if (help.starts_with("ge ") || help.starts_with("sge ") || help.starts_with("uge ") ||
-      help.find("-pe pe-name") != help.npos)
-    return "gridengine";
-  return "";
-}
-
-std::vector<const Entry*> found_here(const Environment& environment, const CommandRunner& commands) {
-  std::vector<const Entry*> out;
-  const bool qsub = find_program("qsub", environment, "").has_value();
-  const std::string_view owner = qsub ? owner_of_qsub(environment, commands) : std::string_view();
-  for (const Entry& entry : kEntries)
-    if (entry.program == "qsub" ? entry.name == owner
-                                : find_program(std::string(entry.program), environment, "").has_value())
-      out.push_back(&entry);
-  return out;
-}
-
-std::vector<std::string> known_names() {
-  std::vector<std::string> out;
-  for (const Entry& entry : kEntries) out.emplace_back(entry.name);
-  return out;
-}
-
-tl::unexpected<Error> no_choice(const std::vector<const Entry*>& found) {
-  std::vector<std::string> names;
-  for (const Entry* entry : found) names.push_back(fmt::format("{} ({})", entry->program, entry->name));
-  return fail(
-      Error{.kind = found.empty() ? ErrorKind::unavailable : ErrorKind::usage,
-            .what = found.empty() ? "no scheduler's submit command is on PATH (sbatch, qsub, bsub, flux)"
-                                  : "submit commands of several schedulers are on PATH: " + join(names, ", "),
-            .where = {},
-            .hint = found.empty() ? "run it on a login node, or see the script: --scheduler NAME --dry-run"
-                                  : fmt::format("choose one: --scheduler {}", found.front()->name),
-            .also = {}});
-}
 
 bool is_word_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
@@ -99,21 +40,6 @@ std::vector<std::string> quoted_words(std::string_view text) {
 }
 
 }  // namespace
-
-Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
-                                                    const CommandRunner& commands) {
-  for (const Entry& entry : kEntries)
-    if (wanted == entry.name) return entry.make();
-  if (wanted != "auto")
-    return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("jobs cannot be submitted to '{}'", wanted),
-                      .where = {},
-                      .hint = did_you_mean(wanted, known_names()),
-                      .also = {}});
-  const std::vector<const Entry*> found = found_here(environment, commands);
-  if (found.size() != 1) return no_choice(found);
-  return found.front()->make();
-}
 
 bool Submission::is_job_id(std::string_view text) const {
   return !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == text.npos;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -115,17 +116,19 @@ class Submission {
   virtual Environment environment(Environment ours) const { return ours; }
 };
 
-std::unique_ptr<Submission> make_slurm_submission();
-std::unique_ptr<Submission> make_pbs_submission();
-std::unique_ptr<Submission> make_torque_submission();
-std::unique_ptr<Submission> make_gridengine_submission();
-std::unique_ptr<Submission> make_lsf_submission();
-std::unique_ptr<Submission> make_flux_submission();
+/// What a program prints for one flag ("--version"), in lower case; each flag is asked for once.
+class ProgramText {
+ public:
+  ProgramText(std::string program, const Environment& environment, const CommandRunner& commands)
+      : program_(std::move(program)), environment_(environment), commands_(commands) {}
+  const std::string& of(const std::string& flag) const;
 
-// The scheduler called `wanted`, or for "auto" the one whose submit command is on PATH; qsub is asked whose
-// it is. Two of them are an Error: it is not guessed which one is meant.
-Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
-                                                    const CommandRunner& commands);
+ private:
+  std::string program_;
+  const Environment& environment_;
+  const CommandRunner& commands_;
+  mutable std::map<std::string, std::string> known_;
+};
 
 // The chunks, or the one that all nodes are.
 std::vector<RequestedNodes> requested_nodes(const SubmissionRequest& request);

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/flux/flux.hpp"
 
 namespace dlrun {
 namespace {

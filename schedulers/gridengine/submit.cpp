@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/gridengine/gridengine.hpp"
 
 namespace dlrun {
 namespace {

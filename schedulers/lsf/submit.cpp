@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/lsf/lsf.hpp"
 
 namespace dlrun {
 namespace {

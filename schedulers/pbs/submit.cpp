@@ -5,6 +5,8 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/pbs/pbs.hpp"
+#include "schedulers/torque/torque.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun {

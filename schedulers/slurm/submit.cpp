@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/slurm/slurm.hpp"
 #include "schedulers/walltime.hpp"
 #include "src/base/units.hpp"
 

@@ -15,10 +15,6 @@ bool leaves_tasks_to_slots(const Resources& resources) {
   return !resources.tasks_per_node && resources.gpus_per_node.value_or(0) == 0;
 }
 
-SlotDivision slot_division(std::string_view scheduler) {
-  return scheduler == "slurm" ? SlotDivision::by_scheduler : SlotDivision::by_user;
-}
-
 Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedNode>& nodes,
                                SlotDivision division) {
   if (!spec.resources.tasks_per_node || !slots_were_asked_for(nodes)) return {};

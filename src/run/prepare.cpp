@@ -43,9 +43,9 @@ Result<Allocation> allocation_of(const Request& request) {
   if (!request.allocation_file) {
     const SystemCommands commands;
     const SystemClock clock;
-    const Surroundings surroundings{request.environment, commands, clock, gpus_of_driver,
+    const DiscoveryContext discovery{request.environment, commands, clock, gpus_of_driver,
                                     request.named_hosts};
-    return find_allocation(surroundings, request.scheduler);
+    return find_allocation(discovery, request.scheduler);
   }
   const std::string name = request.allocation_file->string();
   return allocation_from_json(TRY(parse_json(TRY(read_named_file(*request.allocation_file)), name)), name);
