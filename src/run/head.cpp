@@ -807,12 +807,12 @@ class Head {
   // it may take a moment to end by themselves.
   void end_leftovers() {
     const auto margin = std::chrono::duration_cast<Ticks::duration>(kAgentMargin);
-    const Ticks patience = ticks() + margin, limit = patience + margin;
+    const Ticks timeout = ticks() + margin, limit = timeout + margin;
     const Ticks helpers_patience = ticks() + std::chrono::duration_cast<Ticks::duration>(kHelpersMargin);
     bool counted = false, stopped = false;
     for (;;) {
       reap_agents();
-      const bool patient = ticks() < patience;
+      const bool patient = ticks() < timeout;
       if ((!patient || outcome_.agents_unverified > 0) && !std::exchange(stopped, true))
         parts_.launcher->stop();
       std::vector<pid_t> spared = before_us_;
