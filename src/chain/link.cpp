@@ -104,7 +104,7 @@ void ChainLink::account_for_vanished() {
 }
 
 Result<void> ChainLink::hand_in_next() {
-  if (chain_.way != ChainMode::resubmit) return {};
+  if (chain_.mode != ChainMode::resubmit) return {};
   if (!chain_.queued_job.empty() || jobs_used(chain_) >= static_cast<std::size_t>(chain_.max_links))
     return {};
   chain_.queued_job =
@@ -153,8 +153,8 @@ bool ChainLink::is_lost(const std::string& job) const {
 
 // The chain goes on: by what?
 Result<void> ChainLink::see_to_successor() {
-  if (chain_.way == ChainMode::requeue) return requeue();
-  if (chain_.way == ChainMode::resubmit) {
+  if (chain_.mode == ChainMode::requeue) return requeue();
+  if (chain_.mode == ChainMode::resubmit) {
     if (!chain_.queued_job.empty() && is_lost(chain_.queued_job)) {
       around_.note(fmt::format("{} lost job {}, which was to come next: handing in another", chain_.scheduler,
                                chain_.queued_job));

@@ -160,8 +160,8 @@ Result<void> make_chain(SubmissionPlan& plan, int max_links) {
   const plan::ChainSpec& asked = plan.spec.chain;
   plan.chain = ChainPlan{.max_links = std::min(max_links, asked.max_links.value_or(max_links)),
                          .retries = asked.retries,
-                         .way = TRY(chain_way(asked.way))};
-  if (plan.chain->way != ChainMode::requeue) return {};
+                         .mode = TRY(chain_mode(asked.mode))};
+  if (plan.chain->mode != ChainMode::requeue) return {};
   const std::string_view directive = plan.scheduler->requeue_directive();
   if (directive.empty())
     return fail(
@@ -181,7 +181,7 @@ Chain new_chain(const SubmissionPlan& plan, const Environment& environment) {
   Chain out;
   out.name = plan.name;
   out.scheduler = plan.scheduler->name();
-  out.way = plan.chain->way;
+  out.mode = plan.chain->mode;
   out.max_links = plan.chain->max_links;
   out.retries = plan.chain->retries;
   out.script = plan.script_path;
@@ -271,7 +271,7 @@ Result<std::string> submit(const SubmissionPlan& plan, const Environment& enviro
   if (!job || !plan.chain) return job;
   // Beside the ledger, which is the first link's as soon as the job is handed in.
   TRY(ChainFolder(plan.folder).write_first_job(*job));
-  if (plan.chain->way == ChainMode::ahead) TRY(submit_all(plan, *job, environment, commands));
+  if (plan.chain->mode == ChainMode::presubmit) TRY(submit_all(plan, *job, environment, commands));
   return job;
 }
 

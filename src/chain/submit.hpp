@@ -12,7 +12,7 @@ namespace dlrun::job {
 
 struct ChainPlan {
   int max_links = 1, retries = 0;
-  ChainMode way = ChainMode::resubmit;
+  ChainMode mode = ChainMode::resubmit;
 };
 
 // What a submission is a chain of; of an array of jobs, the chain of one element.

@@ -185,6 +185,8 @@ Result<int> submit(const SubmitOptions& options, const Context& context) {
   const auto folder =
       TRY(job::new_submission_folder(TRY(request_to_submit(options.job, context.environment)), now));
   const Submissions submissions = TRY(plan_all(options, folder, context));
+  for (const std::string& warning : submissions.all.front().plan.spec.warnings)
+    context.console.say("dlrun: warning: " + warning);
   if (options.dry_run) return show_dry_run(submissions, now, context);
   std::vector<Json> parts;
   std::string ids;

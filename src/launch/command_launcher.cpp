@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "schedulers/node_identity.hpp"
+#include "schedulers/user_signals.hpp"
 #include "src/base/file.hpp"
 #include "src/base/install.hpp"
 #include "src/base/strings.hpp"

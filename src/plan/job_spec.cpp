@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "schedulers/scheduler.hpp"
 #include "src/base/fields.hpp"
 #include "src/base/interval.hpp"
 #include "src/base/quote.hpp"
@@ -296,11 +297,11 @@ Result<SshSpec> read_ssh(Fields fields) {
 }
 
 Result<LaunchSpec> read_launch(Fields fields) {
-  static const std::array<std::string, 9> ways{"auto", "local", "ssh",  "slurm",  "pbs",
-                                               "sge",  "lsf",   "flux", "mpiexec"};
+  std::vector<std::string> launchers = launcher_names();
+  launchers.insert(launchers.begin(), "auto");
   static const std::array<std::string, 5> protocols{"auto", "pmix", "pmi1", "native", "none"};
   LaunchSpec out;
-  out.via = TRY(choice(fields, "via", out.via, ways));
+  out.via = TRY(choice(fields, "via", out.via, launchers));
   out.fan_out = static_cast<int>(TRY(fields.integer_or("fan-out", out.fan_out, 1, 10000)));
   out.start_timeout = TRY(fields.duration_or("start-timeout", out.start_timeout));
   out.setup_timeout = TRY(fields.duration_or("setup-timeout", out.setup_timeout));
@@ -359,8 +360,8 @@ Result<ChainSpec> read_chain(Fields fields) {
   ChainSpec out;
   out.max_links = TRY(optional_integer(fields, "max-links", 1, 100000));
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
-  static const std::array<std::string, 3> ways{"resubmit", "requeue", "ahead"};
-  out.way = TRY(choice(fields, "way", out.way, ways));
+  static const std::array<std::string, 3> modes{"resubmit", "requeue", "presubmit"};
+  out.mode = TRY(choice(fields, "mode", out.mode, modes));
   if (fields.has("mtbf")) out.mtbf = TRY(fields.duration_or("mtbf", Seconds(0)));
   TRY(fields.finish());
   if (out.mtbf && out.mtbf->count() <= 0)

@@ -13,8 +13,8 @@
 #include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
+#include "src/plan/environment_rules.hpp"
 #include "src/plan/expand.hpp"
-#include "src/plan/plan.hpp"
 #include "src/plan/ssh_spec.hpp"
 #include "src/plan/valid_names.hpp"
 
@@ -83,7 +83,7 @@ struct LaunchSpec {
   Seconds lost_after{15};
   Seconds no_output{0}, no_progress{0}, finalize{30};  // 0: never
   int retries = 0;                                     // further attempts in the same allocation
-  std::string mpi = "auto";                            // auto, pmix, pmi1, engine, none
+  std::string mpi = "auto";                            // auto, pmix, pmi1, native, none
   bool bind = true;
   bool stage = false;  // dlrun is copied to nodes that do not have it
   SshSpec ssh = {};
@@ -101,8 +101,8 @@ struct CheckpointSpec {
 struct ChainSpec {
   std::optional<int> max_links;
   int retries = 0;
-  std::string way = "resubmit";  // or requeue, ahead
-  std::optional<Seconds> mtbf;   // mean time between failures of one node, for the planner
+  std::string mode = "resubmit";  // or requeue, presubmit
+  std::optional<Seconds> mtbf;    // mean time between failures of one node, for the planner
 };
 
 struct JobSpec {
@@ -118,6 +118,7 @@ struct JobSpec {
   yaml::Node train;                      // framework: builtin only; the runtime checks it
   std::filesystem::path base_directory;  // of the job file: what relative paths in it are relative to
   yaml::Node tree;  // what all this was read from, as it was written: later steps name places with it
+  std::vector<std::string> warnings = {};  // old names that were used
   std::vector<Expansion> expansions = {};  // where the tree names variables: what was read instead
 };
 

@@ -125,7 +125,7 @@ Json to_json(const JobSpec& spec) {
           {"chain",
            {{"max-links", or_null(spec.chain.max_links)},
             {"retries", spec.chain.retries},
-            {"way", spec.chain.way},
+            {"mode", spec.chain.mode},
             {"mtbf", spec.chain.mtbf ? Json(spec.chain.mtbf->count()) : Json(nullptr)}}},
           {"train", yaml::to_json(spec.train)},
           {"base-directory", spec.base_directory.string()}};

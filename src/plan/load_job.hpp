@@ -27,8 +27,8 @@ struct JobSources {
 // command: python train.py --lr 0.1, as the list that more words can be added to.
 void split_command(yaml::Node& tree);
 
-// The merged tree, ready for read_job_spec().
-Result<yaml::Node> load_job_tree(const JobSources& sources);
+// The merged tree, ready for read_job_spec(). `warnings` gets the old names that were used.
+Result<yaml::Node> load_job_tree(const JobSources& sources, std::vector<std::string>& warnings);
 
 // The tree read: relative paths are relative to the job file's folder, or to `here` where there is none.
 Result<JobSpec> load_job(const JobSources& sources, const std::filesystem::path& here);

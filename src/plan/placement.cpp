@@ -243,7 +243,7 @@ int tasks_per_node(const Resources& resources) {
 Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
                      ProcessModel process, const TakenPorts& taken) {
   std::vector<AllocatedNode> nodes = TRY(choose_nodes(spec, allocation));
-  TRY(check_asked_slots(spec, nodes, slot_division(allocation.scheduler)));
+  TRY(check_asked_slots(spec, nodes, scheduler_of(allocation).slot_division));
   RoleTasks tasks = TRY(distribute_tasks(spec, roles, nodes));
   drop_idle_nodes(tasks, nodes);
   const std::vector<NodeTasks> by_node = tasks_by_node(roles, tasks, nodes.size());

@@ -12,13 +12,12 @@
 #include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
+#include "src/plan/environment_rules.hpp"
 
 namespace dlrun::plan {
 
-using EnvironmentChanges = std::map<std::string, std::string>;
-
 enum class ProcessModel { per_rank, per_node, per_job };
-// pmix: Open MPI and what speaks PMIx; pmi1: MPICH, Intel MPI; engine: the site's launcher starts an agent a
+// pmix: Open MPI and what speaks PMIx; pmi1: MPICH, Intel MPI; native: the site's launcher starts one agent per
 // rank.
 enum class MpiProtocol { none, pmix, pmi1, native };
 
@@ -64,11 +63,6 @@ struct Prolog {
   bool empty() const {
     return module_paths.empty() && modules.empty() && activate.empty() && setup.empty() && needs.empty();
   }
-};
-
-// Patterns of variables' names: which of dlrun's own environment the ranks get, and which are secrets.
-struct EnvironmentRules {
-  std::vector<std::string> allow = {}, deny = {}, secrets = {};
 };
 
 struct Limits {

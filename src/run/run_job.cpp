@@ -205,7 +205,8 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   // Schedulers give a batch job its own script, and much else, as standard input.
   if (const auto unread = unread_input(STDIN_FILENO); unread && !request.input_rank && !job.allocation.job_id)
     status.note(*unread);
-  for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
+  for (const auto* warnings : {&job.spec.warnings, &job.allocation.warnings})
+    for (const std::string& warning : *warnings) status.note("warning: " + warning);
   if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
   hold_stop_signals();  // from here on a signal ends a run, with a record, and not a half-written folder
   TRY(write_run_directory(job, request.installation.data));

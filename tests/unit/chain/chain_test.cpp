@@ -1,8 +1,10 @@
 // A chain's decision after each link, and the leases by which two links never train at once.
+#include "schedulers/slurm/slurm.hpp"
 #include "src/chain/chain.hpp"
 
 #include <doctest/doctest.h>
 
+#include "schedulers/slurm/slurm.hpp"
 #include "src/base/file.hpp"
 #include "src/chain/folder.hpp"
 #include "tests/unit/folder.hpp"
@@ -152,7 +154,7 @@ TEST_CASE("a chain has so many jobs and no more; a requeued job is one job") {
 TEST_CASE("where one job is started again and again, each start that ended by itself is a link") {
   Chain chain = chain_of(
       {link("1", LinkEnd::again, 10), link("1", LinkEnd::interrupted, 15), link("1", LinkEnd::again, 20)});
-  chain.way = ChainMode::requeue;
+  chain.mode = ChainMode::requeue;
   chain.max_links = 3;
   CHECK(links_used(chain) == 2);
   CHECK(verdict(chain) == "queued");

@@ -1,4 +1,4 @@
-#include "schedulers/end_time.hpp"
+#include "schedulers/scheduler.hpp"
 
 #include <doctest/doctest.h>
 

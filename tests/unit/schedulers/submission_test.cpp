@@ -6,6 +6,12 @@
 #include <doctest/doctest.h>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/flux/flux.hpp"
+#include "schedulers/gridengine/gridengine.hpp"
+#include "schedulers/lsf/lsf.hpp"
+#include "schedulers/pbs/pbs.hpp"
+#include "schedulers/slurm/slurm.hpp"
+#include "schedulers/torque/torque.hpp"
 #include "tests/unit/schedulers/world.hpp"
 
 using namespace dlrun;
