@@ -1,4 +1,5 @@
-// dlrun submit: hands the job to the scheduler. The job's id alone goes to stdout, so that a script can use
+// dlrun submit: submits the job to the scheduler. It is read once; what the planner of chains adds is laid over
+// the job that was read. The job's id alone goes to stdout, so that a script can use
 // it.
 #include "src/base/quote.hpp"
 #include "src/chain/submit.hpp"
@@ -11,10 +12,16 @@
 namespace dlrun::cli {
 namespace {
 
-// The job may name variables that its scheduler sets only when it runs.
+// With the job read. It may name variables that its scheduler sets only when it runs.
 Result<job::Request> request_to_submit(const JobOptions& options, const Environment& environment) {
   job::Request request = TRY(request_of(options, environment));
   request.sources.scheduler_variables = plan::SchedulerVariables::may_come;
+  request.spec = TRY(job_spec_of(request));
+  return request;
+}
+
+Result<job::Request> with_overrides(job::Request request, const std::vector<plan::Override>& overrides) {
+  request.spec = TRY(plan::override_job(*request.spec, request.sources, overrides));
   return request;
 }
 
@@ -49,12 +56,12 @@ Result<void> refuse_run_directory_of_chain(const SubmitOptions& options) {
 
 // For the runtime's own trainings --epochs is the training's length; other programs have words of their own
 // for it.
-Result<JobOptions> with_epochs(JobOptions options, std::int64_t epochs, const Context& context) {
-  if (epochs == 0) return options;
-  const job::Request request = TRY(request_to_submit(options, context.environment));
-  const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
-  if (spec.framework == "builtin") options.sets.push_back(fmt::format("train.epochs={}", epochs));
-  return options;
+std::vector<plan::Override> stated_overrides(const SubmitOptions& options, const plan::JobSpec& spec) {
+  std::vector<plan::Override> out;
+  if (options.epochs != 0 && spec.framework == "builtin")
+    out.push_back({"train.epochs", std::to_string(options.epochs), "--epochs"});
+  if (!options.mtbf.empty()) out.push_back({"chain.mtbf", options.mtbf, "--mtbf"});
+  return out;
 }
 
 // What goes to the scheduler, and with --chain auto what it was found to need.
@@ -113,63 +120,66 @@ Result<int> show_dry_run(const Submissions& submissions, Instant now, const Cont
   return 0;
 }
 
-Result<job::SubmissionPlan> plan_it(const JobOptions& options, const std::filesystem::path& folder,
-                                    const std::optional<job::ChainAsk>& chain, const Context& context) {
-  const job::Request request = TRY(request_to_submit(options, context.environment));
-  Argv flags = forwarded_flags(options, context.common);
+// A job to submit, and the flags that its dlrun gets.
+struct Submitted {
+  job::Request request;
+  Argv flags;
+};
+
+Result<job::SubmissionPlan> plan_it(const Submitted& job, const std::filesystem::path& folder,
+                                    const std::optional<job::ChainAsk>& chain) {
+  Argv flags = job.flags;
   if (chain) flags.insert(flags.begin(), "--link-of=" + folder.string());
-  return job::plan_submission(request, flags, folder, SystemCommands(), chain);
+  return job::plan_submission(job.request, flags, folder, SystemCommands(), chain);
 }
 
 // One element of the array that `whole` is: a job and a chain alone, with checkpoints of its own.
-Result<Planned> plan_element(JobOptions options, const job::SubmissionPlan& whole, int element,
-                             const Context& context) {
+Result<Planned> plan_element(Submitted job, const job::SubmissionPlan& whole, int element) {
+  std::vector<plan::Override> overrides;
   if (!whole.spec.checkpoint.dir.empty())
-    options.sets.push_back("checkpoint.dir=" +
-                           to_text(Json(fmt::format("{}/element-{}", whole.spec.checkpoint.dir, element))));
-  return Planned{TRY(plan_it(options, job::element_folder(whole.folder, element),
-                             job::ChainAsk{.links = whole.chain->max_links, .element = element}, context)),
+    overrides.push_back({"checkpoint.dir", fmt::format("{}/element-{}", whole.spec.checkpoint.dir, element),
+                         "--set checkpoint.dir", plan::Override::Reading::text});
+  job.request = TRY(with_overrides(std::move(job.request), overrides));
+  return Planned{TRY(plan_it(job, job::element_folder(whole.folder, element),
+                             job::ChainAsk{.links = whole.chain->max_links, .element = element})),
                  element};
 }
 
-Result<Submissions> with_elements(job::SubmissionPlan whole, const JobOptions& options,
-                                  const Context& context) {
+Result<Submissions> with_elements(job::SubmissionPlan whole, const Submitted& job) {
   Submissions out;
-  for (const int element : whole.array)
-    out.all.push_back(TRY(plan_element(options, whole, element, context)));
+  for (const int element : whole.array) out.all.push_back(TRY(plan_element(job, whole, element)));
   if (out.all.empty()) out.all.push_back({std::move(whole)});
   return out;
 }
 
 // The job as the planner makes it: planned once to see what it is, and again with what follows.
-Result<Submissions> plan_auto(SubmitOptions options, const std::filesystem::path& folder,
-                              const Context& context) {
-  options.job = TRY(with_epochs(std::move(options.job), options.epochs, context));
-  if (!options.mtbf.empty()) options.job.sets.push_back("chain.mtbf=" + options.mtbf);
-  const job::SubmissionPlan first = TRY(plan_it(options.job, folder, job::ChainAsk{}, context));
+Result<Submissions> plan_auto(const SubmitOptions& options, Submitted job,
+                              const std::filesystem::path& folder, const Context& context) {
+  job.request =
+      TRY(with_overrides(std::move(job.request), stated_overrides(options, *job.request.spec)));
+  const job::SubmissionPlan first = TRY(plan_it(job, folder, job::ChainAsk{}));
   const ChainPrediction prediction = TRY(predict_chain(options, first, context));
-  const JobOptions predicted = with_prediction(options.job, prediction, first);
-  Submissions out = TRY(
-      with_elements(TRY(plan_it(predicted, folder, job::ChainAsk{.links = prediction.max_links}, context)),
-                    predicted, context));
+  job.request = TRY(with_overrides(std::move(job.request), predicted_overrides(prediction, first)));
+  Submissions out = TRY(with_elements(
+      TRY(plan_it(job, folder, job::ChainAsk{.links = prediction.max_links})), job));
   out.prediction = prediction;
   return out;
 }
 
-Result<Submissions> plan_all(const SubmitOptions& options, const std::filesystem::path& folder,
-                             const Context& context) {
-  if (options.chain == "auto") return plan_auto(options, folder, context);
+Result<Submissions> plan_all(const SubmitOptions& options, const Submitted& job,
+                             const std::filesystem::path& folder, const Context& context) {
+  if (options.chain == "auto") return plan_auto(options, job, folder, context);
   std::optional<job::ChainAsk> chain;
   if (const auto links = options.chain_links()) chain = job::ChainAsk{.links = *links};
-  return with_elements(TRY(plan_it(options.job, folder, chain, context)), options.job, context);
+  return with_elements(TRY(plan_it(job, folder, chain)), job);
 }
 
-// The id of the job that was handed in. Those before it stay: an Error says how many they are.
-Result<std::string> hand_in_one(const Submissions& submissions, std::size_t index, const Context& context) {
+// The id of the job that was submitted. Those before it stay: an Error says how many they are.
+Result<std::string> submit_one(const Submissions& submissions, std::size_t index, const Context& context) {
   auto id = job::submit(submissions.all[index].plan, context.environment, SystemCommands());
   if (!id && index > 0)
     id.error().also.push_back(
-        fmt::format("{} of the array's {} chains were handed in before and run; end one with: "
+        fmt::format("{} of the array's {} chains were submitted before and run; end one with: "
                     "dlrun chain stop {}",
                     index, submissions.all.size(), submissions.all.front().plan.folder));
   return id;
@@ -182,17 +192,20 @@ Result<int> submit(const SubmitOptions& options, const Context& context) {
   TRY(refuse_named_nodes(options.job));
   TRY(refuse_run_directory_of_chain(options));
   const Instant now = SystemClock().now();
-  const auto folder =
-      TRY(job::new_submission_folder(TRY(request_to_submit(options.job, context.environment)), now));
-  const Submissions submissions = TRY(plan_all(options, folder, context));
-  for (const std::string& warning : submissions.all.front().plan.spec.warnings)
-    context.console.say("dlrun: warning: " + warning);
+  const Submitted job{TRY(request_to_submit(options.job, context.environment)),
+                      forwarded_flags(options.job, context.common)};
+  std::vector<std::string> warnings = job.request.spec->warnings;
+  if (const std::string renamed = renamed_scheduler(job.request.scheduler, "--scheduler"); !renamed.empty())
+    warnings.push_back(renamed);
+  for (const std::string& warning : warnings) context.console.say("dlrun: warning: " + warning);
+  const auto folder = job::new_submission_folder(job.request.here, *job.request.spec, now);
+  const Submissions submissions = TRY(plan_all(options, job, folder, context));
   if (options.dry_run) return show_dry_run(submissions, now, context);
   std::vector<Json> parts;
   std::string ids;
   for (std::size_t i = 0; i < submissions.all.size(); ++i) {
     const job::SubmissionPlan& plan = submissions.all[i].plan;
-    const std::string id = TRY(hand_in_one(submissions, i, context));
+    const std::string id = TRY(submit_one(submissions, i, context));
     context.console.say(fmt::format("dlrun: job {} of {} is submitted; what it prints comes to {}", id,
                                     plan.scheduler->name(), plan.folder));
     parts.push_back(to_json(submissions.all[i], id));

@@ -52,6 +52,18 @@ Result<yaml::Node> merged_files(const JobSources& sources, std::vector<std::stri
   return merge_layers(std::move(layers));
 }
 
+Result<JobSpec> read_tree(yaml::Node tree, const std::filesystem::path& base, const JobSources& sources) {
+  ExpandedTree expanded = TRY(expand_variables(tree, sources.variables, sources.scheduler_variables));
+  JobSpec spec = TRY(read_job_spec(expanded.tree, base));
+  spec.expansions = std::move(expanded.changes);
+  // The tree stays as it was written: a submitted job expands it where it runs.
+  for (const char* key : {"name", "framework"})
+    if (const auto* given = tree.find(key); given == nullptr || given->kind == yaml::Kind::null)
+      tree.set(key, *spec.tree.find(key));
+  spec.tree = std::move(tree);
+  return spec;
+}
+
 }  // namespace
 
 void split_command(yaml::Node& tree) {
@@ -83,16 +95,18 @@ Result<JobSpec> load_job(const JobSources& sources, const std::filesystem::path&
   std::filesystem::path base = here;
   if (sources.job_file) base = (here / *sources.job_file).lexically_normal().parent_path();
   if (sources.frozen) base = sources.frozen->base_directory;
-  ExpandedTree expanded = TRY(expand_variables(tree, sources.variables, sources.scheduler_variables));
-  JobSpec spec = TRY(read_job_spec(expanded.tree, base));
-  spec.expansions = std::move(expanded.changes);
+  JobSpec spec = TRY(read_tree(std::move(tree), base, sources));
   spec.warnings = std::move(warnings);
-  // The tree stays as it was written: a submitted job expands it where it runs.
-  for (const char* key : {"name", "framework"})
-    if (const auto* given = tree.find(key); given == nullptr || given->kind == yaml::Kind::null)
-      tree.set(key, *spec.tree.find(key));
-  spec.tree = std::move(tree);
   return spec;
+}
+
+Result<JobSpec> override_job(const JobSpec& spec, const JobSources& sources,
+                             const std::vector<Override>& overrides) {
+  yaml::Node tree = spec.tree;
+  for (const Override& override : overrides) TRY(apply_override(tree, override));
+  JobSpec out = TRY(read_tree(std::move(tree), spec.base_directory, sources));
+  out.warnings = spec.warnings;
+  return out;
 }
 
 }  // namespace dlrun::plan

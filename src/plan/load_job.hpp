@@ -33,4 +33,8 @@ Result<yaml::Node> load_job_tree(const JobSources& sources, std::vector<std::str
 // The tree read: relative paths are relative to the job file's folder, or to `here` where there is none.
 Result<JobSpec> load_job(const JobSources& sources, const std::filesystem::path& here);
 
+/// The job with further overrides, from its tree: no file is read again. `sources` has the variables.
+Result<JobSpec> override_job(const JobSpec& spec, const JobSources& sources,
+                             const std::vector<Override>& overrides);
+
 }  // namespace dlrun::plan

@@ -113,9 +113,14 @@ plan::AdapterPath adapters_of(const Request& request) {
                             request.installation.data);
 }
 
+Result<plan::JobSpec> job_spec_of(const Request& request) {
+  if (request.spec) return *request.spec;
+  return plan::load_job(request.sources, request.here);
+}
+
 Result<Prepared> prepare(const Request& request, Instant now) {
   Prepared job;
-  job.spec = TRY(plan::load_job(request.sources, request.here));
+  job.spec = TRY(job_spec_of(request));
   job.tree = job.spec.tree;
   job.allocation = TRY(allocation_of(request));
   if (request.missing_nodes == MissingNodes::invent && !request.allocation_file)

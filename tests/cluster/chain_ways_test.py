@@ -10,8 +10,8 @@ from chain_support import COUNTER, TRAINING
 from cluster import wait_until
 from support import DLRUN
 
-REQUEUE = ("--set", "chain.way=requeue")
-AHEAD = ("--set", "chain.way=ahead")
+REQUEUE = ("--set", "chain.mode=requeue")
+AHEAD = ("--set", "chain.mode=presubmit")
 
 
 # Asks to be run again as often as its index says.
