@@ -13,7 +13,7 @@ namespace dlrun {
 namespace {
 
 constexpr Seconds kSubmitLimit{
-    60};  // a controller that is busy answers late, and a job handed in twice is worse
+    60};  // a controller that is busy answers late, and a job submitted twice is worse
 
 bool is_word_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
@@ -71,14 +71,14 @@ std::optional<InexpressibleKey> inexpressible_key(const Submission& submission,
 
 namespace {
 
-// What a program says of its usage has every option in it, and blames none.
+// A usage text has every option in it, and is about none of them.
 std::string without_usage(std::string_view refusal) {
   const std::string text = lower(refusal);
   return text.substr(0, text.find("usage:"));
 }
 
 // An option that it does not know, or a value that it repeats: the last one that it may mean.
-Blame named_option(const Submission& submission, const std::vector<Directive>& directives,
+RefusedDirective named_option(const Submission& submission, const std::vector<Directive>& directives,
                    std::string_view said) {
   for (auto line = directives.rbegin(); line != directives.rend(); ++line) {
     if (line->key.empty()) continue;
@@ -90,27 +90,27 @@ Blame named_option(const Submission& submission, const std::vector<Directive>& d
 }
 
 // The line of the key, else one that has the word: several keys may be in one line.
-Blame line_about(const std::vector<Directive>& directives, const RefusalKeyword& blamed) {
+RefusedDirective line_about(const std::vector<Directive>& directives, const RefusalKeyword& keyword) {
   for (const Directive& line : directives)
-    if (line.key == blamed.key) return {&line, line.key};
+    if (line.key == keyword.key) return {&line, line.key};
   for (const Directive& line : directives)
-    if (!line.key.empty() && lower(line.text).find(blamed.word) != std::string::npos)
-      return {&line, std::string(blamed.key)};
+    if (!line.key.empty() && lower(line.text).find(keyword.word) != std::string::npos)
+      return {&line, std::string(keyword.key)};
   for (const Directive& line : directives)
-    if (!blamed.option.empty() && line.text.find(blamed.option) != std::string::npos)
+    if (!keyword.option.empty() && line.text.find(keyword.option) != std::string::npos)
       return {&line, line.key};
   return {};
 }
 
 }  // namespace
 
-Blame blame(const Submission& submission, const std::vector<Directive>& directives,
+RefusedDirective refused_directive(const Submission& submission, const std::vector<Directive>& directives,
             std::string_view refusal) {
   const std::string said = without_usage(refusal);
-  if (Blame named = named_option(submission, directives, said); named.line != nullptr) return named;
-  for (const RefusalKeyword& blamed : submission.blamed_words())
-    if (said.find(blamed.word) != said.npos)
-      if (Blame found = line_about(directives, blamed); found.line != nullptr) return found;
+  if (RefusedDirective named = named_option(submission, directives, said); named.line != nullptr) return named;
+  for (const RefusalKeyword& keyword : submission.refusal_keywords())
+    if (said.find(keyword.word) != said.npos)
+      if (RefusedDirective found = line_about(directives, keyword); found.line != nullptr) return found;
   for (const std::string& word : quoted_words(said))
     for (const Directive& line : directives)
       if (!line.key.empty() && has_word(lower(line.text), word)) return {&line, line.key};
@@ -132,14 +132,14 @@ Result<void> check_taken(const Submission& submission, const std::string& job_id
     const auto why = submission.why_never(*state);
     if (!why) continue;
     if (why->empty()) return {};
-    const auto withdrawn = command(submission.cancel_command(job_id));
-    const bool gone = withdrawn && withdrawn->status.success();
+    const auto cancelled = command(submission.cancel_command(job_id));
+    const bool gone = cancelled && cancelled->status.success();
     return fail(Error{
         .kind = ErrorKind::allocation,
-        .what = fmt::format("{} took job {} and would never run it: {}", submission.name(), job_id, *why),
+        .what = fmt::format("{} accepted job {} and would never run it: {}", submission.name(), job_id, *why),
         .where = {},
-        .hint = gone ? "the job is withdrawn; ask for what the cluster has"
-                     : "the job could not be withdrawn: it is still in the queue",
+        .hint = gone ? "the job is cancelled; ask for what the cluster has"
+                     : "the job could not be cancelled: it is still in the queue",
         .also = {}});
   }
   return {};
@@ -159,10 +159,10 @@ Result<std::string> submit_job(const Submission& submission, const std::vector<D
               .where = {},
               .hint = "see the whole script with --dry-run",
               .also = said.empty() ? std::vector<std::string>{} : split(said, '\n')};
-  if (const Blame blamed = blame(submission, directives, said); blamed.line != nullptr) {
-    error.also.push_back("directive: " + blamed.line->text);
-    const bool placed = blamed.key == blamed.line->key && !blamed.line->place.empty();
-    error.hint = fmt::format("it comes from {}{}", blamed.key, placed ? " at " + blamed.line->place : "");
+  if (const RefusedDirective refused = refused_directive(submission, directives, said); refused.line != nullptr) {
+    error.also.push_back("directive: " + refused.line->text);
+    const bool placed = refused.key == refused.line->key && !refused.line->place.empty();
+    error.hint = fmt::format("it comes from {}{}", refused.key, placed ? " at " + refused.line->place : "");
   }
   return fail(std::move(error));
 }

@@ -1,4 +1,4 @@
-// Grid Engine (SGE, Son of Grid Engine, Univa): PE_HOSTFILE, a line a node: name, slots, queue, processor
+// Grid Engine (SGE, Son of Grid Engine, Univa): PE_HOSTFILE, one line per node: name, slots, queue, processor
 // range. Only the first two columns say anything about us; a node that stands in several queues has several
 // lines. A line without a slot count is skipped with a warning that names it: Grid Engine granted it nothing.
 // A job outside of a parallel environment has no such file and one slot: it is this machine as any other,

@@ -1,4 +1,4 @@
-// LSF: LSB_DJOB_HOSTFILE (a line a slot), LSB_DJOB_RANKFILE (the same), LSB_MCPU_HOSTS (name count pairs),
+// LSF: LSB_DJOB_HOSTFILE (one line per slot), LSB_DJOB_RANKFILE (the same), LSB_MCPU_HOSTS (name count pairs),
 // LSB_HOSTS (names, empty in large jobs). On CORAL machines the first entry is the node that the script runs
 // on and no rank may: it is told by its name (batch*, login*) and left out, which the evidence says.
 #include "schedulers/lsf/lsf.hpp"

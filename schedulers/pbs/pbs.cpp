@@ -1,4 +1,4 @@
-// OpenPBS and PBS Pro: nodes and ranks from PBS_NODEFILE (a line a rank, full names, runs of one host apart);
+// OpenPBS and PBS Pro: nodes and ranks from PBS_NODEFILE (one line per rank, full names, runs of one host apart);
 // CPUs, GPUs and the end from qstat. PBS counts GPUs and does not name them: they are numbered from 0, as a
 // job sees them inside its cgroup; CUDA_VISIBLE_DEVICES names those of the host it is set on and no other's.
 #include "schedulers/pbs/pbs.hpp"
@@ -48,7 +48,7 @@ Result<std::vector<AllocatedNode>> find_nodes(const NamedFile& file, const std::
   out.evidence.push_back("PBS_NODEFILE=" + file.path);
   if (!word_lines(file.text).empty() || !job || job->chunks.empty()) {
     std::vector<AllocatedNode> nodes = TRY(nodes_of_lines(file.text, file.path));
-    for (AllocatedNode& node : nodes) node.asked_slots = node.slots;  // mpiprocs, or a rank a chunk
+    for (AllocatedNode& node : nodes) node.asked_slots = node.slots;  // mpiprocs, or one rank per chunk
     return nodes;
   }
   out.evidence.emplace_back(

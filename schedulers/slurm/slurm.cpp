@@ -84,7 +84,7 @@ Result<void> add_group(const Environment& environment, const std::string& suffix
     slots = cpu_counts;
   out.evidence.push_back(tasks  ? tasks->line()
                          : cpus ? "no SLURM_TASKS_PER_NODE: a slot for each CPU"
-                                : "no counts: one slot a node");
+                                : "no counts: one slot per node");
   if (cpus) out.evidence.push_back(cpus->line());
   for (std::size_t i = 0; i < hosts->size(); ++i) {
     AllocatedNode node{.host = (*hosts)[i], .slots = slots[i], .cpus = {}, .gpus = {}};

@@ -231,7 +231,7 @@ class SlurmSubmission final : public Submission {
     return {};
   }
 
-  std::vector<RefusalKeyword> blamed_words() const override {
+  std::vector<RefusalKeyword> refusal_keywords() const override {
     return {{"partition", "resources.queue"},
             {"account", "resources.account"},
             {"time limit", "resources.walltime"},

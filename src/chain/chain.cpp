@@ -15,7 +15,7 @@ constexpr auto kEnds = enum_names<LinkEnd>({{LinkEnd::running, "running"},
                                             {LinkEnd::done, "done"},
                                             {LinkEnd::again, "again"},
                                             {LinkEnd::interrupted, "interrupted"},
-                                            {LinkEnd::vanished, "vanished"},
+                                            {LinkEnd::lost, "lost"},
                                             {LinkEnd::failed, "failed"}});
 constexpr auto kStates = enum_names<ChainState>({{ChainState::queued, "queued"},
                                                  {ChainState::running, "running"},
@@ -91,7 +91,8 @@ Result<Link> link_from_json(const Json& json, const std::string& where) {
   out.number = TRY(field<int>(json, "number", where));
   out.job_id = TRY(field<std::string>(json, "job_id", where));
   out.run_directory = TRY(field<std::string>(json, "run_directory", where));
-  out.end = TRY(read_name(TRY(field<std::string>(json, "end", where)), kEnds, where));
+  const auto end = TRY(field<std::string>(json, "end", where));
+  out.end = TRY(read_name(end == "vanished" ? "lost" : end, kEnds, where));  // an older dlrun's word
   out.exit_code = TRY(field<int>(json, "exit_code", where));
   out.reason = TRY(field<std::string>(json, "reason", where));
   out.began = TRY(field<std::string>(json, "began", where));
@@ -170,7 +171,7 @@ std::size_t jobs_used(const Chain& chain) {
 std::size_t links_used(const Chain& chain) {
   if (chain.mode != ChainMode::requeue) return jobs_used(chain);
   return static_cast<std::size_t>(std::count_if(chain.links.begin(), chain.links.end(), [](const Link& link) {
-    return link.end != LinkEnd::vanished && link.end != LinkEnd::interrupted;
+    return link.end != LinkEnd::lost && link.end != LinkEnd::interrupted;
   }));
 }
 
@@ -184,11 +185,11 @@ std::optional<ChainProgress> progress_of(const Chain& chain) {
   return out;
 }
 
-Verdict judge(const Chain& chain, StopRequest wish) {
+Verdict judge(const Chain& chain, StopRequest request) {
   if (chain.links.empty()) return {};
   const Link& last = chain.links.back();
   if (last.end == LinkEnd::done) return {ChainState::done, "done"};
-  if (wish == StopRequest::stop) return {ChainState::stopped, "dlrun chain stop"};
+  if (request == StopRequest::stop) return {ChainState::stopped, "dlrun chain stop"};
   const std::string what = fmt::format("link {} (job {}): {}", last.number, last.job_id, last.reason);
   if (last.end == LinkEnd::failed) {
     if (is_permanent(last.exit_code)) return {ChainState::failed, what};
@@ -204,8 +205,8 @@ Verdict judge(const Chain& chain, StopRequest wish) {
   return {ChainState::queued, {}};
 }
 
-Verdict judge_next(const Chain& chain, StopRequest wish) {
-  Verdict verdict = judge(chain, wish);
+Verdict judge_next(const Chain& chain, StopRequest request) {
+  Verdict verdict = judge(chain, request);
   if (is_over(verdict.state) || links_used(chain) < static_cast<std::size_t>(chain.max_links)) return verdict;
   return {
       ChainState::stopped,

@@ -17,7 +17,7 @@ enum class LinkEnd {
   done,         // exit code 0
   again,        // a sound checkpoint: run me again
   interrupted,  // by a signal: preempted, cancelled, out of time
-  vanished,     // killed, or its node died: it wrote nothing down
+  lost,         // killed, or its node died: it wrote nothing down
   failed,       // any other exit code
 };
 std::string_view word_of(LinkEnd end);
@@ -84,8 +84,8 @@ struct Verdict {
   std::string reason;
 };
 // The last link has ended.
-Verdict judge(const Chain& chain, StopRequest wish);
+Verdict judge(const Chain& chain, StopRequest request);
 // The same, and whether there may be another job.
-Verdict judge_next(const Chain& chain, StopRequest wish);
+Verdict judge_next(const Chain& chain, StopRequest request);
 
 }  // namespace dlrun::job

@@ -64,7 +64,7 @@ Result<void> ChainLink::start() {
   Lease lease = TRY(take());
   chain_ = TRY(folder_.read());  // as the holder before us left it
   account_for_lost();
-  const Verdict verdict = judge(chain_, folder_.stop_wish());
+  const Verdict verdict = judge(chain_, folder_.stop_requested());
   if (chain_.queued_job == job_id_) chain_.queued_job.clear();
   if (is_over(chain_.state)) return {};
   if (is_over(verdict.state)) {
@@ -91,7 +91,7 @@ Result<void> ChainLink::start() {
 void ChainLink::account_for_lost() {
   if (chain_.links.empty() || chain_.links.back().end != LinkEnd::running) return;
   Link& last = chain_.links.back();
-  last.end = LinkEnd::vanished;
+  last.end = LinkEnd::lost;
   last.reason =
       last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
   last.saved = checkpoint_mark(checkpoints_) != last.checkpoint_mark;
@@ -200,7 +200,7 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
     link.exit_code = to_int(exit_code(report.error().kind));
     link.reason = report.error().text();
   }
-  Verdict verdict = judge_next(chain_, folder_.stop_wish());
+  Verdict verdict = judge_next(chain_, folder_.stop_requested());
   chain_.state = verdict.state, chain_.reason = verdict.reason;
   if (is_over(verdict.state)) {
     cancel_waiting();

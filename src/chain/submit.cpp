@@ -205,7 +205,7 @@ Result<void> submit_all(const SubmissionPlan& plan, const std::string& first, co
       return fail(std::move(next).error());
     }
     jobs.push_back(*next);
-    TRY(folder.write_jobs_ahead(jobs));
+    TRY(folder.write_presubmitted_jobs(jobs));
   }
   return {};
 }

@@ -155,8 +155,8 @@ Result<Submissions> with_elements(job::SubmissionPlan whole, const Submitted& jo
 // The job as the planner makes it: planned once to see what it is, and again with what follows.
 Result<Submissions> plan_auto(const SubmitOptions& options, Submitted job,
                               const std::filesystem::path& folder, const Context& context) {
-  job.request =
-      TRY(with_overrides(std::move(job.request), stated_overrides(options, *job.request.spec)));
+  const std::vector<plan::Override> stated = stated_overrides(options, *job.request.spec);
+  job.request = TRY(with_overrides(std::move(job.request), stated));
   const job::SubmissionPlan first = TRY(plan_it(job, folder, job::ChainAsk{}));
   const ChainPrediction prediction = TRY(predict_chain(options, first, context));
   job.request = TRY(with_overrides(std::move(job.request), predicted_overrides(prediction, first)));

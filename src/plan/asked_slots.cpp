@@ -32,7 +32,7 @@ Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedN
       error.also.push_back(fmt::format("{} has {}", node.host,
                                        count_text(static_cast<std::size_t>(*node.asked_slots), "slot")));
   if (error.also.empty()) return {};
-  error.what = fmt::format("the job asks for {} a node, and fewer slots were asked for on {} of {}",
+  error.what = fmt::format("the job asks for {} per node, and fewer slots were asked for on {} of {}",
                            count_text(static_cast<std::size_t>(*spec.resources.tasks_per_node), "task"),
                            error.also.size(), count_text(nodes.size(), "node"));
   return fail(std::move(error));

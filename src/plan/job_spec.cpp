@@ -22,7 +22,7 @@ using yaml::Node;
 
 constexpr std::int64_t kMaxNodes = 1'000'000;
 constexpr std::int64_t kMaxTasks = 100'000;
-constexpr std::uint64_t kLeastMemory = 1 << 20;
+constexpr std::uint64_t kMinMemory = 1 << 20;
 
 Result<Fields> section(Fields& parent, std::string_view key) {
   static const Node absent;
@@ -64,7 +64,7 @@ Result<NodeDemand> read_node_demand(Fields& fields) {
   out.gpu_type = TRY(fields.text_or("gpu-type", ""));
   out.constraint = TRY(fields.text_or("constraint", ""));
   out.exclusive = TRY(fields.bool_or("exclusive", false));
-  if (out.memory && *out.memory < kLeastMemory)
+  if (out.memory && *out.memory < kMinMemory)
     return yaml::error_at(*fields.find("memory"), "resources.memory must be at least 1MiB");
   const bool gpus = fields.has("gpus-per-node");
   if (!out.gpu_type.empty() && !gpus)

@@ -37,7 +37,7 @@ struct NodeChunk {
 struct Resources {
   std::optional<int> nodes;  // nothing: all of the allocation
   std::optional<int> gpus_per_node;
-  std::optional<int> tasks_per_node;  // nothing: the GPUs a node, else 1
+  std::optional<int> tasks_per_node;  // unset: the GPUs per node, else 1
   std::optional<int> cpus_per_task;
   std::optional<Seconds> walltime;  // kUnlimited: UNLIMITED was said
   std::string queue, account;

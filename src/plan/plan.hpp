@@ -52,7 +52,7 @@ struct NodePlan {
   const std::string& reached_by() const { return address ? *address : host.get(); }
 };
 
-// Shell lines run once a node before its ranks, in this order; their environment is what the ranks start
+// Shell lines run once per node before its ranks, in this order; their environment is what the ranks start
 // from.
 struct Prolog {
   std::vector<std::string> module_paths = {};  // module use ..., before the first load

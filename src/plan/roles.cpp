@@ -77,7 +77,7 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
   if (!stated && kind.fallback < RoleDefault::tasks_per_node) out.count = kind.count;
   if (!stated && kind.fallback > RoleDefault::tasks_per_node) out.per_node = 1;
   out.elsewhere = !stated && kind.fallback == RoleDefault::other_nodes;
-  // A GPU number a task and none of tasks: each node gives what its own GPUs give.
+  // A number of GPUs per task and none of tasks: each node gives what its own GPUs give.
   const bool by_gpus =
       out.gpus.value_or(0) > 0 && !spec.resources.gpus_per_node && !spec.resources.tasks_per_node;
   out.fills = !out.count && !out.per_node && !by_gpus;
@@ -90,7 +90,7 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
                       .what = fmt::format("role {} asks for {} GPUs a task, and the job for {} a node",
                                           out.name, *out.gpus, *spec.resources.gpus_per_node),
                       .where = out.where,
-                      .hint = "ask for more GPUs a node, or fewer a task"});
+                      .hint = "ask for more GPUs per node, or fewer per task"});
   if (out.placement == Placement::dedicated && !out.count)
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("role {} is dedicated and gives no count", out.name),
