@@ -39,11 +39,10 @@ std::string submit_programs() {
 
 tl::unexpected<Error> no_choice(const std::vector<const Scheduler*>& found) {
   if (found.empty())
-    return fail(Error{
-        .kind = ErrorKind::unavailable,
-        .what = fmt::format("no scheduler's submit command is on PATH ({})", submit_programs()),
-        .where = {},
-        .hint = "run it on a login node, or see the script: --scheduler NAME --dry-run"});
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = fmt::format("no scheduler's submit command is on PATH ({})", submit_programs()),
+                      .where = {},
+                      .hint = "run it on a login node, or see the script: --scheduler NAME --dry-run"});
   std::vector<std::string> names;
   for (const Scheduler* scheduler : found)
     names.push_back(fmt::format("{} ({})", scheduler->submit_program, scheduler->name));

@@ -79,7 +79,7 @@ std::string without_usage(std::string_view refusal) {
 
 // An option that it does not know, or a value that it repeats: the last one that it may mean.
 RefusedDirective named_option(const Submission& submission, const std::vector<Directive>& directives,
-                   std::string_view said) {
+                              std::string_view said) {
   for (auto line = directives.rbegin(); line != directives.rend(); ++line) {
     if (line->key.empty()) continue;
     const std::string option = lower(line->text.substr(submission.marker().size() + 1));
@@ -105,9 +105,10 @@ RefusedDirective line_about(const std::vector<Directive>& directives, const Refu
 }  // namespace
 
 RefusedDirective refused_directive(const Submission& submission, const std::vector<Directive>& directives,
-            std::string_view refusal) {
+                                   std::string_view refusal) {
   const std::string said = without_usage(refusal);
-  if (RefusedDirective named = named_option(submission, directives, said); named.line != nullptr) return named;
+  if (RefusedDirective named = named_option(submission, directives, said); named.line != nullptr)
+    return named;
   for (const RefusalKeyword& keyword : submission.refusal_keywords())
     if (said.find(keyword.word) != said.npos)
       if (RefusedDirective found = line_about(directives, keyword); found.line != nullptr) return found;
@@ -159,7 +160,8 @@ Result<std::string> submit_job(const Submission& submission, const std::vector<D
               .where = {},
               .hint = "see the whole script with --dry-run",
               .also = said.empty() ? std::vector<std::string>{} : split(said, '\n')};
-  if (const RefusedDirective refused = refused_directive(submission, directives, said); refused.line != nullptr) {
+  if (const RefusedDirective refused = refused_directive(submission, directives, said);
+      refused.line != nullptr) {
     error.also.push_back("directive: " + refused.line->text);
     const bool placed = refused.key == refused.line->key && !refused.line->place.empty();
     error.hint = fmt::format("it comes from {}{}", refused.key, placed ? " at " + refused.line->place : "");

@@ -1,8 +1,8 @@
-// Submission: how a job is submitted to one scheduler, as values: the directive lines of its script, the submit
-// command, the job id among what that command prints, and which directive a refusal is about; and how it is
-// cancelled, requeued and asked for its state. Each scheduler that takes jobs has one in its row. Nothing that
-// people type becomes more than one word
-// of one directive: what a scheduler's directive language cannot say exactly is an Error, never a repair.
+// Submission: how a job is submitted to one scheduler, as values: the directive lines of its script, the
+// submit command, the job id among what that command prints, and which directive a refusal is about; and how
+// it is cancelled, requeued and asked for its state. Each scheduler that takes jobs has one in its row.
+// Nothing that people type becomes more than one word of one directive: what a scheduler's directive language
+// cannot say exactly is an Error, never a repair.
 #pragma once
 
 #include <functional>
@@ -107,8 +107,8 @@ class Submission {
                                       const CommandRunner& /*commands*/) const {
     return {};
   }
-  // Why a job that was accepted will never run, by the state command's answer: empty where it may run, nothing
-  // where nobody has looked at it yet.
+  // Why a job that was accepted will never run, by the state command's answer: empty where it may run,
+  // nothing where nobody has looked at it yet.
   virtual std::optional<std::string> why_never(const CommandOutput& /*state*/) const { return std::nullopt; }
   // How long after accepting a job a scheduler may find that out; zero: it never does.
   virtual Seconds doubts_for() const { return Seconds(0); }
@@ -138,12 +138,13 @@ std::vector<RequestedNodes> requested_nodes(const SubmissionRequest& request);
 std::optional<InexpressibleKey> inexpressible_key(const Submission& submission,
                                                   const SubmissionRequest& request);
 
-// Submits the script. A refusal is an Error that shows the scheduler's words and the directive that they mean.
+// Submits the script. A refusal is an Error that shows the scheduler's words and the directive that they
+// mean.
 Result<std::string> submit_job(const Submission& submission, const std::vector<Directive>& directives,
                                const std::string& script, const std::string& after,
                                const Environment& environment, const CommandRunner& commands);
-// A job that was accepted and will never run is cancelled: an Error with the scheduler's words for why. `pause`
-// is called between two questions.
+// A job that was accepted and will never run is cancelled: an Error with the scheduler's words for why.
+// `pause` is called between two questions.
 Result<void> check_taken(const Submission& submission, const std::string& job_id,
                          const Environment& environment, const CommandRunner& commands,
                          const std::function<void(Seconds)>& pause);
@@ -152,6 +153,7 @@ struct RefusedDirective {
   const Directive* line = nullptr;
   std::string key = {};
 };
-RefusedDirective refused_directive(const Submission& submission, const std::vector<Directive>& directives, std::string_view refusal);
+RefusedDirective refused_directive(const Submission& submission, const std::vector<Directive>& directives,
+                                   std::string_view refusal);
 
 }  // namespace dlrun

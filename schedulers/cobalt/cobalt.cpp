@@ -11,11 +11,12 @@ constexpr NodeFileVariables kCobalt{
 }  // namespace
 
 Scheduler cobalt_scheduler() {
-  return {.name = "cobalt",
-          .title = "Cobalt",
-          .detect = [](const DiscoveryContext& context) { return detect_node_file(kCobalt, context); },
-          .allocation = [](const DiscoveryContext& context) { return node_file_allocation(kCobalt, context); },
-          .variables = {.prefixes = {"COBALT_"}}};
+  return {
+      .name = "cobalt",
+      .title = "Cobalt",
+      .detect = [](const DiscoveryContext& context) { return detect_node_file(kCobalt, context); },
+      .allocation = [](const DiscoveryContext& context) { return node_file_allocation(kCobalt, context); },
+      .variables = {.prefixes = {"COBALT_"}}};
 }
 
 }  // namespace dlrun

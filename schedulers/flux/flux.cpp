@@ -77,8 +77,7 @@ Result<Allocation> read_r(const Json& r, std::string_view where) {
 
 std::string detect_flux(const DiscoveryContext& context) {
   for (const std::string_view variable : {"FLUX_JOB_ID", "FLUX_URI"})
-    if (const auto value = context.environment.find(variable))
-      return fmt::format("{}={}", variable, *value);
+    if (const auto value = context.environment.find(variable)) return fmt::format("{}={}", variable, *value);
   return {};
 }
 

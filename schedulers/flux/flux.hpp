@@ -1,4 +1,5 @@
-// The row of Flux in the table of schedulers, and its resource set R as an allocation: what the backend asks for, and what --allocation FILE may hold.
+// The row of Flux in the table of schedulers, and its resource set R as an allocation: what the backend asks
+// for, and what --allocation FILE may hold.
 #pragma once
 
 #include <memory>

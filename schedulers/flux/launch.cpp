@@ -1,4 +1,5 @@
-// `flux exec` knows nodes by the ranks of their brokers only, which are looked up in the instance's host list.
+// `flux exec` knows nodes by the ranks of their brokers only, which are looked up in the instance's host
+// list.
 #include "schedulers/flux/launch.hpp"
 
 #include <algorithm>
@@ -44,12 +45,11 @@ Result<LaunchCommand> flux_command(const AgentsToLaunch& agents, const std::vect
 
 PendingLauncher begin_flux_launcher(const Environment& environment) {
   return [environment]() -> Result<CommandTraits> {
-    return CommandTraits{
-        .name = "flux",
-        .commands = [brokers = TRY(brokers_of(environment)),
-                     environment](const AgentsToLaunch& agents) -> Result<std::vector<LaunchCommand>> {
-          return std::vector<LaunchCommand>{TRY(flux_command(agents, brokers, environment))};
-        }};
+    return CommandTraits{.name = "flux",
+                         .commands = [brokers = TRY(brokers_of(environment)), environment](
+                                         const AgentsToLaunch& agents) -> Result<std::vector<LaunchCommand>> {
+                           return std::vector<LaunchCommand>{TRY(flux_command(agents, brokers, environment))};
+                         }};
   };
 }
 

@@ -29,10 +29,9 @@ std::vector<LaunchCommand> gridengine_commands(const AgentsToLaunch& agents, con
                                                const MachineNames& here) {
   AgentsToLaunch quoted = agents;  // qrsh joins the words by blanks, and a shell of the node splits them
   for (std::string& word : quoted.agent) word = shell_quote(word);
-  std::vector<LaunchCommand> out =
-      one_command_per_node(quoted, environment, [](const std::string& host) {
-        return Argv{"qrsh", "-inherit", "-nostdin", host};
-      });
+  std::vector<LaunchCommand> out = one_command_per_node(quoted, environment, [](const std::string& host) {
+    return Argv{"qrsh", "-inherit", "-nostdin", host};
+  });
   for (std::size_t i = 0; i < out.size(); ++i)
     if (is_machine(agents.hosts[i].get(), here)) out[i].argv = agents.agent;
   return out;

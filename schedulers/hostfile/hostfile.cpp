@@ -196,8 +196,9 @@ class LineReader {
     if (option_of(word.text))
       return fail(error(word.column, fmt::format("option '{}' has no value", word.text),
                         fmt::format("write it as {}=4", word.text)));
-    std::string hint = out_.source == "--hosts" ? "separate hosts by commas: a:2,b:2"
-                                                : "one host per line, as HOST, HOST:COUNT or HOST slots=COUNT";
+    std::string hint = out_.source == "--hosts"
+                           ? "separate hosts by commas: a:2,b:2"
+                           : "one host per line, as HOST, HOST:COUNT or HOST slots=COUNT";
     if (next_ == 1 && is_address(words_[0].text))
       hint = "a file like /etc/hosts is no host file: keep one name a line";
     return fail(error(word.column, fmt::format("'{}' is neither an option nor a count", word.text), hint));

@@ -30,9 +30,8 @@ tl::unexpected<Error> usage(std::string what, std::string hint) {
 std::string detect_hostfile(const DiscoveryContext& context) {
   if (context.named.hostfile) return "--hostfile " + context.named.hostfile->string();
   if (!context.named.host_words.empty()) return "--hosts " + context.named.host_words;
-  return context.named.private_hostfile
-             ? "--private-hostfile " + context.named.private_hostfile->string()
-             : "";
+  return context.named.private_hostfile ? "--private-hostfile " + context.named.private_hostfile->string()
+                                        : "";
 }
 
 Result<Allocation> hostfile_allocation(const DiscoveryContext& context) {
@@ -40,8 +39,8 @@ Result<Allocation> hostfile_allocation(const DiscoveryContext& context) {
     return usage("--hostfile and --hosts both name the hosts", "give one of them");
   if (!context.named.hostfile && context.named.host_words.empty())
     return usage("no host file is named", "--hostfile FILE, or --hosts a:2,b:2");
-  HostEntries entries = TRY(context.named.hostfile ? read(*context.named.hostfile)
-                                                        : read_host_words(context.named.host_words));
+  HostEntries entries =
+      TRY(context.named.hostfile ? read(*context.named.hostfile) : read_host_words(context.named.host_words));
   if (context.named.private_hostfile) {
     if (context.named.private_hostfile == "-" && context.named.hostfile == "-")
       return usage("standard input cannot be both host files", "write one of them to a file");

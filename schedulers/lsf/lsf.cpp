@@ -1,6 +1,7 @@
-// LSF: LSB_DJOB_HOSTFILE (one line per slot), LSB_DJOB_RANKFILE (the same), LSB_MCPU_HOSTS (name count pairs),
-// LSB_HOSTS (names, empty in large jobs). On CORAL machines the first entry is the node that the script runs
-// on and no rank may: it is told by its name (batch*, login*) and left out, which the evidence says.
+// LSF: LSB_DJOB_HOSTFILE (one line per slot), LSB_DJOB_RANKFILE (the same), LSB_MCPU_HOSTS (name count
+// pairs), LSB_HOSTS (names, empty in large jobs). On CORAL machines the first entry is the node that the
+// script runs on and no rank may: it is told by its name (batch*, login*) and left out, which the evidence
+// says.
 #include "schedulers/lsf/lsf.hpp"
 
 #include <algorithm>
@@ -71,8 +72,7 @@ std::string drop_launch_node(std::vector<AllocatedNode>& nodes) {
 
 std::string detect_lsf(const DiscoveryContext& context) {
   for (const std::string_view variable : {"LSB_JOBID", "LSB_DJOB_HOSTFILE", "LSB_MCPU_HOSTS"})
-    if (const auto value = context.environment.find(variable))
-      return fmt::format("{}={}", variable, *value);
+    if (const auto value = context.environment.find(variable)) return fmt::format("{}={}", variable, *value);
   return {};
 }
 
@@ -107,18 +107,17 @@ Result<Allocation> lsf_allocation(const DiscoveryContext& context) {
 }  // namespace
 
 Scheduler lsf_scheduler() {
-  return {.name = "lsf",
-          .title = "LSF",
-          .detect = detect_lsf,
-          .allocation = lsf_allocation,
-          .slot_unit = SlotUnit::cores,
-          .submission = make_lsf_submission,
-          .submit_program = "bsub",
-          .submit_host = {.variable = "LSF_ENVDIR", .files = {"/etc/lsf.conf"}},
-          .launcher = begin_lsf_launcher,
-          .variables = {.prefixes = {"LSB_"},
-                        .node_local = {"LSB_EXEC_HOSTS"},
-                        .per_node = {"LSB_JOBRES_PID"}}};
+  return {
+      .name = "lsf",
+      .title = "LSF",
+      .detect = detect_lsf,
+      .allocation = lsf_allocation,
+      .slot_unit = SlotUnit::cores,
+      .submission = make_lsf_submission,
+      .submit_program = "bsub",
+      .submit_host = {.variable = "LSF_ENVDIR", .files = {"/etc/lsf.conf"}},
+      .launcher = begin_lsf_launcher,
+      .variables = {.prefixes = {"LSB_"}, .node_local = {"LSB_EXEC_HOSTS"}, .per_node = {"LSB_JOBRES_PID"}}};
 }
 
 }  // namespace dlrun

@@ -1,6 +1,7 @@
-// OpenPBS and PBS Pro: nodes and ranks from PBS_NODEFILE (one line per rank, full names, runs of one host apart);
-// CPUs, GPUs and the end from qstat. PBS counts GPUs and does not name them: they are numbered from 0, as a
-// job sees them inside its cgroup; CUDA_VISIBLE_DEVICES names those of the host it is set on and no other's.
+// OpenPBS and PBS Pro: nodes and ranks from PBS_NODEFILE (one line per rank, full names, runs of one host
+// apart); CPUs, GPUs and the end from qstat. PBS counts GPUs and does not name them: they are numbered from
+// 0, as a job sees them inside its cgroup; CUDA_VISIBLE_DEVICES names those of the host it is set on and no
+// other's.
 #include "schedulers/pbs/pbs.hpp"
 
 #include "schedulers/gpus/cuda_visible.hpp"

@@ -159,11 +159,11 @@ PendingLauncher begin_srun(const Environment& environment) {
     return [error = inside.error()]() -> Result<CommandTraits> { return fail(error); };
   return [asked = SrunVersion::ask(environment), environment]() -> Result<CommandTraits> {
     const SlurmVersion version = TRY(asked->get());
-    return CommandTraits{.name = "slurm",
-                         .commands = [version, environment](const AgentsToLaunch& agents) {
-                           return srun_commands(agents, version, environment);
-                         },
-                         .token = TokenBy::environment};
+    return CommandTraits{
+        .name = "slurm",
+        .commands = [version, environment](
+                        const AgentsToLaunch& agents) { return srun_commands(agents, version, environment); },
+        .token = TokenBy::environment};
   };
 }
 

@@ -1,6 +1,6 @@
 // Forgets an outer launcher: a rank started under mpirun, srun or hydra inherits addresses of servers that do
-// not know it. A rank's own place in its scheduler's variables is in the plan. What a user sets by hand to tune an MPI
-// (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
+// not know it. A rank's own place in its scheduler's variables is in the plan. What a user sets by hand to
+// tune an MPI (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
 #include <array>
 #include <string_view>
 

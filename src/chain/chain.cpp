@@ -38,8 +38,7 @@ Result<Enum> read_name(const std::string& text, const EnumNames<Enum, N>& names,
 
 // A chain that an older dlrun began has the key's old name and value.
 Result<ChainMode> mode_from(const Json& json, const std::string& where) {
-  if (json.contains("mode"))
-    return read_name(TRY(field<std::string>(json, "mode", where)), kModes, where);
+  if (json.contains("mode")) return read_name(TRY(field<std::string>(json, "mode", where)), kModes, where);
   const auto way = TRY(field<std::string>(json, "way", where));
   return read_name(way == "ahead" ? "presubmit" : way, kModes, where);
 }

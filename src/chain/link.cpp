@@ -118,8 +118,8 @@ void ChainLink::cancel_waiting() {
   std::erase(jobs, job_id_);
   for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {
     const auto done = context_.commands.run({.argv = scheduler_->cancel_command(*job),
-                                            .environment = scheduler_->environment(submit_environment()),
-                                            .limit = Seconds(30)});
+                                             .environment = scheduler_->environment(submit_environment()),
+                                             .limit = Seconds(30)});
     // It would see that the chain is over and end at once.
     if (!done || !done->status.success())
       context_.note(fmt::format("job {}, which comes next, could not be cancelled", *job));
@@ -134,8 +134,8 @@ Result<void> ChainLink::requeue() {
   lease_.reset();  // the next start, maybe on another host, is not to wait for us
   const CommandOutput said =
       TRY(context_.commands.run({.argv = scheduler_->requeue_command(job_id_),
-                                .environment = scheduler_->environment(submit_environment()),
-                                .limit = Seconds(60)}));
+                                 .environment = scheduler_->environment(submit_environment()),
+                                 .limit = Seconds(60)}));
   if (said.status.success() || said.status.signal != 0) return {};  // a signal: Slurm was quicker
   lease_ = TRY(take());
   chain_.queued_job.clear();
@@ -146,8 +146,8 @@ Result<void> ChainLink::requeue() {
 // A controller that was killed may have forgotten a job that it had taken.
 bool ChainLink::is_lost(const std::string& job) const {
   const auto state = context_.commands.run({.argv = scheduler_->state_command(job),
-                                           .environment = scheduler_->environment(submit_environment()),
-                                           .limit = Seconds(30)});
+                                            .environment = scheduler_->environment(submit_environment()),
+                                            .limit = Seconds(30)});
   return state && !scheduler_->is_pending_or_alive(*state).value_or(true);
 }
 
@@ -156,8 +156,8 @@ Result<void> ChainLink::see_to_successor() {
   if (chain_.mode == ChainMode::requeue) return requeue();
   if (chain_.mode == ChainMode::resubmit) {
     if (!chain_.queued_job.empty() && is_lost(chain_.queued_job)) {
-      context_.note(fmt::format("{} lost job {}, which was to come next: submitting another", chain_.scheduler,
-                               chain_.queued_job));
+      context_.note(fmt::format("{} lost job {}, which was to come next: submitting another",
+                                chain_.scheduler, chain_.queued_job));
       chain_.queued_job.clear();
     }
     return submit_next();

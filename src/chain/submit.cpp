@@ -165,13 +165,12 @@ Result<void> make_chain(SubmissionPlan& plan, int max_links) {
   if (plan.chain->mode != ChainMode::requeue) return {};
   const std::string_view directive = plan.scheduler->requeue_directive();
   if (directive.empty())
-    return fail(
-        Error{.kind = ErrorKind::usage,
-              .what = fmt::format("chain.mode: requeue: {} has no job requeue",
-                                  scheduler_title(plan.scheduler->name())),
-              .where = plan::place_of(plan.spec, "chain.mode"),
-              .hint = "use chain.mode: resubmit, or presubmit where jobs may not submit others",
-              .also = {}});
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("chain.mode: requeue: {} has no job requeue",
+                                          scheduler_title(plan.scheduler->name())),
+                      .where = plan::place_of(plan.spec, "chain.mode"),
+                      .hint = "use chain.mode: resubmit, or presubmit where jobs may not submit others",
+                      .also = {}});
   // First: where the user says otherwise, the later word is his.
   plan.directives.insert(plan.directives.begin(),
                          {fmt::format("{} {}", plan.scheduler->marker(), directive), "", {}});

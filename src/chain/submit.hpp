@@ -38,9 +38,9 @@ struct SubmissionPlan {
 // Pure but for the files it reads and, for the choice of the scheduler, the programs it asks. `flags` are
 // flags of `dlrun run` inside the job beside the frozen job; `folder` is the submission's. With `chain`, the
 // job is the first link of a chain of that many at most; an Error where the scheduler cannot have it in the
-// job's mode. Where the job is an array, whose elements would share one ledger, the plan tells the elements in
-// `array` and is not to be submitted; asked again for an element, it is a job alone, which is told its index
-// like one of an array.
+// job's mode. Where the job is an array, whose elements would share one ledger, the plan tells the elements
+// in `array` and is not to be submitted; asked again for an element, it is a job alone, which is told its
+// index like one of an array.
 Result<SubmissionPlan> plan_submission(const Request& request, const Argv& flags,
                                        const std::filesystem::path& folder, const CommandRunner& commands,
                                        std::optional<ChainAsk> chain = std::nullopt);

@@ -83,7 +83,7 @@ Result<Allocation> allocation_of(const AllocationOptions& options, const Context
   const SystemCommands commands;
   const SystemClock clock;
   const DiscoveryContext discovery{context.environment, commands, clock, gpus_of_driver,
-                                  named_hosts(options.named)};
+                                   named_hosts(options.named)};
   return find_allocation(discovery, options.scheduler);
 }
 

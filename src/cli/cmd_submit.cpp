@@ -1,6 +1,5 @@
-// dlrun submit: submits the job to the scheduler. It is read once; what the planner of chains adds is laid over
-// the job that was read. The job's id alone goes to stdout, so that a script can use
-// it.
+// dlrun submit: submits the job to the scheduler. It is read once; what the planner of chains adds is laid
+// over the job that was read. The job's id alone goes to stdout, so that a script can use it.
 #include "src/base/quote.hpp"
 #include "src/chain/submit.hpp"
 #include "src/cli/chain_forecast.hpp"
@@ -160,8 +159,8 @@ Result<Submissions> plan_auto(const SubmitOptions& options, Submitted job,
   const job::SubmissionPlan first = TRY(plan_it(job, folder, job::ChainAsk{}));
   const ChainPrediction prediction = TRY(predict_chain(options, first, context));
   job.request = TRY(with_overrides(std::move(job.request), predicted_overrides(prediction, first)));
-  Submissions out = TRY(with_elements(
-      TRY(plan_it(job, folder, job::ChainAsk{.links = prediction.max_links})), job));
+  Submissions out =
+      TRY(with_elements(TRY(plan_it(job, folder, job::ChainAsk{.links = prediction.max_links})), job));
   out.prediction = prediction;
   return out;
 }

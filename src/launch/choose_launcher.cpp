@@ -46,8 +46,7 @@ bool starts_ranks(const Scheduler& scheduler) {
 
 Result<std::unique_ptr<Launcher>> launcher_of(const Scheduler& scheduler, const LaunchSettings& settings) {
   const bool begun = settings.begun && settings.begun->scheduler == scheduler.name;
-  const PendingLauncher pending =
-      begun ? settings.begun->pending : scheduler.launcher(settings.environment);
+  const PendingLauncher pending = begun ? settings.begun->pending : scheduler.launcher(settings.environment);
   return make_command_launcher(TRY(pending()), settings);
 }
 

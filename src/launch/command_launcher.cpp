@@ -84,7 +84,8 @@ class CommandLauncher final : public Launcher {
         loop, token_, [this](const AgentIdentity& card, UniqueFd fd) { on_arrived(card, std::move(fd)); }));
     TRY(write_token(plan));
     if (settings_.staging == Staging::where_missing) TRY(write_copy(plan));
-    for (LaunchCommand& command : TRY(traits_.commands(agents_of(plan, TRY(agent_command()), settings_.environment))))
+    for (LaunchCommand& command :
+         TRY(traits_.commands(agents_of(plan, TRY(agent_command()), settings_.environment))))
       waiting_.push_back(std::move(command));
     // The first one's failure is everybody's: a program that is not there.
     TRY(start_one(take_waiting()));

@@ -1,8 +1,8 @@
-// CommandLauncher: brings agents to the nodes by commands of the site (srun, mpiexec, pbsdsh, ...); the agents
-// connect back to the head. Which commands those are, a scheduler or an MPI says (CommandTraits); what runs,
-// watches and ends them is here. The token is in a file of the run directory that only its owner can read,
-// or, where a launcher passes its environment on, in that: then no file system need be shared, and agents
-// need not wait for a standard input, which srun gives to the first when it has reached the last.
+// CommandLauncher: brings agents to the nodes by commands of the site (srun, mpiexec, pbsdsh, ...); the
+// agents connect back to the head. Which commands those are, a scheduler or an MPI says (CommandTraits); what
+// runs, watches and ends them is here. The token is in a file of the run directory that only its owner can
+// read, or, where a launcher passes its environment on, in that: then no file system need be shared, and
+// agents need not wait for a standard input, which srun gives to the first when it has reached the last.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,8 @@
-// Launcher: how an agent gets onto each node. A launcher starts dlrun-agent on all nodes of a plan and returns
-// both directions of each agent's stream; it decides nothing about ranks. It never asks a person anything, and
-// answers for every node: with a stream or with an Error that says why there is none. The launchers of
-// schedulers (srun, blaunch, ...) are part of their rows in schedulers/; those of our own are here.
+// Launcher: how an agent gets onto each node. A launcher starts dlrun-agent on all nodes of a plan and
+// returns both directions of each agent's stream; it decides nothing about ranks. It never asks a person
+// anything, and answers for every node: with a stream or with an Error that says why there is none. The
+// launchers of schedulers (srun, blaunch, ...) are part of their rows in schedulers/; those of our own are
+// here.
 #pragma once
 
 #include <functional>
@@ -75,7 +76,7 @@ struct LaunchSettings {
   Seconds timeout{120};             // until a node must have answered
   Staging staging = Staging::never;
   plan::SshSpec ssh = {};
-  Environment environment;                   // dlrun's own
+  Environment environment;  // dlrun's own
   std::optional<BegunLauncher> begun = {};
 };
 

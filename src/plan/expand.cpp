@@ -33,12 +33,19 @@ constexpr std::array<std::string_view, 9> kPaths{
     "train.data.test-list",
 };
 
-// What an MPI or the node sets for one node or rank alone. dlrun's own are reserved (valid_names.hpp), those of
-// schedulers are in their rows.
-constexpr std::array<std::string_view, 11> kPerNode{
-    "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "HOSTNAME", "LOCAL_RANK",
-    "MPI_LOCALRANKID",      "NODE_RANK",           "PMIX_RANK", "PMI_RANK",
-    "RANK",                 "ROCR_VISIBLE_DEVICES", "TMPDIR"};
+// What an MPI or the node sets for one node or rank alone. dlrun's own are reserved (valid_names.hpp), those
+// of schedulers are in their rows.
+constexpr std::array<std::string_view, 11> kPerNode{"CUDA_VISIBLE_DEVICES",
+                                                    "HIP_VISIBLE_DEVICES",
+                                                    "HOSTNAME",
+                                                    "LOCAL_RANK",
+                                                    "MPI_LOCALRANKID",
+                                                    "NODE_RANK",
+                                                    "PMIX_RANK",
+                                                    "PMI_RANK",
+                                                    "RANK",
+                                                    "ROCR_VISIBLE_DEVICES",
+                                                    "TMPDIR"};
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

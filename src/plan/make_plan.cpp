@@ -162,8 +162,8 @@ ContainerUse container_use(const Plan& plan, const RankPlan& rank) {
   return out;
 }
 
-// The scheduler's own variables. None is set where the framework's launcher starts the processes (per-job): it
-// would read these as its options.
+// The scheduler's own variables. None is set where the framework's launcher starts the processes (per-job):
+// it would read these as its options.
 EnvironmentChanges scheduler_variables(const Allocation& allocation, const Plan& plan) {
   const VariableRules& rules = scheduler_of(allocation).variables;
   if (rules.of_step == nullptr || plan.process == ProcessModel::per_job) return {};

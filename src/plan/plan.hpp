@@ -17,8 +17,8 @@
 namespace dlrun::plan {
 
 enum class ProcessModel { per_rank, per_node, per_job };
-// pmix: Open MPI and what speaks PMIx; pmi1: MPICH, Intel MPI; native: the site's launcher starts one agent per
-// rank.
+// pmix: Open MPI and what speaks PMIx; pmi1: MPICH, Intel MPI; native: the site's launcher starts one agent
+// per rank.
 enum class MpiProtocol { none, pmix, pmi1, native };
 
 // This rank's part of its node's processors: the agent divides what the node lets us use into `of` equal runs

@@ -45,8 +45,8 @@ void rename_value(Node& tree, const RenamedValue& renamed, std::vector<std::stri
   for (auto& [name, value] : section->entries) {
     if (name != last_key(renamed.path) || value.scalar != renamed.old_value) continue;
     value.scalar = renamed.new_value;
-    warn_once(
-        fmt::format("{}: {} is now called {}", renamed.path, renamed.old_value, renamed.new_value), warnings);
+    warn_once(fmt::format("{}: {} is now called {}", renamed.path, renamed.old_value, renamed.new_value),
+              warnings);
   }
 }
 

@@ -10,7 +10,8 @@
 
 namespace dlrun::plan {
 
-/// The new path of a key; the path itself where it was not renamed. `warnings` gets one line for each old one.
+/// The new path of a key; the path itself where it was not renamed. `warnings` gets one line for each old
+/// one.
 std::string renamed_key(const std::string& path, std::vector<std::string>& warnings);
 
 /// Gives the keys of one layer their new names. An Error where a key stands there under both.

@@ -22,8 +22,8 @@ enum class ParentDeath {
   kill_child
 };  // kill_child: SIGKILL once the starting thread's process dies
 
-// SIGUSR1 and SIGUSR2 end a program that does not ask for them. Some schedulers warn with them (of a pause, of
-// the job's end), and send them to every process of the job.
+// SIGUSR1 and SIGUSR2 end a program that does not ask for them. Some schedulers warn with them (of a pause,
+// of the job's end), and send them to every process of the job.
 enum class UserSignals { end_it, ignored };
 
 struct ChildSpec {

@@ -44,7 +44,7 @@ Result<Allocation> allocation_of(const Request& request) {
     const SystemCommands commands;
     const SystemClock clock;
     const DiscoveryContext discovery{request.environment, commands, clock, gpus_of_driver,
-                                    request.named_hosts};
+                                     request.named_hosts};
     return find_allocation(discovery, request.scheduler);
   }
   const std::string name = request.allocation_file->string();

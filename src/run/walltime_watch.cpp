@@ -53,7 +53,8 @@ WalltimeWatch::WalltimeWatch(EventLoop& loop, WalltimeSettings settings, const E
       callbacks_(std::move(callbacks)),
       deadline_(settings_.policy, settings_.began),
       files_(settings_.checkpoint_files),
-      reader_(loop, settings_.questions, settings_.for_programs ? settings_.for_programs(environment) : environment,
+      reader_(loop, settings_.questions,
+              settings_.for_programs ? settings_.for_programs(environment) : environment,
               {.read = [this](std::optional<Instant> end) { take_end(with_sleep(end)); },
                .left = [this](Seconds left) { left_by_count_ = left; },
                .failed =

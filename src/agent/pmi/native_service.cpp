@@ -90,8 +90,7 @@ std::vector<std::pair<std::string, std::string>> engine_variables(const Environm
     const std::size_t equals = entry.find('=');
     const std::string name = entry.substr(0, equals);
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-    if (std::any_of(kPrefixes.begin(), kPrefixes.end(), begins) ||
-        is_of_rank_step(name))
+    if (std::any_of(kPrefixes.begin(), kPrefixes.end(), begins) || is_of_rank_step(name))
       out.emplace_back(name, entry.substr(equals + 1));
   }
   return out;

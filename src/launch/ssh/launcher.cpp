@@ -1,6 +1,6 @@
-// Launching over ssh: agents behind the nodes' own ssh servers, by libssh in a plug-in. One thread per node, because a
-// login has a dozen steps that wait and names that are looked up hold up whoever asks; no more of them at
-// work on logins than the fan-out says.
+// Launching over ssh: agents behind the nodes' own ssh servers, by libssh in a plug-in. One thread per node,
+// because a login has a dozen steps that wait and names that are looked up hold up whoever asks; no more of
+// them at work on logins than the fan-out says.
 #include "src/launch/launcher.hpp"
 
 #include <poll.h>

@@ -1,5 +1,6 @@
-// One node's ssh connection, as the work of one thread from the first try to the end of its agent's stream. It
-// tells the launcher by an Inbox, which the launcher's loop empties: nothing of the launcher is touched here.
+// One node's ssh connection, as the work of one thread from the first try to the end of its agent's stream.
+// It tells the launcher by an Inbox, which the launcher's loop empties: nothing of the launcher is touched
+// here.
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,5 @@
-// The plug-in libdlrun-ssh.so: one node's ssh connection, from the first try to the end of its agent's stream. It
-// knows nothing of launchers, plans and loops; what it has to say goes through the C table.
+// The plug-in libdlrun-ssh.so: one node's ssh connection, from the first try to the end of its agent's
+// stream. It knows nothing of launchers, plans and loops; what it has to say goes through the C table.
 #include <cerrno>
 #include <random>
 

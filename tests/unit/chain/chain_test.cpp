@@ -1,5 +1,4 @@
 // A chain's decision after each link, and the leases by which two links never train at once.
-#include "schedulers/slurm/slurm.hpp"
 #include "src/chain/chain.hpp"
 
 #include <doctest/doctest.h>
@@ -195,8 +194,7 @@ TEST_CASE("who lost the lease of a chain writes nothing to it any more") {
   CHECK(folder.write(chain_of({}), first).error().what.find("was taken over by job 2") != std::string::npos);
 }
 
-TEST_CASE(
-    "jobs that wait: pre-submitted ones that had no turn yet, and one that is to start again") {
+TEST_CASE("jobs that wait: pre-submitted ones that had no turn yet, and one that is to start again") {
   const test::Folder there;
   const ChainFolder folder(there.path);
   Chain chain = chain_of({});

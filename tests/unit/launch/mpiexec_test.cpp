@@ -32,7 +32,8 @@ TEST_CASE("Hydra starts one agent on each host, and lets them end one by one") {
 }
 
 TEST_CASE("Open MPI's mpirun as well, with a slot a host so that it counts nothing") {
-  const LaunchCommand command = mpiexec_command(agents_of(plan_of({"n1", "n7"}), kAgent, {}), Mpiexec::open_mpi, {});
+  const LaunchCommand command =
+      mpiexec_command(agents_of(plan_of({"n1", "n7"}), kAgent, {}), Mpiexec::open_mpi, {});
   CHECK(text(command) ==
         "--host n1:1,n7:1 -np 2 --map-by slot --bind-to none --mca orte_abort_on_non_zero_status 0 "
         "/bin/dlrun-agent --token /run/agent-token");

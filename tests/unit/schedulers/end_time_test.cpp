@@ -1,6 +1,6 @@
-#include "schedulers/scheduler.hpp"
-
 #include <doctest/doctest.h>
+
+#include "schedulers/scheduler.hpp"
 
 using namespace dlrun;
 

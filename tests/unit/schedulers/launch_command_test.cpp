@@ -33,8 +33,8 @@ TEST_CASE("PBS's task manager has one command per node, with the node file's spe
 }
 
 TEST_CASE("Grid Engine has a task per node, but for the one we are on: the job may hold its only slot") {
-  const auto commands =
-      gridengine_commands(agents_on({"n1", "n2"}, kAgent), {}, {.names = {"n1.cluster", "n1"}, .addresses = {}});
+  const auto commands = gridengine_commands(agents_on({"n1", "n2"}, kAgent), {},
+                                            {.names = {"n1.cluster", "n1"}, .addresses = {}});
   REQUIRE(commands.size() == 2);
   CHECK(text(commands[0]) == "/bin/dlrun-agent --token /run/agent-token");
   CHECK(text(commands[1]) == "qrsh -inherit -nostdin n2 /bin/dlrun-agent --token /run/agent-token");

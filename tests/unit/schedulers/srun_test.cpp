@@ -1,9 +1,8 @@
-#include "schedulers/slurm/launch.hpp"
-
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
+#include "schedulers/slurm/launch.hpp"
 #include "src/base/strings.hpp"
 #include "tests/unit/schedulers/agents.hpp"
 

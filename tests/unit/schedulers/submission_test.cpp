@@ -320,8 +320,8 @@ TEST_CASE("a usage text is about no directive, and a key that shares a line is n
     const RefusedDirective out = refused_directive(*pbs, directives, said);
     return out.line == nullptr ? std::string() : out.line->text + " of " + out.key;
   };
-  CHECK(
-      refused_line("qsub: illegal -o value\nusage: qsub [-a date_time] [-A account_string]\n\t[-q queue]").empty());
+  CHECK(refused_line("qsub: illegal -o value\nusage: qsub [-a date_time] [-A account_string]\n\t[-q queue]")
+            .empty());
   CHECK(refused_line("qsub: Unknown resource: ngpus") ==
         "#PBS -l select=1:ncpus=1:mpiprocs=1:ngpus=2 of resources.gpus-per-node");
   CHECK(refused_line("qsub: Unknown queue") == "#PBS -q nosuch of resources.queue");
@@ -334,7 +334,8 @@ TEST_CASE("too much memory is told of the directive that asked for it") {
   const std::string said =
       "sbatch: error: Memory specification can not be satisfied\nsbatch: error: Batch job submission failed: "
       "Requested node configuration is not available";
-  CHECK(refused_directive(*slurm, slurm->directives(request).value(), said).line->text == "#SBATCH --mem=999G");
+  CHECK(refused_directive(*slurm, slurm->directives(request).value(), said).line->text ==
+        "#SBATCH --mem=999G");
   request.extra.clear();
   request.memory = std::uint64_t(999) << 30;
   CHECK(refused_directive(*slurm, slurm->directives(request).value(), said).key == "resources.memory");
