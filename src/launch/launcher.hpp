@@ -76,7 +76,7 @@ struct LaunchSettings {
   Seconds timeout{120};             // until a node must have answered
   Staging staging = Staging::never;
   plan::SshSpec ssh = {};
-  Environment environment;  // dlrun's own
+  Environment environment = {};  // dlrun's own
   std::optional<BegunLauncher> begun = {};
 };
 

@@ -12,6 +12,7 @@
 #include "src/base/split_words.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/plan/enum_choice.hpp"
 #include "src/plan/other_keys.hpp"
 
 namespace dlrun::plan {
@@ -142,7 +143,6 @@ Result<Resources> read_resources(Fields fields) {
 }
 
 Result<RoleSpec> read_role(std::string name, Fields fields) {
-  static const std::array<std::string, 2> placements{"shared", "dedicated"};
   RoleSpec out;
   out.name = std::move(name);
   out.count = TRY(optional_integer(fields, "count", 1, kMaxTasks));
@@ -150,7 +150,7 @@ Result<RoleSpec> read_role(std::string name, Fields fields) {
   out.gpus = TRY(optional_integer(fields, "gpus", 0, 1024));
   out.port = TRY(optional_integer(fields, "port", 1024, 65535));
   if (fields.has("placement"))
-    out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
+    out.placement = TRY(enum_or(fields, "placement", Placement::shared, kPlacements));
   TRY(fields.finish());
   if (out.count && out.per_node)
     return yaml::error_at(fields.node(),
@@ -279,10 +279,8 @@ bool is_user_name(std::string_view text) {
 }
 
 Result<SshSpec> read_ssh(Fields fields) {
-  static const std::array<std::string, 2> policies{"strict", "accept-new"};
   SshSpec out;
-  if (TRY(choice(fields, "host-keys", policies[0], policies)) == policies[1])
-    out.host_keys = HostKeys::accept_new;
+  out.host_keys = TRY(enum_or(fields, "host-keys", out.host_keys, kHostKeys));
   out.user = TRY(fields.text_or("user", ""));
   if (const auto port = TRY(optional_integer(fields, "port", 1, 65535)))
     out.port = Port(static_cast<std::uint16_t>(*port));

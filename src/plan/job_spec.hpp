@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
+#include "src/base/enum_names.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
@@ -50,6 +51,8 @@ struct Resources {
 };
 
 enum class Placement { shared, dedicated };
+inline constexpr auto kPlacements =
+    enum_names<Placement>({{Placement::shared, "shared"}, {Placement::dedicated, "dedicated"}});
 
 struct RoleSpec {
   std::string name;

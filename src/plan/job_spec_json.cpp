@@ -55,9 +55,7 @@ Json to_json(const std::vector<RoleSpec>& roles) {
                       {"per-node", or_null(role.per_node)},
                       {"gpus", or_null(role.gpus)},
                       {"port", or_null(role.port)},
-                      {"placement", !role.placement                        ? Json(nullptr)
-                                    : *role.placement == Placement::shared ? Json("shared")
-                                                                           : Json("dedicated")}};
+                      {"placement", role.placement ? Json(kPlacements.name(*role.placement)) : Json(nullptr)}};
   return out;
 }
 

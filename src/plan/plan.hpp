@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
+#include "src/base/enum_names.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
@@ -20,6 +21,13 @@ enum class ProcessModel { per_rank, per_node, per_job };
 // pmix: Open MPI and what speaks PMIx; pmi1: MPICH, Intel MPI; native: the site's launcher starts one agent
 // per rank.
 enum class MpiProtocol { none, pmix, pmi1, native };
+inline constexpr auto kProcessModels = enum_names<ProcessModel>({{ProcessModel::per_rank, "per-rank"},
+                                                                 {ProcessModel::per_node, "per-node"},
+                                                                 {ProcessModel::per_job, "per-job"}});
+inline constexpr auto kMpiProtocols = enum_names<MpiProtocol>({{MpiProtocol::none, "none"},
+                                                               {MpiProtocol::pmix, "pmix"},
+                                                               {MpiProtocol::pmi1, "pmi1"},
+                                                               {MpiProtocol::native, "native"}});
 
 // This rank's part of its node's processors: the agent divides what the node lets us use into `of` equal runs
 // of cores and binds the rank to run number `share`. Nothing where binding is off.
