@@ -52,7 +52,26 @@ tl::unexpected<Error> no_choice(const std::vector<const Scheduler*>& found) {
                     .hint = fmt::format("choose one: --scheduler {}", found.front()->name)});
 }
 
+// A prefix that the target's own jobs have too is not dropped: PBS and Torque share theirs.
+void drop_job_variables(const VariableRules& rules, const VariableRules& target, Environment& environment) {
+  std::map<std::string, std::string> kept;
+  for (const std::string_view name : rules.keep_for_submit)
+    if (const auto value = environment.find(name)) kept[std::string(name)] = *value;
+  for (const std::string_view prefix : rules.drop_for_submit)
+    if (const auto& shared = target.drop_for_submit;
+        std::find(shared.begin(), shared.end(), prefix) == shared.end())
+      environment.unset_prefix(prefix);
+  environment.merge(kept);
+}
+
 }  // namespace
+
+Environment Submission::environment(Environment ours) const {
+  const Scheduler& target = *find_scheduler(name());
+  for (const Scheduler& scheduler : all_schedulers())
+    drop_job_variables(scheduler.variables, target.variables, ours);
+  return own_environment(std::move(ours));
+}
 
 const std::string& ProgramText::of(const std::string& flag) const {
   const auto known = known_.find(flag);

@@ -53,6 +53,10 @@ struct VariableRules {
   std::vector<std::string_view> prefixes = {};  // of all its variables; a submitted job may name them
   std::vector<std::string_view> names = {};     // those that have no prefix
 
+  // What its jobs find in their environment, by the beginnings of names. A job that is submitted to another
+  // scheduler from inside such a job must not see them, but for those that tell where its servers are.
+  std::vector<std::string_view> drop_for_submit = {}, keep_for_submit = {};
+
   // Descriptions of one node: ranks get their own node's value, never the one of the head's node.
   std::vector<std::string_view> node_local = {};
   // Others that differ from node to node or from rank to rank: no job file can name their value.
@@ -69,6 +73,11 @@ struct VariableRules {
   // Variables that programs expect inside such a job: what all ranks have, and what each one has.
   VariableMap (*of_step)(const StepShape&) = nullptr;
   VariableMap (*of_rank)(const RankPlace&) = nullptr;
+
+  // How often the job was started again; or, where nothing counts that, whether it is a batch job: of
+  // interactive ones people may run several commands, each from a terminal of its own.
+  std::string_view restart_count = {};
+  bool (*is_batch_job)(const Environment&) = nullptr;
 
   // For the scheduler's own programs, which PATH may lack.
   Environment (*for_programs)(Environment) = nullptr;

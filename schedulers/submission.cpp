@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"

@@ -16,7 +16,7 @@ Scheduler cobalt_scheduler() {
       .title = "Cobalt",
       .detect = [](const DiscoveryContext& context) { return detect_node_file(kCobalt, context); },
       .allocation = [](const DiscoveryContext& context) { return node_file_allocation(kCobalt, context); },
-      .variables = {.prefixes = {"COBALT_"}}};
+      .variables = {.prefixes = {"COBALT_"}, .drop_for_submit = {"COBALT_"}}};
 }
 
 }  // namespace dlrun

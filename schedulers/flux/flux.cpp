@@ -121,7 +121,7 @@ Scheduler flux_scheduler() {
           .submit_program = "flux",
           .end_questions = flux_end_questions,
           .launcher = begin_flux_launcher,
-          .variables = {.prefixes = {"FLUX_"}, .node_local = {"FLUX_URI"}}};
+          .variables = {.prefixes = {"FLUX_"}, .drop_for_submit = {"FLUX_"}, .node_local = {"FLUX_URI"}}};
 }
 
 }  // namespace dlrun

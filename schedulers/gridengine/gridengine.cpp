@@ -120,19 +120,24 @@ bool owns_qsub(const ProgramText& qsub) {
 }  // namespace
 
 Scheduler gridengine_scheduler() {
-  return {
-      .name = "gridengine",
-      .title = "Grid Engine",
-      .aliases = {"sge"},
-      .detect = detect_gridengine,
-      .allocation = gridengine_allocation,
-      .slot_unit = SlotUnit::cores,
-      .submission = make_gridengine_submission,
-      .submit_program = "qsub",
-      .owns_submit_program = owns_qsub,
-      .submit_host = {.variable = "SGE_ROOT"},
-      .launcher = begin_gridengine_launcher,
-      .variables = {.prefixes = {"SGE_"}, .names = {"JOB_ID"}, .warns_by_user_signals = "SGE_JOB_SPOOL_DIR"}};
+  return {.name = "gridengine",
+          .title = "Grid Engine",
+          .aliases = {"sge"},
+          .detect = detect_gridengine,
+          .allocation = gridengine_allocation,
+          .slot_unit = SlotUnit::cores,
+          .submission = make_gridengine_submission,
+          .submit_program = "qsub",
+          .owns_submit_program = owns_qsub,
+          .submit_host = {.variable = "SGE_ROOT"},
+          .launcher = begin_gridengine_launcher,
+          .variables = {
+              .prefixes = {"SGE_"},
+              .names = {"JOB_ID"},
+              .drop_for_submit = {"PE_HOSTFILE", "SGE_TASK_", "SGE_JOB_", "SGE_O_", "NSLOTS", "NHOSTS"},
+              .is_batch_job =
+                  [](const Environment& environment) { return environment.get("ENVIRONMENT") == "BATCH"; },
+              .warns_by_user_signals = "SGE_JOB_SPOOL_DIR"}};
 }
 
 }  // namespace dlrun

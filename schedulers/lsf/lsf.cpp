@@ -107,17 +107,22 @@ Result<Allocation> lsf_allocation(const DiscoveryContext& context) {
 }  // namespace
 
 Scheduler lsf_scheduler() {
-  return {
-      .name = "lsf",
-      .title = "LSF",
-      .detect = detect_lsf,
-      .allocation = lsf_allocation,
-      .slot_unit = SlotUnit::cores,
-      .submission = make_lsf_submission,
-      .submit_program = "bsub",
-      .submit_host = {.variable = "LSF_ENVDIR", .files = {"/etc/lsf.conf"}},
-      .launcher = begin_lsf_launcher,
-      .variables = {.prefixes = {"LSB_"}, .node_local = {"LSB_EXEC_HOSTS"}, .per_node = {"LSB_JOBRES_PID"}}};
+  return {.name = "lsf",
+          .title = "LSF",
+          .detect = detect_lsf,
+          .allocation = lsf_allocation,
+          .slot_unit = SlotUnit::cores,
+          .submission = make_lsf_submission,
+          .submit_program = "bsub",
+          .submit_host = {.variable = "LSF_ENVDIR", .files = {"/etc/lsf.conf"}},
+          .launcher = begin_lsf_launcher,
+          .variables = {.prefixes = {"LSB_"},
+                        .drop_for_submit = {"LSB_", "LS_JOBPID", "LS_SUBCWD"},
+                        .node_local = {"LSB_EXEC_HOSTS"},
+                        .per_node = {"LSB_JOBRES_PID"},
+                        .is_batch_job = [](const Environment& environment) {
+                          return environment.get("LSB_INTERACTIVE").empty();
+                        }}};
 }
 
 }  // namespace dlrun

@@ -16,7 +16,7 @@ Scheduler oar_scheduler() {
           .detect = [](const DiscoveryContext& context) { return detect_node_file(kOAR, context); },
           .allocation = [](const DiscoveryContext& context) { return node_file_allocation(kOAR, context); },
           .slot_unit = SlotUnit::cores,
-          .variables = {.prefixes = {"OAR_"}}};
+          .variables = {.prefixes = {"OAR_"}, .drop_for_submit = {"OAR_"}}};
 }
 
 }  // namespace dlrun

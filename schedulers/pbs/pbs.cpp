@@ -142,6 +142,10 @@ Result<Allocation> pbs_allocation(const DiscoveryContext& context) {
   return out;
 }
 
+bool is_batch_job(const Environment& environment) {
+  return environment.get("PBS_ENVIRONMENT") == "PBS_BATCH";
+}
+
 std::vector<EndQuestion> pbs_end_questions(const std::string& job_id) {
   const auto read = [job_id](const std::string& answer) -> Result<std::optional<Instant>> {
     const PbsJob job = TRY(parse_qstat(answer, job_id));
@@ -173,8 +177,12 @@ Scheduler pbs_scheduler() {
           .end_questions = pbs_end_questions,
           .launcher = begin_pbs_launcher,
           .variables = {.prefixes = {"PBS_"},
+                        .drop_for_submit = {"PBS_"},
+                        .keep_for_submit = {"PBS_CONF_FILE", "PBS_EXEC", "PBS_HOME", "PBS_SERVER",
+                                            "PBS_DEFAULT", "PBS_PRIMARY"},
                         .node_local = {"PBS_NODENUM", "PBS_TASKNUM", "PBS_MOMPORT", "PBS_JOBCOOKIE"},
                         .per_node = {"PBS_JOBDIR", "PBS_NODENUM", "PBS_TASKNUM", "PBS_VNODENUM"},
+                        .is_batch_job = is_batch_job,
                         .for_programs = with_pbs_path}};
 }
 

@@ -49,6 +49,8 @@ Environment without_task_options(Environment environment) {
 
 VariableRules slurm_variables() {
   return {.prefixes = {"SLURM_"},
+          .drop_for_submit = {"SLURM_", "SLURMD_", "SBATCH_", "SRUN_"},
+          .keep_for_submit = {"SLURM_CONF"},
           .node_local = {"SLURMD_NODENAME", "SLURM_NODEID", "SLURM_CPUS_ON_NODE", "SLURM_GPUS_ON_NODE",
                          "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_TOPOLOGY_ADDR",
                          "SLURM_TOPOLOGY_ADDR_PATTERN", "SLURM_TASK_PID", "SLURM_MEM_PER_NODE"},
@@ -64,7 +66,8 @@ VariableRules slurm_variables() {
           .task = "SLURM_PROCID",
           .step_size = "SLURM_STEP_NUM_TASKS",
           .of_step = variables_of_step,
-          .of_rank = variables_of_rank};
+          .of_rank = variables_of_rank,
+          .restart_count = "SLURM_RESTART_COUNT"};
 }
 
 }  // namespace dlrun

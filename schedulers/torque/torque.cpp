@@ -82,6 +82,7 @@ bool owns_qsub(const ProgramText& qsub) {
 }  // namespace
 
 Scheduler torque_scheduler() {
+  const VariableRules pbs = pbs_scheduler().variables;  // the same names
   return {.name = "torque",
           .title = "Torque",
           .detect = detect_torque,
@@ -91,7 +92,10 @@ Scheduler torque_scheduler() {
           .submit_program = "qsub",
           .owns_submit_program = owns_qsub,
           .submit_host = {.variable = "PBS_DEFAULT", .files = {"/var/spool/torque/server_name"}},
-          .launcher = begin_pbs_launcher};
+          .launcher = begin_pbs_launcher,
+          .variables = {.drop_for_submit = pbs.drop_for_submit,
+                        .keep_for_submit = pbs.keep_for_submit,
+                        .is_batch_job = pbs.is_batch_job}};
 }
 
 }  // namespace dlrun
