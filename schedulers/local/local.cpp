@@ -2,12 +2,10 @@
 // has no job id and no end. It never invents a second node.
 #include "schedulers/local/local.hpp"
 
-#include <array>
-
 #include <sched.h>
-#include <unistd.h>
 
 #include "schedulers/gpus/gpus.hpp"
+#include "src/base/host_name.hpp"
 
 namespace dlrun {
 namespace {
@@ -34,15 +32,14 @@ std::string detect_local(const DiscoveryContext&) {
 }  // namespace
 
 Result<Allocation> local_allocation(const DiscoveryContext& context) {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0')
-    return fail(ErrorKind::allocation, "this machine does not tell its host name");
+  const std::string host = host_name();
+  if (host.empty()) return fail(ErrorKind::allocation, "this machine does not tell its host name");
   const int cores = TRY(allowed_cores());
   const FoundGpus gpus = usable_gpus(context.driver_gpus(), context.environment);
   Allocation out;
   out.scheduler = "local";
-  out.nodes.push_back({.host = HostName(host.data()), .slots = cores, .cpus = cores, .gpus = gpus.names});
-  out.evidence = {fmt::format("host name {}", host.data()), fmt::format("affinity mask: {} cores", cores),
+  out.nodes.push_back({.host = HostName(host), .slots = cores, .cpus = cores, .gpus = gpus.names});
+  out.evidence = {"host name " + host, fmt::format("affinity mask: {} cores", cores),
                   gpus.evidence};
   if (gpus.warning) out.warnings.push_back(*gpus.warning);
   return out;

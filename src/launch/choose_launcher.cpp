@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include <unistd.h>
-
 #include "schedulers/scheduler.hpp"
+#include "src/base/host_name.hpp"
 #include "src/base/strings.hpp"
 #include "src/launch/command_launcher.hpp"
 
@@ -20,19 +19,13 @@ struct OwnLauncher {
 constexpr std::array<OwnLauncher, 3> kOwnLaunchers{
     {{"local", make_local_launcher}, {"ssh", make_ssh_launcher}, {"mpiexec", make_mpiexec_launcher}}};
 
-std::string this_host() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 // "c1" and "c1.cluster" may be one machine's two names; two names with different domains are not.
 bool same_machine(const std::string& a, const std::string& b) {
   return a == b || a.starts_with(b + ".") || b.starts_with(a + ".") || a == "localhost";
 }
 
 bool is_this_machine_alone(const plan::Plan& plan) {
-  return plan.nodes.size() == 1 && same_machine(plan.nodes.front().host.get(), this_host());
+  return plan.nodes.size() == 1 && same_machine(plan.nodes.front().host.get(), host_name());
 }
 
 bool has_launcher(const Scheduler* scheduler) {
