@@ -33,8 +33,10 @@ ELSEWHERE = {
     "src/run/single_start.cpp": "srun is a launcher that dlrun may be started by",
     "src/launch/ssh/launcher.cpp": "its hint names other launchers",
     "src/launch/choose_launcher.cpp": "its hint names another launcher",
-    "src/cli/options.cpp": "the internal command slurm-end, and help texts",
-    "src/cli/help_examples.hpp": "examples",
+    "src/cli/job_options.cpp": "a help text with examples",
+    "src/cli/cmd_hosts.cpp": "an example",
+    "src/cli/cmd_submit.cpp": "an example",
+    "src/cli/commands.cpp": "the internal command slurm-end",
     "src/cli/cmd_slurm_end.cpp": "the internal command slurm-end",
     "schedulers/query.cpp": "a format of times that users set",
     "schedulers/allocation.cpp": "--allocation reads Flux's R as well",
@@ -116,12 +118,12 @@ def self_test():
         for path, text in {
             "schedulers/lsf/lsf.cpp": 'find("LSB_JOBID")', TABLE: "lsf_scheduler()",
             "src/a.cpp": "// lsf may be spoken of\n", "src/plan/bad.cpp": '\n#include "schedulers/lsf/lsf.hpp"\nif (name == "lsf") {}\n',
-            "src/cli/options.cpp": 'find("LSB_HOSTS")\n',
+            "src/cli/job_options.cpp": 'find("LSB_HOSTS")\n',
         }.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text)
         found = list(named_elsewhere(root))
-        expected = ["src/cli/options.cpp:1: 'LSB_HOSTS' belongs into schedulers/lsf/", "src/plan/bad.cpp:3: 'lsf' belongs into schedulers/lsf/"]
+        expected = ["src/cli/job_options.cpp:1: 'LSB_HOSTS' belongs into schedulers/lsf/", "src/plan/bad.cpp:3: 'lsf' belongs into schedulers/lsf/"]
         return [] if found == expected else [f"self-test: {found}"]
 
 
