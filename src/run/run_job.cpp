@@ -115,7 +115,7 @@ launch::LaunchSettings launch_settings(const Prepared& job, const Context& conte
   return {.via = job.spec.launch.via,
           .scheduler = job.allocation.scheduler,
           .fan_out = job.spec.launch.fan_out,
-          .patience = job.spec.launch.start_timeout,
+          .timeout = job.spec.launch.start_timeout,
           .staging = job.spec.launch.stage ? launch::Staging::where_missing : launch::Staging::never,
           .ssh = job.spec.launch.ssh,
           .environment = context.request.environment,
