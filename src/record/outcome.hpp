@@ -1,4 +1,4 @@
-// Outcome: how a run ended, as a value: the exit code, who is to blame, how each rank ended, and what the
+// Outcome: how a run ended, as a value: the exit code, the first failure, how each rank ended, and what the
 // program itself reported as its result.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace dlrun::job {
 
-// The one to blame: a rank, or a node (rank empty).
+// What failed first: a rank, or a node (rank unset).
 struct FirstFailure {
   std::optional<Rank> rank;
   std::string role;
@@ -42,15 +42,6 @@ struct RankResult {
   std::vector<int> processors;
   bool told_to_end = false;  // a service, whose work was done
   std::string program = {};  // the file that it runs
-};
-
-// Where the time of the run went; the parts add up to `total`.
-struct TimeLedger {
-  Seconds start{0};       // until the last rank was started
-  Seconds ranks{0};       // until the last rank ended
-  Seconds finish{0};      // until everything was cleaned up
-  Seconds checkpoint{0};  // of `ranks`, as the program reported it
-  Seconds total{0};
 };
 
 // What the end of the allocation made of the run.
@@ -79,8 +70,7 @@ struct Outcome {
   Json result;  // the program's own {"test_accuracy": ..}; null where it reported none
   Json last_progress;
   WalltimeEnd walltime;
-  TimeLedger time;
-  TimeParts parts;  // of `time`, by what it was good for
+  TimeParts time;  // where it went
   std::optional<Pace> pace;
 };
 

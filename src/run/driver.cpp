@@ -12,6 +12,7 @@
 #include "src/agent/pmi/mpi_service.hpp"
 #include "src/base/overloaded.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/plan/slice_texts.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/stop_signals.hpp"
 #include "src/process/writer_watch.hpp"
@@ -184,11 +185,11 @@ class Driver {
       environment = std::make_shared<const std::string>(encode(protocol::encode(
           protocol::ToAgent(protocol::to_agent::Environment{
               plan::filter_environment(parts_.environment, plan_->environment_rules).entries()}))));
-    const plan::Slicer slicer(*plan_);
+    const plan::SliceTexts slices(*plan_);
     for (AgentConnection& agent : agents_) {
       if (environment) agent.stream->send(environment);
       agent.stream->send(protocol::encode(protocol::ToAgent(
-          protocol::to_agent::Slice{.json = to_text(plan::to_json(slicer.slice_of(agent.node))),
+          protocol::to_agent::Slice{.json = slices.of(agent.node),
                                     .heartbeat = !parts_.launcher->shares_machine(),
                                     .input_rank = wanted.input_rank})));
     }

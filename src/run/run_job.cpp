@@ -166,7 +166,7 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Cont
   for (;;) {
     const Outcome outcome = out.last ? *out.last : outcome_of(out.last.error());
     out.attempts.push_back(attempt_record(job.plan, outcome));
-    out.parts.push_back(outcome.parts);
+    out.parts.push_back(outcome.time);
     if (!out.last || !attempts.should_retry(outcome)) return out;
     if (context.walltime.scheduler_end) context.walltime.scheduler_end = outcome.walltime.end;  // it may have been moved
     context.status.note(reason_of(outcome));
