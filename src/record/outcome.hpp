@@ -37,7 +37,7 @@ struct FirstFailure {
 };
 
 struct RankResult {
-  std::optional<ExitStatus> status;  // nothing: never started, or lost with its node
+  std::optional<ExitStatus> status;  // unset: never started, or lost with its node
   std::optional<pid_t> pid;
   std::vector<int> processors;
   bool told_to_end = false;  // a service, whose work was done
@@ -46,13 +46,13 @@ struct RankResult {
 
 // What the end of the allocation made of the run.
 struct WalltimeEnd {
-  enum class Stage { none, asked, ended, killed };  // how far it had to go: a wish, TERM, KILL
+  enum class Stage { none, asked, ended, killed };  // how far it had to go: a request, TERM, KILL
   Stage stage = Stage::none;
-  std::optional<Instant> end = {};  // of the allocation, as last told; nothing: no limit is known
+  std::optional<Instant> end = {};  // of the allocation, as last read; unset: no limit is known
   Seconds left{0};                  // when it was asked
   int signal = 0;                   // that asked the ranks which are not on the control channel; 0: none
   Json saved = {};                  // step of the last checkpoint that was reported; null: none was
-  bool saved_when_asked = false;    // and it came after the wish
+  bool saved_when_asked = false;    // and it came after the request
 };
 
 struct Outcome {

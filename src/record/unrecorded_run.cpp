@@ -47,7 +47,7 @@ TimeParts times_of_events(const std::vector<Json>& events, Instant began, Instan
   return time.conclude(TimeAccounting::End::failed, ticks(last_sign));
 }
 
-UnrecordedRun read_vanished_run(const fs::path& run_directory, Instant began) {
+UnrecordedRun read_unrecorded_run(const fs::path& run_directory, Instant began) {
   UnrecordedRun out;
   out.last_sign = last_written(run_directory, began);
   std::vector<Json> events;

@@ -31,10 +31,6 @@ HangDetector detector_of(const plan::Plan& plan) {
            .finalize = plan.mpi == plan::MpiProtocol::pmi1 ? plan.limits.finalize : Seconds(0)}};
 }
 
-Error unavailable(std::string what) {
-  return {.kind = ErrorKind::unavailable, .what = std::move(what), .where = {}, .hint = {}, .also = {}};
-}
-
 }  // namespace
 
 Head::Head(PlanPtr plan, HeadSettings settings, Ticks now)

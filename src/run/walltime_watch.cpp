@@ -166,8 +166,8 @@ void WalltimeWatch::act(const Deadline::Action& action) {
              action);
 }
 
-bool WalltimeWatch::asks_by(std::string_view way) const {
-  return std::find(settings_.request.begin(), settings_.request.end(), way) != settings_.request.end();
+bool WalltimeWatch::asks_by(std::string_view channel) const {
+  return std::find(settings_.request.begin(), settings_.request.end(), channel) != settings_.request.end();
 }
 
 WalltimeEnd WalltimeWatch::result() const {

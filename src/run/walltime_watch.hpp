@@ -66,7 +66,7 @@ class WalltimeWatch {
   Deadline::Ends ends() const;
   void save_and_stop(Seconds left);
   void end_ranks(Deadline::Force force);
-  bool asks_by(std::string_view way) const;
+  bool asks_by(std::string_view channel) const;
 
   EventLoop& loop_;
   WalltimeSettings settings_;
