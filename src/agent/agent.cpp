@@ -25,6 +25,7 @@
 #include "src/agent/prolog.hpp"
 #include "src/agent/rank_input.hpp"
 #include "src/agent/rank_probe.hpp"
+#include "src/agent/rank_program.hpp"
 #include "src/agent/ranks.hpp"
 #include "src/agent/socket_folder.hpp"
 #include "src/agent/strays.hpp"
@@ -34,6 +35,7 @@
 #include "src/base/strings.hpp"
 #include "src/base/version.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/plan/secret_values.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/stop_signals.hpp"
@@ -53,12 +55,6 @@ constexpr Seconds kShutdownTimeout{5};                   // how long the head ma
 constexpr Seconds kFirstBeat{1};                         // and each one before there is a slice
 constexpr Seconds kLookAbove{1};
 constexpr Seconds kHeadAnswers{5};  // until it says what becomes of a signal that we got
-
-// The file that a process runs; empty where the kernel does not tell.
-std::string program_of(pid_t pid) {
-  std::error_code problem;
-  return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), problem).string();
-}
 
 class Agent {
  public:
@@ -382,7 +378,11 @@ class Agent {
                                           plan::prolog_log_path(slice_->plan, slice_->node));
     if (supervisor_->stop_was_asked()) return nothing_to_run();
     if (!environment) return give_up(environment.error());
-    send({{"type", "prolog"}, {"seconds", Seconds(ticks() - prolog_began_).count()}});
+    // Secrets that the prolog has read: the head is not to keep what ranks print of them.
+    plan::SecretValues secrets;
+    secrets.add(*environment, slice_->plan.environment_rules.secrets);
+    send({{"type", "prolog"}, {"seconds", Seconds(ticks() - prolog_began_).count()}},
+         join(secrets.all(), std::string(1, '\0')));
     environment_ = std::move(*environment);
     limits_ = read_limits(environment_file()).value_or(ProcessLimits{});
     scrub_launcher_variables(environment_);

@@ -8,8 +8,8 @@
 //   stop {urgency, after_failure} | checkpoint {stop} | look | suspend | resume | input | input_end | alive |
 //   bye
 // To the head:
-//   ready | inventory {...} | claimed {taken} | prolog {seconds} | interface {name} | gpus {ranks} |
-//   signalled {signal} | started {rank, pid, program, processors} | output {rank, stream, unfinished} |
+//   ready | inventory {...} | claimed {taken} | prolog {seconds} + secrets | interface {name} | gpus {ranks}
+//   | signalled {signal} | started {rank, pid, program, processors} | output {rank, stream, unfinished} |
 //   report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive |
 //   log {text} | mpi_waits | looked {ranks} | input_taken {bytes} | input_closed | stalled {seconds} |
 //   resumed {seconds} | suspended | continued | head_silent {seconds} | told_to_end {signal, sender} |

@@ -98,6 +98,7 @@ struct PortsClaimed {
 };
 struct PrologEnded {
   Seconds seconds{0};
+  std::vector<std::string> secrets = {};  // values that the prolog gave to secret variables
 };
 struct InterfaceChosen {
   std::string name;

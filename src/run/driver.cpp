@@ -68,7 +68,8 @@ class Driver {
             .questions = parts_.questions,
             .scheduler_job = parts_.scheduler_job,
             .input_rank = parts_.input_rank,
-            .own_host = this_machine().names.front()};
+            .own_host = this_machine().names.front(),
+            .secrets = parts_.secrets};
   }
 
   // Events, one after another: what an action leads to waits until all actions before it are done.
@@ -210,6 +211,9 @@ class Driver {
   void do_it(action::EndInput&) { input_.stop(); }
   void do_it(action::AllStarted&) { walltime_.all_started(); }
   void do_it(action::WalltimeReport& wanted) { walltime_.report(wanted.rank, wanted.report); }
+  void do_it(action::HideSecrets& wanted) {
+    for (const std::string& secret : wanted.values) parts_.secrets.add(secret);
+  }
   void do_it(action::EndWalltime&) { walltime_.stop(); }
   void do_it(action::Finish&) { loop_.stop(); }
   void do_it(action::Record& wanted) { parts_.events.add(wanted.event); }

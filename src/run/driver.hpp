@@ -36,6 +36,7 @@ struct DriverParts {
   std::unique_ptr<launch::Launcher> launcher;  // used up: it lives as long as the loop that it is part of
   FileWriter& writer;                          // of the run directory's files
   EventLog& events;
+  plan::SecretValues& secrets;  // those that a prolog reads are added
   RunStatus& status;
   const Environment& environment;  // of the job, for the agents on other nodes
   // Make the plan anew without these ports, and with what the nodes have told; the nodes and the ranks stay.

@@ -43,7 +43,7 @@ Head::Head(PlanPtr plan, HeadSettings settings, Ticks now)
       allgather_(static_cast<int>(plan->nodes.size())),
       heartbeat_(plan->limits.lost_after),
       hangs_(detector_of(*plan)),
-      output_(plan->ranks.size()),
+      output_(plan->ranks.size(), settings_.secrets),
       times_(now),
       cancellation_(plan->nodes.size(), settings_.scheduler_job) {}
 

@@ -40,6 +40,7 @@ struct HeadSettings {
   std::string scheduler_job = {};       // "Slurm, job 17"; empty outside of a scheduler's job
   std::optional<Rank> input_rank = {};  // that reads our standard input
   std::string own_host = {};            // where dlrun itself runs
+  plan::SecretValues secrets = {};      // not kept of what ranks print
 };
 
 /// What the driver knows of the end.
@@ -118,6 +119,7 @@ class Head {
   void check_started();
   void look_for_hangs();
   void begin_probing();
+  void hide(const std::vector<std::string>& secrets);
   void show_report(const Json& report);
   void on_hang(const std::optional<HangDetector::Hang>& hang);
   void beat();
@@ -151,7 +153,7 @@ class Head {
   void supervise(const Supervisor::Event& event);
   bool is_over() const { return finished_ || sent_home_; }
 
-  HeadSettings settings_;
+  HeadSettings settings_;  // a prolog's secrets are added
   Ticks now_;
   std::vector<Action> out_;  // of the event in hand
   Startup startup_;

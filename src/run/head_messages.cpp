@@ -39,6 +39,7 @@ Json event_of(const std::string& host, const FromAgent& message) {
 void Head::on_received(AgentState& agent, FromAgent& message) {
   if (is_over() || !agent.is_there() || agent.done) return;
   if (sliced_) heartbeat_.heard(agent.node.get(), now_);
+  if (const auto* ended = std::get_if<from_agent::PrologEnded>(&message)) hide(ended->secrets);
   if (is_recorded(message)) act(action::Record{event_of(agent.host, message)});
   std::visit([&](auto& said) { on(agent, said); }, message);
 }
@@ -73,6 +74,12 @@ void Head::on(AgentState& agent, const from_agent::Inventory& told) {
 void Head::on(AgentState& agent, const from_agent::PortsClaimed& claimed) {
   if (!startup_.expects_claim(agent.node)) return refuse(agent, "message 'claimed' was not asked for");
   advance(startup_.claimed(agent.node, claimed.taken));
+}
+
+void Head::hide(const std::vector<std::string>& secrets) {
+  if (secrets.empty()) return;
+  for (const std::string& secret : secrets) settings_.secrets.add(secret);
+  act(action::HideSecrets{secrets});
 }
 
 // A prolog that fails on one node ends the job before any rank was started on another.

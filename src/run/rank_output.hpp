@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "src/plan/secret_values.hpp"
 #include "src/run/failure_cause.hpp"
 #include "src/run/head_actions.hpp"
 
@@ -14,7 +15,8 @@ namespace dlrun::job {
 
 class RankOutput {
  public:
-  explicit RankOutput(std::size_t ranks) : ranks_(ranks) {}
+  // `secrets`: not kept; they may become more.
+  RankOutput(std::size_t ranks, const plan::SecretValues& secrets) : secrets_(secrets), ranks_(ranks) {}
 
   /// What is to be shown of it; empty where nothing is.
   std::optional<Action> take(protocol::from_agent::Output output);
@@ -32,8 +34,10 @@ class RankOutput {
   };
   State& at(Rank rank) { return ranks_[static_cast<std::size_t>(rank.get())]; }
   const State& at(Rank rank) const { return ranks_[static_cast<std::size_t>(rank.get())]; }
+  static void keep(State& state, protocol::OutputStream stream, const std::string& line);
   bool is_shown(Rank rank) const { return !shown_only_ || *shown_only_ == rank; }
 
+  const plan::SecretValues& secrets_;
   std::vector<State> ranks_;
   std::optional<Rank> shown_only_;
 };

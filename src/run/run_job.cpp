@@ -74,12 +74,15 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
                             const Context& context) {
   AttemptPlan plans = attempt_plan(job);
   const plan::Plan& plan = *plans.plan;
+  plan::SecretValues secrets;
+  secrets.add(job.plan);
+  secrets.add(context.request.environment, job.plan.environment_rules.secrets);
   // One that a signal ended is no error: the head takes the signal.
   if (!plan::checks_need_setup(plan))
     if (auto checked = run_checks(plan, context.request.environment); !checked && !stop_signal_is_held())
-      return fail(std::move(checked).error());
+      return fail(hidden(secrets, std::move(checked).error()));
   FileWriter writer;
-  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", context.clock, writer));
+  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", context.clock, writer, secrets));
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
@@ -89,6 +92,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
       {.launcher = std::move(launcher),
        .writer = writer,
        .events = events,
+       .secrets = secrets,
        .status = context.status,
        .environment = context.request.environment,
        .plan_without = [&](const plan::TakenPorts& taken) { return plan_without(job, taken, context); },
@@ -97,6 +101,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
        .walltime = context.walltime,
        .scheduler_job = scheduler_job_of(job.allocation),
        .input_rank = context.request.input_rank}));
+  hide(secrets, outcome);
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   wait_until_written(writer, context.status);
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
@@ -204,6 +209,9 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
   if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
   hold_stop_signals();  // from here on a signal ends a run, with a record, and not a half-written folder
+  const std::optional<JobStart> start =
+      request.run_directory ? job_start(job.allocation, request.environment, session_leader()) : std::nullopt;
+  const std::optional<Lease> lease = TRY(claim_run_directory(job.plan.run_directory, start, status));
   TRY(write_run_directory(job, request.installation.data));
   Ran ran = run_attempts(job, std::move(launcher), context);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
