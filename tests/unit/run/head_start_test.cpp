@@ -335,3 +335,15 @@ TEST_CASE("notes of a launcher are shown at once while agents are awaited") {
   world.happen(event::LauncherNote{"srun: job 7 queued"});
   CHECK(world.notes() == std::vector<std::string>{"srun: job 7 queued"});
 }
+
+TEST_CASE("secrets that a prolog reads are hidden in the verdict, and the driver is told them") {
+  World world(with_prolog(World::plan_of(1, 1)));
+  world.arrive();
+  world.say(0, from::PrologEnded{.seconds = Seconds(1), .secrets = {"hunter2"}});
+  CHECK(world.actions<action::HideSecrets>().at(0).values == std::vector<std::string>{"hunter2"});
+  CHECK_FALSE(world.recorded("prolog").at(0).contains("secrets"));
+  world.start_rank(0);
+  world.say(0, from::Output{.rank = Rank(0), .unfinished = true, .text = "password: hunter2"});
+  world.fail_rank(0, 1, "exit code 1");
+  CHECK(world.outcome().first_failure->last_lines.at(0).find("hunter2") == std::string::npos);
+}
