@@ -56,7 +56,7 @@ SliceTexts::SliceTexts(const Plan& plan) : by_node_(plan.nodes.size()) {
   Json json = to_json(common);
   json["nodes"] = nodes_json(plan, json["nodes"]);
   json.erase("ranks");
-  before_ = to_text(Json{{"schema", "dlrun.slice/1"}, {"node_of_rank", runs_json(plan)}, {"plan", std::move(json)}});
+  before_ = dlrun::to_text(Json{{"schema", "dlrun.slice/1"}, {"node_of_rank", runs_json(plan)}, {"plan", std::move(json)}});
   before_.resize(before_.size() - 2);  // the ends of both objects
   before_ += ",\"ranks\":";
 }
@@ -64,7 +64,7 @@ SliceTexts::SliceTexts(const Plan& plan) : by_node_(plan.nodes.size()) {
 std::string SliceTexts::of(NodeIndex node) const {
   Plan own;
   for (const RankPlan* rank : by_node_.at(static_cast<std::size_t>(node.get()))) own.ranks.push_back(*rank);
-  return before_ + to_text(to_json(own)["ranks"]) + "},\"node\":" + std::to_string(node.get()) + "}";
+  return before_ + dlrun::to_text(to_json(own)["ranks"]) + "},\"node\":" + std::to_string(node.get()) + "}";
 }
 
 }  // namespace dlrun::plan
