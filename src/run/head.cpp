@@ -21,6 +21,7 @@
 #include "src/process/stop_signals.hpp"
 #include "src/process/supervisor.hpp"
 #include "src/process/writer_watch.hpp"
+#include "src/protocol/codec.hpp"
 #include "src/protocol/heartbeat.hpp"
 #include "src/protocol/message_stream.hpp"
 #include "src/protocol/tcp_acknowledgement.hpp"
@@ -173,7 +174,8 @@ class Head {
   }
 
   void on_inventory(const AgentConnection& agent, const Json& header) {
-    auto told = plan::inventory_from_json(header, agent.host);
+    auto told =
+        plan::inventory_from_json(field<Json>(header, "inventory", "inventory").value_or(Json()), agent.host);
     if (ending_) return;
     if (!told) return on_no_agent(agent, told.error());
     inventories_[agent.host] = std::move(*told);
@@ -243,9 +245,10 @@ class Head {
         agent.stream->send(
             {{{"type", "environment"}},
              join(plan::filter_environment(parts_.environment, plan_.environment_rules).entries(),
-                  std::string(1, '\0'))});
+                  std::string(1, '\0')) +
+                 std::string(1, '\0')});
       Json header{{"type", "slice"}, {"heartbeat", !parts_.launcher->shares_machine()}};
-      if (parts_.input_rank) header["input"] = parts_.input_rank->get();
+      header["input"] = parts_.input_rank ? Json(parts_.input_rank->get()) : Json(nullptr);
       agent.stream->send({std::move(header), to_text(plan::to_json(slicer.slice_of(agent.node)))});
     }
     plan_.prolog.empty() ? watch_start() : watch_setup();
@@ -330,12 +333,12 @@ class Head {
     if (type == "claimed") return on_claimed(agent, header);
     if (type == "inventory") return on_inventory(agent, header);
     if (type == "mpi_waits") return probe_ranks();
-    if (type == "looked") return on_looked(agent, header);
+    if (type == "probed") return on_looked(agent, header);
     if (type == "output") return on_output(header, message.body);
     if (type == "input_taken") return input_.taken(field<std::size_t>(header, "bytes", type).value_or(0));
     if (type == "input_closed") return input_.stop();
     if (type == "report") return on_report(header);
-    if (type == "exchange") return on_exchange(agent, header, message.body);
+    if (type == "allgather") return on_exchange(agent, header, message.body);
     if (type == "ready") return on_ready(agent, header);
     parts_.events.add(event_of(agent, header));
     signalled_ = signalled_ || type == "signalled";
@@ -377,7 +380,8 @@ class Head {
     if (rank == nullptr) return;
     hangs_.printed(rank->rank, ticks());
     const OutputStream stream = text_of(header, "stream") == "err" ? OutputStream::err : OutputStream::out;
-    if (header.contains("unfinished")) return output_.take_unfinished(rank->rank, stream, body);
+    if (field<bool>(header, "unfinished", "output").value_or(false))
+      return output_.take_unfinished(rank->rank, stream, body);
     output_.take(rank->rank, stream, body);
   }
 
@@ -406,7 +410,7 @@ class Head {
     const std::string key = text_of(header, "key");
     const auto blobs = exchange_.give(key, agent.node, body);
     if (!blobs) return;
-    Message answer{{{"type", "exchanged"}, {"key", key}, {"sizes", Json::array()}}};
+    Message answer{{{"type", "allgathered"}, {"key", key}, {"sizes", Json::array()}}};
     for (const std::string& blob : *blobs) {
       answer.header["sizes"].push_back(blob.size());
       answer.body += blob;
@@ -563,14 +567,14 @@ class Head {
     hangs_.begin_looking();
     for (AgentConnection& agent : agents_)
       if (!agent.gone && !agent.done) looking_.insert(agent.node.get());
-    for (const int node : looking_) agents_[NodeIndex(node)].stream->send({{{"type", "look"}}});
+    for (const int node : looking_) agents_[NodeIndex(node)].stream->send({{{"type", "probe"}}});
   }
 
-  void on_looked(const AgentConnection& agent, const Json& header) {
-    for (const Json& item : field<Json>(header, "ranks", "looked").value_or(Json::array()))
-      if (const plan::RankPlan* rank = rank_of(item))
-        hangs_.looked(rank->rank,
-                      agent::probe_from_json(field<Json>(item, "look", "looked").value_or(Json())));
+  void on_looked(AgentConnection& agent, const Json& header) {
+    const auto probed = protocol::decode_from_agent({header});
+    if (!probed) return lose(agent, probed.error().what);
+    for (const auto& probe : std::get<protocol::from_agent::Probed>(*probed).ranks)
+      if (probe.rank.get() < plan_.world_size()) hangs_.looked(probe.rank, probe);
     looking_.erase(agent.node.get());
     if (!looking_.empty()) return;
     hangs_.all_looked(ticks());

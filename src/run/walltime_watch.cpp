@@ -151,7 +151,11 @@ void WalltimeWatch::on(const Deadline::Event& event) {
 void WalltimeWatch::act(const Deadline::Action& action) {
   std::visit(Overloaded{[&](const Deadline::TrySave&) {
                           if (asks_by("control"))
-                            callbacks_.ask({{"type", "checkpoint"}, {"stop", false}, {"control", true}});
+                            callbacks_.ask({{"type", "checkpoint"},
+                                            {"stop", false},
+                                            {"control", true},
+                                            {"file", false},
+                                            {"signal", 0}});
                         },
                         [&](const Deadline::SaveAndStop& ask) { save_and_stop(ask.left); },
                         [&](const Deadline::EndRanks& end) { end_ranks(end.force); },
