@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
@@ -23,6 +24,33 @@ constexpr std::array<Entry, 6> kEntries{{{"slurm", "sbatch", make_slurm_submissi
                                          {"gridengine", "qsub", make_gridengine_submission},
                                          {"lsf", "bsub", make_lsf_submission},
                                          {"flux", "flux", make_flux_submission}}};
+
+// What a scheduler's jobs find in their environment, by the beginnings of names; what tells where its servers
+// are is no job's.
+struct JobVariables {
+  std::array<std::string_view, 2> schedulers;
+  std::array<std::string_view, 6> prefixes;
+  std::array<std::string_view, 6> kept = {};
+};
+constexpr std::array<JobVariables, 7> kJobVariables{
+    {{{"slurm"}, {"SLURM_", "SLURMD_", "SBATCH_", "SRUN_"}, {"SLURM_CONF"}},
+     {{"pbs", "torque"},
+      {"PBS_"},
+      {"PBS_CONF_FILE", "PBS_EXEC", "PBS_HOME", "PBS_SERVER", "PBS_DEFAULT", "PBS_PRIMARY"}},
+     {{"gridengine"}, {"PE_HOSTFILE", "SGE_TASK_", "SGE_JOB_", "SGE_O_", "NSLOTS", "NHOSTS"}},
+     {{"lsf"}, {"LSB_", "LS_JOBPID", "LS_SUBCWD"}},
+     {{"flux"}, {"FLUX_"}},
+     {{"oar"}, {"OAR_"}},
+     {{"cobalt"}, {"COBALT_"}}}};
+
+void drop(const JobVariables& variables, Environment& environment) {
+  std::map<std::string, std::string> kept;
+  for (const std::string_view name : variables.kept)
+    if (const auto value = environment.find(name); value && !name.empty()) kept[std::string(name)] = *value;
+  for (const std::string_view prefix : variables.prefixes)
+    if (!prefix.empty()) environment.unset_prefix(prefix);
+  environment.merge(kept);
+}
 
 constexpr Seconds kSubmitLimit{
     60};  // a controller that is busy answers late, and a job handed in twice is worse
@@ -113,6 +141,14 @@ Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, con
   const std::vector<const Entry*> found = found_here(environment, commands);
   if (found.size() != 1) return no_choice(found);
   return found.front()->make();
+}
+
+Environment Submission::environment(Environment ours) const {
+  for (const JobVariables& variables : kJobVariables)
+    if (std::find(variables.schedulers.begin(), variables.schedulers.end(), name()) ==
+        variables.schedulers.end())
+      drop(variables, ours);
+  return own_environment(std::move(ours));
 }
 
 bool Submission::is_job_id(std::string_view text) const {

@@ -111,8 +111,13 @@ class Submission {
   // How long after it took a job a scheduler may find that out; zero: it never does.
   virtual Seconds doubts_for() const { return Seconds(0); }
   virtual std::vector<RefusalKeyword> blamed_words() const { return {}; }
-  // What the submit command may inherit: no variables of a job that it is called from.
-  virtual Environment environment(Environment ours) const { return ours; }
+  // What its commands may inherit: no variables of a job that they are called from, whosever job it is. A
+  // command hands them on, and dlrun in the new job would find the allocation of the old one.
+  Environment environment(Environment ours) const;
+
+ protected:
+  // Without those variables of its own jobs that its commands would take for options.
+  virtual Environment own_environment(Environment ours) const { return ours; }
 };
 
 std::unique_ptr<Submission> make_slurm_submission();

@@ -8,6 +8,7 @@
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cpu/parallel.hpp"
+#include "runtime/engine/initial_values.hpp"
 
 namespace dlrun::runtime {
 
@@ -275,7 +276,7 @@ void Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
     if (tensors_[index].role != TensorInfo::Role::parameter) continue;
     const Parameter& parameter = *named_[index].parameter;
     const std::uint64_t key = random_key({seed, hash_text(parameter.name)});
-    kernels::uniform(plain, tensors_[index].elements(), key, parameter.bound, parameter.constant);
+    uniform({plain, tensors_[index].elements()}, key, parameter.bound, parameter.constant);
     from_plain(path_of(&parameter, parameter.layout, tensors_[index]), plain, parameter.value.data,
                gradients_.data(), engine);
   }

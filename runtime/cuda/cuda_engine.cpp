@@ -8,6 +8,7 @@
 #include "runtime/cuda/lowering.hpp"
 #include "runtime/cuda/operator_times.hpp"
 #include "runtime/engine/adam_factors.hpp"
+#include "runtime/engine/initial_values.hpp"
 #include "runtime/engine/random_keys.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/roles.hpp"
@@ -244,7 +245,7 @@ class GraphOnGpu final : public CudaEngine {
       if (placed.info.role == TensorInfo::Role::momentum) continue;  // zero already
       std::vector<float> values(placed.info.elements());
       const std::uint64_t key = random_key({options_.seed, hash_text(placed.info.name)});
-      kernels::uniform(values.data(), values.size(), key, placed.bound, placed.constant);
+      uniform(values, key, placed.bound, placed.constant);
       TRY(write_tensor(index, values));
     }
     return {};

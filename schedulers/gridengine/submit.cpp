@@ -118,7 +118,8 @@ class GridEngineSubmission final : public Submission {
         if (!word.empty()) argv.push_back(word);
     }
     argv.emplace_back("true");
-    const auto said = commands.run({.argv = argv, .environment = environment, .limit = Seconds(20)});
+    const auto said =
+        commands.run({.argv = argv, .environment = this->environment(environment), .limit = Seconds(20)});
     if (!said || said->status.success()) return {};
     const std::string_view text = trim(said->err);
     if (text.find("verification: no suitable queues") == text.npos) return {};  // qsub will say it itself

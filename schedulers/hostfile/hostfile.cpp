@@ -262,6 +262,8 @@ class LineReader {
   }
 
   Error error(std::size_t column, std::string what, std::string hint = {}) {
+    if (hint.empty() && out_.source == "--hosts")
+      hint = "write it as --hosts 'a:2,b:2' or --hosts 'n[1-4]:8'";
     Error out = error_with_caret(line_, column, std::move(what), std::move(hint));
     const bool is_file = out_.source != "--hosts";
     out.kind = is_file ? ErrorKind::allocation : ErrorKind::usage;
@@ -306,8 +308,9 @@ Result<HostEntries> read_host_words(std::string_view words) {
   out.source = "--hosts";
   TRY(LineReader(words, 1, out).read());
   if (out.entries.empty())
-    return fail(
-        Error{.kind = ErrorKind::usage, .what = "--hosts names no host", .hint = "write it as a:2,b:2"});
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = "--hosts names no host",
+                      .hint = "write it as --hosts 'a:2,b:2' or --hosts 'n[1-4]:8'"});
   return out;
 }
 

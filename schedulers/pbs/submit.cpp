@@ -135,12 +135,13 @@ class AnyPbs : public Submission {
             {"-n value", "name"}};
   }
   // An inherited PBS_DPREFIX would make every directive a comment.
-  Environment environment(Environment ours) const override {
+
+ protected:
+  Environment own_environment(Environment ours) const override {
     ours.unset("PBS_DPREFIX");
     return ours;
   }
 
- protected:
   Result<void> add_common(DirectiveList& out, const SubmissionRequest& request,
                           std::size_t longest_name) const {
     TRY(out.add_word("-N ", scheduler_job_name(request.name, longest_name, FirstCharacter::letter), "name"));
@@ -234,8 +235,8 @@ class PbsSubmission final : public AnyPbs {
   // qsub takes a job for 50 hosts of a cluster that has three, and never runs it.
   Result<void> check_possible(const SubmissionRequest& request, const Environment& environment,
                               const CommandRunner& commands) const override {
-    const auto said =
-        commands.run({.argv = {"pbsnodes", "-a"}, .environment = environment, .limit = Seconds(20)});
+    const auto said = commands.run(
+        {.argv = {"pbsnodes", "-a"}, .environment = this->environment(environment), .limit = Seconds(20)});
     const PbsNodes nodes = said && said->status.success() ? nodes_of(said->out) : PbsNodes{};
     const int cpus = request.tasks_per_node * request.cpus_per_task;
     std::string what;

@@ -247,7 +247,8 @@ class SlurmSubmission final : public Submission {
             {"node configuration", "resources.nodes"}};
   }
 
-  Environment environment(Environment ours) const override {
+ protected:
+  Environment own_environment(Environment ours) const override {
     const auto configuration = ours.find("SLURM_CONF");  // where the controller is: no job's
     for (const std::string_view prefix : {"SLURM_", "SBATCH_", "SRUN_"}) ours.unset_prefix(prefix);
     if (configuration) ours.set("SLURM_CONF", *configuration);

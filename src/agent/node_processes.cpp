@@ -16,18 +16,13 @@
 #include "src/agent/pmi/mpi_service.hpp"
 #include "src/agent/prolog.hpp"
 #include "src/agent/rank_probe.hpp"
+#include "src/agent/rank_program.hpp"
 #include "src/base/file.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/descendants.hpp"
 
 namespace dlrun::agent {
 namespace {
-
-// The file that a process runs; empty where the kernel does not tell.
-std::string program_of(pid_t pid) {
-  std::error_code problem;
-  return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), problem).string();
-}
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string out;

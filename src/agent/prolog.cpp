@@ -9,6 +9,7 @@
 #include "src/base/units.hpp"
 #include "src/plan/job_checks.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/plan/secret_words.hpp"
 #include "src/plan/secrets.hpp"
 
 namespace dlrun::agent {
@@ -19,6 +20,15 @@ std::vector<std::string> last_lines(const std::string& path, std::size_t count) 
   std::vector<std::string> lines = split(trim(text ? *text : std::string()), '\n');
   if (lines.size() > count) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(count));
   return lines;
+}
+
+// What the node script says at its end: "exit code 3 from environment.setup[0]: exit 3".
+std::string take_verdict(std::vector<std::string>& lines, const std::string& host) {
+  const std::string start = fmt::format("dlrun: {}: ", host);
+  if (lines.empty() || !lines.back().starts_with(start)) return {};
+  std::string out = lines.back().substr(start.size());
+  lines.pop_back();
+  return out;
 }
 
 }  // namespace
@@ -32,7 +42,7 @@ std::string check_lines(const plan::NodeSlice& slice) {
   if (slice.node.get() != 0 || !plan::checks_need_setup(slice.plan)) return {};
   std::vector<std::string> commands;
   for (const Argv& check : slice.plan.checks) commands.push_back(shell_line(check));
-  return "\n{ " + join(commands, " && ") + "; } > \"$2.checks\" 2>&1";
+  return "\n{ " + join(commands, " && ") + "; } > \"$dlrun_result.checks\" 2>&1";
 }
 
 // With an agent per rank (launch.mpi: native), the plan at hand has a node per rank; scripts are the real
@@ -55,13 +65,12 @@ std::filesystem::path checks_output(const std::filesystem::path& environment_fil
 }  // namespace
 
 Argv prolog_command(const plan::NodeSlice& slice, const std::filesystem::path& environment_file) {
-  return {"bash",
-          "-c",
-          "source \"$1\" prolog || exit; " + write_limits_line("\"$2\"") + "; env -0 > \"$2\" || exit" +
+  return {"bash", "-c",
+          // By names: a setup line may set the arguments, and bash keeps what a sourced file sets.
+          "dlrun_source=$1 dlrun_result=$2; source \"$dlrun_source\" prolog || exit; " +
+              write_limits_line("\"$dlrun_result\"") + "; env -0 > \"$dlrun_result\" || exit" +
               check_lines(slice),
-          "dlrun-prolog",
-          script_path(slice),
-          environment_file.string()};
+          "dlrun-prolog", script_path(slice), environment_file.string()};
 }
 
 Result<Environment> prolog_environment(const plan::NodeSlice& slice, const ExitStatus& status,
@@ -73,16 +82,23 @@ Result<Environment> prolog_environment(const plan::NodeSlice& slice, const ExitS
     return fail(plan::check_error(slice.plan.checks, slice.plan.environment_rules,
                                   TRY(read_file(checks_output(environment_file))), status.text(),
                                   status.code()));
-  if (!status.success())
+  const std::string host = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get())).host.get();
+  if (!status.success()) {
+    std::vector<std::string> lines = last_lines(log_path, shown);
+    for (std::string& line : lines)  // set -x shows them
+      line = plan::without_secret_values(line, slice.plan.environment_rules.secrets);
+    const std::string verdict = take_verdict(lines, host);
     return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = fmt::format("the job's environment cannot be set up: {}", status.text()),
-                      .where = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get())).host.get(),
+                      .what = fmt::format("the job's environment cannot be set up: {}",
+                                          verdict.empty() ? status.text() : verdict),
+                      .where = host,
                       .hint = fmt::format("its whole output is in {}", log_path),
-                      .also = last_lines(log_path, shown)});
+                      .also = std::move(lines)});
+  }
   if (!std::filesystem::exists(environment_file, problem))
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "a line of environment.setup ended the shell before the environment was ready",
-                      .where = slice.plan.nodes.at(static_cast<std::size_t>(slice.node.get())).host.get(),
+                      .where = host,
                       .hint = "take exit and exec out of the setup lines",
                       .also = plan::without_secrets(slice.plan).prolog.setup});
   // NULs between the entries keep values with newlines whole.

@@ -15,7 +15,7 @@ enum class ExitCode : int {
   unavailable = 69,  // could not start: agent, ssh, port
   internal = 70,     // a bug in dlrun
   lost = 71,         // node lost or hang
-  io = 74,           // run directory or checkpoint cannot be written
+  io = 74,           // run directory, checkpoint or standard output cannot be written
   again = 75,        // stopped at the walltime or on request with a sound checkpoint: run me again
 };
 

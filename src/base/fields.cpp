@@ -34,6 +34,17 @@ Error located(Error error, const Node& node, std::string_view name) {
   return error;
 }
 
+// --set merges maps. A key of the map that it was laid over may make the whole malformed, and a person who
+// gave a whole map expects no other keys.
+std::string hint_for_leftover(const Node& map, std::string_view name, std::size_t entry) {
+  constexpr std::string_view flag = "--set ";
+  if (!map.source.starts_with(flag) || map.key_sources[entry].starts_with(flag)) return {};
+  const std::string path = map.source.substr(flag.size());
+  if (name != path && !name.starts_with(path + ".")) return {};
+  return fmt::format(
+      "--set {0} keeps the keys that the map had before; to replace it, put --set {0}=null first", path);
+}
+
 }  // namespace
 
 Result<std::string> as_text(const Node& node, std::string_view name) {
@@ -194,11 +205,12 @@ Result<void> Fields::finish() const {
   for (std::size_t i = 0; i < node_->entries.size(); ++i) {
     const std::string& key = node_->entries[i].first;
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    const std::string leftover = hint_for_leftover(*node_, name_, i);
     unknown.push_back(Error{.kind = ErrorKind::input,
                             .what = name_.empty() ? fmt::format("unknown key '{}'", key)
                                                   : fmt::format("unknown key '{}' in '{}'", key, name_),
                             .where = node_->key_sources[i],
-                            .hint = hint_for(key)});
+                            .hint = leftover.empty() ? hint_for(key) : leftover});
   }
   if (unknown.empty()) return {};
   Error first = std::move(unknown.front());

@@ -1,6 +1,7 @@
 // dlrun run: the job, from flags to its exit code.
 #include <limits>
 
+#include "src/base/exit_code.hpp"
 #include "src/base/units.hpp"
 #include "src/chain/link.hpp"
 #include "src/chain/stop_watch.hpp"
@@ -61,7 +62,9 @@ Result<int> run(const RunOptions& options, const Context& context) {
       TRY(options.link_of.empty() ? job::run_job(request, clock, printer)
                                   : run_link(request, options.link_of, clock, printer));
   if (context.common.json) TRY(context.console.data(to_pretty_text(report.record)));
-  return report.outcome.exit_code;
+  // The printer has said what was lost, and where it is.
+  const bool is_all = report.outcome.exit_code != 0 || context.console.lost_out().empty();
+  return is_all ? report.outcome.exit_code : to_int(ExitCode::io);
 }
 
 }  // namespace dlrun::cli

@@ -65,7 +65,8 @@ void Console::put(int fd, std::string_view text) {
     }
     const ssize_t put = ::write(fd, text.data(), std::min(text.size(), piece));
     if (put < 0 && errno != EINTR && errno != EAGAIN) {
-      if (errno != EPIPE && lost_.empty()) lost_ = system_reason(errno);
+      std::string& lost = fd == STDOUT_FILENO ? lost_out_ : lost_err_;
+      if (errno != EPIPE && lost.empty()) lost = system_reason(errno);
       return;
     }
     dropping_ = false;
@@ -79,13 +80,15 @@ bool Console::may_wait() {
   return !stop_seen_;
 }
 
-const std::string& Console::lost() {
-  for (FileOutput* file : {out_file_.get(), err_file_.get()}) {
-    if (file == nullptr) continue;
-    file->finish();
-    if (lost_.empty()) lost_ = file->lost();
-  }
-  return lost_;
+std::string Console::lost_out() {
+  if (out_file_) out_file_->finish();
+  return lost_out_.empty() && out_file_ ? out_file_->lost() : lost_out_;
+}
+
+std::string Console::lost() {
+  if (err_file_) err_file_->finish();
+  if (std::string out = lost_out(); !out.empty()) return out;
+  return lost_err_.empty() && err_file_ ? err_file_->lost() : lost_err_;
 }
 
 void Console::write(int fd, std::string_view text) {

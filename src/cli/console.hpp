@@ -43,7 +43,9 @@ class Console {
   void while_waiting(std::function<void()> work) { waiting_work_ = std::move(work); }
   // Why text for people was lost, though its reader is there: a disk that is full. Empty: none was. It waits
   // for files.
-  const std::string& lost();
+  std::string lost();
+  // The same of standard output alone: what the command was asked for.
+  std::string lost_out();
   bool shows_out_on_terminal() const;
   static bool shows_err_on_terminal();
   bool interactive() const { return interactive_; }
@@ -62,7 +64,7 @@ class Console {
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
   std::function<void()> waiting_work_;
   std::string status_;  // as drawn
-  std::string lost_;
+  std::string lost_out_, lost_err_;
   std::shared_ptr<FileOutput> out_file_;  // none: no regular file
   std::shared_ptr<FileOutput> err_file_;  // the same where both are one file
   bool dropping_ = false;                 // the last text was dropped: the next one is not waited for

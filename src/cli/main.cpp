@@ -37,7 +37,11 @@ int main(const std::vector<std::string>& arguments) {
           [&](const Answer& answer) { return console.out(answer.text), Result<int>(0); },
       },
       options->command);
-  return code ? *code : report(code.error(), console);
+  if (!code) return report(code.error(), console);
+  if (const std::string lost = *code == 0 ? console.lost_out() : ""; !lost.empty())
+    return report(Error{.kind = ErrorKind::io, .what = "cannot write to the standard output: " + lost},
+                  console);
+  return *code;
 }
 
 }  // namespace

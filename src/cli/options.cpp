@@ -164,6 +164,17 @@ bool is_command(const std::string& word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
 }
 
+// "dlrun help nosuch", which must not pass for an answer. A flag behind help asks for the same.
+std::optional<Error> unknown_help(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.size() < 2 || words[0] != "help" || words[1] == "help" || words[1].starts_with('-') ||
+      is_command(words[1]))
+    return std::nullopt;
+  const std::string near = nearest(words[1], kCommands);
+  return usage_error(
+      app, fmt::format("unknown command '{}'", words[1]),
+      near.empty() ? "dlrun --help shows all commands" : fmt::format("did you mean 'dlrun help {}'?", near));
+}
+
 // "dlrun help" and "dlrun help plan", as other programs have them.
 std::vector<std::string> help_words(const std::vector<std::string>& words) {
   if (words.size() > 1 && is_command(words[1])) return {words[1], "--help"};
@@ -286,6 +297,7 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
       "examples.\nman dlrun has the whole.");
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
+  if (auto unknown = unknown_help(app, arguments)) return fail(std::move(*unknown));
 
   // A command's many flags are made only where it is the one: agents start by the thousand.
   const auto add_job_of = [&words](CLI::App& command, JobOptions& job) {
@@ -379,6 +391,9 @@ Result<Options> read_command_line(const std::vector<std::string>& arguments) {
     std::vector<std::string> reversed(words.rbegin(), words.rend());  // CLI11 takes a vector from its end
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
+    // "dlrun nosuch --help" is not to show the help of run.
+    if (chosen == run_command && !is_command(arguments.front()) && arguments.front() != "help")
+      if (auto mistyped = mistyped_command(app, arguments.front())) return fail(std::move(*mistyped));
     const auto parsed = app.get_subcommands();
     options.command = Answer{parsed.empty() ? app.help() : parsed[0]->help("dlrun")};
     return options;

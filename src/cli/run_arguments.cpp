@@ -9,6 +9,8 @@ Argv forwarded_flags(const JobOptions& options, const CommonOptions& common) {
   if (!options.framework_dir.empty()) out.push_back("--framework-dir=" + options.framework_dir);
   if (common.verbosity == Verbosity::verbose) out.emplace_back("--verbose");
   if (common.verbosity == Verbosity::quiet) out.emplace_back("--quiet");
+  if (common.color == ColorChoice::always) out.emplace_back("--color=always");
+  if (common.color == ColorChoice::never) out.emplace_back("--color=never");
   return out;
 }
 

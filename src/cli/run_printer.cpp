@@ -207,8 +207,8 @@ void RunPrinter::finished(const plan::Plan& plan, const job::Outcome& outcome) {
                              outcome.agents_unverified));
   if (outcome.strays > 0)
     console_.say(fmt::format("dlrun: ended {} process(es) that ranks had left behind", outcome.strays));
-  if (!console_.lost().empty())
-    problem(fmt::format("not all that the ranks printed could be shown: {}; it is in {}", console_.lost(),
+  if (const std::string lost = console_.lost(); !lost.empty())
+    problem(fmt::format("not all that the ranks printed could be shown: {}; it is in {}", lost,
                         shown_path(plan.run_directory + "/logs")));
   const std::string took = format_duration(outcome.time.total);
   const std::string directory = shown_path(plan.run_directory);

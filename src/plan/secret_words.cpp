@@ -150,6 +150,10 @@ std::string hidden_in_line(std::string_view line, const Patterns& further) {
 
 }  // namespace
 
+bool is_secret_value(std::string_view name, std::string_view value, const std::vector<std::string>& further) {
+  return hides(name, value, further);
+}
+
 std::string without_secret_values(std::string_view line, const std::vector<std::string>& further) {
   return hidden_in_line(line, further);
 }

@@ -12,6 +12,10 @@
 
 namespace dlrun::plan {
 
+/// Whether the name is a secret's and the value none of those that such names have otherwise: a count of
+/// tokens.
+bool is_secret_value(std::string_view name, std::string_view value, const std::vector<std::string>& further);
+
 // A command, word by word.
 Argv without_secret_values(Argv argv, const std::vector<std::string>& further);
 // A line of shell.

@@ -150,7 +150,8 @@ inline constexpr auto format_of<from_agent::PortsClaimed> =
     format("claimed", field("taken", &from_agent::PortsClaimed::taken));
 template <>
 inline constexpr auto format_of<from_agent::PrologEnded> =
-    format("prolog", field("seconds", &from_agent::PrologEnded::seconds));
+    format("prolog", field("seconds", &from_agent::PrologEnded::seconds),
+           nul_ended("secrets", &from_agent::PrologEnded::secrets));
 template <>
 inline constexpr auto format_of<from_agent::InterfaceChosen> =
     format("interface", field("name", &from_agent::InterfaceChosen::name));

@@ -9,22 +9,27 @@
 #include "src/base/clock.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
+#include "src/plan/secret_values.hpp"
 #include "src/process/appended_file.hpp"
 
 namespace dlrun::job {
 
 class EventLog {
  public:
-  static Result<EventLog> open(const std::filesystem::path& path, const Clock& clock, FileWriter& writer);
+  // What programs say of themselves is among the events: `secrets` are not written. They may become more.
+  static Result<EventLog> open(const std::filesystem::path& path, const Clock& clock, FileWriter& writer,
+                               const plan::SecretValues& secrets);
   // The first write that fails is kept; later ones are dropped.
   void add(const Json& event);
   // Of what the writer has done so far.
   const Result<void>& state() const { return *state_; }
 
  private:
-  EventLog(UniqueFd fd, const std::filesystem::path& path, const Clock& clock, FileWriter& writer);
+  EventLog(UniqueFd fd, const std::filesystem::path& path, const Clock& clock, FileWriter& writer,
+           const plan::SecretValues& secrets);
   FileWriter* writer_;
   const Clock* clock_;
+  const plan::SecretValues* secrets_;
   std::unique_ptr<Result<void>> state_;  // its address stays
   std::unique_ptr<AppendedFile> file_;
 };

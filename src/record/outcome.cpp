@@ -10,4 +10,23 @@ std::string FirstFailure::text() const {
   return fmt::format("{} {} (rank {}) on {}: {}", role, task_index, *rank, host, said);
 }
 
+Error hidden(const plan::SecretValues& secrets, Error error) {
+  error.what = secrets.hidden(std::move(error.what));
+  error.also = secrets.hidden(std::move(error.also));
+  return error;
+}
+
+void hide(const plan::SecretValues& secrets, Outcome& outcome) {
+  if (outcome.error) outcome.error = secrets.hidden(*std::move(outcome.error));
+  if (outcome.unreachable) outcome.unreachable = hidden(secrets, *std::move(outcome.unreachable));
+  if (outcome.first_failure) {
+    FirstFailure& failed = *outcome.first_failure;
+    failed.last_lines = secrets.hidden(std::move(failed.last_lines));
+    for (std::string* text : {&failed.reason, &failed.cause, &failed.failed_after_cause})
+      *text = secrets.hidden(std::move(*text));
+  }
+  for (Json* said : {&outcome.result, &outcome.last_progress, &outcome.walltime.saved})
+    *said = secrets.hidden(std::move(*said));
+}
+
 }  // namespace dlrun::job

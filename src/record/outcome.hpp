@@ -11,6 +11,7 @@
 #include "src/base/json.hpp"
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
+#include "src/plan/secret_values.hpp"
 #include "src/process/exit_status.hpp"
 #include "src/record/step_timing.hpp"
 #include "src/record/time_accounting.hpp"
@@ -83,5 +84,10 @@ struct Outcome {
   TimeParts parts;  // of `time`, by what it was good for
   std::optional<Pace> pace;
 };
+
+/// Takes the values of secrets out of what ranks and agents said.
+void hide(const plan::SecretValues& secrets, Outcome& outcome);
+/// The same of an error, which may show what a program printed.
+Error hidden(const plan::SecretValues& secrets, Error error);
 
 }  // namespace dlrun::job

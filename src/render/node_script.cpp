@@ -173,6 +173,7 @@ Json plan_context(const Plan& plan) {
           {"has_modules", !plan.prolog.modules.empty()},
           {"modules", modules_context(plan)},
           {"activate", std::move(activate)},
+          {"has_lines", !plan.prolog.activate.empty() || !plan.prolog.setup.empty()},
           {"setup", setup_context(plan)},
           {"needs", needs_context(plan)},
           {"exports", exports(open)},

@@ -110,12 +110,21 @@ std::string cause_from_error_file(const plan::Plan& plan, const plan::RankPlan& 
   return "";
 }
 
+namespace {
+
+// A shell around the program is not what lacks the module.
+bool is_python(const std::string& program) {
+  return program.substr(program.rfind('/') + 1).find("py") != std::string::npos;
+}
+
+}  // namespace
+
 std::string cause_hint(std::string_view reason, std::string_view cause, const std::string& program) {
   if (reason == "killed by SIGKILL (9)")
     return "who kills so is often the kernel, for memory (dmesg), or the scheduler (sacct -j JOB -o "
            "JobID,MaxRSS,State)";
   if (cause.starts_with("ImportError") || cause.starts_with("ModuleNotFoundError"))
-    return (program.empty() ? std::string() : "the program is " + program + "; ") +
+    return (is_python(program) ? "the program is " + program + "; " : std::string()) +
            "is the environment that has the module set up in the job (environment.activate, "
            "environment.modules)?";
   return "";

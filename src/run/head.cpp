@@ -59,7 +59,7 @@ class Head {
         supervisor_(static_cast<int>(plan.nodes.size()),
                     {.settle = kSettle, .grace = plan.limits.grace + kAgentMargin}),
         agents_(plan),
-        output_(loop_, parts_.status, parts_.shown),
+        output_(loop_, parts_.status, parts_.shown, parts_.secrets),
         walltime_(loop_, parts_.walltime, parts_.environment,
                   {.ask = [this](const Json& message) { agents_.tell_working({message}); },
                    .end_ranks = [this](Deadline::Force force) { end_in_time(force); },
@@ -342,7 +342,7 @@ class Head {
     if (type == "ready") return on_ready(agent, header);
     parts_.events.add(event_of(agent, header));
     signalled_ = signalled_ || type == "signalled";
-    if (type == "prolog") return on_prepared(agent);
+    if (type == "prolog") return on_prepared(agent, message.body);
     if (type == "started") return on_started(header);
     if (type == "exited") return on_exited(header);
     if (type == "failed") return on_failed(agent, header);
@@ -419,7 +419,8 @@ class Head {
   }
 
   // A prolog that fails on one node ends the job before any rank was started on another.
-  void on_prepared(const AgentConnection& agent) {
+  void on_prepared(const AgentConnection& agent, const std::string& secrets) {
+    for (const std::string& secret : split(secrets, '\0')) parts_.secrets.add(secret);
     if (!setup_) return;
     setup_->ready(agent.node);
     parts_.status.phase(setup_->phase());

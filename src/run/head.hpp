@@ -23,6 +23,7 @@ struct HeadParts {
   std::unique_ptr<launch::Launcher> launcher;  // used up: it lives as long as the loop that it is part of
   FileWriter& writer;                          // of the run directory's files
   EventLog& events;
+  plan::SecretValues& secrets;  // those that a prolog reads are added
   RunStatus& status;
   const Environment& environment;  // of the job, for the agents on other nodes
   const plan::Plan& shown;         // the plan with its real nodes, where each rank has an agent of its own

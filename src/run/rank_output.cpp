@@ -8,6 +8,7 @@ namespace dlrun::job {
 namespace {
 
 constexpr std::size_t kKeptLines = 12, kMaxKept = 400;
+constexpr std::size_t kNeverCut = 300;  // bytes of a line; of a longer one, half of a secret might be kept
 
 }  // namespace
 
@@ -17,8 +18,9 @@ void RankOutput::take(Rank rank, OutputStream stream, const std::string& text) {
   std::vector<std::string> lines = split(text, '\n');
   lines.pop_back();  // behind the last newline
   for (std::string& line : lines) {
-    if (stream == OutputStream::err) causes_[number].take(line);
     if (is_shown(rank)) status_.output(shown_.ranks[number], stream, line);
+    if (line.size() > kNeverCut) line = secrets_.hidden(std::move(line));
+    if (stream == OutputStream::err) causes_[number].take(line);
     if (last.size() == kKeptLines) last.pop_front();
     last.push_back(line.substr(0, kMaxKept));
   }
@@ -28,7 +30,7 @@ void RankOutput::take(Rank rank, OutputStream stream, const std::string& text) {
 
 void RankOutput::take_unfinished(Rank rank, OutputStream stream, const std::string& text) {
   const auto number = static_cast<std::size_t>(rank.get());
-  unfinished_[number] = text.substr(0, kMaxKept);
+  unfinished_[number] = secrets_.hidden(text).substr(0, kMaxKept);
   if (is_shown(rank)) status_.unfinished(shown_.ranks[number], stream, text);
   flush_in_time();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/plan/plan.hpp"
+#include "src/plan/secret_values.hpp"
 #include "src/process/event_loop.hpp"
 #include "src/run/failure_cause.hpp"
 #include "src/run/run_status.hpp"
@@ -16,10 +17,11 @@ namespace dlrun::job {
 class RankOutput {
  public:
   // `shown`: the ranks as people know them.
-  RankOutput(EventLoop& loop, RunStatus& status, const plan::Plan& shown)
+  RankOutput(EventLoop& loop, RunStatus& status, const plan::Plan& shown, const plan::SecretValues& secrets)
       : loop_(loop),
         status_(status),
         shown_(shown),
+        secrets_(secrets),
         last_(shown.ranks.size()),
         unfinished_(shown.ranks.size()),
         causes_(shown.ranks.size()) {}
@@ -43,6 +45,7 @@ class RankOutput {
   EventLoop& loop_;
   RunStatus& status_;
   const plan::Plan& shown_;
+  const plan::SecretValues& secrets_;
   std::vector<std::deque<std::string>> last_;
   std::vector<std::string> unfinished_;
   std::vector<FailureCause> causes_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/base/units.hpp"
 #include "src/plan/plan_text.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secrets.hpp"
@@ -130,9 +131,29 @@ Result<void> move(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
+Result<std::optional<Lease>> claim_run_directory(const fs::path& directory,
+                                                 const std::optional<JobStart>& start, RunStatus& status) {
+  const bool again = start && is_of_earlier_start(directory, *start);
+  if (!again) TRY(make_new(directory));
+  if (!start) return std::optional<Lease>();
+  const auto waiting = [&](const std::string& owner, Seconds wait) {
+    status.note(fmt::format("the run directory is in use by {}: waiting {} for it to end", owner,
+                            format_duration(wait)));
+  };
+  Lease lease = TRY(take_run_directory(directory, *start, waiting));
+  if (again) {
+    // Another process of this start may have been quicker.
+    if (!is_of_earlier_start(directory, *start)) TRY(make_new(directory));
+    const fs::path kept = TRY(keep_earlier_start(directory));
+    status.note(fmt::format("{} has started job {} again: what its earlier start left is in {}",
+                            start->scheduler, start->job_id, kept.string()));
+  }
+  TRY(write_job_start(directory, *start));
+  return std::optional<Lease>(std::move(lease));
+}
+
 Result<void> write_run_directory(const Prepared& job, const fs::path& data) {
   const fs::path directory = job.plan.run_directory;
-  TRY(make_new(directory));
   TRY(make_directories(directory / "logs", Access::shared));
   TRY(replace_file(directory / "spec.json", to_pretty_text(plan::to_json(job.spec)), Durability::none));
   TRY(write_allocation(job));

@@ -1,12 +1,20 @@
 // The run directory on disk: made once, owner only, with everything that was decided before anything starts.
-// It is never reused: a run that finds its directory in use is an error, not an overwrite.
+// It is never reused: a run that finds its directory in use is an error, not an overwrite. The one exception
+// is a batch job that its scheduler starts again (requeued_run.hpp), and it overwrites nothing either.
 #pragma once
 
 #include "src/run/prepare.hpp"
+#include "src/run/requeued_run.hpp"
+#include "src/run/run_status.hpp"
 
 namespace dlrun::job {
 
-// Makes it and writes spec.json, allocation.json, plan.json, nodes/*.sh, logs/ and the adapter's files.
+/// Makes the directory, or takes the one that an earlier start of this batch job left. The lease, which a job
+/// that may be started again has, is kept until the run has ended. `start` is empty outside of such a job.
+Result<std::optional<Lease>> claim_run_directory(const std::filesystem::path& directory,
+                                                 const std::optional<JobStart>& start, RunStatus& status);
+
+// Writes into it spec.json, allocation.json, plan.json, nodes/*.sh, logs/ and the adapter's files.
 // `data` is the installed data folder, which has the templates.
 Result<void> write_run_directory(const Prepared& job, const std::filesystem::path& data);
 

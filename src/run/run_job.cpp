@@ -70,12 +70,15 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
   plan::Plan split;
   if (apart) split = plan::agent_per_rank(job.plan);
   const plan::Plan& plan = apart ? split : job.plan;
+  plan::SecretValues secrets;
+  secrets.add(job.plan);
+  secrets.add(around.request.environment, job.plan.environment_rules.secrets);
   // One that a signal ended is no error: the head takes the signal.
   if (!plan::checks_need_setup(plan))
     if (auto checked = run_checks(plan, around.request.environment); !checked && !stop_signal_is_held())
-      return fail(std::move(checked).error());
+      return fail(hidden(secrets, std::move(checked).error()));
   FileWriter writer;
-  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer));
+  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer, secrets));
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
@@ -94,6 +97,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
       TRY(run_attempt(plan, {.launcher = std::move(launcher),
                              .writer = writer,
                              .events = events,
+                             .secrets = secrets,
                              .status = around.status,
                              .environment = around.request.environment,
                              .shown = job.plan,
@@ -103,6 +107,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
                              .walltime = around.walltime,
                              .scheduler_job = scheduler_job_of(job.allocation),
                              .input_rank = around.request.input_rank}));
+  hide(secrets, outcome);
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   wait_until_written(writer, around.status);
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
@@ -210,6 +215,9 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
   if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
   hold_stop_signals();  // from here on a signal ends a run, with a record, and not a half-written folder
+  const std::optional<JobStart> start =
+      request.run_directory ? job_start(job.allocation, request.environment, session_leader()) : std::nullopt;
+  const std::optional<Lease> lease = TRY(claim_run_directory(job.plan.run_directory, start, status));
   TRY(write_run_directory(job, request.installation.data));
   Ran ran = run_attempts(job, std::move(launcher), around);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};

@@ -2,6 +2,7 @@
 """How failures end: the right exit code, the first_failure named, its last lines shown, nothing left running."""
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -54,6 +55,19 @@ class Failure(support.Case):
         self.assertEqual(code, 1)
         self.assertIn("exit code 1: ModuleNotFoundError: No module named 'no_such_module'\n", err)
         self.assertIn(f"hint: the program is {os.path.realpath(sys.executable)}; ", err)
+
+    def test_a_script_that_env_starts_names_its_interpreter(self):
+        os.mkdir(os.path.join(self.folder, "bin"))
+        os.symlink(os.path.realpath(sys.executable), os.path.join(self.folder, "bin", "python3"))
+        self.environment["PATH"] = os.path.join(self.folder, "bin") + ":" + self.environment["PATH"]
+        for first in ("#!/usr/bin/env python3", "#!/usr/bin/env -S python3 -u"):
+            os.chmod(self.write("train.py", f"{first}\nimport no_such_module\n"), 0o755)
+            code, _, err = self.dlrun("--framework", "plain", "--", "./train.py")
+            self.assertEqual(code, 1, err)
+            self.assertIn(f"hint: the program is {os.path.realpath(sys.executable)}; ", err)
+        code, _, err = self.dlrun("--framework", "plain", "--", "bash", "-c", "./train.py; exit $?")
+        self.assertEqual(code, 1, err)
+        self.assertNotIn("the program is /usr/bin/bash", err)
 
     def test_a_log_that_outgrows_the_limit_of_files_is_no_hint_to_itself(self):
         code, _, err = self.plain("ulimit -S -c 0; seq 100000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
@@ -120,6 +134,41 @@ class Failure(support.Case):
         self.assertIn("is in use\n  hint: name another with --run-dir", err)
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "first\n")
 
+    def test_a_batch_job_that_is_requeued_goes_on_in_its_run_directory(self):
+        allocation = self.write("allocation.json", json.dumps(
+            {"schema": "dlrun.allocation/1", "scheduler": "slurm", "job_id": "7", "array_index": None, "end_time": None, "evidence": [],
+             "nodes": [{"host": os.uname().nodename, "slots": 1, "cpus": 1, "gpus": None}]}))
+        flags = ("--allocation", allocation, "--via", "local")
+        script = 'cat run/state 2>/dev/null; echo "start $1" >>run/state; [ $1 = 2 ] || { sleep 1000 & wait; }'
+
+        def start(number, killed):
+            self.environment["SLURM_RESTART_COUNT"] = str(number)
+            process = self.start("--framework", "plain", "--run-dir", "run", *flags, "--", "bash", "-c", script, "sh", str(number))
+            if killed:
+                support.wait_until(lambda: self.exists("run/state") and f"start {number}" in self.read("run/state"), "it runs")
+                process.kill()  # as at the end of a preempted job
+                process.wait()
+                self.none_left()
+                return "", ""
+            return process.communicate()
+
+        start(0, killed=True)
+        code, _, err = self.plain("echo second", *flags)
+        self.assertEqual(code, 74, err)  # another command of the same start
+        self.assertIn("is in use\n", err)
+        start(1, killed=True)
+        self.environment["SLURM_RESTART_COUNT"] = "2"
+        out, err = start(2, killed=False)
+        self.assertEqual(out, "[worker 0] start 0\n[worker 0] start 1\n", err)
+        self.assertRegex(err, r"slurm has started job 7 again: what its earlier start left is in \S+/run/restarts/2\n")
+        self.assertEqual(self.record()["exit_code"], 0)
+        for number in ("1", "2"):
+            self.assertLessEqual({"spec.json", "plan.json", "logs", "events.jsonl", "job-start.json"},
+                                 set(os.listdir(os.path.join(self.folder, "run/restarts", number))))
+        self.assertEqual(self.read("run/restarts/2/logs/0000-worker-0.log"), "start 0\n")
+        code, _, err = self.plain("echo third", *flags)  # the record of this start is never overwritten
+        self.assertEqual(code, 74, err)
+
     def test_a_prolog_line_that_fails_ends_the_job_before_any_rank(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\n"
                                      "environment: {setup: ['echo preparing', 'export GREETING=hello', 'false-command --x']}\n")
@@ -130,14 +179,28 @@ class Failure(support.Case):
         self.assertFalse(self.exists("ran"))
 
     def test_a_prolog_line_that_ends_the_shell_is_named_whatever_its_code(self):
-        for line in ("exit 0", "exec true"):
+        place = "environment.setup[1]: "
+        for line, text in (("exit 0", f"the shell ended within {place}exit 0"), ("return 0", f"the shell ended within {place}return 0"),
+                           ("exit 3", f"exit code 3 from {place}exit 3"), ("return 4", f"exit code 4 from {place}return 4"),
+                           ("set -eu; echo $nosuch", f"from {place}set -eu; echo $nosuch"),
+                           ("exec true", "a line of environment.setup ended the shell before the environment was ready")):
             with self.subTest(line):
-                job = self.write("job.yaml", f"framework: plain\ncommand: [touch, ran]\nenvironment: {{setup: ['{line}']}}\n")
-                code, _, err = self.dlrun(job)
+                job = self.write("job.yaml", f"framework: plain\ncommand: [touch, ran]\nenvironment: {{setup: ['true', '{line}']}}\n")
+                code, _, err = self.dlrun("--run-dir", "run", job)
                 self.assertEqual(code, 69, err)
-                self.assertIn("a line of environment.setup ended the shell before the environment was ready", err)
+                self.assertRegex(err, r"dlrun: error: .*" + re.escape(text) + "\n")
+                self.assertIn(text, self.record()["reason"])
                 self.assertIn(line, err)
                 self.assertFalse(self.exists("ran"))
+                shutil.rmtree(os.path.join(self.folder, "run"))
+
+    def test_options_and_arguments_that_a_prolog_line_sets_do_not_touch_our_own_lines(self):
+        for line in ("set -eu", "set -euo pipefail", "set -C", "set -a", "set -- rank 1", "shift", "trap true EXIT", "false || true; set -e"):
+            with self.subTest(line):
+                job = self.write("job.yaml", "framework: plain\ncommand: [bash, -c, 'echo $A; export -p | grep -c dlrun_ || true']\n"
+                                             f"environment: {{setup: ['{line}', 'export A=set']}}\n")
+                code, out, err = self.dlrun("--quiet", job)
+                self.assertEqual((code, out), (0, "[worker 0] set\n[worker 0] 0\n"), err)
 
     def test_a_prolog_that_hangs_ends_at_the_setup_timeout_and_leaves_nothing(self):
         job = self.write("job.yaml", "framework: plain\ncommand: [touch, ran]\nlaunch: {setup-timeout: 1s}\n"

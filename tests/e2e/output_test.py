@@ -56,7 +56,7 @@ class Output(support.Case):
         with open("/dev/full", "w") as full:
             process = subprocess.run([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--", "echo", "hello"], cwd=self.folder,
                                      env=self.environment, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertEqual(process.returncode, 74, process.stderr)
         self.assertIn("dlrun: error: not all that the ranks printed could be shown: No space left on device; it is in run/logs\n", process.stderr)
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "hello\n")
 
@@ -67,7 +67,7 @@ class Output(support.Case):
             with open(os.path.join(self.folder, "small", "out"), "w") as out:
                 process = subprocess.run([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--", "seq", "10000"], cwd=self.folder,
                                          env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True)
-            self.assertEqual(process.returncode, 0, process.stderr)
+            self.assertEqual(process.returncode, 74, process.stderr)
             self.assertIn("could be shown: No space left on device; it is in run/logs\n", process.stderr)
             self.assertEqual(self.read("run/logs/0000-worker-0.log").split(), [str(i + 1) for i in range(10000)])
         finally:
@@ -119,6 +119,23 @@ class Output(support.Case):
             process = subprocess.run([support.DLRUN, "allocation", "--json"], stdout=full, stderr=subprocess.PIPE, env=self.environment,
                                      cwd=self.folder, check=False)
         self.assertEqual(process.returncode, 74)
+
+    def test_an_answer_that_cannot_be_written_is_an_error_for_people_too(self):
+        self.write("job.yaml", "framework: plain\ncommand: [echo, x]\n")
+        for words in (["allocation"], ["plan", "job.yaml"], ["plan", "--explain", "job.yaml"], ["frameworks"], ["hosts", "expand", "n[1-3]"],
+                      ["--help"], ["--version"], ["-q", "--", "echo", "x"]):
+            with open("/dev/full", "w") as full:
+                process = subprocess.run([support.DLRUN, *words], stdout=full, stderr=subprocess.PIPE, env=self.environment,
+                                         cwd=self.folder, check=False, text=True)
+            self.assertEqual(process.returncode, 74, (words, process.stderr))
+            self.assertRegex(process.stderr, r"dlrun: error: .*No space left on device", words)
+            self.assertEqual(process.stderr.count("dlrun: error:"), 1, (words, process.stderr))
+
+    def test_a_program_that_fails_keeps_its_code_on_a_full_disk(self):
+        with open("/dev/full", "w") as full:
+            process = subprocess.run([support.DLRUN, "--framework", "plain", "--", "bash", "-c", "echo x; exit 3"], cwd=self.folder,
+                                     env=self.environment, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(process.returncode, 3, process.stderr)
 
     def test_colours_come_when_asked_and_not_into_pipes(self):
         self.assertNotIn("\033", "".join(self.plain("echo a")[1:]))

@@ -31,6 +31,36 @@ class Secrets(support.Case):
                 self.assertNotIn(VALUE, file.read(), path)
         self.assertIn("all-may-see", self.read("run/plan.json"))
 
+    def test_what_a_failing_rank_prints_of_them_is_in_its_own_log_alone(self):
+        self.write("token", VALUE + "\n")
+        script = ('echo "$MY_TOKEN $LICENSE $FROM_FILE $2"; echo "Error: $MY_TOKEN" >&2; '
+                  'printf "%0395d$MY_TOKEN\\nError: %0288d$MY_TOKEN\\n" 1 2 >&2; printf "prompt $MY_TOKEN"; exit 3')
+        self.write("job.yaml", f"""framework: plain
+command: [bash, -c, '{script}', sh, --api-key, from-{VALUE}]
+environment: {{set: {{MY_TOKEN: {VALUE}, LICENSE: lic-{VALUE}}}, secrets: [LICEN*], setup: ['export FROM_FILE_TOKEN=$(sed s/^/file-/ token)',
+  'export FROM_FILE=$FROM_FILE_TOKEN']}}
+""")
+        code, out, _ = self.dlrun("--run-dir", "run", "--json", "job.yaml")
+        self.assertEqual(code, 3)
+        self.assertIn(f"file-{VALUE}", self.read("run/logs/0000-worker-0.log"))
+        for text in (out, self.read("run/record.json"), self.read("run/events.jsonl")):
+            for part in (VALUE, VALUE[:5], "hunter", "file-", "lic-"):
+                self.assertNotIn(part, text)
+        first_failure = self.record()["attempts"][0]["first_failure"]
+        for line in (" ".join(["(secret, not shown)"] * 4), "Error: (secret, not shown)", "prompt (secret, not shown)"):
+            self.assertIn(line, first_failure["last_lines"])  # the order of two streams is not told
+
+    def test_what_a_failing_prolog_or_check_prints_of_them_is_hidden(self):
+        self.write("job.yaml", f"""framework: plain
+command: ['true']
+environment: {{set: {{MY_TOKEN: {VALUE}}}, setup: ['set -x', 'export A_TOKEN=other-{VALUE}', 'echo $MY_TOKEN', 'false']}}
+""")
+        code, out, err = self.dlrun("--run-dir", "run", "--json", "job.yaml")
+        self.assertEqual(code, 69, err)
+        self.assertIn("environment.setup[3]: false", err)
+        for text in (out, err, self.read("run/record.json"), self.read("run/events.jsonl")):
+            self.assertNotIn(VALUE, text)
+
     def test_plans_do_not_show_them(self):
         self.write("job.yaml", JOB)
         for flags in (["--json"], ["--explain"], ["--explain", "--json"], []):

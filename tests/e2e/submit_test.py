@@ -40,6 +40,14 @@ class SubmitToPbs(support.Case):
             self.assertEqual(os.listdir(os.path.join(self.folder, "runs")), [])
             os.unlink(os.path.join(self.folder, "deleted"))
 
+    def test_no_command_of_pbs_gets_the_variables_of_a_job_of_slurm(self):
+        dump = f'env | grep -E "^(SLURM|SBATCH)_" >>{self.folder}/leaked'
+        for name, script in ANSWERS.items():
+            self.write(f"bin/{name}", f"#!/bin/sh\n{dump}\n{script}\n")
+        self.environment.update({"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "n[1-6]", "SBATCH_TIMELIMIT": "1"})
+        self.assertEqual(self.submit("Not Running: Insufficient amount of resource: ncpus")[0], 0)
+        self.assertEqual(self.read("leaked"), "")
+
     def test_one_that_has_to_wait_stays(self):
         code, out, err = self.submit("Not Running: Insufficient amount of resource: ncpus")
         self.assertEqual((code, out), (0, "7.srv\n"), err)
@@ -117,9 +125,10 @@ FLAGS = {
     "--framework-dir": (["more"], [word("--framework-dir=more")]),
     "--verbose": ([], [word("--verbose")]),
     "--quiet": ([], [word("--quiet")]),
+    "--color": (["never"], [word("--color=never")]),
 }
 REFUSED = {"--allocation": "a.json", "--hostfile": "h", "--private-hostfile": "h", "--hosts": "a,b"}
-ABOUT_SUBMITTING = {"--scheduler", "--dry-run", "--chain", "--epochs", "--mtbf", "--measured", "--probe", "--json", "--color", "--help"}
+ABOUT_SUBMITTING = {"--scheduler", "--dry-run", "--chain", "--epochs", "--mtbf", "--measured", "--probe", "--json", "--help"}
 
 HUNG = """framework: plain
 command: [sh, -c, "echo first; exec sleep 1000"]

@@ -136,13 +136,6 @@ DLRUN_VERSIONS void dropout(View out, ConstView in, std::size_t first, std::size
       in);
 }
 
-void uniform(float* out, std::size_t count, std::uint64_t key, float bound, float constant) {
-  for (std::size_t index = 0; index < count; ++index) {
-    const float unit = static_cast<float>(mix(key + index) >> 40) * 0x1p-24F;
-    out[index] = (2.0F * unit - 1.0F) * bound + constant;
-  }
-}
-
 namespace {
 
 struct Rates {

@@ -51,9 +51,6 @@ void add_relu_backward(View out, ConstView left, ConstView right, ConstView valu
 // the same map on the gradient. `first` is the index of the range's first element.
 void dropout(View out, ConstView in, std::size_t first, std::size_t count, const DropoutRule& rule);
 
-// uniform in [-bound, bound), plus a constant.
-void uniform(float* out, std::size_t count, std::uint64_t key, float bound, float constant);
-
 void sgd(float* values, float* momentum, const float* gradients, std::size_t count, const SgdStep& step);
 struct AdamState {
   float *values, *means, *squares;

@@ -47,3 +47,24 @@ TEST_CASE("a wrong type names the key, the place and what was seen") {
         "job.yaml:2:5: train.lr must be a number, not a list");
   CHECK(fields.text("model").error().text().find("'train.model' is missing") != std::string::npos);
 }
+
+TEST_CASE("a key that stayed in a map which --set was laid over is told as such") {
+  yaml::Node root = tree("data: {format: idx, dir: /d}\ntypo: 1\n");
+  REQUIRE(yaml::set_path(root, "data", "{format: synthetic}", "--set data"));
+  const auto error_in = [](const yaml::Node& node, const std::string& name, const char* known) {
+    auto fields = yaml::Fields::of(node, name).value();
+    fields.known(known);
+    return fields.finish().error().text();
+  };
+  CHECK(
+      error_in(*root.find("data"), "data", "format") ==
+      "job.yaml:1:21: unknown key 'dir' in 'data'\n"
+      "  hint: --set data keeps the keys that the map had before; to replace it, put --set data=null first");
+  // The map above has a key of --set, and was not given whole.
+  CHECK(error_in(root, "", "data") == "job.yaml:2:1: unknown key 'typo'\n  hint: valid names: data");
+  REQUIRE(yaml::set_path(root, "data", "null", "--set data"));
+  REQUIRE(yaml::set_path(root, "data", "{format: synthetic}", "--set data"));
+  CHECK(root.find("data")->entries.size() == 1);
+  REQUIRE(yaml::set_path(root, "data", "{fromat: idx}", "--set data"));
+  CHECK(error_in(*root.find("data"), "data", "format").find("did you mean 'format'?") != std::string::npos);
+}

@@ -155,5 +155,17 @@ TEST_CASE("help is a word too") {
   };
   CHECK(answer({"help"}) == answer({"--help"}));
   CHECK(answer({"help", "chain"}) == answer({"chain", "--help"}));
-  CHECK(answer({"help", "me"}) == answer({"--help"}));
+  CHECK(answer({"help", "help"}) == answer({"--help"}));
+  CHECK(answer({"help", "--json"}) == answer({"--help"}));
+  CHECK(answer({"help", "run"}) == answer({"run", "--help"}));
+  CHECK(answer({"job.yaml", "--help"}) == answer({"run", "--help"}));
+}
+
+TEST_CASE("help for what is no command is no answer") {
+  CHECK(error_of({"help", "nosuch"}) == "unknown command 'nosuch'\n  hint: dlrun --help shows all commands");
+  CHECK(error_of({"help", "submti"}) ==
+        "unknown command 'submti'\n  hint: did you mean 'dlrun help submit'?");
+  CHECK(read_command_line({"help", "nosuch"}).error().kind == ErrorKind::usage);
+  CHECK(error_of({"submti", "--help"}) ==
+        "'submti' is neither a command nor a job file\n  hint: did you mean 'submit'?");
 }

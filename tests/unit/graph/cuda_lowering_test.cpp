@@ -8,6 +8,7 @@
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cuda/lowering.hpp"
+#include "runtime/engine/initial_values.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/models/models.hpp"
 #include "runtime/train/make_cpu_engine.hpp"
@@ -44,8 +45,7 @@ void check_against_cpu(const char* model, const InputShape& shape) {
     REQUIRE(placed.filters * placed.channels * placed.pixels == placed.info.elements());
     if (placed.info.role == TensorInfo::Role::momentum) continue;
     std::vector<float> ours(placed.info.elements()), theirs(ours.size());
-    kernels::uniform(ours.data(), ours.size(), random_key({options.seed, hash_text(placed.info.name)}),
-                     placed.bound, placed.constant);
+    uniform(ours, random_key({options.seed, hash_text(placed.info.name)}), placed.bound, placed.constant);
     REQUIRE(cpu->read_tensor(i, theirs));
     CHECK(ours == theirs);
   }

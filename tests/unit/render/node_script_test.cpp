@@ -203,6 +203,39 @@ TEST_CASE("a line of the prolog that fails is named, with its exit code, and no 
   CHECK_FALSE(fs::exists(folder.path / "started"));
 }
 
+TEST_CASE("a line of the prolog that ends the shell is named, and no rank starts") {
+  const Folder folder;
+  auto plan = plan_of(folder, {{"touch", "started"}});
+  const auto run_with = [&](const std::string& line) {
+    plan.prolog.setup = {"true", line};
+    return run_by_hand(folder, plan);
+  };
+  CHECK(run_with("exit 3").err == "dlrun: laptop: exit code 3 from environment.setup[1]: exit 3\n");
+  CHECK(run_with("exit 3").code == 3);
+  CHECK(run_with("exit 0").err == "dlrun: laptop: the shell ended within environment.setup[1]: exit 0\n");
+  CHECK(run_with("exit 0").code == 69);
+  CHECK(run_with("set -u; echo $nosuch").err.find("from environment.setup[1]: set -u; echo $nosuch\n") !=
+        std::string::npos);
+  CHECK_FALSE(fs::exists(folder.path / "started"));
+  plan.prolog.setup = {"false"};
+  CHECK(run_by_hand(folder, plan).err == "dlrun: laptop: exit code 1 from environment.setup[0]: false\n");
+  plan.prolog.setup = {};
+  plan.prolog.activate = "exit 4";
+  CHECK(run_by_hand(folder, plan).err == "dlrun: laptop: exit code 4 from environment.activate: exit 4\n");
+}
+
+TEST_CASE("what a line of the prolog sets in the shell does not touch the script's own lines") {
+  for (const char* line : {"set -eu", "set -C", "set -- prolog", "trap true EXIT"}) {
+    const Folder folder;
+    auto plan = plan_of(folder, {{"touch", "started"}});
+    plan.prolog.setup = {line};
+    const Ran ran = run_by_hand(folder, plan);
+    CHECK(ran.err.empty());
+    CHECK(ran.code == 0);
+    CHECK(fs::exists(folder.path / "started"));
+  }
+}
+
 TEST_CASE("a module that is asked for where there is no module command is an error") {
   const Folder folder;
   auto plan = plan_of(folder, {{"touch", "started"}});

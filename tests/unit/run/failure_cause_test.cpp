@@ -75,5 +75,8 @@ TEST_CASE("some ends have a next step") {
   CHECK(cause_hint("killed by SIGKILL (9)", "", "").find("dmesg") != std::string::npos);
   CHECK(cause_hint("exit code 1", "ModuleNotFoundError: No module named 'torch'", "/usr/bin/python3.11")
             .starts_with("the program is /usr/bin/python3.11; "));
+  for (const char* shell : {"/usr/bin/env", "/bin/bash", ""})
+    CHECK(cause_hint("exit code 1", "ModuleNotFoundError: No module named 'torch'", shell)
+              .starts_with("is the environment that has the module set up"));
   CHECK(cause_hint("exit code 1", "ValueError: x", "").empty());
 }

@@ -131,6 +131,18 @@ TEST_CASE("what fits no dialect is an error with its place") {
     CHECK_MESSAGE(has(file(text), "error: "), text);
   for (const char* text : {"a:2,b", "a:0", "a:2 b:2", "a:", ":2", "a:x"})
     CHECK_MESSAGE(has(words(text), "--hosts"), text);
+  for (const char* text :
+       {"a]", "n[2-1]:8", "n[]", "user@n1", "-n", "a:2,b", "a:0", "a:2 b:2", "", "a=", "a,,b", "n[1-"})
+    CHECK_MESSAGE(has(words(text), "\n  hint: "), text);
+  for (const char* text : {"a]", "n[2-1]:8", "n[]", "user@n1", "-n", ""})
+    CHECK_MESSAGE(has(words(text), "hint: write it as --hosts 'a:2,b:2' or --hosts 'n[1-4]:8'"), text);
+}
+
+TEST_CASE("--hosts takes what the manual says of it") {
+  CHECK(words("n[01-02,8],rack[1-2]n[1-2]") == "n01:1 n02:1 n8:1 rack1n1:1 rack1n2:1 rack2n1:1 rack2n2:1");
+  CHECK(words("n[1-2] slots=8 gpus=2 cpus=64") == "n1:8/64[0,1] n2:8/64[0,1]");
+  CHECK(merge_entries(*read_host_words("a:2,b:1,a:3"))->nodes.size() == 2);
+  CHECK(merge_entries(*read_host_words("a:2,b:1,a:3"))->nodes[0].slots == 5);
 }
 
 TEST_CASE("public and private addresses as two columns") {

@@ -493,6 +493,33 @@ TEST_CASE("a job that is submitted from inside another does not inherit its vari
   CHECK(outside.entries() == std::vector<std::string>{"HOME=/home/ann", "SLURM_CONF=/etc/slurm.conf"});
 }
 
+TEST_CASE("the variables of another scheduler's job reach no scheduler's commands") {
+  const std::map<std::string, std::vector<std::string>> jobs{
+      {"slurm", {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURMD_NODENAME", "SBATCH_TIMELIMIT"}},
+      {"pbs torque", {"PBS_JOBID", "PBS_NODEFILE", "PBS_O_WORKDIR"}},
+      {"gridengine", {"PE_HOSTFILE", "NSLOTS", "SGE_TASK_ID", "SGE_JOB_SPOOL_DIR"}},
+      {"lsf", {"LSB_JOBID", "LSB_DJOB_HOSTFILE"}},
+      {"flux", {"FLUX_URI", "FLUX_JOB_ID"}},
+      {"oar", {"OAR_NODEFILE"}},
+      {"cobalt", {"COBALT_NODEFILE"}}};
+  Environment inside;
+  for (const auto& [owner, names] : jobs)
+    for (const std::string& name : names) inside.set(name, "1");
+  const std::vector<std::string> kept{"HOME",   "LSF_ENVDIR", "PBS_CONF_FILE", "PBS_DEFAULT",
+                                      "PE_ENV", "SGE_ROOT",   "SLURM_CONF"};
+  for (const std::string& name : kept) inside.set(name, "1");
+  for (const auto& scheduler : all()) {
+    const Environment outside = scheduler->environment(inside);
+    for (const std::string& name : kept) CHECK(outside.find(name));
+    for (const auto& [owner, names] : jobs)
+      for (const std::string& name : names)
+        if (owner.find(scheduler->name()) == std::string::npos)
+          CHECK_MESSAGE(!outside.find(name), std::string(scheduler->name()), " has ", name);
+  }
+  CHECK(make_pbs_submission()->environment(inside).find("PBS_JOBID"));
+  CHECK(make_flux_submission()->environment(inside).find("FLUX_URI"));
+}
+
 TEST_CASE(
     "values go into the script and never through qsub -v or sbatch --export, which split them at commas") {
   for (const auto& scheduler : all())

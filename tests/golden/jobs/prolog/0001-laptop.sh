@@ -9,6 +9,12 @@ dlrun_failed() {  # CODE WHAT
   echo "dlrun: laptop: exit code $1 from $2" >&2
   exit "$1"
 }
+dlrun_ended() {  # CODE: a line of the user's failed, or ended the shell
+  trap - EXIT
+  (($1)) && dlrun_failed "$1" "$dlrun_line"
+  echo "dlrun: laptop: the shell ended within $dlrun_line" >&2
+  exit 69
+}
 
 # The prolog: once a node, before its ranks; they start from the environment that it leaves.
 if [[ ${1-} != rank ]]; then
@@ -22,13 +28,24 @@ if [[ ${1-} != rank ]]; then
   module load anaconda/3 || dlrun_failed "$?" 'module load anaconda/3'
   # A broken Lmod prints no commands, and running none succeeds.
   [[ ${LOADEDMODULES-} ]] || dlrun_failed 69 "environment.modules: 'module load' claims success and has loaded nothing"
-  { eval "$("${CONDA_EXE:-conda}" shell.bash hook)" && conda activate 'tensor flow'; } || dlrun_failed "$?" 'environment.activate: eval "$("${CONDA_EXE:-conda}" shell.bash hook)" && conda activate '\''tensor flow'\'''
-  eval 'ulimit -l unlimited' || dlrun_failed "$?" 'environment.setup[0]: ulimit -l unlimited'
-  eval 'export GREETING="it'\''s $(hostname)"' || dlrun_failed "$?" 'environment.setup[1]: export GREETING="it'\''s $(hostname)"'
+  # The user's own lines. They may end the shell, and change its options and arguments.
+  dlrun_mode=${1-}
+  trap 'dlrun_ended "$?"' EXIT
+  dlrun_line='environment.activate: eval "$("${CONDA_EXE:-conda}" shell.bash hook)" && conda activate '\''tensor flow'\'''
+  { eval "$("${CONDA_EXE:-conda}" shell.bash hook)" && conda activate 'tensor flow'; } || dlrun_ended "$?"
+  dlrun_line='environment.setup[0]: ulimit -l unlimited'
+  eval 'ulimit -l unlimited' || dlrun_ended "$?"
+  dlrun_line='environment.setup[1]: export GREETING="it'\''s $(hostname)"'
+  eval 'export GREETING="it'\''s $(hostname)"' || dlrun_ended "$?"
+  dlrun_line='environment.setup[2]: if true; then   export TWO=lines fi '
   eval 'if true; then
   export TWO=lines
 fi
-' || dlrun_failed "$?" 'environment.setup[2]: if true; then   export TWO=lines fi '
+' || dlrun_ended "$?"
+  set +aeuC
+  if [[ $(trap -p EXIT) == *dlrun_ended* ]]; then trap - EXIT; fi
+  set -- "$dlrun_mode"
+  unset dlrun_line dlrun_mode
 fi
 if [[ ${1-} == prolog ]]; then return 0; fi
 set +eu  # the prolog may have set these
