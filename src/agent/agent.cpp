@@ -8,8 +8,8 @@
 #include "src/agent/node_environment.hpp"
 #include "src/base/json.hpp"
 #include "src/base/version.hpp"
-#include "src/plan/secret_values.hpp"
 #include "src/plan/run_directory.hpp"
+#include "src/plan/secret_values.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/protocol/tcp_acknowledgement.hpp"
 
@@ -222,7 +222,6 @@ void Agent::take(const event::PrologRead& event) {
   if (phase_ != Phase::reading_prolog) return;
   if (supervisor_->stop_was_asked()) return nothing_to_run();
   if (!event.environment) return give_up(event.environment.error());
-  // Secrets that the prolog has read: the head is not to keep what ranks print of them.
   plan::SecretValues secrets;
   secrets.add(*event.environment, slice_->plan.environment_rules.secrets);
   send(from_agent::PrologEnded{now_ - prolog_began_, secrets.all()});

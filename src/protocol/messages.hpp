@@ -98,7 +98,8 @@ struct PortsClaimed {
 };
 struct PrologEnded {
   Seconds seconds{0};
-  std::vector<std::string> secrets = {};  // values that the prolog gave to secret variables
+  std::vector<std::string>
+      secrets;  // values that it has read: the head keeps nothing that ranks print of them
 };
 struct InterfaceChosen {
   std::string name;

@@ -98,6 +98,15 @@ TEST_CASE("with a prolog ranks start when every node is ready, from the environm
   CHECK(bench.environment == Environment::from_entries({"A=1"}));
 }
 
+TEST_CASE("secrets that the prolog has read are told beside the event, not in it") {
+  Bench bench;
+  bench.prepare(with_prolog());
+  bench.on(event::LogsOpened{});
+  bench.on(event::PrologExited{});
+  CHECK(bench.on(event::PrologRead{Environment::from_entries({"API_TOKEN=hunter2", "A=plain"})}) ==
+        "say prolog seconds=0.0 (8 bytes)");
+}
+
 TEST_CASE("the job's environment is the head's, less what the rules deny and an outer launcher left") {
   Bench bench({"PATH=/bin", "TMPDIR=/scratch"});
   bench.begin();

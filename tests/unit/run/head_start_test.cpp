@@ -83,7 +83,7 @@ TEST_CASE("an agent of another version ends the start, and both versions are nam
 TEST_CASE("an agent of another protocol is refused though its version is the same") {
   World world(World::plan_of(1, 1));
   world.connect(0);
-  world.say(0, from::Ready{.pid = 5, .version = dlrun::kVersion, .protocol = protocol::kVersion + 1});
+  world.say(0, from::Ready{.pid = 5, .version = std::string(dlrun::kVersion), .protocol = protocol::kVersion + 1});
   CHECK(world.finished());
   CHECK(world.outcome().exit_code == to_int(ExitCode::unavailable));
 }

@@ -4,7 +4,7 @@
 
 namespace dlrun::job {
 
-const std::string World::kThisVersion = dlrun::kVersion;
+const std::string World::kThisVersion{dlrun::kVersion};
 
 plan::Plan World::plan_of(int nodes, int ranks_per_node) {
   plan::Plan plan;
