@@ -6,10 +6,10 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include "schedulers/node_identity.hpp"
 #include "src/base/file.hpp"
+#include "src/base/host_name.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun {
@@ -79,9 +79,7 @@ void add_names_of_hosts_file(MachineNames& machine) {
 
 MachineNames this_machine() {
   MachineNames out;
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0')
-    out.names.emplace_back(name.data());
+  if (std::string name = host_name(); !name.empty()) out.names.push_back(std::move(name));
   out.addresses = interface_addresses();
   add_names_of_hosts_file(out);
   return out;

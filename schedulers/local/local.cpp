@@ -1,12 +1,11 @@
 // This machine as an allocation of one node: the cores that we may run on, the GPUs that its driver tells. It
 // has no job id and no end. It never invents a second node.
-#include <array>
 
 #include <sched.h>
-#include <unistd.h>
 
 #include "schedulers/gpus/gpus.hpp"
 #include "schedulers/scheduler.hpp"
+#include "src/base/host_name.hpp"
 
 namespace dlrun {
 namespace {
@@ -33,16 +32,14 @@ class Local final : public Scheduler {
     return "no scheduler's job here: this machine alone";
   }
   Result<Allocation> allocation(const Surroundings& surroundings) const override {
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0')
-      return fail(ErrorKind::allocation, "this machine does not tell its host name");
+    const std::string host = host_name();
+    if (host.empty()) return fail(ErrorKind::allocation, "this machine does not tell its host name");
     const int cores = TRY(allowed_cores());
     const FoundGpus gpus = usable_gpus(surroundings.driver_gpus(), surroundings.environment);
     Allocation out;
     out.scheduler = "local";
-    out.nodes.push_back({.host = HostName(host.data()), .slots = cores, .cpus = cores, .gpus = gpus.names});
-    out.evidence = {fmt::format("host name {}", host.data()), fmt::format("affinity mask: {} cores", cores),
-                    gpus.evidence};
+    out.nodes.push_back({.host = HostName(host), .slots = cores, .cpus = cores, .gpus = gpus.names});
+    out.evidence = {"host name " + host, fmt::format("affinity mask: {} cores", cores), gpus.evidence};
     if (gpus.warning) out.warnings.push_back(*gpus.warning);
     return out;
   }

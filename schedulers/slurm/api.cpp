@@ -23,6 +23,11 @@ Result<SharedLibrary> load_libslurm() {
 
 }  // namespace
 
+Result<void> find_libslurm() {
+  TRY(load_libslurm());
+  return {};
+}
+
 Result<Instant> end_time_by_libslurm(std::uint32_t job_id) {
   const SharedLibrary library = TRY(load_libslurm());
   // Since 20.11 it wants to be set up; before, it set itself up.

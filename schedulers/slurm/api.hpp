@@ -14,4 +14,7 @@ namespace dlrun {
 // When Slurm will end the job. Call it in a process that can be lost.
 Result<Instant> end_time_by_libslurm(std::uint32_t job_id);
 
+/// An Error where this machine has no libslurm.
+Result<void> find_libslurm();
+
 }  // namespace dlrun

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/base/pipe.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -17,11 +18,10 @@ namespace {
 constexpr std::array kStreams{Stream::out, Stream::err};
 
 // Our end does not block; the rank's end does, as programs expect.
-Result<std::pair<UniqueFd, UniqueFd>> output_pipe() {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return fail(ErrorKind::unavailable, "pipe: {}", system_reason(errno));
-  ::fcntl(fds[0], F_SETFL, O_NONBLOCK);
-  return std::pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
+Result<Pipe> output_pipe() {
+  Pipe pipe = TRY(make_pipe());
+  set_nonblocking(pipe.read);
+  return pipe;
 }
 
 tl::unexpected<Error> no_log(const std::string& path, int problem) {

@@ -65,8 +65,7 @@ Result<double> as_number(const Node& node, std::string_view name, double low, do
   auto value = parse_number(node.scalar);
   if (!value) return fail(located(value.error(), node, name));
   if (*value < low || *value > high)
-    return error_at(
-        node, fmt::format("{}: {} is out of range: {} to {} are possible", name, node.scalar, low, high));
+    return error_at(node, fmt::format("{}: {} is out of range [{}, {}]", name, node.scalar, low, high));
   return value;
 }
 

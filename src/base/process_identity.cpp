@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/base/host_name.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -57,10 +58,8 @@ bool is_of_one_kernel(const std::filesystem::path& folder) {
 }  // namespace
 
 ProcessIdentity this_process() {
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
   const auto entry = kernel_entry(::getpid());
-  return {.host = host,
+  return {.host = host_name(),
           .boot = first_line("/proc/sys/kernel/random/boot_id"),
           .namespace_ = own_namespace(),
           .pid = ::getpid(),

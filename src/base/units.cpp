@@ -126,7 +126,7 @@ Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std:
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem == std::errc::result_out_of_range ||
       (problem == std::errc{} && end == text.data() + text.size() && (value < low || value > high)))
-    return fail(ErrorKind::input, "{} is out of range: {} to {} are possible", text, low, high);
+    return fail(ErrorKind::input, "{} is out of range [{}, {}]", text, low, high);
   if (problem != std::errc{} || end != text.data() + text.size())
     return fail(ErrorKind::input, "'{}' is not a whole number", text);
   return value;

@@ -19,7 +19,7 @@
 namespace dlrun::yaml {
 namespace {
 
-constexpr std::size_t kDeepest = 64;  // deeper nesting is no job file, and recursion must end
+constexpr std::size_t kMaxDepth = 64;  // deeper nesting is no job file, and recursion must end
 
 std::string place(const std::string& file, const YAML::Mark& mark) {
   return fmt::format("{}:{}:{}", file, mark.line + 1, mark.column + 1);
@@ -84,7 +84,7 @@ class Builder : public YAML::EventHandler {
   void open(Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     if (!tag.empty() && tag != "?" && tag != "!") refuse(mark, "tags (!name) are not supported");
     if (anchor != 0) refuse(mark, "anchors (&name) are not supported");
-    if (levels_.size() >= kDeepest) refuse(mark, fmt::format("nested deeper than {} levels", kDeepest));
+    if (levels_.size() >= kMaxDepth) refuse(mark, fmt::format("nested deeper than {} levels", kMaxDepth));
     if (!levels_.empty() && levels_.back().node.kind == Kind::map && !levels_.back().has_key)
       refuse(mark, "a key must be plain text");
     Level level;
@@ -153,9 +153,9 @@ Result<void> check_text(std::string_view text, const std::string& file) {
     if (c == '[' || c == '{') ++depth;
     if ((c == ']' || c == '}') && depth > 0) --depth;
     indent_runs = c == '\n' ? 0 : indent_runs + ((c == '-' || c == '?' || c == ':') ? 1 : 0);
-    if (depth > 4 * kDeepest || indent_runs > 4096)
+    if (depth > 4 * kMaxDepth || indent_runs > 4096)
       return fail(Error{.kind = ErrorKind::input,
-                        .what = fmt::format("nested deeper than {} levels", kDeepest),
+                        .what = fmt::format("nested deeper than {} levels", kMaxDepth),
                         .where = fmt::format("{}:{}:{}", file, line, column)});
     if (c == '\n')
       ++line, column = 1;
@@ -356,7 +356,7 @@ Result<void> set_path(Node& root, std::string_view path, std::string_view value,
   relabel(relabel, leaf);
   const std::vector<std::string> keys = split(path, '.');
   if (std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); }) ||
-      keys.size() > kDeepest)
+      keys.size() > kMaxDepth)
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("'{}' is not a path of keys", path),
                       .where = source,

@@ -16,7 +16,7 @@ tl::unexpected<Error> usage(std::string what, std::string hint) {
 }
 
 // Runs the job here for so long; told to end, it saves, and so measures a checkpoint too.
-Result<std::filesystem::path> probe(const SubmitOptions& options, const job::SubmissionPlan& plan,
+Result<std::filesystem::path> probe(const SubmitCommand& options, const job::SubmissionPlan& plan,
                                     const Context& context) {
   const Seconds time = TRY(parse_duration(options.probe));
   if (plan.spec.framework != "builtin")
@@ -52,7 +52,7 @@ Result<std::filesystem::path> probe(const SubmitOptions& options, const job::Sub
                     .also = {said.err.substr(0, 2000)}});
 }
 
-Result<job::MeasuredRun> measure(const SubmitOptions& options, const job::SubmissionPlan& plan,
+Result<job::MeasuredRun> measure(const SubmitCommand& options, const job::SubmissionPlan& plan,
                                  const Context& context) {
   std::error_code problem;
   const std::filesystem::path here = std::filesystem::current_path(problem);
@@ -62,18 +62,18 @@ Result<job::MeasuredRun> measure(const SubmitOptions& options, const job::Submis
 }
 
 // --epochs, else what the job file says, else what the earlier run was to do.
-Result<std::int64_t> steps_of(const SubmitOptions& options, const job::SubmissionPlan& plan,
+Result<std::int64_t> steps_of(const SubmitCommand& options, const job::SubmissionPlan& plan,
                               const job::MeasuredRun& run) {
-  std::int64_t epochs = options.epochs;
+  std::int64_t epochs = options.epoch_count();
   if (const yaml::Node* stated = plan.spec.train.find("epochs"); epochs == 0 && stated != nullptr)
     epochs = parse_integer(stated->scalar, 1, 1'000'000'000).value_or(0);
   if (epochs > 0 && run.steps_per_epoch > 0) return epochs * run.steps_per_epoch;
   if (epochs > 0)
-    return usage(
-        fmt::format("{} told no epochs: how many steps {} of them are is not known", run.source, epochs),
-        "report steps and epochs: share/python/dlrun_client.py");
+    return usage(fmt::format("{} reported no epochs, so the number of steps in {} epochs is unknown",
+                             run.source, epochs),
+                 "report steps and epochs: share/python/dlrun_client.py");
   if (run.steps > 0) return run.steps;
-  return usage("how long the training is to be is not known", "say so: --epochs E");
+  return usage("the length of the training is unknown", "give it: --epochs E");
 }
 
 int max_links_of(int needed) {
@@ -115,7 +115,7 @@ std::string when(Instant now, Seconds later) {
 
 }  // namespace
 
-Result<ChainPrediction> predict_chain(const SubmitOptions& options, const job::SubmissionPlan& plan,
+Result<ChainPrediction> predict_chain(const SubmitCommand& options, const job::SubmissionPlan& plan,
                                       const Context& context) {
   ChainPrediction out;
   out.run = TRY(measure(options, plan, context));
@@ -137,7 +137,9 @@ Result<ChainPrediction> predict_chain(const SubmitOptions& options, const job::S
 JobOptions with_prediction(JobOptions options, const ChainPrediction& prediction,
                            const job::SubmissionPlan& plan) {
   if (!plan.spec.resources.walltime)
-    options.walltime = fmt::format("{:.0f}s", prediction.forecast.walltime.count());
+    options.overrides.push_back({"resources.walltime",
+                                 fmt::format("{:.0f}s", prediction.forecast.walltime.count()), "--walltime",
+                                 plan::Override::Reading::text});
   if (prediction.question.mtbf)
     options.sets.push_back(fmt::format("checkpoint.every={:.3f}s", prediction.forecast.interval.count()));
   return options;
@@ -174,15 +176,16 @@ std::vector<std::string> lines_of(const ChainPrediction& prediction, Instant now
   const std::string queue = prediction.run.queue ? fmt::format("with {} of queue before each further link",
                                                                format_duration(*prediction.run.queue))
                                                  : "and the queue's time, which is not known";
-  return {fmt::format("measured    {} a step, {} a checkpoint, {} to start: {}", format_duration(pace.step),
-                      format_duration(*pace.save), format_duration(pace.start), prediction.run.source),
-          fmt::format("links       {} of {} each for {} steps; {} at most", out.links,
-                      format_duration(out.walltime), prediction.question.steps, prediction.max_links),
-          fmt::format("checkpoint  {}; and {} before a link's end", interval_text(prediction),
-                      format_duration(out.lead)),
-          fmt::format("time        {} of steps in {} of jobs, {:.0f} % of it useful",
-                      format_duration(out.training), format_duration(out.in_jobs), 100 * out.useful),
-          fmt::format("done        {}, if it started now, {}", when(now, out.until_done), queue)};
+  return {
+      fmt::format("measured    {} per step, {} per checkpoint, {} to start: {}", format_duration(pace.step),
+                  format_duration(*pace.save), format_duration(pace.start), prediction.run.source),
+      fmt::format("links       {} of {} each for {} steps; {} at most", out.links,
+                  format_duration(out.walltime), prediction.question.steps, prediction.max_links),
+      fmt::format("checkpoint  {}; and {} before a link's end", interval_text(prediction),
+                  format_duration(out.lead)),
+      fmt::format("time        {} of steps in {} of jobs, {:.0f} % of it useful",
+                  format_duration(out.training), format_duration(out.in_jobs), 100 * out.useful),
+      fmt::format("done        {}, if it started now, {}", when(now, out.until_done), queue)};
 }
 
 }  // namespace dlrun::cli

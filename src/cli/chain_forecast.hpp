@@ -6,7 +6,7 @@
 #include "src/chain/measured_runs.hpp"
 #include "src/chain/planner.hpp"
 #include "src/chain/submit.hpp"
-#include "src/cli/commands.hpp"
+#include "src/cli/cmd_submit.hpp"
 
 namespace dlrun::cli {
 
@@ -18,7 +18,7 @@ struct ChainPrediction {
 };
 
 // `plan`: the job as it would be submitted now.
-Result<ChainPrediction> predict_chain(const SubmitOptions& options, const job::SubmissionPlan& plan,
+Result<ChainPrediction> predict_chain(const SubmitCommand& options, const job::SubmissionPlan& plan,
                                       const Context& context);
 // The options that make the job the one that was predicted.
 JobOptions with_prediction(JobOptions options, const ChainPrediction& prediction,

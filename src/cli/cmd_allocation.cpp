@@ -1,15 +1,25 @@
-// dlrun allocation: the nodes we may use, from which source, and why. Nodes that are alike share a line.
+#include "src/cli/cmd_allocation.hpp"
+
 #include <algorithm>
 
 #include "schedulers/hostlist/hostlist.hpp"
 #include "schedulers/scheduler.hpp"
 #include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
-#include "src/cli/commands.hpp"
 
 namespace dlrun::cli {
 namespace {
 
+constexpr FlagRow<AllocationCommand> kFileFlag[] = {
+    {{.name = "--allocation", .value = "FILE", .help = "show this file: an allocation, or R of Flux"},
+     &AllocationCommand::file},
+};
+constexpr FlagRow<AllocationCommand> kSchedulerFlag[] = {
+    {{.name = "--scheduler", .value = "SCHEDULER", .help = "ask this scheduler only"},
+     &AllocationCommand::scheduler},
+};
+
+// Nodes that are alike share a line.
 struct NodeRow {
   std::vector<HostName> hosts;
   std::string slots, cpus, gpus;
@@ -76,21 +86,32 @@ void print(const Allocation& allocation, Console& console) {
     console.err(console.tinted_err("dlrun: warning: " + line, Tint::yellow));
 }
 
-Result<Allocation> allocation_of(const AllocationOptions& options, const Context& context) {
+Result<Allocation> allocation_of(const AllocationCommand& options, const Context& context) {
   if (!options.file.empty())
     return allocation_from_json(TRY(parse_json(TRY(read_named_file(options.file)), options.file)),
                                 options.file);
   const SystemCommands commands;
   const SystemClock clock;
   const Surroundings surroundings{context.environment, commands, clock, gpus_of_driver,
-                                  named_hosts(options.named)};
+                                  options.hosts.named()};
   return find_allocation(surroundings, options.scheduler);
 }
 
 }  // namespace
 
-Result<int> show_allocation(const AllocationOptions& options, const Context& context) {
-  const Allocation allocation = TRY(allocation_of(options, context));
+const char* const AllocationCommand::kExamples = R"(Examples:
+  dlrun allocation                            the nodes, processors and GPUs of this job or machine, and their source
+  dlrun allocation --json > alloc.json        the same as data: dlrun plan --allocation alloc.json plans for it anywhere
+  dlrun allocation --hostfile hosts.txt       what a host file means)";
+
+void AllocationCommand::add(Arguments& arguments) {
+  arguments.flags<AllocationCommand>(kFileFlag, *this);
+  arguments.flags(host_flags(), hosts);
+  arguments.flags<AllocationCommand>(kSchedulerFlag, *this);
+}
+
+Result<int> AllocationCommand::run(const Context& context) {
+  const Allocation allocation = TRY(allocation_of(*this, context));
   if (context.common.json)
     TRY(context.console.data(to_pretty_text(to_json(allocation))));
   else

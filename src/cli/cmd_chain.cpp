@@ -1,12 +1,17 @@
-// dlrun chain status and stop: where one training over many jobs stands, and how it is ended.
+#include "src/cli/cmd_chain.hpp"
+
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/chain/folder.hpp"
 #include "src/chain/times.hpp"
-#include "src/cli/commands.hpp"
+#include "src/cli/usage_error.hpp"
 
 namespace dlrun::cli {
 namespace {
+
+constexpr FlagRow<ChainCommand> kChainFlags[] = {
+    {{.name = "--now", .help = "with stop: end the running job at once"}, &ChainCommand::now},
+};
 
 using job::Chain;
 using job::ChainFolder;
@@ -172,7 +177,7 @@ Result<void> close_ledger(const ChainFolder& folder, const Submission& scheduler
   return {};
 }
 
-Result<int> stop(const ChainFolder& folder, const ChainOptions& options, const Context& context) {
+Result<int> stop(const ChainFolder& folder, const ChainCommand& options, const Context& context) {
   const Chain chain = TRY(folder.read());
   if (is_over(chain.state)) {
     context.console.say(fmt::format("dlrun: the chain is over: {}", word_of(chain.state)));
@@ -228,26 +233,42 @@ Result<int> list_chains(const std::vector<std::filesystem::path>& chains, const 
 
 }  // namespace
 
-Result<int> manage_chain(const ChainOptions& options, const Context& context) {
+const char* const ChainCommand::kExamples = R"(Examples:
+  dlrun submit --chain 8 train.yaml      one training over up to eight jobs
+  dlrun chain status                     where the newest chain below runs/ stands
+  dlrun chain stop DIR                   end it with a checkpoint; --now does not wait for one)";
+
+void ChainCommand::add(Arguments& arguments) {
+  arguments.argument("ACTION", action, "status or stop");
+  arguments.argument("DIR", folder, "folder of the chain (default: the newest one below runs/)");
+  arguments.flags<ChainCommand>(kChainFlags, *this);
+}
+
+Result<void> ChainCommand::finish(const ExtraArguments&) {
+  static const std::vector<std::string> actions{"status", "stop"};
+  if (action.empty()) return fail(usage_error("chain", "the action is missing; expected status or stop"));
+  if (action != "status" && action != "stop") return fail(unknown_action("chain", action, actions));
+  return {};
+}
+
+Result<int> ChainCommand::run(const Context& context) {
   std::error_code problem;
   const std::filesystem::path here = std::filesystem::current_path(problem);
-  if (options.action == "stop" && options.folder.empty())
+  if (action == "stop" && folder.empty())
     return fail(Error{.kind = ErrorKind::usage,
-                      .what = "which chain is to be stopped?",
+                      .what = "the folder of the chain is missing",
                       .where = {},
                       .hint = "dlrun chain stop DIR; dlrun chain status shows the newest",
                       .also = {}});
-  if (const auto chains = job::all_chains(here);
-      options.folder.empty() && chains.size() > 1 && !context.common.json)
+  if (const auto chains = job::all_chains(here); folder.empty() && chains.size() > 1 && !context.common.json)
     return list_chains(chains, context);
-  const ChainFolder folder(options.folder.empty() ? TRY(job::newest_chain(here))
-                                                  : std::filesystem::absolute(options.folder));
-  if (options.action == "stop") return stop(folder, options, context);
-  const Shown shown = TRY(look_at(folder, context));
+  const ChainFolder chain(folder.empty() ? TRY(job::newest_chain(here)) : std::filesystem::absolute(folder));
+  if (action == "stop") return stop(chain, *this, context);
+  const Shown shown = TRY(look_at(chain, context));
   if (context.common.json)
-    TRY(context.console.data(to_pretty_text(status_json(shown, folder))));
+    TRY(context.console.data(to_pretty_text(status_json(shown, chain))));
   else
-    print_status(shown, folder, context.console);
+    print_status(shown, chain, context.console);
   return 0;
 }
 

@@ -1,13 +1,18 @@
-// dlrun frameworks: the adapters that are known, what one of them sets, and whether a user's own has
-// mistakes.
+#include "src/cli/cmd_frameworks.hpp"
+
 #include "src/cli/adapter_page.hpp"
-#include "src/cli/commands.hpp"
 #include "src/plan/config_layers.hpp"
 #include "src/plan/hypothetical_nodes.hpp"
 #include "src/plan/make_plan.hpp"
+#include "src/run/prepare.hpp"
 
 namespace dlrun::cli {
 namespace {
+
+constexpr FlagRow<FrameworksCommand> kFrameworksFlags[] = {
+    {{.name = "--framework-dir", .value = "DIR", .help = "folder with more adapters"},
+     &FrameworksCommand::framework_dir},
+};
 
 Json adapter_json(const plan::Adapter& adapter) {
   return {{"name", adapter.name},
@@ -64,14 +69,36 @@ Result<int> show(const std::string& name, const plan::AdapterPath& path, const C
 
 }  // namespace
 
-Result<int> show_frameworks(const FrameworksOptions& options, const Context& context) {
+const char* const FrameworksCommand::kExamples = R"(Examples:
+  dlrun frameworks                            all adapters, a line each
+  dlrun frameworks pytorch                    what one sets, and the file that it comes from
+  dlrun frameworks check my-framework.yaml    look for mistakes in an adapter of your own)";
+
+void FrameworksCommand::add(Arguments& arguments) {
+  arguments.argument("NAME", name, "show this one; or 'check': look for mistakes in FILE");
+  arguments.argument("FILE", file, "the adapter to check");
+  arguments.flags<FrameworksCommand>(kFrameworksFlags, *this);
+}
+
+// No argument, a name, or "check FILE".
+Result<void> FrameworksCommand::finish(const ExtraArguments&) {
+  const bool checks = name == "check";
+  if (checks != file.empty()) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = checks ? "frameworks check: no file to check"
+                                   : fmt::format("frameworks takes one name; unexpected argument '{}'", file),
+                    .where = {},
+                    .hint = "dlrun frameworks check my-framework.yaml"});
+}
+
+Result<int> FrameworksCommand::run(const Context& context) {
   job::Request request;
   request.installation = TRY(this_installation());
   request.environment = context.environment;
-  if (!options.framework_dir.empty()) request.framework_dir = options.framework_dir;
+  if (!framework_dir.empty()) request.framework_dir = framework_dir;
   const plan::AdapterPath path = job::adapters_of(request);
-  if (!options.check.empty()) return check(options.check, path, request.installation, context);
-  if (!options.name.empty()) return show(options.name, path, context);
+  if (!file.empty()) return check(file, path, request.installation, context);
+  if (!name.empty()) return show(name, path, context);
   const std::vector<plan::Adapter> adapters = TRY(plan::all_adapters(path));
   if (context.common.json) {
     Json list = Json::array();

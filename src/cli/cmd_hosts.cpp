@@ -1,4 +1,5 @@
-// dlrun hosts: the host-list language as a tool: names of a list, a list of names, how many they are.
+#include "src/cli/cmd_hosts.hpp"
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -7,10 +8,33 @@
 #include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
-#include "src/cli/commands.hpp"
+#include "src/cli/usage_error.hpp"
 
 namespace dlrun::cli {
 namespace {
+
+constexpr FlagRow<HostsCommand> kHostsFlags[] = {
+    {{.name = "--separator",
+      .value = "TEXT",
+      .help = "with expand: between names (default: one name per line)"},
+     &HostsCommand::separator},
+    {{.name = "--unique", .help = "take each name once, where it is first"}, &HostsCommand::unique},
+};
+
+// "\n" and "\t" in a separator, as shells pass them on.
+std::string unescaped(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+    if (next != 'n' && next != 't' && next != '\\') {
+      out += text[i];
+      continue;
+    }
+    out += next == 'n' ? '\n' : next == 't' ? '\t' : '\\';
+    ++i;
+  }
+  return out;
+}
 
 struct Input {
   std::string text;
@@ -44,12 +68,12 @@ Result<void> add_standard_input(std::vector<Input>& out) {
   return {};
 }
 
-Result<std::vector<Input>> inputs_of(const HostsOptions& options) {
+Result<std::vector<Input>> inputs_of(const HostsCommand& options) {
   std::vector<Input> out;
-  const auto source = options.words.size() == 1 ? Input::Source::only_word : Input::Source::word;
+  const auto source = options.lists.size() == 1 ? Input::Source::only_word : Input::Source::word;
   std::size_t number = 0;
   bool used = false;
-  for (const std::string& word : options.words) {
+  for (const std::string& word : options.lists) {
     ++number;
     if (word != "-") {
       out.push_back({word, number, source});
@@ -79,7 +103,7 @@ void keep_first_of_each(std::vector<HostName>& hosts) {
   std::erase_if(hosts, [&](const HostName& host) { return !seen.insert(host.get()).second; });
 }
 
-Result<std::vector<HostName>> hosts_of(const HostsOptions& options) {
+Result<std::vector<HostName>> hosts_of(const HostsCommand& options) {
   std::vector<HostName> out;
   for (const Input& input : TRY(inputs_of(options))) {
     std::vector<HostName> more = TRY(read_input(input, out.size(), expand_hostlist));
@@ -92,7 +116,7 @@ Result<std::vector<HostName>> hosts_of(const HostsOptions& options) {
   return out;
 }
 
-Result<std::size_t> count_of(const HostsOptions& options) {
+Result<std::size_t> count_of(const HostsCommand& options) {
   if (options.unique) return TRY(hosts_of(options)).size();
   std::size_t out = 0;
   for (const Input& input : TRY(inputs_of(options))) out += TRY(read_input(input, out, count_hostlist));
@@ -114,25 +138,56 @@ Json names_of(const std::vector<HostName>& hosts) {
 
 }  // namespace
 
-Result<int> show_hosts(const HostsOptions& options, const Context& context) {
-  using Action = HostsOptions::Action;
+const char* const HostsCommand::kExamples = R"(Commands:
+  dlrun hosts expand LIST...      the names of a list, one a line
+  dlrun hosts compress HOST...    a short list of the names
+  dlrun hosts count LIST...       how many they are
+LIST is in the host-list language of Slurm; "-" reads lists from standard input, one a line.
+Examples:
+  dlrun hosts expand 'n[008-011],rack[0-1]node[2-3]-ib'    one name a line, in Slurm's order
+  dlrun hosts expand --separator , "$SLURM_JOB_NODELIST"   in one line
+  sort -u machines | dlrun hosts compress -                a short list of the same names, in the same order
+  dlrun hosts count 'n[1-4096]'                            how many names a list has)";
+
+// The reader of command lines takes "[1-3]" for a list of its own, so lists are taken as they stand.
+void HostsCommand::add(Arguments& arguments) {
+  arguments.flags<HostsCommand>(kHostsFlags, *this);
+  arguments.take_extra();
+}
+
+Result<void> HostsCommand::finish(const ExtraArguments& extra) {
+  static const std::vector<std::string> actions{"expand", "compress", "count"};
+  if (extra.of_command.empty())
+    return fail(usage_error("hosts", "the action is missing; expected expand, compress or count"));
+  const auto found = std::find(actions.begin(), actions.end(), extra.of_command[0]);
+  if (found == actions.end()) return fail(unknown_action("hosts", extra.of_command[0], actions));
+  action = static_cast<Action>(found - actions.begin());
+  lists.assign(extra.of_command.begin() + 1, extra.of_command.end());
+  lists.insert(lists.end(), extra.of_program.begin(), extra.of_program.end());
+  if (lists.empty())
+    return fail(usage_error("hosts", "no host list", "name one, or '-' to read them from standard input"));
+  separator = unescaped(separator);
+  return {};
+}
+
+Result<int> HostsCommand::run(const Context& context) {
   Json json{{"schema", "dlrun.hosts/1"}};
   std::string text;
-  if (options.action == Action::count) {
-    const std::size_t count = TRY(count_of(options));
+  if (action == Action::count) {
+    const std::size_t count = TRY(count_of(*this));
     json["count"] = count;
     text = std::to_string(count) + "\n";
   } else {
-    const std::vector<HostName> hosts = TRY(hosts_of(options));
+    const std::vector<HostName> hosts = TRY(hosts_of(*this));
     json["count"] = hosts.size();
-    if (options.action == Action::compress) {
+    if (action == Action::compress) {
       const std::string list = compress_hostlist(hosts);
       json["list"] = list;
       text = list + "\n";
     } else if (context.common.json) {
       json["hosts"] = names_of(hosts);
     } else {
-      text = joined(hosts, options.separator);
+      text = joined(hosts, separator);
     }
   }
   TRY(context.console.data(context.common.json ? to_pretty_text(json) : text));

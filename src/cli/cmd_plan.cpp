@@ -1,8 +1,9 @@
-// dlrun plan: what would run where. Starts nothing; writes only the scripts that are asked for.
+#include "src/cli/cmd_plan.hpp"
+
 #include <map>
 
-#include "src/cli/commands.hpp"
 #include "src/cli/plan_table.hpp"
+#include "src/cli/request.hpp"
 #include "src/plan/asked_slots.hpp"
 #include "src/plan/node_inventory.hpp"
 #include "src/plan/placement.hpp"
@@ -14,6 +15,12 @@
 
 namespace dlrun::cli {
 namespace {
+
+constexpr FlagRow<PlanCommand> kPlanFlags[] = {
+    {{.name = "--scripts", .value = "DIR", .help = "write the node scripts into this folder"},
+     &PlanCommand::scripts},
+    {{.name = "--explain", .help = "show every setting and where it came from"}, &PlanCommand::explain},
+};
 
 void print_plan(const job::Prepared& job, Console& console) {
   const plan::Plan plan = plan::without_secrets(job.plan);
@@ -116,35 +123,52 @@ std::string still_asked(const job::Prepared& job) {
 
 }  // namespace
 
-Result<int> show_plan(const PlanOptions& options, const Context& context) {
-  job::Request request = TRY(request_of(options.job, context.environment));
+const char* const PlanCommand::kExamples = R"(Examples:
+  dlrun plan train.yaml                             what would run where
+  dlrun plan --json train.yaml                      the plan itself
+  dlrun plan --explain train.yaml                   every setting and where it came from
+  dlrun plan --allocation alloc.json train.yaml     for a cluster that is not there
+  dlrun plan --scripts scripts train.yaml           write the node scripts)";
+
+void PlanCommand::add(Arguments& arguments) {
+  add_job(arguments, job);
+  arguments.flags<PlanCommand>(kPlanFlags, *this);
+}
+
+Result<void> PlanCommand::finish(const ExtraArguments& extra) {
+  job.program = extra.of_program;
+  return {};
+}
+
+Result<int> PlanCommand::run(const Context& context) {
+  job::Request request = TRY(request_of(job, context.environment));
   request.preview = true;
-  if (!options.job.nodes.empty()) request.missing_nodes = job::MissingNodes::invent;
-  job::Prepared job = TRY(job::prepare(request, SystemClock().now()));
-  TRY(job::run_plan_checks(job, request.environment));
-  if (job.plan.hypothetical_nodes)
+  if (job.sets_key("resources.nodes")) request.missing_nodes = job::MissingNodes::invent;
+  job::Prepared prepared = TRY(job::prepare(request, SystemClock().now()));
+  TRY(job::run_plan_checks(prepared, request.environment));
+  if (prepared.plan.hypothetical_nodes)
     context.console.say(
         fmt::format("dlrun: not inside a batch job: planning for {} placeholder node(s) ({}, ...)",
-                    job.plan.nodes.size(), job.plan.nodes.front().host));
-  const std::string asked = still_asked(job);
-  if (!options.scripts.empty() && plan::has_stand_ins(job.plan))
+                    prepared.plan.nodes.size(), prepared.plan.nodes.front().host));
+  const std::string asked = still_asked(prepared);
+  if (!scripts.empty() && plan::has_stand_ins(prepared.plan))
     return fail(Error{.kind = ErrorKind::allocation,
                       .what = asked + ": their scripts cannot be written before",
                       .where = {},
                       .hint = "name them in the allocation (gpus=4 in a host file)",
                       .also = {}});
   if (!asked.empty()) context.console.say("dlrun: " + asked);
-  if (!options.scripts.empty()) {
-    TRY(job::write_node_scripts(job.plan, request.installation.data, options.scripts));
+  if (!scripts.empty()) {
+    TRY(job::write_node_scripts(prepared.plan, request.installation.data, scripts));
     context.console.say(
-        fmt::format("dlrun: wrote {} node script(s) into {}", job.plan.nodes.size(), options.scripts));
+        fmt::format("dlrun: wrote {} node script(s) into {}", prepared.plan.nodes.size(), scripts));
   }
-  if (options.explain)
-    TRY(print_explained(job, context));
+  if (explain)
+    TRY(print_explained(prepared, context));
   else if (context.common.json)
-    TRY(context.console.data(plan::to_pretty_text(plan::without_secrets(std::move(job.plan)))));
+    TRY(context.console.data(plan::to_pretty_text(plan::without_secrets(std::move(prepared.plan)))));
   else
-    print_plan(job, context.console);
+    print_plan(prepared, context.console);
   return 0;
 }
 

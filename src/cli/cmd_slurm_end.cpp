@@ -1,13 +1,15 @@
-// dlrun slurm-end JOB: internal. Asks libslurm when a job ends, in a process that the library may end; prints
-// the second since 1970.
+#include "src/cli/cmd_slurm_end.hpp"
+
+#include <limits>
+
 #include "schedulers/slurm/api.hpp"
 #include "src/base/units.hpp"
-#include "src/cli/commands.hpp"
 
 namespace dlrun::cli {
 
-Result<int> show_slurm_end(const SlurmEndOptions& options, const Context& context) {
-  const Instant end = TRY(end_time_by_libslurm(options.job_id));
+Result<int> SlurmEndCommand::run(const Context& context) {
+  const auto job = TRY(parse_integer(job_id, 1, std::numeric_limits<std::uint32_t>::max()));
+  const Instant end = TRY(end_time_by_libslurm(static_cast<std::uint32_t>(job)));
   context.console.out(
       fmt::format("{}", std::chrono::floor<std::chrono::seconds>(end).time_since_epoch().count()));
   return 0;

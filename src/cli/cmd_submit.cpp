@@ -1,15 +1,58 @@
-// dlrun submit: hands the job to the scheduler. The job's id alone goes to stdout, so that a script can use
-// it.
+#include "src/cli/cmd_submit.hpp"
+
 #include "src/base/quote.hpp"
+#include "src/base/units.hpp"
 #include "src/chain/submit.hpp"
 #include "src/cli/chain_forecast.hpp"
-#include "src/cli/commands.hpp"
-#include "src/cli/run_arguments.hpp"
+#include "src/cli/request.hpp"
+#include "src/cli/submit_flags.hpp"
+#include "src/cli/usage_error.hpp"
 #include "src/plan/load_job.hpp"
 #include "src/run/single_start.hpp"
 
 namespace dlrun::cli {
 namespace {
+
+constexpr std::int64_t kMaxLinks = 100'000, kMaxEpochs = 1'000'000'000;
+
+std::string check_chain(const std::string& text) {
+  if (text == "auto" || parse_integer(text, 1, kMaxLinks)) return {};
+  return fmt::format("unknown value '{}'; expected auto or a number in [1, {}]", text, kMaxLinks);
+}
+
+std::string check_epochs(const std::string& text) {
+  const auto count = parse_integer(text, 1, kMaxEpochs);
+  return count ? "" : count.error().what;
+}
+
+constexpr FlagRow<SubmitCommand> kSubmitFlags[] = {
+    {{.name = "--dry-run", .help = "show the script and the command, submit nothing"},
+     &SubmitCommand::dry_run},
+    {{.name = "--chain",
+      .value = "N|auto",
+      .help = "go on in further jobs until the training is done, at most N jobs; auto: as many as it takes",
+      .choices = "auto",
+      .check = check_chain},
+     &SubmitCommand::chain},
+    {{.name = "--epochs",
+      .value = "E",
+      .help = "with --chain auto: the length of the training",
+      .check = check_epochs},
+     &SubmitCommand::epochs},
+    {{.name = "--mtbf",
+      .value = "TIME",
+      .help = "with --chain auto: mean time between failures of a node; sets the checkpoint interval"},
+     &SubmitCommand::mtbf},
+    {{.name = "--measured",
+      .value = "RUN",
+      .help = "with --chain auto: the run that tells what steps and checkpoints take (default: the newest)"},
+     &SubmitCommand::measured},
+    {{.name = "--probe",
+      .value = "TIME",
+      .help = "with --chain auto: measure the job here for so long",
+      .excludes = "--measured"},
+     &SubmitCommand::probe},
+};
 
 // The job may name variables that its scheduler sets only when it runs.
 Result<job::Request> request_to_submit(const JobOptions& options, const Environment& environment) {
@@ -18,26 +61,8 @@ Result<job::Request> request_to_submit(const JobOptions& options, const Environm
   return request;
 }
 
-// Flags of a run that make no sense for a job that gets its nodes later.
-Result<void> refuse_named_nodes(const JobOptions& options) {
-  const std::pair<const char*, const std::string*> flags[] = {
-      {"--hostfile", &options.named.hostfile},
-      {"--private-hostfile", &options.named.private_hostfile},
-      {"--hosts", &options.named.hosts},
-      {"--allocation", &options.allocation_file}};
-  for (const auto& [flag, value] : flags)
-    if (!value->empty())
-      return fail(Error{
-          .kind = ErrorKind::usage,
-          .what = fmt::format("{} {}: the scheduler chooses the nodes of a submitted job", flag, *value),
-          .where = {},
-          .hint = "name nodes by resources.extra, for example [\"--nodelist=n1,n2\"]",
-          .also = {}});
-  return {};
-}
-
 // Each link has a run directory of its own below the submission's folder.
-Result<void> refuse_run_directory_of_chain(const SubmitOptions& options) {
+Result<void> refuse_run_directory_of_chain(const SubmitCommand& options) {
   if (options.chain.empty() || options.job.run_dir.empty()) return {};
   return fail(Error{.kind = ErrorKind::usage,
                     .what = fmt::format("--run-dir {}: the jobs of a chain have run directories of their own",
@@ -142,13 +167,13 @@ Result<Submissions> with_elements(job::SubmissionPlan whole, const JobOptions& o
 }
 
 // The job as the planner makes it: planned once to see what it is, and again with what follows.
-Result<Submissions> plan_auto(SubmitOptions options, const std::filesystem::path& folder,
+Result<Submissions> plan_auto(const SubmitCommand& options, const std::filesystem::path& folder,
                               const Context& context) {
-  options.job = TRY(with_epochs(std::move(options.job), options.epochs, context));
-  if (!options.mtbf.empty()) options.job.sets.push_back("chain.mtbf=" + options.mtbf);
-  const job::SubmissionPlan first = TRY(plan_it(options.job, folder, job::ChainAsk{}, context));
+  JobOptions job = TRY(with_epochs(options.job, options.epoch_count(), context));
+  if (!options.mtbf.empty()) job.sets.push_back("chain.mtbf=" + options.mtbf);
+  const job::SubmissionPlan first = TRY(plan_it(job, folder, job::ChainAsk{}, context));
   const ChainPrediction prediction = TRY(predict_chain(options, first, context));
-  const JobOptions predicted = with_prediction(options.job, prediction, first);
+  const JobOptions predicted = with_prediction(std::move(job), prediction, first);
   Submissions out = TRY(
       with_elements(TRY(plan_it(predicted, folder, job::ChainAsk{.links = prediction.max_links}, context)),
                     predicted, context));
@@ -156,7 +181,7 @@ Result<Submissions> plan_auto(SubmitOptions options, const std::filesystem::path
   return out;
 }
 
-Result<Submissions> plan_all(const SubmitOptions& options, const std::filesystem::path& folder,
+Result<Submissions> plan_all(const SubmitCommand& options, const std::filesystem::path& folder,
                              const Context& context) {
   if (options.chain == "auto") return plan_auto(options, folder, context);
   std::optional<job::ChainAsk> chain;
@@ -164,12 +189,12 @@ Result<Submissions> plan_all(const SubmitOptions& options, const std::filesystem
   return with_elements(TRY(plan_it(options.job, folder, chain, context)), options.job, context);
 }
 
-// The id of the job that was handed in. Those before it stay: an Error says how many they are.
-Result<std::string> hand_in_one(const Submissions& submissions, std::size_t index, const Context& context) {
+// The id of the job. Those that were submitted before it stay: an Error says how many they are.
+Result<std::string> submit_one(const Submissions& submissions, std::size_t index, const Context& context) {
   auto id = job::submit(submissions.all[index].plan, context.environment, SystemCommands());
   if (!id && index > 0)
     id.error().also.push_back(
-        fmt::format("{} of the array's {} chains were handed in before and run; end one with: "
+        fmt::format("{} of the array's {} chains were submitted before and run; end one with: "
                     "dlrun chain stop {}",
                     index, submissions.all.size(), submissions.all.front().plan.folder));
   return id;
@@ -177,20 +202,53 @@ Result<std::string> hand_in_one(const Submissions& submissions, std::size_t inde
 
 }  // namespace
 
-Result<int> submit(const SubmitOptions& options, const Context& context) {
+const char* const SubmitCommand::kExamples = R"(Examples:
+  dlrun submit train.yaml                           submit the job; its id is printed
+  dlrun submit --dry-run train.yaml                 show the script and the command, and submit nothing
+  dlrun submit --nodes 4 --set resources.walltime=8h train.yaml    with other resources than the file says
+  dlrun submit --chain 8 train.yaml                 go on in up to eight jobs, until the training is done
+  dlrun submit --chain auto --epochs 90 --dry-run train.yaml    how many jobs it will take, and until when
+  dlrun submit --scheduler pbs --dry-run train.yaml    for a scheduler that is not here)";
+
+void SubmitCommand::add(Arguments& arguments) {
+  add_job(arguments, job);
+  arguments.flags<SubmitCommand>(kSubmitFlags, *this);
+}
+
+// What only the planner of chains can use is refused without it.
+Result<void> SubmitCommand::finish(const ExtraArguments& extra) {
+  job.program = extra.of_program;
+  const std::pair<const char*, const std::string*> of_planner[] = {
+      {"--epochs", &epochs}, {"--mtbf", &mtbf}, {"--measured", &measured}, {"--probe", &probe}};
+  for (const auto& [flag, value] : of_planner)
+    if (chain != "auto" && !value->empty())
+      return fail(
+          usage_error("submit", fmt::format("{} is for the planner of chains", flag), "add --chain auto"));
+  return {};
+}
+
+std::optional<int> SubmitCommand::chain_links() const {
+  if (const auto links = parse_integer(chain, 1, kMaxLinks)) return static_cast<int>(*links);
+  return std::nullopt;
+}
+
+std::int64_t SubmitCommand::epoch_count() const {
+  return parse_integer(epochs, 1, kMaxEpochs).value_or(0);
+}
+
+Result<int> SubmitCommand::run(const Context& context) {
   TRY(job::check_single_start(context.environment));
-  TRY(refuse_named_nodes(options.job));
-  TRY(refuse_run_directory_of_chain(options));
+  TRY(check_refused_flags(job));
+  TRY(refuse_run_directory_of_chain(*this));
   const Instant now = SystemClock().now();
-  const auto folder =
-      TRY(job::new_submission_folder(TRY(request_to_submit(options.job, context.environment)), now));
-  const Submissions submissions = TRY(plan_all(options, folder, context));
-  if (options.dry_run) return show_dry_run(submissions, now, context);
+  const auto folder = TRY(job::new_submission_folder(TRY(request_to_submit(job, context.environment)), now));
+  const Submissions submissions = TRY(plan_all(*this, folder, context));
+  if (dry_run) return show_dry_run(submissions, now, context);
   std::vector<Json> parts;
   std::string ids;
   for (std::size_t i = 0; i < submissions.all.size(); ++i) {
     const job::SubmissionPlan& plan = submissions.all[i].plan;
-    const std::string id = TRY(hand_in_one(submissions, i, context));
+    const std::string id = TRY(submit_one(submissions, i, context));
     context.console.say(fmt::format("dlrun: job {} of {} is submitted; what it prints comes to {}", id,
                                     plan.scheduler->name(), plan.folder));
     parts.push_back(to_json(submissions.all[i], id));

@@ -1,31 +1,18 @@
-// The commands: each a function from its options to an exit code, in a file of its own.
+// The list of commands: one row each.
 #pragma once
 
-#include "src/base/environment.hpp"
-#include "src/base/exit_code.hpp"
-#include "src/cli/console.hpp"
-#include "src/cli/options.hpp"
-#include "src/run/prepare.hpp"
+#include <span>
+
+#include "src/cli/command.hpp"
 
 namespace dlrun::cli {
 
-struct Context {
-  Console& console;
-  const CommonOptions& common;
-  const Environment& environment;
-};
+std::span<const CommandRow> commands();
 
-Result<int> run(const RunOptions& options, const Context& context);
-Result<int> show_plan(const PlanOptions& options, const Context& context);
-Result<int> submit(const SubmitOptions& options, const Context& context);
-Result<int> manage_chain(const ChainOptions& options, const Context& context);
-Result<int> show_allocation(const AllocationOptions& options, const Context& context);
-Result<int> show_hosts(const HostsOptions& options, const Context& context);
-Result<int> show_slurm_end(const SlurmEndOptions& options, const Context& context);
-Result<int> show_frameworks(const FrameworksOptions& options, const Context& context);
+/// nullptr where no command has this name.
+const CommandRow* find_command(std::string_view name);
 
-NamedHosts named_hosts(const HostFileOptions& options);
-// The request that the flags of `dlrun run` and `dlrun plan` make.
-Result<job::Request> request_of(const JobOptions& options, const Environment& environment);
+/// The names of the commands that people use, for the nearest one to a mistyped name.
+std::vector<std::string> command_names();
 
 }  // namespace dlrun::cli

@@ -1,8 +1,8 @@
 // The program dlrun: reads the command line, calls one command, prints its error, returns its exit code.
 #include <unistd.h>
 
-#include "src/base/overloaded.hpp"
-#include "src/cli/commands.hpp"
+#include "src/base/exit_code.hpp"
+#include "src/cli/command_line.hpp"
 #include "src/process/init_process.hpp"
 
 namespace dlrun::cli {
@@ -19,24 +19,11 @@ int report(const Error& error, Console& console) {
 int main(const std::vector<std::string>& arguments) {
   init_process();
   const Environment environment = Environment::of_this_process();
-  const Result<Options> options = read_command_line(arguments);
-  Console console(environment, options ? options->common.color : ColorChoice::automatic,
-                  options ? options->common.verbosity : Verbosity::normal);
-  if (!options) return report(options.error(), console);
-  const Context context{console, options->common, environment};
-  const Result<int> code = std::visit(
-      Overloaded{
-          [&](const RunOptions& run_options) { return run(run_options, context); },
-          [&](const PlanOptions& plan_options) { return show_plan(plan_options, context); },
-          [&](const SubmitOptions& submit_options) { return submit(submit_options, context); },
-          [&](const ChainOptions& chain) { return manage_chain(chain, context); },
-          [&](const AllocationOptions& allocation) { return show_allocation(allocation, context); },
-          [&](const HostsOptions& hosts) { return show_hosts(hosts, context); },
-          [&](const FrameworksOptions& frameworks) { return show_frameworks(frameworks, context); },
-          [&](const SlurmEndOptions& slurm_end) { return show_slurm_end(slurm_end, context); },
-          [&](const Answer& answer) { return console.out(answer.text), Result<int>(0); },
-      },
-      options->command);
+  const Result<CommandLine> line = read_command_line(arguments);
+  const CommonOptions common = line ? line->common : CommonOptions();
+  Console console(environment, common.color_choice(), common.verbosity());
+  if (!line) return report(line.error(), console);
+  const Result<int> code = line->command->run({console, common, environment});
   if (!code) return report(code.error(), console);
   if (const std::string lost = *code == 0 ? console.lost_out() : ""; !lost.empty())
     return report(Error{.kind = ErrorKind::io, .what = "cannot write to the standard output: " + lost},

@@ -9,7 +9,7 @@
 namespace dlrun::cli {
 namespace {
 
-constexpr int kMost = std::numeric_limits<int>::max();
+constexpr int kMaxRank = std::numeric_limits<int>::max();
 
 tl::unexpected<Error> bad(const std::string& text) {
   return fail({.kind = ErrorKind::usage,
@@ -36,12 +36,13 @@ Result<RankChoice> RankChoice::parse(const std::string& text) {
       if (role.empty() || (colon != std::string::npos && numbers.empty())) return bad(item);
     }
     if (numbers.empty()) {
-      out.parts_.push_back({role, 0, kMost, item});
+      out.parts_.push_back({role, 0, kMaxRank, item});
       continue;
     }
     const std::size_t dash = numbers.find('-');
-    const auto first = parse_integer(numbers.substr(0, dash), 0, kMost);
-    const auto last = dash == std::string::npos ? first : parse_integer(numbers.substr(dash + 1), 0, kMost);
+    const auto first = parse_integer(numbers.substr(0, dash), 0, kMaxRank);
+    const auto last =
+        dash == std::string::npos ? first : parse_integer(numbers.substr(dash + 1), 0, kMaxRank);
     if (!first || !last || *last < *first) return bad(item);
     out.parts_.push_back({role, static_cast<int>(*first), static_cast<int>(*last), item});
   }

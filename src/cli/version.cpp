@@ -1,49 +1,58 @@
-// The text of --version: what this build is, and which of its optional parts are in.
+// The text of --version: what this build is, which of its optional parts are in, and which libraries of the
+// machine it finds.
 #include "src/base/version.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <fmt/core.h>
 
+#include "schedulers/slurm/api.hpp"
 #include "src/base/install.hpp"
 #include "src/base/shared_library.hpp"
+#include "src/cli/answer.hpp"
 
 namespace dlrun::cli {
 namespace {
 
-struct PartVersion {
+struct Part {
   const char* file;
   const char* what;
 };
-constexpr PartVersion kParts[] = {{"libdlrun-ssh.so", "agents by ssh (libssh)"},
-                                  {"libdlrun-pmix.so", "PMIx service (Open MPI ranks without mpirun)"},
-                                  {"libdlrun-mpi-openmpi.so", "trainer over Open MPI"},
-                                  {"libdlrun-mpi-mpich.so", "trainer over MPICH"},
-                                  {"libdlrun-cuda.so", "trainer on NVIDIA GPUs"}};
+constexpr Part kPlugins[] = {{"libdlrun-ssh.so", "agents by ssh (libssh)"},
+                             {"libdlrun-pmix.so", "PMIx service (Open MPI ranks without mpirun)"},
+                             {"libdlrun-mpi-openmpi.so", "trainer over Open MPI"},
+                             {"libdlrun-mpi-mpich.so", "trainer over MPICH"},
+                             {"libdlrun-cuda.so", "trainer on NVIDIA GPUs"}};
+
+std::string line(const char* what, bool there, const std::string& why_not = {}) {
+  return fmt::format("  {:<4} {}{}\n", there ? "yes" : "no", what,
+                     why_not.empty() ? "" : " (" + why_not + ")");
+}
+
+// A plug-in that is there but cannot be loaded says why: a library that it needs is not on this machine.
+std::string plugin_line(const Part& part, const std::filesystem::path& folder) {
+  std::error_code problem;
+  if (!std::filesystem::exists(folder / part.file, problem)) return line(part.what, false);
+  const auto loaded = SharedLibrary::open(folder / part.file);
+  return line(part.what, loaded.has_value(), loaded ? "" : loaded.error().what);
+}
 
 }  // namespace
 
 std::string version_text() {
-  std::string text = fmt::format(
-      "dlrun {}\nbuilt by {} ({})\n\nbuilt in:\n  {:<4} PMI-1 service (MPICH ranks without mpiexec)\n"
-      "  {:<4} trainer without MPI (shared memory, TCP)\n",
-      kVersion, kCompiler, kBuildType, "yes", "yes");
+  std::string out = fmt::format("dlrun {}\nbuilt by {} ({})\n\nbuilt in:\n", kVersion, kCompiler, kBuildType);
+  out += line("PMI-1 service (MPICH ranks without mpiexec)", true);
+  out += line("trainer without MPI (shared memory, TCP)", true);
   const auto installation = this_installation();
-  for (const PartVersion& part : kParts) {
-    std::error_code problem;
-    const bool there = installation && std::filesystem::exists(installation->plugins / part.file, problem);
-    std::string state = "no";
-    // A part that is there but cannot be loaded (its library is not on this machine) says why.
-    if (there) {
-      const auto loaded = SharedLibrary::open(installation->plugins / part.file);
-      state = loaded ? "yes" : "no: " + loaded.error().what;
-    }
-    text += state == "yes" || state == "no" ? fmt::format("  {:<4} {}\n", state, part.what)
-                                            : fmt::format("  no   {} ({})\n", part.what, state.substr(4));
-  }
-  text.pop_back();
-  return text;
+  for (const Part& part : kPlugins)
+    out += installation ? plugin_line(part, installation->plugins) : line(part.what, false);
+  out += "\nfound on this machine:\n";
+  out += line("libslurm (the end of a Slurm job, without scontrol)", find_libslurm().has_value());
+  out += line("NVML (names and users of NVIDIA GPUs)", SharedLibrary::open("libnvidia-ml.so.1").has_value());
+  out.pop_back();
+  return out;
 }
 
 }  // namespace dlrun::cli

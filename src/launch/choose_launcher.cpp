@@ -3,8 +3,7 @@
 // one.
 #include <array>
 
-#include <unistd.h>
-
+#include "src/base/host_name.hpp"
 #include "src/base/strings.hpp"
 #include "src/launch/launcher.hpp"
 
@@ -29,19 +28,13 @@ constexpr std::array<Way, 9> kWays{{{"local", "local", make_local_launcher},
                                     {"mpiexec", "", make_mpiexec_launcher},
                                     {"ssh", "", make_ssh_launcher}}};
 
-std::string this_host() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 // "c1" and "c1.cluster" may be one machine's two names; two names with different domains are not.
 bool same_machine(const std::string& a, const std::string& b) {
   return a == b || a.starts_with(b + ".") || b.starts_with(a + ".") || a == "localhost";
 }
 
 std::vector<std::string> others_of(const plan::Plan& plan) {
-  const std::string here = this_host();
+  const std::string here = host_name();
   std::vector<std::string> out;
   for (const plan::NodePlan& node : plan.nodes)
     if (!same_machine(node.host.get(), here)) out.push_back(node.host.get());

@@ -15,6 +15,7 @@
 #include "schedulers/node_identity.hpp"
 #include "src/base/file.hpp"
 #include "src/base/install.hpp"
+#include "src/base/pipe.hpp"
 #include "src/base/strings.hpp"
 #include "src/launch/agent_port.hpp"
 #include "src/launch/agent_program.hpp"
@@ -37,15 +38,6 @@ struct Running {
   LineBuffer lines = {};
   std::deque<std::string> last = {};
 };
-
-struct Pipe {
-  UniqueFd read, write;
-};
-Result<Pipe> make_pipe() {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return fail(ErrorKind::unavailable, "pipe: {}", system_reason(errno));
-  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
-}
 
 class CommandLauncher final : public Launcher {
  public:
@@ -171,7 +163,7 @@ class CommandLauncher final : public Launcher {
   Result<void> start_one(EngineCommand command) {
     Pipe output = TRY(make_pipe());
     if (traits_.token == TokenBy::environment) command.environment.set(kTokenVariable, token_.text());
-    ::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
+    set_nonblocking(output.read);
     const pid_t pid = TRY(start_child({.argv = command.argv,
                                        .environment = command.environment,
                                        .working_directory = "/",

@@ -4,14 +4,12 @@
 #include <cerrno>
 #include <csignal>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/base/file.hpp"
+#include "src/base/pipe.hpp"
 #include "src/base/quote.hpp"
-#include "src/base/unique_fd.hpp"
 #include "src/base/units.hpp"
 #include "src/process/child.hpp"
 #include "src/process/stop_signals.hpp"
@@ -21,16 +19,6 @@ namespace {
 
 constexpr Milliseconds kLookForSignals{100};
 constexpr std::size_t kMaxOutput = std::size_t{16} << 20;
-
-struct Pipe {
-  UniqueFd read, write;
-};
-
-Result<Pipe> make_pipe() {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return fail(ErrorKind::unavailable, "pipe: {}", system_reason(errno));
-  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
-}
 
 // Reads both pipes to their ends, whichever fills first; false where the deadline came before.
 bool drain(Pipe& out, Pipe& err, CommandOutput& into, Ticks deadline) {

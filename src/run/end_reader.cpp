@@ -4,12 +4,11 @@
 #include <cerrno>
 #include <csignal>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "schedulers/query.hpp"
-#include "src/base/file.hpp"
+#include "src/base/pipe.hpp"
 #include "src/process/child.hpp"
 
 namespace dlrun::job {
@@ -37,22 +36,20 @@ void EndReader::ask() {
 }
 
 void EndReader::start() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    return callbacks_.failed({.kind = ErrorKind::unavailable, .what = "pipe: " + system_reason(errno)});
-  UniqueFd out(ends[0]), in(ends[1]);
-  ::fcntl(out.get(), F_SETFL, O_NONBLOCK);
+  auto pipe = make_pipe();
+  if (!pipe) return callbacks_.failed(pipe.error());
+  set_nonblocking(pipe->read);
   ChildSpec spec;
   spec.argv = questions_[which_].argv;
   spec.environment = environment_;
-  spec.stdout_fd = in.get();
+  spec.stdout_fd = pipe->write.get();
   auto pid = start_child(spec);
   if (!pid && ++which_ < questions_.size()) return start();
   if (!pid) return callbacks_.failed(pid.error());
   pid_ = *pid;
   status_.reset();
   answer_.clear();
-  pipe_ = std::move(out);
+  pipe_ = std::move(pipe->read);
   loop_.watch(pipe_.get(), POLLIN, [this](short) { read_some(); });
   limit_ = loop_.after(kPatience, [this] {
     limit_.reset();

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/base/host_name.hpp"
 
 namespace dlrun::runtime::tcp {
 
@@ -169,9 +170,8 @@ std::vector<std::string> own_addresses() {
 }
 
 std::string own_host() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "an unknown host";
-  return name.data();
+  const std::string host = host_name();
+  return host.empty() ? "an unknown host" : host;
 }
 
 bool write_all(int socket, std::span<const std::byte> bytes) {

@@ -12,6 +12,7 @@
 
 #include "runtime/train/report/tfrecord.hpp"
 #include "src/base/file.hpp"
+#include "src/base/host_name.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -58,10 +59,9 @@ class Message {
   std::string out_;
 };
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
+std::string host_in_name() {
+  const std::string host = host_name();
+  return host.empty() ? "unknown" : host;
 }
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
@@ -86,8 +86,8 @@ std::uint64_t second_of_name(const std::filesystem::path& folder, double wall_ti
 Result<EventFile> EventFile::create(const std::filesystem::path& folder, double wall_time,
                                     std::uint64_t resumed_at) {
   EventFile out;
-  out.path_ = folder / fmt::format("{}{:010}.{}.{}", kPrefix, second_of_name(folder, wall_time), host_name(),
-                                   ::getpid());
+  out.path_ = folder / fmt::format("{}{:010}.{}.{}", kPrefix, second_of_name(folder, wall_time),
+                                   host_in_name(), ::getpid());
   out.fd_.reset(::open(out.path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!out.fd_) return fail(ErrorKind::io, "cannot create {}: {}", out.path_.string(), system_reason(errno));
   TRY(out.append(Message().real(1, wall_time).text(3, "brain.Event:2").bytes()));

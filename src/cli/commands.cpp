@@ -1,0 +1,59 @@
+#include "src/cli/commands.hpp"
+
+#include <algorithm>
+
+#include "src/cli/cmd_allocation.hpp"
+#include "src/cli/cmd_chain.hpp"
+#include "src/cli/cmd_complete.hpp"
+#include "src/cli/cmd_frameworks.hpp"
+#include "src/cli/cmd_hosts.hpp"
+#include "src/cli/cmd_plan.hpp"
+#include "src/cli/cmd_run.hpp"
+#include "src/cli/cmd_slurm_end.hpp"
+#include "src/cli/cmd_submit.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+template <class Which>
+std::unique_ptr<Command> make() {
+  return std::make_unique<Which>();
+}
+
+const CommandRow kCommands[] = {
+    {"run", "run a job", RunCommand::kExamples, make<RunCommand>},
+    {"plan", "show what would run where, and start nothing", PlanCommand::kExamples, make<PlanCommand>},
+    {"submit", "submit the job to the scheduler of this cluster", SubmitCommand::kExamples,
+     make<SubmitCommand>},
+    {"chain", "show or stop a chain of jobs", ChainCommand::kExamples, make<ChainCommand>},
+    {"allocation", "show the nodes we may use, and how that is known", AllocationCommand::kExamples,
+     make<AllocationCommand>},
+    {"hosts", "expand, compress and count host lists", HostsCommand::kExamples, make<HostsCommand>},
+    {"frameworks", "list the adapters, show one, or check one", FrameworksCommand::kExamples,
+     make<FrameworksCommand>},
+    {"slurm-end", "internal: when a Slurm job ends, from libslurm", "", make<SlurmEndCommand>,
+     Audience::dlrun_itself},
+    {"complete", "internal: the commands, or the flags of one, for a shell's completion", "",
+     make<CompleteCommand>, Audience::dlrun_itself},
+};
+
+}  // namespace
+
+std::span<const CommandRow> commands() {
+  return kCommands;
+}
+
+const CommandRow* find_command(std::string_view name) {
+  const auto found = std::find_if(std::begin(kCommands), std::end(kCommands),
+                                  [&](const CommandRow& row) { return row.name == name; });
+  return found == std::end(kCommands) ? nullptr : found;
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> out;
+  for (const CommandRow& row : kCommands)
+    if (row.audience == Audience::people) out.emplace_back(row.name);
+  return out;
+}
+
+}  // namespace dlrun::cli

@@ -1,0 +1,117 @@
+#include "src/cli/job_options.hpp"
+
+#include <algorithm>
+
+namespace dlrun::cli {
+namespace {
+
+constexpr FlagRow<JobOptions> kJobFlags[] = {
+    {{.name = "--framework",
+      .value = "FRAMEWORK",
+      .help = "adapter to run under; with -- CMD no job file is needed",
+      .on_submit = OnSubmit::frozen},
+     Key{"framework"}},
+    {{.name = "--name",
+      .value = "NAME",
+      .help = "name of the job and of its run directory",
+      .on_submit = OnSubmit::directive},
+     Key{"name"}},
+    {{.name = "--nodes", .value = "N", .help = "nodes to use", .on_submit = OnSubmit::directive},
+     Key{"resources.nodes"}},
+    {{.name = "--gpus-per-node",
+      .value = "N",
+      .help = "GPUs to use on each node",
+      .on_submit = OnSubmit::directive},
+     Key{"resources.gpus-per-node"}},
+    {{.name = "--tasks-per-node",
+      .value = "N",
+      .help = "ranks on each node",
+      .on_submit = OnSubmit::directive},
+     Key{"resources.tasks-per-node"}},
+    {{.name = "--cpus-per-task",
+      .value = "N",
+      .help = "cores of each rank",
+      .on_submit = OnSubmit::directive},
+     Key{"resources.cpus-per-task"}},
+    {{.name = "--walltime",
+      .value = "TIME",
+      .help = "time limit of the job: what submit asks for; else where no scheduler tells its end",
+      .on_submit = OnSubmit::directive},
+     Key{"resources.walltime"}},
+    {{.name = "--mpi",
+      .value = "HOW",
+      .help = "how ranks find their MPI world: auto, pmix, pmi1, native, none",
+      .on_submit = OnSubmit::frozen,
+      .choices = "auto pmix pmi1 native none"},
+     Key{"launch.mpi"}},
+    {{.name = "--via",
+      .value = "LAUNCHER",
+      .help = "how agents get onto the nodes: auto, local, slurm, ssh, ...",
+      .on_submit = OnSubmit::frozen},
+     Key{"launch.via"}},
+    {{.name = "--stage",
+      .help = "copy dlrun to nodes that do not have it at the same place",
+      .on_submit = OnSubmit::frozen},
+     Key{"launch.stage", "true"}},
+    {{.name = "--retries",
+      .value = "K",
+      .help = "further attempts after a failure, without nodes that were lost",
+      .on_submit = OnSubmit::frozen},
+     Key{"launch.retries"}},
+    {{.name = "--no-output-limit",
+      .value = "DURATION",
+      .help = "the job is hung when no rank prints anything for so long",
+      .on_submit = OnSubmit::frozen},
+     Key{"launch.no-output-limit"}},
+    {{.name = "--no-progress-limit",
+      .value = "DURATION",
+      .help = "the job is hung when no new step is reported for so long",
+      .on_submit = OnSubmit::frozen},
+     Key{"launch.no-progress-limit"}},
+    {{.name = "--no-bind", .help = "do not bind ranks to cores", .on_submit = OnSubmit::frozen},
+     Key{"launch.bind", "false"}},
+    {{.name = "--set",
+      .value = "PATH=VALUE",
+      .help = "set any key of the job file",
+      .on_submit = OnSubmit::frozen},
+     &JobOptions::sets},
+    {{.name = "--run-dir",
+      .value = "DIR",
+      .help = "run directory (default: runs/NAME-ID)",
+      .on_submit = OnSubmit::forwarded},
+     &JobOptions::run_dir},
+    {{.name = "--allocation",
+      .value = "FILE",
+      .help = "use this allocation instead of the one found",
+      .on_submit = OnSubmit::refused,
+      .refusal = "the scheduler chooses the nodes of a submitted job"},
+     &JobOptions::allocation_file},
+    {{.name = "--scheduler",
+      .value = "SCHEDULER",
+      .help = "whose allocation to use (default: the first found)"},
+     &JobOptions::scheduler},
+    {{.name = "--framework-dir",
+      .value = "DIR",
+      .help = "folder with more adapters",
+      .on_submit = OnSubmit::forwarded},
+     &JobOptions::framework_dir},
+};
+
+}  // namespace
+
+bool JobOptions::sets_key(std::string_view key) const {
+  return std::any_of(overrides.begin(), overrides.end(),
+                     [&](const plan::Override& one) { return one.path == key; });
+}
+
+std::span<const FlagRow<JobOptions>> job_flags() {
+  return kJobFlags;
+}
+
+void add_job(Arguments& arguments, JobOptions& options) {
+  arguments.argument("JOB", options.job_file, "job file (YAML)");
+  arguments.flags(job_flags(), options);
+  arguments.flags(host_flags(), options.hosts);
+}
+
+}  // namespace dlrun::cli
