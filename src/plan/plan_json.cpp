@@ -77,8 +77,9 @@ Json runs_of(const std::vector<int>& node_of_rank) {
 
 // [node, count], or [node, count, nodes] where so many nodes from this one on have so many ranks each.
 bool is_run(const Json& item, int nodes) {
-  const bool numbers = item.is_array() && (item.size() == 2 || item.size() == 3) &&
-                       std::all_of(item.begin(), item.end(), [](const Json& i) { return i.is_number_integer(); });
+  const bool numbers =
+      item.is_array() && (item.size() == 2 || item.size() == 3) &&
+      std::all_of(item.begin(), item.end(), [](const Json& i) { return i.is_number_integer(); });
   return numbers && item[0] >= 0 && item[0] < nodes && item[1] > 0 && item[1] <= kLargest &&
          (item.size() == 2 || (item[2] > 0 && item[2] <= nodes - item[0].get<int>()));
 }

@@ -8,7 +8,8 @@
 namespace dlrun::plan {
 namespace {
 
-// {"hosts": "n[1-3]", "addresses": null}, or the list as a plan has it where the host names have no such form.
+// {"hosts": "n[1-3]", "addresses": null}, or the list as a plan has it where the host names have no such
+// form.
 Json nodes_json(const Plan& plan, const Json& list) {
   std::vector<HostName> hosts;
   Json addresses = Json::array();
@@ -50,13 +51,15 @@ Json runs_json(const Plan& plan) {
 }  // namespace
 
 SliceTexts::SliceTexts(const Plan& plan) : by_node_(plan.nodes.size()) {
-  for (const RankPlan& rank : plan.ranks) by_node_[static_cast<std::size_t>(rank.node.get())].push_back(&rank);
+  for (const RankPlan& rank : plan.ranks)
+    by_node_[static_cast<std::size_t>(rank.node.get())].push_back(&rank);
   Plan common = plan;
   common.ranks.clear();
   Json json = to_json(common);
   json["nodes"] = nodes_json(plan, json["nodes"]);
   json.erase("ranks");
-  before_ = dlrun::to_text(Json{{"schema", "dlrun.slice/1"}, {"node_of_rank", runs_json(plan)}, {"plan", std::move(json)}});
+  before_ = dlrun::to_text(
+      Json{{"schema", "dlrun.slice/1"}, {"node_of_rank", runs_json(plan)}, {"plan", std::move(json)}});
   before_.resize(before_.size() - 2);  // the ends of both objects
   before_ += ",\"ranks\":";
 }

@@ -97,7 +97,8 @@ void MessageStream::fail_stream(const std::string& reason) {
 void MessageStream::update_watches() {
   const short wanted = outgoing_.empty() ? 0 : POLLOUT;
   if (!out_) {
-    if (paused_ && wanted == 0) return loop_.unwatch(in_.get());  // poll would tell of a hang-up again and again
+    if (paused_ && wanted == 0)
+      return loop_.unwatch(in_.get());  // poll would tell of a hang-up again and again
     loop_.watch(in_.get(), static_cast<short>((paused_ ? 0 : POLLIN) | wanted), [this](short ready) {
       if ((ready & POLLOUT) != 0) write_ready();
       if (closed_) return;

@@ -22,9 +22,10 @@ void AttemptTimes::reported(Rank rank, const Json& report, Ticks now) {
 }
 
 void AttemptTimes::conclude(Outcome& outcome, Ticks now) const {
-  const TimeAccounting::End end = outcome.exit_code == 0                         ? TimeAccounting::End::done
-                          : outcome.exit_code == to_int(ExitCode::again) ? TimeAccounting::End::stopped
-                                                                         : TimeAccounting::End::failed;
+  const TimeAccounting::End end = outcome.exit_code == 0 ? TimeAccounting::End::done
+                                  : outcome.exit_code == to_int(ExitCode::again)
+                                      ? TimeAccounting::End::stopped
+                                      : TimeAccounting::End::failed;
   outcome.time = time_.conclude(end, now);
   outcome.pace = steps_.measured();
 }

@@ -38,7 +38,8 @@ Result<Pace> pace_from_json(const Json& json, const std::string& where) {
   out.save = TRY(seconds_or_null(json, "checkpoint", where));
   out.held = TRY(seconds_or_null(json, "held", where));
   if (out.steps < 1 || out.step.count() <= 0)
-    return fail(ErrorKind::input, "{}: invalid step timing: {} steps, {} s", where, out.steps, out.step.count());
+    return fail(ErrorKind::input, "{}: invalid step timing: {} steps, {} s", where, out.steps,
+                out.step.count());
   return out;
 }
 

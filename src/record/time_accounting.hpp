@@ -1,4 +1,5 @@
-// TimeAccounting: where the time of an attempt went, from what its ranks report. Pure. The parts add up to `total`:
+// TimeAccounting: where the time of an attempt went, from what its ranks report. Pure. The parts add up to
+// `total`:
 //   start        until the first step (until the ranks ran, where they report no steps)
 //   useful       work that is kept: up to the end of a run that ended well, else up to the last checkpoint
 //   checkpoint   training stood still for one; what is written beside the training costs nothing here

@@ -32,7 +32,7 @@ void replay(const Json& event, Ticks when, TimeAccounting& time) {
   if (kind != "report" || !report.contains("saved")) return;
   const Seconds took(field<double>(report, "seconds", "report").value_or(0));
   time.saved(when, to_text(report["saved"]), took,
-               Seconds(field<double>(report, "held", "report").value_or(took.count())));
+             Seconds(field<double>(report, "held", "report").value_or(took.count())));
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ void AgentArrivals::give_up(const std::string& why) {
 
 std::vector<std::string> AgentArrivals::missing_hosts() const {
   std::vector<std::string> out;
-  for (const auto& [index, why] : missing_)
-    out.push_back(hosts_.at(static_cast<std::size_t>(index)));
+  for (const auto& [index, why] : missing_) out.push_back(hosts_.at(static_cast<std::size_t>(index)));
   return out;
 }
 

@@ -32,7 +32,8 @@ class AgentSet {
   auto end() { return members_.end(); }
   AgentConnection& operator[](NodeIndex node) { return members_[static_cast<std::size_t>(node.get())]; }
 
-  /// Takes note of processes of ours that ended. Their streams end by themselves, after what is still in them.
+  /// Takes note of processes of ours that ended. Their streams end by themselves, after what is still in
+  /// them.
   void reap_members();
   std::vector<pid_t> pids() const;
 

@@ -86,7 +86,10 @@ class Driver {
     return parts_.launcher->start(
         *launched_, loop_,
         {.connected = [this](NodeIndex node, launch::AgentLink link) { on_connected(node, std::move(link)); },
-         .failed = [this](NodeIndex node, Error why) { deliver(event::NoAgent{node, std::move(why)}); },
+         .failed =
+             [this](NodeIndex node, Error why) {
+               deliver(event::NoAgent{node, std::move(why)});
+             },
          .note = [this](const std::string& text) { deliver(event::LauncherNote{text}); }});
   }
 
@@ -96,9 +99,10 @@ class Driver {
     agent.connection = link.from_agent.get();
     agent.stream = std::make_unique<MessageStream>(
         loop_, std::move(link.from_agent), std::move(link.to_agent),
-        MessageStream::Handlers{.message = [this, node](Message message) { on_message(node, std::move(message)); },
-                                .closed = [this, node](const std::string& reason) { on_closed(node, reason); },
-                                .drained = {}});
+        MessageStream::Handlers{
+            .message = [this, node](Message message) { on_message(node, std::move(message)); },
+            .closed = [this, node](const std::string& reason) { on_closed(node, reason); },
+            .drained = {}});
     if (held_up_) agent.stream->pause();
     deliver(event::Connected{node});
   }
@@ -183,16 +187,16 @@ class Driver {
   void do_it(action::SendSlices& wanted) {
     std::shared_ptr<const std::string> environment;
     if (!parts_.launcher->shares_environment())
-      environment = std::make_shared<const std::string>(encode(protocol::encode(
-          protocol::ToAgent(protocol::to_agent::Environment{
+      environment = std::make_shared<const std::string>(
+          encode(protocol::encode(protocol::ToAgent(protocol::to_agent::Environment{
               plan::filter_environment(parts_.environment, plan_->environment_rules).entries()}))));
     const plan::SliceTexts slices(*plan_);
     for (AgentConnection& agent : agents_) {
       if (environment) agent.stream->send(environment);
-      agent.stream->send(protocol::encode(protocol::ToAgent(
-          protocol::to_agent::Slice{.json = slices.of(agent.node),
-                                    .heartbeat = !parts_.launcher->shares_machine(),
-                                    .input_rank = wanted.input_rank})));
+      agent.stream->send(protocol::encode(
+          protocol::ToAgent(protocol::to_agent::Slice{.json = slices.of(agent.node),
+                                                      .heartbeat = !parts_.launcher->shares_machine(),
+                                                      .input_rank = wanted.input_rank})));
     }
   }
   void do_it(action::CloseStream& wanted) {
@@ -288,18 +292,16 @@ class Driver {
     finished_ = true;
     status_->add([](RunStatus& status) { status.flush_lines(std::nullopt); });
     input_.stop();
-    const Leftovers::Found left =
-        leftovers_.end({.reap = [this] { reap_agents(); },
-                        .leaving = [this] { return leaving(); },
-                        .stop_launcher = [this] { parts_.launcher->stop(); },
-                        .of_ranks = head_.agents_unverified() > 0});
+    const Leftovers::Found left = leftovers_.end({.reap = [this] { reap_agents(); },
+                                                  .leaving = [this] { return leaving(); },
+                                                  .stop_launcher = [this] { parts_.launcher->stop(); },
+                                                  .of_ranks = head_.agents_unverified() > 0});
     agent::remove_mpi_leftovers(*plan_);  // of an agent that was killed before it could
-    const Outcome outcome =
-        head_.conclude({.walltime = walltime_.result(),
-                        .strays = left.strays,
-                        .agents_unverified = left.not_ended ? 1 : 0,
-                        .cause_of_file = cause_of_file()},
-                       ticks());
+    const Outcome outcome = head_.conclude({.walltime = walltime_.result(),
+                                            .strays = left.strays,
+                                            .agents_unverified = left.not_ended ? 1 : 0,
+                                            .cause_of_file = cause_of_file()},
+                                           ticks());
     if (!status_->idle()) (void)loop_.run();
     loop_.unwatch(status_->ready_fd());
     status_.reset();

@@ -48,8 +48,8 @@ struct DriverParts {
   std::optional<Rank> input_rank = {};  // that reads our standard input
 };
 
-/// Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not
-/// every node got an agent, is in the Outcome.
+/// Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that
+/// not every node got an agent, is in the Outcome.
 Result<Outcome> run_attempt(AttemptPlan plans, DriverParts parts);
 
 }  // namespace dlrun::job

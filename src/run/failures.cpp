@@ -16,8 +16,8 @@ FirstFailure failure_of_host(std::string host, int code, std::string reason) {
 
 FirstFailure failure_of_rank(const plan::Plan& plan, const plan::RankPlan& rank, int code,
                              std::string reason) {
-  FirstFailure out = failure_of_host(plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get(), code,
-                                     std::move(reason));
+  FirstFailure out = failure_of_host(plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get(),
+                                     code, std::move(reason));
   out.rank = rank.rank;
   out.role = rank.role;
   out.task_index = rank.task_index;
@@ -53,7 +53,8 @@ void Failures::tell(Outcome& outcome) const {
   outcome.first_failure = first_;
   outcome.interrupted_by = interrupted_by_;
   outcome.cancelled_by = cancelled_by_;
-  if (!interrupted_by_ || first_) outcome.bad_hosts.insert(outcome.bad_hosts.end(), bad_hosts_.begin(), bad_hosts_.end());
+  if (!interrupted_by_ || first_)
+    outcome.bad_hosts.insert(outcome.bad_hosts.end(), bad_hosts_.begin(), bad_hosts_.end());
 }
 
 }  // namespace dlrun::job

@@ -1,5 +1,5 @@
-// Failures: what went wrong in an attempt, and what is its verdict. Pure bookkeeping. The first failure is the
-// verdict; what comes later follows from it, or from a signal that asked the run to stop before.
+// Failures: what went wrong in an attempt, and what is its verdict. Pure bookkeeping. The first failure is
+// the verdict; what comes later follows from it, or from a signal that asked the run to stop before.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ namespace dlrun::job {
 /// A node that has failed, or dlrun itself on its own host.
 FirstFailure failure_of_host(std::string host, int code, std::string reason);
 /// A rank that has failed, on the host of its node.
-FirstFailure failure_of_rank(const plan::Plan& plan, const plan::RankPlan& rank, int code, std::string reason);
+FirstFailure failure_of_rank(const plan::Plan& plan, const plan::RankPlan& rank, int code,
+                             std::string reason);
 /// Whether the rank's program ended it, so that what it said last may tell why.
 bool failed_by_itself(const FirstFailure& failure);
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr Seconds kSuspendGoesOut{0.1};
 constexpr Seconds kFailureWindow{0.5};  // longer than the agents', who know their own ranks' ends first
-constexpr Seconds kAgentMargin{8};  // beyond the ranks' own grace: an agent ends its strays and says Done
-constexpr Seconds kNotesHold{1};    // srun tells of tasks that end before we know of the job's cancellation
+constexpr Seconds kAgentMargin{8};      // beyond the ranks' own grace: an agent ends its strays and says Done
+constexpr Seconds kNotesHold{1};  // srun tells of tasks that end before we know of the job's cancellation
 
 using namespace protocol;  // NOLINT: the messages are what this file is about
 
@@ -50,30 +50,29 @@ Head::Head(PlanPtr plan, HeadSettings settings, Ticks now)
 std::vector<Action> Head::on(Event event, Ticks now) {
   now_ = now;
   std::visit(
-      Overloaded{
-          [&](event::Begun&) { on_begun(); },
-          [&](event::Connected& it) { on_connected(it.node); },
-          [&](event::NoAgent& it) { no_agent(agents_[it.node], std::move(it.why)); },
-          [&](event::Received& it) { on_received(agents_[it.node], it.message); },
-          [&](event::Malformed& it) { refuse(agents_[it.node], it.why.what); },
-          [&](event::Closed& it) { on_closed(agents_[it.node], it); },
-          [&](event::Unacknowledged& it) {
-            if (agents_[it.node].works() && !is_over())
-              lose(agents_[it.node], ExitCode::lost,
-                   fmt::format("its machine has acknowledged nothing for {}: the node is cut off or down",
-                               format_duration(it.since)));
-          },
-          [&](event::Planned& it) { is_over() ? void() : advance(startup_.planned(it.plan)); },
-          [&](event::LauncherNote& it) { on_launcher_note(it.text); },
-          [&](event::Signal& it) { on_signal(it.signal); },
-          [&](event::Input& it) { send(reader(), to_agent::Input{std::move(it.bytes)}); },
-          [&](event::InputEnd&) { send(reader(), to_agent::InputEnd{}); },
-          [&](event::CheckpointDue& it) { send(agents_.working(), it.request); },
-          [&](event::WalltimeOver& it) { on_walltime_over(it.force); },
-          [&](event::WritesStalled& it) { note_if(stall_.stalled("dlrun", it.so_far)); },
-          [&](event::WritesResumed& it) { note_if(stall_.resumed("dlrun", it.stall)); },
-          [&](event::Woken& it) { is_over() ? void() : on_woken(it.timer); },
-          [&](event::HeldUp&) { is_over() ? void() : say_alive(); }},
+      Overloaded{[&](event::Begun&) { on_begun(); }, [&](event::Connected& it) { on_connected(it.node); },
+                 [&](event::NoAgent& it) { no_agent(agents_[it.node], std::move(it.why)); },
+                 [&](event::Received& it) { on_received(agents_[it.node], it.message); },
+                 [&](event::Malformed& it) { refuse(agents_[it.node], it.why.what); },
+                 [&](event::Closed& it) { on_closed(agents_[it.node], it); },
+                 [&](event::Unacknowledged& it) {
+                   if (agents_[it.node].works() && !is_over())
+                     lose(agents_[it.node], ExitCode::lost,
+                          fmt::format(
+                              "its machine has acknowledged nothing for {}: the node is cut off or down",
+                              format_duration(it.since)));
+                 },
+                 [&](event::Planned& it) { is_over() ? void() : advance(startup_.planned(it.plan)); },
+                 [&](event::LauncherNote& it) { on_launcher_note(it.text); },
+                 [&](event::Signal& it) { on_signal(it.signal); },
+                 [&](event::Input& it) { send(reader(), to_agent::Input{std::move(it.bytes)}); },
+                 [&](event::InputEnd&) { send(reader(), to_agent::InputEnd{}); },
+                 [&](event::CheckpointDue& it) { send(agents_.working(), it.request); },
+                 [&](event::WalltimeOver& it) { on_walltime_over(it.force); },
+                 [&](event::WritesStalled& it) { note_if(stall_.stalled("dlrun", it.so_far)); },
+                 [&](event::WritesResumed& it) { note_if(stall_.resumed("dlrun", it.stall)); },
+                 [&](event::Woken& it) { is_over() ? void() : on_woken(it.timer); },
+                 [&](event::HeldUp&) { is_over() ? void() : say_alive(); }},
       event);
   return std::exchange(out_, {});
 }
@@ -142,27 +141,36 @@ void Head::watch_start() {
 
 void Head::on_woken(Timer timer) {
   switch (timer) {
-    case Timer::arrival: return advance(startup_.timed_out(agents_));
-    case Timer::beat: return beat();
-    case Timer::hang: return look_for_hangs();
-    case Timer::setup: return say_setup();
-    case Timer::start: return check_started();
-    case Timer::supervisor: return supervise(Supervisor::Tick{});
-    case Timer::told: return end_as_told(Cancellation::Time::settled);
-    case Timer::notes: return release_launcher_notes();
+    case Timer::arrival:
+      return advance(startup_.timed_out(agents_));
+    case Timer::beat:
+      return beat();
+    case Timer::hang:
+      return look_for_hangs();
+    case Timer::setup:
+      return say_setup();
+    case Timer::start:
+      return check_started();
+    case Timer::supervisor:
+      return supervise(Supervisor::Tick{});
+    case Timer::told:
+      return end_as_told(Cancellation::Time::settled);
+    case Timer::notes:
+      return release_launcher_notes();
     case Timer::suspend:
       act(action::StopSelf{});
       return send(agents_.working(), to_agent::Resume{});
-    case Timer::abandon: return abandon_agents();
-    case Timer::own_signal: return finish();
+    case Timer::abandon:
+      return abandon_agents();
+    case Timer::own_signal:
+      return finish();
   }
 }
 
 void Head::say_setup() {
   if (setup_->all_ready() || failures_.first() || supervisor_.stop_was_asked()) return;
   if (const auto late = setup_->late(now_); !late.empty()) {
-    for (const NodeIndex node : late)
-      fail_node(agents_[node], ExitCode::unavailable, setup_->timeout_text());
+    for (const NodeIndex node : late) fail_node(agents_[node], ExitCode::unavailable, setup_->timeout_text());
     return;
   }
   if (const std::string text = setup_->waiting_text(now_); !text.empty()) note(text);
@@ -221,10 +229,14 @@ void Head::on_signal(const CaughtSignal& signal) {
   if (signal.number == SIGTSTP) return suspend();
   if (signal.number == SIGWINCH) return act(action::ShowResized{});
   switch (stop_signals_.of(signal, now_)) {
-    case StopSignals::Meaning::nothing: return;
-    case StopSignals::Meaning::warning: return note(signal_text(signal.number) + ": a warning; going on");
-    case StopSignals::Meaning::stop: return interrupt(signal, Supervisor::Urgency::polite);
-    case StopSignals::Meaning::stop_now: return interrupt(signal, Supervisor::Urgency::now);
+    case StopSignals::Meaning::nothing:
+      return;
+    case StopSignals::Meaning::warning:
+      return note(signal_text(signal.number) + ": a warning; going on");
+    case StopSignals::Meaning::stop:
+      return interrupt(signal, Supervisor::Urgency::polite);
+    case StopSignals::Meaning::stop_now:
+      return interrupt(signal, Supervisor::Urgency::now);
   }
 }
 
@@ -241,7 +253,8 @@ void Head::interrupt(const CaughtSignal& signal, Supervisor::Urgency urgency) {
   act(action::ShowStopping{});
   const auto sender = cancellation_.sent_by(signal);
   const bool no_more = sender || signal.number == SIGUSR2 || signal.number == SIGXCPU;
-  note(fmt::format("{}{}: stopping{}", signal_text(signal.number), sender ? " from " + *sender : std::string(),
+  note(fmt::format("{}{}: stopping{}", signal_text(signal.number),
+                   sender ? " from " + *sender : std::string(),
                    urgency == Supervisor::Urgency::now ? " at once"
                    : no_more                           ? ""  // these mean no more when they come again
                                                        : "; again to stop at once"));
@@ -300,8 +313,7 @@ void Head::supervise(const Supervisor::Event& event) {
 }
 
 void Head::stop_agents(Urgency urgency) {
-  send(agents_.working(),
-       to_agent::Stop{.urgency = urgency, .after_failure = failures_.first().has_value()});
+  send(agents_.working(), to_agent::Stop{.urgency = urgency, .after_failure = failures_.first().has_value()});
   if (urgency == Urgency::now) wake(Timer::abandon, kAgentMargin);
 }
 
@@ -352,7 +364,8 @@ Outcome Head::conclude(const DriverEnd& end, Ticks now) {
 
 void Head::explain(FirstFailure& failed, const std::string& cause_of_file) const {
   failed.last_lines = output_.last_lines(*failed.rank);
-  if (failed_by_itself(failed)) failed.cause = cause_of_file.empty() ? output_.cause(*failed.rank) : cause_of_file;
+  if (failed_by_itself(failed))
+    failed.cause = cause_of_file.empty() ? output_.cause(*failed.rank) : cause_of_file;
   failed.hint = cause_hint(failed.reason, failed.cause, ranks_[*failed.rank].program);
 }
 

@@ -46,8 +46,8 @@ struct HeadSettings {
 /// What the driver knows of the end.
 struct DriverEnd {
   WalltimeEnd walltime = {};
-  std::size_t strays = 0;       // processes that agents left and the driver ended
-  int agents_unverified = 0;    // agents of which something could not be ended
+  std::size_t strays = 0;          // processes that agents left and the driver ended
+  int agents_unverified = 0;       // agents of which something could not be ended
   std::string cause_of_file = {};  // what the failing rank's program wrote down of its failure
 };
 
@@ -141,7 +141,9 @@ class Head {
   void refuse(AgentState& agent, const std::string& why);
   void gone(AgentState& agent);
   const plan::RankPlan* rank_of(AgentState& agent, Rank rank, std::string_view message);
-  const plan::RankPlan& rank_plan(Rank rank) const { return plan().ranks[static_cast<std::size_t>(rank.get())]; }
+  const plan::RankPlan& rank_plan(Rank rank) const {
+    return plan().ranks[static_cast<std::size_t>(rank.get())];
+  }
 
   // Actions.
   void act(Action action) { out_.push_back(std::move(action)); }
@@ -169,7 +171,7 @@ class Head {
   AttemptTimes times_;
   StopSignals stop_signals_;
   Cancellation cancellation_;
-  std::optional<SetupWatch> setup_;  // where the job has a prolog, once the agents have their slices
+  std::optional<SetupWatch> setup_;          // where the job has a prolog, once the agents have their slices
   std::vector<std::string> launcher_notes_;  // held for a moment
   Ticks said_alive_{};
   bool sliced_ = false;     // the agents know their ranks

@@ -56,10 +56,10 @@ struct WalltimeReport {
   Json report;
 };
 struct EndWalltime {};  // nobody is to be asked any more
-struct HideSecrets {  // these, too, from now on
+struct HideSecrets {    // these, too, from now on
   std::vector<std::string> values;
 };
-struct Finish {};       // comes once; nothing follows
+struct Finish {};  // comes once; nothing follows
 
 // To whoever looks on.
 
@@ -94,8 +94,8 @@ using Action =
     std::variant<action::Send, action::SendSlices, action::CloseStream, action::KillAgent, action::WakeAt,
                  action::PlanWithoutPorts, action::PlanWithInventories, action::StopSelf, action::BeginInput,
                  action::InputTaken, action::EndInput, action::AllStarted, action::WalltimeReport,
-                 action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase, action::ShowNote,
-                 action::ShowLines, action::ShowUnfinished, action::ShowProgress, action::ShowStopping,
-                 action::ShowResized>;
+                 action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase,
+                 action::ShowNote, action::ShowLines, action::ShowUnfinished, action::ShowProgress,
+                 action::ShowStopping, action::ShowResized>;
 
 }  // namespace dlrun::job

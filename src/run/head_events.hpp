@@ -20,17 +20,17 @@ using PlanPtr = std::shared_ptr<const plan::Plan>;
 
 /// What the head may ask to be woken for.
 enum class Timer {
-  arrival,       // launch.start-timeout of the agents
-  beat,          // a sign of life to the agents, and who has given none
-  hang,          // has the job stopped moving?
-  setup,         // launch.setup-timeout, and a word where the prolog takes long
-  start,         // launch.start-timeout of the ranks
-  supervisor,    // its failure window, its grace period
-  told,          // no more signals of one cancellation are awaited
-  notes,         // what the launcher said meanwhile is to be shown
-  suspend,       // the ranks stand still by now
-  abandon,       // agents that do not end their ranks are left to themselves
-  own_signal,    // a cancelled run's own signal had time to come
+  arrival,     // launch.start-timeout of the agents
+  beat,        // a sign of life to the agents, and who has given none
+  hang,        // has the job stopped moving?
+  setup,       // launch.setup-timeout, and a word where the prolog takes long
+  start,       // launch.start-timeout of the ranks
+  supervisor,  // its failure window, its grace period
+  told,        // no more signals of one cancellation are awaited
+  notes,       // what the launcher said meanwhile is to be shown
+  suspend,     // the ranks stand still by now
+  abandon,     // agents that do not end their ranks are left to themselves
+  own_signal,  // a cancelled run's own signal had time to come
 };
 
 namespace event {

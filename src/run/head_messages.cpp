@@ -257,8 +257,7 @@ void Head::fail_node(const AgentState& agent, ExitCode code, const std::string& 
                             .also = {}});
   const int number = to_int(code);
   if (code == ExitCode::lost) failures_.add_bad_host(agent.host);
-  act(action::Record{
-      {{"event", "node_failed"}, {"host", agent.host}, {"code", number}, {"reason", reason}}});
+  act(action::Record{{{"event", "node_failed"}, {"host", agent.host}, {"code", number}, {"reason", reason}}});
   failures_.add(failure_of_host(agent.host, number, reason), now_);
   if (!sliced_) return send_home();  // no agent has anything to end
   supervise(Supervisor::Failed{{agent.node.get(), number, reason}});

@@ -11,8 +11,8 @@
 namespace dlrun::job {
 namespace {
 
-constexpr Seconds kAgentsTimeout{8};    // to end by themselves; and as long again to be ended
-constexpr Seconds kHelpersTimeout{1};   // a launcher's own processes outlive their parent for a moment
+constexpr Seconds kAgentsTimeout{8};   // to end by themselves; and as long again to be ended
+constexpr Seconds kHelpersTimeout{1};  // a launcher's own processes outlive their parent for a moment
 constexpr unsigned kPauseMicroseconds = 2000;
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace dlrun::job {
 class Leftovers {
  public:
   struct Parts {
-    std::function<void()> reap;                  // whatever has ended
+    std::function<void()> reap;                   // whatever has ended
     std::function<std::vector<pid_t>()> leaving;  // processes that may end by themselves
     std::function<void()> stop_launcher;
     bool of_ranks = false;  // not every agent said that nothing of its ranks is left

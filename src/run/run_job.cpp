@@ -44,7 +44,8 @@ AttemptPlan attempt_plan(const Prepared& job) {
 Result<Replanned> plan_without(Prepared& job, const plan::TakenPorts& taken, const Context& context) {
   for (const auto& [host, ports] : taken) job.input.taken_ports[host].insert(ports.begin(), ports.end());
   job.plan = TRY(plan::make_plan(job.input));
-  return Replanned{attempt_plan(job), [job, data = context.request.installation.data] { return write_plan(job, data); }};
+  return Replanned{attempt_plan(job),
+                   [job, data = context.request.installation.data] { return write_plan(job, data); }};
 }
 
 // "Slurm, job 17"; empty outside of a scheduler's job.
@@ -173,7 +174,8 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Cont
     out.attempts.push_back(attempt_record(job.plan, outcome));
     out.parts.push_back(outcome.time);
     if (!out.last || !attempts.should_retry(outcome)) return out;
-    if (context.walltime.scheduler_end) context.walltime.scheduler_end = outcome.walltime.end;  // it may have been moved
+    if (context.walltime.scheduler_end)
+      context.walltime.scheduler_end = outcome.walltime.end;  // it may have been moved
     context.status.note(reason_of(outcome));
     if (auto planned = plan_again(job, attempts, context); !planned) {
       context.status.note(planned.error().text());

@@ -1,7 +1,7 @@
-// Startup: from the first agent to the moment in which every node may have its slice. Pure: every node has its
-// agent; what the scheduler did not tell is asked of them and the plan is made anew; the ports are claimed,
-// and where one is taken the plan is made anew again. No rank is started before all of it is done, so what
-// fails here ends nothing.
+// Startup: from the first agent to the moment in which every node may have its slice. Pure: every node has
+// its agent; what the scheduler did not tell is asked of them and the plan is made anew; the ports are
+// claimed, and where one is taken the plan is made anew again. No rank is started before all of it is done,
+// so what fails here ends nothing.
 #pragma once
 
 #include <optional>

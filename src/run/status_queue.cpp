@@ -62,8 +62,7 @@ void StatusQueue::tell() const {
 // Lines that wait for equal ones of other ranks are flushed in time; only this thread asks for them.
 bool StatusQueue::wait_for_work(std::unique_lock<std::mutex>& lock) {
   const auto is_work = [this] { return !waiting_.empty() || leaving_; };
-  if (const auto due = status_.lines_due())
-    return changed_.wait_until(lock, *due, is_work);
+  if (const auto due = status_.lines_due()) return changed_.wait_until(lock, *due, is_work);
   changed_.wait(lock, is_work);
   return true;
 }

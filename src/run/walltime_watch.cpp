@@ -36,8 +36,8 @@ WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& 
   if (const auto requested = parse_duration(spec.checkpoint.lead)) lead = *requested;
   WalltimeSettings out{.scheduler_end = allocation.end_time, .requested_end = {}, .began = began};
   if (spec.resources.walltime && *spec.resources.walltime != kUnlimited)
-    out.requested_end =
-        requested_from + std::chrono::duration_cast<Milliseconds>(std::min(*spec.resources.walltime, kMaxPause));
+    out.requested_end = requested_from + std::chrono::duration_cast<Milliseconds>(
+                                             std::min(*spec.resources.walltime, kMaxPause));
   out.policy = Deadline::policy_for(allocation.scheduler, lead);
   out.request = spec.checkpoint.request;
   out.checkpoint_files = spec.checkpoint.files;
@@ -150,8 +150,7 @@ void WalltimeWatch::on(const Deadline::Event& event) {
 
 void WalltimeWatch::act(const Deadline::Action& action) {
   std::visit(Overloaded{[&](const Deadline::TrySave&) {
-                          if (asks_by("control"))
-                            callbacks_.ask({.stop = false, .control = true});
+                          if (asks_by("control")) callbacks_.ask({.stop = false, .control = true});
                         },
                         [&](const Deadline::SaveAndStop& ask) { save_and_stop(ask.left); },
                         [&](const Deadline::EndRanks& end) { end_ranks(end.force); },
@@ -186,10 +185,8 @@ void WalltimeWatch::save_and_stop(Seconds left) {
   callbacks_.event({{"event", "save_and_stop"}, {"seconds_left", left.count()}});
   callbacks_.note(fmt::format("{} until the end of the walltime: asking for a checkpoint and the end",
                               format_duration(left)));
-  callbacks_.ask({.stop = true,
-                  .control = asks_by("control"),
-                  .file = asks_by("file"),
-                  .signal = result_.signal});
+  callbacks_.ask(
+      {.stop = true, .control = asks_by("control"), .file = asks_by("file"), .signal = result_.signal});
 }
 
 void WalltimeWatch::end_ranks(Deadline::Force force) {

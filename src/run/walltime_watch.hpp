@@ -23,7 +23,7 @@ namespace dlrun::job {
 struct WalltimeSettings {
   std::optional<Instant> scheduler_end;  // of the allocation, as the scheduler tells it
   std::optional<Instant> requested_end;  // by resources.walltime: serves where the scheduler does not tell
-  Ticks began{};                  // of the run: margins are shares of its time
+  Ticks began{};                         // of the run: margins are shares of its time
   Deadline::Policy policy = {};
   std::vector<std::string> request = {};  // checkpoint.request
   std::string checkpoint_files = {};      // checkpoint.files

@@ -158,9 +158,7 @@ class Simulation {
     const plan::SliceTexts slices(*plan_);
     for (int node = 0; node < nodes(); ++node) {
       const std::string bytes = encode(protocol::encode(protocol::ToAgent(protocol::to_agent::Slice{
-          .json = slices.of(NodeIndex(node)),
-          .heartbeat = true,
-          .input_rank = wanted.input_rank})));
+          .json = slices.of(NodeIndex(node)), .heartbeat = true, .input_rank = wanted.input_rank})));
       bytes_out_ += bytes.size();
       agents_read(bytes, 1);
     }
@@ -169,7 +167,8 @@ class Simulation {
   // The agents' side of a message that `agents` of them get; its time is not the head's.
   void agents_read(const std::string& bytes, std::size_t agents) {
     const double began = cpu_seconds();
-    for (std::size_t i = 0; i < std::min<std::size_t>(agents, bytes.size() > 4096 ? 1 : kAgentsThatRead); ++i) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(agents, bytes.size() > 4096 ? 1 : kAgentsThatRead);
+         ++i) {
       MessageDecoder decoder;
       decoder.add(bytes);
       auto message = decoder.next();
@@ -205,22 +204,29 @@ Json start(Simulation& run, std::size_t ranks) {
   const double agents = run.take_cpu(), bytes = run.take_bytes();
   run.all_say([&](int node, const auto& say) {
     for (const Rank rank : run.ranks_of(node))
-      say(from::Started{.rank = rank, .pid = 2000, .program = "/usr/bin/python3.11", .processors = {0, 1, 2, 3}});
+      say(from::Started{
+          .rank = rank, .pid = 2000, .program = "/usr/bin/python3.11", .processors = {0, 1, 2, 3}});
   });
   expect(run.told("slice") == static_cast<std::size_t>(run.nodes()), "every node has a slice");
   const double started = run.take_cpu();
-  return {{"agents_s", agents}, {"ranks_s", started}, {"total_s", agents + started},
-          {"slice_bytes_per_node", bytes / run.nodes()}, {"ranks", ranks}};
+  return {{"agents_s", agents},
+          {"ranks_s", started},
+          {"total_s", agents + started},
+          {"slice_bytes_per_node", bytes / run.nodes()},
+          {"ranks", ranks}};
 }
 
 Json fence(Simulation& run, std::size_t bytes_per_rank) {
   run.all_say([&](int node, const auto& say) {
-    say(from::Allgather{.key = "fence 1", .blob = std::string(bytes_per_rank * run.ranks_of(node).size(), 'x')});
+    say(from::Allgather{.key = "fence 1",
+                        .blob = std::string(bytes_per_rank * run.ranks_of(node).size(), 'x')});
   });
   expect(run.told("allgathered") == static_cast<std::size_t>(run.nodes()), "every node has all blobs");
   const double seconds = run.take_cpu(), out = run.take_bytes();
-  return {{"head_s", seconds}, {"head_ms_per_node", seconds * 1e3 / run.nodes()},
-          {"bytes_to_each_node", out / run.nodes()}, {"bytes_out", out}};
+  return {{"head_s", seconds},
+          {"head_ms_per_node", seconds * 1e3 / run.nodes()},
+          {"bytes_to_each_node", out / run.nodes()},
+          {"bytes_out", out}};
 }
 
 Json output(Simulation& run, int seconds) {
@@ -229,7 +235,9 @@ Json output(Simulation& run, int seconds) {
   for (int tick = 0; tick < seconds * kLinesPerSecond; ++tick) {
     run.all_say([&](int node, const auto& say) {
       for (const Rank rank : run.ranks_of(node))
-        say(from::Output{.rank = rank, .text = fmt::format("step {} loss 0.{:04} 312 images/s\n", tick, rank.get() % 9973)});
+        say(from::Output{
+            .rank = rank,
+            .text = fmt::format("step {} loss 0.{:04} 312 images/s\n", tick, rank.get() % 9973)});
       if (tick % kLinesPerSecond == 0) say(from::Alive{});
     });
     run.pass(Seconds(1.0 / kLinesPerSecond));
@@ -252,14 +260,16 @@ Json end(Simulation& run) {
   run.all_say([&](int node, const auto& say) {
     say(from::Signalled{15});
     for (const Rank rank : run.ranks_of(node))
-      if (rank != first) say(from::Exited{.rank = rank, .code = 0, .signal = 15, .text = "killed by SIGTERM (15)"});
+      if (rank != first)
+        say(from::Exited{.rank = rank, .code = 0, .signal = 15, .text = "killed by SIGTERM (15)"});
     say(from::Clean{});
     say(from::Done{});
   });
   run.close_all();
   expect(run.finished(), "the head has finished");
   const Outcome outcome = run.outcome();
-  expect(outcome.exit_code == 3 && outcome.first_failure && outcome.first_failure->rank == first, "the verdict");
+  expect(outcome.exit_code == 3 && outcome.first_failure && outcome.first_failure->rank == first,
+         "the verdict");
   return {{"head_s", run.take_cpu()}};
 }
 

@@ -49,7 +49,8 @@ TEST_CASE("a pace reads back as it was written, and nonsense is an error") {
   CHECK(to_json(pace_from_json(json, "record.json").value()) == json);
   Json broken = json;
   broken["steps"] = 0;
-  CHECK(pace_from_json(broken, "record.json").error().what.find("invalid step timing: 0 steps") != std::string::npos);
+  CHECK(pace_from_json(broken, "record.json").error().what.find("invalid step timing: 0 steps") !=
+        std::string::npos);
   broken = json;
   broken["checkpoint"] = -1;
   CHECK_FALSE(pace_from_json(broken, "record.json"));

@@ -83,7 +83,8 @@ TEST_CASE("an agent of another version ends the start, and both versions are nam
 TEST_CASE("an agent of another protocol is refused though its version is the same") {
   World world(World::plan_of(1, 1));
   world.connect(0);
-  world.say(0, from::Ready{.pid = 5, .version = std::string(dlrun::kVersion), .protocol = protocol::kVersion + 1});
+  world.say(
+      0, from::Ready{.pid = 5, .version = std::string(dlrun::kVersion), .protocol = protocol::kVersion + 1});
   CHECK(world.finished());
   CHECK(world.outcome().exit_code == to_int(ExitCode::unavailable));
 }
@@ -284,7 +285,8 @@ TEST_CASE("a prolog that fails on node 3 of 5 stops the others, and no rank is t
   World world(with_prolog(World::plan_of(5, 1)));
   world.arrive();
   world.say(0, from::PrologEnded{Seconds(1)});
-  world.say(2, from::AgentFailed{{.kind = ErrorKind::unavailable, .what = "the prolog failed: no module cuda"}});
+  world.say(2,
+            from::AgentFailed{{.kind = ErrorKind::unavailable, .what = "the prolog failed: no module cuda"}});
   world.live(1);
   CHECK(world.sent<to::Go>(0).empty());
   CHECK(world.sent<to::Stop>(0).size() == 1);

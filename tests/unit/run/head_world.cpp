@@ -26,8 +26,7 @@ plan::Plan World::plan_of(int nodes, int ranks_per_node) {
 }
 
 World::World(plan::Plan plan, HeadSettings settings)
-    : plan_(std::move(plan)),
-      head_(std::make_shared<const plan::Plan>(plan_), std::move(settings), now_) {
+    : plan_(std::move(plan)), head_(std::make_shared<const plan::Plan>(plan_), std::move(settings), now_) {
   happen(event::Begun{});
 }
 

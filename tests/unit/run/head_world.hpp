@@ -29,24 +29,28 @@ class World {
   void say(int node, Message message) {
     happen(event::Received{NodeIndex(node), std::move(message)});
   }
-  void ready(int node) { say(node, from::Ready{.pid = 100 + node, .version = kThisVersion, .protocol = protocol::kVersion}); }
+  void ready(int node) {
+    say(node, from::Ready{.pid = 100 + node, .version = kThisVersion, .protocol = protocol::kVersion});
+  }
   void close(int node, std::string reason = {}, std::string last_words = {}) {
     happen(event::Closed{NodeIndex(node), std::move(reason), std::move(last_words)});
   }
-  void signal(int number, SignalSender sender = SignalSender::own_user) { happen(event::Signal{{number, sender}}); }
+  void signal(int number, SignalSender sender = SignalSender::own_user) {
+    happen(event::Signal{{number, sender}});
+  }
   /// Time passes; timers fire when they are due.
   void pass(double seconds);
   /// The same, and every agent that works says each second that it lives.
   void live(double seconds);
 
   // The usual ways.
-  void arrive();        // all agents come and are ready
-  void start();         // and their ranks run
+  void arrive();  // all agents come and are ready
+  void start();   // and their ranks run
   void start_rank(int rank);
   void exit_rank(int rank, int code = 0, int signal = 0);
   void fail_rank(int rank, int code, std::string reason);
-  void end_node(int node);   // clean, done, closed
-  void end_well();           // all ranks with 0, all nodes
+  void end_node(int node);  // clean, done, closed
+  void end_well();          // all ranks with 0, all nodes
 
   // What came of it.
   template <class Kind>
