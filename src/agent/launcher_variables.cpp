@@ -1,11 +1,12 @@
 // Forgets an outer launcher: a rank started under mpirun, srun or hydra inherits addresses of servers that do
 // not know it. A rank's own place in its scheduler's variables is in the plan. What a user sets by hand to
 // tune an MPI (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
+#include "src/agent/launcher_variables.hpp"
+
 #include <array>
 #include <string_view>
 
 #include "schedulers/scheduler.hpp"
-#include "src/agent/pmi/mpi_service.hpp"
 
 namespace dlrun::agent {
 
@@ -39,12 +40,6 @@ void scrub_launcher_variables(Environment& environment) {
   for (const std::string_view name : names) environment.unset(name);
   for (const Scheduler& scheduler : all_schedulers())
     for (const std::string_view name : scheduler.variables.agent_step) environment.unset(name);
-}
-
-void apply(const MpiBootstrap& wiring, Environment& environment) {
-  for (const auto& [name, value] : wiring.set) environment.set(name, value);
-  for (const auto& [name, value] : wiring.defaults)
-    if (!environment.find(name)) environment.set(name, value);
 }
 
 }  // namespace dlrun::agent

@@ -23,9 +23,9 @@ Ticks::duration ticks_of(Seconds time) {
 
 }  // namespace
 
-Deadline::Policy Deadline::policy_for(std::string_view scheduler, std::optional<Seconds> stated_lead) {
+Deadline::Policy Deadline::policy_for(std::string_view scheduler, std::optional<Seconds> requested_lead) {
   const Scheduler* found = find_scheduler(scheduler);
-  return {.lead = stated_lead, .margins = found == nullptr ? DeadlineMargins{} : found->margins};
+  return {.lead = requested_lead, .margins = found == nullptr ? DeadlineMargins{} : found->margins};
 }
 
 Seconds Deadline::margin() const {
