@@ -1,4 +1,4 @@
-// See flat_joins.hpp.
+// See fusion.hpp.
 #include "runtime/cuda/fusion.hpp"
 
 namespace dlrun::runtime {
@@ -7,7 +7,7 @@ namespace {
 
 class Joiner {
  public:
-  Joiner(CudaPlan& plan, FlatTensors& tensors, const Graph& graph)
+  Joiner(CudaPlan& plan, CudaTensors& tensors, const Graph& graph)
       : plan_(plan), tensors_(tensors), read_by_(readers(graph)) {}
 
   // Two batch norms that a sum alone reads join it: neither of their values is written. They keep their place
@@ -21,7 +21,7 @@ class Joiner {
       for (std::size_t i = 0; i < 2; ++i) {
         DlrunCudaNode& norm = plan_.nodes[sum.inputs[i]];
         sum.norms[i] = sum.inputs[i], sum.inputs[i] = norm.inputs[0];
-        norm.kind = DLRUN_CUDA_NOTHING, norm.input_count = 0, norm.needs_gradient = 0;
+        norm.kind = DLRUN_CUDA_ELIDED, norm.input_count = 0, norm.needs_gradient = 0;
       }
     }
   }
@@ -73,19 +73,19 @@ class Joiner {
   // The node before `index` joined it: that owns its tensors now.
   void give_way(std::size_t index) {
     plan_.nodes[index - 1] = {};
-    plan_.nodes[index - 1].kind = DLRUN_CUDA_NOTHING;
+    plan_.nodes[index - 1].kind = DLRUN_CUDA_ELIDED;
     plan_.nodes[index - 1].weight = plan_.nodes[index - 1].bias = DLRUN_CUDA_NOWHERE;
     tensors_.move(index - 1, index);
   }
 
   CudaPlan& plan_;
-  FlatTensors& tensors_;
+  CudaTensors& tensors_;
   std::vector<std::vector<std::size_t>> read_by_;
 };
 
 }  // namespace
 
-void join_neighbours(CudaPlan& plan, FlatTensors& tensors, const Graph& graph) {
+void join_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph) {
   Joiner joiner(plan, tensors, graph);
   joiner.join_norm_sums();
   joiner.join_sums();

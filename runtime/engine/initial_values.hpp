@@ -1,0 +1,12 @@
+// The first values of parameters: a function of seed and name alone, the same on every device.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace dlrun::runtime {
+
+/// Uniform in [-bound, bound), plus a constant.
+void uniform(std::span<float> out, std::uint64_t key, float bound, float constant);
+
+}  // namespace dlrun::runtime
