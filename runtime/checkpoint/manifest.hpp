@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/input_shape.hpp"
 #include "runtime/base/tensor_info.hpp"
 #include "src/base/result.hpp"
 

@@ -8,6 +8,7 @@
 #include "runtime/base/huge_buffer.hpp"
 #include "runtime/checkpoint/manifest.hpp"
 #include "runtime/checkpoint/safetensors.hpp"
+#include "runtime/engine/engine.hpp"
 
 namespace dlrun::runtime {
 

@@ -35,7 +35,7 @@ INCLUDES = {
     "runtime/comm": ["src/base", "runtime/base", "runtime/engine"],
     "runtime/models": ["src/base", "runtime/base", "runtime/graph"],
     "runtime/data": ["src/base", "runtime/base"],
-    "runtime/checkpoint": ["src/base", "runtime/base"],
+    "runtime/checkpoint": ["src/base", "runtime/base", "runtime/engine"],
     "runtime/train": ["src/base", "runtime"],
     "runtime/bench": ["src/base", "runtime"],
     "tests": ["src", "schedulers", "runtime"],
