@@ -90,8 +90,8 @@ Result<double> time_steps(World& world, std::int64_t steps) {
       if (step == 0) rounds.push_back(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
       world.engine->train_batch(static_cast<std::uint64_t>(step + kWarm), {});
       TRY(world.engine->status());
-      world.engine->apply({.learning_rate = 0.01F,
-                           .gradient_scale = 1.0F / static_cast<float>(world.comm->size())});
+      world.engine->apply(
+          {.learning_rate = 0.01F, .gradient_scale = 1.0F / static_cast<float>(world.comm->size())});
     }
     TRY(world.comm->barrier());
     rounds.back() = std::chrono::duration<double>(Clock::now().time_since_epoch()).count() - rounds.back();

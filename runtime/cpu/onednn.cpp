@@ -26,10 +26,9 @@ Layout preferred_layout(const dnnl::engine& engine, Precision precision) {
   const DataType type = data_type(precision);
   const Desc images = any_layout({1, 64, 8, 8}, type), weights = any_layout({64, 64, 3, 3}, type);
   const Dims ones{1, 1};
-  const Desc answer = describe<dnnl::convolution_forward>(engine, dnnl::primitive_attr(),
-                                                          dnnl::prop_kind::forward_training,
-                                                          dnnl::algorithm::convolution_direct, images, weights,
-                                                          images, ones, ones, ones)
+  const Desc answer = describe<dnnl::convolution_forward>(
+                          engine, dnnl::primitive_attr(), dnnl::prop_kind::forward_training,
+                          dnnl::algorithm::convolution_direct, images, weights, images, ones, ones, ones)
                           .dst_desc();
   static constexpr std::array kKnown = {Layout{Tag::nChw16c, 16}, Layout{Tag::nChw8c, 8},
                                         Layout{Tag::nhwc, 0}};

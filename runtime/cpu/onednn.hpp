@@ -1,6 +1,6 @@
-// The only door to oneDNN, of version 2 (from 2.6) or 3: data types, layouts as the own kernels see them, and Call,
-// a primitive with its arguments. Attributes always ask for scratch memory of ours, so that oneDNN allocates
-// nothing after the start. Its exceptions are caught where a plan is compiled (cpu_engine.cpp).
+// The only door to oneDNN, of version 2 (from 2.6) or 3: data types, layouts as the own kernels see them, and
+// Call, a primitive with its arguments. Attributes always ask for scratch memory of ours, so that oneDNN
+// allocates nothing after the start. Its exceptions are caught where a plan is compiled (cpu_engine.cpp).
 #pragma once
 
 #include <optional>
@@ -52,8 +52,8 @@ Desc any_layout(const Dims& dims, DataType type);
 dnnl::primitive_attr attributes(Activation activation = Activation::none, float slope = 0);
 std::string text(const Desc& desc);
 
-// A layout axis by axis, with the blocks that are cut from the axes, the outermost first. Version 2 has it as a
-// struct, version 3 answers questions.
+// A layout axis by axis, with the blocks that are cut from the axes, the outermost first. Version 2 has it as
+// a struct, version 3 answers questions.
 struct Blocking {
   Dims dims, padded_dims, strides;
   std::vector<std::int64_t> inner_axes, inner_blocks;
@@ -69,7 +69,8 @@ Desc with_type(const Desc& desc, DataType type);
 
 // What a primitive is to do. Version 2 puts the operation's numbers into a description of their own first.
 template <class Primitive, class... Numbers>
-typename Primitive::primitive_desc describe(const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
+typename Primitive::primitive_desc describe(const dnnl::engine& engine,
+                                            const dnnl::primitive_attr& attributes,
                                             const Numbers&... numbers) {
 #if DNNL_VERSION_MAJOR == 2
   return {typename Primitive::desc(numbers...), attributes, engine};

@@ -1,8 +1,8 @@
 // Layouts as oneDNN 2 and 3 show and make them.
-#include "runtime/cpu/onednn.hpp"
-
 #include <algorithm>
 #include <array>
+
+#include "runtime/cpu/onednn.hpp"
 
 namespace dlrun::runtime {
 

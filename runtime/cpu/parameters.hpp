@@ -101,7 +101,7 @@ class Parameters {
   HugeBuffer values_, gradients_, extras_;
   std::vector<HugeBuffer> state_;  // of the optimizer, slot by slot
   mutable HugeBuffer workspace_;   // for conversions through a matrix
-  bool stale_ = true;  // the copies are older than the values
+  bool stale_ = true;              // the copies are older than the values
 };
 
 }  // namespace dlrun::runtime

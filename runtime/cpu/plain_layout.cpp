@@ -29,8 +29,7 @@ std::optional<Desc> joined(const Desc& arena, const Desc& columns) {
   if (!rows || image.dims.size() != 4) return std::nullopt;
   const std::int64_t run = matrix.inner_blocks[0];
   if (image.padded_dims[1] % run != 0) return std::nullopt;
-  const bool blocked =
-      image.inner_axes == std::vector<std::int64_t>{1} && image.inner_blocks[0] == run;
+  const bool blocked = image.inner_axes == std::vector<std::int64_t>{1} && image.inner_blocks[0] == run;
   const bool plain = image.inner_axes.empty() && image.strides[1] == 1;
   if (!blocked && !plain) return std::nullopt;
   const std::array<std::int64_t, 3> steps{plain ? run : image.strides[1], image.strides[2], image.strides[3]};
@@ -54,7 +53,8 @@ Desc matrix_desc(const PlainPath& path) {
 PlainPath plain_path(const Desc& layout, const std::optional<Desc>& columns,
                      const std::vector<std::int64_t>& shape) {
   if (columns)
-    if (const auto direct = joined(layout, *columns)) return {*direct, plain_desc(dims_of(*columns)), std::nullopt};
+    if (const auto direct = joined(layout, *columns))
+      return {*direct, plain_desc(dims_of(*columns)), std::nullopt};
   // Grouped weights have an axis more in oneDNN: the filters, cut by group. Plain, that is the same order.
   const bool grouped = dims_of(layout).size() == 5;
   return {layout, plain_desc(grouped ? dims_of(layout) : Dims(shape.begin(), shape.end())), columns};

@@ -1,5 +1,5 @@
-// Between the layout of a parameter in the arenas, which is oneDNN's choice, and the plain one that people and
-// checkpoints see.
+// Between the layout of a parameter in the arenas, which is oneDNN's choice, and the plain one that people
+// and checkpoints see.
 #pragma once
 
 #include <optional>

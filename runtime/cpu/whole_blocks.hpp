@@ -30,7 +30,8 @@ inline std::optional<Desc> with_channels(const Desc& desc, std::int64_t channels
   Blocking blocking = blocking_of(desc);
   std::int64_t block = 1;
   for (std::size_t level = 0; level < blocking.inner_axes.size(); ++level)
-    if (blocking.inner_axes[level] == static_cast<std::int64_t>(kChannelAxis)) block *= blocking.inner_blocks[level];
+    if (blocking.inner_axes[level] == static_cast<std::int64_t>(kChannelAxis))
+      block *= blocking.inner_blocks[level];
   if ((channels + block - 1) / block * block != blocking.padded_dims[kChannelAxis]) return std::nullopt;
   blocking.dims[kChannelAxis] = channels;
   return desc_of(blocking, type_of(desc));

@@ -37,7 +37,7 @@ class GraphOnGpu final : public CudaEngine {
                              .batch = options_.batch,
                              .precision = precision_of(options_.precision),
                              .gradients = options_.ranks > 1 ? DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST
-                                                            : DLRUN_CUDA_GRADIENTS_ON_DEVICE,
+                                                             : DLRUN_CUDA_GRADIENTS_ON_DEVICE,
                              .optimizer = optimizer.c_str(),
                              .state_slots = options_.optimizer.traits->state.size(),
                              .floats = layout().floats(),

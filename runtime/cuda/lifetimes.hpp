@@ -1,6 +1,6 @@
-// When each value and gradient of a plan is needed in a training step. What is never needed at the same time may
-// lie in the same memory (engine/packing.hpp). Time counts the operators: forward is 0 to n - 1, backward n to
-// 2 n - 1. Pure arithmetic on the plan: no CUDA.
+// When each value and gradient of a plan is needed in a training step. What is never needed at the same time
+// may lie in the same memory (engine/packing.hpp). Time counts the operators: forward is 0 to n - 1, backward
+// n to 2 n - 1. Pure arithmetic on the plan: no CUDA.
 #pragma once
 
 #include <cstddef>

@@ -38,7 +38,7 @@ class Lowering {
       TRY(add(graph_.nodes[index]));
       find_gradient(read_by[index]);
     }
-    join_neighbours(plan_, tensors_, graph_);
+    fuse_neighbours(plan_, tensors_, graph_);
     tensors_.place(plan_, options_);
     return std::move(plan_);
   }
@@ -120,8 +120,7 @@ class Lowering {
   void fill(DlrunCudaNode& flat, const Node& node, const Shape&, const op::BatchNorm& spec) {
     flat.kind = DLRUN_CUDA_BATCH_NORM;
     flat.epsilon = spec.epsilon, flat.bn_momentum = spec.momentum, flat.activation = form_of(spec.activation);
-    vector(node, ".weight", &DlrunCudaNode::weight, spec.init_std > 0 ? init_bound(spec.init_std, 1) : 0,
-           1);
+    vector(node, ".weight", &DlrunCudaNode::weight, spec.init_std > 0 ? init_bound(spec.init_std, 1) : 0, 1);
     vector(node, ".bias", &DlrunCudaNode::bias, 0, 0);
     flat.running_mean = statistic(node, ".running_mean", 0);
     flat.running_variance = statistic(node, ".running_var", 1);
@@ -226,9 +225,10 @@ class Lowering {
   // A number per channel of the output.
   void vector(const Node& node, const char* part, std::size_t DlrunCudaNode::*at, float bound,
               float constant) {
-    parameter(node,
-              {.name = node.name + part, .shape = {node.shape.channels}, .bound = bound, .constant = constant},
-              {1, static_cast<std::size_t>(node.shape.channels), 1}, at);
+    parameter(
+        node,
+        {.name = node.name + part, .shape = {node.shape.channels}, .bound = bound, .constant = constant},
+        {1, static_cast<std::size_t>(node.shape.channels), 1}, at);
   }
   std::size_t statistic(const Node& node, const char* part, float constant) {
     return tensors_.statistic(node.weights, {node.name + part, node.shape.channels, constant});

@@ -50,7 +50,8 @@ Result<void> ActivationArena::lay_out() {
   for (Buffer& buffer : buffers_) {
     if (buffer.same != nullptr || buffer.last < buffer.first) continue;
     places.push_back(&buffer);
-    lifetimes.push_back({buffer.bytes, static_cast<std::size_t>(buffer.first), static_cast<std::size_t>(buffer.last)});
+    lifetimes.push_back(
+        {buffer.bytes, static_cast<std::size_t>(buffer.first), static_cast<std::size_t>(buffer.last)});
   }
   const Packing packing = pack(lifetimes, kAlignment);
   for (std::size_t i = 0; i < places.size(); ++i) places[i]->offset = packing.offsets[i];

@@ -40,9 +40,8 @@ Packing pack(const std::vector<Lifetime>& lifetimes, std::size_t alignment) {
     out.offsets[which] = at;
     out.bytes = std::max(out.bytes, at + lifetimes[which].bytes);
     const auto behind =
-        std::upper_bound(placed.begin(), placed.end(), at, [&](std::size_t offset, std::size_t other) {
-          return offset < out.offsets[other];
-        });
+        std::upper_bound(placed.begin(), placed.end(), at,
+                         [&](std::size_t offset, std::size_t other) { return offset < out.offsets[other]; });
     placed.insert(behind, which);
   }
   return out;

@@ -1,6 +1,6 @@
-// Packing: which buffers may lie in the same memory: those that are never needed at the same time of a training
-// step. Greedy, the same on every device: the largest first, each at the lowest offset that is free for as long
-// as it lives. Pure arithmetic, and read by the GPUs' plug-in: C++17.
+// Packing: which buffers may lie in the same memory: those that are never needed at the same time of a
+// training step. Greedy, the same on every device: the largest first, each at the lowest offset that is free
+// for as long as it lives. Pure arithmetic, and read by the GPUs' plug-in: C++17.
 #pragma once
 
 #include <cstddef>

@@ -108,9 +108,10 @@ void StateLayout::list_tensors(const OptimizerTraits& optimizer) {
 Result<void> StateLayout::check_size(std::size_t tensor, std::size_t count) const {
   const TensorInfo& info = tensors_[tensor];
   if (count == info.elements()) return {};
-  return fail(Error{.kind = ErrorKind::input,
-                    .what = fmt::format("tensor '{}' has {} numbers, not {}", info.name, info.elements(), count),
-                    .hint = "the values are from another model or another number of classes"});
+  return fail(
+      Error{.kind = ErrorKind::input,
+            .what = fmt::format("tensor '{}' has {} numbers, not {}", info.name, info.elements(), count),
+            .hint = "the values are from another model or another number of classes"});
 }
 
 void StateLayout::first_values(std::size_t tensor, std::uint64_t seed, std::span<float> out) const {

@@ -1,8 +1,8 @@
-// StateLayout: what of a model's state lies where, on every device: parameters in the order in which gradients
-// become final in backward, so that a bucket is a slice of the gradient arena; the optimizer's state at the
-// same offsets; running statistics in an arena of their own. It also says what ranks must agree on (hash), the
-// names and first values of all tensors. A device declares its parameters with the room that they take in its
-// own layout, then asks for places. It knows no memory.
+// StateLayout: what of a model's state lies where, on every device: parameters in the order in which
+// gradients become final in backward, so that a bucket is a slice of the gradient arena; the optimizer's
+// state at the same offsets; running statistics in an arena of their own. It also says what ranks must agree
+// on (hash), the names and first values of all tensors. A device declares its parameters with the room that
+// they take in its own layout, then asks for places. It knows no memory.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ inline constexpr std::size_t kSpareSlots = 16;
 struct ParameterSpec {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::size_t node = 0;           // the operator that owns it: its gradient is final after that one's backward
-  std::size_t floats = 0;         // that the device's layout of it takes
-  std::string form;               // that layout, in words: equal on all ranks
+  std::size_t node = 0;    // the operator that owns it: its gradient is final after that one's backward
+  std::size_t floats = 0;  // that the device's layout of it takes
+  std::string form = {};        // that layout, in words: equal on all ranks
   float bound = 0, constant = 0;  // starts uniform in [-bound, bound), plus the constant
 };
 

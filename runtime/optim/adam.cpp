@@ -1,5 +1,5 @@
-// Adam: its row of the table and the CPU's kernel, one pass over value, gradient and both averages. The factors
-// are worked out in double, the same for every device.
+// Adam: its row of the table and the CPU's kernel, one pass over value, gradient and both averages. The
+// factors are worked out in double, the same for every device.
 #include "runtime/optim/adam.hpp"
 
 #include <cmath>
@@ -44,14 +44,15 @@ DLRUN_VERSIONS void update(const UpdateRange& range, const Factors& factors) {
 }  // namespace
 
 const OptimizerTraits& adam_traits() {
-  static const OptimizerTraits row{
-      .name = "adam",
-      .learning_rate = 1e-3,
-      .hyperparameters = {{"beta1", 0.9, 0, kBelowOne}, {"beta2", 0.999, 0, kBelowOne}, {"epsilon", 1e-8, 1e-30, 1}},
-      .state = {".exp_avg", ".exp_avg_sq"},
-      .factors = factors,
-      .update = update,
-      .update_and_interleave = nullptr};
+  static const OptimizerTraits row{.name = "adam",
+                                   .learning_rate = 1e-3,
+                                   .hyperparameters = {{"beta1", 0.9, 0, kBelowOne},
+                                                       {"beta2", 0.999, 0, kBelowOne},
+                                                       {"epsilon", 1e-8, 1e-30, 1}},
+                                   .state = {".exp_avg", ".exp_avg_sq"},
+                                   .factors = factors,
+                                   .update = update,
+                                   .update_and_interleave = nullptr};
   return row;
 }
 

@@ -1,6 +1,6 @@
 // Factors: the numbers of one update as they go to a kernel of either device, worked out once. Each optimizer
-// names its own in a struct of floats (AdamFactors); on the way it is an array, so that the border to the GPUs'
-// plug-in need not change with a new optimizer. Read by CUDA code too: C++17.
+// names its own in a struct of floats (AdamFactors); on the way it is an array, so that the border to the
+// GPUs' plug-in need not change with a new optimizer. Read by CUDA code too: C++17.
 #pragma once
 
 #include <array>

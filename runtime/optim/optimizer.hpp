@@ -1,7 +1,7 @@
-// Optimizer: how gradients change parameters. OptimizerTraits is a row of the table: the optimizer's name, what
-// a job file may set, the tensors of state that each parameter has, the factors of one update, and the CPU's
-// kernel. Engines, checkpoints and job files read the row: none of them knows an optimizer by name. What an
-// optimizer does not do: choose the learning rate (train/schedule.hpp), sum gradients over ranks.
+// Optimizer: how gradients change parameters. OptimizerTraits is a row of the table: the optimizer's name,
+// what a job file may set, the tensors of state that each parameter has, the factors of one update, and the
+// CPU's kernel. Engines, checkpoints and job files read the row: none of them knows an optimizer by name.
+// What an optimizer does not do: choose the learning rate (train/schedule.hpp), sum gradients over ranks.
 #pragma once
 
 #include <array>

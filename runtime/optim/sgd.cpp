@@ -14,8 +14,8 @@ using kernels::Floats16;
 using kernels::kLanes;
 
 Factors factors(const UpdateStep& step, const Hyperparameters& of) {
-  return to_factors(SgdFactors{step.learning_rate, static_cast<float>(of[0]), step.weight_decay,
-                               step.gradient_scale});
+  return to_factors(
+      SgdFactors{step.learning_rate, static_cast<float>(of[0]), step.weight_decay, step.gradient_scale});
 }
 
 DLRUN_INLINE void update_lanes(Floats16& value, const UpdateRange& range, std::size_t at,

@@ -44,8 +44,7 @@ Result<OptimizerSpec> read_optimizer(Fields& train) {
   out.learning_rate = TRY(fields.number_or("lr", traits.learning_rate, 0, 1e6));
   for (std::size_t i = 0; i < traits.hyperparameters.size(); ++i) {
     const Hyperparameter& of = traits.hyperparameters[i];
-    out.optimizer.values[i] =
-        TRY(fields.number_or(std::string(of.name), of.fallback, of.lowest, of.highest));
+    out.optimizer.values[i] = TRY(fields.number_or(std::string(of.name), of.fallback, of.lowest, of.highest));
   }
   out.weight_decay = TRY(fields.number_or("weight-decay", out.weight_decay, 0, 1e3));
   TRY(fields.finish());

@@ -82,8 +82,7 @@ Result<void> check_one_update(Engine& engine, const std::string& name) {
   const Moments after = TRY(moments_of(engine, name));
   Moments wanted;
   const auto by = named_factors<AdamFactors>(adam().factors(update(kUpdates)).data());
-  for (std::size_t i = 0; i < before.value.size(); ++i)
-    follow(by, before, after, i, wanted);
+  for (std::size_t i = 0; i < before.value.size(); ++i) follow(by, before, after, i, wanted);
   const double square = distance(wanted.square, after.square, 1e-12),
                value = distance(wanted.value, after.value, 1e-12);
   expect(square < 1e-4, fmt::format("adam: squares of {} are {:.2e} off their rule", name, square));

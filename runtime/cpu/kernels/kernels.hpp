@@ -74,8 +74,8 @@ void average_pool(View out, ConstView in, std::int64_t planes, std::int64_t area
 void average_pool_backward(View in_gradient, ConstView out_gradient, std::int64_t planes, std::int64_t area,
                            std::int64_t inner);
 
-// For [planes = batch x outer][area][inner]: adds one number per channel, which are outer x inner; and the sums
-// of a gradient over all but the channels.
+// For [planes = batch x outer][area][inner]: adds one number per channel, which are outer x inner; and the
+// sums of a gradient over all but the channels.
 struct ChannelShape {
   std::int64_t batch, outer, area, inner, channels;
 };

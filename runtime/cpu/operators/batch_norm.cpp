@@ -131,8 +131,8 @@ class BatchNorm final : public Operator {
 
   void make_evaluation(Plan& plan) {
     Tensor& in = plan.input();
-    const auto desc = describe_forward(plan, prop_kind::forward_inference,
-                                       flags() | normalization_flags::use_global_stats);
+    const auto desc =
+        describe_forward(plan, prop_kind::forward_inference, flags() | normalization_flags::use_global_stats);
     const Desc statistics = vector_desc(channels_);
     evaluation_ = Call(Forward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
                                        {DNNL_ARG_DST, {in.desc, plan.output().value}},

@@ -25,13 +25,12 @@ class FullyConnected final : public Operator {
     settle_after(out, spec.activation, 0);
     source_ = Desc({plan.batch(), inputs_}, type, Tag::nc);
 
-    const auto forward = describe<Forward>(
-        plan.engine(), attributes(spec.activation), prop_kind::forward_training, source_,
-        any_layout({outputs_, inputs_}, type), vector_desc(outputs_), out.desc);
-    const auto weights =
-        describe_backward<BackwardWeights>(plan.engine(), forward, source_,
-                                           any_layout({outputs_, inputs_}, DataType::f32),
-                                           vector_desc(outputs_), out.gradient_desc());
+    const auto forward =
+        describe<Forward>(plan.engine(), attributes(spec.activation), prop_kind::forward_training, source_,
+                          any_layout({outputs_, inputs_}, type), vector_desc(outputs_), out.desc);
+    const auto weights = describe_backward<BackwardWeights>(plan.engine(), forward, source_,
+                                                            any_layout({outputs_, inputs_}, DataType::f32),
+                                                            vector_desc(outputs_), out.gradient_desc());
     declare_parameters(plan, spec, weights.diff_weights_desc());
     make_forward(plan, forward);
     if (plan.node().weights != Weights::frozen) make_backward_weights(plan, weights);

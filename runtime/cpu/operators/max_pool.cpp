@@ -39,8 +39,8 @@ class MaxPool final : public Operator {
   void backward_data(const Run&) override {
     if (!in_.needs_gradient()) return;
     each_part([&](const kernels::PoolShape& shape, std::size_t in, std::size_t out) {
-      kernels::max_pool_backward(in_.gradient(reader_).from(in), out_.const_gradient().from(out),
-                                 argmax(out), shape);
+      kernels::max_pool_backward(in_.gradient(reader_).from(in), out_.const_gradient().from(out), argmax(out),
+                                 shape);
     });
   }
 

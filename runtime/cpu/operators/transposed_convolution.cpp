@@ -85,10 +85,9 @@ class TransposedConvolution final : public Operator {
 
   // The convolution from the output to the input.
   Turned::primitive_desc turned(Plan& plan, const Desc& output, const Desc& input) const {
-    return describe<Turned>(plan.engine(), attributes(), prop_kind::forward_training,
-                            algorithm::convolution_direct, output,
-                            weights_over(output, data_type(plan.options().precision)), input, strides_,
-                            padding_, padding_);
+    return describe<Turned>(
+        plan.engine(), attributes(), prop_kind::forward_training, algorithm::convolution_direct, output,
+        weights_over(output, data_type(plan.options().precision)), input, strides_, padding_, padding_);
   }
 
   // From the output's gradient as it lies, unless only another layout of it is fast.
@@ -98,8 +97,7 @@ class TransposedConvolution final : public Operator {
     if (is_fast(plan, as_it_lies)) return as_it_lies;
     auto free = turned(plan, any_layout(dims_of(gradient), type_of(gradient)), input);
     if (is_fast(plan, free)) return free;
-    auto whole =
-        turned(plan, in_whole_blocks(dims_of(gradient), type_of(gradient), plan.layout()), input);
+    auto whole = turned(plan, in_whole_blocks(dims_of(gradient), type_of(gradient), plan.layout()), input);
     if (is_fast(plan, whole)) return whole;
     return is_slow(as_it_lies) && !is_slow(free) ? free : as_it_lies;
   }
@@ -114,8 +112,8 @@ class TransposedConvolution final : public Operator {
   TurnedWeights::primitive_desc weights_desc(Plan& plan, const Turned::primitive_desc& hint) const {
     const Desc gradient = hint.src_desc();
     return describe_backward<TurnedWeights>(plan.engine(), hint, algorithm::convolution_direct, gradient,
-                                            weights_over(gradient, DataType::f32), plan.input().desc, strides_,
-                                            padding_, padding_);
+                                            weights_over(gradient, DataType::f32), plan.input().desc,
+                                            strides_, padding_, padding_);
   }
 
   void declare_parameters(Plan& plan, const Desc& layout) {
@@ -187,7 +185,7 @@ class TransposedConvolution final : public Operator {
   Tensor& out_;
   Dims strides_, padding_, dims_;
   kernels::ChannelShape channels_{};
-  Source grad_;    // the output's gradient, as backward reads it ...
+  Source grad_;     // the output's gradient, as backward reads it ...
   Source read_;     // ... but that backward_data may take a detour
   Target written_;  // by backward_data
   Parameter* weights_ = nullptr;

@@ -98,11 +98,11 @@ class BatchNorm final : public Operator {
   void map_gradients(Device& device, T* to, const T* x, const T* grad, bool adds) {
     constexpr After kLeft = AFTER == After::relu ? After::relu : After::nothing;
     if (adds)
-      launch_early(device.stream, sums_.back(), sums_.block(), norm::apply_gradients<T, V, kLeft, true>, to, x,
-                   grad, sums_.affine(device), sums_.grads(), sums_.walk());
+      launch_early(device.stream, sums_.back(), sums_.block(), norm::apply_gradients<T, V, kLeft, true>, to,
+                   x, grad, sums_.affine(device), sums_.grads(), sums_.walk());
     else
-      launch_early(device.stream, sums_.back(), sums_.block(), norm::apply_gradients<T, V, kLeft, false>, to, x,
-                   grad, sums_.affine(device), sums_.grads(), sums_.walk());
+      launch_early(device.stream, sums_.back(), sums_.block(), norm::apply_gradients<T, V, kLeft, false>, to,
+                   x, grad, sums_.affine(device), sums_.grads(), sums_.walk());
   }
 
   DlrunCudaNode node_;

@@ -155,9 +155,9 @@ __global__ __launch_bounds__(kThreads, kForward) void apply(T* to, const T* x, c
 // seen in the sum's value `out`, and dy is left in `passed` for the other summand and for the next kernel.
 template <class T, int V, After AFTER>
 __global__ __launch_bounds__(kThreads, kBackward) void measure_gradients(const T* x, const T* grad,
-                                                                      const std::uint8_t* passes, T* passed,
-                                                                      Affine affine, Walk walk,
-                                                                      float* partial) {
+                                                                         const std::uint8_t* passes,
+                                                                         T* passed, Affine affine, Walk walk,
+                                                                         float* partial) {
   cudaTriggerProgrammaticLaunchCompletion();
   const std::int64_t group = my_group();
   float first[V] = {}, second[V] = {};
@@ -199,7 +199,8 @@ struct GradientFactors {
 
 template <class T, int V, After AFTER, bool ADDS>
 __global__ __launch_bounds__(kThreads, kBackward) void apply_gradients(T* to, const T* x, const T* grad,
-                                                                    Affine affine, GradientFactors by, Walk walk) {
+                                                                       Affine affine, GradientFactors by,
+                                                                       Walk walk) {
   cudaGridDependencySynchronize();
   constexpr int kRows = ADDS ? kFew : kMany;
   const std::int64_t group = my_group();

@@ -200,8 +200,8 @@ void Passes::choose_weights(Device& device, const Arrays& arrays, void* room) {
       });
   by_.weights = best.by;
   if (products_ != nullptr)
-    by_.weights_product = faster(device, products_->weights, {arrays.x, arrays.dy, arrays.dw},
-                                 kZero, best.milliseconds, room, device.side.workspace_bytes);
+    by_.weights_product = faster(device, products_->weights, {arrays.x, arrays.dy, arrays.dw}, kZero,
+                                 best.milliseconds, room, device.side.workspace_bytes);
 }
 
 void Passes::choose_data(Device& device, const Arrays& arrays, void* room) {
@@ -214,13 +214,12 @@ void Passes::choose_data(Device& device, const Arrays& arrays, void* room) {
   const auto best =
       fastest(device, choices, found, of_data, device.main.workspace_bytes, [&](auto algorithm) {
         return cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, arrays.w, y_, arrays.dy, conv_,
-                                            algorithm, room, kWorkspace, &prior(arrays.into), x_,
-                                            arrays.dx);
+                                            algorithm, room, kWorkspace, &prior(arrays.into), x_, arrays.dx);
       });
   by_.data = best.by;
   if (products_ != nullptr)
-    by_.data_product = faster(device, products_->data, {arrays.w, arrays.dy, arrays.dx},
-                              prior(arrays.into), best.milliseconds, room, device.main.workspace_bytes);
+    by_.data_product = faster(device, products_->data, {arrays.w, arrays.dy, arrays.dx}, prior(arrays.into),
+                              best.milliseconds, room, device.main.workspace_bytes);
 }
 
 void Passes::forward(Device& device, const void* x, const void* w, void* y, Into into) const {
@@ -233,21 +232,19 @@ void Passes::forward(Device& device, const void* x, const void* w, void* y, Into
 
 void Passes::weights(const Stream& stream, const void* x, const void* dy, void* dw, Into into) const {
   if (by_.weights_product)
-    return check(products_->weights.run(stream, *by_.weights_product, {x, dy, dw}, prior(into)),
-                 name_);
-  check(cudnnConvolutionBackwardFilter(stream.dnn, &kOne, x_, x, y_, dy, conv_, by_.weights,
-                                       stream.workspace, stream.workspace_bytes, &prior(into), w_, dw),
+    return check(products_->weights.run(stream, *by_.weights_product, {x, dy, dw}, prior(into)), name_);
+  check(cudnnConvolutionBackwardFilter(stream.dnn, &kOne, x_, x, y_, dy, conv_, by_.weights, stream.workspace,
+                                       stream.workspace_bytes, &prior(into), w_, dw),
         name_);
 }
 
 void Passes::data(Device& device, const void* w, const void* dy, void* dx, Into into) const {
   if (by_.data_product)
-    return check(products_->data.run(device.main, *by_.data_product, {w, dy, dx}, prior(into)),
-                 name_);
-  check(cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, dy, conv_, by_.data,
-                                     device.main.workspace, device.main.workspace_bytes, &prior(into), x_,
-                                     dx),
-        name_);
+    return check(products_->data.run(device.main, *by_.data_product, {w, dy, dx}, prior(into)), name_);
+  check(
+      cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, dy, conv_, by_.data,
+                                   device.main.workspace, device.main.workspace_bytes, &prior(into), x_, dx),
+      name_);
 }
 
 }  // namespace dlrun::cuda

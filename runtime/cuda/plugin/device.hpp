@@ -182,8 +182,8 @@ inline unsigned blocks(std::int64_t count, int threads = 256) {
   return static_cast<unsigned>(wanted < 1 ? 1 : wanted > 65535 * 16 ? 65535 * 16 : wanted);
 }
 
-// Main waits for the side stream; the side stream starts at what main has done so far. The plan's lifetimes rely
-// on it: what a convolution's side work reads stays until the next convolution on the way back joins it.
+// Main waits for the side stream; the side stream starts at what main has done so far. The plan's lifetimes
+// rely on it: what a convolution's side work reads stays until the next convolution on the way back joins it.
 inline void join_side(Device& device) {
   if (!device.side_runs) return;
   check(cudaEventRecord(device.joined, device.side.stream), "joining streams");

@@ -81,8 +81,8 @@ class Engine {
   DlrunCudaSum sum_{};
   Program train_, evaluate_;
   UpdateFunction update_;  // of the plan's optimizer
-  bool stale_ = true;     // the bf16 copies are older than the values
-  bool summing_ = false;  // sums_ has work of this step
+  bool stale_ = true;      // the bf16 copies are older than the values
+  bool summing_ = false;   // sums_ has work of this step
 };
 
 }  // namespace dlrun::cuda

@@ -19,8 +19,8 @@ class GroupedConvolution final : public Operator {
     if (learns()) grad_ = device.half() ? room(device, weights_) : device.gradients + node.weight;
     if (device.tensors[node.inputs[0]].gradient != nullptr)
       dx_ = room(device, in_pixels(device) * one_.in_channels);
-    passes_ = std::make_unique<Passes>(
-        device, one_, Passes::Arrays{x_, device.weights(node.weight), y_, dy_, grad_, dx_});
+    passes_ = std::make_unique<Passes>(device, one_,
+                                       Passes::Arrays{x_, device.weights(node.weight), y_, dy_, grad_, dx_});
   }
 
   void forward(Device& device, Mode) override {

@@ -48,7 +48,7 @@ void grads(Device& device, T* to, const T* grad, const T* from, std::int64_t cou
 // The same for eight channels a thread, each neighbour's share computed once.
 template <class T, int HALF>
 void grads_of_eight(Device& device, T* to, const T* grad, const T* from, std::int64_t count, Rule rule,
-                     bool adds) {
+                    bool adds) {
   constexpr int kOut = 8, kShares = kOut + 2 * HALF, kSeen = kOut + 4 * HALF;
   const auto groups = static_cast<unsigned>(rule.channels / kOut);
   for_each(device.stream, count / kOut, [=] __device__(std::int64_t i) {

@@ -72,8 +72,9 @@ class NormSum final : public Operator {
     const auto left = summand<T>(device, left_, 0), right = summand<T>(device, right_, 1);
     const norm::GradientRows<T> grad{static_cast<const T*>(device.tensors[out_].gradient), passes_};
     by_after([&](auto is) {
-      norm::measure_both_gradients<T, V, decltype(is)::value><<<left_.back(), left_.block(), 0, device.stream>>>(
-          left, right, grad, left_.walk(), left_.partial(), right_.partial());
+      norm::measure_both_gradients<T, V, decltype(is)::value>
+          <<<left_.back(), left_.block(), 0, device.stream>>>(left, right, grad, left_.walk(),
+                                                              left_.partial(), right_.partial());
     });
     left_.finish_gradients(device), right_.finish_gradients(device);
     const auto to_left = target<T>(device, 0), to_right = target<T>(device, 1);

@@ -62,10 +62,11 @@ __device__ void load(unsigned (&bits)[ROWS], const std::uint8_t* passes, std::in
 
 // For each summand the sums of dy and dy (x - mean).
 template <class T, int V, After AFTER>
-__global__ __launch_bounds__(kThreads, kBackward) void measure_both_gradients(Summand<T> left, Summand<T> right,
-                                                                           GradientRows<T> grad, Walk walk,
-                                                                           float* left_partial,
-                                                                           float* right_partial) {
+__global__ __launch_bounds__(kThreads, kBackward) void measure_both_gradients(Summand<T> left,
+                                                                              Summand<T> right,
+                                                                              GradientRows<T> grad, Walk walk,
+                                                                              float* left_partial,
+                                                                              float* right_partial) {
   cudaTriggerProgrammaticLaunchCompletion();
   const std::int64_t group = my_group();
   float sums[V] = {}, lefts[V] = {}, rights[V] = {};
@@ -117,7 +118,7 @@ struct Line {
 enum class Targets { usual, any };
 template <class T, int V, Targets TARGETS>
 __device__ void leave_gradient(const Target<T>& target, std::int64_t at, Pack<T, V> x, const float (&dy)[V],
-                            const Line<V>& line) {
+                               const Line<V>& line) {
   if (TARGETS == Targets::any && target.to == nullptr) return;
   Pack<T, V> before{};
   const bool adds = TARGETS == Targets::any && target.adds;
@@ -131,11 +132,9 @@ __device__ void leave_gradient(const Target<T>& target, std::int64_t at, Pack<T,
 }
 
 template <class T, int V, After AFTER, Targets TARGETS>
-__global__ __launch_bounds__(kThreads, kBackward) void apply_both_gradients(Target<T> to_left,
-                                                                         Target<T> to_right, Summand<T> left,
-                                                                         Summand<T> right, GradientRows<T> grad,
-                                                                         GradientFactors by_left, GradientFactors by_right,
-                                                                         Walk walk) {
+__global__ __launch_bounds__(kThreads, kBackward) void apply_both_gradients(
+    Target<T> to_left, Target<T> to_right, Summand<T> left, Summand<T> right, GradientRows<T> grad,
+    GradientFactors by_left, GradientFactors by_right, Walk walk) {
   cudaGridDependencySynchronize();
   const std::int64_t group = my_group();
   if (group >= walk.columns) return;

@@ -1,7 +1,7 @@
 // Batch norm, its ReLU and the maximum pooling behind it, as most image models begin: what lies between is
-// computed where it is needed and never written. Forward keeps of each window which pixel is its maximum, and its value:
-// that is all that the sums of backward need. The map behind them gathers from the windows, so that sums have
-// one order.
+// computed where it is needed and never written. Forward keeps of each window which pixel is its maximum, and
+// its value: that is all that the sums of backward need. The map behind them gathers from the windows, so
+// that sums have one order.
 #include "runtime/cuda/plugin/batch_norm_statistics.hpp"
 #include "runtime/cuda/plugin/pool_indices.hpp"
 
@@ -66,7 +66,8 @@ __global__ __launch_bounds__(norm::kThreads, norm::kBackward) void measure_windo
 // A pixel a thread, as many as fit: what it waits for is the windows around it.
 template <class T, int V>
 void map_windows(Device& device, Pack<T, V>* to, const Pack<T, V>* x, const Pack<T, V>* grad,
-                 const Pack<std::uint8_t, V>* argmax, Sizes s, norm::Affine affine, norm::GradientFactors by) {
+                 const Pack<std::uint8_t, V>* argmax, Sizes s, norm::Affine affine,
+                 norm::GradientFactors by) {
   for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
     const PackPlace pixel = place_in(s, i);
@@ -128,8 +129,8 @@ class NormPool final : public Operator {
     sums_.finish_gradients(device);
     if (in.gradient == nullptr) return;
     claim(in);
-    map_windows(device, static_cast<Pack<T, V>*>(in.gradient), static_cast<const Pack<T, V>*>(in.value),
-                grad, argmax, Sizes(node_, V), sums_.affine(device), sums_.grads());
+    map_windows(device, static_cast<Pack<T, V>*>(in.gradient), static_cast<const Pack<T, V>*>(in.value), grad,
+                argmax, Sizes(node_, V), sums_.affine(device), sums_.grads());
     check(cudaGetLastError(), "batch norm and pooling");
   }
 

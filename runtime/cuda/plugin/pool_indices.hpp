@@ -46,7 +46,7 @@ struct Maxima {
 // Adds what the windows whose maximum is `pixel` pass back to it.
 template <class T, int V>
 __device__ void gather_by_argmax(const Sizes& s, const PackPlace& pixel, const Pack<T, V>* grad,
-                           const Pack<std::uint8_t, V>* argmax, float (&sum)[V]) {
+                                 const Pack<std::uint8_t, V>* argmax, float (&sum)[V]) {
   for_windows(s, pixel, [&](const Reach& reach) {
     const Pack<std::uint8_t, V> index = argmax[reach.pack];
     const Pack<T, V> dy = grad[reach.pack];

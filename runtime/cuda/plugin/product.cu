@@ -88,11 +88,12 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& s
   return out;
 }
 
-cublasStatus_t Product::run(const Stream& stream, const cublasLtMatmulAlgo_t& algorithm, const Matrices& matrices,
-                            const float& prior) const {
+cublasStatus_t Product::run(const Stream& stream, const cublasLtMatmulAlgo_t& algorithm,
+                            const Matrices& matrices, const float& prior) const {
   const float one = 1;
   return cublasLtMatmul(stream.products, operation_, &one, matrices.a, a_, matrices.b, b_, &prior, matrices.d,
-                        d_, matrices.d, d_, &algorithm, stream.workspace, stream.workspace_bytes, stream.stream);
+                        d_, matrices.d, d_, &algorithm, stream.workspace, stream.workspace_bytes,
+                        stream.stream);
 }
 
 }  // namespace dlrun::cuda

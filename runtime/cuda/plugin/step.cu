@@ -174,8 +174,7 @@ void Engine::profile(float* milliseconds) {
   }
   *milliseconds++ = milliseconds_of(
       device_.stream, [&] { copy(staged_rows_, host_rows_, row_bytes(), cudaMemcpyHostToDevice); });
-  *milliseconds++ =
-      milliseconds_of(device_.stream, [&] {
+  *milliseconds++ = milliseconds_of(device_.stream, [&] {
     const runtime::Factors none{};
     update_(device_, static_cast<std::int64_t>(gradient_count()), none.data());
   });

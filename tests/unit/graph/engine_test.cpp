@@ -251,10 +251,7 @@ TEST_CASE("the update by Adam is PyTorch's: means of gradients and squares, corr
     const std::vector<float> gradient(
         engine->gradients().begin() + static_cast<std::ptrdiff_t>(slice.offset),
         engine->gradients().begin() + static_cast<std::ptrdiff_t>(slice.offset) + 10);
-    engine->apply({.learning_rate = 0.01F,
-                   .weight_decay = 0.1F,
-                   .gradient_scale = 0.5F,
-                   .updates = updates});
+    engine->apply({.learning_rate = 0.01F, .weight_decay = 0.1F, .gradient_scale = 0.5F, .updates = updates});
     const std::vector<float> after = read(*engine, "fc2.bias");
     for (std::size_t i = 0; i < 10; ++i) {
       const double decayed = 0.5 * gradient[i] + 0.1 * weight[i];
@@ -304,10 +301,9 @@ TEST_CASE(
     "a GAN trains with the same bits in one run and over a restart, and its noise differs by step and rank") {
   constexpr InputShape shape{1, 16, 16, 10};
   const auto made = [&](int rank) {
-    auto engine = make_cpu_engine("dcgan", shape, {.batch = 4,
-                                                  .seed = 11,
-                                                  .rank = rank,
-                                                  .optimizer = {find_optimizer("adam"), {0.5, 0.999, 1e-8}}});
+    auto engine = make_cpu_engine(
+        "dcgan", shape,
+        {.batch = 4, .seed = 11, .rank = rank, .optimizer = {find_optimizer("adam"), {0.5, 0.999, 1e-8}}});
     REQUIRE(engine.has_value());
     put(**engine, random_batch(shape, 4));
     return *std::move(engine);

@@ -8,7 +8,8 @@ using namespace dlrun::runtime;
 namespace {
 
 ParameterSpec parameter(const char* name, std::size_t node, std::size_t floats) {
-  return {.name = name, .shape = {static_cast<std::int64_t>(floats)}, .node = node, .floats = floats, .bound = 1};
+  return {
+      .name = name, .shape = {static_cast<std::int64_t>(floats)}, .node = node, .floats = floats, .bound = 1};
 }
 
 // Nodes 1 and 2 have parameters, node 1 a statistic too.
@@ -63,9 +64,9 @@ TEST_CASE("the spare slots are a bucket of their own where a model has no parame
 }
 
 TEST_CASE("the optimizer names its state, slot by slot") {
-  CHECK(names_of(small("sgd", 1 << 20)) ==
-        std::vector<std::string>{"a.weight", "a.bias", "b.weight", "a.running_mean", "a.weight.momentum",
-                                 "a.bias.momentum", "b.weight.momentum"});
+  CHECK(names_of(small("sgd", 1 << 20)) == std::vector<std::string>{"a.weight", "a.bias", "b.weight",
+                                                                    "a.running_mean", "a.weight.momentum",
+                                                                    "a.bias.momentum", "b.weight.momentum"});
   const StateLayout adam = small("adam", 1 << 20);
   CHECK(adam.tensors().size() == 3 + 1 + 2 * 3);
   CHECK(adam.tensors()[4].name == "a.weight.exp_avg");

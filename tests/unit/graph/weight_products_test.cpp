@@ -16,8 +16,8 @@ namespace {
 WeightShape shape_of(Extents source, std::int64_t filters, std::int64_t kernel, std::int64_t kernel_width,
                      std::int64_t stride, std::int64_t padding, std::int64_t padding_width) {
   const Extents grad{source.batch, filters / source.inner,
-                      (source.height + 2 * padding - kernel) / stride + 1,
-                      (source.width + 2 * padding_width - kernel_width) / stride + 1, source.inner};
+                     (source.height + 2 * padding - kernel) / stride + 1,
+                     (source.width + 2 * padding_width - kernel_width) / stride + 1, source.inner};
   return {source, grad, kernel, kernel_width, stride, padding, padding_width};
 }
 
@@ -42,8 +42,7 @@ double expected(const WeightShape& s, const std::vector<float>& source, const st
         const std::int64_t y = row * s.stride + w.row - s.padding;
         const std::int64_t x = column * s.stride + w.column - s.padding_width;
         if (y < 0 || y >= s.source.height || x < 0 || x >= s.source.width) continue;
-        sum +=
-            double{at(source, s.source, image, w.in, y, x)} * at(grad, s.grad, image, w.out, row, column);
+        sum += double{at(source, s.source, image, w.in, y, x)} * at(grad, s.grad, image, w.out, row, column);
       }
   return sum;
 }

@@ -48,8 +48,8 @@ class FakeEngine : public runtime::Engine {
 
   void apply(const runtime::UpdateStep& update) override {
     for (std::size_t i = 0; i < weights_.size(); ++i) {
-      momentum_[i] =
-          momentum * momentum_[i] + (update.gradient_scale * gradients_[i] + update.weight_decay * weights_[i]);
+      momentum_[i] = momentum * momentum_[i] +
+                     (update.gradient_scale * gradients_[i] + update.weight_decay * weights_[i]);
       weights_[i] -= update.learning_rate * momentum_[i];
     }
     if (poison_after > 0 && steps_seen.size() >= poison_after) weights_[0] = NAN;

@@ -1,8 +1,7 @@
 // See optimizer.hpp.
-#include "runtime/cuda/plugin/optimizers/optimizer.hpp"
-
 #include <cstring>
 
+#include "runtime/cuda/plugin/optimizers/optimizer.hpp"
 #include "runtime/optim/list.hpp"
 
 namespace dlrun::cuda {
