@@ -108,7 +108,7 @@ TEST_CASE("weights are shared with a layer of that name, kind and shape, or not 
     const Value first = g.convolution("c", g.input(), {.filters = 1, .kernel = 8});
     g.sigmoid_cross_entropy(first, op::SigmoidCrossEntropy::Target::real);
     g.use_weights(Weights::shared);
-    g.sigmoid_cross_entropy(g.convolution("c", g.input(), spec), op::SigmoidCrossEntropy::Target::made);
+    g.sigmoid_cross_entropy(g.convolution("c", g.input(), spec), op::SigmoidCrossEntropy::Target::fake);
     return complaint(std::move(g));
   };
   CHECK(complaint_of({.filters = 1, .kernel = 8}) == "");
