@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/data/data_format.hpp"
 #include "runtime/data/stored_file.hpp"
 
 namespace dlrun::runtime {
@@ -203,6 +204,31 @@ Result<DataParts> load_idx(const std::filesystem::path& folder, std::int64_t cla
   out.test = TRY(read_part(parts.test, classes));
   out.train = TRY(read_part(parts.train, classes));
   return out;
+}
+
+namespace {
+
+class IdxSource final : public DataSource {
+ public:
+  IdxSource(std::filesystem::path folder, std::int64_t classes) : folder_(std::move(folder)), classes_(classes) {}
+  std::size_t channels() const override { return 1; }
+  Result<InputShape> probe() const override { return probe_idx(folder_, classes_); }
+  Result<InputShape> check() const override { return check_idx(folder_, classes_); }
+  Result<DataParts> load() const override { return load_idx(folder_, classes_); }
+  std::string place() const override { return folder_.string(); }
+
+ private:
+  std::filesystem::path folder_;
+  std::int64_t classes_;
+};
+
+}  // namespace
+
+DataFormat::Read read_idx_section;
+
+Result<std::shared_ptr<const DataSource>> read_idx_section(yaml::Fields& data, double) {
+  const std::int64_t classes = TRY(data.integer_or("classes", 10, 2, 256));
+  return std::make_shared<IdxSource>(TRY(data.text("dir")), classes);
 }
 
 }  // namespace dlrun::runtime

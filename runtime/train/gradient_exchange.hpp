@@ -1,5 +1,5 @@
-// GradientExchange: how the ranks' gradients become one sum: by allreduce, on the wire that the job names, or
-// by parameter servers. Each bucket starts as soon as it is final. Loss, counts and requests travel behind
+// GradientExchange: how the ranks' gradients become one sum: by allreduce, in the dtype that the job names,
+// or by parameter servers. Each bucket starts as soon as it is final. Loss, counts and requests travel behind
 // the last gradient, and always exactly.
 #pragma once
 
@@ -24,15 +24,15 @@ class GradientExchange {
 
  private:
   GradientExchange(const TrainSpec& spec, Engine& engine, Communicator& comm)
-      : engine_(&engine), comm_(&comm), wire_(spec.wire) {}
+      : engine_(&engine), comm_(&comm), dtype_(spec.allreduce.dtype) {}
   Result<void> choose_servers(const ParameterServerSpec& spec);
-  bool travels_whole() const { return wire_ == Wire::f32 && loads_.empty(); }
+  bool travels_whole() const { return dtype_ == CommDtype::f32 && loads_.empty(); }
   bool is_last(std::size_t bucket) const { return bucket + 1 == engine_->buckets().size(); }
   std::span<float> gradients(std::size_t bucket) const;  // without the spare slots
 
   Engine* engine_;
   Communicator* comm_;
-  Wire wire_;
+  CommDtype dtype_;
   std::vector<PlacedSlice> slices_;  // by offset; server is a rank here
   std::vector<ServerLoad> loads_;
 };

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "runtime/base/comm_dtype.hpp"
+#include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/data/batch_filler.hpp"
-#include "runtime/data/dataset.hpp"
+#include "runtime/data/data_format.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "runtime/train/server_placement.hpp"
@@ -40,6 +41,12 @@ struct ParameterServerSpec {
   std::optional<int> servers;  // one a rank unless it is said
 };
 
+struct AllreduceSpec {
+  AllreduceChoice choice;
+  std::size_t bucket_bytes = 8u << 20;
+  CommDtype dtype = CommDtype::f32;  // of gradients in transit
+};
+
 struct BenchmarkSpec {
   std::uint64_t warmup = 10, steps = 100, repeat = 3;
 };
@@ -64,13 +71,13 @@ struct TrainSpec {
   Precision precision = Precision::f32;
   enum class Device { automatic, cpu, cuda };
   Device device = Device::automatic;
-  std::size_t bucket_bytes = 8u << 20;
-  Wire wire = Wire::f32;  // of gradients
+  AllreduceSpec allreduce;
   std::optional<ParameterServerSpec> parameter_server;
   std::uint64_t seed = 1;
   std::optional<BenchmarkSpec> benchmark;
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
   CheckpointOptions checkpoint;
+  std::vector<std::string> warnings = {};  // of keys under an old name
 };
 
 // `root` is the map {name, train, checkpoint}.

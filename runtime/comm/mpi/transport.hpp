@@ -4,6 +4,8 @@
 // ranks than processors).
 #pragma once
 
+#include <unordered_map>
+
 #include "runtime/comm/job_thread.hpp"
 #include "runtime/comm/mpi/library.hpp"
 #include "runtime/comm/transport/transport.hpp"
@@ -23,10 +25,17 @@ class MpiTransport final : public Transport {
   Result<void> wait(Ticket ticket) override;
 
  private:
+  struct Receive {
+    int from = 0;
+    std::size_t bytes = 0;
+  };
+  Result<void> check_length(std::size_t ticket, std::size_t bytes);
+
   const MpiLibrary& mpi_;
   const JobThread& thread_;
   int rank_;
   int size_;
+  std::unordered_map<std::size_t, Receive> receives_;  // by ticket
 };
 
 }  // namespace dlrun::runtime

@@ -1,5 +1,5 @@
 // GroupLink: some ranks of a Transport as a world of their own, numbered in their order, so that the sums of
-// sums.hpp go over them alone. It adds no labels to messages: nothing else is under way between these ranks.
+// algorithms.hpp go over them alone. It adds no labels to messages: nothing else is under way between these ranks.
 #pragma once
 
 #include <algorithm>
