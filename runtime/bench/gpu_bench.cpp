@@ -1,9 +1,9 @@
 // dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS
 // dlrun-gpu-bench sum [f32|bf16|f16]
-// One rank a GPU, alone or started by an MPI's launcher or dlrun. train: images a second of whole steps,
+// One rank per GPU, alone or started by an MPI's launcher or dlrun. train: images per second of whole steps,
 // update included, on the host's clock: "resident", the same images in every step, as benchmarks of
 // frameworks have it, and "fed", other images sent as bytes in every step. sum: the sum of gradients over the
-// ranks, 64 KiB to 1 GiB, in that dtype, by what DLRUN_ALLREDUCE says. Rank 0 prints a line of JSON a
+// ranks, 64 KiB to 1 GiB, in that dtype, by what DLRUN_ALLREDUCE says. Rank 0 prints a line of JSON per
 // measurement.
 #include <algorithm>
 #include <chrono>
@@ -73,12 +73,11 @@ Result<World> start(const Wanted& wanted) {
   out.engine = TRY(compile_cuda(out.library, TRY(build_model(wanted.model, shape)), options, out.device));
   if (out.comm->size() == 1) return out;
   if (out.library.table().use(out.device) != 0) return fail(out.library.error("no GPU can be used"));
-  NamedAllreduce summing =
-      TRY(make_device_allreduce({.world = *out.comm,
-                                   .calls = make_cuda_device_calls(out.library),
-                                   .dtype = wanted.dtype,
-                                   .environment = environment},
-                                  TRY(choose_allreduce(environment))));
+  NamedAllreduce summing = TRY(make_device_allreduce({.world = *out.comm,
+                                                      .calls = make_cuda_device_calls(out.library),
+                                                      .dtype = wanted.dtype,
+                                                      .environment = environment},
+                                                     TRY(choose_allreduce(environment))));
   TRY(out.engine->connect(std::move(summing.sum)));
   print(out, Json{{"sums", summing.description}, {"world", out.comm->description()}});
   return out;

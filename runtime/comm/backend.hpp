@@ -1,4 +1,5 @@
-// Which backend of Communicator an environment asks for: the pure part of make_communicator(). It loads nothing.
+// Which backend of Communicator an environment asks for: the pure part of make_communicator(). It loads
+// nothing.
 #pragma once
 
 #include "src/base/environment.hpp"

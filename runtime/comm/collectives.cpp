@@ -13,7 +13,8 @@ constexpr std::size_t kPieceFloats = 256 * 1024;  // of a block of reduce-scatte
 // One reduce-scatter: pieces of all blocks, one after the other.
 class ReduceScatter {
  public:
-  ReduceScatter(Transport& link, std::span<const float> data, std::span<float> mine, CommDtype dtype, Scratch& scratch)
+  ReduceScatter(Transport& link, std::span<const float> data, std::span<float> mine, CommDtype dtype,
+                Scratch& scratch)
       : link_(link), data_(data), mine_(mine), dtype_(dtype), piece_(std::min(kPieceFloats, mine.size())) {
     const auto others = static_cast<std::size_t>(link.size()) - 1;
     slot_ = (bytes_of(dtype, piece_) + 63) / 64 * 64;
@@ -34,7 +35,9 @@ class ReduceScatter {
 
  private:
   // The slot of another rank: those below this rank come first, in their order.
-  std::size_t slot(int rank) const { return static_cast<std::size_t>(rank < link_.rank() ? rank : rank - 1) * slot_; }
+  std::size_t slot(int rank) const {
+    return static_cast<std::size_t>(rank < link_.rank() ? rank : rank - 1) * slot_;
+  }
 
   // Each rank starts with its right neighbour, so that no rank is everybody's first.
   Result<void> exchange(std::size_t at, std::size_t count) {
@@ -47,7 +50,8 @@ class ReduceScatter {
     }
     for (int step = 1; step < link_.size(); ++step) {
       const int to = (link_.rank() + step) % link_.size();
-      pack(dtype_, leaving_ + slot(to), data_.data() + static_cast<std::size_t>(to) * mine_.size() + at, count);
+      pack(dtype_, leaving_ + slot(to), data_.data() + static_cast<std::size_t>(to) * mine_.size() + at,
+           count);
       sent_.push_back(TRY(link_.send_start({leaving_ + slot(to), bytes}, to)));
     }
     return link_.wait_for(received);
@@ -57,7 +61,8 @@ class ReduceScatter {
   void add(std::size_t at, std::size_t count) {
     const int rank = link_.rank();
     float* const sum = mine_.data() + at;
-    std::memmove(sum, data_.data() + static_cast<std::size_t>(rank) * mine_.size() + at, count * sizeof(float));
+    std::memmove(sum, data_.data() + static_cast<std::size_t>(rank) * mine_.size() + at,
+                 count * sizeof(float));
     if (rank > 0) {
       unpack(dtype_, lower_, arriving_, count);
       for (int other = 1; other < rank; ++other) add_unpacked(dtype_, lower_, arriving_ + slot(other), count);
@@ -90,8 +95,8 @@ Result<void> dissemination_barrier(Transport& link) {
   return {};
 }
 
-// Ranks count from the root. A rank receives from the one whose number lacks its lowest bit, and sends to those
-// that have one bit more below that.
+// Ranks count from the root. A rank receives from the one whose number lacks its lowest bit, and sends to
+// those that have one bit more below that.
 Result<void> tree_broadcast(Transport& link, std::span<std::byte> data, int root) {
   const int ranks = link.size(), own = (link.rank() - root + ranks) % ranks;
   const auto rank_of = [&](int number) { return (number + root) % ranks; };
@@ -118,8 +123,8 @@ Result<void> direct_allgather(Transport& link, std::span<const std::byte> mine, 
   return link.wait_for(under_way);
 }
 
-Result<void> direct_reduce_scatter(Transport& link, std::span<const float> data, std::span<float> mine, CommDtype dtype,
-                                   Scratch& scratch) {
+Result<void> direct_reduce_scatter(Transport& link, std::span<const float> data, std::span<float> mine,
+                                   CommDtype dtype, Scratch& scratch) {
   return ReduceScatter(link, data, mine, dtype, scratch).run();
 }
 
@@ -130,7 +135,8 @@ Result<void> check_allgather(std::size_t mine, std::size_t all, int ranks) {
 
 Result<void> check_reduce_scatter(std::size_t data, std::size_t mine, int ranks) {
   if (data == mine * static_cast<std::size_t>(ranks)) return {};
-  return fail(ErrorKind::internal, "reduce-scatter of {} numbers on {} ranks into {} numbers each", data, ranks, mine);
+  return fail(ErrorKind::internal, "reduce-scatter of {} numbers on {} ranks into {} numbers each", data,
+              ranks, mine);
 }
 
 }  // namespace dlrun::runtime

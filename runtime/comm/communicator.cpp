@@ -59,7 +59,8 @@ Result<Backend> choose_backend(const Environment& environment) {
 Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment,
                                                         const AllreduceChoice& of_job) {
   const Backend backend = TRY(choose_backend(environment));
-  const AllreduceChoice choice = TRY(choose_host_allreduce(environment, of_job));  // before any library is loaded
+  const AllreduceChoice choice =
+      TRY(choose_host_allreduce(environment, of_job));  // before any library is loaded
   switch (backend) {
     case Backend::openmpi:
       return over_mpi(MpiFlavour::openmpi, environment, choice);

@@ -11,10 +11,10 @@ Result<void> HostCollectives::allreduce_start(std::span<float> data, CommDtype d
   if (link_.size() == 1) return {};
   if (dtype != CommDtype::f32 && !choice_.is_auto() &&
       choice_.algorithm->dtypes == AllreduceAlgorithm::Dtypes::f32_only)
-    return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("{}, which sends f32, and the job asks for {}", choice_.text(),
-                                          name_of(dtype)),
-                      .hint = "set the algorithm to auto or direct, or train.allreduce.dtype to f32"});
+    return fail(Error{
+        .kind = ErrorKind::usage,
+        .what = fmt::format("{}, which sends f32, and the job asks for {}", choice_.text(), name_of(dtype)),
+        .hint = "set the algorithm to auto or direct, or train.allreduce.dtype to f32"});
   if (shared_)
     deferred_.push_back({data, dtype});
   else
@@ -55,7 +55,8 @@ Result<void> HostCollectives::allreduce(std::span<double> data) {
   return {};
 }
 
-Result<void> HostCollectives::reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype) {
+Result<void> HostCollectives::reduce_scatter(std::span<const float> data, std::span<float> mine,
+                                             CommDtype dtype) {
   TRY(check_reduce_scatter(data.size(), mine.size(), size()));
   return thread_.run([=, this] { return direct_reduce_scatter(link_, data, mine, dtype, scratch_); });
 }
@@ -85,7 +86,8 @@ Result<void> HostCollectives::send(std::span<const std::byte> data, int to) {
 
 Result<void> HostCollectives::receive(std::span<std::byte> data, int from) {
   TRY(check_peer(from));
-  return thread_.run([=, this]() -> Result<void> { return link_.wait(TRY(link_.receive_start(data, from))); });
+  return thread_.run(
+      [=, this]() -> Result<void> { return link_.wait(TRY(link_.receive_start(data, from))); });
 }
 
 Result<void> HostCollectives::check_rank(int rank) const {

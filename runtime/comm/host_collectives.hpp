@@ -1,6 +1,6 @@
-// HostCollectives: the collectives of ranks that exchange messages, whatever carries these, and, where all ranks are on one node,
-// through shared memory. Messages move on a thread of their own while the caller computes. HostCommunicator offers them as a
-// Communicator.
+// HostCollectives: the collectives of ranks that exchange messages, whatever carries these, and, where all
+// ranks are on one node, through shared memory. Messages move on a thread of their own while the caller
+// computes. HostCommunicator offers them as a Communicator.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ class HostCollectives {
   int rank() const { return link_.rank(); }
   int size() const { return link_.size(); }
 
-  // As the Communicator's functions of like names.
+  /// As the Communicator's functions of like names.
   Result<void> allreduce_start(std::span<float> data, CommDtype dtype);
   Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces);
   Result<void> wait_all();

@@ -1,6 +1,7 @@
-// HostCommunicator: a Communicator of ranks that exchange messages on one thread, and its process groups. The world is a backend's
-// (own_communicator.cpp, mpi/communicator.cpp); a group sends its messages over the world's transport and needs no connection of
-// its own, so every backend has the same groups with the same bits.
+// HostCommunicator: a Communicator of ranks that exchange messages on one thread, and its process groups. The
+// world is a backend's (own_communicator.cpp, mpi/communicator.cpp); a group sends its messages over the
+// world's transport and needs no connection of its own, so every backend has the same groups with the same
+// bits.
 #pragma once
 
 #include <vector>
@@ -27,13 +28,17 @@ class HostCommunicator : public Communicator {
                               CommDtype dtype = CommDtype::f32) override {
     return collectives_->reduce_scatter(data, mine, dtype);
   }
-  Result<void> broadcast(std::span<std::byte> data, int root) override { return collectives_->broadcast(data, root); }
+  Result<void> broadcast(std::span<std::byte> data, int root) override {
+    return collectives_->broadcast(data, root);
+  }
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     return collectives_->allgather(mine, all);
   }
   Result<void> barrier() override { return collectives_->barrier(); }
   Result<void> send(std::span<const std::byte> data, int to) override { return collectives_->send(data, to); }
-  Result<void> receive(std::span<std::byte> data, int from) override { return collectives_->receive(data, from); }
+  Result<void> receive(std::span<std::byte> data, int from) override {
+    return collectives_->receive(data, from);
+  }
   Result<std::unique_ptr<Communicator>> split(int color, int key) override;
 
  protected:

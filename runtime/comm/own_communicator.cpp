@@ -34,7 +34,7 @@ Result<std::string> announcement_of(PmiClient& pmi, int rank) {
 Result<std::vector<ConnectedRank>> reach_lower_ranks(PmiClient& pmi) {
   std::vector<ConnectedRank> out;
   for (int peer = 0; peer < pmi.rank(); ++peer)
-    out.push_back(TRY(reach_rank(pmi.rank(), peer, TRY(announcement_of(pmi, peer)))));
+    out.push_back(TRY(connect_to_rank(pmi.rank(), peer, TRY(announcement_of(pmi, peer)))));
   return out;
 }
 
@@ -57,7 +57,8 @@ Result<std::vector<ConnectedRank>> connect_all(PmiClient& pmi) {
 
 class OwnCommunicator final : public HostCommunicator {
  public:
-  OwnCommunicator(PmiClient pmi, std::vector<ConnectedRank> peers, const AllreduceChoice& choice, std::string why)
+  OwnCommunicator(PmiClient pmi, std::vector<ConnectedRank> peers, const AllreduceChoice& choice,
+                  std::string why)
       : pmi_(std::move(pmi)),
         why_(std::move(why)),
         link_(pmi_.rank(), std::move(peers), thread_),
@@ -67,8 +68,9 @@ class OwnCommunicator final : public HostCommunicator {
 
   // Where all ranks are on one node, and all can open what rank 0 has made.
   Result<void> share_memory(const Environment& environment) {
-    const auto nodes = TRY(ask_nodes(*this, environment));
-    if (!collectives_.may_share() || std::count(nodes.begin(), nodes.end(), nodes.front()) != size()) return {};
+    const auto nodes = TRY(gather_nodes(*this, environment));
+    if (!collectives_.may_share() || std::count(nodes.begin(), nodes.end(), nodes.front()) != size())
+      return {};
     auto memory = TRY(open_common_memory());
     const std::byte own{memory ? std::uint8_t{1} : std::uint8_t{0}};
     std::vector<std::byte> all(static_cast<std::size_t>(size()));
@@ -81,7 +83,8 @@ class OwnCommunicator final : public HostCommunicator {
   }
 
   std::string description() const override {
-    return collectives_.shared() ? "dlrun's own links, sums through shared memory" : "dlrun's own links over TCP";
+    return collectives_.shared() ? "dlrun's own links, sums through shared memory"
+                                 : "dlrun's own links over TCP";
   }
   std::string note() const override {
     return why_.empty() ? why_ : fmt::format("no MPI ({}): ranks use {}", why_, description());

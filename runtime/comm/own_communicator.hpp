@@ -1,5 +1,6 @@
-// A Communicator without MPI. The ranks find each other through the launcher's PMI-1 service; allreduce goes through shared memory
-// where all ranks are on one node, else by messages over TCP (IPv4 and IPv6), as under an MPI. It knows no other network.
+// A Communicator without MPI. The ranks find each other through the launcher's PMI-1 service; allreduce goes
+// through shared memory where all ranks are on one node, else by messages over TCP (IPv4 and IPv6), as under
+// an MPI. It knows no other network.
 #pragma once
 
 #include <memory>

@@ -9,12 +9,14 @@
 namespace dlrun::runtime {
 
 // Each in the file of its format.
-DataFormat::Read read_idx_section, read_cifar10_section, read_images_section, read_list_section, read_synthetic_section;
+DataFormat::Read read_idx_section, read_cifar10_section, read_images_section, read_list_section,
+    read_synthetic_section;
 
 namespace {
 
 constexpr std::array kFormats = {
-    DataFormat{"idx", read_idx_section},         DataFormat{"cifar10", read_cifar10_section},
+    DataFormat{"idx", read_idx_section},
+    DataFormat{"cifar10", read_cifar10_section},
     DataFormat{"images", read_images_section},  // a folder per class
     DataFormat{"list", read_list_section},      // files with a path and a class number per line
     DataFormat{"synthetic", read_synthetic_section},
@@ -51,11 +53,11 @@ Result<DataParts> load_data(const DataSource& source) {
   DataParts out = TRY(source.load());
   if (source.place().empty()) return out;
   const std::int64_t classes = out.train.shape.classes;
-  out.notes.insert(out.notes.begin(), fmt::format("found {} classes, {} training and {} test images in {}", classes,
-                                                  out.train.count, out.test.count, source.place()));
+  out.notes.insert(out.notes.begin(), fmt::format("found {} classes, {} training and {} test images in {}",
+                                                  classes, out.train.count, out.test.count, source.place()));
   if (const auto absent = classes_without_samples(out.train); !absent.empty())
-    out.notes.push_back(fmt::format("{} of {} classes have no training image: number {}", absent.size(), classes,
-                                    short_list(absent)));
+    out.notes.push_back(fmt::format("{} of {} classes have no training image: number {}", absent.size(),
+                                    classes, short_list(absent)));
   return out;
 }
 

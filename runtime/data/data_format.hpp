@@ -1,6 +1,7 @@
-// The table of data formats: a name and what reads the keys that the format has in the section train.data. What it gives is a
-// DataSource: the place of the samples, which can be probed (cheap, so that a model can be built while the rest is read), checked
-// and loaded. A format is one file, whose rows and readers it holds, and a line in data_format.cpp.
+// The table of data formats: a name and what reads the keys that the format has in the section train.data.
+// What it gives is a DataSource: the place of the samples, which can be probed (cheap, so that a model can be
+// built while the rest is read), checked and loaded. A format is one file, whose rows and readers it holds,
+// and a line in data_format.cpp.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t images_magic = 0x00000803;  // bytes, three dimensions
 constexpr std::uint32_t labels_magic = 0x00000801;  // bytes, one dimension
-constexpr std::uint64_t largest_side = 1u << 14;
+constexpr std::uint64_t kMaxSide = 1u << 14;
 
 struct Header {
   std::uint64_t count = 0, height = 1, width = 1;
@@ -48,11 +48,11 @@ Result<Header> read_header(const StoredFile& file, std::uint32_t magic) {
   if (dimensions == 1) return header;
   header.height = big_endian(head, 8);
   header.width = big_endian(head, 12);
-  if (header.height == 0 || header.width == 0 || header.height > largest_side || header.width > largest_side)
+  if (header.height == 0 || header.width == 0 || header.height > kMaxSide || header.width > kMaxSide)
     return bad_input(
         file.name(),
         fmt::format("the IDX header says images of {} x {} (offset 8): 1 to {} a side are possible",
-                    header.height, header.width, largest_side));
+                    header.height, header.width, kMaxSide));
   return header;
 }
 
@@ -210,7 +210,8 @@ namespace {
 
 class IdxSource final : public DataSource {
  public:
-  IdxSource(std::filesystem::path folder, std::int64_t classes) : folder_(std::move(folder)), classes_(classes) {}
+  IdxSource(std::filesystem::path folder, std::int64_t classes)
+      : folder_(std::move(folder)), classes_(classes) {}
   std::size_t channels() const override { return 1; }
   Result<InputShape> probe() const override { return probe_idx(folder_, classes_); }
   Result<InputShape> check() const override { return check_idx(folder_, classes_); }

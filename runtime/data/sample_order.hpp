@@ -34,7 +34,7 @@ class SampleOrder {
 struct Shard {
   std::uint64_t first = 0, count = 0;
 };
-// What the step takes over all ranks, from position `seen` on.
+/// What the step takes over all ranks, from position `seen` on.
 std::uint64_t step_rows(std::uint64_t seen, std::uint64_t samples, std::uint64_t batch, int world);
 Shard step_shard(std::uint64_t seen, std::uint64_t samples, std::uint64_t batch, int rank, int world);
 

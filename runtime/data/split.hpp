@@ -1,5 +1,6 @@
-// Split: which samples of the training part are trained on and which are the validation split, evaluated after each epoch. A
-// function of (samples, share, seed), so that every rank and every resumed run has the same.
+// Split: which samples of the training part are trained on and which are the validation split, evaluated
+// after each epoch. A function of (samples, share, seed), so that every rank and every resumed run has the
+// same.
 #pragma once
 
 #include "runtime/data/sample_order.hpp"
@@ -8,7 +9,8 @@ namespace dlrun::runtime {
 
 class Split {
  public:
-  /// `share` of the samples is trained on, in (0, 1]; at least one sample is, and below 1 at least one is not where there are two.
+  /// `share` of the samples is trained on, in (0, 1]; at least one sample is, and below 1 at least one is not
+  /// where there are two.
   Split(std::uint64_t samples, double share, std::uint64_t seed);
 
   std::uint64_t training() const { return training_; }

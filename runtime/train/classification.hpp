@@ -1,5 +1,5 @@
-// Classification: accuracy and loss on images that are not trained on: the validation split after each epoch where the job has
-// one, else the test set; the test set at the end.
+// Classification: accuracy and loss on images that are not trained on: the validation split after each epoch
+// where the job has one, else the test set; the test set at the end.
 #pragma once
 
 #include <optional>

@@ -23,7 +23,8 @@ Result<void> Generation::end_epoch(const StepReport& last) {
                             last_epoch_.generator_loss(), 100 * last_epoch_.accuracy());
   TRY(parts_.reporter.epoch(last, report));
   if (parts_.comm.rank() == 0 && !parts_.folder.empty())
-    TRY(write_sample_grid(parts_.engine, parts_.data.train.shape, parts_.spec.conversion, parts_.folder, last.epoch));
+    TRY(write_sample_grid(parts_.engine, parts_.data.train.shape, parts_.spec.conversion, parts_.folder,
+                          last.epoch));
   return {};
 }
 
@@ -31,7 +32,8 @@ Result<RunResult> Generation::finish(const StepReport& last) {
   if (last.totals.rows > 0) TRY(end_epoch(last));
   RunResult out{.figures = Json::object(), .text = {}};
   if (last_epoch_.rows > 0)
-    out.figures = {{"loss_d", rounded_figure(last_epoch_.loss())}, {"loss_g", rounded_figure(last_epoch_.generator_loss())}};
+    out.figures = {{"loss_d", rounded_figure(last_epoch_.loss())},
+                   {"loss_g", rounded_figure(last_epoch_.generator_loss())}};
   return out;
 }
 

@@ -1,5 +1,5 @@
-// Generation: a GAN. Nothing can be measured on a test set: the losses of both networks are reported, and a grid of images is
-// written after each epoch for people to look at.
+// Generation: a GAN. Nothing can be measured on a test set: the losses of both networks are reported, and a
+// grid of images is written after each epoch for people to look at.
 #pragma once
 
 #include "runtime/train/task.hpp"

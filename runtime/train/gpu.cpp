@@ -19,7 +19,7 @@ Result<int> number_of(const CudaLibrary& library, const Environment& environment
   return fail(
       Error{.kind = ErrorKind::unavailable,
             .what = fmt::format("no GPU is left for local rank {}: {} are seen", text, library.devices()),
-            .hint = "start as many ranks a node as it has GPUs"});
+            .hint = "start as many ranks per node as it has GPUs"});
 }
 
 // Most nodes without a GPU are told by a look, which costs less than loading the plug-in.

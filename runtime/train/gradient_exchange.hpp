@@ -11,15 +11,15 @@ namespace dlrun::runtime {
 
 class GradientExchange {
  public:
-  // An Error where servers are asked for that the ranks or the engine do not have.
+  /// An Error where servers are asked for that the ranks or the engine do not have.
   static Result<GradientExchange> make(const TrainSpec& spec, Engine& engine, Communicator& comm);
 
-  // This bucket's gradients are final.
+  /// This bucket's gradients are final.
   Result<void> start(std::size_t bucket);
-  // The spare slots are filled; after it, all of the arena is summed.
+  /// The spare slots are filled; after it, all of the arena is summed.
   Result<void> finish();
 
-  // What the servers have, where there are any.
+  /// What the servers have, where there are any.
   const std::vector<ServerLoad>& server_loads() const { return loads_; }
 
  private:

@@ -37,7 +37,8 @@ double LearningRate::decay(double epochs_done) const {
     case ScheduleSpec::Decay::cosine: {
       if (run_.epochs == 0) return 1;
       const double length = static_cast<double>(run_.epochs) - warmup_epochs();
-      const double progress = length <= 0 ? 0 : std::clamp((epochs_done - warmup_epochs()) / length, 0.0, 1.0);
+      const double progress =
+          length <= 0 ? 0 : std::clamp((epochs_done - warmup_epochs()) / length, 0.0, 1.0);
       return 0.5 * (1 + std::cos(std::numbers::pi * progress));
     }
     case ScheduleSpec::Decay::step: {

@@ -1,11 +1,12 @@
-// The learning rate as a pure function of where the run stands. Progress is counted in samples, so that it means the same at
-// another number of ranks; only a warm-up given in steps counts steps. With e the epochs done (a fraction), E those of the run, W
-// those of the warm-up, lr the job's rate and k the ranks:
-//   peak      lr, or k lr with scale-lr: linear (P. Goyal et al., "Accurate, Large Minibatch SGD", 2017, linear scaling rule)
-//   warm-up   start + (peak - start) w, where w grows linearly to 1 over W and start is lr under the linear rule with k > 1 (Goyal,
+// The learning rate as a pure function of where the run stands. Progress is counted in samples, so that it
+// means the same at another number of ranks; only a warm-up given in steps counts steps. With e the epochs
+// done (a fraction), E those of the run, W those of the warm-up, lr the job's rate and k the ranks:
+//   peak      lr, or k lr with scale-lr: linear (P. Goyal et al., "Accurate, Large Minibatch SGD", 2017,
+//   linear scaling rule) warm-up   start + (peak - start) w, where w grows linearly to 1 over W and start is
+//   lr under the linear rule with k > 1 (Goyal,
 //             gradual warm-up), else 0
-//   cosine    x 1/2 (1 + cos(pi (e - W) / (E - W))) (I. Loshchilov, F. Hutter, "SGDR", 2017, one period without restarts)
-//   step      x factor^n, n the given epochs that have passed
+//   cosine    x 1/2 (1 + cos(pi (e - W) / (E - W))) (I. Loshchilov, F. Hutter, "SGDR", 2017, one period
+//   without restarts) step      x factor^n, n the given epochs that have passed
 #pragma once
 
 #include "runtime/checkpoint/manifest.hpp"

@@ -83,8 +83,8 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
                           : "none";
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
                               spec.optimizer.learning_rate, spec.optimizer.momentum,
-                              spec.optimizer.weight_decay, name_of(spec.precision), name_of(spec.allreduce.dtype),
-                              servers, adam, spec.allreduce.choice.text()));
+                              spec.optimizer.weight_decay, name_of(spec.precision),
+                              name_of(spec.allreduce.dtype), servers, adam, spec.allreduce.choice.text()));
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ Result<std::string> check_job(const TrainSpec& spec) {
   const InputShape shape = TRY(spec.data.source->check());
   TRY(graph_of(spec, shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
-  return fmt::format("the job is sound: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
+  return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);
 }
 

@@ -1,5 +1,6 @@
-// Task: what a model is trained for, and so what is measured after an epoch and reported at the end: to classify images, or to
-// generate them (a GAN). The loop (trainer.hpp) asks its task and knows no other difference. All ranks make the same calls.
+// Task: what a model is trained for, and so what is measured after an epoch and reported at the end: to
+// classify images, or to generate them (a GAN). The loop (trainer.hpp) asks its task and knows no other
+// difference. All ranks make the same calls.
 #pragma once
 
 #include <memory>

@@ -109,7 +109,9 @@ Result<CommDtype> read_dtype(Fields& fields, TrainSpec& out) {
   const std::string_view key = old == nullptr ? "dtype" : "wire";
   if (old != nullptr && fields.has("dtype"))
     return yaml::error_at(*old, "train.allreduce has both dtype and wire, its old name", "keep dtype");
-  if (old != nullptr) out.warnings.push_back(fmt::format("{} is the old name of {}", fields.path("wire"), fields.path("dtype")));
+  if (old != nullptr)
+    out.warnings.push_back(
+        fmt::format("{} is the old name of {}", fields.path("wire"), fields.path("dtype")));
   return std::array{CommDtype::f32, CommDtype::bf16, CommDtype::f16}[TRY(fields.choice_or(key, 0, names))];
 }
 
@@ -128,10 +130,11 @@ Result<void> read_allreduce(Fields& train, TrainSpec& out) {
   if (spec.dtype == CommDtype::f32 || spec.choice.is_auto() ||
       spec.choice.algorithm->dtypes == AllreduceAlgorithm::Dtypes::all)
     return {};
-  return yaml::error_at(*fields.find("algorithm"),
-                        fmt::format("train.allreduce.algorithm {} sends f32, and train.allreduce.dtype asks for {}",
-                                    spec.choice.algorithm->name, name_of(spec.dtype)),
-                        "write algorithm: direct or auto, or dtype: f32");
+  return yaml::error_at(
+      *fields.find("algorithm"),
+      fmt::format("train.allreduce.algorithm {} sends f32, and train.allreduce.dtype asks for {}",
+                  spec.choice.algorithm->name, name_of(spec.dtype)),
+      "write algorithm: direct or auto, or dtype: f32");
 }
 
 Result<ParameterServerSpec> read_parameter_server_section(const Node& node, const std::string& path) {
@@ -156,8 +159,8 @@ Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
   }
   out.parameter_server = TRY(read_parameter_server_section(*node, train.path("parameter-server")));
   if (!choice.is_auto() && !choice.is("parameter-server"))
-    return yaml::error_at(*node,
-                          fmt::format("train.parameter-server is given, and {}", choice.text()), "keep one of the two");
+    return yaml::error_at(*node, fmt::format("train.parameter-server is given, and {}", choice.text()),
+                          "keep one of the two");
   if (out.allreduce.dtype == CommDtype::f32) return {};
   return yaml::error_at(*node,
                         fmt::format("train.parameter-server sends f32, and train.allreduce.dtype asks for {}",

@@ -38,7 +38,7 @@ struct ScheduleSpec {
 
 struct ParameterServerSpec {
   Placement placement = Placement::greedy;
-  std::optional<int> servers;  // one a rank unless it is said
+  std::optional<int> servers;  // one per rank unless it is set
 };
 
 struct AllreduceSpec {
@@ -64,7 +64,7 @@ struct TrainSpec {
   DataSpec data;
   Conversion conversion;
   Augmentation augmentation;
-  std::int64_t batch = 64;  // a rank
+  std::int64_t batch = 64;  // per rank
   std::uint64_t epochs = 1;
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
@@ -80,9 +80,9 @@ struct TrainSpec {
   std::vector<std::string> warnings = {};  // of keys under an old name
 };
 
-// `root` is the map {name, train, checkpoint}.
+/// `root` is the map {name, train, checkpoint}.
 Result<TrainSpec> read_train_spec(const yaml::Node& root);
-// From a file that yaml::to_json_with_sources wrote.
+/// From a file that yaml::to_json_with_sources wrote.
 Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path);
 
 std::string_view name_of(Precision precision);

@@ -1,6 +1,6 @@
 // Trainer: the loop. It takes what others made (engine, ranks, data) and decides nothing but what happens
-// between two steps: which samples, which learning rate, when to evaluate, save and stop; what is evaluated is its Task's. All ranks take the
-// same decisions at the same step, from sums that all of them see.
+// between two steps: which samples, which learning rate, when to evaluate, save and stop; what is evaluated
+// is its Task's. All ranks take the same decisions at the same step, from sums that all of them see.
 #pragma once
 
 #include <functional>
@@ -56,7 +56,7 @@ class Trainer {
   Result<void> check_target_at_start();
   RunLength length() const;
   // Of a benchmark: parts of a step, timed after training; they leave nothing that could be trained on.
-  enum class Probe { repeated_input, compute, dtype, alone };
+  enum class Probe { repeated_input, compute, communication, alone };
   Result<bool> timed_steps(const BenchmarkSpec& benchmark, Throughput& steps);
   Result<void> take(Probe probe);
   Result<Seconds> median_of(Probe probe, std::uint64_t steps);

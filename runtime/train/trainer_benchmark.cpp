@@ -37,7 +37,7 @@ Result<void> Trainer::take(Probe probe) {
   if (probe == Probe::alone && !std::exchange(filled_ahead_, false)) fill(shard);
   if (probe == Probe::repeated_input) {
     TRY(forward_backward(shard));
-  } else if (probe == Probe::wire) {
+  } else if (probe == Probe::communication) {
     // What an engine sums itself does not come this way.
     const std::size_t buckets = parts_.engine.sums_gradients() ? 0 : parts_.engine.buckets().size();
     for (std::size_t i = 0; i < buckets; ++i) TRY(parts_.gradients.start(i));
@@ -86,8 +86,8 @@ Result<BenchmarkFigures> Trainer::measure_parts(Throughput steps) {
   parts_.engine.set_sums(Engine::Sums::together);
   std::fill(parts_.engine.gradients().begin(), parts_.engine.gradients().end(), 0.0F);
   TRY(parts_.comm.barrier());
-  out.wire = TRY(median_of(Probe::wire, count));
-  if (parts_.engine.sums_gradients()) out.wire += Seconds(TRY(parts_.engine.seconds_of_sums()));
+  out.communication = TRY(median_of(Probe::communication, count));
+  if (parts_.engine.sums_gradients()) out.communication += Seconds(TRY(parts_.engine.seconds_of_sums()));
   const RankFigures mine{.compute_seconds = compute.count(),
                          .peak_bytes = static_cast<double>(TRY(peak_memory_bytes())),
                          .engine_bytes = static_cast<double>(parts_.engine.memory_bytes())};

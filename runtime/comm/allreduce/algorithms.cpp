@@ -14,8 +14,8 @@ AllreduceAlgorithm::Make make_hierarchical_allreduce;
 
 namespace {
 
-// Below this, a message costs more by its start than by its bytes. Two ranks have equally many messages either way, and the
-// ring's pieces overlap.
+// Below this, a message costs more by its start than by its bytes. Two ranks have equally many messages
+// either way, and the ring's pieces overlap.
 constexpr std::size_t kRingFromBytesPerRank = 32 * 1024;
 // Below this, 16 bits are not worth their conversions: latency decides, and such arrays travel as f32.
 constexpr std::size_t kCompressFromBytes = 64 * 1024;

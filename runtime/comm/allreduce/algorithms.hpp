@@ -1,7 +1,7 @@
-// The table of allreduce algorithms: a name, what runs it and when `auto` takes it. It is the only list of them: the job key
-// train.allreduce.algorithm, the variable DLRUN_ALLREDUCE and the choice by size all read it. An algorithm is a file with its
-// function and a row in algorithms.cpp. Each one adds in an order that depends on the number of ranks and the length alone, and
-// brings the same bits to every rank.
+// The table of allreduce algorithms: a name, what runs it and when `auto` takes it. It is the only list of
+// them: the job key train.allreduce.algorithm, the variable DLRUN_ALLREDUCE and the choice by size all read
+// it. An algorithm is a file with its function and a row in algorithms.cpp. Each one adds in an order that
+// depends on the number of ranks and the length alone, and brings the same bits to every rank.
 #pragma once
 
 #include <optional>
@@ -24,8 +24,9 @@ struct Transfer {
   CommDtype dtype = CommDtype::f32;
 };
 
-/// One row: an allreduce among hosts has `run`, one among GPUs has `make`. A row with neither is run by somebody else: the MPI's
-/// own allreduce by its plug-in, parameter servers by the loop, which knows the tensors.
+/// One row: an allreduce among hosts has `run`, one among GPUs has `make`. A row with neither is run by
+/// somebody else: the MPI's own allreduce by its plug-in, parameter servers by the loop, which knows the
+/// tensors.
 struct AllreduceAlgorithm {
   enum class Dtypes { f32_only, all };
   using Run = Result<void>(Transport& link, std::span<float> data, CommDtype dtype, Scratch& scratch);
@@ -61,9 +62,11 @@ struct AllreduceChoice {
 /// DLRUN_ALLREDUCE where it is set, else what the job asks for. An Error for an unknown name.
 Result<AllreduceChoice> choose_allreduce(const Environment& environment, const AllreduceChoice& of_job = {});
 /// The same for what hosts sum: an algorithm of GPUs is `auto` there.
-Result<AllreduceChoice> choose_host_allreduce(const Environment& environment, const AllreduceChoice& of_job = {});
+Result<AllreduceChoice> choose_host_allreduce(const Environment& environment,
+                                              const AllreduceChoice& of_job = {});
 
-/// What `auto` takes among hosts: "direct" for large arrays in 16 bits, "recursive-halving-doubling" for small ones, else "ring".
+/// What `auto` takes among hosts: "direct" for large arrays in 16 bits, "recursive-halving-doubling" for
+/// small ones, else "ring".
 const AllreduceAlgorithm& choose_by_size(const Transfer& transfer);
 
 /// By the algorithm that choose_by_size() takes.

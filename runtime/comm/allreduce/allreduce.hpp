@@ -1,5 +1,6 @@
-// What allreduce algorithms over messages share: memory between calls, and the ones that the table of algorithms.hpp cannot hold
-// because they take other arguments. All ranks call the same one with arrays of one length; arrays are summed in place.
+// What allreduce algorithms over messages share: memory between calls, and the ones that the table of
+// algorithms.hpp cannot hold because they take other arguments. All ranks call the same one with arrays of
+// one length; arrays are summed in place.
 #pragma once
 
 #include <vector>
@@ -28,8 +29,9 @@ struct ServedPiece {
   int server = 0;
 };
 
-/// Each server adds its pieces in the order of the ranks and sends the sums to all (M. Li et al., "Scaling Distributed Machine
-/// Learning with the Parameter Server", OSDI 2014, with synchronous updates).
-Result<void> parameter_server_allreduce(Transport& link, std::span<const ServedPiece> pieces, Scratch& scratch);
+/// Each server adds its pieces in the order of the ranks and sends the sums to all (M. Li et al., "Scaling
+/// Distributed Machine Learning with the Parameter Server", OSDI 2014, with synchronous updates).
+Result<void> parameter_server_allreduce(Transport& link, std::span<const ServedPiece> pieces,
+                                        Scratch& scratch);
 
 }  // namespace dlrun::runtime

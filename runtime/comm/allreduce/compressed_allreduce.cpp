@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t kPieceFloats = std::size_t{16} << 20;  // of a piece: two buffers of half their bytes
 constexpr std::size_t kEven = 8;                             // numbers: sixteen bytes
 
-// A piece, divided into a shard per rank. All are equally long, so that NCCL can gather them; the last ones may
-// lie beyond the piece's end, where numbers mean nothing.
+// A piece, divided into a shard per rank. All are equally long, so that NCCL can gather them; the last ones
+// may lie beyond the piece's end, where numbers mean nothing.
 struct Shards {
   Shards(std::size_t count, std::size_t ranks)
       : all(count), length(((count + ranks - 1) / ranks + kEven - 1) / kEven * kEven) {}
@@ -25,8 +25,8 @@ struct Shards {
 
 class CompressedAllreduce final : public DeviceAllreduce {
  public:
-  CompressedAllreduce(std::unique_ptr<NcclCommunicator> nccl, const std::shared_ptr<DeviceCalls>& calls, CommDtype dtype,
-                      int rank, int ranks)
+  CompressedAllreduce(std::unique_ptr<NcclCommunicator> nccl, const std::shared_ptr<DeviceCalls>& calls,
+                      CommDtype dtype, int rank, int ranks)
       : nccl_(std::move(nccl)),
         calls_(calls),
         dtype_(dtype),
@@ -90,8 +90,9 @@ class CompressedAllreduce final : public DeviceAllreduce {
 
 }  // namespace
 
-Result<NamedAllreduce> make_compressed_allreduce(Communicator& world, const std::shared_ptr<DeviceCalls>& calls,
-                                       CommDtype dtype, const std::filesystem::path& library) {
+Result<NamedAllreduce> make_compressed_allreduce(Communicator& world,
+                                                 const std::shared_ptr<DeviceCalls>& calls, CommDtype dtype,
+                                                 const std::filesystem::path& library) {
   auto nccl = TRY(NcclCommunicator::connect(world, world, library));
   const std::string description = fmt::format("{} as {}", nccl->name(), name_of(dtype));
   return NamedAllreduce{

@@ -1,8 +1,9 @@
-// The direct exchange (reduce-scatter, then allgather): each rank owns a shard; the others send it their part of that, packed; it adds
-// them to its own in f32 and sends the sum, packed, to all. Two roundings in a 16-bit dtype however many ranks there are, where ring
-// and halving would round at every hop. Done in pieces, of which three are under way: while one leaves, the one before is added and
-// the one before that unpacked.
-// Order of addition: on the owner r of a shard, x[r] + x[r-1] + x[r-2] + ..., ranks modulo n; x[r] is not rounded.
+// The direct exchange (reduce-scatter, then allgather): each rank owns a shard; the others send it their part
+// of that, packed; it adds them to its own in f32 and sends the sum, packed, to all. Two roundings in a
+// 16-bit dtype however many ranks there are, where ring and halving would round at every hop. Done in pieces,
+// of which three are under way: while one leaves, the one before is added and the one before that unpacked.
+// Order of addition: on the owner r of a shard, x[r] + x[r-1] + x[r-2] + ..., ranks modulo n; x[r] is not
+// rounded.
 #include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/comm/allreduce/partition.hpp"
 

@@ -1,8 +1,9 @@
-// An allreduce among GPUs in three parts: NCCL's reduce-scatter inside each node leaves every GPU a shard; the shards cross between
-// the nodes through the world's own Communicator, an MPI as a rule, each in the process group of the ranks of one number in their
-// nodes; NCCL's allgather brings the sums to all GPUs of a node. For networks that the MPI reaches and NCCL does not, or not as
-// fast. All of it is work on the stream: the crossing is a call of the host in its place, which waits for the messages. Inside
-// nodes numbers are f32, between them they have the job's dtype.
+// An allreduce among GPUs in three parts: NCCL's reduce-scatter inside each node leaves every GPU a shard;
+// the shards cross between the nodes through the world's own Communicator, an MPI as a rule, each in the
+// process group of the ranks of one number in their nodes; NCCL's allgather brings the sums to all GPUs of a
+// node. For networks that the MPI reaches and NCCL does not, or not as fast. All of it is work on the stream:
+// the crossing is a call of the host in its place, which waits for the messages. Inside nodes numbers are
+// f32, between them they have the job's dtype.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -126,7 +127,8 @@ class HierarchicalAllreduce final : public DeviceAllreduce {
 
 std::string across_text(const DeviceWorld& world) {
   const std::string description = world.world.description();
-  return world.dtype == CommDtype::f32 ? description : fmt::format("{} as {}", description, name_of(world.dtype));
+  return world.dtype == CommDtype::f32 ? description
+                                       : fmt::format("{} as {}", description, name_of(world.dtype));
 }
 
 }  // namespace
@@ -134,19 +136,20 @@ std::string across_text(const DeviceWorld& world) {
 AllreduceAlgorithm::Make make_hierarchical_allreduce;
 Result<NamedAllreduce> make_hierarchical_allreduce(const DeviceWorld& world) {
   Communicator& all = world.world;
-  const NodePlace place = TRY(place_in_nodes(TRY(ask_nodes(all, world.environment)), all.rank()));
-  if (place.across.size() == 1) {
+  const NodeGroups groups = TRY(node_groups_of(TRY(gather_nodes(all, world.environment)), all.rank()));
+  if (groups.across.size() == 1) {
     NamedAllreduce alone = TRY(make_allreduce_by_nccl(world));
     alone.description += " alone, as all ranks are on one node";
     return alone;
   }
-  auto inside = TRY(all.split(place.inside.front(), all.rank()));
-  auto across = TRY(all.split(place.across.front(), all.rank()));
+  auto inside = TRY(all.split(groups.inside.front(), all.rank()));
+  auto across = TRY(all.split(groups.across.front(), all.rank()));
   auto node = TRY(NcclCommunicator::connect(all, *inside, world.library));
-  const std::string description = fmt::format("{} inside nodes and by {} between them ({} nodes of {})", node->name(),
-                                              across_text(world), place.across.size(), place.inside.size());
-  return NamedAllreduce{std::make_unique<HierarchicalAllreduce>(std::move(inside), std::move(node), world.calls,
-                                                                std::move(across), world.dtype),
+  const std::string description =
+      fmt::format("{} inside nodes and by {} between them ({} nodes of {})", node->name(), across_text(world),
+                  groups.across.size(), groups.inside.size());
+  return NamedAllreduce{std::make_unique<HierarchicalAllreduce>(std::move(inside), std::move(node),
+                                                                world.calls, std::move(across), world.dtype),
                         description};
 }
 

@@ -1,9 +1,10 @@
-// Recursive halving, then doubling (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in
-// MPICH", 2005): ranks exchange half of what they are responsible for with one at half the distance, until each has the sum of one
-// shard; the way back distributes the shards. 2 log2(n) messages per rank: for small arrays. Where the ranks are no power of two, some
-// first send their array to a neighbour and get the sum from it at the end.
-// Order of addition: with n a power of two a shard's sum is a balanced tree over the ranks, at each level x[own half] + x[other half];
-// a neighbour's array is added to its partner's first.
+// Recursive halving, then doubling (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
+// Communication Operations in MPICH", 2005): ranks exchange half of what they are responsible for with one at
+// half the distance, until each has the sum of one shard; the way back distributes the shards. 2 log2(n)
+// messages per rank: for small arrays. Where the ranks are no power of two, some first send their array to a
+// neighbour and get the sum from it at the end. Order of addition: with n a power of two a shard's sum is a
+// balanced tree over the ranks, at each level x[own half] + x[other half]; a neighbour's array is added to
+// its partner's first.
 #include <bit>
 
 #include "runtime/comm/allreduce/algorithms.hpp"
@@ -64,7 +65,8 @@ class RecursiveHalvingDoubling {
   }
 
   void add(std::span<float> sum) {
-    add_unpacked(CommDtype::f32, sum.data(), reinterpret_cast<const std::byte*>(received_.data()), sum.size());
+    add_unpacked(CommDtype::f32, sum.data(), reinterpret_cast<const std::byte*>(received_.data()),
+                 sum.size());
   }
   Result<void> send(std::span<const float> data, int to) {
     return link_.wait(TRY(link_.send_start(std::as_bytes(data), to)));

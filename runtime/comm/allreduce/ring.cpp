@@ -1,9 +1,10 @@
-// The ring (P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009): each rank passes
-// shards on to its right. In the first n - 1 turns it adds its own numbers to what comes from the left, so that each shard ends up
-// summed on one rank; in the next n - 1 the sums go round. 2 (n - 1) / n of the array leave each rank, the least possible: for large
-// arrays. Shards travel in pieces, and a piece is passed on as soon as it was added, so that the link to the right sends while the one
-// from the left receives.
-// Order of addition: shard c starts at rank c and is added along the ring: ((x[c] + x[c+1]) + x[c+2]) + ..., ranks modulo n.
+// The ring (P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+// 2009): each rank passes shards on to its right. In the first n - 1 turns it adds its own numbers to what
+// comes from the left, so that each shard ends up summed on one rank; in the next n - 1 the sums go round. 2
+// (n - 1) / n of the array leave each rank, the least possible: for large arrays. Shards travel in pieces,
+// and a piece is passed on as soon as it was added, so that the link to the right sends while the one from
+// the left receives. Order of addition: shard c starts at rank c and is added along the ring: ((x[c] +
+// x[c+1]) + x[c+2]) + ..., ranks modulo n.
 #include <deque>
 
 #include "runtime/comm/allreduce/algorithms.hpp"

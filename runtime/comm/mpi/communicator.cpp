@@ -1,4 +1,4 @@
-// See mpi_communicator.hpp.
+// See communicator.hpp.
 #include "runtime/comm/mpi/communicator.hpp"
 
 #include <cstdlib>

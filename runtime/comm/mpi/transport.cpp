@@ -6,7 +6,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr int kLooksBeforeYield = 500;
+constexpr int kPollsBeforeYield = 500;
 
 }  // namespace
 
@@ -24,15 +24,15 @@ Result<Transport::Ticket> MpiTransport::receive_start(std::span<std::byte> data,
 }
 
 Result<void> MpiTransport::wait(Ticket ticket) {
-  for (int looks = 0; !thread_.abandoned(); ++looks) {
+  for (int polls = 0; !thread_.abandoned(); ++polls) {
     int done = 0;
     std::size_t bytes = 0;
     TRY(mpi_.check(mpi_->message_done(static_cast<std::size_t>(ticket), &done, &bytes), "MPI_Test"));
     if (done != 0) return check_length(static_cast<std::size_t>(ticket), bytes);
     if (thread_.awaited())
-      spin_backoff(looks, kLooksBeforeYield);
+      spin_backoff(polls, kPollsBeforeYield);
     else
-      sleep_between_looks();
+      short_sleep();
   }
   return fail(ErrorKind::lost, "a message was given up: this rank ends");
 }
@@ -44,7 +44,8 @@ Result<void> MpiTransport::check_length(std::size_t ticket, std::size_t bytes) {
   const Receive receive = expected->second;
   receives_.erase(expected);
   if (receive.bytes == bytes) return {};
-  return fail(ErrorKind::internal, "rank {} sent {} bytes where {} were expected", receive.from, bytes, receive.bytes);
+  return fail(ErrorKind::internal, "rank {} sent {} bytes where {} were expected", receive.from, bytes,
+              receive.bytes);
 }
 
 }  // namespace dlrun::runtime

@@ -78,7 +78,8 @@ Result<void> NcclCommunicator::allreduce(float* data, std::size_t count, void* s
   return nccl().allreduce(data, count, comm_, stream);
 }
 
-Result<void> NcclCommunicator::reduce_scatter(const float* data, float* mine, std::size_t count, void* stream) {
+Result<void> NcclCommunicator::reduce_scatter(const float* data, float* mine, std::size_t count,
+                                              void* stream) {
   TRY(state());
   return nccl().reduce_scatter(data, mine, count, comm_, stream);
 }

@@ -78,12 +78,12 @@ Result<void> NcclLibrary::allreduce(float* data, std::size_t count, Comm comm, v
 }
 
 Result<void> NcclLibrary::reduce_scatter(const float* from, float* to, std::size_t count, Comm comm,
-                                       void* stream) const {
+                                         void* stream) const {
   return checked(reduce_scatter_(from, to, count, kFloat, kSum, comm, stream), "ncclReduceScatter", comm);
 }
 
 Result<void> NcclLibrary::allgather(const void* from, void* to, std::size_t bytes, Comm comm,
-                                 void* stream) const {
+                                    void* stream) const {
   return checked(all_gather_(from, to, bytes, kByte, comm, stream), "ncclAllGather", comm);
 }
 

@@ -24,13 +24,13 @@ class NcclLibrary {
 
   std::string version() const;  // "2.28.3"
   Result<NcclId> new_id() const;
-  // On the calling thread's current device. All ranks call it at once.
+  /// On the calling thread's current device. All ranks call it at once.
   Result<Comm> connect(const NcclId& id, int rank, int ranks) const;
-  // In place, as work on `stream`, like all that follow.
+  /// In place, as work on `stream`, like all that follow.
   Result<void> allreduce(float* data, std::size_t count, Comm comm, void* stream) const;
-  // Of each rank's `count` floats at `from` + rank * count: the sum of this rank's, at `to`.
+  /// Of each rank's `count` floats at `from` + rank * count: the sum of this rank's, at `to`.
   Result<void> reduce_scatter(const float* from, float* to, std::size_t count, Comm comm, void* stream) const;
-  // `bytes` of each rank into `to` + rank * bytes.
+  /// `bytes` of each rank into `to` + rank * bytes.
   Result<void> allgather(const void* from, void* to, std::size_t bytes, Comm comm, void* stream) const;
   Result<void> broadcast(void* data, std::size_t bytes, int root, Comm comm, void* stream) const;
   Result<void> send(const void* from, std::size_t bytes, int peer, Comm comm, void* stream) const;
@@ -43,9 +43,9 @@ class NcclLibrary {
     Result<void> ended = checked(group_end_(), "ncclGroupEnd", nullptr);
     return asked ? ended : asked;
   }
-  // What has gone wrong since the last call, without waiting.
+  /// What has gone wrong since the last call, without waiting.
   Result<void> check(Comm comm) const;
-  // Ends what runs on the device at once; returns once no graph holds on to the communicator.
+  /// Ends what runs on the device at once; returns once no graph holds on to the communicator.
   void abort(Comm comm) const;
   void destroy(Comm comm) const;
 

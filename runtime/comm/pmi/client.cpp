@@ -38,7 +38,7 @@ Result<std::optional<std::string>> read_line(int fd) {
   return fail(ErrorKind::lost, "the launcher's PMI service answers without end");
 }
 
-Result<std::optional<std::string>> exchange(int fd, std::string_view request) {
+Result<std::optional<std::string>> send_request(int fd, std::string_view request) {
   const std::string line = fmt::format("{}\n", request);
   if (::send(fd, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
     return fail(ErrorKind::lost, "the launcher does not listen: {}", system_reason(errno));
@@ -70,7 +70,7 @@ Result<PmiClient> PmiClient::start(const Environment& environment) {
 }
 
 Result<std::string> PmiClient::ask(const std::string& request, std::string_view expected) {
-  const std::optional<std::string> answer = TRY(exchange(fd_, request));
+  const std::optional<std::string> answer = TRY(send_request(fd_, request));
   if (!answer) return fail(ErrorKind::lost, "the launcher has closed its PMI service");
   const std::string code = field(*answer, "rc");
   if (answer->starts_with(fmt::format("cmd={}", expected)) && (code.empty() || code == "0")) return *answer;
@@ -98,12 +98,11 @@ void PmiClient::abort(int code) {
     return;  // the launcher is gone: so shall we be
 }
 
-
 namespace {
 
 // A launcher that closes instead of answering lets the rank go as well.
 Result<void> ask_or_be_left(int fd, std::string_view request, std::string_view expected) {
-  const std::optional<std::string> answer = TRY(exchange(fd, request));
+  const std::optional<std::string> answer = TRY(send_request(fd, request));
   if (!answer || answer->starts_with(fmt::format("cmd={}", expected))) return {};
   return unexpected_answer(*answer, request);
 }

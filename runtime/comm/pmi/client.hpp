@@ -1,6 +1,6 @@
 // PmiClient: a rank's side of the PMI-1 wire protocol on the descriptor that the launcher gave it: how ranks
-// exchange a few texts where no MPI is loaded. It owns the protocol alone: no MPI may use the descriptor too. And pmi_finalize(),
-// for a rank that has to leave its MPI without MPI_Finalize.
+// exchange a few texts where no MPI is loaded. It owns the protocol alone: no MPI may use the descriptor too.
+// And pmi_finalize(), for a rank that has to leave its MPI without MPI_Finalize.
 #pragma once
 
 #include <string>
@@ -34,8 +34,8 @@ class PmiClient {
   std::string space_;  // the name of the key-value space
 };
 
-/// On descriptor number `pmi_fd`, after the last call of an MPI that owned it: the launcher's barrier, so that no rank is gone while
-/// another still reads from it, then "finalize". The descriptor stays open.
+/// On descriptor number `pmi_fd`, after the last call of an MPI that owned it: the launcher's barrier, so
+/// that no rank is gone while another still reads from it, then "finalize". The descriptor stays open.
 Result<void> pmi_finalize(std::string_view pmi_fd);
 
 }  // namespace dlrun::runtime

@@ -12,7 +12,7 @@ namespace dlrun::runtime {
 
 namespace {
 
-// Per piece: large enough that two meetings of the ranks cost little, small enough that the slots of a few
+// Per piece: large enough that two barriers of the ranks cost little, small enough that the slots of a few
 // ranks stay in their caches. Measured nearly flat from 128 kB to 1 MB.
 constexpr std::size_t shared_floats = 64 * 1024;
 constexpr std::size_t block_floats = 1024;  // a few of these fit the first cache
@@ -50,7 +50,7 @@ SharedMemoryAllreduce::SharedMemoryAllreduce(void* memory, int rank, int ranks) 
   slots_ = reinterpret_cast<std::byte*>(flags_ + ranks);
 }
 
-// Two slots a rank, used in turn: whoever has seen all ranks stage piece n knows that all have read their
+// Two slots per rank, used in turn: whoever has seen all ranks stage piece n knows that all have read their
 // results of piece n - 1, so the slots of n - 1 are free again for n + 1.
 std::byte* SharedMemoryAllreduce::slot(int rank, CommDtype dtype, std::size_t at) const {
   const std::size_t index = (turn_ % 2) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(rank);

@@ -139,9 +139,8 @@ Result<ImageSet> find_images(const ImageSpec& spec) {
   if (out.train.empty()) return bad_folder(where, "there is no image to train on");
   if (out.test.empty() && spec.train_share == 1)
     return bad_folder(where, "there are no images to test on",
-                      spec.is_list()
-                          ? "name a test-list, or hold out a part with train: 0.9"
-                          : "make a folder test, or hold out a part with train: 0.9");
+                      spec.is_list() ? "name a test-list, or hold out a part with train: 0.9"
+                                     : "make a folder test, or hold out a part with train: 0.9");
   return out;
 }
 

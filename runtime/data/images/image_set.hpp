@@ -14,7 +14,8 @@ namespace dlrun::runtime {
 
 enum class Damaged { refused, dropped };
 
-/// Which images, and the size that each is brought to. A list makes it a list of files, else it is a folder per class.
+/// Which images, and the size that each is brought to. A list makes it a list of files, else it is a folder
+/// per class.
 struct ImageSpec {
   std::filesystem::path directory = {};  // of a list: what its paths are relative to; empty: its own folder
   std::filesystem::path list = {}, test_list = {};

@@ -57,7 +57,8 @@ Result<std::shared_ptr<const DataSource>> read_images_section(Fields& data, doub
 // list: train.txt, test-list: val.txt
 Result<std::shared_ptr<const DataSource>> read_list_section(Fields& data, double train_share) {
   ImageSpec out;
-  const std::int64_t classes = TRY(data.integer_or("classes", out.classes, 2, static_cast<std::int64_t>(kMaxClasses)));
+  const std::int64_t classes =
+      TRY(data.integer_or("classes", out.classes, 2, static_cast<std::int64_t>(kMaxClasses)));
   out = TRY(read_images(data, train_share));
   out.classes = classes;
   out.list = TRY(yaml::as_text(*TRY(data.require("list")), "train.data.list"));

@@ -35,9 +35,9 @@ struct LossColumn {
 
 // What a task has measured after an epoch.
 struct EpochReport {
-  Json figures;                                          // of the line in metrics.jsonl
+  Json figures;                                         // of the line in metrics.jsonl
   std::vector<std::pair<std::string, double>> scalars;  // of TensorBoard, by tag
-  std::string text;                                      // for people
+  std::string text;                                     // for people
 };
 
 // What a run ends with.
@@ -46,7 +46,7 @@ struct RunResult {
   std::string text;  // for people; empty: nothing to say
 };
 
-// As metrics have figures: six places.
+/// As metrics have figures: six places.
 double rounded_figure(double value);
 
 // Sums over some steps and the time they took.
@@ -62,28 +62,29 @@ struct Window {
 
 class Reporter {
  public:
-  // `begin`: when the process started, for the time to the first step.
+  /// `begin`: when the process started, for the time to the first step.
   Reporter(ControlChannel control, int rank, Ticks begin)
       : control_(std::move(control)), rank_(rank), begin_(begin) {}
 
-  // Opens the files of rank 0 in `folder`.
+  /// Opens the files of rank 0 in `folder`.
   Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
-  // Starts at step `resumed_at`, in the middle of an epoch: what is told of that epoch covers its rest alone.
+  /// Starts at step `resumed_at`, in the middle of an epoch: what is told of that epoch covers its rest
+  /// alone.
   void start_within_epoch(std::uint64_t resumed_at) { epoch_from_ = resumed_at + 1; }
   void set_length(RunLength length) { length_ = length; }
-  // The losses of the task: one, unless it says otherwise.
+  /// The losses of the task: one, unless it says otherwise.
   void set_losses(std::span<const LossColumn> losses) { losses_ = losses; }
   void phase(std::string_view what);
   void note(std::string_view line);  // rank 0's stdout
-  // The time from here to the next step() counts as training.
+  /// The time from here to the next step() counts as training.
   void start_clock() { last_step_ = std::chrono::steady_clock::now(); }
   Result<void> step(const StepReport& report);
-  // What was trained since the epoch, or the run, began.
+  /// What was trained since the epoch, or the run, began.
   const Totals& epoch_totals() const { return epoch_.totals; }
   Result<void> epoch(const StepReport& last, const EpochReport& report);
-  // `held`: how much of the time training stood still.
+  /// `held`: how much of the time training stood still.
   void saved(std::uint64_t step, Seconds took, Seconds held);
-  // A fact of the run that its result, and so its record, is to hold.
+  /// A fact of the run that its result, and so its record, is to hold.
   void keep_for_result(const std::string& name, Json fact) { facts_[name] = std::move(fact); }
   void result(const Position& position, const RunResult& result);
   void benchmark(const Json& figures);

@@ -1,8 +1,7 @@
 // Which backend and which allreduce an environment and a job ask for.
-#include "runtime/comm/allreduce/algorithms.hpp"
-
 #include <doctest/doctest.h>
 
+#include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/comm/backend.hpp"
 #include "runtime/comm/communicator.hpp"
 
@@ -61,7 +60,7 @@ TEST_CASE("every row of the table is found by its name, and has what runs it or 
     CHECK(find_allreduce(row.name) == &row);
     const bool elsewhere = row.name == "mpi" || row.name == "parameter-server";
     CHECK(((row.run != nullptr) + (row.make != nullptr)) == (elsewhere ? 0 : 1));
-    if (row.suits != nullptr) CHECK(row.run != nullptr);  // auto chooses among hosts only
+    if (row.suits != nullptr) CHECK((row.run != nullptr));  // auto chooses among hosts only
   }
   CHECK(allreduce_names() == names);
   CHECK(find_allreduce("halving") == find_allreduce("recursive-halving-doubling"));
@@ -70,7 +69,9 @@ TEST_CASE("every row of the table is found by its name, and has what runs it or 
 }
 
 TEST_CASE("auto: small arrays by halving and doubling, large ones by the ring, 16 bits where they pay") {
-  const auto chosen = [](std::size_t bytes, CommDtype dtype) { return choose_by_size({bytes, 8, dtype}).name; };
+  const auto chosen = [](std::size_t bytes, CommDtype dtype) {
+    return choose_by_size({bytes, 8, dtype}).name;
+  };
   CHECK(chosen(1024, CommDtype::f32) == "recursive-halving-doubling");
   CHECK(chosen(8 << 20, CommDtype::f32) == "ring");
   CHECK(chosen(8 << 20, CommDtype::bf16) == "direct");

@@ -1,7 +1,5 @@
 // Sums by messages, with threads in the place of ranks: the right sum, the same bits on every rank and in
 // every run, whatever the length and the number of ranks.
-#include "runtime/comm/allreduce/algorithms.hpp"
-
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -9,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/comm/collectives.hpp"
 #include "tests/unit/comm/arrays.hpp"
 #include "tests/unit/comm/thread_link.hpp"

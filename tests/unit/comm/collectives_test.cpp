@@ -65,7 +65,8 @@ TEST_CASE("a 16-bit reduce-scatter rounds the terms of the others, not its own, 
     const std::vector<float> data(3, 257);
     std::vector<float> mine(1);
     Scratch scratch;
-    if (direct_reduce_scatter(link, data, mine, CommDtype::bf16, scratch) && mine[0] == 256 + 257 + 256) ++right;
+    if (direct_reduce_scatter(link, data, mine, CommDtype::bf16, scratch) && mine[0] == 256 + 257 + 256)
+      ++right;
   });
   CHECK(right == 3);
 }

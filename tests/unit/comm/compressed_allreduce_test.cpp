@@ -63,7 +63,8 @@ TEST_CASE("each term is rounded once and the sum once, and all ranks hold the sa
 
 TEST_CASE("every rank sends each other rank its share and gets its own from it, all at once") {
   test::on_ranks(3, [&](Communicator& world) {
-    const auto made = make_compressed_allreduce(world, std::make_shared<FakeDevice>(), CommDtype::bf16, FAKE_NCCL);
+    const auto made =
+        make_compressed_allreduce(world, std::make_shared<FakeDevice>(), CommDtype::bf16, FAKE_NCCL);
     REQUIRE(made);
     std::vector<float> numbers(20'001);
     (void)test::nccl_log();
@@ -78,7 +79,8 @@ TEST_CASE("every rank sends each other rank its share and gets its own from it, 
 
 TEST_CASE("what is small travels as f32, and what is large in pieces") {
   test::on_ranks(2, [&](Communicator& world) {
-    const auto made = make_compressed_allreduce(world, std::make_shared<FakeDevice>(), CommDtype::bf16, FAKE_NCCL);
+    const auto made =
+        make_compressed_allreduce(world, std::make_shared<FakeDevice>(), CommDtype::bf16, FAKE_NCCL);
     REQUIRE(made);
     std::vector<float> numbers((std::size_t{16} << 20) + 10, 1);
     (void)test::nccl_log();
@@ -96,7 +98,8 @@ TEST_CASE("what is small travels as f32, and what is large in pieces") {
 
 TEST_CASE("what NCCL finds wrong ends a sum in a 16-bit dtype too") {
   test::on_ranks(2, [](Communicator& world) {
-    const auto made = make_compressed_allreduce(world, std::make_shared<FakeDevice>(), CommDtype::f16, FAKE_NCCL);
+    const auto made =
+        make_compressed_allreduce(world, std::make_shared<FakeDevice>(), CommDtype::f16, FAKE_NCCL);
     REQUIRE(made);
     CHECK(made->sum->check());
     REQUIRE(world.barrier());

@@ -55,17 +55,20 @@ class FakeDevice final : public runtime::DeviceCalls {
       threads_.emplace_back(function, context);
     return {};
   }
-  Result<void> pack(runtime::CommDtype dtype, void* to, const float* from, std::size_t count, void*) override {
+  Result<void> pack(runtime::CommDtype dtype, void* to, const float* from, std::size_t count,
+                    void*) override {
     note(fmt::format("pack {}", count));
     runtime::pack(dtype, static_cast<std::byte*>(to), from, count);
     return {};
   }
-  Result<void> unpack(runtime::CommDtype dtype, float* to, const void* from, std::size_t count, void*) override {
+  Result<void> unpack(runtime::CommDtype dtype, float* to, const void* from, std::size_t count,
+                      void*) override {
     note(fmt::format("unpack {}", count));
     runtime::unpack(dtype, to, static_cast<const std::byte*>(from), count);
     return {};
   }
-  Result<void> pack_sum(runtime::CommDtype dtype, void* to, const Terms& terms, std::size_t count, void*) override {
+  Result<void> pack_sum(runtime::CommDtype dtype, void* to, const Terms& terms, std::size_t count,
+                        void*) override {
     note(fmt::format("sum {}", count));
     std::vector<float> sum(count);
     for (int place = 0; place < terms.places; ++place) {

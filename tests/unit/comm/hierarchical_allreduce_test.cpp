@@ -24,7 +24,8 @@ Result<NamedAllreduce> nodes_of(const char* ranks, Communicator& world, CommDtyp
 // A world whose groups do not answer: their sums wait until this rank gives up, or fail as told.
 class DeafWorld final : public Communicator {
  public:
-  explicit DeafWorld(Communicator& world, std::optional<Error> fails_by = {}) : world_(world), fails_by_(fails_by) {}
+  explicit DeafWorld(Communicator& world, std::optional<Error> fails_by = {})
+      : world_(world), fails_by_(fails_by) {}
   int rank() const override { return world_.rank(); }
   int size() const override { return world_.size(); }
   std::string description() const override { return world_.description(); }
@@ -62,7 +63,8 @@ class DeafWorld final : public Communicator {
 
 class DeafGroup final : public Communicator {
  public:
-  DeafGroup(DeafWorld& world, std::unique_ptr<Communicator> group) : world_(world), group_(std::move(group)) {}
+  DeafGroup(DeafWorld& world, std::unique_ptr<Communicator> group)
+      : world_(world), group_(std::move(group)) {}
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
   std::string description() const override { return group_->description(); }
@@ -77,14 +79,18 @@ class DeafGroup final : public Communicator {
   Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype) override {
     return group_->reduce_scatter(data, mine, dtype);
   }
-  Result<void> broadcast(std::span<std::byte> data, int root) override { return group_->broadcast(data, root); }
+  Result<void> broadcast(std::span<std::byte> data, int root) override {
+    return group_->broadcast(data, root);
+  }
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     return group_->allgather(mine, all);
   }
   Result<void> barrier() override { return group_->barrier(); }
   Result<void> send(std::span<const std::byte> data, int to) override { return group_->send(data, to); }
   Result<void> receive(std::span<std::byte> data, int from) override { return group_->receive(data, from); }
-  Result<std::unique_ptr<Communicator>> split(int color, int key) override { return group_->split(color, key); }
+  Result<std::unique_ptr<Communicator>> split(int color, int key) override {
+    return group_->split(color, key);
+  }
   void give_up() override { world_.give_up(); }
   [[noreturn]] void abort(int) override { std::abort(); }
   Result<void> finish() override { return group_->finish(); }

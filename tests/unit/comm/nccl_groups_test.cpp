@@ -25,7 +25,8 @@ bool all_are_right(NcclCommunicator& gpus, const std::vector<int>& members, int 
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i] != static_cast<float>(members[i])) return false;
   float word = own, other = -1;
-  if (!gpus.broadcast(&word, sizeof word, gpus.size() - 1, nullptr) || word != static_cast<float>(members.back()))
+  if (!gpus.broadcast(&word, sizeof word, gpus.size() - 1, nullptr) ||
+      word != static_cast<float>(members.back()))
     return false;
   const int right = (gpus.rank() + 1) % gpus.size(), left = (gpus.rank() + gpus.size() - 1) % gpus.size();
   const auto passed = gpus.together([&]() -> Result<void> {

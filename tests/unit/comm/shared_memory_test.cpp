@@ -37,8 +37,9 @@ TEST_CASE("all ranks have the sum in rank order") {
       CAPTURE(length);
       Arrays arrays = random_arrays(ranks, length, 1000);
       const std::vector<float> expected = sum_in_rank_order(arrays);
-      on_all_ranks(ranks,
-                   [&](SharedMemoryAllreduce& sum, int rank) { sum.allreduce(arrays[static_cast<std::size_t>(rank)]); });
+      on_all_ranks(ranks, [&](SharedMemoryAllreduce& sum, int rank) {
+        sum.allreduce(arrays[static_cast<std::size_t>(rank)]);
+      });
       for (const auto& array : arrays) CHECK(array == expected);
     }
   }

@@ -1,4 +1,5 @@
-// Ranks that are threads of the test with the real links between them: a SocketTransport and a JobThread each.
+// Ranks that are threads of the test with the real links between them: a SocketTransport and a JobThread
+// each.
 #pragma once
 
 #include <functional>
@@ -31,7 +32,8 @@ inline std::vector<Links> connect_ranks(int ranks) {
   return out;
 }
 
-inline void on_socket_ranks(int ranks, const std::function<void(runtime::SocketTransport&, runtime::JobThread&)>& body) {
+inline void on_socket_ranks(int ranks,
+                            const std::function<void(runtime::SocketTransport&, runtime::JobThread&)>& body) {
   std::vector<Links> links = connect_ranks(ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)

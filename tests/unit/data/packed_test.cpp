@@ -92,8 +92,7 @@ TEST_CASE("damaged images are all named, or left out by everybody") {
   CHECK_FALSE(pack_images({.data = photos.spec(), .into = out.path / "packed"}).has_value());
   CHECK(std::filesystem::is_empty(out.path));
   CHECK(pack_images({.data = photos.spec(Damaged::dropped), .into = out.path / "packed"})->dropped == 2);
-  CHECK(same(load_images({.directory = out.path / "packed"})->train,
-             parts.train));
+  CHECK(same(load_images({.directory = out.path / "packed"})->train, parts.train));
 }
 
 TEST_CASE("a packed folder that was changed is refused") {
@@ -189,8 +188,7 @@ TEST_CASE("what is no regular file is named and never waited for") {
   CHECK(refusal.find("aster/2.jpg: is not a regular file") != std::string::npos);
   CHECK(refusal.find("aster/4.jpg: is not a regular file") != std::string::npos);
   REQUIRE(::mkfifo((photos.path / "list.txt").c_str(), 0600) == 0);
-  CHECK(find_images({.list = photos.path / "list.txt"}).error().what ==
-        "is not a regular file");
+  CHECK(find_images({.list = photos.path / "list.txt"}).error().what == "is not a regular file");
   const Folder out;
   REQUIRE(pack_images({.data = photos.spec(Damaged::dropped), .into = out.path / "p"}).has_value());
   const ImageSpec spec{.directory = out.path / "p"};

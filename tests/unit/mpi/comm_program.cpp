@@ -86,7 +86,8 @@ Result<void> check_reduce_scatter(Communicator& world, CommDtype dtype) {
     for (std::size_t i = 0; i < data.size(); ++i)
       data[i] = static_cast<float>(i / block * 8 + static_cast<std::size_t>(world.rank()));
     TRY(world.reduce_scatter(data, mine, dtype));
-    const auto sum = static_cast<float>(ranks * (ranks - 1) / 2 + 8 * ranks * static_cast<std::size_t>(world.rank()));
+    const auto sum =
+        static_cast<float>(ranks * (ranks - 1) / 2 + 8 * ranks * static_cast<std::size_t>(world.rank()));
     TRY(expect(all_are(mine, sum), "reduce-scatter"));
   }
   return {};
@@ -95,14 +96,16 @@ Result<void> check_reduce_scatter(Communicator& world, CommDtype dtype) {
 // A token round the ring.
 Result<void> check_messages(Communicator& world) {
   if (world.size() == 1) return {};
-  const int right = (world.rank() + 1) % world.size(), left = (world.rank() + world.size() - 1) % world.size();
+  const int right = (world.rank() + 1) % world.size(),
+            left = (world.rank() + world.size() - 1) % world.size();
   std::vector<int> token(100'000, 7);
   const auto bytes = std::as_writable_bytes(std::span(token));
   if (world.rank() > 0) TRY(world.receive(bytes, left));
   for (int& word : token) ++word;
   TRY(world.send(bytes, right));
   if (world.rank() == 0) TRY(world.receive(bytes, left));
-  return expect(token.back() == 7 + (world.rank() == 0 ? world.size() : world.rank() + 1), "send and receive");
+  return expect(token.back() == 7 + (world.rank() == 0 ? world.size() : world.rank() + 1),
+                "send and receive");
 }
 
 // All collectives of a group, whose members are these ranks of the world.

@@ -300,7 +300,7 @@ TEST_CASE("--check finds what is wrong before any rank starts, with the exit cod
     return code;
   };
   SUBCASE("a sound job") {
-    CHECK(check("the job is sound: mnist-cnn on images of 1 x 28 x 28, 10 classes") == 0);
+    CHECK(check("job file OK: mnist-cnn on images of 1 x 28 x 28, 10 classes") == 0);
   }
   SUBCASE("a value out of range, at the place in the user's file") {
     program.train["batch"] = 0;

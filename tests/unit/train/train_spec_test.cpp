@@ -139,7 +139,9 @@ TEST_CASE("allreduce: an algorithm of the table, a bucket and a dtype") {
   const auto least = read(model + data);
   CHECK(least->allreduce.choice.is_auto());
   CHECK(least->allreduce.dtype == CommDtype::f32);
-  const auto with = [](const std::string& keys) { return read(model + data + "  allreduce: {" + keys + "}\n"); };
+  const auto with = [](const std::string& keys) {
+    return read(model + data + "  allreduce: {" + keys + "}\n");
+  };
   for (const std::string& name : allreduce_names()) {
     const auto spec = with("algorithm: " + name);
     REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
@@ -148,13 +150,16 @@ TEST_CASE("allreduce: an algorithm of the table, a bucket and a dtype") {
   }
   CHECK(with("dtype: bf16")->allreduce.dtype == CommDtype::bf16);
   CHECK(with("algorithm: direct, dtype: f16")->allreduce.dtype == CommDtype::f16);
-  const auto refused = [](const std::string& keys) { return refusal(model + data + "  allreduce: {" + keys + "}\n"); };
+  const auto refused = [](const std::string& keys) {
+    return refusal(model + data + "  allreduce: {" + keys + "}\n");
+  };
   CHECK(refused("dtype: fp8").find("train.allreduce.dtype: 'fp8' is not known") != std::string::npos);
   CHECK(refused("algorithm: rings").find("did you mean 'ring'?") != std::string::npos);
   CHECK(refused("algorithm: halving").find("train.allreduce.algorithm: 'halving' is not known") !=
         std::string::npos);
   CHECK(refused("algorithm: ring, dtype: bf16") ==
-        "job.yaml:5:26: train.allreduce.algorithm ring sends f32, and train.allreduce.dtype asks for bf16\n  hint: "
+        "job.yaml:5:26: train.allreduce.algorithm ring sends f32, and train.allreduce.dtype asks for bf16\n  "
+        "hint: "
         "write algorithm: direct or auto, or dtype: f32");
 }
 
@@ -162,11 +167,14 @@ TEST_CASE("wire, the old name of dtype, is still read, with one warning") {
   const auto spec = read(model + data + "  allreduce: {wire: bf16}\n");
   REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
   CHECK(spec->allreduce.dtype == CommDtype::bf16);
-  CHECK(spec->warnings == std::vector<std::string>{"train.allreduce.wire is the old name of train.allreduce.dtype"});
+  CHECK(spec->warnings ==
+        std::vector<std::string>{"train.allreduce.wire is the old name of train.allreduce.dtype"});
   CHECK(read(model + data + "  allreduce: {dtype: bf16}\n")->warnings.empty());
   CHECK(refusal(model + data + "  allreduce: {wire: bf16, dtype: f32}\n")
-            .find("train.allreduce has both dtype and wire, its old name\n  hint: keep dtype") != std::string::npos);
-  CHECK(refusal(model + data + "  allreduce: {wires: bf16}\n").find("unknown key 'wires'") != std::string::npos);
+            .find("train.allreduce has both dtype and wire, its old name\n  hint: keep dtype") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  allreduce: {wires: bf16}\n").find("unknown key 'wires'") !=
+        std::string::npos);
 }
 
 TEST_CASE("parameter servers") {
@@ -182,8 +190,10 @@ TEST_CASE("parameter servers") {
   CHECK(refusal(model + data + "  allreduce: {dtype: bf16}\n  parameter-server: {}\n")
             .find("keep one of the two") != std::string::npos);
   CHECK(refusal(model + data + "  allreduce: {algorithm: ring}\n  parameter-server: {}\n")
-            .find("train.parameter-server is given, and train.allreduce.algorithm is 'ring'") != std::string::npos);
-  const auto both = read(model + data + "  allreduce: {algorithm: parameter-server}\n  parameter-server: {servers: 2}\n");
+            .find("train.parameter-server is given, and train.allreduce.algorithm is 'ring'") !=
+        std::string::npos);
+  const auto both =
+      read(model + data + "  allreduce: {algorithm: parameter-server}\n  parameter-server: {servers: 2}\n");
   REQUIRE_MESSAGE(both.has_value(), both.error().text());
   CHECK(both->parameter_server->servers == 2);
 }
