@@ -6,7 +6,7 @@
 #include "runtime/base/checksum.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
-#include "runtime/comm/allreduce/algorithm.hpp"
+#include "runtime/comm/backend.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
@@ -78,10 +78,10 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
                                   ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
                                                 spec.parameter_server->servers.value_or(0))
                                   : "none";
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
                               spec.optimizer.learning_rate, spec.optimizer.weight_decay,
-                              name_of(spec.precision), name_of(spec.wire), servers,
-                              spec.optimizer.optimizer.identity()));
+                              name_of(spec.precision), name_of(spec.allreduce.dtype), servers,
+                              spec.optimizer.optimizer.identity(), spec.allreduce.choice.text()));
 }
 
 }  // namespace
@@ -91,19 +91,19 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .precision = spec.precision,
                        .seed = spec.seed,
                        .rank = rank,
-                       .bucket_bytes = spec.bucket_bytes,
+                       .bucket_bytes = spec.allreduce.bucket_bytes,
                        .pixels = {},
                        .optimizer = spec.optimizer.optimizer};
 }
 
 Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prepared& out) {
   const int rank = TRY(rank_of(environment));
-  const InputShape shape = TRY(probe_data(spec.data));
-  auto data = std::async(std::launch::async, [&spec] { return load_data(spec.data); });
+  const InputShape shape = TRY(spec.data.source->probe());
+  auto data = std::async(std::launch::async, [&spec] { return load_data(*spec.data.source); });
   auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
     return make_engine(spec, environment, shape, rank);
   });
-  auto comm = make_communicator(environment);
+  auto comm = make_communicator(environment, spec.allreduce.choice);
   if (comm) out.comm = std::move(*comm);
   auto made = engine.get();
   auto loaded = data.get();
@@ -117,10 +117,10 @@ Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prep
 }
 
 Result<std::string> check_job(const TrainSpec& spec) {
-  const InputShape shape = TRY(check_data(spec.data));
+  const InputShape shape = TRY(spec.data.source->check());
   TRY(graph_of(spec, shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
-  return fmt::format("the job is sound: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
+  return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);
 }
 
