@@ -25,7 +25,7 @@ struct EndQuestion {
   std::function<std::optional<Seconds>(const std::string& answer)> left = {};
 };
 
-// In the order to try them: a later one where the program of the one before is not there.
-std::vector<EndQuestion> end_questions(std::string_view scheduler, const std::string& job_id);
+/// "scontrol tells no end of job 7"
+tl::unexpected<Error> no_end_told(std::string_view program, std::string_view job_id);
 
 }  // namespace dlrun

@@ -13,10 +13,10 @@ Environment query_environment(Environment environment) {
   return environment;
 }
 
-Result<std::string> ask_scheduler(const Surroundings& surroundings, const Argv& argv) {
+Result<std::string> ask_scheduler(const DiscoveryContext& context, const Argv& argv) {
   const Command command{
-      .argv = argv, .environment = query_environment(surroundings.environment), .limit = kQueryLimit};
-  const CommandOutput output = TRY(surroundings.commands.run(command));
+      .argv = argv, .environment = query_environment(context.environment), .limit = kQueryLimit};
+  const CommandOutput output = TRY(context.commands.run(command));
   if (output.status.success()) return output.out;
   const std::string_view said = trim(output.err.empty() ? output.out : output.err);
   return fail(ErrorKind::allocation, "{} failed: {}", argv.front(), said.substr(0, said.find('\n')));

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "schedulers/scheduler.hpp"
+#include "schedulers/discovery.hpp"
 
 namespace dlrun {
 
@@ -16,7 +16,7 @@ inline constexpr Seconds kQueryLimit{5};
 Environment query_environment(Environment environment);
 
 // What the program printed; the Error tells why there is nothing. Times are printed in UTC.
-Result<std::string> ask_scheduler(const Surroundings& surroundings, const Argv& argv);
+Result<std::string> ask_scheduler(const DiscoveryContext& context, const Argv& argv);
 
 // A calendar time in UTC by strptime's format; nothing where the text is another.
 std::optional<Instant> parse_calendar(const std::string& text, const char* format);

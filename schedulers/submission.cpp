@@ -1,4 +1,4 @@
-// The table of submissions, the choice among them, and the one way in which all of them hand a job in.
+// How a job is submitted, by what its scheduler says about it: the same for all of them.
 #include "schedulers/submission.hpp"
 
 #include <algorithm>
@@ -13,94 +13,8 @@
 namespace dlrun {
 namespace {
 
-using Make = std::unique_ptr<Submission> (*)();
-struct Entry {
-  std::string_view name, program;
-  Make make;
-};
-constexpr std::array<Entry, 6> kEntries{{{"slurm", "sbatch", make_slurm_submission},
-                                         {"pbs", "qsub", make_pbs_submission},
-                                         {"torque", "qsub", make_torque_submission},
-                                         {"gridengine", "qsub", make_gridengine_submission},
-                                         {"lsf", "bsub", make_lsf_submission},
-                                         {"flux", "flux", make_flux_submission}}};
-
-// What a scheduler's jobs find in their environment, by the beginnings of names; what tells where its servers
-// are is no job's.
-struct JobVariables {
-  std::array<std::string_view, 2> schedulers;
-  std::array<std::string_view, 6> prefixes;
-  std::array<std::string_view, 6> kept = {};
-};
-constexpr std::array<JobVariables, 7> kJobVariables{
-    {{{"slurm"}, {"SLURM_", "SLURMD_", "SBATCH_", "SRUN_"}, {"SLURM_CONF"}},
-     {{"pbs", "torque"},
-      {"PBS_"},
-      {"PBS_CONF_FILE", "PBS_EXEC", "PBS_HOME", "PBS_SERVER", "PBS_DEFAULT", "PBS_PRIMARY"}},
-     {{"gridengine"}, {"PE_HOSTFILE", "SGE_TASK_", "SGE_JOB_", "SGE_O_", "NSLOTS", "NHOSTS"}},
-     {{"lsf"}, {"LSB_", "LS_JOBPID", "LS_SUBCWD"}},
-     {{"flux"}, {"FLUX_"}},
-     {{"oar"}, {"OAR_"}},
-     {{"cobalt"}, {"COBALT_"}}}};
-
-void drop(const JobVariables& variables, Environment& environment) {
-  std::map<std::string, std::string> kept;
-  for (const std::string_view name : variables.kept)
-    if (const auto value = environment.find(name); value && !name.empty()) kept[std::string(name)] = *value;
-  for (const std::string_view prefix : variables.prefixes)
-    if (!prefix.empty()) environment.unset_prefix(prefix);
-  environment.merge(kept);
-}
-
 constexpr Seconds kSubmitLimit{
-    60};  // a controller that is busy answers late, and a job handed in twice is worse
-
-std::string lower_answer(const CommandRunner& commands, const Environment& environment, const Argv& argv) {
-  const auto output = commands.run({.argv = argv, .environment = environment, .limit = Seconds(20)});
-  return output ? lower(output->out + output->err) : std::string();
-}
-
-// Four schedulers have a qsub, and Slurm has one that is made of sbatch.
-std::string_view owner_of_qsub(const Environment& environment, const CommandRunner& commands) {
-  const std::string version = lower_answer(commands, environment, {"qsub", "--version"});
-  if (version.find("pbs_version") != version.npos) return "pbs";
-  if (version.find("commit:") != version.npos || version.starts_with("version:")) return "torque";
-  const std::string help = lower_answer(commands, environment, {"qsub", "-help"});
-  if (help.starts_with("ge ") || help.starts_with("sge ") || help.starts_with("uge ") ||
-      help.find("-pe pe-name") != help.npos)
-    return "gridengine";
-  return "";
-}
-
-std::vector<const Entry*> found_here(const Environment& environment, const CommandRunner& commands) {
-  std::vector<const Entry*> out;
-  const bool qsub = find_program("qsub", environment, "").has_value();
-  const std::string_view owner = qsub ? owner_of_qsub(environment, commands) : std::string_view();
-  for (const Entry& entry : kEntries)
-    if (entry.program == "qsub" ? entry.name == owner
-                                : find_program(std::string(entry.program), environment, "").has_value())
-      out.push_back(&entry);
-  return out;
-}
-
-std::vector<std::string> known_names() {
-  std::vector<std::string> out;
-  for (const Entry& entry : kEntries) out.emplace_back(entry.name);
-  return out;
-}
-
-tl::unexpected<Error> no_choice(const std::vector<const Entry*>& found) {
-  std::vector<std::string> names;
-  for (const Entry* entry : found) names.push_back(fmt::format("{} ({})", entry->program, entry->name));
-  return fail(
-      Error{.kind = found.empty() ? ErrorKind::unavailable : ErrorKind::usage,
-            .what = found.empty() ? "no scheduler's submit command is on PATH (sbatch, qsub, bsub, flux)"
-                                  : "submit commands of several schedulers are on PATH: " + join(names, ", "),
-            .where = {},
-            .hint = found.empty() ? "run it on a login node, or see the script: --scheduler NAME --dry-run"
-                                  : fmt::format("choose one: --scheduler {}", found.front()->name),
-            .also = {}});
-}
+    60};  // a controller that is busy answers late, and a job submitted twice is worse
 
 bool is_word_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
@@ -127,29 +41,6 @@ std::vector<std::string> quoted_words(std::string_view text) {
 }
 
 }  // namespace
-
-Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
-                                                    const CommandRunner& commands) {
-  for (const Entry& entry : kEntries)
-    if (wanted == entry.name) return entry.make();
-  if (wanted != "auto")
-    return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("jobs cannot be submitted to '{}'", wanted),
-                      .where = {},
-                      .hint = did_you_mean(wanted, known_names()),
-                      .also = {}});
-  const std::vector<const Entry*> found = found_here(environment, commands);
-  if (found.size() != 1) return no_choice(found);
-  return found.front()->make();
-}
-
-Environment Submission::environment(Environment ours) const {
-  for (const JobVariables& variables : kJobVariables)
-    if (std::find(variables.schedulers.begin(), variables.schedulers.end(), name()) ==
-        variables.schedulers.end())
-      drop(variables, ours);
-  return own_environment(std::move(ours));
-}
 
 bool Submission::is_job_id(std::string_view text) const {
   return !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == text.npos;
@@ -181,15 +72,15 @@ std::optional<InexpressibleKey> inexpressible_key(const Submission& submission,
 
 namespace {
 
-// What a program says of its usage has every option in it, and blames none.
+// A usage text has every option in it, and is about none of them.
 std::string without_usage(std::string_view refusal) {
   const std::string text = lower(refusal);
   return text.substr(0, text.find("usage:"));
 }
 
 // An option that it does not know, or a value that it repeats: the last one that it may mean.
-Blame named_option(const Submission& submission, const std::vector<Directive>& directives,
-                   std::string_view said) {
+RefusedDirective named_option(const Submission& submission, const std::vector<Directive>& directives,
+                              std::string_view said) {
   for (auto line = directives.rbegin(); line != directives.rend(); ++line) {
     if (line->key.empty()) continue;
     const std::string option = lower(line->text.substr(submission.marker().size() + 1));
@@ -200,27 +91,28 @@ Blame named_option(const Submission& submission, const std::vector<Directive>& d
 }
 
 // The line of the key, else one that has the word: several keys may be in one line.
-Blame line_about(const std::vector<Directive>& directives, const RefusalKeyword& blamed) {
+RefusedDirective line_about(const std::vector<Directive>& directives, const RefusalKeyword& keyword) {
   for (const Directive& line : directives)
-    if (line.key == blamed.key) return {&line, line.key};
+    if (line.key == keyword.key) return {&line, line.key};
   for (const Directive& line : directives)
-    if (!line.key.empty() && lower(line.text).find(blamed.word) != std::string::npos)
-      return {&line, std::string(blamed.key)};
+    if (!line.key.empty() && lower(line.text).find(keyword.word) != std::string::npos)
+      return {&line, std::string(keyword.key)};
   for (const Directive& line : directives)
-    if (!blamed.option.empty() && line.text.find(blamed.option) != std::string::npos)
+    if (!keyword.option.empty() && line.text.find(keyword.option) != std::string::npos)
       return {&line, line.key};
   return {};
 }
 
 }  // namespace
 
-Blame blame(const Submission& submission, const std::vector<Directive>& directives,
-            std::string_view refusal) {
+RefusedDirective refused_directive(const Submission& submission, const std::vector<Directive>& directives,
+                                   std::string_view refusal) {
   const std::string said = without_usage(refusal);
-  if (Blame named = named_option(submission, directives, said); named.line != nullptr) return named;
-  for (const RefusalKeyword& blamed : submission.blamed_words())
-    if (said.find(blamed.word) != said.npos)
-      if (Blame found = line_about(directives, blamed); found.line != nullptr) return found;
+  if (RefusedDirective named = named_option(submission, directives, said); named.line != nullptr)
+    return named;
+  for (const RefusalKeyword& keyword : submission.refusal_keywords())
+    if (said.find(keyword.word) != said.npos)
+      if (RefusedDirective found = line_about(directives, keyword); found.line != nullptr) return found;
   for (const std::string& word : quoted_words(said))
     for (const Directive& line : directives)
       if (!line.key.empty() && has_word(lower(line.text), word)) return {&line, line.key};
@@ -242,14 +134,14 @@ Result<void> check_taken(const Submission& submission, const std::string& job_id
     const auto why = submission.why_never(*state);
     if (!why) continue;
     if (why->empty()) return {};
-    const auto withdrawn = command(submission.cancel_command(job_id));
-    const bool gone = withdrawn && withdrawn->status.success();
+    const auto cancelled = command(submission.cancel_command(job_id));
+    const bool gone = cancelled && cancelled->status.success();
     return fail(Error{
         .kind = ErrorKind::allocation,
-        .what = fmt::format("{} took job {} and would never run it: {}", submission.name(), job_id, *why),
+        .what = fmt::format("{} accepted job {} and would never run it: {}", submission.name(), job_id, *why),
         .where = {},
-        .hint = gone ? "the job is withdrawn; ask for what the cluster has"
-                     : "the job could not be withdrawn: it is still in the queue",
+        .hint = gone ? "the job is cancelled; ask for what the cluster has"
+                     : "the job could not be cancelled: it is still in the queue",
         .also = {}});
   }
   return {};
@@ -269,10 +161,11 @@ Result<std::string> submit_job(const Submission& submission, const std::vector<D
               .where = {},
               .hint = "see the whole script with --dry-run",
               .also = said.empty() ? std::vector<std::string>{} : split(said, '\n')};
-  if (const Blame blamed = blame(submission, directives, said); blamed.line != nullptr) {
-    error.also.push_back("directive: " + blamed.line->text);
-    const bool placed = blamed.key == blamed.line->key && !blamed.line->place.empty();
-    error.hint = fmt::format("it comes from {}{}", blamed.key, placed ? " at " + blamed.line->place : "");
+  if (const RefusedDirective refused = refused_directive(submission, directives, said);
+      refused.line != nullptr) {
+    error.also.push_back("directive: " + refused.line->text);
+    const bool placed = refused.key == refused.line->key && !refused.line->place.empty();
+    error.hint = fmt::format("it comes from {}{}", refused.key, placed ? " at " + refused.line->place : "");
   }
   return fail(std::move(error));
 }

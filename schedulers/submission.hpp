@@ -1,10 +1,12 @@
-// Submission: how a job is handed to one scheduler, as values: the directive lines of its script, the command
-// that hands it in, the job id among what that command prints, and which directive a refusal means. One file
-// a scheduler implements it; submission.cpp lists them. Nothing that people type becomes more than one word
-// of one directive: what a scheduler's directive language cannot say exactly is an Error, never a repair.
+// Submission: how a job is submitted to one scheduler, as values: the directive lines of its script, the
+// submit command, the job id among what that command prints, and which directive a refusal is about; and how
+// it is cancelled, requeued and asked for its state. Each scheduler that takes jobs has one in its row.
+// Nothing that people type becomes more than one word of one directive: what a scheduler's directive language
+// cannot say exactly is an Error, never a repair.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,14 +107,14 @@ class Submission {
                                       const CommandRunner& /*commands*/) const {
     return {};
   }
-  // Why a job that was taken will never run, by the state command's answer: empty where it may run, nothing
-  // where nobody has looked at it yet.
+  // Why a job that was accepted will never run, by the state command's answer: empty where it may run,
+  // nothing where nobody has looked at it yet.
   virtual std::optional<std::string> why_never(const CommandOutput& /*state*/) const { return std::nullopt; }
-  // How long after it took a job a scheduler may find that out; zero: it never does.
+  // How long after accepting a job a scheduler may find that out; zero: it never does.
   virtual Seconds doubts_for() const { return Seconds(0); }
-  virtual std::vector<RefusalKeyword> blamed_words() const { return {}; }
+  virtual std::vector<RefusalKeyword> refusal_keywords() const { return {}; }
   // What its commands may inherit: no variables of a job that they are called from, whosever job it is. A
-  // command hands them on, and dlrun in the new job would find the allocation of the old one.
+  // command passes them on, and dlrun in the new job would find the allocation of the old one.
   Environment environment(Environment ours) const;
 
  protected:
@@ -120,17 +122,19 @@ class Submission {
   virtual Environment own_environment(Environment ours) const { return ours; }
 };
 
-std::unique_ptr<Submission> make_slurm_submission();
-std::unique_ptr<Submission> make_pbs_submission();
-std::unique_ptr<Submission> make_torque_submission();
-std::unique_ptr<Submission> make_gridengine_submission();
-std::unique_ptr<Submission> make_lsf_submission();
-std::unique_ptr<Submission> make_flux_submission();
+/// What a program prints for one flag ("--version"), in lower case; each flag is asked for once.
+class ProgramText {
+ public:
+  ProgramText(std::string program, const Environment& environment, const CommandRunner& commands)
+      : program_(std::move(program)), environment_(environment), commands_(commands) {}
+  const std::string& of(const std::string& flag) const;
 
-// The scheduler called `wanted`, or for "auto" the one whose submit command is on PATH; qsub is asked whose
-// it is. Two of them are an Error: it is not guessed which one is meant.
-Result<std::unique_ptr<Submission>> find_submission(std::string_view wanted, const Environment& environment,
-                                                    const CommandRunner& commands);
+ private:
+  std::string program_;
+  const Environment& environment_;
+  const CommandRunner& commands_;
+  mutable std::map<std::string, std::string> known_;
+};
 
 // The chunks, or the one that all nodes are.
 std::vector<RequestedNodes> requested_nodes(const SubmissionRequest& request);
@@ -139,20 +143,22 @@ std::vector<RequestedNodes> requested_nodes(const SubmissionRequest& request);
 std::optional<InexpressibleKey> inexpressible_key(const Submission& submission,
                                                   const SubmissionRequest& request);
 
-// Hands the script in. A refusal is an Error that shows the scheduler's words and the directive they mean.
+// Submits the script. A refusal is an Error that shows the scheduler's words and the directive that they
+// mean.
 Result<std::string> submit_job(const Submission& submission, const std::vector<Directive>& directives,
                                const std::string& script, const std::string& after,
                                const Environment& environment, const CommandRunner& commands);
-// A job that was taken and will never run is withdrawn: an Error with the scheduler's words for why. `pause`
-// is called between two questions.
+// A job that was accepted and will never run is cancelled: an Error with the scheduler's words for why.
+// `pause` is called between two questions.
 Result<void> check_taken(const Submission& submission, const std::string& job_id,
                          const Environment& environment, const CommandRunner& commands,
                          const std::function<void(Seconds)>& pause);
 // The directive that a refusal is about, and the key in it; no line where it cannot be told.
-struct Blame {
+struct RefusedDirective {
   const Directive* line = nullptr;
   std::string key = {};
 };
-Blame blame(const Submission& submission, const std::vector<Directive>& directives, std::string_view refusal);
+RefusedDirective refused_directive(const Submission& submission, const std::vector<Directive>& directives,
+                                   std::string_view refusal);
 
 }  // namespace dlrun

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::int64_t kMost = 1'000'000'000;  // of one field: the sum of all stays far from overflow
+constexpr std::int64_t kMaxField = 1'000'000'000;  // of one field: the sum of all stays far from overflow
 constexpr std::int64_t kMinute = 60, kHour = 3600, kDay = 86400;
 
 bool is_word(std::string_view text, std::string_view word) {
@@ -40,7 +40,7 @@ std::optional<std::vector<std::int64_t>> fields_of(std::string_view text) {
   for (const std::string& part : split(text, ':')) {
     const bool digits =
         !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-    const auto value = digits ? parse_integer(part, 0, kMost) : fail(ErrorKind::input, "no number");
+    const auto value = digits ? parse_integer(part, 0, kMaxField) : fail(ErrorKind::input, "no number");
     if (!value) return std::nullopt;
     out.push_back(*value);
   }

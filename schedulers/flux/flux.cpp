@@ -3,6 +3,7 @@
 // entries.
 #include "schedulers/flux/flux.hpp"
 
+#include "schedulers/flux/launch.hpp"
 #include "schedulers/hostfile/node_lists.hpp"
 #include "schedulers/hostlist/hostlist.hpp"
 #include "schedulers/query.hpp"
@@ -74,26 +75,29 @@ Result<Allocation> read_r(const Json& r, std::string_view where) {
   return out;
 }
 
-class Flux final : public Scheduler {
- public:
-  std::string_view name() const override { return "flux"; }
-  std::string inside(const Surroundings& surroundings) const override {
-    for (const std::string_view variable : {"FLUX_JOB_ID", "FLUX_URI"})
-      if (const auto value = surroundings.environment.find(variable))
-        return fmt::format("{}={}", variable, *value);
-    return {};
-  }
-  Result<Allocation> allocation(const Surroundings& surroundings) const override {
-    const auto id = surroundings.environment.find("FLUX_JOB_ID");
-    const Argv argv = id ? Argv{"flux", "job", "info", *id, "R"} : Argv{"flux", "resource", "R"};
-    const std::string where = join(argv, " ");
-    const auto text = ask_scheduler(surroundings, argv);
-    if (!text) return fail(about_allocation(text.error(), where));
-    Allocation out = TRY(flux_allocation(TRY(parse_json(*text, where)), where));
-    out.job_id = id;
-    return out;
-  }
-};
+std::string detect_flux(const DiscoveryContext& context) {
+  for (const std::string_view variable : {"FLUX_JOB_ID", "FLUX_URI"})
+    if (const auto value = context.environment.find(variable)) return fmt::format("{}={}", variable, *value);
+  return {};
+}
+
+Result<Allocation> find_flux_allocation(const DiscoveryContext& context) {
+  const auto id = context.environment.find("FLUX_JOB_ID");
+  const Argv argv = id ? Argv{"flux", "job", "info", *id, "R"} : Argv{"flux", "resource", "R"};
+  const std::string where = join(argv, " ");
+  const auto text = ask_scheduler(context, argv);
+  if (!text) return fail(about_allocation(text.error(), where));
+  Allocation out = TRY(flux_allocation(TRY(parse_json(*text, where)), where));
+  out.job_id = id;
+  return out;
+}
+
+std::vector<EndQuestion> flux_end_questions(const std::string& job_id) {
+  const auto read = [](const std::string& answer) -> Result<std::optional<Instant>> {
+    return TRY(flux_allocation(TRY(parse_json(answer, "flux job info")), "flux job info")).end_time;
+  };
+  return {{{"flux", "job", "info", job_id, "R"}, read}};
+}
 
 }  // namespace
 
@@ -108,8 +112,16 @@ Result<Allocation> flux_allocation(const Json& r, std::string_view where) {
   return out;
 }
 
-std::unique_ptr<Scheduler> make_flux_scheduler() {
-  return std::make_unique<Flux>();
+Scheduler flux_scheduler() {
+  return {.name = "flux",
+          .title = "Flux",
+          .detect = detect_flux,
+          .allocation = find_flux_allocation,
+          .submission = make_flux_submission,
+          .submit_program = "flux",
+          .end_questions = flux_end_questions,
+          .launcher = begin_flux_launcher,
+          .variables = {.prefixes = {"FLUX_"}, .drop_for_submit = {"FLUX_"}, .node_local = {"FLUX_URI"}}};
 }
 
 }  // namespace dlrun

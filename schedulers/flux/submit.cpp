@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/flux/flux.hpp"
 
 namespace dlrun {
 namespace {
@@ -105,7 +106,7 @@ class FluxSubmission final : public Submission {
     if (id.empty()) return fail(ErrorKind::unavailable, "flux batch printed no job id: '{}'", trim(printed));
     return id;
   }
-  std::vector<RefusalKeyword> blamed_words() const override {
+  std::vector<RefusalKeyword> refusal_keywords() const override {
     return {{"queue", "resources.queue"},
             {"bank", "resources.account"},
             {"duration", "resources.walltime"},

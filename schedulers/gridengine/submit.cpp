@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/gridengine/gridengine.hpp"
 
 namespace dlrun {
 namespace {
@@ -129,7 +130,7 @@ class GridEngineSubmission final : public Submission {
                       .hint = "ask for what the cluster has: qconf -spl and qconf -sql list it",
                       .also = split(text, '\n')});
   }
-  std::vector<RefusalKeyword> blamed_words() const override {
+  std::vector<RefusalKeyword> refusal_keywords() const override {
     return {{"queue", "resources.queue"},
             {"project", "resources.account"},
             {"h_rt", "resources.walltime"},

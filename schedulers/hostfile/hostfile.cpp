@@ -196,8 +196,9 @@ class LineReader {
     if (option_of(word.text))
       return fail(error(word.column, fmt::format("option '{}' has no value", word.text),
                         fmt::format("write it as {}=4", word.text)));
-    std::string hint = out_.source == "--hosts" ? "separate hosts by commas: a:2,b:2"
-                                                : "one host a line, as HOST, HOST:COUNT or HOST slots=COUNT";
+    std::string hint = out_.source == "--hosts"
+                           ? "separate hosts by commas: a:2,b:2"
+                           : "one host per line, as HOST, HOST:COUNT or HOST slots=COUNT";
     if (next_ == 1 && is_address(words_[0].text))
       hint = "a file like /etc/hosts is no host file: keep one name a line";
     return fail(error(word.column, fmt::format("'{}' is neither an option nor a count", word.text), hint));
@@ -251,7 +252,7 @@ class LineReader {
 
   Result<void> address(const Word& word, std::string_view what) {
     if (out_.entries.size() - first_ != 1)
-      return fail(error(word.column, "one address for several hosts", "write one host a line"));
+      return fail(error(word.column, "one address for several hosts", "write one host per line"));
     if (const auto name = check_host_name(word.text); !name)
       return fail(error(word.column, name.error().what));
     if (is_private_address(words_[0].text) && is_address(word.text) && !is_private_address(word.text))
@@ -299,7 +300,7 @@ Result<HostEntries> read_hostfile(std::string_view whole, std::string_view name)
     return fail(Error{.kind = ErrorKind::allocation,
                       .what = "the host file names no host",
                       .where = out.source,
-                      .hint = "write one host a line, as HOST slots=COUNT"});
+                      .hint = "write one host per line, as HOST slots=COUNT"});
   return out;
 }
 

@@ -1,10 +1,10 @@
 // This machine as an allocation of one node: the cores that we may run on, the GPUs that its driver tells. It
 // has no job id and no end. It never invents a second node.
+#include "schedulers/local/local.hpp"
 
 #include <sched.h>
 
 #include "schedulers/gpus/gpus.hpp"
-#include "schedulers/scheduler.hpp"
 #include "src/base/host_name.hpp"
 
 namespace dlrun {
@@ -25,30 +25,28 @@ Result<int> allowed_cores() {
   return fail(ErrorKind::allocation, "the kernel does not tell which cores we may use");
 }
 
-class Local final : public Scheduler {
- public:
-  std::string_view name() const override { return "local"; }
-  std::string inside(const Surroundings&) const override {
-    return "no scheduler's job here: this machine alone";
-  }
-  Result<Allocation> allocation(const Surroundings& surroundings) const override {
-    const std::string host = host_name();
-    if (host.empty()) return fail(ErrorKind::allocation, "this machine does not tell its host name");
-    const int cores = TRY(allowed_cores());
-    const FoundGpus gpus = usable_gpus(surroundings.driver_gpus(), surroundings.environment);
-    Allocation out;
-    out.scheduler = "local";
-    out.nodes.push_back({.host = HostName(host), .slots = cores, .cpus = cores, .gpus = gpus.names});
-    out.evidence = {"host name " + host, fmt::format("affinity mask: {} cores", cores), gpus.evidence};
-    if (gpus.warning) out.warnings.push_back(*gpus.warning);
-    return out;
-  }
-};
+std::string detect_local(const DiscoveryContext&) {
+  return "no scheduler's job here: this machine alone";
+}
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_local_scheduler() {
-  return std::make_unique<Local>();
+Result<Allocation> local_allocation(const DiscoveryContext& context) {
+  const std::string host = host_name();
+  if (host.empty()) return fail(ErrorKind::allocation, "this machine does not tell its host name");
+  const int cores = TRY(allowed_cores());
+  const FoundGpus gpus = usable_gpus(context.driver_gpus(), context.environment);
+  Allocation out;
+  out.scheduler = "local";
+  out.nodes.push_back({.host = HostName(host), .slots = cores, .cpus = cores, .gpus = gpus.names});
+  out.evidence = {"host name " + host, fmt::format("affinity mask: {} cores", cores),
+                  gpus.evidence};
+  if (gpus.warning) out.warnings.push_back(*gpus.warning);
+  return out;
+}
+
+Scheduler local_scheduler() {
+  return {.name = "local", .title = "local", .detect = detect_local, .allocation = local_allocation};
 }
 
 }  // namespace dlrun

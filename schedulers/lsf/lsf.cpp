@@ -1,11 +1,14 @@
-// LSF: LSB_DJOB_HOSTFILE (a line a slot), LSB_DJOB_RANKFILE (the same), LSB_MCPU_HOSTS (name count pairs),
-// LSB_HOSTS (names, empty in large jobs). On CORAL machines the first entry is the node that the script runs
-// on and no rank may: it is told by its name (batch*, login*) and left out, which the evidence says.
+// LSF: LSB_DJOB_HOSTFILE (one line per slot), LSB_DJOB_RANKFILE (the same), LSB_MCPU_HOSTS (name count
+// pairs), LSB_HOSTS (names, empty in large jobs). On CORAL machines the first entry is the node that the
+// script runs on and no rank may: it is told by its name (batch*, login*) and left out, which the evidence
+// says.
+#include "schedulers/lsf/lsf.hpp"
+
 #include <algorithm>
 
 #include "schedulers/hostfile/node_lists.hpp"
 #include "schedulers/hostlist/hostlist.hpp"
-#include "schedulers/scheduler.hpp"
+#include "schedulers/lsf/launch.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -67,48 +70,59 @@ std::string drop_launch_node(std::vector<AllocatedNode>& nodes) {
   return name;
 }
 
-class Lsf final : public Scheduler {
- public:
-  std::string_view name() const override { return "lsf"; }
-  std::string inside(const Surroundings& surroundings) const override {
-    for (const std::string_view variable : {"LSB_JOBID", "LSB_DJOB_HOSTFILE", "LSB_MCPU_HOSTS"})
-      if (const auto value = surroundings.environment.find(variable))
-        return fmt::format("{}={}", variable, *value);
-    return {};
-  }
-  Result<Allocation> allocation(const Surroundings& surroundings) const override {
-    const Environment& environment = surroundings.environment;
-    std::vector<Source> sources = TRY(all_sources(environment));
-    if (sources.empty())
-      return fail(
-          unreadable("LSF tells no nodes: LSB_DJOB_HOSTFILE, LSB_MCPU_HOSTS and LSB_HOSTS are empty", {}));
-    Allocation out;
-    out.scheduler = "lsf";
-    out.job_id = environment.find("LSB_JOBID");
-    if (const auto index = parse_integer(environment.get("LSB_JOBINDEX"), 1, INT32_MAX))
-      out.array_index = static_cast<int>(*index);
-    std::string launch_node;
-    for (Source& source : sources)
-      if (const std::string name = drop_launch_node(source.nodes); !name.empty()) launch_node = name;
-    for (const Source& other : sources)
-      if (!TRY(same_slots(sources.front().nodes, other.nodes)))
-        return fail(conflict("two of LSF's lists",
-                             fmt::format("{}: {}", sources.front().name, describe(sources.front().nodes)),
-                             fmt::format("{}: {}", other.name, describe(other.nodes))));
-    out.nodes = sources.front().nodes;
-    for (const Source& source : sources) out.evidence.push_back(source.name);
-    if (!launch_node.empty())
-      out.evidence.push_back(
-          fmt::format("launch node {}: left out, by its name (batch*, login*)", launch_node));
-    out.evidence.emplace_back("LSF tells a job neither its GPUs nor its end: unknown");
-    return out;
-  }
-};
+std::string detect_lsf(const DiscoveryContext& context) {
+  for (const std::string_view variable : {"LSB_JOBID", "LSB_DJOB_HOSTFILE", "LSB_MCPU_HOSTS"})
+    if (const auto value = context.environment.find(variable)) return fmt::format("{}={}", variable, *value);
+  return {};
+}
+
+Result<Allocation> lsf_allocation(const DiscoveryContext& context) {
+  const Environment& environment = context.environment;
+  std::vector<Source> sources = TRY(all_sources(environment));
+  if (sources.empty())
+    return fail(
+        unreadable("LSF tells no nodes: LSB_DJOB_HOSTFILE, LSB_MCPU_HOSTS and LSB_HOSTS are empty", {}));
+  Allocation out;
+  out.scheduler = "lsf";
+  out.job_id = environment.find("LSB_JOBID");
+  if (const auto index = parse_integer(environment.get("LSB_JOBINDEX"), 1, INT32_MAX))
+    out.array_index = static_cast<int>(*index);
+  std::string launch_node;
+  for (Source& source : sources)
+    if (const std::string name = drop_launch_node(source.nodes); !name.empty()) launch_node = name;
+  for (const Source& other : sources)
+    if (!TRY(same_slots(sources.front().nodes, other.nodes)))
+      return fail(conflict("two of LSF's lists",
+                           fmt::format("{}: {}", sources.front().name, describe(sources.front().nodes)),
+                           fmt::format("{}: {}", other.name, describe(other.nodes))));
+  out.nodes = sources.front().nodes;
+  for (const Source& source : sources) out.evidence.push_back(source.name);
+  if (!launch_node.empty())
+    out.evidence.push_back(
+        fmt::format("launch node {}: left out, by its name (batch*, login*)", launch_node));
+  out.evidence.emplace_back("LSF tells a job neither its GPUs nor its end: unknown");
+  return out;
+}
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_lsf_scheduler() {
-  return std::make_unique<Lsf>();
+Scheduler lsf_scheduler() {
+  return {.name = "lsf",
+          .title = "LSF",
+          .detect = detect_lsf,
+          .allocation = lsf_allocation,
+          .slot_unit = SlotUnit::cores,
+          .submission = make_lsf_submission,
+          .submit_program = "bsub",
+          .submit_host = {.variable = "LSF_ENVDIR", .files = {"/etc/lsf.conf"}},
+          .launcher = begin_lsf_launcher,
+          .variables = {.prefixes = {"LSB_"},
+                        .drop_for_submit = {"LSB_", "LS_JOBPID", "LS_SUBCWD"},
+                        .node_local = {"LSB_EXEC_HOSTS"},
+                        .per_node = {"LSB_JOBRES_PID"},
+                        .is_batch_job = [](const Environment& environment) {
+                          return environment.get("LSB_INTERACTIVE").empty();
+                        }}};
 }
 
 }  // namespace dlrun

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/lsf/lsf.hpp"
 
 namespace dlrun {
 namespace {
@@ -140,7 +141,7 @@ class LsfSubmission final : public Submission {
   }
 
  public:
-  std::vector<RefusalKeyword> blamed_words() const override {
+  std::vector<RefusalKeyword> refusal_keywords() const override {
     return {{"queue", "resources.queue"},        {"runlimit", "resources.walltime"},
             {"run limit", "resources.walltime"}, {"project", "resources.account"},
             {"gpu", "resources.gpus-per-node"},  {"number of processors", "resources.nodes"},

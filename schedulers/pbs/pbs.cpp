@@ -1,10 +1,14 @@
-// OpenPBS and PBS Pro: nodes and ranks from PBS_NODEFILE (a line a rank, full names, runs of one host apart);
-// CPUs, GPUs and the end from qstat. PBS counts GPUs and does not name them: they are numbered from 0, as a
-// job sees them inside its cgroup; CUDA_VISIBLE_DEVICES names those of the host it is set on and no other's.
+// OpenPBS and PBS Pro: nodes and ranks from PBS_NODEFILE (one line per rank, full names, runs of one host
+// apart); CPUs, GPUs and the end from qstat. PBS counts GPUs and does not name them: they are numbered from
+// 0, as a job sees them inside its cgroup; CUDA_VISIBLE_DEVICES names those of the host it is set on and no
+// other's.
+#include "schedulers/pbs/pbs.hpp"
+
 #include "schedulers/gpus/cuda_visible.hpp"
 #include "schedulers/hostfile/node_lists.hpp"
 #include "schedulers/node_identity.hpp"
 #include "schedulers/pbs/job.hpp"
+#include "schedulers/pbs/launch.hpp"
 #include "schedulers/pbs/path.hpp"
 #include "schedulers/query.hpp"
 #include "src/base/strings.hpp"
@@ -19,10 +23,10 @@ std::vector<HostName> host_names(const std::vector<AllocatedNode>& nodes) {
   return out;
 }
 
-std::optional<PbsJob> ask_server(const Surroundings& surroundings, Allocation& out) {
+std::optional<PbsJob> ask_server(const DiscoveryContext& context, Allocation& out) {
   if (!out.job_id) return std::nullopt;
-  const Environment environment = with_pbs_path(surroundings.environment);
-  const Surroundings with_path{environment, surroundings.commands, surroundings.clock, {}};
+  const Environment environment = with_pbs_path(context.environment);
+  const DiscoveryContext with_path{environment, context.commands, context.clock, {}};
   const auto text = ask_scheduler(with_path, {"qstat", "-f", "-F", "json", *out.job_id});
   const auto job = text ? parse_qstat(*text, *out.job_id) : fail(text.error());
   if (job) return *job;
@@ -45,7 +49,7 @@ Result<std::vector<AllocatedNode>> find_nodes(const NamedFile& file, const std::
   out.evidence.push_back("PBS_NODEFILE=" + file.path);
   if (!word_lines(file.text).empty() || !job || job->chunks.empty()) {
     std::vector<AllocatedNode> nodes = TRY(nodes_of_lines(file.text, file.path));
-    for (AllocatedNode& node : nodes) node.asked_slots = node.slots;  // mpiprocs, or a rank a chunk
+    for (AllocatedNode& node : nodes) node.asked_slots = node.slots;  // mpiprocs, or one rank per chunk
     return nodes;
   }
   out.evidence.emplace_back(
@@ -116,35 +120,70 @@ void take_end(const PbsJob& job, Allocation& out) {
                                             : "qstat tells no end: unknown");
 }
 
-class Pbs final : public Scheduler {
- public:
-  std::string_view name() const override { return "pbs"; }
-  std::string inside(const Surroundings& surroundings) const override {
-    for (const std::string_view mark : {"PBS_JOBID", "PBS_NODEFILE"})
-      if (const auto value = surroundings.environment.find(mark)) return fmt::format("{}={}", mark, *value);
-    return {};
-  }
-  Result<Allocation> allocation(const Surroundings& surroundings) const override {
-    const Environment& environment = surroundings.environment;
-    Allocation out;
-    out.scheduler = "pbs";
-    out.job_id = environment.find("PBS_JOBID");
-    if (const auto index = parse_integer(environment.get("PBS_ARRAY_INDEX"), 0, INT32_MAX))
-      out.array_index = static_cast<int>(*index);
-    const NamedFile file = TRY(file_of_variable(environment, "PBS_NODEFILE"));
-    const auto job = ask_server(surroundings, out);
-    out.nodes = TRY(find_nodes(file, job, out));
-    if (job && !job->chunks.empty()) TRY(add_chunks(job->chunks, file.path, out));
-    TRY(add_visible(environment, out));
-    if (job) take_end(*job, out);
-    return out;
-  }
-};
+std::string detect_pbs(const DiscoveryContext& context) {
+  for (const std::string_view mark : {"PBS_JOBID", "PBS_NODEFILE"})
+    if (const auto value = context.environment.find(mark)) return fmt::format("{}={}", mark, *value);
+  return {};
+}
+
+Result<Allocation> pbs_allocation(const DiscoveryContext& context) {
+  const Environment& environment = context.environment;
+  Allocation out;
+  out.scheduler = "pbs";
+  out.job_id = environment.find("PBS_JOBID");
+  if (const auto index = parse_integer(environment.get("PBS_ARRAY_INDEX"), 0, INT32_MAX))
+    out.array_index = static_cast<int>(*index);
+  const NamedFile file = TRY(file_of_variable(environment, "PBS_NODEFILE"));
+  const auto job = ask_server(context, out);
+  out.nodes = TRY(find_nodes(file, job, out));
+  if (job && !job->chunks.empty()) TRY(add_chunks(job->chunks, file.path, out));
+  TRY(add_visible(environment, out));
+  if (job) take_end(*job, out);
+  return out;
+}
+
+bool is_batch_job(const Environment& environment) {
+  return environment.get("PBS_ENVIRONMENT") == "PBS_BATCH";
+}
+
+std::vector<EndQuestion> pbs_end_questions(const std::string& job_id) {
+  const auto read = [job_id](const std::string& answer) -> Result<std::optional<Instant>> {
+    const PbsJob job = TRY(parse_qstat(answer, job_id));
+    if (!job.unlimited && !job.end_time) return no_end_told("qstat", job_id);
+    return job.end_time;
+  };
+  const auto left = [job_id](const std::string& answer) -> std::optional<Seconds> {
+    const auto job = parse_qstat(answer, job_id);
+    return job ? job->walltime_left : std::nullopt;
+  };
+  return {{{"qstat", "-f", "-F", "json", job_id}, read, left}};
+}
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_pbs_scheduler() {
-  return std::make_unique<Pbs>();
+bool is_openpbs(const ProgramText& qsub) {
+  return qsub.of("--version").find("pbs_version") != std::string::npos;
+}
+
+Scheduler pbs_scheduler() {
+  return {.name = "pbs",
+          .title = "PBS",
+          .detect = detect_pbs,
+          .allocation = pbs_allocation,
+          .submission = make_pbs_submission,
+          .submit_program = "qsub",
+          .owns_submit_program = is_openpbs,
+          .submit_host = {.variable = "PBS_CONF_FILE", .files = {"/etc/pbs.conf"}},
+          .end_questions = pbs_end_questions,
+          .launcher = begin_pbs_launcher,
+          .variables = {.prefixes = {"PBS_"},
+                        .drop_for_submit = {"PBS_"},
+                        .keep_for_submit = {"PBS_CONF_FILE", "PBS_EXEC", "PBS_HOME", "PBS_SERVER",
+                                            "PBS_DEFAULT", "PBS_PRIMARY"},
+                        .node_local = {"PBS_NODENUM", "PBS_TASKNUM", "PBS_MOMPORT", "PBS_JOBCOOKIE"},
+                        .per_node = {"PBS_JOBDIR", "PBS_NODENUM", "PBS_TASKNUM", "PBS_VNODENUM"},
+                        .is_batch_job = is_batch_job,
+                        .for_programs = with_pbs_path}};
 }
 
 }  // namespace dlrun

@@ -5,6 +5,8 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/pbs/pbs.hpp"
+#include "schedulers/torque/torque.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun {
@@ -122,7 +124,7 @@ class AnyPbs : public Submission {
     if (id.empty()) return fail(ErrorKind::unavailable, "qsub printed no job id: '{}'", trim(printed));
     return id;
   }
-  std::vector<RefusalKeyword> blamed_words() const override {
+  std::vector<RefusalKeyword> refusal_keywords() const override {
     return {{"queue", "resources.queue"},
             {"walltime", "resources.walltime"},
             {"ngpus", "resources.gpus-per-node"},

@@ -2,6 +2,8 @@
 // node), ranks from SLURM_TASKS_PER_NODE, CPUs from SLURM_JOB_CPUS_PER_NODE; GPUs of every node and the end
 // from `scontrol show job -d`. The GPU variables tell of this node alone and are never copied to another one.
 // A heterogeneous job is all its groups, in their order: taking one would run smaller.
+#include "schedulers/slurm/slurm.hpp"
+
 #include <algorithm>
 
 #include <unistd.h>
@@ -13,6 +15,8 @@
 #include "schedulers/query.hpp"
 #include "schedulers/slurm/gres.hpp"
 #include "schedulers/slurm/job.hpp"
+#include "schedulers/slurm/launch.hpp"
+#include "schedulers/slurm/variables.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -80,7 +84,7 @@ Result<void> add_group(const Environment& environment, const std::string& suffix
     slots = cpu_counts;
   out.evidence.push_back(tasks  ? tasks->line()
                          : cpus ? "no SLURM_TASKS_PER_NODE: a slot for each CPU"
-                                : "no counts: one slot a node");
+                                : "no counts: one slot per node");
   if (cpus) out.evidence.push_back(cpus->line());
   for (std::size_t i = 0; i < hosts->size(); ++i) {
     AllocatedNode node{.host = (*hosts)[i], .slots = slots[i], .cpus = {}, .gpus = {}};
@@ -199,8 +203,8 @@ Result<void> add_own_gpus(const Environment& environment, Allocation& out) {
 
 // Where there is no scontrol: from libslurm, by a dlrun of its own. Where there is one and it did not answer,
 // the library would wait for the same controller.
-void ask_library(const Surroundings& surroundings, Allocation& out) {
-  const auto text = ask_scheduler(surroundings, {"/proc/self/exe", "slurm-end", *out.job_id});
+void ask_library(const DiscoveryContext& context, Allocation& out) {
+  const auto text = ask_scheduler(context, {"/proc/self/exe", "slurm-end", *out.job_id});
   const auto seconds = text ? parse_integer(std::string(trim(*text)), 1, kLastSecond) : fail(text.error());
   if (!seconds) return;
   out.end_time = Instant(std::chrono::seconds(*seconds));
@@ -248,9 +252,9 @@ struct Account {
   bool no_scontrol = false;
 };
 
-Result<Account> ask_controller(const Surroundings& surroundings, Allocation& out) {
+Result<Account> ask_controller(const DiscoveryContext& context, Allocation& out) {
   if (!out.job_id) return Account{};
-  const auto text = ask_scheduler(surroundings, {"scontrol", "show", "job", "-d", *out.job_id});
+  const auto text = ask_scheduler(context, {"scontrol", "show", "job", "-d", *out.job_id});
   if (!text && text.error().what.find("Invalid job id") != std::string::npos)
     return left_over(*out.job_id, "is not known to Slurm");
   if (!text) {
@@ -265,37 +269,62 @@ Result<Account> ask_controller(const Surroundings& surroundings, Allocation& out
   return Account{};
 }
 
-class Slurm final : public Scheduler {
- public:
-  std::string_view name() const override { return "slurm"; }
-  std::string inside(const Surroundings& surroundings) const override {
-    for (const std::string_view mark : kMarks)
-      if (const auto value = surroundings.environment.find(mark)) return fmt::format("{}={}", mark, *value);
-    return {};
-  }
-  Result<Allocation> allocation(const Surroundings& surroundings) const override {
-    const Environment& environment = surroundings.environment;
-    Allocation out;
-    out.scheduler = "slurm";
-    if (const auto id = first_of(environment, {"SLURM_JOB_ID", "SLURM_JOBID"})) out.job_id = id->text;
-    if (const auto index = parse_integer(environment.get("SLURM_ARRAY_TASK_ID"), 0, INT32_MAX - 1))
-      out.array_index = static_cast<int>(*index);
-    TRY(add_nodes(environment, out));
-    TRY(join_groups(out));
-    compare_tasks(environment, out);
-    const Account account = TRY(ask_controller(surroundings, out));
-    if (account.job) take_gpus(*account.job, out);
-    TRY(add_own_gpus(environment, out));
-    take_times(environment, account.job, out);
-    if (account.no_scontrol && !out.end_time) ask_library(surroundings, out);
-    return out;
-  }
-};
+std::string detect_slurm(const DiscoveryContext& context) {
+  for (const std::string_view mark : kMarks)
+    if (const auto value = context.environment.find(mark)) return fmt::format("{}={}", mark, *value);
+  return {};
+}
+
+Result<Allocation> slurm_allocation(const DiscoveryContext& context) {
+  const Environment& environment = context.environment;
+  Allocation out;
+  out.scheduler = "slurm";
+  if (const auto id = first_of(environment, {"SLURM_JOB_ID", "SLURM_JOBID"})) out.job_id = id->text;
+  if (const auto index = parse_integer(environment.get("SLURM_ARRAY_TASK_ID"), 0, INT32_MAX - 1))
+    out.array_index = static_cast<int>(*index);
+  TRY(add_nodes(environment, out));
+  TRY(join_groups(out));
+  compare_tasks(environment, out);
+  const Account account = TRY(ask_controller(context, out));
+  if (account.job) take_gpus(*account.job, out);
+  TRY(add_own_gpus(environment, out));
+  take_times(environment, account.job, out);
+  if (account.no_scontrol && !out.end_time) ask_library(context, out);
+  return out;
+}
+
+std::vector<EndQuestion> slurm_end_questions(const std::string& job_id) {
+  using End = std::optional<Instant>;
+  const auto read_scontrol = [job_id](const std::string& answer) -> Result<End> {
+    const SlurmJob job = TRY(parse_scontrol_job(answer, job_id));
+    if (!job.unlimited && !job.end_time) return no_end_told("scontrol", job_id);
+    return job.end_time;
+  };
+  const auto read_libslurm = [](const std::string& answer) -> Result<End> {
+    return End(Instant(std::chrono::seconds(TRY(parse_integer(std::string(trim(answer)), 1, kLastSecond)))));
+  };
+  return {{{"scontrol", "show", "job", "-d", job_id}, read_scontrol},
+          {{"/proc/self/exe", "slurm-end", job_id}, read_libslurm}};
+}
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_slurm_scheduler() {
-  return std::make_unique<Slurm>();
+Scheduler slurm_scheduler() {
+  return {.name = "slurm",
+          .title = "Slurm",
+          .detect = detect_slurm,
+          .allocation = slurm_allocation,
+          .slot_division = SlotDivision::by_scheduler,  // of a total, as sbatch --ntasks
+          .submission = make_slurm_submission,
+          .submit_program = "sbatch",
+          .submit_host = {.variable = "SLURM_CONF",
+                          .files = {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}},
+          .end_questions = slurm_end_questions,
+          // Slurm compares with its controller's clock, and warns and sweeps by the minute.
+          .margins = {.least = Seconds(5), .most = Seconds(60)},
+          .launcher = begin_srun,
+          .launcher_starts = {AgentPer::node, AgentPer::rank},
+          .variables = slurm_variables()};
 }
 
 }  // namespace dlrun

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/slurm/slurm.hpp"
 #include "schedulers/walltime.hpp"
 #include "src/base/units.hpp"
 
@@ -230,7 +231,7 @@ class SlurmSubmission final : public Submission {
     return {};
   }
 
-  std::vector<RefusalKeyword> blamed_words() const override {
+  std::vector<RefusalKeyword> refusal_keywords() const override {
     return {{"partition", "resources.queue"},
             {"account", "resources.account"},
             {"time limit", "resources.walltime"},

@@ -43,7 +43,7 @@ _dlrun() {
 
   case $previous in
     --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 native none' -- "$current") && return 0 ;;
-    --via) mapfile -t COMPREPLY < <(compgen -W 'auto local slurm ssh pbs sge lsf flux mpiexec' -- "$current") && return 0 ;;
+    --via) mapfile -t COMPREPLY < <(compgen -W 'auto local ssh mpiexec slurm torque pbs lsf flux gridengine' -- "$current") && return 0 ;;
     --scheduler) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_schedulers "$command")" -- "$current") && return 0 ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$current") && return 0 ;;
     --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;

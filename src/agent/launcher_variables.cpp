@@ -1,9 +1,10 @@
 // Forgets an outer launcher: a rank started under mpirun, srun or hydra inherits addresses of servers that do
-// not know it. A rank's own place in Slurm's words is in the plan. What a user sets by hand to tune an MPI
-// (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
+// not know it. A rank's own place in its scheduler's variables is in the plan. What a user sets by hand to
+// tune an MPI (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
 #include <array>
 #include <string_view>
 
+#include "schedulers/scheduler.hpp"
 #include "src/agent/pmi/mpi_service.hpp"
 
 namespace dlrun::agent {
@@ -16,7 +17,7 @@ constexpr std::array<std::string_view, 14> prefixes = {
     "PRTE_",     "PALS_",
 };
 
-constexpr std::array<std::string_view, 23> names = {
+constexpr std::array<std::string_view, 12> names = {
     "MPI_LOCALNRANKS",
     "MPI_LOCALRANKID",
     "MPIEXEC_HOSTNAME",
@@ -29,17 +30,6 @@ constexpr std::array<std::string_view, 23> names = {
     "OMPI_MCA_mpi_oversubscribe",
     "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
     "OMPI_MCA_hwloc_base_binding_policy",
-    "SLURM_MPI_TYPE",
-    "SLURM_PROCID",
-    "SLURM_LOCALID",
-    "SLURM_GTIDS",
-    "SLURM_STEP_ID",
-    "SLURM_STEPID",
-    "SLURM_STEP_NODELIST",
-    "SLURM_STEP_NUM_NODES",
-    "SLURM_STEP_NUM_TASKS",
-    "SLURM_STEP_TASKS_PER_NODE",
-    "SLURM_STEP_LAUNCHER_PORT",
 };
 
 }  // namespace
@@ -47,6 +37,8 @@ constexpr std::array<std::string_view, 23> names = {
 void scrub_launcher_variables(Environment& environment) {
   for (const std::string_view prefix : prefixes) environment.unset_prefix(prefix);
   for (const std::string_view name : names) environment.unset(name);
+  for (const Scheduler& scheduler : all_schedulers())
+    for (const std::string_view name : scheduler.variables.agent_step) environment.unset(name);
 }
 
 void apply(const MpiBootstrap& wiring, Environment& environment) {

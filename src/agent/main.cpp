@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "schedulers/node_identity.hpp"
+#include "schedulers/scheduler.hpp"
 #include "src/agent/agent.hpp"
 #include "src/agent/arguments.hpp"
 #include "src/agent/folder_lock.hpp"
@@ -41,10 +42,16 @@ Result<Token> read_token(const std::string& file, const std::string& secret) {
 // What the node is called here; a name that the scheduler gave it comes first.
 AgentIdentity card_of(const Environment& environment) {
   MachineNames machine = this_machine();
-  if (const auto name = environment.find("SLURMD_NODENAME"))
-    machine.names.insert(machine.names.begin(), *name);
+  std::vector<std::string_view> tasks;  // a scheduler's count of its step's tasks comes before an MPI's
+  for (const Scheduler& scheduler : all_schedulers()) {
+    const auto& [node_name, task] = std::pair(scheduler.variables.node_name, scheduler.variables.task);
+    if (!node_name.empty() && environment.find(node_name))
+      machine.names.insert(machine.names.begin(), environment.get(node_name));
+    if (!task.empty()) tasks.push_back(task);
+  }
+  tasks.insert(tasks.end(), {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"});
   AgentIdentity card{.names = machine.names, .addresses = machine.addresses, .task = {}};
-  for (const char* name : {"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+  for (const std::string_view name : tasks) {
     if (card.task) break;
     if (const auto task = parse_integer(environment.get(name), 0, 1'000'000'000))
       card.task = static_cast<int>(*task);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "schedulers/scheduler.hpp"
+
 namespace dlrun::agent {
 namespace {
 
 // Who and where we are here, and which devices are ours here: the head's values would be another node's.
-constexpr std::array<std::string_view, 39> kOwnNames{"HOSTNAME",
+constexpr std::array<std::string_view, 23> kOwnNames{"HOSTNAME",
                                                      "HOST",
                                                      "PWD",
                                                      "OLDPWD",
@@ -29,27 +31,18 @@ constexpr std::array<std::string_view, 39> kOwnNames{"HOSTNAME",
                                                      "ROCR_VISIBLE_DEVICES",
                                                      "HIP_VISIBLE_DEVICES",
                                                      "ZE_AFFINITY_MASK",
-                                                     "GPU_DEVICE_ORDINAL",
-                                                     "SLURMD_NODENAME",
-                                                     "SLURM_NODEID",
-                                                     "SLURM_CPUS_ON_NODE",
-                                                     "SLURM_GPUS_ON_NODE",
-                                                     "SLURM_JOB_GPUS",
-                                                     "SLURM_STEP_GPUS",
-                                                     "SLURM_TOPOLOGY_ADDR",
-                                                     "SLURM_TOPOLOGY_ADDR_PATTERN",
-                                                     "SLURM_TASK_PID",
-                                                     "SLURM_MEM_PER_NODE",
-                                                     "PBS_NODENUM",
-                                                     "PBS_TASKNUM",
-                                                     "PBS_MOMPORT",
-                                                     "PBS_JOBCOOKIE",
-                                                     "FLUX_URI",
-                                                     "LSB_EXEC_HOSTS"};
+                                                     "GPU_DEVICE_ORDINAL"};
 constexpr std::array<std::string_view, 3> kOwnPrefixes{"SSH_", "XDG_", "SYSTEMD_"};
 
+bool is_node_local(std::string_view name) {
+  return std::any_of(all_schedulers().begin(), all_schedulers().end(), [&](const Scheduler& scheduler) {
+    const auto& names = scheduler.variables.node_local;
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+}
+
 bool is_own(std::string_view name) {
-  return std::find(kOwnNames.begin(), kOwnNames.end(), name) != kOwnNames.end() ||
+  return std::find(kOwnNames.begin(), kOwnNames.end(), name) != kOwnNames.end() || is_node_local(name) ||
          std::any_of(kOwnPrefixes.begin(), kOwnPrefixes.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "schedulers/user_signals.hpp"
 #include "src/base/file.hpp"
 #include "src/base/pipe.hpp"
 

@@ -1,32 +1,46 @@
 #include "src/chain/chain.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
+#include "src/base/enum_names.hpp"
 #include "src/base/exit_code.hpp"
+#include "src/base/strings.hpp"
 
 namespace dlrun::job {
 namespace {
 
-constexpr std::array<std::string_view, 6> kEnds{"running",     "done",     "again",
-                                                "interrupted", "vanished", "failed"};
-constexpr std::array<std::string_view, 5> kStates{"queued", "running", "done", "stopped", "failed"};
-constexpr std::array<std::string_view, 3> kWays{"resubmit", "requeue", "ahead"};
+constexpr auto kEnds = enum_names<LinkEnd>({{LinkEnd::running, "running"},
+                                            {LinkEnd::done, "done"},
+                                            {LinkEnd::again, "again"},
+                                            {LinkEnd::interrupted, "interrupted"},
+                                            {LinkEnd::lost, "lost"},
+                                            {LinkEnd::failed, "failed"}});
+constexpr auto kStates = enum_names<ChainState>({{ChainState::queued, "queued"},
+                                                 {ChainState::running, "running"},
+                                                 {ChainState::done, "done"},
+                                                 {ChainState::stopped, "stopped"},
+                                                 {ChainState::failed, "failed"}});
+constexpr auto kModes = enum_names<ChainMode>({{ChainMode::resubmit, "resubmit"},
+                                               {ChainMode::requeue, "requeue"},
+                                               {ChainMode::presubmit, "presubmit"}});
 constexpr const char* kSchema = "dlrun.chain/1";
 
 template <class Enum, std::size_t N>
-Result<Enum> read_name(const std::string& text, const std::array<std::string_view, N>& names,
-                       const std::string& where) {
-  const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end())
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("'{}' is none of its names", text),
-                      .where = where,
-                      .hint = {},
-                      .also = {}});
-  return static_cast<Enum>(found - names.begin());
+Result<Enum> read_name(const std::string& text, const EnumNames<Enum, N>& names, const std::string& where) {
+  if (const auto value = names.value(text)) return *value;
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = fmt::format("unknown value '{}'", text),
+                    .where = where,
+                    .hint = did_you_mean(text, names.names())});
+}
+
+// A chain that an older dlrun began has the key's old name and value.
+Result<ChainMode> mode_from(const Json& json, const std::string& where) {
+  if (json.contains("mode")) return read_name(TRY(field<std::string>(json, "mode", where)), kModes, where);
+  const auto way = TRY(field<std::string>(json, "way", where));
+  return read_name(way == "ahead" ? "presubmit" : way, kModes, where);
 }
 
 // A ledger that somebody edited is read as strictly as a job file.
@@ -76,7 +90,8 @@ Result<Link> link_from_json(const Json& json, const std::string& where) {
   out.number = TRY(field<int>(json, "number", where));
   out.job_id = TRY(field<std::string>(json, "job_id", where));
   out.run_directory = TRY(field<std::string>(json, "run_directory", where));
-  out.end = TRY(read_name<LinkEnd>(TRY(field<std::string>(json, "end", where)), kEnds, where));
+  const auto end = TRY(field<std::string>(json, "end", where));
+  out.end = TRY(read_name(end == "vanished" ? "lost" : end, kEnds, where));  // an older dlrun's word
   out.exit_code = TRY(field<int>(json, "exit_code", where));
   out.reason = TRY(field<std::string>(json, "reason", where));
   out.began = TRY(field<std::string>(json, "began", where));
@@ -92,16 +107,16 @@ Result<Link> link_from_json(const Json& json, const std::string& where) {
 }  // namespace
 
 std::string_view word_of(LinkEnd end) {
-  return kEnds[static_cast<std::size_t>(end)];
+  return kEnds.name(end);
 }
-std::string_view word_of(ChainMode way) {
-  return kWays[static_cast<std::size_t>(way)];
+std::string_view word_of(ChainMode mode) {
+  return kModes.name(mode);
 }
-Result<ChainMode> chain_way(const std::string& name) {
-  return read_name<ChainMode>(name, kWays, "chain.way");
+Result<ChainMode> chain_mode(const std::string& name) {
+  return read_name(name, kModes, "chain.mode");
 }
 std::string_view word_of(ChainState state) {
-  return kStates[static_cast<std::size_t>(state)];
+  return kStates.name(state);
 }
 
 Json to_json(const Chain& chain) {
@@ -110,7 +125,7 @@ Json to_json(const Chain& chain) {
   return {{"schema", kSchema},
           {"name", chain.name},
           {"scheduler", chain.scheduler},
-          {"way", word_of(chain.way)},
+          {"mode", word_of(chain.mode)},
           {"max_links", chain.max_links},
           {"retries", chain.retries},
           {"state", word_of(chain.state)},
@@ -128,10 +143,10 @@ Result<Chain> chain_from_json(const Json& json, const std::string& where) {
   Chain out;
   out.name = TRY(field<std::string>(json, "name", where));
   out.scheduler = TRY(field<std::string>(json, "scheduler", where));
-  out.way = TRY(read_name<ChainMode>(TRY(field<std::string>(json, "way", where)), kWays, where));
+  out.mode = TRY(mode_from(json, where));
   out.max_links = TRY(count_from(json, "max_links", 1, where));
   out.retries = TRY(count_from(json, "retries", 0, where));
-  out.state = TRY(read_name<ChainState>(TRY(field<std::string>(json, "state", where)), kStates, where));
+  out.state = TRY(read_name(TRY(field<std::string>(json, "state", where)), kStates, where));
   out.reason = TRY(field<std::string>(json, "reason", where));
   out.script = TRY(field<std::string>(json, "script", where));
   out.search_path = TRY(field<std::string>(json, "search_path", where));
@@ -153,9 +168,9 @@ std::size_t jobs_used(const Chain& chain) {
 // A job that the scheduler started again (preempted, its node died) is one job; one that asked for it itself
 // has used a link each time.
 std::size_t links_used(const Chain& chain) {
-  if (chain.way != ChainMode::requeue) return jobs_used(chain);
+  if (chain.mode != ChainMode::requeue) return jobs_used(chain);
   return static_cast<std::size_t>(std::count_if(chain.links.begin(), chain.links.end(), [](const Link& link) {
-    return link.end != LinkEnd::vanished && link.end != LinkEnd::interrupted;
+    return link.end != LinkEnd::lost && link.end != LinkEnd::interrupted;
   }));
 }
 
@@ -169,11 +184,11 @@ std::optional<ChainProgress> progress_of(const Chain& chain) {
   return out;
 }
 
-Verdict judge(const Chain& chain, StopRequest wish) {
+Verdict judge(const Chain& chain, StopRequest request) {
   if (chain.links.empty()) return {};
   const Link& last = chain.links.back();
   if (last.end == LinkEnd::done) return {ChainState::done, "done"};
-  if (wish == StopRequest::stop) return {ChainState::stopped, "dlrun chain stop"};
+  if (request == StopRequest::stop) return {ChainState::stopped, "dlrun chain stop"};
   const std::string what = fmt::format("link {} (job {}): {}", last.number, last.job_id, last.reason);
   if (last.end == LinkEnd::failed) {
     if (is_permanent(last.exit_code)) return {ChainState::failed, what};
@@ -189,8 +204,8 @@ Verdict judge(const Chain& chain, StopRequest wish) {
   return {ChainState::queued, {}};
 }
 
-Verdict judge_next(const Chain& chain, StopRequest wish) {
-  Verdict verdict = judge(chain, wish);
+Verdict judge_next(const Chain& chain, StopRequest request) {
+  Verdict verdict = judge(chain, request);
   if (is_over(verdict.state) || links_used(chain) < static_cast<std::size_t>(chain.max_links)) return verdict;
   return {
       ChainState::stopped,

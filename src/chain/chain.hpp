@@ -17,19 +17,19 @@ enum class LinkEnd {
   done,         // exit code 0
   again,        // a sound checkpoint: run me again
   interrupted,  // by a signal: preempted, cancelled, out of time
-  vanished,     // killed, or its node died: it wrote nothing down
+  lost,         // killed, or its node died: it wrote nothing down
   failed,       // any other exit code
 };
 std::string_view word_of(LinkEnd end);
 
 // How a link gets its successor.
 enum class ChainMode {
-  resubmit,  // each link hands in the next one, which waits for its end
-  requeue,   // one job, which the scheduler starts again
-  ahead,     // all links are handed in at first, each waiting for the one before
+  resubmit,   // each link submits the next one, which waits for its end
+  requeue,    // one job, which the scheduler starts again
+  presubmit,  // all links are submitted at once, each waiting for the one before
 };
-std::string_view word_of(ChainMode way);
-Result<ChainMode> chain_way(const std::string& name);
+std::string_view word_of(ChainMode mode);
+Result<ChainMode> chain_mode(const std::string& name);
 
 struct Link {
   int number = 0;  // counts starts: a job that was requeued is two links
@@ -54,7 +54,7 @@ inline bool is_over(ChainState state) {
 
 struct Chain {
   std::string name, scheduler;
-  ChainMode way = ChainMode::resubmit;
+  ChainMode mode = ChainMode::resubmit;
   int max_links = 1;  // jobs, at most; starts of the one job, where it is requeued
   int retries = 0;    // failures that are tried again
   ChainState state = ChainState::queued;
@@ -84,8 +84,8 @@ struct Verdict {
   std::string reason;
 };
 // The last link has ended.
-Verdict judge(const Chain& chain, StopRequest wish);
+Verdict judge(const Chain& chain, StopRequest request);
 // The same, and whether there may be another job.
-Verdict judge_next(const Chain& chain, StopRequest wish);
+Verdict judge_next(const Chain& chain, StopRequest request);
 
 }  // namespace dlrun::job

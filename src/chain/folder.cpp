@@ -62,11 +62,11 @@ std::string ChainFolder::first_job() const {
   return text ? std::string(trim(*text)) : std::string();
 }
 
-Result<void> ChainFolder::write_jobs_ahead(const std::vector<std::string>& job_ids) const {
+Result<void> ChainFolder::write_presubmitted_jobs(const std::vector<std::string>& job_ids) const {
   return replace_file(folder_ / "jobs-ahead", join(job_ids, "\n") + "\n", Durability::synced);
 }
 
-std::vector<std::string> ChainFolder::jobs_ahead() const {
+std::vector<std::string> ChainFolder::presubmitted_jobs() const {
   std::vector<std::string> out;
   const auto text = read_file(folder_ / "jobs-ahead");
   for (const std::string& line : split(text ? *text : std::string(), '\n'))
@@ -74,7 +74,7 @@ std::vector<std::string> ChainFolder::jobs_ahead() const {
   return out;
 }
 
-StopRequest ChainFolder::stop_wish() const {
+StopRequest ChainFolder::stop_requested() const {
   std::error_code problem;
   return fs::exists(folder_ / "stop", problem) ? StopRequest::stop : StopRequest::none;
 }
@@ -94,7 +94,7 @@ std::vector<std::string> waiting_jobs(const ChainFolder& folder, const Chain& ch
   };
   add(chain.queued_job);
   if (chain.links.empty()) add(folder.first_job());
-  for (const std::string& job : folder.jobs_ahead()) add(job);
+  for (const std::string& job : folder.presubmitted_jobs()) add(job);
   return out;
 }
 
@@ -135,7 +135,7 @@ Result<void> check_job_ids(const Submission& scheduler, const ChainFolder& folde
   TRY(check(chain.queued_job, "chain.json"));
   for (const Link& link : chain.links) TRY(check(link.job_id, "chain.json"));
   TRY(check(folder.first_job(), "first-job"));
-  for (const std::string& job : folder.jobs_ahead()) TRY(check(job, "jobs-ahead"));
+  for (const std::string& job : folder.presubmitted_jobs()) TRY(check(job, "jobs-ahead"));
   return {};
 }
 

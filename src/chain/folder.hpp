@@ -1,4 +1,4 @@
-// The folder of a chain: its ledger chain.json, its leases, and the wish to stop. Only the holder of the
+// The folder of a chain: its ledger chain.json, its leases, and the request to stop. Only the holder of the
 // newest lease (src/base/lease.hpp) writes the ledger: of two links that a scheduler starts at the same time,
 // or of one that it starts twice, one gets it; and a link that was thought dead and comes back is told so.
 #pragma once
@@ -25,10 +25,10 @@ class ChainFolder {
 
   Result<void> write_first_job(const std::string& job_id) const;
   std::string first_job() const;  // empty: not told
-  // Jobs that were handed in ahead: written by who submits, while the first link may run already.
-  Result<void> write_jobs_ahead(const std::vector<std::string>& job_ids) const;
-  std::vector<std::string> jobs_ahead() const;
-  StopRequest stop_wish() const;
+  // Pre-submitted jobs: written by who submits, while the first link may run already.
+  Result<void> write_presubmitted_jobs(const std::vector<std::string>& job_ids) const;
+  std::vector<std::string> presubmitted_jobs() const;
+  StopRequest stop_requested() const;
   Result<void> request_stop() const;
 
  private:

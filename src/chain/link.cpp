@@ -30,41 +30,41 @@ std::string reason_with_last_words(const Outcome& outcome) {
 }  // namespace
 
 Result<ChainLink> ChainLink::begin(const std::filesystem::path& folder, CheckpointPlace checkpoints,
-                                   Around around) {
-  ChainLink out(ChainFolder(folder), std::move(checkpoints), std::move(around));
+                                   Context context) {
+  ChainLink out(ChainFolder(folder), std::move(checkpoints), std::move(context));
   TRY(out.start());
   return out;
 }
 
 Environment ChainLink::submit_environment() const {
-  Environment out = around_.environment;
+  Environment out = context_.environment;
   out.set("PATH", chain_.search_path);
   return out;
 }
 
 Result<Lease> ChainLink::take() const {
   return take_over(folder_, *scheduler_, {.process = this_process(), .job = job_id_, .run = {}},
-                   submit_environment(), around_.commands);
+                   submit_environment(), context_.commands);
 }
 
 Result<void> ChainLink::start() {
-  began_ = around_.clock.now(), began_ticks_ = around_.clock.ticks();
+  began_ = context_.clock.now(), began_ticks_ = context_.clock.ticks();
   chain_ = TRY(folder_.read());
-  scheduler_ = TRY(find_submission(chain_.scheduler, around_.environment, around_.commands));
-  job_id_ = around_.environment.get(scheduler_->own_job_variable());
+  scheduler_ = TRY(find_submission(chain_.scheduler, context_.environment, context_.commands));
+  job_id_ = context_.environment.get(scheduler_->own_job_variable());
   if (job_id_.empty())
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("{} is not set: this is no job of {}",
                                           scheduler_->own_job_variable(), chain_.scheduler),
                       .where = {},
-                      .hint = "--link-of belongs into the script that dlrun submit --chain writes",
+                      .hint = "--link-of is set by dlrun submit --chain; do not pass it yourself",
                       .also = {}});
   if (is_over(chain_.state)) return {};
   TRY(check_job_ids(*scheduler_, folder_, chain_));
   Lease lease = TRY(take());
   chain_ = TRY(folder_.read());  // as the holder before us left it
-  account_for_vanished();
-  const Verdict verdict = judge(chain_, folder_.stop_wish());
+  account_for_lost();
+  const Verdict verdict = judge(chain_, folder_.stop_requested());
   if (chain_.queued_job == job_id_) chain_.queued_job.clear();
   if (is_over(chain_.state)) return {};
   if (is_over(verdict.state)) {
@@ -82,16 +82,16 @@ Result<void> ChainLink::start() {
   chain_.links.push_back(std::move(link));
   chain_.state = ChainState::running;
   TRY(folder_.write(chain_, *lease_));
-  if (const auto next = hand_in_next(); !next)
-    around_.note("the next link is not handed in yet: " + next.error().text());
+  if (const auto next = submit_next(); !next)
+    context_.note("the next link is not submitted yet: " + next.error().text());
   return folder_.write(chain_, *lease_);
 }
 
 // A link that wrote no end down was killed. What it saved tells whether it was of use.
-void ChainLink::account_for_vanished() {
+void ChainLink::account_for_lost() {
   if (chain_.links.empty() || chain_.links.back().end != LinkEnd::running) return;
   Link& last = chain_.links.back();
-  last.end = LinkEnd::vanished;
+  last.end = LinkEnd::lost;
   last.reason =
       last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
   last.saved = checkpoint_mark(checkpoints_) != last.checkpoint_mark;
@@ -103,12 +103,12 @@ void ChainLink::account_for_vanished() {
   last.time = sum_of({run.time}, Seconds(last.seconds));
 }
 
-Result<void> ChainLink::hand_in_next() {
-  if (chain_.way != ChainMode::resubmit) return {};
+Result<void> ChainLink::submit_next() {
+  if (chain_.mode != ChainMode::resubmit) return {};
   if (!chain_.queued_job.empty() || jobs_used(chain_) >= static_cast<std::size_t>(chain_.max_links))
     return {};
   chain_.queued_job =
-      TRY(submit_job(*scheduler_, {}, chain_.script, job_id_, submit_environment(), around_.commands));
+      TRY(submit_job(*scheduler_, {}, chain_.script, job_id_, submit_environment(), context_.commands));
   return {};
 }
 
@@ -117,12 +117,12 @@ void ChainLink::cancel_waiting() {
   std::vector<std::string> jobs = waiting_jobs(folder_, chain_);
   std::erase(jobs, job_id_);
   for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {
-    const auto done = around_.commands.run({.argv = scheduler_->cancel_command(*job),
-                                            .environment = scheduler_->environment(submit_environment()),
-                                            .limit = Seconds(30)});
+    const auto done = context_.commands.run({.argv = scheduler_->cancel_command(*job),
+                                             .environment = scheduler_->environment(submit_environment()),
+                                             .limit = Seconds(30)});
     // It would see that the chain is over and end at once.
     if (!done || !done->status.success())
-      around_.note(fmt::format("job {}, which comes next, could not be cancelled", *job));
+      context_.note(fmt::format("job {}, which comes next, could not be cancelled", *job));
   }
   chain_.queued_job.clear();
 }
@@ -133,9 +133,9 @@ Result<void> ChainLink::requeue() {
   TRY(folder_.write(chain_, *lease_));
   lease_.reset();  // the next start, maybe on another host, is not to wait for us
   const CommandOutput said =
-      TRY(around_.commands.run({.argv = scheduler_->requeue_command(job_id_),
-                                .environment = scheduler_->environment(submit_environment()),
-                                .limit = Seconds(60)}));
+      TRY(context_.commands.run({.argv = scheduler_->requeue_command(job_id_),
+                                 .environment = scheduler_->environment(submit_environment()),
+                                 .limit = Seconds(60)}));
   if (said.status.success() || said.status.signal != 0) return {};  // a signal: Slurm was quicker
   lease_ = TRY(take());
   chain_.queued_job.clear();
@@ -145,27 +145,27 @@ Result<void> ChainLink::requeue() {
 
 // A controller that was killed may have forgotten a job that it had taken.
 bool ChainLink::is_lost(const std::string& job) const {
-  const auto state = around_.commands.run({.argv = scheduler_->state_command(job),
-                                           .environment = scheduler_->environment(submit_environment()),
-                                           .limit = Seconds(30)});
+  const auto state = context_.commands.run({.argv = scheduler_->state_command(job),
+                                            .environment = scheduler_->environment(submit_environment()),
+                                            .limit = Seconds(30)});
   return state && !scheduler_->is_pending_or_alive(*state).value_or(true);
 }
 
 // The chain goes on: by what?
 Result<void> ChainLink::see_to_successor() {
-  if (chain_.way == ChainMode::requeue) return requeue();
-  if (chain_.way == ChainMode::resubmit) {
+  if (chain_.mode == ChainMode::requeue) return requeue();
+  if (chain_.mode == ChainMode::resubmit) {
     if (!chain_.queued_job.empty() && is_lost(chain_.queued_job)) {
-      around_.note(fmt::format("{} lost job {}, which was to come next: handing in another", chain_.scheduler,
-                               chain_.queued_job));
+      context_.note(fmt::format("{} lost job {}, which was to come next: submitting another",
+                                chain_.scheduler, chain_.queued_job));
       chain_.queued_job.clear();
     }
-    return hand_in_next();
+    return submit_next();
   }
   return check_waiting();
 }
 
-// Of links that were submitted ahead: a waiting one that is deleted may take its successors along.
+// Of pre-submitted links: deleting one that waits may delete its successors.
 Result<void> ChainLink::check_waiting() {
   std::vector<std::string> waiting = waiting_jobs(folder_, chain_);
   std::erase(waiting, job_id_);
@@ -173,18 +173,18 @@ Result<void> ChainLink::check_waiting() {
   for (const std::string& job : waiting)
     if (is_lost(job)) gone.push_back(job);
   if (gone.size() < waiting.size()) return {};
-  if (gone.empty()) return fail(ErrorKind::unavailable, "no link waits that was handed in ahead");
+  if (gone.empty()) return fail(ErrorKind::unavailable, "no pre-submitted job of this chain is left");
   return fail(ErrorKind::unavailable,
-              "the links that were submitted ahead are gone from {} (job {}); submit again: "
+              "the pre-submitted jobs of this chain are gone from {} (job {}); submit again: "
               "the training resumes from its checkpoint",
               chain_.scheduler, join(gone, ", "));
 }
 
 Result<void> ChainLink::end(const Result<RunReport>& report) {
   Link& link = chain_.links.back();
-  const Instant now = around_.clock.now();
+  const Instant now = context_.clock.now();
   link.ended = format_utc(now);
-  link.seconds = Seconds(around_.clock.ticks() - began_ticks_).count();  // the wall clock may be set
+  link.seconds = Seconds(context_.clock.ticks() - began_ticks_).count();  // the wall clock may be set
   link.time = sum_of({}, Seconds(link.seconds));
   link.saved = checkpoint_mark(checkpoints_) != link.checkpoint_mark;
   if (report) {
@@ -200,7 +200,7 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
     link.exit_code = to_int(exit_code(report.error().kind));
     link.reason = report.error().text();
   }
-  Verdict verdict = judge_next(chain_, folder_.stop_wish());
+  Verdict verdict = judge_next(chain_, folder_.stop_requested());
   chain_.state = verdict.state, chain_.reason = verdict.reason;
   if (is_over(verdict.state)) {
     cancel_waiting();
@@ -209,7 +209,7 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
     chain_.state = verdict.state, chain_.reason = verdict.reason;
   }
   if (is_over(verdict.state))
-    around_.note(fmt::format("the chain is {}: {}", word_of(verdict.state), verdict.reason));
+    context_.note(fmt::format("the chain is {}: {}", word_of(verdict.state), verdict.reason));
   if (lease_) TRY(folder_.write(chain_, *lease_));  // else it was written before the job was requeued
   lease_.reset();
   return {};

@@ -1,7 +1,7 @@
 // One link of a chain, from inside its job: it takes the lease, sees to its successor, and when its run is
-// over writes down what came of it and cancels what still waits where the chain is over. Where links are
-// handed in one by one, the next is handed in at the start and not at the end: a job that is killed, or whose
-// node dies, still has a successor. A job that is requeued has none then, but the scheduler's own requeueing.
+// over writes down what came of it and cancels what still waits where the chain is over. Where each link
+// submits the next, it does so at its start and not at its end: a job that is killed, or whose node dies,
+// still has a successor. A job that is requeued has none then, but the scheduler's own requeueing.
 #pragma once
 
 #include "src/chain/folder.hpp"
@@ -12,7 +12,7 @@ namespace dlrun::job {
 
 class ChainLink {
  public:
-  struct Around {
+  struct Context {
     const Environment& environment;
     const CommandRunner& commands;
     const Clock& clock;
@@ -20,7 +20,7 @@ class ChainLink {
   };
   // A link that has nothing to do, because the chain is over, has no number.
   static Result<ChainLink> begin(const std::filesystem::path& folder, CheckpointPlace checkpoints,
-                                 Around around);
+                                 Context context);
   bool has_work() const { return lease_.has_value(); }
   std::string idle_reason() const { return chain_.reason; }
   std::string run_directory() const { return chain_.links.back().run_directory; }
@@ -29,12 +29,12 @@ class ChainLink {
   Result<void> end(const Result<RunReport>& report);
 
  private:
-  ChainLink(ChainFolder folder, CheckpointPlace checkpoints, Around around)
-      : folder_(std::move(folder)), checkpoints_(std::move(checkpoints)), around_(std::move(around)) {}
+  ChainLink(ChainFolder folder, CheckpointPlace checkpoints, Context context)
+      : folder_(std::move(folder)), checkpoints_(std::move(checkpoints)), context_(std::move(context)) {}
   Result<void> start();
   Result<Lease> take() const;
-  void account_for_vanished();
-  Result<void> hand_in_next();
+  void account_for_lost();
+  Result<void> submit_next();
   Result<void> see_to_successor();
   Result<void> requeue();
   void cancel_waiting();
@@ -44,7 +44,7 @@ class ChainLink {
 
   ChainFolder folder_;
   CheckpointPlace checkpoints_;
-  Around around_;
+  Context context_;
   std::unique_ptr<Submission> scheduler_;
   std::string job_id_;
   Chain chain_;

@@ -10,7 +10,7 @@ namespace dlrun::job {
 namespace {
 
 constexpr int kMaxLinks = 100000;
-constexpr Seconds kLongest{3e9};  // a hundred years: clocks can count it
+constexpr Seconds kMaxTime{3e9};  // a hundred years: clocks can count it
 
 Ticks after_start(Seconds time) {
   return Ticks{} + std::chrono::duration_cast<Ticks::duration>(time);
@@ -93,9 +93,9 @@ Seconds stepping_time(const ChainQuestion& question, ChainForecast& out, Seconds
 // As long as one link needs, and a tenth on top.
 Result<Seconds> walltime_for_all(const ChainQuestion& question, ChainForecast& out) {
   const Seconds work = question.pace.start + stepping_time(question, out, out.training);
-  if (!(work < kLongest))
+  if (!(work < kMaxTime))
     return fail(ErrorKind::allocation, "with a failure every {} the training would never be done",
-                format_duration(question.mtbf.value_or(kLongest)));
+                format_duration(question.mtbf.value_or(kMaxTime)));
   Seconds walltime = whole_minutes(work * 1.1);
   while (walltime - stop_of(question, walltime).lead < work || !holds_a_checkpoint(question, walltime))
     walltime += std::max(Seconds(60), whole_minutes(walltime * 0.01));

@@ -36,9 +36,9 @@ void StopWatcher::watch() {
   std::unique_lock lock(mutex_);
   while (!end_) {
     lock.unlock();
-    const bool wished = folder_.stop_wish() == StopRequest::stop;
+    const bool requested = folder_.stop_requested() == StopRequest::stop;
     lock.lock();
-    if (wished && !end_) return void(::kill(::getpid(), SIGTERM));
+    if (requested && !end_) return void(::kill(::getpid(), SIGTERM));
     ended_.wait_for(lock, interval_, [this] { return end_; });
   }
 }

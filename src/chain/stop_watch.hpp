@@ -1,6 +1,6 @@
-// StopWatcher: beside a link's run, looks for the wish to stop in the chain's folder and then asks this very
-// process to stop, as the first SIGTERM does. So `dlrun chain stop` needs no scheduler that can signal a job
-// without killing what is around it: PBS's login shell dies of the signal, and the job with it.
+// StopWatcher: beside a link's run, looks for the request to stop in the chain's folder and then asks this
+// very process to stop, as the first SIGTERM does. So `dlrun chain stop` needs no scheduler that can signal a
+// job without killing what is around it: PBS's login shell dies of the signal, and the job with it.
 #pragma once
 
 #include <condition_variable>

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "schedulers/array_indices.hpp"
+#include "schedulers/scheduler.hpp"
 #include "src/base/file.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
@@ -160,17 +161,16 @@ Result<void> make_chain(SubmissionPlan& plan, int max_links) {
   const plan::ChainSpec& asked = plan.spec.chain;
   plan.chain = ChainPlan{.max_links = std::min(max_links, asked.max_links.value_or(max_links)),
                          .retries = asked.retries,
-                         .way = TRY(chain_way(asked.way))};
-  if (plan.chain->way != ChainMode::requeue) return {};
+                         .mode = TRY(chain_mode(asked.mode))};
+  if (plan.chain->mode != ChainMode::requeue) return {};
   const std::string_view directive = plan.scheduler->requeue_directive();
   if (directive.empty())
-    return fail(
-        Error{.kind = ErrorKind::usage,
-              .what = fmt::format("chain.way requeue: jobs of {} cannot have themselves started again",
-                                  plan.scheduler->name()),
-              .where = plan::place_of(plan.spec, "chain.way"),
-              .hint = "use chain.way: resubmit, or ahead where jobs may not submit others",
-              .also = {}});
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("chain.mode: requeue: {} has no job requeue",
+                                          scheduler_title(plan.scheduler->name())),
+                      .where = plan::place_of(plan.spec, "chain.mode"),
+                      .hint = "use chain.mode: resubmit, or presubmit where jobs may not submit others",
+                      .also = {}});
   // First: where the user says otherwise, the later word is his.
   plan.directives.insert(plan.directives.begin(),
                          {fmt::format("{} {}", plan.scheduler->marker(), directive), "", {}});
@@ -181,7 +181,7 @@ Chain new_chain(const SubmissionPlan& plan, const Environment& environment) {
   Chain out;
   out.name = plan.name;
   out.scheduler = plan.scheduler->name();
-  out.way = plan.chain->way;
+  out.mode = plan.chain->mode;
   out.max_links = plan.chain->max_links;
   out.retries = plan.chain->retries;
   out.script = plan.script_path;
@@ -199,12 +199,12 @@ Result<void> submit_all(const SubmissionPlan& plan, const std::string& first, co
     auto next =
         submit_job(*plan.scheduler, plan.directives, plan.script_path, jobs.back(), environment, commands);
     if (!next) {
-      next.error().what += fmt::format("; {} of {} links are handed in", jobs.size(), plan.chain->max_links);
+      next.error().what += fmt::format("; {} of {} links are submitted", jobs.size(), plan.chain->max_links);
       next.error().hint = fmt::format("let these run, or end them: dlrun chain stop {}", plan.folder);
       return fail(std::move(next).error());
     }
     jobs.push_back(*next);
-    TRY(folder.write_jobs_ahead(jobs));
+    TRY(folder.write_presubmitted_jobs(jobs));
   }
   return {};
 }
@@ -219,9 +219,8 @@ Result<void> write_frozen_job(const fs::path& path, const std::string& text) {
   return fail(ErrorKind::io, "cannot change the mode of {}: {}", path.string(), problem.message());
 }
 
-Result<fs::path> new_submission_folder(const Request& request, Instant now) {
-  const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
-  return request.here / "runs" / fmt::format("submit-{}-{}", spec.name, new_job_id(now));
+fs::path new_submission_folder(const fs::path& here, const plan::JobSpec& spec, Instant now) {
+  return here / "runs" / fmt::format("submit-{}-{}", spec.name, new_job_id(now));
 }
 
 fs::path element_folder(const fs::path& folder, int element) {
@@ -231,7 +230,7 @@ fs::path element_folder(const fs::path& folder, int element) {
 Result<SubmissionPlan> plan_submission(const Request& request, const Argv& flags, const fs::path& folder,
                                        const CommandRunner& commands, std::optional<ChainAsk> chain) {
   SubmissionPlan out;
-  out.spec = TRY(plan::load_job(request.sources, request.here));
+  out.spec = TRY(job_spec_of(request));
   const plan::Plan trial = TRY(trial_plan(request, out.spec));
   out.ranks = trial.ranks.size();
   out.scheduler = TRY(find_submission(request.scheduler, request.environment, commands));
@@ -269,9 +268,9 @@ Result<std::string> submit(const SubmissionPlan& plan, const Environment& enviro
   std::error_code ignored;
   if (!job) fs::remove_all(plan.folder, ignored);
   if (!job || !plan.chain) return job;
-  // Beside the ledger, which is the first link's as soon as the job is handed in.
+  // Beside the ledger, which is the first link's as soon as the job is submitted.
   TRY(ChainFolder(plan.folder).write_first_job(*job));
-  if (plan.chain->way == ChainMode::ahead) TRY(submit_all(plan, *job, environment, commands));
+  if (plan.chain->mode == ChainMode::presubmit) TRY(submit_all(plan, *job, environment, commands));
   return job;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/enum_names.hpp"
 #include "src/base/file.hpp"
 #include "src/base/units.hpp"
 
@@ -103,10 +104,9 @@ std::string interval_text(const ChainPrediction& prediction) {
                      format_duration(*out.young));
 }
 
-std::string rule_name(Rule rule) {
-  static constexpr const char* names[] = {"stated", "daly-2006", "as-often-as-possible"};
-  return names[static_cast<int>(rule)];
-}
+constexpr auto kRules = enum_names<Rule>({{Rule::stated, "stated"},
+                                          {Rule::daly, "daly-2006"},
+                                          {Rule::as_often_as_possible, "as-often-as-possible"}});
 
 std::string when(Instant now, Seconds later) {
   return format_utc(
@@ -134,15 +134,17 @@ Result<ChainPrediction> predict_chain(const SubmitCommand& options, const job::S
   return out;
 }
 
-JobOptions with_prediction(JobOptions options, const ChainPrediction& prediction,
-                           const job::SubmissionPlan& plan) {
+std::vector<plan::Override> predicted_overrides(const ChainPrediction& prediction,
+                                                const job::SubmissionPlan& plan) {
+  std::vector<plan::Override> out;
+  const auto add = [&](const char* key, std::string value) {
+    out.push_back({key, std::move(value), "--chain auto", plan::Override::Reading::text});
+  };
   if (!plan.spec.resources.walltime)
-    options.overrides.push_back({"resources.walltime",
-                                 fmt::format("{:.0f}s", prediction.forecast.walltime.count()), "--walltime",
-                                 plan::Override::Reading::text});
+    add("resources.walltime", fmt::format("{:.0f}s", prediction.forecast.walltime.count()));
   if (prediction.question.mtbf)
-    options.sets.push_back(fmt::format("checkpoint.every={:.3f}s", prediction.forecast.interval.count()));
-  return options;
+    add("checkpoint.every", fmt::format("{:.3f}s", prediction.forecast.interval.count()));
+  return out;
 }
 
 Json to_json(const ChainPrediction& prediction, Instant now) {
@@ -158,7 +160,7 @@ Json to_json(const ChainPrediction& prediction, Instant now) {
           {"max_links", prediction.max_links},
           {"walltime", out.walltime.count()},
           {"checkpoint_interval", out.interval.count()},
-          {"checkpoint_rule", rule_name(out.rule)},
+          {"checkpoint_rule", kRules.name(out.rule)},
           {"young_interval", or_null(out.young)},
           {"mtbf", or_null(asked.mtbf)},
           {"lead", out.lead.count()},

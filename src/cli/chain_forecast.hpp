@@ -20,9 +20,9 @@ struct ChainPrediction {
 // `plan`: the job as it would be submitted now.
 Result<ChainPrediction> predict_chain(const SubmitCommand& options, const job::SubmissionPlan& plan,
                                       const Context& context);
-// The options that make the job the one that was predicted.
-JobOptions with_prediction(JobOptions options, const ChainPrediction& prediction,
-                           const job::SubmissionPlan& plan);
+/// What makes the job the one that was predicted.
+std::vector<plan::Override> predicted_overrides(const ChainPrediction& prediction,
+                                                const job::SubmissionPlan& plan);
 
 Json to_json(const ChainPrediction& prediction, Instant now);
 std::vector<std::string> lines_of(const ChainPrediction& prediction, Instant now);

@@ -92,9 +92,9 @@ Result<Allocation> allocation_of(const AllocationCommand& options, const Context
                                 options.file);
   const SystemCommands commands;
   const SystemClock clock;
-  const Surroundings surroundings{context.environment, commands, clock, gpus_of_driver,
+  const DiscoveryContext discovery{context.environment, commands, clock, gpus_of_driver,
                                   options.hosts.named()};
-  return find_allocation(surroundings, options.scheduler);
+  return find_allocation(discovery, options.scheduler);
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ Json status_json(const Shown& shown, const ChainFolder& folder) {
   out["waiting_jobs"] = shown.waiting;
   out["held"] = shown.held.empty() ? Json(nullptr) : Json(shown.held);
   out["warning"] = too_few_jobs(shown).empty() ? Json(nullptr) : Json(too_few_jobs(shown));
-  out["stop_asked"] = folder.stop_wish() == job::StopRequest::stop;
+  out["stop_asked"] = folder.stop_requested() == job::StopRequest::stop;
   out["seconds"] = shown.time.total.count();
   out["time"] = to_json(shown.time);
   out["step"] = progress ? Json(progress->step) : Json(nullptr);

@@ -32,7 +32,8 @@ void print_plan(const job::Prepared& job, Console& console) {
   console.out(fmt::format("directory  {}", plan.working_directory));
   console.out("");
   print_plan_table(plan, console);
-  for (const std::string& warning : job.allocation.warnings) console.say("dlrun: warning: " + warning);
+  for (const auto* warnings : {&job.spec.warnings, &job.allocation.warnings})
+    for (const std::string& warning : *warnings) console.say("dlrun: warning: " + warning);
 }
 
 // What the planner worked out where the job does not say.

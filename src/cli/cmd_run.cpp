@@ -43,10 +43,10 @@ constexpr FlagRow<JobOptions> kSpecFlag[] = {
 // The run as a link of a chain: before and after it, the chain's ledger.
 Result<job::RunReport> run_link(job::Request request, const std::string& folder, const Clock& clock,
                                 RunPrinter& printer) {
-  const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
+  request.spec = TRY(job_spec_of(request));
   const SystemCommands commands;
   job::ChainLink link = TRY(job::ChainLink::begin(
-      folder, {spec.checkpoint.dir, spec.checkpoint.files},
+      folder, {request.spec->checkpoint.dir, request.spec->checkpoint.files},
       {request.environment, commands, clock, [&](const std::string& text) { printer.note(text); }}));
   if (!link.has_work()) {
     printer.note("nothing to do, the chain is over: " + link.idle_reason());

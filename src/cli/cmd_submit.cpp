@@ -54,10 +54,17 @@ constexpr FlagRow<SubmitCommand> kSubmitFlags[] = {
      &SubmitCommand::probe},
 };
 
-// The job may name variables that its scheduler sets only when it runs.
+// With the job read, once: what the planner of chains adds is laid over it. It may name variables that its
+// scheduler sets only when it runs.
 Result<job::Request> request_to_submit(const JobOptions& options, const Environment& environment) {
   job::Request request = TRY(request_of(options, environment));
   request.sources.scheduler_variables = plan::SchedulerVariables::may_come;
+  request.spec = TRY(job_spec_of(request));
+  return request;
+}
+
+Result<job::Request> with_overrides(job::Request request, const std::vector<plan::Override>& overrides) {
+  request.spec = TRY(plan::override_job(*request.spec, request.sources, overrides));
   return request;
 }
 
@@ -74,12 +81,12 @@ Result<void> refuse_run_directory_of_chain(const SubmitCommand& options) {
 
 // For the runtime's own trainings --epochs is the training's length; other programs have words of their own
 // for it.
-Result<JobOptions> with_epochs(JobOptions options, std::int64_t epochs, const Context& context) {
-  if (epochs == 0) return options;
-  const job::Request request = TRY(request_to_submit(options, context.environment));
-  const plan::JobSpec spec = TRY(plan::load_job(request.sources, request.here));
-  if (spec.framework == "builtin") options.sets.push_back(fmt::format("train.epochs={}", epochs));
-  return options;
+std::vector<plan::Override> stated_overrides(const SubmitCommand& options, const plan::JobSpec& spec) {
+  std::vector<plan::Override> out;
+  if (options.epoch_count() != 0 && spec.framework == "builtin")
+    out.push_back({"train.epochs", std::to_string(options.epoch_count()), "--epochs"});
+  if (!options.mtbf.empty()) out.push_back({"chain.mtbf", options.mtbf, "--mtbf"});
+  return out;
 }
 
 // What goes to the scheduler, and with --chain auto what it was found to need.
@@ -138,55 +145,66 @@ Result<int> show_dry_run(const Submissions& submissions, Instant now, const Cont
   return 0;
 }
 
-Result<job::SubmissionPlan> plan_it(const JobOptions& options, const std::filesystem::path& folder,
-                                    const std::optional<job::ChainAsk>& chain, const Context& context) {
-  const job::Request request = TRY(request_to_submit(options, context.environment));
-  Argv flags = forwarded_flags(options, context.common);
+// A job to submit, and the flags that its dlrun gets.
+struct Submitted {
+  job::Request request;
+  Argv flags;
+};
+
+Result<job::SubmissionPlan> plan_it(const Submitted& job, const std::filesystem::path& folder,
+                                    const std::optional<job::ChainAsk>& chain) {
+  Argv flags = job.flags;
   if (chain) flags.insert(flags.begin(), "--link-of=" + folder.string());
-  return job::plan_submission(request, flags, folder, SystemCommands(), chain);
+  return job::plan_submission(job.request, flags, folder, SystemCommands(), chain);
 }
 
 // One element of the array that `whole` is: a job and a chain alone, with checkpoints of its own.
-Result<Planned> plan_element(JobOptions options, const job::SubmissionPlan& whole, int element,
-                             const Context& context) {
+Result<Planned> plan_element(Submitted job, const job::SubmissionPlan& whole, int element) {
+  std::vector<plan::Override> overrides;
   if (!whole.spec.checkpoint.dir.empty())
-    options.sets.push_back("checkpoint.dir=" +
-                           to_text(Json(fmt::format("{}/element-{}", whole.spec.checkpoint.dir, element))));
-  return Planned{TRY(plan_it(options, job::element_folder(whole.folder, element),
-                             job::ChainAsk{.links = whole.chain->max_links, .element = element}, context)),
+    overrides.push_back({"checkpoint.dir", fmt::format("{}/element-{}", whole.spec.checkpoint.dir, element),
+                         "--set checkpoint.dir", plan::Override::Reading::text});
+  job.request = TRY(with_overrides(std::move(job.request), overrides));
+  return Planned{TRY(plan_it(job, job::element_folder(whole.folder, element),
+                             job::ChainAsk{.links = whole.chain->max_links, .element = element})),
                  element};
 }
 
-Result<Submissions> with_elements(job::SubmissionPlan whole, const JobOptions& options,
-                                  const Context& context) {
+Result<Submissions> with_elements(job::SubmissionPlan whole, const Submitted& job) {
   Submissions out;
-  for (const int element : whole.array)
-    out.all.push_back(TRY(plan_element(options, whole, element, context)));
+  for (const int element : whole.array) out.all.push_back(TRY(plan_element(job, whole, element)));
   if (out.all.empty()) out.all.push_back({std::move(whole)});
   return out;
 }
 
 // The job as the planner makes it: planned once to see what it is, and again with what follows.
-Result<Submissions> plan_auto(const SubmitCommand& options, const std::filesystem::path& folder,
-                              const Context& context) {
-  JobOptions job = TRY(with_epochs(options.job, options.epoch_count(), context));
-  if (!options.mtbf.empty()) job.sets.push_back("chain.mtbf=" + options.mtbf);
-  const job::SubmissionPlan first = TRY(plan_it(job, folder, job::ChainAsk{}, context));
+Result<Submissions> plan_auto(const SubmitCommand& options, Submitted job,
+                              const std::filesystem::path& folder, const Context& context) {
+  const std::vector<plan::Override> stated = stated_overrides(options, *job.request.spec);
+  job.request = TRY(with_overrides(std::move(job.request), stated));
+  const job::SubmissionPlan first = TRY(plan_it(job, folder, job::ChainAsk{}));
   const ChainPrediction prediction = TRY(predict_chain(options, first, context));
-  const JobOptions predicted = with_prediction(std::move(job), prediction, first);
-  Submissions out = TRY(
-      with_elements(TRY(plan_it(predicted, folder, job::ChainAsk{.links = prediction.max_links}, context)),
-                    predicted, context));
+  job.request = TRY(with_overrides(std::move(job.request), predicted_overrides(prediction, first)));
+  Submissions out =
+      TRY(with_elements(TRY(plan_it(job, folder, job::ChainAsk{.links = prediction.max_links})), job));
   out.prediction = prediction;
   return out;
 }
 
-Result<Submissions> plan_all(const SubmitCommand& options, const std::filesystem::path& folder,
-                             const Context& context) {
-  if (options.chain == "auto") return plan_auto(options, folder, context);
+Result<Submissions> plan_all(const SubmitCommand& options, const Submitted& job,
+                             const std::filesystem::path& folder, const Context& context) {
+  if (options.chain == "auto") return plan_auto(options, job, folder, context);
   std::optional<job::ChainAsk> chain;
   if (const auto links = options.chain_links()) chain = job::ChainAsk{.links = *links};
-  return with_elements(TRY(plan_it(options.job, folder, chain, context)), options.job, context);
+  return with_elements(TRY(plan_it(job, folder, chain)), job);
+}
+
+// Former names that were used, each said once.
+void say_renamed(const job::Request& request, Console& console) {
+  std::vector<std::string> warnings = request.spec->warnings;
+  if (const std::string renamed = renamed_scheduler(request.scheduler, "--scheduler"); !renamed.empty())
+    warnings.push_back(renamed);
+  for (const std::string& warning : warnings) console.say("dlrun: warning: " + warning);
 }
 
 // The id of the job. Those that were submitted before it stay: an Error says how many they are.
@@ -241,8 +259,11 @@ Result<int> SubmitCommand::run(const Context& context) {
   TRY(check_refused_flags(job));
   TRY(refuse_run_directory_of_chain(*this));
   const Instant now = SystemClock().now();
-  const auto folder = TRY(job::new_submission_folder(TRY(request_to_submit(job, context.environment)), now));
-  const Submissions submissions = TRY(plan_all(*this, folder, context));
+  const Submitted submitted{TRY(request_to_submit(job, context.environment)),
+                            forwarded_flags(job, context.common)};
+  say_renamed(submitted.request, context.console);
+  const auto folder = job::new_submission_folder(submitted.request.here, *submitted.request.spec, now);
+  const Submissions submissions = TRY(plan_all(*this, submitted, folder, context));
   if (dry_run) return show_dry_run(submissions, now, context);
   std::vector<Json> parts;
   std::string ids;

@@ -16,7 +16,7 @@ namespace dlrun::launch {
 namespace {
 
 constexpr std::size_t kMaxUnproven = 256;  // beyond it the oldest goes; a real agent calls again
-constexpr Seconds kPatience{10};
+constexpr Seconds kTimeout{10};
 constexpr int kBacklog = 4096;
 
 // Both families on one socket where there is IPv6, else the old one alone.
@@ -78,7 +78,7 @@ AgentPort::~AgentPort() {
 void AgentPort::add(UniqueFd fd) {
   if (callers_.size() >= kMaxUnproven) drop(callers_.begin());
   const Place caller = callers_.insert(callers_.end(), {std::move(fd), HeadHandshake(token_)});
-  caller->deadline = loop_.after(kPatience, [this, caller] { drop(caller); });
+  caller->deadline = loop_.after(kTimeout, [this, caller] { drop(caller); });
   loop_.watch(caller->fd.get(), POLLIN, [this, caller](short) { read_from(caller); });
   const std::string greeting = caller->handshake.greeting();
   (void)!::send(caller->fd.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);  // a new socket has room
@@ -114,7 +114,7 @@ void AgentPort::finish(Place caller, const std::string& line) {
   loop_.unwatch(caller->fd.get());
   UniqueFd fd = std::move(caller->fd);
   callers_.erase(caller);
-  // A node that vanishes without a farewell is noticed by the kernel too, besides the heartbeats.
+  // A node that is lost without closing its connection is noticed by the kernel too, besides the heartbeats.
   set_option(fd.get(), SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   arrived_(*card, std::move(fd));

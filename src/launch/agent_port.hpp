@@ -1,6 +1,6 @@
-// AgentPort: where agents call back to the head over TCP, for engines that start programs but give no stream
-// to them. It hands over connections that proved themselves; all others are dropped without a word: wrong,
-// slow and flooding ones cost a bounded number of descriptors and bytes, and nothing else.
+// AgentPort: where agents call back to the head over TCP, for launchers that start programs but give no
+// stream to them. It hands over connections that proved themselves; all others are dropped without a word:
+// wrong, slow and flooding ones cost a bounded number of descriptors and bytes, and nothing else.
 #pragma once
 
 #include <functional>

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "schedulers/node_identity.hpp"
+#include "schedulers/user_signals.hpp"
 #include "src/base/file.hpp"
 #include "src/base/install.hpp"
 #include "src/base/pipe.hpp"
@@ -32,17 +33,24 @@ constexpr Seconds kReasonsCome{0.3};
 
 // A running command, and the last things that it said.
 struct Running {
-  EngineCommand command;
+  LaunchCommand command;
   std::optional<pid_t> pid;
   UniqueFd said;
   LineBuffer lines = {};
   std::deque<std::string> last = {};
 };
 
+// What the plan's program links; unknown where it is not here.
+MpiFlavour flavour_of(const plan::Plan& plan, const Environment& environment) {
+  if (plan.ranks.empty() || plan.ranks.front().argv.empty()) return MpiFlavour::unknown;
+  const auto program = find_program(plan.ranks.front().argv.front(), environment, plan.working_directory);
+  return program ? mpi_flavour(*program, environment).value_or(MpiFlavour::unknown) : MpiFlavour::unknown;
+}
+
 class CommandLauncher final : public Launcher {
  public:
-  CommandLauncher(CommandTraits traits, const LaunchSettings& settings, EngineCommands commands)
-      : traits_(std::move(traits)), settings_(settings), commands_(std::move(commands)) {}
+  CommandLauncher(CommandTraits traits, const LaunchSettings& settings)
+      : traits_(std::move(traits)), settings_(settings) {}
 
   ~CommandLauncher() override {
     for (const std::string& path : files_) ::unlink(path.c_str());
@@ -68,7 +76,8 @@ class CommandLauncher final : public Launcher {
         loop, token_, [this](const AgentIdentity& card, UniqueFd fd) { on_arrived(card, std::move(fd)); }));
     TRY(write_token(plan));
     if (settings_.staging == Staging::where_missing) TRY(write_copy(plan));
-    for (EngineCommand& command : TRY(commands_(plan, TRY(agent_command()))))
+    for (LaunchCommand& command :
+         TRY(traits_.commands(agents_of(plan, TRY(agent_command()), settings_.environment))))
       waiting_.push_back(std::move(command));
     // The first one's failure is everybody's: a program that is not there.
     TRY(start_one(take_waiting()));
@@ -99,7 +108,7 @@ class CommandLauncher final : public Launcher {
   }
 
  private:
-  Result<AgentCommand> agent_command() const {
+  Result<Argv> agent_command() const {
     const MachineNames machine = this_machine();
     std::vector<std::string> addresses = machine.addresses;
     addresses.insert(addresses.end(), machine.names.begin(), machine.names.end());
@@ -107,7 +116,7 @@ class CommandLauncher final : public Launcher {
     if (copy_script_.empty()) argv = {TRY(agent_program())};
     argv.insert(argv.end(), {"--head", join(addresses, ","), "--port", fmt::format("{}", port_->port())});
     if (!token_file_.empty()) argv.insert(argv.end(), {"--token", token_file_});
-    return AgentCommand{std::move(argv)};
+    return argv;
   }
 
   // The run directory is where all nodes see the same files: the ranks' logs are written there.
@@ -136,8 +145,8 @@ class CommandLauncher final : public Launcher {
     return write_file(copy_script_, stage_script(agent, archive));
   }
 
-  EngineCommand take_waiting() {
-    EngineCommand out = std::move(waiting_.front());
+  LaunchCommand take_waiting() {
+    LaunchCommand out = std::move(waiting_.front());
     waiting_.pop_front();
     return out;
   }
@@ -149,18 +158,18 @@ class CommandLauncher final : public Launcher {
                          [this](NodeIndex node) { return !arrived_[static_cast<std::size_t>(node.get())]; });
     });
     for (auto room = settings_.fan_out - at_work; room > 0 && !waiting_.empty(); --room) {
-      EngineCommand command = take_waiting();
+      LaunchCommand command = take_waiting();
       const std::vector<NodeIndex> nodes = command.nodes;
       auto started = start_one(std::move(command));
       if (started) continue;
       for (const NodeIndex node : nodes) {
-        settle(static_cast<std::size_t>(node.get()));
+        resolve(static_cast<std::size_t>(node.get()));
         callbacks_.failed(node, started.error());
       }
     }
   }
 
-  Result<void> start_one(EngineCommand command) {
+  Result<void> start_one(LaunchCommand command) {
     Pipe output = TRY(make_pipe());
     if (traits_.token == TokenBy::environment) command.environment.set(kTokenVariable, token_.text());
     set_nonblocking(output.read);
@@ -176,7 +185,7 @@ class CommandLauncher final : public Launcher {
     return {};
   }
 
-  // What the engine says is for people; the agents have their own way.
+  // What the command prints is for people; the agents have streams of their own.
   void listen(Running& running) {
     std::array<char, 4096> chunk;
     while (running.said) {
@@ -195,9 +204,9 @@ class CommandLauncher final : public Launcher {
   }
 
   void hear(Running& running, const std::string& line) {
-    const auto& chatter = running.command.chatter;
+    const auto& ignored_lines = running.command.ignored_lines;
     const auto is_in_line = [&](const std::string& text) { return line.find(text) != std::string::npos; };
-    if (trim(line).empty() || std::any_of(chatter.begin(), chatter.end(), is_in_line)) return;
+    if (trim(line).empty() || std::any_of(ignored_lines.begin(), ignored_lines.end(), is_in_line)) return;
     if (running.last.size() == kKeptLines) running.last.pop_front();
     running.last.push_back(line);
     callbacks_.note(line);
@@ -219,36 +228,36 @@ class CommandLauncher final : public Launcher {
     }
   }
 
-  // Agents that are ranks to their engine are told apart by their number: many have one host.
+  // Agents that are ranks of an MPI are told apart by their task number: many have one host.
   Result<std::optional<std::size_t>> node_of(const AgentIdentity& card) const {
     auto found = find_machine(*finder_, {card.names, card.addresses});
     if (!by_task_ || !found || !*found) return found;
     if (!card.task || static_cast<std::size_t>(*card.task) >= hosts_.size()) return std::nullopt;
     const auto task = static_cast<std::size_t>(*card.task);
-    // A rank that the engine put elsewhere than the plan says is none of it.
+    // A rank that the launcher put on another host than the plan says is refused.
     return hosts_[task] == distinct_[**found] ? std::optional(task) : std::nullopt;
   }
 
   void on_arrived(const AgentIdentity& card, UniqueFd fd) {
     const auto found = node_of(card);
     if (!found || !*found)
-      return callbacks_.note(fmt::format("an agent on {} called, which is none of the run's nodes",
+      return callbacks_.note(fmt::format("rejected an agent from {}: it is not a node of this run",
                                          card.names.empty() ? std::string("?") : card.names.front()));
     if (arrived_[**found])
-      return callbacks_.note(fmt::format("a second agent on {} called and was sent home", hosts_[**found]));
-    settle(**found);
+      return callbacks_.note(fmt::format("rejected a second agent from {}", hosts_[**found]));
+    resolve(**found);
     callbacks_.connected(NodeIndex(static_cast<int>(**found)), AgentLink{std::move(fd), UniqueFd()});
     start_more();
   }
 
-  // The node has its agent or will have none; with the last of them nobody needs the token any more.
-  void settle(std::size_t node) {
+  // The node has its agent or will have none. After the last one the token file is removed.
+  void resolve(std::size_t node) {
     arrived_[node] = true;
     const bool all = std::find(arrived_.begin(), arrived_.end(), false) == arrived_.end();
     if (all && !token_file_.empty()) ::unlink(token_file_.c_str());
   }
 
-  // What engines say of a program that is not there differs, but for the system's own words.
+  // Launchers describe a missing program in different words, but all of them quote the system's own.
   std::string hint_for(const std::deque<std::string>& said, int code) const {
     if (code == kNotStaged)
       return "a copy of dlrun needs tar, gzip and room in TMPDIR (else /tmp) on the node";
@@ -258,9 +267,9 @@ class CommandLauncher final : public Launcher {
     };
     if (says("/agent-token-"))
       return "every node must see the run directory: name one that they share, with --run-dir";
-    for (const EngineHint& known : traits_.hints)
-      if (says(known.words)) return known.hint;
-    for (const EngineCodeHint& known : traits_.code_hints)
+    for (const LaunchHint& known : traits_.hints)
+      if (says(known.text)) return known.hint;
+    for (const LaunchCodeHint& known : traits_.code_hints)
       if (known.code == code) return known.hint;
     if (!says("No such file or directory") || settings_.staging != Staging::never) return {};
     return "dlrun must be at the same place on every node; --stage copies it to those that do not have it";
@@ -269,7 +278,7 @@ class CommandLauncher final : public Launcher {
   void never_comes(NodeIndex node, std::string why, const Running& running, int code) {
     const auto at = static_cast<std::size_t>(node.get());
     if (arrived_[at]) return;
-    settle(at);
+    resolve(at);
     for (const std::string& line : running.last) why += "\n    | " + line;
     callbacks_.failed(node, Error{.kind = ErrorKind::unavailable,
                                   .what = std::move(why),
@@ -290,7 +299,6 @@ class CommandLauncher final : public Launcher {
 
   CommandTraits traits_;
   LaunchSettings settings_;
-  EngineCommands commands_;
   EventLoop* loop_ = nullptr;
   LaunchCallbacks callbacks_;
   Token token_ = Token::random();
@@ -301,16 +309,24 @@ class CommandLauncher final : public Launcher {
   bool by_task_ = false;
   std::string token_file_, copy_script_;
   std::vector<std::string> files_;  // in the run directory, to be removed
-  std::deque<EngineCommand> waiting_;
+  std::deque<LaunchCommand> waiting_;
   std::list<Running> running_;  // addresses stay
   std::vector<EventLoop::TimerId> timers_;
 };
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_engine_launcher(CommandTraits traits, const LaunchSettings& settings,
-                                               EngineCommands commands) {
-  return std::make_unique<CommandLauncher>(std::move(traits), settings, std::move(commands));
+std::unique_ptr<Launcher> make_command_launcher(CommandTraits traits, const LaunchSettings& settings) {
+  return std::make_unique<CommandLauncher>(std::move(traits), settings);
+}
+
+AgentsToLaunch agents_of(const plan::Plan& plan, Argv agent, const Environment& environment) {
+  AgentsToLaunch out{.hosts = {}, .agent = std::move(agent)};
+  for (const plan::NodePlan& node : plan.nodes) out.hosts.push_back(node.host);
+  if (plan.mpi != plan::MpiProtocol::native) return out;
+  out.agent_per = AgentPer::rank;
+  out.mpi = flavour_of(plan, environment);
+  return out;
 }
 
 }  // namespace dlrun::launch

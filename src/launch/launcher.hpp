@@ -1,7 +1,8 @@
-// Launcher: one way to get an agent onto each node. A launcher starts dlrun-agent on all nodes of a plan
-// and hands back both directions of each agent's stream; it decides nothing about ranks. It never asks a
-// person anything, and answers for every node: with a stream or with an Error that says why there is none.
-// Adding one = one file here and one line in choose.cpp.
+// Launcher: how an agent gets onto each node. A launcher starts dlrun-agent on all nodes of a plan and
+// returns both directions of each agent's stream; it decides nothing about ranks. It never asks a person
+// anything, and answers for every node: with a stream or with an Error that says why there is none. The
+// launchers of schedulers (srun, blaunch, ...) are part of their rows in schedulers/; those of our own are
+// here.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include "schedulers/launch_command.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
 #include "src/base/unique_fd.hpp"
@@ -30,7 +32,7 @@ struct LaunchCallbacks {
   // One of the two for every node, each once, from within the loop.
   std::function<void(NodeIndex, AgentLink)> connected;
   std::function<void(NodeIndex, Error)> failed;       // `where` is left empty: the node is known
-  std::function<void(const std::string& text)> note;  // for people: what the engine said
+  std::function<void(const std::string& text)> note;  // for people: what the command printed
 };
 
 class Launcher {
@@ -49,7 +51,7 @@ class Launcher {
   // others. After SIGCHLD child_ended() is called.
   virtual std::vector<pid_t> children() const { return {}; }
   virtual void child_ended() {}
-  // What the way knows about the end of an agent's stream; empty where that is nothing.
+  // What the launcher knows about the end of an agent's stream; empty where it knows nothing.
   virtual std::string last_words(NodeIndex) const { return {}; }
   // Every agent is gone or given up: what the launcher still runs shall end.
   virtual void stop() {}
@@ -58,9 +60,15 @@ class Launcher {
 // A copy of dlrun for nodes that do not have it where it is here (stage.hpp).
 enum class Staging { never, where_missing };
 
-class SrunVersion;
+// A scheduler's launcher that has begun to get ready while the allocation is still being read.
+struct BegunLauncher {
+  std::string scheduler;
+  PendingLauncher pending;
+};
+/// Of the scheduler whose job we are in; nothing where there is none.
+std::optional<BegunLauncher> begin_launcher(const Environment& environment);
 
-// What the job and its surroundings say about launching.
+// What the job and its environment say about launching.
 struct LaunchSettings {
   std::string via = "auto";         // a launcher's name, or auto
   std::string scheduler = "local";  // whose allocation it is
@@ -68,26 +76,19 @@ struct LaunchSettings {
   Seconds timeout{120};             // until a node must have answered
   Staging staging = Staging::never;
   plan::SshSpec ssh = {};
-  Environment environment;                               // dlrun's own
-  std::shared_ptr<const SrunVersion> srun_version = {};  // where it was asked for already
+  Environment environment = {};  // dlrun's own
+  std::optional<BegunLauncher> begun = {};
 };
 
-// The way that leads to the plan's nodes; an Error that names those no way leads to.
+/// The launcher for the plan's nodes; an Error that names nodes that it cannot reach.
 Result<std::unique_ptr<Launcher>> choose_launcher(const plan::Plan& plan, const LaunchSettings& settings);
 
-// The ways. An Error where one cannot be gone from here at all; nothing has been started then.
-// Agents as children of this process, all on this machine.
+// An Error where a launcher cannot be used from here at all; nothing has been started then.
+/// Agents as children of this process, all on this machine.
 Result<std::unique_ptr<Launcher>> make_local_launcher(const LaunchSettings& settings);
-// Agents over ssh, by libssh.
+/// Agents over ssh, by libssh.
 Result<std::unique_ptr<Launcher>> make_ssh_launcher(const LaunchSettings& settings);
-// One srun step with one agent a node, inside the job that we stand in.
-Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& settings);
-
-// The other ways that are commands of a site (engines.hpp).
+/// Agents as processes of an MPI's launcher.
 Result<std::unique_ptr<Launcher>> make_mpiexec_launcher(const LaunchSettings& settings);
-Result<std::unique_ptr<Launcher>> make_pbs_launcher(const LaunchSettings& settings);
-Result<std::unique_ptr<Launcher>> make_sge_launcher(const LaunchSettings& settings);
-Result<std::unique_ptr<Launcher>> make_lsf_launcher(const LaunchSettings& settings);
-Result<std::unique_ptr<Launcher>> make_flux_launcher(const LaunchSettings& settings);
 
 }  // namespace dlrun::launch

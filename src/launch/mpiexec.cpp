@@ -1,10 +1,11 @@
-// The mpiexec way: an MPI's own launcher as a bootstrap of the agents, one a node. It finds the site's way
-// onto the nodes by itself (ssh, srun, pbs, ...). Counting slots, binding and ending the others with one are
-// not its business here, so each is switched off.
+// mpiexec starts the agents, one per node. It finds the site's way onto the nodes by itself (ssh, srun, pbs,
+// ...). It must not count slots, bind, or end the others with one, so each of these is switched off.
+#include "src/launch/mpiexec.hpp"
+
 #include <array>
 
 #include "src/base/strings.hpp"
-#include "src/launch/command_traits.hpp"
+#include "src/launch/command_launcher.hpp"
 #include "src/process/command.hpp"
 
 namespace dlrun::launch {
@@ -47,10 +48,10 @@ Result<Found> find_mpiexec(const Environment& environment, std::optional<Mpiexec
                .hint = "load the site's MPI module, or reach the nodes with --via ssh"});
 }
 
-// The one that starts the plan's ranks as its own; nothing where it starts agents only.
-std::optional<Mpiexec> mpiexec_of_ranks(const plan::Plan& plan, const Environment& environment) {
-  if (plan.mpi != plan::MpiProtocol::native) return std::nullopt;
-  switch (flavour_of(plan, environment)) {
+// The one that starts the ranks' program as its own; unset where it starts agents only.
+std::optional<Mpiexec> mpiexec_of_ranks(const AgentsToLaunch& agents) {
+  if (agents.agent_per == AgentPer::node) return std::nullopt;
+  switch (agents.mpi) {
     case MpiFlavour::mpich:
       return Mpiexec::hydra;
     case MpiFlavour::openmpi:
@@ -62,9 +63,9 @@ std::optional<Mpiexec> mpiexec_of_ranks(const plan::Plan& plan, const Environmen
 }
 
 // "n1:2": that many agents in a row there.
-std::vector<std::string> hosts_with_counts(const plan::Plan& plan) {
+std::vector<std::string> hosts_with_counts(const AgentsToLaunch& agents) {
   std::vector<std::pair<std::string, int>> runs;
-  for (const std::string& host : all_hosts(plan)) {
+  for (const std::string& host : host_names(agents)) {
     if (runs.empty() || runs.back().first != host) runs.emplace_back(host, 0);
     ++runs.back().second;
   }
@@ -82,35 +83,33 @@ std::optional<Mpiexec> parse_mpiexec_version(std::string_view text) {
   return std::nullopt;
 }
 
-EngineCommand mpiexec_command(const plan::Plan& plan, const AgentCommand& agent, Mpiexec flavour,
-                              const Environment& environment) {
-  const std::string count = std::to_string(plan.nodes.size());
-  const std::vector<std::string> hosts = hosts_with_counts(plan);
-  EngineCommand out{.argv = {}, .environment = environment, .nodes = all_nodes(plan)};
+LaunchCommand mpiexec_command(const AgentsToLaunch& agents, Mpiexec flavour, const Environment& environment) {
+  const std::string count = std::to_string(agents.hosts.size());
+  const std::vector<std::string> hosts = hosts_with_counts(agents);
+  LaunchCommand out{.argv = {}, .environment = environment, .nodes = all_agents(agents)};
   for (const std::string_view name : kPlacement) out.environment.unset(name);
   if (flavour == Mpiexec::hydra) {
     out.argv = {"-hosts", join(hosts, ","), "-n", count, "-bind-to", "none", "-disable-auto-cleanup"};
-    out.chatter = {"can't honor --ntasks-per-node"};
+    out.ignored_lines = {"can't honor --ntasks-per-node"};
   } else {
     out.argv = {"--host", join(hosts, ","), "-np",  count,   "--map-by",
                 "slot",   "--bind-to",      "none", "--mca", "orte_abort_on_non_zero_status",
                 "0"};
   }
-  out.argv = with_agent(std::move(out.argv), agent);
+  out.argv = with_agent(std::move(out.argv), agents);
   return out;
 }
 
 Result<std::unique_ptr<Launcher>> make_mpiexec_launcher(const LaunchSettings& settings) {
   TRY(find_mpiexec(settings.environment, std::nullopt));
-  return make_engine_launcher(
-      {.name = "mpiexec"}, settings,
-      [environment = settings.environment](const plan::Plan& plan,
-                                           const AgentCommand& agent) -> Result<std::vector<EngineCommand>> {
-        const Found found = TRY(find_mpiexec(environment, mpiexec_of_ranks(plan, environment)));
-        EngineCommand command = mpiexec_command(plan, agent, found.flavour, environment);
-        command.argv.insert(command.argv.begin(), found.program);
-        return std::vector<EngineCommand>{std::move(command)};
-      });
+  const auto commands = [environment = settings.environment](
+                            const AgentsToLaunch& agents) -> Result<std::vector<LaunchCommand>> {
+    const Found found = TRY(find_mpiexec(environment, mpiexec_of_ranks(agents)));
+    LaunchCommand command = mpiexec_command(agents, found.flavour, environment);
+    command.argv.insert(command.argv.begin(), found.program);
+    return std::vector<LaunchCommand>{std::move(command)};
+  };
+  return make_command_launcher({.name = "mpiexec", .commands = commands}, settings);
 }
 
 }  // namespace dlrun::launch

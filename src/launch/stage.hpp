@@ -34,8 +34,8 @@ Result<void> write_archive(const std::vector<StagedFile>& files, const std::stri
 // standard output; `arguments` are added to the agent's, as the shell is to read them.
 std::string run_copy(std::string_view source, std::string_view arguments);
 
-// A whole script for engines, whose arguments are the agent's own: dlrun at `program`, else the copy out of
-// `archive`, a file that every node sees.
+// A whole script for launchers that are commands, whose arguments are the agent's own: dlrun at `program`,
+// else the copy out of `archive`, a file that every node sees.
 std::string stage_script(const std::string& program, const std::string& archive);
 
 }  // namespace dlrun::launch

@@ -6,6 +6,7 @@
 
 #include "src/base/fields.hpp"
 #include "src/base/strings.hpp"
+#include "src/plan/enum_choice.hpp"
 #include "src/plan/job_spec.hpp"
 #include "src/plan/run_directory.hpp"
 
@@ -121,8 +122,6 @@ yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child) {
 }
 
 Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
-  static const std::array<std::string, 3> models{"per-rank", "per-node", "per-job"};
-  static const std::array<std::string, 2> views{"own", "node"};
   static const std::array<std::string, 6> protocols{"none", "auto", "detect", "pmix", "pmi1", "native"};
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key :
@@ -136,9 +135,9 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
   out.summary = TRY(fields.text("summary"));
   if (out.name.empty() || as_job_name(out.name) != out.name)
     return yaml::error_at(*fields.find("name"), fmt::format("'{}' cannot name a framework", out.name));
-  out.process = static_cast<ProcessModel>(TRY(fields.choice_or("process", 0, models)));
+  out.process = TRY(enum_or(fields, "process", out.process, kProcessModels));
   out.mpi = protocols[TRY(fields.choice_or("mpi", 0, protocols))];
-  out.gpu_view = static_cast<GpuView>(TRY(fields.choice_or("gpu-view", 0, views)));
+  out.gpu_view = TRY(enum_or(fields, "gpu-view", out.gpu_view, kGpuViews));
   out.reserve_cpus = static_cast<int>(TRY(fields.integer_or("reserve-cpus", 0, 0, 1024)));
   out.variables = TRY(read_variables(fields.find("env"), "env"));
   out.defaults = TRY(read_variables(fields.find("defaults"), "defaults"));

@@ -40,7 +40,7 @@ std::string default_text(const RoleKind& kind) {
     case RoleDefault::tasks_per_node:
       return "tasks-per-node";
     case RoleDefault::node:
-      return "one a node";
+      return "one per node";
     case RoleDefault::other_nodes:
       return "one on every node without a role before it";
   }

@@ -15,10 +15,6 @@ bool leaves_tasks_to_slots(const Resources& resources) {
   return !resources.tasks_per_node && resources.gpus_per_node.value_or(0) == 0;
 }
 
-SlotDivision slot_division(std::string_view scheduler) {
-  return scheduler == "slurm" ? SlotDivision::by_scheduler : SlotDivision::by_user;
-}
-
 Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedNode>& nodes,
                                SlotDivision division) {
   if (!spec.resources.tasks_per_node || !slots_were_asked_for(nodes)) return {};
@@ -36,7 +32,7 @@ Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedN
       error.also.push_back(fmt::format("{} has {}", node.host,
                                        count_text(static_cast<std::size_t>(*node.asked_slots), "slot")));
   if (error.also.empty()) return {};
-  error.what = fmt::format("the job asks for {} a node, and fewer slots were asked for on {} of {}",
+  error.what = fmt::format("the job asks for {} per node, and fewer slots were asked for on {} of {}",
                            count_text(static_cast<std::size_t>(*spec.resources.tasks_per_node), "task"),
                            error.also.size(), count_text(nodes.size(), "node"));
   return fail(std::move(error));

@@ -1,14 +1,13 @@
 // Slots that a user asked for (`--ntasks-per-node`, mpiprocs, a:4) are ranks: they give tasks-per-node where
 // the job says neither that nor GPUs, and can differ from node to node. Slots that a scheduler merely counts
-// (cores) say nothing here, and neither does a slot a node, which every scheduler gives unasked. Where a
+// (cores) say nothing here, and neither does one slot per node, which every scheduler gives unasked. Where a
 // framework has roles, slots are those of all roles together (as `submit` asks for them), and say nothing of
 // one.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
-#include "schedulers/allocation.hpp"
+#include "schedulers/scheduler.hpp"
 #include "src/plan/job_spec.hpp"
 
 namespace dlrun::plan {
@@ -18,10 +17,6 @@ bool slots_were_asked_for(const std::vector<AllocatedNode>& nodes);
 
 // Whether the job leaves it to the slots how many tasks a node has.
 bool leaves_tasks_to_slots(const Resources& resources);
-
-// Who decided how many of the slots each node has. Of a total, as sbatch --ntasks, a scheduler does.
-enum class SlotDivision { by_user, by_scheduler };
-SlotDivision slot_division(std::string_view scheduler);
 
 // A job that asks for more tasks per node than slots were asked for contradicts itself; fewer are fine. Where
 // the scheduler divided a total, only the total counts.

@@ -73,7 +73,7 @@ Node default_layer() {
                                      {"request", yaml::list(spec.checkpoint.request, kDefaultSource)},
                                      {"lead", text(spec.checkpoint.lead)}})},
        {"chain", section_below({{"retries", text(std::to_string(spec.chain.retries))},
-                                {"way", text(spec.chain.way)}})}});
+                                {"mode", text(spec.chain.mode)}})}});
 }
 
 Result<Node> merge_layers(std::vector<Node> layers) {

@@ -1,4 +1,4 @@
-// Containers: the command line that runs a rank's command inside the job's image, one dialect an engine. It
+// Containers: the command line that runs a rank's command inside the job's image, one dialect per engine. It
 // is part of the plan, so that what would be run can be read. It pulls no image and starts nothing.
 #pragma once
 

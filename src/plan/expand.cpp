@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <span>
 
+#include "schedulers/scheduler.hpp"
 #include "src/base/fields.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/config_layers.hpp"
@@ -31,25 +33,37 @@ constexpr std::array<std::string_view, 9> kPaths{
     "train.data.test-list",
 };
 
-// What a scheduler or an MPI sets for one node or rank alone; dlrun's own are in names.hpp.
-constexpr std::array<std::string_view, 23> kPerNode{
-    "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "HOSTNAME",      "LOCAL_RANK",   "LSB_JOBRES_PID",
-    "MPI_LOCALRANKID",      "NODE_RANK",           "PBS_JOBDIR",    "PBS_NODENUM",  "PBS_TASKNUM",
-    "PBS_VNODENUM",         "PMIX_RANK",           "PMI_RANK",      "RANK",         "ROCR_VISIBLE_DEVICES",
-    "SLURMD_NODENAME",      "SLURM_GTIDS",         "SLURM_LOCALID", "SLURM_NODEID", "SLURM_PROCID",
-    "SLURM_STEP_GPUS",      "SLURM_TMPDIR",        "TMPDIR"};
+// What an MPI or the node sets for one node or rank alone. dlrun's own are reserved (valid_names.hpp), those
+// of schedulers are in their rows.
+constexpr std::array<std::string_view, 11> kPerNode{"CUDA_VISIBLE_DEVICES",
+                                                    "HIP_VISIBLE_DEVICES",
+                                                    "HOSTNAME",
+                                                    "LOCAL_RANK",
+                                                    "MPI_LOCALRANKID",
+                                                    "NODE_RANK",
+                                                    "PMIX_RANK",
+                                                    "PMI_RANK",
+                                                    "RANK",
+                                                    "ROCR_VISIBLE_DEVICES",
+                                                    "TMPDIR"};
 
-constexpr std::array<std::string_view, 7> kSchedulerPrefixes{"SLURM_", "PBS_",    "LSB_", "SGE_",
-                                                             "FLUX_",  "COBALT_", "OAR_"};
+bool contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 bool differs_per_node(const std::string& name) {
-  return is_reserved_variable(name) || name.starts_with("OMPI_COMM_WORLD_") ||
-         std::find(kPerNode.begin(), kPerNode.end(), name) != kPerNode.end();
+  return is_reserved_variable(name) || name.starts_with("OMPI_COMM_WORLD_") || contains(kPerNode, name) ||
+         std::any_of(all_schedulers().begin(), all_schedulers().end(), [&](const Scheduler& scheduler) {
+           return contains(scheduler.variables.per_node, name);
+         });
 }
 
 bool is_of_scheduler(const std::string& name) {
-  return name == "JOB_ID" || std::any_of(kSchedulerPrefixes.begin(), kSchedulerPrefixes.end(),
-                                         [&](std::string_view prefix) { return name.starts_with(prefix); });
+  const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+  return std::any_of(all_schedulers().begin(), all_schedulers().end(), [&](const Scheduler& scheduler) {
+    const VariableRules& rules = scheduler.variables;
+    return contains(rules.names, name) || std::any_of(rules.prefixes.begin(), rules.prefixes.end(), begins);
+  });
 }
 
 Node* child_of(Node* node, std::string_view path) {

@@ -44,7 +44,7 @@ std::map<NodeIndex, GpuNames> gpus_by_node(const std::vector<RankPlan>& ranks) {
 }  // namespace
 
 std::string_view to_text(GpuView view) {
-  return view == GpuView::own ? "own" : "node";
+  return kGpuViews.name(view);
 }
 
 void set_visible_gpus(std::vector<RankPlan>& ranks, GpuView view) {

@@ -12,6 +12,7 @@
 namespace dlrun::plan {
 
 enum class GpuView { own, node };
+inline constexpr auto kGpuViews = enum_names<GpuView>({{GpuView::own, "own"}, {GpuView::node, "node"}});
 std::string_view to_text(GpuView view);
 
 // Fills in `visible_gpus` of all ranks, which need their nodes and `gpus`. With GpuView::node the first GPUs

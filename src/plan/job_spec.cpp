@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 
+#include "schedulers/scheduler.hpp"
 #include "src/base/fields.hpp"
 #include "src/base/interval.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/split_words.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/plan/enum_choice.hpp"
 #include "src/plan/other_keys.hpp"
 
 namespace dlrun::plan {
@@ -21,7 +23,7 @@ using yaml::Node;
 
 constexpr std::int64_t kMaxNodes = 1'000'000;
 constexpr std::int64_t kMaxTasks = 100'000;
-constexpr std::uint64_t kLeastMemory = 1 << 20;
+constexpr std::uint64_t kMinMemory = 1 << 20;
 
 Result<Fields> section(Fields& parent, std::string_view key) {
   static const Node absent;
@@ -63,7 +65,7 @@ Result<NodeDemand> read_node_demand(Fields& fields) {
   out.gpu_type = TRY(fields.text_or("gpu-type", ""));
   out.constraint = TRY(fields.text_or("constraint", ""));
   out.exclusive = TRY(fields.bool_or("exclusive", false));
-  if (out.memory && *out.memory < kLeastMemory)
+  if (out.memory && *out.memory < kMinMemory)
     return yaml::error_at(*fields.find("memory"), "resources.memory must be at least 1MiB");
   const bool gpus = fields.has("gpus-per-node");
   if (!out.gpu_type.empty() && !gpus)
@@ -141,7 +143,6 @@ Result<Resources> read_resources(Fields fields) {
 }
 
 Result<RoleSpec> read_role(std::string name, Fields fields) {
-  static const std::array<std::string, 2> placements{"shared", "dedicated"};
   RoleSpec out;
   out.name = std::move(name);
   out.count = TRY(optional_integer(fields, "count", 1, kMaxTasks));
@@ -149,7 +150,7 @@ Result<RoleSpec> read_role(std::string name, Fields fields) {
   out.gpus = TRY(optional_integer(fields, "gpus", 0, 1024));
   out.port = TRY(optional_integer(fields, "port", 1024, 65535));
   if (fields.has("placement"))
-    out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
+    out.placement = TRY(enum_or(fields, "placement", Placement::shared, kPlacements));
   TRY(fields.finish());
   if (out.count && out.per_node)
     return yaml::error_at(fields.node(),
@@ -278,10 +279,8 @@ bool is_user_name(std::string_view text) {
 }
 
 Result<SshSpec> read_ssh(Fields fields) {
-  static const std::array<std::string, 2> policies{"strict", "accept-new"};
   SshSpec out;
-  if (TRY(choice(fields, "host-keys", policies[0], policies)) == policies[1])
-    out.host_keys = HostKeys::accept_new;
+  out.host_keys = TRY(enum_or(fields, "host-keys", out.host_keys, kHostKeys));
   out.user = TRY(fields.text_or("user", ""));
   if (const auto port = TRY(optional_integer(fields, "port", 1, 65535)))
     out.port = Port(static_cast<std::uint16_t>(*port));
@@ -296,11 +295,11 @@ Result<SshSpec> read_ssh(Fields fields) {
 }
 
 Result<LaunchSpec> read_launch(Fields fields) {
-  static const std::array<std::string, 9> ways{"auto", "local", "ssh",  "slurm",  "pbs",
-                                               "sge",  "lsf",   "flux", "mpiexec"};
+  std::vector<std::string> launchers = launcher_names();
+  launchers.insert(launchers.begin(), "auto");
   static const std::array<std::string, 5> protocols{"auto", "pmix", "pmi1", "native", "none"};
   LaunchSpec out;
-  out.via = TRY(choice(fields, "via", out.via, ways));
+  out.via = TRY(choice(fields, "via", out.via, launchers));
   out.fan_out = static_cast<int>(TRY(fields.integer_or("fan-out", out.fan_out, 1, 10000)));
   out.start_timeout = TRY(fields.duration_or("start-timeout", out.start_timeout));
   out.setup_timeout = TRY(fields.duration_or("setup-timeout", out.setup_timeout));
@@ -359,8 +358,8 @@ Result<ChainSpec> read_chain(Fields fields) {
   ChainSpec out;
   out.max_links = TRY(optional_integer(fields, "max-links", 1, 100000));
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
-  static const std::array<std::string, 3> ways{"resubmit", "requeue", "ahead"};
-  out.way = TRY(choice(fields, "way", out.way, ways));
+  static const std::array<std::string, 3> modes{"resubmit", "requeue", "presubmit"};
+  out.mode = TRY(choice(fields, "mode", out.mode, modes));
   if (fields.has("mtbf")) out.mtbf = TRY(fields.duration_or("mtbf", Seconds(0)));
   TRY(fields.finish());
   if (out.mtbf && out.mtbf->count() <= 0)

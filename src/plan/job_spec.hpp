@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
+#include "src/base/enum_names.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
+#include "src/plan/environment_rules.hpp"
 #include "src/plan/expand.hpp"
-#include "src/plan/plan.hpp"
 #include "src/plan/ssh_spec.hpp"
 #include "src/plan/valid_names.hpp"
 
@@ -37,7 +38,7 @@ struct NodeChunk {
 struct Resources {
   std::optional<int> nodes;  // nothing: all of the allocation
   std::optional<int> gpus_per_node;
-  std::optional<int> tasks_per_node;  // nothing: the GPUs a node, else 1
+  std::optional<int> tasks_per_node;  // unset: the GPUs per node, else 1
   std::optional<int> cpus_per_task;
   std::optional<Seconds> walltime;  // kUnlimited: UNLIMITED was said
   std::string queue, account;
@@ -50,6 +51,8 @@ struct Resources {
 };
 
 enum class Placement { shared, dedicated };
+inline constexpr auto kPlacements =
+    enum_names<Placement>({{Placement::shared, "shared"}, {Placement::dedicated, "dedicated"}});
 
 struct RoleSpec {
   std::string name;
@@ -83,7 +86,7 @@ struct LaunchSpec {
   Seconds lost_after{15};
   Seconds no_output{0}, no_progress{0}, finalize{30};  // 0: never
   int retries = 0;                                     // further attempts in the same allocation
-  std::string mpi = "auto";                            // auto, pmix, pmi1, engine, none
+  std::string mpi = "auto";                            // auto, pmix, pmi1, native, none
   bool bind = true;
   bool stage = false;  // dlrun is copied to nodes that do not have it
   SshSpec ssh = {};
@@ -101,8 +104,8 @@ struct CheckpointSpec {
 struct ChainSpec {
   std::optional<int> max_links;
   int retries = 0;
-  std::string way = "resubmit";  // or requeue, ahead
-  std::optional<Seconds> mtbf;   // mean time between failures of one node, for the planner
+  std::string mode = "resubmit";  // or requeue, presubmit
+  std::optional<Seconds> mtbf;    // mean time between failures of one node, for the planner
 };
 
 struct JobSpec {
@@ -118,6 +121,7 @@ struct JobSpec {
   yaml::Node train;                      // framework: builtin only; the runtime checks it
   std::filesystem::path base_directory;  // of the job file: what relative paths in it are relative to
   yaml::Node tree;  // what all this was read from, as it was written: later steps name places with it
+  std::vector<std::string> warnings = {};  // old names that were used
   std::vector<Expansion> expansions = {};  // where the tree names variables: what was read instead
 };
 

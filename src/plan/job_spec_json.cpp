@@ -55,9 +55,7 @@ Json to_json(const std::vector<RoleSpec>& roles) {
                       {"per-node", or_null(role.per_node)},
                       {"gpus", or_null(role.gpus)},
                       {"port", or_null(role.port)},
-                      {"placement", !role.placement                        ? Json(nullptr)
-                                    : *role.placement == Placement::shared ? Json("shared")
-                                                                           : Json("dedicated")}};
+                      {"placement", role.placement ? Json(kPlacements.name(*role.placement)) : Json(nullptr)}};
   return out;
 }
 
@@ -125,7 +123,7 @@ Json to_json(const JobSpec& spec) {
           {"chain",
            {{"max-links", or_null(spec.chain.max_links)},
             {"retries", spec.chain.retries},
-            {"way", spec.chain.way},
+            {"mode", spec.chain.mode},
             {"mtbf", spec.chain.mtbf ? Json(spec.chain.mtbf->count()) : Json(nullptr)}}},
           {"train", yaml::to_json(spec.train)},
           {"base-directory", spec.base_directory.string()}};

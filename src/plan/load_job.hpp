@@ -27,10 +27,14 @@ struct JobSources {
 // command: python train.py --lr 0.1, as the list that more words can be added to.
 void split_command(yaml::Node& tree);
 
-// The merged tree, ready for read_job_spec().
-Result<yaml::Node> load_job_tree(const JobSources& sources);
+// The merged tree, ready for read_job_spec(). `warnings` gets the old names that were used.
+Result<yaml::Node> load_job_tree(const JobSources& sources, std::vector<std::string>& warnings);
 
 // The tree read: relative paths are relative to the job file's folder, or to `here` where there is none.
 Result<JobSpec> load_job(const JobSources& sources, const std::filesystem::path& here);
+
+/// The job with further overrides, from its tree: no file is read again. `sources` has the variables.
+Result<JobSpec> override_job(const JobSpec& spec, const JobSources& sources,
+                             const std::vector<Override>& overrides);
 
 }  // namespace dlrun::plan

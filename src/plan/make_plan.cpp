@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedulers/scheduler.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
 #include "src/plan/config_layers.hpp"
@@ -14,7 +15,6 @@
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
 #include "src/plan/secrets.hpp"
-#include "src/plan/slurm_place.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -162,9 +162,25 @@ ContainerUse container_use(const Plan& plan, const RankPlan& rank) {
   return out;
 }
 
+// The scheduler's own variables. None is set where the framework's launcher starts the processes (per-job):
+// it would read these as its options.
+EnvironmentChanges scheduler_variables(const Allocation& allocation, const Plan& plan) {
+  const VariableRules& rules = scheduler_of(allocation).variables;
+  if (rules.of_step == nullptr || plan.process == ProcessModel::per_job) return {};
+  StepShape step{.ranks = plan.world_size(), .ranks_of_node = std::vector<int>(plan.nodes.size(), 0)};
+  for (const RankPlan& rank : plan.ranks) ++step.ranks_of_node[static_cast<std::size_t>(rank.node.get())];
+  return rules.of_step(step);
+}
+
+EnvironmentChanges scheduler_variables(const Allocation& allocation, const Plan& plan, const RankPlan& rank) {
+  const VariableRules& rules = scheduler_of(allocation).variables;
+  if (rules.of_rank == nullptr || plan.process == ProcessModel::per_job) return {};
+  return rules.of_rank({rank.rank.get(), rank.local_rank.get(), rank.node.get()});
+}
+
 Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   plan.environment = common_environment(plan);
-  if (input.allocation.scheduler == "slurm") plan.environment.merge(slurm_variables(plan));
+  plan.environment.merge(scheduler_variables(input.allocation, plan));
   TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
   const bool no_mpi_found = input.adapter.mpi == "detect" && plan.mpi == MpiProtocol::none;
@@ -198,7 +214,7 @@ std::vector<RankShare> shares_of(const Plan& plan, const Placed& placed, const A
 Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input, const Facts& facts,
                        const RankShare& share) {
   set_place(rank, share.node_ranks);
-  if (input.allocation.scheduler == "slurm") rank.environment.merge(slurm_variables(plan, rank));
+  rank.environment.merge(scheduler_variables(input.allocation, plan, rank));
   const RoleKind* kind = kind_of(input.adapter, rank);
   TRY(fill_variables(rank.environment, input.adapter.variables, facts, Scope::rank));
   if (kind != nullptr)

@@ -13,8 +13,8 @@ namespace dlrun::plan {
 // where it is none.
 std::string launcher_in(const Argv& command);
 
-// An Error where the command is a launcher. Framework plain may run one: once a job, or once a node where it
-// starts the processes of one node.
+// An Error where the command is a launcher. Framework plain may run one: once per job, or once per node where
+// it starts the processes of one node.
 Result<void> check_nested_launcher(const JobSpec& spec, const Adapter& adapter, const Plan& plan);
 
 }  // namespace dlrun::plan

@@ -1,10 +1,10 @@
 #include "src/plan/node_inventory.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "schedulers/hostlist/hostlist.hpp"
+#include "schedulers/scheduler.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 
@@ -12,11 +12,6 @@ namespace dlrun::plan {
 namespace {
 
 constexpr char kStandIn = '?';
-
-bool slots_are_cores(std::string_view scheduler) {
-  constexpr std::array<std::string_view, 4> names{"lsf", "gridengine", "oar", "torque"};
-  return std::find(names.begin(), names.end(), scheduler) != names.end();
-}
 
 bool asks_for_gpus(const JobSpec& spec) {
   return spec.resources.gpus_per_node.value_or(0) > 0 ||
@@ -44,7 +39,7 @@ bool has_gpus(const AllocatedNode& node) {
 
 int cores_of(const NodeInventory& told, const AllocatedNode& node, const Allocation& allocation,
              const JobSpec& spec) {
-  const bool granted = slots_are_cores(allocation.scheduler) && !spec.resources.cpus_per_task;
+  const bool granted = scheduler_of(allocation).slot_unit == SlotUnit::cores && !spec.resources.cpus_per_task;
   return granted ? std::min(*told.cpus, std::max(1, node.slots)) : *told.cpus;
 }
 

@@ -109,7 +109,7 @@ Result<int> gpus_shared_each(const JobSpec& spec, const NodeTasks& tasks) {
                                         count_text(static_cast<std::size_t>(tasks.sharing), "task")),
                     .where = std::move(place),
                     .hint = gpus < tasks.sharing
-                                ? fmt::format("use --tasks-per-node {}, one task a GPU", std::max(gpus, 1))
+                                ? fmt::format("use --tasks-per-node {}, one task per GPU", std::max(gpus, 1))
                                 : "choose a number of tasks that divides the number of GPUs"});
 }
 
@@ -125,7 +125,7 @@ Result<void> check_cores(const JobSpec& spec, const std::vector<AllocatedNode>& 
                                     count_text(static_cast<std::size_t>(tasks[i].with_cores), "task"),
                                     *spec.resources.cpus_per_task, asked, nodes[i].host, *nodes[i].cpus),
                 .where = place_of(spec, "resources.cpus-per-task"),
-                .hint = "ask for fewer cores a task, or leave cpus-per-task out to share what is there"});
+                .hint = "ask for fewer cores per task, or leave cpus-per-task out to share what is there"});
   }
   return {};
 }
@@ -243,7 +243,7 @@ int tasks_per_node(const Resources& resources) {
 Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
                      ProcessModel process, const TakenPorts& taken) {
   std::vector<AllocatedNode> nodes = TRY(choose_nodes(spec, allocation));
-  TRY(check_asked_slots(spec, nodes, slot_division(allocation.scheduler)));
+  TRY(check_asked_slots(spec, nodes, scheduler_of(allocation).slot_division));
   RoleTasks tasks = TRY(distribute_tasks(spec, roles, nodes));
   drop_idle_nodes(tasks, nodes);
   const std::vector<NodeTasks> by_node = tasks_by_node(roles, tasks, nodes.size());

@@ -1,6 +1,6 @@
 // Placement: which rank runs on which node with which GPUs and cores. Pure. Ranks are dense, role after role,
-// and each role's are contiguous a node; nodes keep the allocation's order, and every node's own list is
-// used: nothing is divided by the assumption that nodes are alike. It never gives less than was asked for.
+// and each role's are contiguous on each node; nodes keep the allocation's order, and every node's own list
+// is used: nothing is divided by the assumption that nodes are alike. It never gives less than was asked for.
 #pragma once
 
 #include <optional>

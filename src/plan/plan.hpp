@@ -9,18 +9,25 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
+#include "src/base/enum_names.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
+#include "src/plan/environment_rules.hpp"
 
 namespace dlrun::plan {
 
-using EnvironmentChanges = std::map<std::string, std::string>;
-
 enum class ProcessModel { per_rank, per_node, per_job };
-// pmix: Open MPI and what speaks PMIx; pmi1: MPICH, Intel MPI; engine: the site's launcher starts an agent a
-// rank.
+// pmix: Open MPI and what speaks PMIx; pmi1: MPICH, Intel MPI; native: the site's launcher starts one agent
+// per rank.
 enum class MpiProtocol { none, pmix, pmi1, native };
+inline constexpr auto kProcessModels = enum_names<ProcessModel>({{ProcessModel::per_rank, "per-rank"},
+                                                                 {ProcessModel::per_node, "per-node"},
+                                                                 {ProcessModel::per_job, "per-job"}});
+inline constexpr auto kMpiProtocols = enum_names<MpiProtocol>({{MpiProtocol::none, "none"},
+                                                               {MpiProtocol::pmix, "pmix"},
+                                                               {MpiProtocol::pmi1, "pmi1"},
+                                                               {MpiProtocol::native, "native"}});
 
 // This rank's part of its node's processors: the agent divides what the node lets us use into `of` equal runs
 // of cores and binds the rank to run number `share`. Nothing where binding is off.
@@ -53,7 +60,7 @@ struct NodePlan {
   const std::string& reached_by() const { return address ? *address : host.get(); }
 };
 
-// Shell lines run once a node before its ranks, in this order; their environment is what the ranks start
+// Shell lines run once per node before its ranks, in this order; their environment is what the ranks start
 // from.
 struct Prolog {
   std::vector<std::string> module_paths = {};  // module use ..., before the first load
@@ -64,11 +71,6 @@ struct Prolog {
   bool empty() const {
     return module_paths.empty() && modules.empty() && activate.empty() && setup.empty() && needs.empty();
   }
-};
-
-// Patterns of variables' names: which of dlrun's own environment the ranks get, and which are secrets.
-struct EnvironmentRules {
-  std::vector<std::string> allow = {}, deny = {}, secrets = {};
 };
 
 struct Limits {

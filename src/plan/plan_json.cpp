@@ -13,33 +13,15 @@ constexpr std::string_view kPlanSchema = "dlrun.plan/1";
 constexpr std::string_view kSliceSchema = "dlrun.slice/1";
 constexpr int kLargest = 10'000'000;  // no cluster has more nodes, ranks or cores
 
-constexpr std::array<std::pair<ProcessModel, std::string_view>, 3> kModels{
-    {{ProcessModel::per_rank, "per-rank"},
-     {ProcessModel::per_node, "per-node"},
-     {ProcessModel::per_job, "per-job"}}};
-constexpr std::array<std::pair<MpiProtocol, std::string_view>, 4> kProtocols{
-    {{MpiProtocol::none, "none"},
-     {MpiProtocol::pmix, "pmix"},
-     {MpiProtocol::pmi1, "pmi1"},
-     {MpiProtocol::native, "native"}}};
-
 tl::unexpected<Error> bad(std::string_view where, std::string what) {
   return fail(Error{.kind = ErrorKind::input, .what = std::move(what), .where = std::string(where)});
 }
 
 template <class E, std::size_t N>
-std::string_view name_of(E value, const std::array<std::pair<E, std::string_view>, N>& names) {
-  for (const auto& [known, name] : names)
-    if (known == value) return name;
-  return "?";
-}
-
-template <class E, std::size_t N>
 Result<E> named(const Json& object, std::string_view key, std::string_view where,
-                const std::array<std::pair<E, std::string_view>, N>& names) {
+                const EnumNames<E, N>& names) {
   const auto text = TRY(field<std::string>(object, key, where));
-  for (const auto& [value, name] : names)
-    if (name == text) return value;
+  if (const auto value = names.value(text)) return *value;
   return bad(where, fmt::format("field '{}': '{}' is not known", key, text));
 }
 
@@ -184,8 +166,8 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.job_id = TRY(field<std::string>(json, "job_id", where));
   out.attempt = TRY(json_integer(json, "attempt", where, 1));
   out.framework = TRY(field<std::string>(json, "framework", where));
-  out.process = TRY(named(json, "process", where, kModels));
-  out.mpi = TRY(named(json, "mpi", where, kProtocols));
+  out.process = TRY(named(json, "process", where, kProcessModels));
+  out.mpi = TRY(named(json, "mpi", where, kMpiProtocols));
   out.working_directory = TRY(field<std::string>(json, "working_directory", where));
   out.run_directory = TRY(field<std::string>(json, "run_directory", where));
   out.prolog = TRY(prolog_from_json(TRY(field<Json>(json, "prolog", where)), where));
@@ -219,11 +201,11 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
 }  // namespace
 
 std::string_view to_text(MpiProtocol protocol) {
-  return name_of(protocol, kProtocols);
+  return kMpiProtocols.name(protocol);
 }
 
 std::string_view to_text(ProcessModel model) {
-  return name_of(model, kModels);
+  return kProcessModels.name(model);
 }
 
 namespace {

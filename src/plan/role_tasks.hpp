@@ -1,6 +1,6 @@
 // Role tasks: how many tasks of each role each node gets. Shared roles have the first nodes, dedicated ones
-// the last, one node a task. A count is dealt out one a node, round after round, to nodes that have room.
-// It never gives less than was asked for: what does not fit is an error that counts both sides.
+// the last, one node per task. A count is distributed cyclically, one per node and round, to nodes that have
+// room. It never gives less than was asked for: what does not fit is an error that counts both sides.
 #pragma once
 
 #include <vector>

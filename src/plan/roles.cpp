@@ -6,6 +6,7 @@
 #include "src/base/strings.hpp"
 #include "src/plan/adapter.hpp"
 #include "src/plan/asked_slots.hpp"
+#include "src/plan/enum_choice.hpp"
 #include "src/plan/placement.hpp"
 
 namespace dlrun::plan {
@@ -19,20 +20,18 @@ Result<std::optional<int>> integer(yaml::Fields& fields, std::string_view key, i
 }
 
 Result<RoleKind> read_role_kind(const std::string& name, const yaml::Node& node, const std::string& path) {
-  static const std::array<std::string, 5> defaults{"absent", "count", "tasks-per-node", "node",
-                                                   "other-nodes"};
-  static const std::array<std::string, 2> placements{"shared", "dedicated"};
   if (as_job_name(name) != name) return yaml::error_at(node, fmt::format("'{}' cannot name a role", name));
   yaml::Fields fields = TRY(yaml::Fields::of(node, path));
   RoleKind out;
   out.name = name;
   const std::optional<int> count = TRY(integer(fields, "count", 1, kMaxOfRole));
-  out.fallback = static_cast<RoleDefault>(TRY(fields.choice_or("default", count ? 1 : 0, defaults)));
+  out.fallback =
+      TRY(enum_or(fields, "default", count ? RoleDefault::count : RoleDefault::absent, kRoleDefaults));
   out.count = count.value_or(1);
   out.gpus = TRY(integer(fields, "gpus", 0, 1024));
   out.port = TRY(integer(fields, "port", 1024, 65535));
   out.most = TRY(integer(fields, "most", 1, kMaxOfRole));
-  out.placement = static_cast<Placement>(TRY(fields.choice_or("placement", 0, placements)));
+  out.placement = TRY(enum_or(fields, "placement", Placement::shared, kPlacements));
   out.service = TRY(fields.bool_or("service", false));
   out.light = TRY(fields.bool_or("light", false));
   out.command = TRY(read_words(fields.find("command"), path + ".command", Scope::rank));
@@ -77,7 +76,7 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
   if (!stated && kind.fallback < RoleDefault::tasks_per_node) out.count = kind.count;
   if (!stated && kind.fallback > RoleDefault::tasks_per_node) out.per_node = 1;
   out.elsewhere = !stated && kind.fallback == RoleDefault::other_nodes;
-  // A GPU number a task and none of tasks: each node gives what its own GPUs give.
+  // A number of GPUs per task and none of tasks: each node gives what its own GPUs give.
   const bool by_gpus =
       out.gpus.value_or(0) > 0 && !spec.resources.gpus_per_node && !spec.resources.tasks_per_node;
   out.fills = !out.count && !out.per_node && !by_gpus;
@@ -90,7 +89,7 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
                       .what = fmt::format("role {} asks for {} GPUs a task, and the job for {} a node",
                                           out.name, *out.gpus, *spec.resources.gpus_per_node),
                       .where = out.where,
-                      .hint = "ask for more GPUs a node, or fewer a task"});
+                      .hint = "ask for more GPUs per node, or fewer per task"});
   if (out.placement == Placement::dedicated && !out.count)
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("role {} is dedicated and gives no count", out.name),

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "src/base/clock.hpp"
+#include "src/base/enum_names.hpp"
 #include "src/base/types.hpp"
 
 namespace dlrun::plan {
@@ -15,8 +16,10 @@ namespace dlrun::plan {
 // in any case.
 enum class HostKeys { strict, accept_new };
 
+inline constexpr auto kHostKeys =
+    enum_names<HostKeys>({{HostKeys::strict, "strict"}, {HostKeys::accept_new, "accept-new"}});
 constexpr std::string_view name_of(HostKeys keys) {
-  return keys == HostKeys::strict ? "strict" : "accept-new";
+  return kHostKeys.name(keys);
 }
 
 struct SshSpec {

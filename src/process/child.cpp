@@ -144,10 +144,6 @@ Result<std::string> find_program(const std::string& name, const Environment& env
                            : fmt::format("PATH is {}", path)});
 }
 
-UserSignals user_signals_in(const Environment& environment) {
-  return environment.find("SGE_JOB_SPOOL_DIR") ? UserSignals::ignored : UserSignals::end_it;
-}
-
 Result<pid_t> start_child(const ChildSpec& spec) {
   if (spec.argv.empty()) return fail(ErrorKind::internal, "a child without a program");
   const std::string program = TRY(find_program(spec.program.empty() ? spec.argv[0] : spec.program,

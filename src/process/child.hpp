@@ -22,11 +22,9 @@ enum class ParentDeath {
   kill_child
 };  // kill_child: SIGKILL once the starting thread's process dies
 
-// SIGUSR1 and SIGUSR2 end a program that does not ask for them. Grid Engine warns with them (of a pause, of
-// the job's end), and sends them to every process of the job.
+// SIGUSR1 and SIGUSR2 end a program that does not ask for them. Some schedulers warn with them (of a pause,
+// of the job's end), and send them to every process of the job.
 enum class UserSignals { end_it, ignored };
-// What a child is to have in a job with these variables.
-UserSignals user_signals_in(const Environment& environment);
 
 struct ChildSpec {
   Argv argv;                 // argv[0] is looked up in the PATH of `environment`, as a shell would ...

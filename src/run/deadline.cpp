@@ -24,16 +24,13 @@ Ticks::duration ticks_of(Seconds time) {
 }  // namespace
 
 Deadline::Policy Deadline::policy_for(std::string_view scheduler, std::optional<Seconds> stated_lead) {
-  Policy out{.lead = stated_lead};
-  if (scheduler != "slurm") return out;
-  out.least_margin = Seconds(5);
-  out.most_margin = Seconds(60);
-  return out;
+  const Scheduler* found = find_scheduler(scheduler);
+  return {.lead = stated_lead, .margins = found == nullptr ? DeadlineMargins{} : found->margins};
 }
 
 Seconds Deadline::margin() const {
-  if (!end_) return policy_.least_margin;
-  Seconds out = std::clamp(total() * kMarginShare, policy_.least_margin, policy_.most_margin);
+  if (!end_) return policy_.margins.least;
+  Seconds out = std::clamp(total() * kMarginShare, policy_.margins.least, policy_.margins.most);
   if (policy_.lead) out = std::min(out, *policy_.lead / 2);
   return std::min(out, total() / 4);
 }

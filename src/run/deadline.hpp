@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "schedulers/scheduler.hpp"
 #include "src/base/clock.hpp"
 
 namespace dlrun::job {
@@ -21,9 +22,9 @@ class Deadline {
  public:
   struct Policy {
     std::optional<Seconds> lead;  // as stated; nothing: worked out from what is measured
-    Seconds least_margin{4}, most_margin{30};
+    DeadlineMargins margins = {};
   };
-  // Slurm compares with its controller's clock, and warns and sweeps by the minute: more margin there.
+  /// With the margins that this scheduler needs.
   static Policy policy_for(std::string_view scheduler, std::optional<Seconds> stated_lead);
 
   // Events.

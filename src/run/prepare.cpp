@@ -43,9 +43,9 @@ Result<Allocation> allocation_of(const Request& request) {
   if (!request.allocation_file) {
     const SystemCommands commands;
     const SystemClock clock;
-    const Surroundings surroundings{request.environment, commands, clock, gpus_of_driver,
-                                    request.named_hosts};
-    return find_allocation(surroundings, request.scheduler);
+    const DiscoveryContext discovery{request.environment, commands, clock, gpus_of_driver,
+                                     request.named_hosts};
+    return find_allocation(discovery, request.scheduler);
   }
   const std::string name = request.allocation_file->string();
   return allocation_from_json(TRY(parse_json(TRY(read_named_file(*request.allocation_file)), name)), name);
@@ -113,9 +113,14 @@ plan::AdapterPath adapters_of(const Request& request) {
                             request.installation.data);
 }
 
+Result<plan::JobSpec> job_spec_of(const Request& request) {
+  if (request.spec) return *request.spec;
+  return plan::load_job(request.sources, request.here);
+}
+
 Result<Prepared> prepare(const Request& request, Instant now) {
   Prepared job;
-  job.spec = TRY(plan::load_job(request.sources, request.here));
+  job.spec = TRY(job_spec_of(request));
   job.tree = job.spec.tree;
   job.allocation = TRY(allocation_of(request));
   if (request.missing_nodes == MissingNodes::invent && !request.allocation_file)

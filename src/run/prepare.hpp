@@ -23,6 +23,7 @@ enum class MissingNodes { refuse, invent };
 
 struct Request {
   plan::JobSources sources;
+  std::optional<plan::JobSpec> spec = {};                // read from the sources already
   std::filesystem::path here;                            // the user's working directory
   std::optional<std::filesystem::path> allocation_file;  // plan for this one instead of the one we stand in
   std::string scheduler = "auto";
@@ -51,6 +52,9 @@ void add_configuration_files(plan::JobSources& sources, const Environment& envir
 // "20261127-235959-1a2b": sorts by time, and two runs of one second differ.
 std::string new_job_id(Instant now);
 plan::AdapterPath adapters_of(const Request& request);
+
+/// The request's job: read from its sources unless that was done already.
+Result<plan::JobSpec> job_spec_of(const Request& request);
 
 Result<Prepared> prepare(const Request& request, Instant now);
 

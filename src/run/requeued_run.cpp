@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "schedulers/scheduler.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
@@ -14,13 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStartFile = "job-start.json";
 constexpr const char* kStartSchema = "dlrun.job-start/1";
-
-// Of interactive jobs people may run several commands, each from a terminal of its own.
-bool is_batch(const std::string& scheduler, const Environment& environment) {
-  if (scheduler == "pbs" || scheduler == "torque") return environment.get("PBS_ENVIRONMENT") == "PBS_BATCH";
-  if (scheduler == "gridengine") return environment.get("ENVIRONMENT") == "BATCH";
-  return scheduler == "lsf" && environment.get("LSB_INTERACTIVE").empty();
-}
 
 Result<JobStart> read_start(const fs::path& directory) {
   const std::string where = (directory / kStartFile).string();
@@ -55,9 +49,10 @@ std::optional<JobStart> job_start(const Allocation& allocation, const Environmen
                                   const std::optional<std::string>& session) {
   if (!allocation.job_id) return std::nullopt;
   JobStart out{allocation.scheduler, *allocation.job_id, {}};
-  if (allocation.scheduler == "slurm")
-    out.start = environment.get("SLURM_RESTART_COUNT", "0");
-  else if (session && is_batch(allocation.scheduler, environment))
+  const VariableRules& variables = scheduler_of(allocation).variables;
+  if (!variables.restart_count.empty())
+    out.start = environment.get(variables.restart_count, "0");
+  else if (session && variables.is_batch_job != nullptr && variables.is_batch_job(environment))
     out.start = *session;
   else
     return std::nullopt;

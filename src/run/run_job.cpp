@@ -7,7 +7,6 @@
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/launch/launcher.hpp"
-#include "src/launch/srun_version.hpp"
 #include "src/plan/agent_per_rank.hpp"
 #include "src/plan/job_checks.hpp"
 #include "src/process/stop_signals.hpp"
@@ -30,7 +29,7 @@ struct Surroundings {
   const Clock& clock;
   RunStatus& status;
   WalltimeSettings walltime;
-  std::shared_ptr<const launch::SrunVersion> srun_version = {};
+  std::optional<launch::BegunLauncher> begun = {};
 };
 
 // The same job with other ports, before any of its ranks runs.
@@ -130,7 +129,7 @@ launch::LaunchSettings launch_settings(const Prepared& job, const Surroundings& 
           .staging = job.spec.launch.stage ? launch::Staging::where_missing : launch::Staging::never,
           .ssh = job.spec.launch.ssh,
           .environment = around.request.environment,
-          .srun_version = around.srun_version};
+          .begun = around.begun};
 }
 
 // Plans the job again for one more attempt, on good nodes.
@@ -200,19 +199,19 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Surr
 Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus& status) {
   const Instant began = clock.now();
   const Ticks began_ticks = clock.ticks();
-  std::shared_ptr<const launch::SrunVersion> srun_version;  // in a Slurm job, where srun may be the way
-  if (request.environment.find("SLURM_JOB_ID")) srun_version = launch::SrunVersion::ask(request.environment);
+  const auto begun = launch::begin_launcher(request.environment);
   Prepared job = TRY(prepare(request, began));
   TRY(check_input_rank(request, job.plan));
   const WalltimeSettings walltime = walltime_settings(job.spec, job.allocation, began, began_ticks);
   TRY(check_time_left(walltime, clock.now()));
-  const Surroundings around{request, clock, status, walltime, srun_version};
+  const Surroundings around{request, clock, status, walltime, begun};
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, around)));
   TRY(status.planned(job.plan));
   // Schedulers give a batch job its own script, and much else, as standard input.
   if (const auto unread = unread_input(STDIN_FILENO); unread && !request.input_rank && !job.allocation.job_id)
     status.note(*unread);
-  for (const std::string& warning : job.allocation.warnings) status.note("warning: " + warning);
+  for (const auto* warnings : {&job.spec.warnings, &job.allocation.warnings})
+    for (const std::string& warning : *warnings) status.note("warning: " + warning);
   if (const auto login = login_node_warning(request, job.allocation)) status.note("warning: " + *login);
   hold_stop_signals();  // from here on a signal ends a run, with a record, and not a half-written folder
   const std::optional<JobStart> start =

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <utility>
 
-#include "schedulers/pbs/path.hpp"
+#include "schedulers/scheduler.hpp"
 #include "src/base/overloaded.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -41,7 +41,7 @@ WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& 
   out.policy = Deadline::policy_for(allocation.scheduler, lead);
   out.request = spec.checkpoint.request;
   out.checkpoint_files = spec.checkpoint.files;
-  out.pbs_path = allocation.scheduler == "pbs";
+  out.for_programs = scheduler_of(allocation).variables.for_programs;
   if (allocation.job_id) out.questions = end_questions(allocation.scheduler, *allocation.job_id);
   return out;
 }
@@ -53,7 +53,8 @@ WalltimeWatch::WalltimeWatch(EventLoop& loop, WalltimeSettings settings, const E
       callbacks_(std::move(callbacks)),
       deadline_(settings_.policy, settings_.began),
       files_(settings_.checkpoint_files),
-      reader_(loop, settings_.questions, settings_.pbs_path ? with_pbs_path(environment) : environment,
+      reader_(loop, settings_.questions,
+              settings_.for_programs ? settings_.for_programs(environment) : environment,
               {.read = [this](std::optional<Instant> end) { take_end(with_sleep(end)); },
                .left = [this](Seconds left) { left_by_count_ = left; },
                .failed =

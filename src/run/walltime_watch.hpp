@@ -27,7 +27,7 @@ struct WalltimeSettings {
   std::vector<std::string> request = {};  // checkpoint.request
   std::string checkpoint_files = {};      // checkpoint.files
   std::vector<EndQuestion> questions = {};
-  bool pbs_path = false;  // questions need PBS's programs, which PATH may lack
+  Environment (*for_programs)(Environment) = nullptr;  // that the questions' programs need
   std::optional<Instant> end() const { return told ? told : stated; }
 };
 

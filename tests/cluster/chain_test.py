@@ -35,11 +35,11 @@ class Chain(chain_support.Case):
         status = self.wait_over(chain)
         self.assertEqual(status["state"], "done")
         self.assertEqual([link["job_id"] for link in status["links"]].count(job), 2)
-        self.assertIn(self.ends(status)[1], ("vanished", "interrupted"))
+        self.assertIn(self.ends(status)[1], ("lost", "interrupted"))
 
     def test_a_cancelled_job_and_a_killed_launcher_have_successors(self):
         # Slurm kills a cancelled job two seconds after its TERM, and a busy machine may need them all.
-        for how, ends in ((["scancel"], ("interrupted", "vanished")), (["scancel", "--batch", "--signal=KILL"], ("vanished",))):
+        for how, ends in ((["scancel"], ("interrupted", "lost")), (["scancel", "--batch", "--signal=KILL"], ("lost",))):
             with self.subTest(how):
                 self.run_on("rm", "-rf", "ckpt", "drilled")
                 # "exec": a shell that outlived its sleep would go on and save.
@@ -62,7 +62,7 @@ class Chain(chain_support.Case):
         node = self.run_on("squeue", "-h", "-o", "%B", "-j", job)[1].strip()
         self.cluster.crash(node)
         status = self.wait_over(chain)
-        self.assertEqual((status["state"], self.ends(status)[1]), ("done", "vanished"))
+        self.assertEqual((status["state"], self.ends(status)[1]), ("done", "lost"))
         self.cluster.boot(node)
         self.cluster.wait_idle()
 

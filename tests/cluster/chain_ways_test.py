@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The other ways of a chain under a real Slurm: one job that is requeued, and links that are handed in ahead; and what cannot be a
+"""The other ways of a chain under a real Slurm: one job that is requeued, and pre-submitted links; and what cannot be a
 chain."""
 import json
 import os
@@ -10,8 +10,8 @@ from chain_support import COUNTER, TRAINING
 from cluster import wait_until
 from support import DLRUN
 
-REQUEUE = ("--set", "chain.way=requeue")
-AHEAD = ("--set", "chain.way=ahead")
+REQUEUE = ("--set", "chain.mode=requeue")
+PRESUBMIT = ("--set", "chain.mode=presubmit")
 
 
 # Asks to be run again as often as its index says.
@@ -43,24 +43,24 @@ class ChainWays(chain_support.Case):
         self.assertEqual((status["state"], self.ends(status)), ("failed", ["again"]))
         self.assertIn("does not start job", status["reason"])
 
-    def test_links_that_were_handed_in_ahead_cancel_those_that_are_not_needed(self):
-        chain = self.submit(COUNTER.format(drill=":", retries=0), 7, *AHEAD)
+    def test_presubmitted_links_cancel_those_that_are_not_needed(self):
+        chain = self.submit(COUNTER.format(drill=":", retries=0), 7, *PRESUBMIT)
         status = self.wait_over(chain)
         self.assertEqual((status["state"], self.ends(status)), ("done", ["again"] * 3 + ["done"]))
         self.assertEqual(len(set(self.job_ids(status))), 4)
         self.assertEqual(self.status(chain)["waiting_jobs"], [])
 
-    def test_links_ahead_outlive_one_that_is_killed(self):
-        chain = self.submit(COUNTER.format(drill="exec sleep 600", retries=0), 7, *AHEAD)
+    def test_presubmitted_links_outlive_one_that_is_killed(self):
+        chain = self.submit(COUNTER.format(drill="exec sleep 600", retries=0), 7, *PRESUBMIT)
         self.wait_drill(chain)
         status = self.status(chain)
         self.assertEqual(len(status["waiting_jobs"]), 5, status)
         self.run_on("scancel", "--batch", "--signal=KILL", status["links"][-1]["job_id"])
         status = self.wait_over(chain)
-        self.assertEqual((status["state"], self.ends(status)[1]), ("done", "vanished"), status)
+        self.assertEqual((status["state"], self.ends(status)[1]), ("done", "lost"), status)
 
     def test_chain_stop_cancels_all_that_wait(self):
-        chain = self.submit(COUNTER.format(drill="exec sleep 600", retries=0), 7, *AHEAD)
+        chain = self.submit(COUNTER.format(drill="exec sleep 600", retries=0), 7, *PRESUBMIT)
         self.wait_drill(chain)
         code, _, err = self.run_on(DLRUN, "chain", "stop", chain)
         self.assertEqual(code, 0, err)

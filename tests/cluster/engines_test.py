@@ -52,7 +52,7 @@ class Engines(support.Case):
         self.run_by("pbs", self.tools(pbsdsh=ONE_HOST["pbsdsh"]), {"PBS_JOBID": "1.pbs"})
 
     def test_grid_engine(self):
-        self.run_by("sge", self.tools(qrsh=ONE_HOST["qrsh"]), {"PE_HOSTFILE": "/dev/null"})
+        self.run_by("gridengine", self.tools(qrsh=ONE_HOST["qrsh"]), {"PE_HOSTFILE": "/dev/null"})
 
     def test_lsf(self):
         self.run_by("lsf", self.tools(blaunch=MANY_HOSTS["blaunch"]), {"LSB_JOBID": "1"})
@@ -62,16 +62,16 @@ class Engines(support.Case):
 
     def test_an_engine_that_fails_for_one_node(self):
         tools = self.tools(qrsh='[ "$3" = n3 ] && { echo "error: no task on $3" >&2; exit 1; }\n' + ONE_HOST["qrsh"])
-        code, out, err = self.run_on(DLRUN, "--quiet", "--via", "sge", "--hosts", ",".join(NODES), "--framework", "plain", "--", "hostname",
+        code, out, err = self.run_on(DLRUN, "--quiet", "--via", "gridengine", "--hosts", ",".join(NODES), "--framework", "plain", "--", "hostname",
                                      env={"PATH": f"{tools}:/usr/bin:/bin", "PE_HOSTFILE": "/dev/null"})
         self.assertEqual((code, out), (69, ""), err)
-        self.assertIn("1 of 4 nodes cannot be reached by sge: n3", err)
+        self.assertIn("1 of 4 nodes cannot be reached by gridengine: n3", err)
         self.assertIn("| error: no task on n3", err)
 
     def test_an_engine_outside_of_a_job(self):
         code, _, err = self.run_on(DLRUN, "--via", "pbs", "--hosts", "n1,n2", "--framework", "plain", "--", "hostname")
         self.assertEqual(code, 69)
-        self.assertIn("launch.via: pbs needs a PBS job to stand in, and PBS_JOBID is not set", err)
+        self.assertIn("launch.via: pbs works only inside a PBS job (PBS_JOBID is not set)", err)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class GridEngine(gridengine_support.Case):
         self.do(f"""{IN_SHELL} allocation --json >allocation.json
 {IN_SHELL} plan --framework plain -- hostname >plan.txt
 {IN_SHELL} --framework plain --run-dir ranks -- sh -c 'echo $(hostname) $DLRUN_RANK' >ranks.txt
-{IN_SHELL} --via sge --framework plain --run-dir fails -- sh -c '[ $DLRUN_RANK != 2 ] || exit 7; sleep 600' 2>fails.txt; echo $? >fails.code
+{IN_SHELL} --via gridengine --framework plain --run-dir fails -- sh -c '[ $DLRUN_RANK != 2 ] || exit 7; sleep 600' 2>fails.txt; echo $? >fails.code
 {IN_SHELL} --framework mpi --tasks-per-node 2 -- {shlex.quote(MPI)}openmpi >mpi.txt""", "-pe", "fill", "10", "-l", "h_rt=0:10:0")
         allocation = json.loads(self.read("allocation.json"))
         self.assertEqual((allocation["scheduler"], sorted(node["slots"] for node in allocation["nodes"])), ("gridengine", [2, 4, 4]))

@@ -67,7 +67,7 @@ class MpiEngine(support.Case):
     def test_a_way_that_starts_no_mpi(self):
         code, _, err = self.run_on(DLRUN, "--mpi", "engine", "--via", "ssh", "--hosts", HOSTS, "--framework", "mpi", "--", MPI + "openmpi")
         self.assertEqual(code, 64)
-        self.assertIn("launch.mpi: native needs a way that starts MPI ranks, and launch.via is ssh", err)
+        self.assertIn("launch.mpi: native needs a launcher that starts MPI ranks, and launch.via is ssh", err)
 
 
 if __name__ == "__main__":

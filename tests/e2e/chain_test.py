@@ -102,7 +102,7 @@ class Chain(support.Case):
         self.assertEqual((link.returncode, self.status(chain)["state"]), (0, "done"), err)
 
     def test_links_that_were_submitted_ahead_and_are_gone_are_noticed(self):
-        chain = self.submit(JOB.format(epochs=1000, walltime="1h") + "chain: {way: ahead}\n", 3)
+        chain = self.submit(JOB.format(epochs=1000, walltime="1h") + "chain: {mode: presubmit}\n", 3)
         link = self.start_link(chain, 1)
         self.link_began(chain, 2)
         self.write("gone", "")
@@ -110,7 +110,7 @@ class Chain(support.Case):
         link.communicate()
         status = self.status(chain)
         self.assertEqual(status["state"], "failed", status)
-        self.assertIn("the links that were submitted ahead are gone from slurm (job 2, 3)", status["reason"])
+        self.assertIn("the pre-submitted jobs of this chain are gone from slurm (job 2, 3)", status["reason"])
 
     def test_a_job_on_hold_and_ids_of_somebody_else_are_said(self):
         chain = self.submit(JOB.format(epochs=3, walltime="1h"), 9)

@@ -302,7 +302,7 @@ class BadInput(support.Case):
                                 '"end_time": null, "evidence": []}')
         code, out, err = self.plain("echo ran", "--allocation", allocation)
         self.assertEqual((code, out), (69, ""))
-        self.assertIn("needs a Slurm job to stand in, and SLURM_JOB_ID is not set", err)
+        self.assertIn("works only inside a Slurm job (SLURM_JOB_ID is not set)", err)
         self.assertFalse(self.exists("run"))
 
     def test_usage_errors(self):

@@ -30,12 +30,12 @@ class SubmitToPbs(support.Case):
         self.environment["COMMENT"] = comment
         return self.dlrun("submit", "--scheduler", "pbs", "--nodes", "6", *flags, "--framework", "plain", "--name", "big", "--", "true")
 
-    def test_a_job_that_can_never_run_is_withdrawn_and_leaves_nothing_behind(self):
+    def test_a_job_that_can_never_run_is_cancelled_and_leaves_nothing_behind(self):
         for flags in ([], ["--chain", "3"]):
             code, out, err = self.submit("Can Never Run: Not enough total nodes av\n\tailable", *flags)
             self.assertEqual((code, out), (66, ""), err)
-            self.assertIn("pbs took job 7.srv and would never run it: Can Never Run: Not enough total nodes available", err)
-            self.assertIn("hint: the job is withdrawn; ask for what the cluster has", err)
+            self.assertIn("pbs accepted job 7.srv and would never run it: Can Never Run: Not enough total nodes available", err)
+            self.assertIn("hint: the job is cancelled; ask for what the cluster has", err)
             self.assertEqual(self.read("deleted"), "7.srv\n")
             self.assertEqual(os.listdir(os.path.join(self.folder, "runs")), [])
             os.unlink(os.path.join(self.folder, "deleted"))

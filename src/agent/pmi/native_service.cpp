@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 
+#include "schedulers/scheduler.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/process/child.hpp"
@@ -14,22 +15,25 @@ namespace {
 
 constexpr std::array<std::string_view, 10> kPrefixes{"PMI_",  "PMI2_", "PMIX_", "OMPI_",  "ORTE_",
                                                      "PRTE_", "PALS_", "HYDI_", "HYDRA_", "MPI_LOCAL"};
-constexpr std::array<std::string_view, 12> kSlurmNames{"SLURM_PROCID",
-                                                       "SLURM_LOCALID",
-                                                       "SLURM_NODEID",
-                                                       "SLURM_GTIDS",
-                                                       "SLURM_STEP_ID",
-                                                       "SLURM_STEPID",
-                                                       "SLURM_NTASKS",
-                                                       "SLURM_NPROCS",
-                                                       "SLURM_MPI_TYPE",
-                                                       "SLURM_STEP_NUM_TASKS",
-                                                       "SLURM_STEP_TASKS_PER_NODE",
-                                                       "SLURM_STEP_NODELIST"};
+
+// Of a step whose tasks are the ranks.
+bool is_of_rank_step(std::string_view name) {
+  return std::any_of(all_schedulers().begin(), all_schedulers().end(), [&](const Scheduler& scheduler) {
+    const auto& names = scheduler.variables.rank_step;
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+}
+
+std::vector<std::string_view> size_variables() {
+  std::vector<std::string_view> out{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+  for (const Scheduler& scheduler : all_schedulers())
+    if (!scheduler.variables.step_size.empty()) out.push_back(scheduler.variables.step_size);
+  return out;
+}
 
 // The first of these that is set.
 std::optional<std::pair<std::string, std::int64_t>> number_of(const Environment& own,
-                                                              std::initializer_list<std::string_view> names) {
+                                                              const std::vector<std::string_view>& names) {
   for (const std::string_view name : names)
     if (const auto value = parse_integer(own.get(name), 0, 1 << 30))
       return std::pair(std::string(name), *value);
@@ -86,8 +90,7 @@ std::vector<std::pair<std::string, std::string>> engine_variables(const Environm
     const std::size_t equals = entry.find('=');
     const std::string name = entry.substr(0, equals);
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-    if (std::any_of(kPrefixes.begin(), kPrefixes.end(), begins) ||
-        std::find(kSlurmNames.begin(), kSlurmNames.end(), name) != kSlurmNames.end())
+    if (std::any_of(kPrefixes.begin(), kPrefixes.end(), begins) || is_of_rank_step(name))
       out.emplace_back(name, entry.substr(equals + 1));
   }
   return out;
@@ -106,7 +109,7 @@ Result<void> check_engine(const Environment& own, MpiFlavour flavour, Rank rank,
   if (flavour == MpiFlavour::mpich && !pmi)
     return fail(alone(rank, size, "it links an MPICH, and the launcher speaks PMIx but not PMI",
                       "SLURM_MPI_TYPE=pmi2, or an mpiexec of MPICH"));
-  if (const auto told = number_of(own, {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}))
+  if (const auto told = number_of(own, size_variables()))
     if (told->second != size)
       return fail(alone(rank, size, fmt::format("the launcher says {}={}", told->first, told->second),
                         "--mpi auto needs no launcher's help"));

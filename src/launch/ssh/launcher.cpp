@@ -1,6 +1,6 @@
-// The ssh way: agents behind the nodes' own ssh servers, by libssh in a plug-in. One thread a node, because a
-// login has a dozen steps that wait and names that are looked up hold up whoever asks; no more of them at
-// work on logins than the fan-out says.
+// Launching over ssh: agents behind the nodes' own ssh servers, by libssh in a plug-in. One thread per node,
+// because a login has a dozen steps that wait and names that are looked up hold up whoever asks; no more of
+// them at work on logins than the fan-out says.
 #include "src/launch/launcher.hpp"
 
 #include <poll.h>
@@ -96,7 +96,7 @@ Result<const DlrunSshTable*> load_table(const std::filesystem::path& path) {
     return fail(
         {.kind = ErrorKind::unavailable,
          .what = "launch.via: ssh needs a plug-in: " + library.error().what,
-         .hint = "install libssh and dlrun's plug-ins, or go another way: --via slurm, pbs, mpiexec"});
+         .hint = "install libssh and dlrun's plug-ins, or use another launcher: --via slurm, pbs, mpiexec"});
   auto* const table_of = TRY(library->symbol<const DlrunSshTable*()>(DLRUN_SSH_TABLE_SYMBOL));
   const DlrunSshTable* table = table_of();
   if (table->version == DLRUN_SSH_TABLE_VERSION) return table;

@@ -5,7 +5,7 @@
 namespace dlrun::launch {
 namespace {
 
-// What the errand says, on its own thread.
+// What the request says, on its own thread.
 struct SshCallbacks {
   NodeIndex node;
   SshShared& shared;
@@ -31,22 +31,22 @@ struct SshCallbacks {
   }
 };
 
-void run(const SshRequest& errand, const DlrunSshTable& table, SshShared& shared) {
-  const plan::SshSpec& settings = errand.settings;
-  const DlrunSshErrand what{
-      .host = errand.host.c_str(),
-      .program = errand.program.c_str(),
-      .copy = errand.copy ? errand.copy->data() : nullptr,
-      .copy_size = errand.copy ? errand.copy->size() : 0,
+void run(const SshRequest& request, const DlrunSshTable& table, SshShared& shared) {
+  const plan::SshSpec& settings = request.settings;
+  const DlrunSshRequest what{
+      .host = request.host.c_str(),
+      .program = request.program.c_str(),
+      .copy = request.copy ? request.copy->data() : nullptr,
+      .copy_size = request.copy ? request.copy->size() : 0,
       .user = settings.user.c_str(),
       .port = settings.port ? settings.port->get() : std::uint16_t{0},
       .accept_new_keys = settings.host_keys == plan::HostKeys::accept_new ? 1 : 0,
       .connect_timeout = settings.connect_timeout.count(),
       .deadline =
-          std::chrono::duration_cast<std::chrono::nanoseconds>(errand.deadline.time_since_epoch()).count(),
-      .lost_after = errand.lost_after.count(),
+          std::chrono::duration_cast<std::chrono::nanoseconds>(request.deadline.time_since_epoch()).count(),
+      .lost_after = request.lost_after.count(),
       .alarm_fd = shared.alarm.fd()};
-  SshCallbacks teller{errand.node, shared};
+  SshCallbacks teller{request.node, shared};
   const DlrunSshHost host = teller.table();
   table.run(&what, &host);
 }
@@ -94,10 +94,10 @@ void SshShared::await_threads(Seconds limit) {
 
 // Detached: a name service that does not answer can hold a thread for half a minute, and nobody who pressed
 // Ctrl-C should wait for that.
-void start_ssh_errand(SshRequest errand, const DlrunSshTable& table, std::shared_ptr<SshShared> shared) {
+void start_ssh_errand(SshRequest request, const DlrunSshTable& table, std::shared_ptr<SshShared> shared) {
   shared->thread_began();
-  std::thread([errand = std::move(errand), &table, shared = std::move(shared)] {
-    run(errand, table, *shared);
+  std::thread([request = std::move(request), &table, shared = std::move(shared)] {
+    run(request, table, *shared);
     shared->thread_ended();
   }).detach();
 }

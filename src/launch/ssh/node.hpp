@@ -1,5 +1,6 @@
-// One node's way by ssh, as the work of one thread from the first try to the end of its agent's stream. It
-// tells the launcher by an Inbox, which the launcher's loop empties: nothing of the launcher is touched here.
+// One node's ssh connection, as the work of one thread from the first try to the end of its agent's stream.
+// It tells the launcher by an Inbox, which the launcher's loop empties: nothing of the launcher is touched
+// here.
 #pragma once
 
 #include <condition_variable>
@@ -70,6 +71,6 @@ struct SshRequest {
 };
 
 // Has the plug-in do it, in a thread of its own. The plug-in stays loaded.
-void start_ssh_errand(SshRequest errand, const DlrunSshTable& table, std::shared_ptr<SshShared> shared);
+void start_ssh_errand(SshRequest request, const DlrunSshTable& table, std::shared_ptr<SshShared> shared);
 
 }  // namespace dlrun::launch

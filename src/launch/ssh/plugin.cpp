@@ -1,5 +1,5 @@
-// The plug-in libdlrun-ssh.so: one node's way by ssh, from the first try to the end of its agent's stream. It
-// knows nothing of launchers, plans and loops; what it has to say goes through the C table.
+// The plug-in libdlrun-ssh.so: one node's ssh connection, from the first try to the end of its agent's
+// stream. It knows nothing of launchers, plans and loops; what it has to say goes through the C table.
 #include <cerrno>
 #include <random>
 
@@ -31,18 +31,18 @@ class Backoff {
   std::minstd_rand random_{std::random_device{}()};
 };
 
-plan::SshSpec settings_of(const DlrunSshErrand& errand) {
+plan::SshSpec settings_of(const DlrunSshRequest& request) {
   plan::SshSpec out;
-  out.host_keys = errand.accept_new_keys != 0 ? plan::HostKeys::accept_new : plan::HostKeys::strict;
-  out.user = errand.user;
-  if (errand.port != 0) out.port = Port(errand.port);
-  out.connect_timeout = Seconds(errand.connect_timeout);
+  out.host_keys = request.accept_new_keys != 0 ? plan::HostKeys::accept_new : plan::HostKeys::strict;
+  out.user = request.user;
+  if (request.port != 0) out.port = Port(request.port);
+  out.connect_timeout = Seconds(request.connect_timeout);
   return out;
 }
 
-class Errand {
+class Request {
  public:
-  Errand(const DlrunSshErrand& what, const DlrunSshHost& host)
+  Request(const DlrunSshRequest& what, const DlrunSshHost& host)
       : what_(what),
         host_(host),
         settings_(settings_of(what)),
@@ -92,7 +92,7 @@ class Errand {
     }
   }
 
-  const DlrunSshErrand& what_;
+  const DlrunSshRequest& what_;
   const DlrunSshHost& host_;
   plan::SshSpec settings_;
   Ticks deadline_;
@@ -104,8 +104,8 @@ class Errand {
 
 extern "C" __attribute__((visibility("default"))) const DlrunSshTable* dlrun_ssh_table() {
   static const DlrunSshTable table{.version = DLRUN_SSH_TABLE_VERSION,
-                                   .run = [](const DlrunSshErrand* errand, const DlrunSshHost* host) {
-                                     dlrun::launch::Errand(*errand, *host).run();
+                                   .run = [](const DlrunSshRequest* request, const DlrunSshHost* host) {
+                                     dlrun::launch::Request(*request, *host).run();
                                    }};
   return &table;
 }

@@ -1,4 +1,4 @@
-// The way to a host's ssh server, up to its first word: names resolved, one address after another tried, each
+// Connecting to a host's ssh server, up to its banner: names resolved, one address after another tried, each
 // with its own limit. Whatever waits here also ends when the alarm rings. It speaks no ssh yet.
 #pragma once
 

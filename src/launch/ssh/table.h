@@ -9,7 +9,7 @@
 #define DLRUN_SSH_TABLE_SYMBOL "dlrun_ssh_table"
 
 /* One node's way. Its texts are read until run() returns. */
-struct DlrunSshErrand {
+struct DlrunSshRequest {
   const char* host;
   const char* program; /* dlrun, there */
   const char* copy;    /* its archive for a host that does not have it, or NULL */
@@ -23,7 +23,7 @@ struct DlrunSshErrand {
   int alarm_fd;           /* readable: everything ends */
 };
 
-/* Called on the thread that runs the errand: failed, or connected and at the end ended; once each. */
+/* Called on the thread that runs the request: failed, or connected and at the end ended; once each. */
 struct DlrunSshHost {
   void* context;
   void (*note)(void* context, const char* text);
@@ -35,5 +35,5 @@ struct DlrunSshHost {
 struct DlrunSshTable {
   unsigned version;
   /* From the first try to the end of the agent's stream. Any number of threads may be in it. */
-  void (*run)(const struct DlrunSshErrand* errand, const struct DlrunSshHost* host);
+  void (*run)(const struct DlrunSshRequest* request, const struct DlrunSshHost* host);
 };

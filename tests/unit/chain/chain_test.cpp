@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "schedulers/slurm/slurm.hpp"
 #include "src/base/file.hpp"
 #include "src/chain/folder.hpp"
 #include "tests/unit/folder.hpp"
@@ -31,8 +32,8 @@ Chain chain_of(std::vector<Link> links) {
   return out;
 }
 
-std::string verdict(const Chain& chain, StopRequest wish = StopRequest::none) {
-  const Verdict out = judge_next(chain, wish);
+std::string verdict(const Chain& chain, StopRequest request = StopRequest::none) {
+  const Verdict out = judge_next(chain, request);
   return fmt::format("{}{}{}", word_of(out.state), out.reason.empty() ? "" : ": ", out.reason);
 }
 
@@ -69,8 +70,8 @@ TEST_CASE("a chain goes on until its program is done") {
 
 TEST_CASE("preempted, requeued and killed links are no failures") {
   CHECK(verdict(chain_of({link("1", LinkEnd::interrupted, 50)})) == "queued");
-  CHECK(verdict(chain_of({link("1", LinkEnd::vanished), link("1", LinkEnd::again, 80)})) == "queued");
-  CHECK(verdict(chain_of({link("1", LinkEnd::again, 80), link("2", LinkEnd::vanished),
+  CHECK(verdict(chain_of({link("1", LinkEnd::lost), link("1", LinkEnd::again, 80)})) == "queued");
+  CHECK(verdict(chain_of({link("1", LinkEnd::again, 80), link("2", LinkEnd::lost),
                           link("3", LinkEnd::again, 90)})) == "queued");
 }
 
@@ -78,9 +79,9 @@ TEST_CASE("two links in a row without progress end it") {
   CHECK(verdict(chain_of(
             {link("1", LinkEnd::again, 80), link("2", LinkEnd::again, 80), link("3", LinkEnd::again, 80)})) ==
         "stopped: two links in a row made no progress; link 3 (job 3): again");
-  CHECK(verdict(chain_of({link("1", LinkEnd::vanished), link("2", LinkEnd::vanished)}))
+  CHECK(verdict(chain_of({link("1", LinkEnd::lost), link("2", LinkEnd::lost)}))
             .starts_with("stopped: two links"));
-  Chain saved = chain_of({link("1", LinkEnd::vanished), link("2", LinkEnd::vanished)});
+  Chain saved = chain_of({link("1", LinkEnd::lost), link("2", LinkEnd::lost)});
   saved.links[1].saved = true;
   CHECK(verdict(saved) == "queued");
 }
@@ -118,9 +119,9 @@ TEST_CASE("ids that somebody wrote into the folder go into no command") {
   chain.queued_job = "--user=root -f";
   CHECK(check_job_ids(*slurm, folder, chain).error().what == "'--user=root -f' is no job id of slurm");
   chain.queued_job.clear();
-  REQUIRE(folder.write_jobs_ahead({"1", "--me"}));
+  REQUIRE(folder.write_presubmitted_jobs({"1", "--me"}));
   CHECK(check_job_ids(*slurm, folder, chain).error().where.ends_with("/jobs-ahead"));
-  REQUIRE(folder.write_jobs_ahead({}));
+  REQUIRE(folder.write_presubmitted_jobs({}));
   REQUIRE(folder.write_first_job("-u root"));
   CHECK(check_job_ids(*slurm, folder, chain).error().where.ends_with("/first-job"));
   REQUIRE(folder.leases().make(1, {.process = this_process(), .job = "--user=root", .run = {}}).value());
@@ -152,7 +153,7 @@ TEST_CASE("a chain has so many jobs and no more; a requeued job is one job") {
 TEST_CASE("where one job is started again and again, each start that ended by itself is a link") {
   Chain chain = chain_of(
       {link("1", LinkEnd::again, 10), link("1", LinkEnd::interrupted, 15), link("1", LinkEnd::again, 20)});
-  chain.way = ChainMode::requeue;
+  chain.mode = ChainMode::requeue;
   chain.max_links = 3;
   CHECK(links_used(chain) == 2);
   CHECK(verdict(chain) == "queued");
@@ -168,9 +169,15 @@ TEST_CASE("a ledger reads back as it was written, and a broken one is an error")
   chain.queued_job = "3";
   const Json json = to_json(chain);
   CHECK(to_json(chain_from_json(json, "chain.json").value()) == json);
+  Json older = json;  // as it was written before chain.way was renamed
+  older.erase("mode");
+  older["way"] = "ahead";
+  older["links"][1]["end"] = "vanished";
+  CHECK(chain_from_json(older, "chain.json")->mode == ChainMode::presubmit);
+  CHECK(chain_from_json(older, "chain.json")->links[1].end == LinkEnd::lost);
   Json broken = json;
   broken["state"] = "tired";
-  CHECK(chain_from_json(broken, "chain.json").error().text() == "chain.json: 'tired' is none of its names");
+  CHECK(chain_from_json(broken, "chain.json").error().text() == "chain.json: unknown value 'tired'");
   CHECK_FALSE(chain_from_json(Json::array(), "chain.json"));
 }
 
@@ -187,8 +194,7 @@ TEST_CASE("who lost the lease of a chain writes nothing to it any more") {
   CHECK(folder.write(chain_of({}), first).error().what.find("was taken over by job 2") != std::string::npos);
 }
 
-TEST_CASE(
-    "jobs that wait: those that were handed in ahead and had no turn yet, and one that is to start again") {
+TEST_CASE("jobs that wait: pre-submitted ones that had no turn yet, and one that is to start again") {
   const test::Folder there;
   const ChainFolder folder(there.path);
   Chain chain = chain_of({});
@@ -196,7 +202,7 @@ TEST_CASE(
   CHECK(waiting_jobs(folder, chain).empty());
   REQUIRE(folder.write_first_job("1"));
   CHECK(waiting_jobs(folder, chain) == std::vector<std::string>{"1"});
-  REQUIRE(folder.write_jobs_ahead({"1", "2", "3"}));
+  REQUIRE(folder.write_presubmitted_jobs({"1", "2", "3"}));
   CHECK(waiting_jobs(folder, chain) == std::vector<std::string>{"1", "2", "3"});
   chain.links = {link("1", LinkEnd::again, 10), link("2", LinkEnd::running)};
   CHECK(waiting_jobs(folder, chain) == std::vector<std::string>{"3"});

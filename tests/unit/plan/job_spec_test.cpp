@@ -30,7 +30,7 @@ environment:
 launch: {via: local, fan-out: 16, start-timeout: 60s, grace: 5s, mpi: pmi1, bind: false,
          ssh: {host-keys: accept-new, user: ann, port: 2222, connect-timeout: 3s}}
 checkpoint: {dir: ckpt, every: 200steps, keep: 5, request: [file, signal:TERM], lead: 5min}
-chain: {max-links: 20, retries: 3, way: requeue, mtbf: 30d}
+chain: {max-links: 20, retries: 3, mode: requeue, mtbf: 30d}
 )")
                         .value();
   CHECK(spec.name == "flowers");
@@ -73,7 +73,7 @@ chain: {max-links: 20, retries: 3, way: requeue, mtbf: 30d}
   CHECK(spec.checkpoint.lead == "5min");
   CHECK(spec.chain.max_links == 20);
   CHECK(spec.chain.retries == 3);
-  CHECK(spec.chain.way == "requeue");
+  CHECK(spec.chain.mode == "requeue");
   CHECK(spec.chain.mtbf == Seconds(30 * 86400));
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("cpus-per-task is kept, or refused where the cores are not there") {
   CHECK(plan.ranks[1].defaults.at("OMP_NUM_THREADS") == "2");
   CHECK(error_of(make_plan(input(text, machine(3)))) ==
         "job.yaml:2:47: 2 tasks of 2 cores need 4 cores, and laptop has 3\n"
-        "  hint: ask for fewer cores a task, or leave cpus-per-task out to share what is there");
+        "  hint: ask for fewer cores per task, or leave cpus-per-task out to share what is there");
 }
 
 TEST_CASE("GPUs come from the node's own list") {
@@ -115,7 +115,7 @@ TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that 
   CHECK(error_of(make_plan(input("command: [x]\nresources: {gpus-per-node: 2, tasks-per-node: 4}\n",
                                  machine(8, {{"0", "1"}})))) ==
         "job.yaml:2:47: 2 GPUs a node cannot be shared out equally among 4 tasks\n"
-        "  hint: use --tasks-per-node 2, one task a GPU");
+        "  hint: use --tasks-per-node 2, one task per GPU");
   CHECK(make_plan(input("command: [x]\nresources: {nodes: 2}\n", machine(2))).error().kind ==
         ErrorKind::allocation);
 }

@@ -43,9 +43,7 @@ TEST_CASE("a child is a session leader, has default signals, and its own folder"
   CHECK(text == sid + "\n" + sid + "\n/usr\nSigBlk:\t0000000000000000\n");
 }
 
-TEST_CASE("in a job of Grid Engine, whose warnings go to every process, they end no program") {
-  CHECK(user_signals_in({}) == UserSignals::end_it);
-  CHECK(user_signals_in(Environment::from_entries({"SGE_JOB_SPOOL_DIR=/x"})) == UserSignals::ignored);
+TEST_CASE("user signals end a program, or are ignored where a scheduler warns with them") {
   for (const auto& [signals, number] :
        {std::pair(UserSignals::end_it, SIGUSR2), std::pair(UserSignals::ignored, 0)}) {
     const auto pid = start_child({.argv = {"bash", "-c", "kill -USR1 $$; kill -USR2 $$"},

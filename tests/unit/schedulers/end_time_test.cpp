@@ -1,6 +1,6 @@
-#include "schedulers/end_time.hpp"
-
 #include <doctest/doctest.h>
+
+#include "schedulers/scheduler.hpp"
 
 using namespace dlrun;
 

@@ -187,9 +187,9 @@ TEST_CASE("a host file wins over the scheduler, and does not go with another wis
   world.set("SLURM_JOB_ID", "7");
   const SystemClock clock;
   const auto ask = [&](NamedHosts named, std::string_view wanted) {
-    const Surroundings surroundings{world.environment,          world.commands,   clock,
-                                    [] { return FoundGpus{}; }, std::move(named), machine};
-    return find_allocation(surroundings, wanted);
+    const DiscoveryContext context{world.environment,          world.commands,   clock,
+                                   [] { return FoundGpus{}; }, std::move(named), machine};
+    return find_allocation(context, wanted);
   };
   const auto found = ask({.host_words = "n1:2,n2:2"}, "auto");
   CHECK(text_of(found) == "n1:2 n2:2");

@@ -44,7 +44,7 @@ TEST_CASE("outside any scheduler's job the allocation is this machine: one node,
 TEST_CASE("an unknown scheduler is refused with the nearest name") {
   const auto found = found_in(Environment{}, "locla");
   REQUIRE_FALSE(found.has_value());
-  CHECK(found.error().text() == "scheduler 'locla' is not known\n  hint: did you mean 'local'?");
+  CHECK(found.error().text() == "unknown scheduler 'locla'\n  hint: did you mean 'local'?");
 }
 
 TEST_CASE("inside a job whose nodes cannot be read, this machine is taken only by name") {

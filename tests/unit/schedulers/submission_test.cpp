@@ -6,6 +6,12 @@
 #include <doctest/doctest.h>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/flux/flux.hpp"
+#include "schedulers/gridengine/gridengine.hpp"
+#include "schedulers/lsf/lsf.hpp"
+#include "schedulers/pbs/pbs.hpp"
+#include "schedulers/slurm/slurm.hpp"
+#include "schedulers/torque/torque.hpp"
 #include "tests/unit/schedulers/world.hpp"
 
 using namespace dlrun;
@@ -159,7 +165,7 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
   CHECK(check(*pbs) == "no node of PBS has 9 CPUs: 8 are the most: the job would wait for ever");
 }
 
-TEST_CASE("a job that PBS took and will never run is withdrawn, with PBS's words") {
+TEST_CASE("a job that PBS accepted and will never run is cancelled, with PBS's words") {
   World world;
   const auto pbs = make_pbs_submission();
   int pauses = 0;
@@ -173,11 +179,11 @@ TEST_CASE("a job that PBS took and will never run is withdrawn, with PBS's words
       "qstat -f 7.srv",
       "Job Id: 7.srv\n    job_state = Q\n    comment = Can Never Run: Not enough total nodes av"
       "\n\tailable\n    etime = now\n");
-  CHECK(contains(check(*pbs), "the job could not be withdrawn"));
+  CHECK(contains(check(*pbs), "the job could not be cancelled"));
   world.commands.answer("qdel 7.srv", "");
   CHECK(check(*pbs) ==
-        "pbs took job 7.srv and would never run it: Can Never Run: Not enough total nodes available\n"
-        "  hint: the job is withdrawn; ask for what the cluster has");
+        "pbs accepted job 7.srv and would never run it: Can Never Run: Not enough total nodes available\n"
+        "  hint: the job is cancelled; ask for what the cluster has");
   CHECK(pauses == 0);
   world.commands.answer("qstat -f 7.srv",
                         "Job Id: 7.srv\n    job_state = Q\n    comment = Not Running: busy\n");
@@ -287,7 +293,7 @@ TEST_CASE("Grid Engine is asked whether it could ever run the job; its silence i
       "verification: no suitable queues\nExiting.\n");
   CHECK(contains(check(), "it would wait for ever\n  Unable to run job: Job 32 cannot run in PE \"fill\""));
   world.commands.refuse(question, "Unable to run job: unknown resource \"gpu\"\nExiting.\n");
-  CHECK(check() == "possible");  // the refusal is shown with its directive when the job is handed in
+  CHECK(check() == "possible");  // the refusal is shown with its directive when the job is submitted
 }
 
 TEST_CASE("a refusal that only repeats a word is about the directive that has it") {
@@ -295,43 +301,44 @@ TEST_CASE("a refusal that only repeats a word is about the directive that has it
   SubmissionRequest request = small();
   request.extra = {"-pe two 6", "-l gpu=2"};
   const auto directives = scheduler->directives(request).value();
-  const auto blamed = [&](const std::string& said) {
-    const Directive* directive = blame(*scheduler, directives, said).line;
+  const auto refused_line = [&](const std::string& said) {
+    const Directive* directive = refused_directive(*scheduler, directives, said).line;
     return directive == nullptr ? std::string() : directive->text;
   };
-  CHECK(blamed("Unable to run job: unknown resource \"gpu\"\nExiting.") == "#$ -l gpu=2");
-  CHECK(blamed("Unable to run job: unknown resource \"disk\"\nExiting.").empty());
-  CHECK(blamed("Unable to run job: the \"gp\" of \"\" is 6").empty());
+  CHECK(refused_line("Unable to run job: unknown resource \"gpu\"\nExiting.") == "#$ -l gpu=2");
+  CHECK(refused_line("Unable to run job: unknown resource \"disk\"\nExiting.").empty());
+  CHECK(refused_line("Unable to run job: the \"gp\" of \"\" is 6").empty());
 }
 
-TEST_CASE("a usage text blames no directive, and a key that shares a line is named") {
+TEST_CASE("a usage text is about no directive, and a key that shares a line is named") {
   const auto pbs = make_pbs_submission();
   SubmissionRequest request = small();
   request.queue = "nosuch";
   request.gpus_per_node = 2;
   const auto directives = pbs->directives(request).value();
-  const auto blamed = [&](const std::string& said) {
-    const Blame out = blame(*pbs, directives, said);
+  const auto refused_line = [&](const std::string& said) {
+    const RefusedDirective out = refused_directive(*pbs, directives, said);
     return out.line == nullptr ? std::string() : out.line->text + " of " + out.key;
   };
-  CHECK(
-      blamed("qsub: illegal -o value\nusage: qsub [-a date_time] [-A account_string]\n\t[-q queue]").empty());
-  CHECK(blamed("qsub: Unknown resource: ngpus") ==
+  CHECK(refused_line("qsub: illegal -o value\nusage: qsub [-a date_time] [-A account_string]\n\t[-q queue]")
+            .empty());
+  CHECK(refused_line("qsub: Unknown resource: ngpus") ==
         "#PBS -l select=1:ncpus=1:mpiprocs=1:ngpus=2 of resources.gpus-per-node");
-  CHECK(blamed("qsub: Unknown queue") == "#PBS -q nosuch of resources.queue");
+  CHECK(refused_line("qsub: Unknown queue") == "#PBS -q nosuch of resources.queue");
 }
 
-TEST_CASE("too much memory is blamed on what asked for it") {
+TEST_CASE("too much memory is told of the directive that asked for it") {
   const auto slurm = make_slurm_submission();
   SubmissionRequest request = small();
   request.extra = {"--mem=999G"};
   const std::string said =
       "sbatch: error: Memory specification can not be satisfied\nsbatch: error: Batch job submission failed: "
       "Requested node configuration is not available";
-  CHECK(blame(*slurm, slurm->directives(request).value(), said).line->text == "#SBATCH --mem=999G");
+  CHECK(refused_directive(*slurm, slurm->directives(request).value(), said).line->text ==
+        "#SBATCH --mem=999G");
   request.extra.clear();
   request.memory = std::uint64_t(999) << 30;
-  CHECK(blame(*slurm, slurm->directives(request).value(), said).key == "resources.memory");
+  CHECK(refused_directive(*slurm, slurm->directives(request).value(), said).key == "resources.memory");
 }
 
 TEST_CASE("a job's name is one that the scheduler takes, and an element keeps its index") {

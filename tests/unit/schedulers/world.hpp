@@ -44,8 +44,8 @@ class World {
     if (replace_file(path, text, Durability::none)) environment.set(name, path.string());
   }
   Result<Allocation> find(std::string_view wanted = "auto") const {
-    const Surroundings surroundings{environment, commands, clock_, [] { return FoundGpus{}; }};
-    return find_allocation(surroundings, wanted);
+    const DiscoveryContext context{environment, commands, clock_, [] { return FoundGpus{}; }};
+    return find_allocation(context, wanted);
   }
 
   Environment environment;

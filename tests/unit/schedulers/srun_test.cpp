@@ -1,35 +1,33 @@
-#include "src/launch/slurm.hpp"
-
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
+#include "schedulers/slurm/launch.hpp"
 #include "src/base/strings.hpp"
-#include "tests/unit/launch/support.hpp"
+#include "tests/unit/schedulers/agents.hpp"
 
 using namespace dlrun;
 using namespace dlrun::test;
-using namespace dlrun::launch;
 
 namespace {
 
-const AgentCommand kCallingAgent{{"/opt/dlrun/bin/dlrun-agent", "--head", "n1", "--port", "7"}};
+const Argv kCallingAgent{"/opt/dlrun/bin/dlrun-agent", "--head", "n1", "--port", "7"};
 
-EngineCommand srun_command(const plan::Plan& plan, const AgentCommand& agent, const SlurmVersion& version,
+LaunchCommand srun_command(const AgentsToLaunch& agents, const SlurmVersion& version,
                            const Environment& environment) {
-  const auto commands = srun_commands(plan, agent, version, environment).value();
+  const auto commands = srun_commands(agents, version, environment).value();
   REQUIRE(commands.size() == 1);
   return commands.front();
 }
 
-bool has(const EngineCommand& command, const std::string& word) {
+bool has(const LaunchCommand& command, const std::string& word) {
   return std::find(command.argv.begin(), command.argv.end(), word) != command.argv.end();
 }
 
 }  // namespace
 
-TEST_CASE("one step brings one agent to each of the plan's nodes, in any part of the job") {
-  const EngineCommand command = srun_command(plan_of({"n1", "n2", "n7"}), kCallingAgent, {22, 5}, {});
+TEST_CASE("one step brings one agent to each of the nodes, in any part of the job") {
+  const LaunchCommand command = srun_command(agents_on({"n1", "n2", "n7"}, kCallingAgent), {22, 5}, {});
   CHECK(join(command.argv, " ") ==
         "srun --nodes=3 --ntasks=3 --ntasks-per-node=1 --nodelist=n[1-2,7] --mpi=none --cpu-bind=none "
         "--input=none --export=ALL --kill-on-bad-exit=0 --wait=0 --job-name=dlrun --overlap "
@@ -41,7 +39,7 @@ TEST_CASE("a heterogeneous job takes a step for each group that has nodes in the
   const Environment job = Environment::from_entries({"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=c1",
                                                      "SLURM_JOB_NODELIST_HET_GROUP_1=c[2,5]",
                                                      "SLURM_JOB_NODELIST_HET_GROUP_2=c9"});
-  const auto commands = srun_commands(plan_of({"c1", "c2", "c5"}), kCallingAgent, {22, 5}, job).value();
+  const auto commands = srun_commands(agents_on({"c1", "c2", "c5"}, kCallingAgent), {22, 5}, job).value();
   REQUIRE(commands.size() == 2);
   CHECK(has(commands[0], "--het-group=0"));
   CHECK(has(commands[0], "--nodelist=c1"));
@@ -52,10 +50,10 @@ TEST_CASE("a heterogeneous job takes a step for each group that has nodes in the
 }
 
 TEST_CASE("--overlap is given to those that know it") {
-  CHECK(has(srun_command(plan_of({"n1"}), kCallingAgent, {20, 11}, {}), "--overlap"));
-  CHECK(has(srun_command(plan_of({"n1"}), kCallingAgent, {23, 2}, {}), "--overlap"));
-  CHECK_FALSE(has(srun_command(plan_of({"n1"}), kCallingAgent, {20, 2}, {}), "--overlap"));
-  CHECK_FALSE(has(srun_command(plan_of({"n1"}), kCallingAgent, {19, 5}, {}), "--overlap"));
+  CHECK(has(srun_command(agents_on({"n1"}, kCallingAgent), {20, 11}, {}), "--overlap"));
+  CHECK(has(srun_command(agents_on({"n1"}, kCallingAgent), {23, 2}, {}), "--overlap"));
+  CHECK_FALSE(has(srun_command(agents_on({"n1"}, kCallingAgent), {20, 2}, {}), "--overlap"));
+  CHECK_FALSE(has(srun_command(agents_on({"n1"}, kCallingAgent), {19, 5}, {}), "--overlap"));
 }
 
 TEST_CASE("the job's own task options are not the agents'") {
@@ -63,7 +61,7 @@ TEST_CASE("the job's own task options are not the agents'") {
       Environment::from_entries({"SLURM_JOB_ID=7", "SLURM_CPUS_PER_TASK=8", "SLURM_TRES_PER_TASK=cpu:8",
                                  "SRUN_CPUS_PER_TASK=8", "SLURM_NTASKS=64", "SLURM_MEM_PER_CPU=100",
                                  "SLURM_MEM_PER_NODE=6400", "SLURM_DISTRIBUTION=cyclic", "PATH=/bin"});
-  const EngineCommand command = srun_command(plan_of({"n1"}), kCallingAgent, {22, 5}, job);
+  const LaunchCommand command = srun_command(agents_on({"n1"}, kCallingAgent), {22, 5}, job);
   // Two kinds of memory limits together are an error to srun.
   CHECK(command.environment ==
         Environment::from_entries({"SLURM_JOB_ID=7", "SLURM_MEM_PER_NODE=6400", "PATH=/bin"}));
@@ -91,31 +89,31 @@ TEST_CASE("srun says whose program ended while the others go on") {
     CHECK_FALSE(parse_srun_task_end(line).has_value());
 }
 
-TEST_CASE("outside a Slurm job there is no way by srun") {
-  const auto launcher = make_slurm_launcher({});
+TEST_CASE("srun works only inside a Slurm job") {
+  const auto launcher = begin_srun({})();
   REQUIRE_FALSE(launcher.has_value());
   CHECK(launcher.error().what.find("SLURM_JOB_ID is not set") != std::string::npos);
 }
 
 TEST_CASE("agents that are ranks of an MPI are laid out as the plan says") {
-  plan::Plan plan = plan_of({"n1", "n1", "n2", "n2"});
-  plan.mpi = plan::MpiProtocol::native;
-  CHECK(join(srun_command(plan, kCallingAgent, {22, 5}, {}).argv, " ")
+  AgentsToLaunch agents = agents_on({"n1", "n1", "n2", "n2"}, kCallingAgent);
+  agents.agent_per = AgentPer::rank;
+  CHECK(join(srun_command(agents, {22, 5}, {}).argv, " ")
             .starts_with("srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --distribution=block "
                          "--nodelist=n[1-2] --mpi=pmix --cpu-bind=none --overcommit --input=none "));
-  plan = plan_of({"n1", "n2", "n1"});
-  plan.mpi = plan::MpiProtocol::native;
+  agents = agents_on({"n1", "n2", "n1"}, kCallingAgent);
+  agents.agent_per = AgentPer::rank;
   const auto asked = Environment::from_entries({"SLURM_MPI_TYPE=cray_shasta"});
-  CHECK(join(srun_command(plan, kCallingAgent, {22, 5}, asked).argv, " ")
+  CHECK(join(srun_command(agents, {22, 5}, asked).argv, " ")
             .starts_with("srun --nodes=2 --ntasks=3 --distribution=arbitrary --nodelist=n1,n2,n1 "
                          "--mpi=cray_shasta "));
 }
 
 TEST_CASE("ranks that meet by Slurm's PMIx use the fence that holds them all, unless told otherwise") {
-  plan::Plan plan = plan_of({"n1", "n2"});
-  plan.mpi = plan::MpiProtocol::native;
+  AgentsToLaunch agents = agents_on({"n1", "n2"}, kCallingAgent);
+  agents.agent_per = AgentPer::rank;
   const auto fence = [&](const Environment& job) {
-    return srun_command(plan, kCallingAgent, {22, 5}, job).environment.get("SLURM_PMIX_FENCE");
+    return srun_command(agents, {22, 5}, job).environment.get("SLURM_PMIX_FENCE");
   };
   CHECK(fence({}) == "ring");
   CHECK(fence(Environment::from_entries({"SLURM_PMIX_FENCE=tree"})) == "tree");

@@ -1,45 +1,23 @@
-// One step over all nodes of the plan, beside whatever else runs in the job. It inherits nothing from the
-// job's own task options: a step of one agent a node is not what those were meant for.
-#include "src/launch/slurm.hpp"
+// One step over all nodes of the run, beside whatever else runs in the job. It inherits nothing from the
+// job's own task options: a step of one agent per node is not what those were meant for.
+#include "schedulers/slurm/launch.hpp"
 
-#include <array>
 #include <map>
 #include <set>
 
 #include "schedulers/hostlist/hostlist.hpp"
+#include "schedulers/slurm/variables.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
-namespace dlrun::launch {
+namespace dlrun {
 namespace {
-
-// Options that srun would take from the environment. Two of the memory ones together are an error to it, and
-// a --cpus-per-task that differs from SLURM_TRES_PER_TASK as well.
-constexpr std::array<std::string_view, 26> kTaskOptions{
-    "SLURM_NTASKS",           "SLURM_NPROCS",         "SLURM_NTASKS_PER_NODE",
-    "SLURM_NTASKS_PER_CORE",  "SLURM_NTASKS_PER_GPU", "SLURM_CPUS_PER_TASK",
-    "SRUN_CPUS_PER_TASK",     "SLURM_TRES_PER_TASK",  "SLURM_CPUS_PER_GPU",
-    "SLURM_GPUS_PER_TASK",    "SLURM_GPU_BIND",       "SLURM_CPU_BIND",
-    "SLURM_MEM_BIND",         "SLURM_DISTRIBUTION",   "SLURM_HINT",
-    "SLURM_THREADS_PER_CORE", "SLURM_EXACT",          "SLURM_EXCLUSIVE",
-    "SLURM_MPI_TYPE",         "SLURM_KILL_BAD_EXIT",  "SLURM_WAIT",
-    "SLURM_NO_KILL",          "SLURM_EXPORT_ENV",     "SLURM_STDINMODE",
-    "SLURM_STDOUTMODE",       "SLURM_STDERRMODE"};
-
-Environment for_srun(Environment environment) {
-  for (const std::string_view name : kTaskOptions) environment.unset(name);
-  if (environment.find("SLURM_MEM_PER_NODE")) {
-    environment.unset("SLURM_MEM_PER_CPU");
-    environment.unset("SLURM_MEM_PER_GPU");
-  }
-  return environment;
-}
 
 // Slurm's PMIx has two fences over nodes, and mixes them: the tree lets ranks out before all are in (seen
 // with Slurm 22.05: Open MPI died in MPI_Init in 41 of 240 jobs of 8 ranks, and in none of 120 with the
 // ring).
 Environment for_ranks(Environment environment) {
-  environment = for_srun(std::move(environment));
+  environment = without_task_options(std::move(environment));
   if (!environment.find("SLURM_PMIX_FENCE")) environment.set("SLURM_PMIX_FENCE", "ring");
   return environment;
 }
@@ -61,17 +39,15 @@ namespace {
 
 struct Step {
   std::string het_group;  // empty: the job has no groups
-  std::vector<plan::NodePlan> nodes;
+  std::vector<NodeIndex> nodes;
 };
 
-EngineCommand srun_command(const Step& step, const AgentCommand& agent, const SlurmVersion& version,
+LaunchCommand srun_command(const Step& step, const AgentsToLaunch& agents, const SlurmVersion& version,
                            const Environment& environment) {
   std::vector<HostName> hosts;
-  EngineCommand out;
-  for (const plan::NodePlan& node : step.nodes) {
-    hosts.push_back(node.host);
-    out.nodes.push_back(node.index);
-  }
+  LaunchCommand out;
+  out.nodes = step.nodes;
+  for (const NodeIndex node : step.nodes) hosts.push_back(agents.hosts[static_cast<std::size_t>(node.get())]);
   const std::string count = std::to_string(hosts.size());
   out.argv = {"srun"};
   if (!step.het_group.empty()) out.argv.push_back("--het-group=" + step.het_group);
@@ -87,9 +63,9 @@ EngineCommand srun_command(const Step& step, const AgentCommand& agent, const Sl
   // Since 20.11 a step has its processors for itself unless it says otherwise; older ones do not know the
   // flag.
   if (version.major > 20 || (version.major == 20 && version.minor >= 11)) out.argv.emplace_back("--overlap");
-  out.argv.insert(out.argv.end(), agent.argv.begin(), agent.argv.end());
-  out.environment = for_srun(environment);
-  out.chatter = {"lacks support for cpu binding"};
+  out.argv = with_agent(std::move(out.argv), agents);
+  out.environment = without_task_options(environment);
+  out.ignored_lines = {"lacks support for cpu binding"};
   out.ended_tasks = parse_srun_task_end;
   return out;
 }
@@ -105,14 +81,14 @@ Result<std::map<std::string, int>> het_groups(const Environment& environment) {
   return out;
 }
 
-Result<std::vector<Step>> steps_of(const plan::Plan& plan, const Environment& environment) {
+Result<std::vector<Step>> steps_of(const std::vector<HostName>& hosts, const Environment& environment) {
   const auto groups = TRY(het_groups(environment));
   std::map<std::string, Step> steps;
-  for (const plan::NodePlan& node : plan.nodes) {
-    const auto found = groups.find(node.host.get());
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const auto found = groups.find(hosts[i].get());
     Step& step = steps[found == groups.end() ? "" : fmt::format("{:04}", found->second)];
     if (found != groups.end()) step.het_group = std::to_string(found->second);
-    step.nodes.push_back(node);
+    step.nodes.emplace_back(static_cast<int>(i));
   }
   std::vector<Step> out;
   for (auto& [order, step] : steps) out.push_back(std::move(step));
@@ -138,20 +114,20 @@ Argv layout_of(const std::vector<std::string>& hosts) {
 }
 
 // Agents that are MPI ranks.
-EngineCommand srun_ranks(const plan::Plan& plan, const AgentCommand& agent, const SlurmVersion& version,
+LaunchCommand srun_ranks(const AgentsToLaunch& agents, const SlurmVersion& version,
                          const Environment& environment) {
   const std::string type = environment.get("SLURM_MPI_TYPE");
-  EngineCommand out{.argv = {"srun"},
+  LaunchCommand out{.argv = {"srun"},
                     .environment = for_ranks(environment),
-                    .nodes = all_nodes(plan),
-                    .chatter = {"lacks support for cpu binding"}};
-  for (const std::string& word : layout_of(all_hosts(plan))) out.argv.push_back(word);
-  out.argv.push_back("--mpi=" + (type.empty() ? slurm_mpi_type(flavour_of(plan, environment)) : type));
+                    .nodes = all_agents(agents),
+                    .ignored_lines = {"lacks support for cpu binding"}};
+  for (const std::string& word : layout_of(host_names(agents))) out.argv.push_back(word);
+  out.argv.push_back("--mpi=" + (type.empty() ? slurm_mpi_type(agents.mpi) : type));
   for (const char* word : {"--cpu-bind=none", "--overcommit", "--input=none", "--export=ALL",
                            "--kill-on-bad-exit=0", "--wait=0", "--job-name=dlrun"})
     out.argv.emplace_back(word);
   if (version.major > 20 || (version.major == 20 && version.minor >= 11)) out.argv.emplace_back("--overlap");
-  out.argv = with_agent(std::move(out.argv), agent);
+  out.argv = with_agent(std::move(out.argv), agents);
   return out;
 }
 
@@ -161,38 +137,34 @@ std::string slurm_mpi_type(MpiFlavour flavour) {
   return flavour == MpiFlavour::mpich ? "pmi2" : "pmix";
 }
 
-Result<std::vector<EngineCommand>> srun_commands(const plan::Plan& plan, const AgentCommand& agent,
-                                                 const SlurmVersion& version,
+Result<std::vector<LaunchCommand>> srun_commands(const AgentsToLaunch& agents, const SlurmVersion& version,
                                                  const Environment& environment) {
-  std::vector<EngineCommand> out;
-  if (plan.mpi == plan::MpiProtocol::native) {
+  std::vector<LaunchCommand> out;
+  if (agents.agent_per == AgentPer::rank) {
     if (!TRY(het_groups(environment)).empty())
-      return fail(
-          {.kind = ErrorKind::input,
-           .what =
-               "launch.mpi: native is not for heterogeneous Slurm jobs, whose steps are worlds of their own",
-           .hint = "use --mpi auto"});
-    out.push_back(srun_ranks(plan, agent, version, environment));
+      return fail({.kind = ErrorKind::input,
+                   .what = "launch.mpi: native does not support heterogeneous Slurm jobs, in which each step "
+                           "is an MPI world of its own",
+                   .hint = "use --mpi auto"});
+    out.push_back(srun_ranks(agents, version, environment));
     return out;
   }
-  for (const Step& step : TRY(steps_of(plan, environment)))
-    out.push_back(srun_command(step, agent, version, environment));
+  for (const Step& step : TRY(steps_of(agents.hosts, environment)))
+    out.push_back(srun_command(step, agents, version, environment));
   return out;
 }
 
-Result<std::unique_ptr<Launcher>> make_slurm_launcher(const LaunchSettings& settings) {
-  if (!settings.environment.find("SLURM_JOB_ID"))
-    return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = "launch.via: slurm needs a Slurm job to stand in, and SLURM_JOB_ID is not set",
-                      .where = {},
-                      .hint = "run it by sbatch or salloc, or reach the nodes with --via ssh"});
-  const auto asked = settings.srun_version ? settings.srun_version : SrunVersion::ask(settings.environment);
-  const SlurmVersion version = TRY(asked->get());
-  return make_engine_launcher(
-      {.name = "slurm", .token = TokenBy::environment}, settings,
-      [version, environment = settings.environment](const plan::Plan& plan, const AgentCommand& agent) {
-        return srun_commands(plan, agent, version, environment);
-      });
+PendingLauncher begin_srun(const Environment& environment) {
+  if (auto inside = require_job(environment, "SLURM_JOB_ID", "slurm", "Slurm"); !inside)
+    return [error = inside.error()]() -> Result<CommandTraits> { return fail(error); };
+  return [asked = SrunVersion::ask(environment), environment]() -> Result<CommandTraits> {
+    const SlurmVersion version = TRY(asked->get());
+    return CommandTraits{
+        .name = "slurm",
+        .commands = [version, environment](
+                        const AgentsToLaunch& agents) { return srun_commands(agents, version, environment); },
+        .token = TokenBy::environment};
+  };
 }
 
-}  // namespace dlrun::launch
+}  // namespace dlrun

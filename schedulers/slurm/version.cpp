@@ -1,10 +1,10 @@
-#include "src/launch/srun_version.hpp"
+#include "schedulers/slurm/version.hpp"
 
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/process/command.hpp"
 
-namespace dlrun::launch {
+namespace dlrun {
 namespace {
 
 Result<SlurmVersion> version_of_srun(const Environment& environment) {
@@ -15,7 +15,7 @@ Result<SlurmVersion> version_of_srun(const Environment& environment) {
       Error{.kind = ErrorKind::unavailable,
             .what = fmt::format("srun does not tell its version: '{}'", trim(output.out + output.err)),
             .where = {},
-            .hint = "is this Slurm's own srun? --via ssh goes another way"});
+            .hint = "is this Slurm's own srun? --via ssh does not need it"});
 }
 
 }  // namespace
@@ -36,4 +36,4 @@ std::shared_ptr<const SrunVersion> SrunVersion::ask(const Environment& environme
   return out;
 }
 
-}  // namespace dlrun::launch
+}  // namespace dlrun

@@ -10,7 +10,7 @@
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
 
-namespace dlrun::launch {
+namespace dlrun {
 
 struct SlurmVersion {
   int major = 0, minor = 0;
@@ -29,4 +29,4 @@ class SrunVersion {
   std::shared_future<Result<SlurmVersion>> answer_;
 };
 
-}  // namespace dlrun::launch
+}  // namespace dlrun

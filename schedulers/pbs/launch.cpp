@@ -1,17 +1,18 @@
-// The pbs way: PBS's task manager starts one agent on each node of the job that we stand in, and ends it with
-// the job. Its tasks have no standard input, and their output is the job's own.
+// PBS's task manager starts one agent on each node of the job that we are in, and ends it with the job. Its
+// tasks have no standard input, and their output is the job's own.
+#include "schedulers/pbs/launch.hpp"
+
 #include "schedulers/pbs/path.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
-#include "src/launch/command_traits.hpp"
 #include "src/process/child.hpp"
 
-namespace dlrun::launch {
+namespace dlrun {
 
-std::vector<EngineCommand> pbs_commands(const plan::Plan& plan, const AgentCommand& agent, PbsStarter starter,
+std::vector<LaunchCommand> pbs_commands(const AgentsToLaunch& agents, PbsStarter starter,
                                         const Environment& environment) {
-  return one_command_per_node(plan, agent, environment, [&](const std::string& host) {
+  return one_command_per_node(agents, environment, [&](const std::string& host) {
     return starter == PbsStarter::pbs_tmrsh ? Argv{"pbs_tmrsh", host} : Argv{"pbsdsh", "-h", host};
   });
 }
@@ -38,30 +39,31 @@ Result<void> need_node_file(const Environment& environment) {
                     .hint = "use --via ssh, or ask for mpiprocs=1 or more"});
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Launcher>> make_pbs_launcher(const LaunchSettings& settings) {
-  TRY(need_job(settings.environment, "PBS_JOBID", "pbs", "PBS"));
-  TRY(need_node_file(settings.environment));
-  LaunchSettings with_path = settings;
-  with_path.environment = with_pbs_path(settings.environment);
-  const Environment& environment = with_path.environment;
-  const bool tmrsh = find_program("pbs_tmrsh", environment, "").has_value();
-  if (!tmrsh && !find_program("pbsdsh", environment, "")) return no_starter(environment.get("PATH"));
+Result<CommandTraits> pbs_launcher(const Environment& environment) {
+  TRY(require_job(environment, "PBS_JOBID", "pbs", "PBS"));
+  TRY(need_node_file(environment));
+  const Environment with_path = with_pbs_path(environment);
+  const bool tmrsh = find_program("pbs_tmrsh", with_path, "").has_value();
+  if (!tmrsh && !find_program("pbsdsh", with_path, "")) return no_starter(with_path.get("PATH"));
   const PbsStarter starter = tmrsh ? PbsStarter::pbs_tmrsh : PbsStarter::pbsdsh;
   // What a task says goes to the job's own output, and its end alone comes here.
-  CommandTraits traits{
+  return CommandTraits{
       .name = "pbs",
+      .commands =
+          [starter, with_path](const AgentsToLaunch& agents) {
+            return Result<std::vector<LaunchCommand>>(pbs_commands(agents, starter, with_path));
+          },
       .code_hints = {{kNotStarted,
                       "dlrun must be at the same place on every node; --stage copies it to those "
                       "that do not have it"},
                      {to_int(ExitCode::input),
                       "every node must see the run directory: name one that they share, with --run-dir"}}};
-  return make_engine_launcher(
-      std::move(traits), with_path,
-      [starter, environment](const plan::Plan& plan, const AgentCommand& agent) {
-        return Result<std::vector<EngineCommand>>(pbs_commands(plan, agent, starter, environment));
-      });
 }
 
-}  // namespace dlrun::launch
+}  // namespace
+
+PendingLauncher begin_pbs_launcher(const Environment& environment) {
+  return [environment] { return pbs_launcher(environment); };
+}
+
+}  // namespace dlrun
