@@ -19,12 +19,12 @@ struct Augmentation {
 };
 
 struct Conversion {
-  std::vector<double> mean, deviation;  // a channel each, of pixels in 0..1; empty: 0 and 1
+  std::vector<double> mean, deviation;  // per channel, of pixels in 0..1; empty: 0 and 1
 };
 
 InputScaling input_scaling_of(const Conversion& conversion, std::size_t channels);
 
-// Which variant of a sample: nothing means as it is.
+// Which variant of a sample: unset means as it is.
 struct AugmentationKey {
   std::uint64_t seed = 0, epoch = 0;
 };
@@ -33,14 +33,14 @@ class BatchFiller {
  public:
   BatchFiller(const Dataset& data, const Conversion& conversion, const Augmentation& augmentation);
 
-  // Rows 0 .. count-1 become the samples `sample(0)` .. `sample(count-1)`. The rows behind them repeat
-  // samples, so that batch statistics stay sane, under the label -1: they do not count.
-  // Either numbers or bytes; bytes mean what input_scaling_of() says.
+  /// Either numbers or bytes; bytes mean what input_scaling_of() says.
   struct Rows {
     std::span<float> numbers;
     std::span<std::uint8_t> bytes;
     std::span<std::int32_t> labels;
   };
+  /// Rows 0 .. count-1 become the samples `sample(0)` .. `sample(count-1)`. The rows behind them repeat
+  /// samples, so that batch statistics stay sane, under the label -1: they do not count.
   void fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
             std::optional<AugmentationKey> key, const Rows& rows) const;
   void fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
@@ -48,7 +48,7 @@ class BatchFiller {
             std::span<std::int32_t> labels) const {
     fill(count, sample, key, Rows{input, {}, labels});
   }
-  // The Error of the first sample so far that was not what was packed.
+  /// The Error of the first sample so far that was not what was packed.
   Result<void> state() const;
 
  private:

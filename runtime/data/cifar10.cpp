@@ -1,6 +1,7 @@
 // See cifar10.hpp.
 #include "runtime/data/cifar10.hpp"
 
+#include "runtime/data/data_format.hpp"
 #include "runtime/data/stored_file.hpp"
 
 namespace dlrun::runtime {
@@ -93,6 +94,28 @@ Result<DataParts> load_cifar10(const std::filesystem::path& folder) {
   out.train = TRY(read_files(files.train));
   out.test = TRY(read_files(files.test));
   return out;
+}
+
+namespace {
+
+class Cifar10Source final : public DataSource {
+ public:
+  explicit Cifar10Source(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::size_t channels() const override { return 3; }
+  Result<InputShape> probe() const override { return probe_cifar10(folder_); }
+  Result<DataParts> load() const override { return load_cifar10(folder_); }
+  std::string place() const override { return folder_.string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace
+
+DataFormat::Read read_cifar10_section;
+
+Result<std::shared_ptr<const DataSource>> read_cifar10_section(yaml::Fields& data, double) {
+  return std::make_shared<Cifar10Source>(TRY(data.text("dir")));
 }
 
 }  // namespace dlrun::runtime

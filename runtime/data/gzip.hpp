@@ -20,14 +20,14 @@ struct StreamLength {
   bool more = false;
 };
 
-// The first bytes of the uncompressed stream, at most `room.size()`; how many there were.
+/// The first bytes of the uncompressed stream, at most `room.size()`; how many there were.
 Result<std::size_t> gunzip_head(std::span<const std::byte> file, std::span<std::byte> room,
                                 const std::string& name);
-// All of it, with every checksum verified. Bytes beyond the room are counted (up to a bound), not kept.
+/// All of it, with every checksum verified. Bytes beyond the room are counted (up to a bound), not kept.
 Result<StreamLength> gunzip(std::span<const std::byte> file, std::span<std::byte> room,
                             const std::string& name);
 
-// No gzip file expands to more than this.
+/// No gzip file expands to more than this.
 std::uint64_t longest_gunzipped(std::uint64_t file_bytes);
 
 }  // namespace dlrun::runtime

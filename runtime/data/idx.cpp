@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/data/data_format.hpp"
 #include "runtime/data/stored_file.hpp"
 
 namespace dlrun::runtime {
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t images_magic = 0x00000803;  // bytes, three dimensions
 constexpr std::uint32_t labels_magic = 0x00000801;  // bytes, one dimension
-constexpr std::uint64_t largest_side = 1u << 14;
+constexpr std::uint64_t kMaxSide = 1u << 14;
 
 struct Header {
   std::uint64_t count = 0, height = 1, width = 1;
@@ -47,11 +48,11 @@ Result<Header> read_header(const StoredFile& file, std::uint32_t magic) {
   if (dimensions == 1) return header;
   header.height = big_endian(head, 8);
   header.width = big_endian(head, 12);
-  if (header.height == 0 || header.width == 0 || header.height > largest_side || header.width > largest_side)
+  if (header.height == 0 || header.width == 0 || header.height > kMaxSide || header.width > kMaxSide)
     return bad_input(
         file.name(),
         fmt::format("the IDX header says images of {} x {} (offset 8): 1 to {} a side are possible",
-                    header.height, header.width, largest_side));
+                    header.height, header.width, kMaxSide));
   return header;
 }
 
@@ -203,6 +204,32 @@ Result<DataParts> load_idx(const std::filesystem::path& folder, std::int64_t cla
   out.test = TRY(read_part(parts.test, classes));
   out.train = TRY(read_part(parts.train, classes));
   return out;
+}
+
+namespace {
+
+class IdxSource final : public DataSource {
+ public:
+  IdxSource(std::filesystem::path folder, std::int64_t classes)
+      : folder_(std::move(folder)), classes_(classes) {}
+  std::size_t channels() const override { return 1; }
+  Result<InputShape> probe() const override { return probe_idx(folder_, classes_); }
+  Result<InputShape> check() const override { return check_idx(folder_, classes_); }
+  Result<DataParts> load() const override { return load_idx(folder_, classes_); }
+  std::string place() const override { return folder_.string(); }
+
+ private:
+  std::filesystem::path folder_;
+  std::int64_t classes_;
+};
+
+}  // namespace
+
+DataFormat::Read read_idx_section;
+
+Result<std::shared_ptr<const DataSource>> read_idx_section(yaml::Fields& data, double) {
+  const std::int64_t classes = TRY(data.integer_or("classes", 10, 2, 256));
+  return std::make_shared<IdxSource>(TRY(data.text("dir")), classes);
 }
 
 }  // namespace dlrun::runtime

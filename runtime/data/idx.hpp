@@ -8,7 +8,7 @@
 namespace dlrun::runtime {
 
 Result<InputShape> probe_idx(const std::filesystem::path& folder, std::int64_t classes);
-// The headers, and the labels (they are small) to the last.
+/// The headers, and the labels (they are small) to the last.
 Result<InputShape> check_idx(const std::filesystem::path& folder, std::int64_t classes);
 Result<DataParts> load_idx(const std::filesystem::path& folder, std::int64_t classes);
 

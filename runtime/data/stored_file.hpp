@@ -18,13 +18,13 @@ class StoredFile {
 
   const std::string& name() const { return name_; }
   bool compressed() const { return compressed_; }
-  // Of the file on disk.
+  /// Of the file on disk.
   std::uint64_t stored_bytes() const { return size_; }
-  // The uncompressed stream cannot be longer than this (and is exactly that long where it is stored plain).
+  /// The uncompressed stream cannot be longer than this (and is exactly that long where it is stored plain).
   std::uint64_t longest() const;
-  // Up to `count` first bytes of the uncompressed stream.
+  /// Up to `count` first bytes of the uncompressed stream.
   Result<std::vector<std::byte>> head(std::size_t count) const;
-  // The whole stream into `room`, from its first byte on; its true length, for the caller to compare.
+  /// The whole stream into `room`, from its first byte on; its true length, for the caller to compare.
   Result<StreamLength> read(std::span<std::byte> room) const;
 
  private:
@@ -35,7 +35,7 @@ class StoredFile {
   bool compressed_ = false;
 };
 
-// The text for a stream of another length than its header asks for: "short by 1 byte", "longer by 3 bytes".
+/// The text for a stream of another length than its header asks for: "short by 1 byte", "longer by 3 bytes".
 std::string length_difference(StreamLength have, std::uint64_t expected);
 
 }  // namespace dlrun::runtime

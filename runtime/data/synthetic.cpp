@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/base/keyed_random.hpp"
+#include "runtime/data/data_format.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -42,6 +43,47 @@ Result<DataParts> make_synthetic(const InputShape& shape, std::uint64_t samples,
   out.train = TRY(make_part(shape, samples, seed, 0));
   out.test = TRY(make_part(shape, std::max<std::uint64_t>(1, samples / 8), seed, 1));
   return out;
+}
+
+namespace {
+
+class SyntheticSource final : public DataSource {
+ public:
+  SyntheticSource(const InputShape& shape, std::uint64_t samples) : shape_(shape), samples_(samples) {}
+  std::size_t channels() const override { return static_cast<std::size_t>(shape_.channels); }
+  Result<InputShape> probe() const override { return shape_; }
+  Result<DataParts> load() const override { return make_synthetic(shape_, samples_, kSeed); }
+  std::string place() const override { return {}; }
+
+ private:
+  static constexpr std::uint64_t kSeed = 1;
+  InputShape shape_;
+  std::uint64_t samples_;
+};
+
+// shape: [channels, height, width]
+Result<InputShape> read_shape(yaml::Fields& data) {
+  InputShape out;
+  const yaml::Node* shape = data.find("shape");
+  if (shape == nullptr) return out;
+  if (shape->kind != yaml::Kind::list || shape->items.size() != 3)
+    return yaml::error_at(*shape, "train.data.shape must be [channels, height, width]");
+  std::int64_t* sides[] = {&out.channels, &out.height, &out.width};
+  for (std::size_t i = 0; i < 3; ++i)
+    *sides[i] = TRY(yaml::as_integer(shape->items[i], "train.data.shape", 1, 1 << 14));
+  return out;
+}
+
+}  // namespace
+
+DataFormat::Read read_synthetic_section;
+
+Result<std::shared_ptr<const DataSource>> read_synthetic_section(yaml::Fields& data, double) {
+  const std::int64_t classes = TRY(data.integer_or("classes", 10, 2, 65536));
+  const auto samples = static_cast<std::uint64_t>(TRY(data.integer_or("samples", 4096, 1, 1 << 30)));
+  InputShape shape = TRY(read_shape(data));
+  shape.classes = classes;
+  return std::make_shared<SyntheticSource>(shape, samples);
 }
 
 }  // namespace dlrun::runtime

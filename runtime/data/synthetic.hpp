@@ -6,7 +6,7 @@
 
 namespace dlrun::runtime {
 
-// `samples` for training and an eighth of that (at least one) for testing.
+/// `samples` for training and an eighth of that (at least one) for testing.
 Result<DataParts> make_synthetic(const InputShape& shape, std::uint64_t samples, std::uint64_t seed);
 
 }  // namespace dlrun::runtime

@@ -8,7 +8,4 @@ namespace dlrun::runtime {
 
 Result<void> read_data_section(yaml::Fields& train, TrainSpec& out);
 
-// Channels of an image.
-std::size_t channels_of(const DataSpec& spec);
-
 }  // namespace dlrun::runtime

@@ -43,7 +43,7 @@ Result<std::int64_t> side(const std::string& text) {
 }
 
 // "224", or "240x320": height and width.
-Result<void> read_size(const Flags& flags, DataSpec& data) {
+Result<void> read_size(const Flags& flags, ImageSpec& data) {
   const auto found = flags.find("--size");
   if (found == flags.end()) return {};
   const std::size_t cross = found->second.find('x');
@@ -52,7 +52,7 @@ Result<void> read_size(const Flags& flags, DataSpec& data) {
   return {};
 }
 
-Result<void> read_lists(const Flags& flags, DataSpec& data) {
+Result<void> read_lists(const Flags& flags, ImageSpec& data) {
   const auto value = [&](const char* name) {
     const auto found = flags.find(name);
     return found == flags.end() ? std::string() : found->second;
@@ -67,7 +67,6 @@ Result<void> read_lists(const Flags& flags, DataSpec& data) {
   if (!classes)
     return wrong_option(fmt::format("--classes: '{}' is no number from 2 to 65536", value("--classes")));
   data.classes = *classes;
-  data.format = DataFormat::list;
   return {};
 }
 
@@ -76,7 +75,6 @@ Result<void> read_lists(const Flags& flags, DataSpec& data) {
 Result<PackJob> parse_prepare(const std::vector<std::string>& words) {
   const Flags flags = TRY(read_flags(words));
   PackJob out;
-  out.data.format = DataFormat::images;
   out.data.train_share = 0.5;  // whether there is a test part is the training's business
   out.data.directory = flags.at("--prepare");
   TRY(read_size(flags, out.data));

@@ -101,8 +101,8 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
 
 Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prepared& out) {
   const int rank = TRY(rank_of(environment));
-  const InputShape shape = TRY(probe_data(spec.data));
-  auto data = std::async(std::launch::async, [&spec] { return load_data(spec.data); });
+  const InputShape shape = TRY(spec.data.source->probe());
+  auto data = std::async(std::launch::async, [&spec] { return load_data(*spec.data.source); });
   auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
     return make_engine(spec, environment, shape, rank);
   });
@@ -120,7 +120,7 @@ Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prep
 }
 
 Result<std::string> check_job(const TrainSpec& spec) {
-  const InputShape shape = TRY(check_data(spec.data));
+  const InputShape shape = TRY(spec.data.source->check());
   TRY(graph_of(spec, shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   return fmt::format("the job is sound: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,

@@ -170,7 +170,7 @@ Result<void> adapt_to_gan(Fields& train, TrainSpec& out) {
                           fmt::format("train.stop-at has no accuracy to wait for: {} is a GAN", out.model),
                           "leave train.stop-at out");
   if (out.conversion.mean.empty() && out.conversion.deviation.empty())
-    out.conversion.mean = out.conversion.deviation = std::vector<double>(channels_of(out.data), 0.5);
+    out.conversion.mean = out.conversion.deviation = std::vector<double>(out.data.source->channels(), 0.5);
   return {};
 }
 

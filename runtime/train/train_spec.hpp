@@ -10,7 +10,7 @@
 
 #include "runtime/base/comm_dtype.hpp"
 #include "runtime/data/batch_filler.hpp"
-#include "runtime/data/dataset.hpp"
+#include "runtime/data/data_format.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "runtime/train/server_placement.hpp"

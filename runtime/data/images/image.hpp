@@ -21,20 +21,20 @@ struct Image {
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1}
                                            << 28;  // of one image; more is a decompression bomb
 
-// By the file's first bytes, whatever its name says.
+/// By the file's first bytes, whatever its name says.
 Result<Image> decode_image(std::span<const std::uint8_t> file, const std::string& name);
 Result<Image> decode_jpeg(std::span<const std::uint8_t> file, const std::string& name);
 Result<Image> decode_png(std::span<const std::uint8_t> file, const std::string& name);
 
-// Grey pixels (one channel) or red, green and blue ones, row by row, as a PNG; other channels are refused.
+/// Grey pixels (one channel) or red, green and blue ones, row by row, as a PNG; other channels are refused.
 Result<std::string> encode_png(std::span<const std::uint8_t> pixels, std::int64_t width, std::int64_t height,
                                std::int64_t channels);
 
-// EXIF's eight ways to hold a camera; 1 is upright.
+/// EXIF's eight ways to hold a camera; 1 is upright.
 Image turned(Image image, int orientation);
 
-// The largest centred part of the wanted proportions, scaled to width x height; each pixel is the weighted
-// mean of all that it covers (a triangle filter, as wide as the scale asks for).
+/// The largest centred part of the wanted proportions, scaled to width x height; each pixel is the weighted
+/// mean of all that it covers (a triangle filter, as wide as the scale asks for).
 Image fitted(const Image& image, std::int64_t width, std::int64_t height);
 
 }  // namespace dlrun::runtime

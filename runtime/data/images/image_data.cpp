@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{16} << 30;  // in memory; more is packed and mapped
 
-InputShape image_shape(const DataSpec& spec, const ImageSet& set) {
+InputShape image_shape(const ImageSpec& spec, const ImageSet& set) {
   return {.channels = 3,
           .height = spec.height,
           .width = spec.width,
@@ -109,12 +109,12 @@ Result<Dataset> decode_all(const std::vector<ImageFile>& files, const InputShape
   return out;
 }
 
-Result<InputShape> probe_images(const DataSpec& spec) {
+Result<InputShape> probe_images(const ImageSpec& spec) {
   if (is_packed(spec.directory)) return probe_packed(spec.directory);
   return image_shape(spec, TRY(find_images(spec)));
 }
 
-Result<DataParts> load_images(const DataSpec& spec) {
+Result<DataParts> load_images(const ImageSpec& spec) {
   if (is_packed(spec.directory)) return load_packed(spec.directory);
   const ImageSet set = TRY(find_images(spec));
   const InputShape shape = image_shape(spec, set);

@@ -3,14 +3,17 @@
 // drop`, it is left out, by every rank alike.
 #pragma once
 
+#include "runtime/data/data_format.hpp"
 #include "runtime/data/images/image_set.hpp"
 
 namespace dlrun::runtime {
 
-Result<InputShape> probe_images(const DataSpec& spec);
-Result<DataParts> load_images(const DataSpec& spec);
+Result<InputShape> probe_images(const ImageSpec& spec);
+Result<DataParts> load_images(const ImageSpec& spec);
+/// The two as a DataSource.
+std::shared_ptr<const DataSource> make_image_source(ImageSpec spec);
 
-// The images as rows of channel, row, column, decoded side by side by `threads`.
+/// The images as rows of channel, row, column, decoded side by side by `threads`.
 Result<Dataset> decode_all(const std::vector<ImageFile>& files, const InputShape& shape, Damaged damaged,
                            unsigned threads);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/data/short_list.hpp"
 #include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -55,7 +56,7 @@ Result<void> check_classes(const fs::path& train, const ImageSet& set) {
   if (empty.empty()) return {};
   return bad_folder(train,
                     fmt::format("{} of {} class folders {} no training image: {}", empty.size(),
-                                set.classes.size(), empty.size() == 1 ? "has" : "have", some_of(empty)),
+                                set.classes.size(), empty.size() == 1 ? "has" : "have", short_list(empty)),
                     "put images there, or remove what is no class");
 }
 
@@ -83,7 +84,7 @@ Result<ImageSet> find_folders(const fs::path& directory) {
   return out;
 }
 
-Result<ImageSet> find_listed(const DataSpec& spec) {
+Result<ImageSet> find_listed(const ImageSpec& spec) {
   const auto read = [&](const fs::path& file) -> Result<std::vector<ImageFile>> {
     if (file.empty()) return std::vector<ImageFile>{};
     return read_image_list(TRY(read_regular_file(file)),
@@ -106,12 +107,6 @@ std::vector<std::string> classes_without_images(const ImageSet& set) {
   for (std::size_t i = 0; i < seen.size(); ++i)
     if (seen[i] == 0) out.push_back(set.classes[i]);
   return out;
-}
-
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMaxShown = 10;
-  const std::size_t shown = std::min(names.size(), kMaxShown);
-  return join(std::span(names).first(shown), ", ") + (shown < names.size() ? ", ..." : "");
 }
 
 Result<std::vector<ImageFile>> read_image_list(std::string_view text, const fs::path& folder,
@@ -138,15 +133,14 @@ Result<std::vector<ImageFile>> read_image_list(std::string_view text, const fs::
   return out;
 }
 
-Result<ImageSet> find_images(const DataSpec& spec) {
-  ImageSet out = TRY(spec.format == DataFormat::list ? find_listed(spec) : find_folders(spec.directory));
-  const fs::path& where = spec.format == DataFormat::list ? spec.list : spec.directory;
+Result<ImageSet> find_images(const ImageSpec& spec) {
+  ImageSet out = TRY(spec.is_list() ? find_listed(spec) : find_folders(spec.directory));
+  const fs::path& where = spec.place();
   if (out.train.empty()) return bad_folder(where, "there is no image to train on");
   if (out.test.empty() && spec.train_share == 1)
     return bad_folder(where, "there are no images to test on",
-                      spec.format == DataFormat::list
-                          ? "name a test-list, or hold out a part with train: 0.9"
-                          : "make a folder test, or hold out a part with train: 0.9");
+                      spec.is_list() ? "name a test-list, or hold out a part with train: 0.9"
+                                     : "make a folder test, or hold out a part with train: 0.9");
   return out;
 }
 

@@ -12,6 +12,22 @@
 
 namespace dlrun::runtime {
 
+enum class Damaged { refused, dropped };
+
+/// Which images, and the size that each is brought to. A list makes it a list of files, else it is a folder
+/// per class.
+struct ImageSpec {
+  std::filesystem::path directory = {};  // of a list: what its paths are relative to; empty: its own folder
+  std::filesystem::path list = {}, test_list = {};
+  std::int64_t classes = 10;  // of a list
+  std::int64_t height = 224, width = 224;
+  Damaged damaged = Damaged::refused;  // images that cannot be decoded
+  double train_share = 1;              // below 1 there may be no test images
+
+  bool is_list() const { return !list.empty(); }
+  const std::filesystem::path& place() const { return is_list() ? list : directory; }
+};
+
 struct ImageFile {
   std::filesystem::path path;
   std::uint16_t label = 0;
@@ -24,13 +40,12 @@ struct ImageSet {
 
 inline constexpr std::size_t kMaxClasses = 65536;
 
-// A folder of a class without any training image is refused by its name.
-Result<ImageSet> find_images(const DataSpec& spec);
+/// A folder of a class without any training image is refused by its name.
+Result<ImageSet> find_images(const ImageSpec& spec);
 
 std::vector<std::string> classes_without_images(const ImageSet& set);  // to train on
-std::string some_of(const std::vector<std::string>& names);            // "a, b, ..."
 
-// A list file's lines; paths are relative to `folder`. An Error names file, line and what is wrong.
+/// A list file's lines; paths are relative to `folder`. An Error names file, line and what is wrong.
 Result<std::vector<ImageFile>> read_image_list(std::string_view text, const std::filesystem::path& folder,
                                                std::int64_t classes, const std::string& name);
 

@@ -14,7 +14,7 @@ Result<InputShape> probe_packed(const std::filesystem::path& folder);
 Result<DataParts> load_packed(const std::filesystem::path& folder);
 
 struct PackJob {
-  DataSpec data;               // which images, and what they are brought to
+  ImageSpec data;              // which images, and what they are brought to
   std::filesystem::path into;  // must not be there
   std::uint64_t shard_bytes = std::uint64_t{1} << 30;
   std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};

@@ -16,7 +16,7 @@ struct Tree : test::Folder {
     write(name, "x");
   }
   Result<ImageSet> find(double share = 1) const {
-    return find_images({.format = DataFormat::images, .directory = path, .train_share = share});
+    return find_images({.directory = path, .train_share = share});
   }
 };
 
@@ -73,8 +73,7 @@ TEST_CASE("folders that make no sense are named") {
   tree.touch("val/tulips/1.jpg");
   CHECK(tree.find().error().text().find(
             "class 'tulips' is in no training folder\n  hint: did you mean 'tulip'?") != std::string::npos);
-  CHECK(find_images({.format = DataFormat::images, .directory = "/not/there"}).error().what ==
-        "is not a folder");
+  CHECK(find_images({.directory = "/not/there"}).error().what == "is not a folder");
 }
 
 TEST_CASE("a list has a path and a class a line; paths may have blanks") {

@@ -33,8 +33,8 @@ struct Photos : Folder {
                                              static_cast<std::uint8_t>(30 * i)};
           }));
   }
-  DataSpec spec(Damaged damaged = Damaged::refused) const {
-    return {.format = DataFormat::images, .directory = path, .height = 8, .width = 6, .damaged = damaged};
+  ImageSpec spec(Damaged damaged = Damaged::refused) const {
+    return {.directory = path, .height = 8, .width = 6, .damaged = damaged};
   }
 };
 
@@ -67,7 +67,7 @@ TEST_CASE("packed they are the same samples, over several shards") {
       pack_images({.data = photos.spec(), .into = out.path / "packed", .shard_bytes = 3 * 8 * 6 * 3}).value();
   CHECK(packed.train == 7);
   CHECK(packed.test == 2);
-  DataSpec spec{.format = DataFormat::images, .directory = out.path / "packed"};
+  ImageSpec spec{.directory = out.path / "packed"};
   const DataParts mapped = load_images(spec).value();
   CHECK(mapped.train.shards.size() == 3);
   CHECK(same(mapped.train, direct.train));
@@ -92,15 +92,14 @@ TEST_CASE("damaged images are all named, or left out by everybody") {
   CHECK_FALSE(pack_images({.data = photos.spec(), .into = out.path / "packed"}).has_value());
   CHECK(std::filesystem::is_empty(out.path));
   CHECK(pack_images({.data = photos.spec(Damaged::dropped), .into = out.path / "packed"})->dropped == 2);
-  CHECK(same(load_images({.format = DataFormat::images, .directory = out.path / "packed"})->train,
-             parts.train));
+  CHECK(same(load_images({.directory = out.path / "packed"})->train, parts.train));
 }
 
 TEST_CASE("a packed folder that was changed is refused") {
   const Photos photos;
   const Folder out;
   REQUIRE(pack_images({.data = photos.spec(), .into = out.path / "p"}).has_value());
-  const DataSpec spec{.format = DataFormat::images, .directory = out.path / "p"};
+  const ImageSpec spec{.directory = out.path / "p"};
   const std::string shard = read_file(out.path / "p/train-00000.bin").value();
   out.write("p/train-00000.bin", shard.substr(1));
   CHECK(load_images(spec).error().what.find("has 1007 bytes and not 1008") != std::string::npos);
@@ -115,16 +114,15 @@ TEST_CASE("a packed folder that was changed is refused") {
 
 TEST_CASE("what was found is said once: classes, images, what is left out, classes that nothing trains") {
   const Photos photos;
-  CHECK(load_data(photos.spec())->notes ==
+  CHECK(load_data(*make_image_source(photos.spec()))->notes ==
         std::vector<std::string>{"found 2 classes, 7 training and 2 test images in " + photos.path.string()});
   photos.write("train/aster/0.jpg", "no image");
   photos.write("list.txt", "train/aster/0.jpg 0\ntrain/aster/2.jpg 0\ntrain/tulip/1.jpg 2\n");
-  DataSpec spec = photos.spec(Damaged::dropped);
-  spec.format = DataFormat::list;
+  ImageSpec spec = photos.spec(Damaged::dropped);
   spec.list = photos.path / "list.txt";
   spec.classes = 4;
   spec.train_share = 0.5;
-  CHECK(load_data(spec)->notes ==
+  CHECK(load_data(*make_image_source(spec))->notes ==
         std::vector<std::string>{"found 4 classes, 2 training and 0 test images in " + spec.list.string(),
                                  "1 damaged images are left out",
                                  "2 of 4 classes have no training image: number 1, 3"});
@@ -134,11 +132,11 @@ TEST_CASE("pixels of a shard that changed are noticed where they are read, with 
   const Photos photos;
   const Folder out;
   REQUIRE(pack_images({.data = photos.spec(), .into = out.path / "p"}).has_value());
-  const DataSpec spec{.format = DataFormat::images, .directory = out.path / "p"};
+  const ImageSpec spec{.directory = out.path / "p"};
   std::string shard = *read_file(out.path / "p/train-00000.bin");
   shard[3 * 144 + 20] ^= 1;  // of image 3
   out.write("p/train-00000.bin", shard);
-  const DataParts parts = load_data(spec).value();
+  const DataParts parts = load_data(*make_image_source(spec)).value();
   const BatchFiller filler(parts.train, {}, {});
   std::vector<float> input(144);
   std::vector<std::int32_t> label(1);
@@ -162,7 +160,7 @@ TEST_CASE("checksums that do not fit are refused; folders without any are read, 
   const Photos photos;
   const Folder out;
   REQUIRE(pack_images({.data = photos.spec(), .into = out.path / "p"}).has_value());
-  const DataSpec spec{.format = DataFormat::images, .directory = out.path / "p"};
+  const ImageSpec spec{.directory = out.path / "p"};
   const std::string sums = *read_file(out.path / "p/train.checksums");
   CHECK(sums.size() == 7 * 8);
   out.write("p/train.checksums", sums.substr(8));
@@ -190,11 +188,10 @@ TEST_CASE("what is no regular file is named and never waited for") {
   CHECK(refusal.find("aster/2.jpg: is not a regular file") != std::string::npos);
   CHECK(refusal.find("aster/4.jpg: is not a regular file") != std::string::npos);
   REQUIRE(::mkfifo((photos.path / "list.txt").c_str(), 0600) == 0);
-  CHECK(find_images({.format = DataFormat::list, .list = photos.path / "list.txt"}).error().what ==
-        "is not a regular file");
+  CHECK(find_images({.list = photos.path / "list.txt"}).error().what == "is not a regular file");
   const Folder out;
   REQUIRE(pack_images({.data = photos.spec(Damaged::dropped), .into = out.path / "p"}).has_value());
-  const DataSpec spec{.format = DataFormat::images, .directory = out.path / "p"};
+  const ImageSpec spec{.directory = out.path / "p"};
   for (const char* name : {"p/train-00000.bin", "p/train.labels", "p/train.checksums"}) {
     const std::string content = *read_file(out.path / name);
     std::filesystem::remove(out.path / name);
@@ -215,7 +212,7 @@ TEST_CASE("a shard that is cut while it is mapped ends the process with its name
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::dup2(pipe[1], STDERR_FILENO);
-    const auto parts = load_images({.format = DataFormat::images, .directory = out.path / "p"});
+    const auto parts = load_images({.directory = out.path / "p"});
     std::filesystem::resize_file(shard, 0);
     ::_exit(parts->train.check_sample(0) ? 1 : 2);
   }

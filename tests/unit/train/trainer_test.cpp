@@ -197,7 +197,6 @@ TEST_CASE("an interrupted run ends with the bits of an uninterrupted one") {
   const Folder folder;
   Job whole;
   whole.world = 2;
-  whole.spec.data.seed = 1;
   whole.spec.schedule.decay = ScheduleSpec::Decay::cosine;
   whole.spec.schedule.warmup = {Interval::Unit::steps, 10};
   const auto expected = whole.run();

@@ -1,0 +1,50 @@
+// The table of data formats: a name and what reads the keys that the format has in the section train.data.
+// What it gives is a DataSource: the place of the samples, which can be probed (cheap, so that a model can be
+// built while the rest is read), checked and loaded. A format is one file, whose rows and readers it holds,
+// and a line in data_format.cpp.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/data/dataset.hpp"
+#include "src/base/fields.hpp"
+
+namespace dlrun::runtime {
+
+class DataSource {
+ public:
+  virtual ~DataSource() = default;
+  /// Channels of an image.
+  virtual std::size_t channels() const = 0;
+  /// What the samples will look like. Opens every file and checks headers and lengths.
+  virtual Result<InputShape> probe() const = 0;
+  /// The same with everything checked that takes milliseconds.
+  virtual Result<InputShape> check() const { return probe(); }
+  /// Both parts, checked from the first byte to the last.
+  virtual Result<DataParts> load() const = 0;
+  /// The folder or file, for people; empty where samples come from nowhere.
+  virtual std::string place() const = 0;
+};
+
+/// The section train.data: what all formats have, and the source that its format has made.
+struct DataSpec {
+  std::shared_ptr<const DataSource> source;
+  double train_share = 1;  // of the training part; the rest is the validation split
+};
+
+struct DataFormat {
+  using Read = Result<std::shared_ptr<const DataSource>>(yaml::Fields& data, double train_share);
+  std::string_view name;
+  Read* read;
+};
+
+std::span<const DataFormat> data_formats();
+
+/// Reads `format`, `train` and the keys of the format; the caller reads its own and finishes the section.
+Result<DataSpec> read_data_source(yaml::Fields& data);
+
+/// Loads both parts, and notes what was found and which classes have no training sample.
+Result<DataParts> load_data(const DataSource& source);
+
+}  // namespace dlrun::runtime
