@@ -1,4 +1,4 @@
-// See wire.hpp. Sixteen numbers at a time; what is left over goes through a padded block of its own.
+// See comm_dtype.hpp. Sixteen numbers at a time; what is left over goes through a padded block of its own.
 #include "runtime/base/comm_dtype.hpp"
 
 #include <cstring>
@@ -143,52 +143,52 @@ DLRUN_VERSIONS void add_f16(float* to, const F16* from, std::size_t count) {
 
 }  // namespace
 
-std::string_view name_of(Wire wire) {
-  switch (wire) {
-    case Wire::bf16:
+std::string_view name_of(CommDtype dtype) {
+  switch (dtype) {
+    case CommDtype::bf16:
       return "bf16";
-    case Wire::f16:
+    case CommDtype::f16:
       return "f16";
-    case Wire::f32:
+    case CommDtype::f32:
       break;
   }
   return "f32";
 }
 
-std::size_t bytes_of(Wire wire, std::size_t count) {
-  return count * (wire == Wire::f32 ? sizeof(float) : sizeof(std::uint16_t));
+std::size_t bytes_of(CommDtype dtype, std::size_t count) {
+  return count * (dtype == CommDtype::f32 ? sizeof(float) : sizeof(std::uint16_t));
 }
 
-void pack(Wire wire, std::byte* to, const float* from, std::size_t count) {
-  if (wire == Wire::f32)
+void pack(CommDtype dtype, std::byte* to, const float* from, std::size_t count) {
+  if (dtype == CommDtype::f32)
     std::memcpy(to, from, count * sizeof(float));
-  else if (wire == Wire::bf16)
+  else if (dtype == CommDtype::bf16)
     pack_bf16(reinterpret_cast<Bf16*>(to), from, count);
   else
     pack_f16(reinterpret_cast<F16*>(to), from, count);
 }
 
-void unpack(Wire wire, float* to, const std::byte* from, std::size_t count) {
-  if (wire == Wire::f32)
+void unpack(CommDtype dtype, float* to, const std::byte* from, std::size_t count) {
+  if (dtype == CommDtype::f32)
     std::memcpy(to, from, count * sizeof(float));
-  else if (wire == Wire::bf16)
+  else if (dtype == CommDtype::bf16)
     unpack_bf16(to, reinterpret_cast<const Bf16*>(from), count);
   else
     unpack_f16(to, reinterpret_cast<const F16*>(from), count);
 }
 
-void add_unpacked(Wire wire, float* sum, const std::byte* more, std::size_t count) {
-  if (wire == Wire::f32)
+void add_unpacked(CommDtype dtype, float* sum, const std::byte* more, std::size_t count) {
+  if (dtype == CommDtype::f32)
     add_f32(sum, reinterpret_cast<const float*>(more), count);
-  else if (wire == Wire::bf16)
+  else if (dtype == CommDtype::bf16)
     add_bf16(sum, reinterpret_cast<const Bf16*>(more), count);
   else
     add_f16(sum, reinterpret_cast<const F16*>(more), count);
 }
 
-void pack_rounding(Wire wire, std::byte* to, float* data, std::size_t count) {
-  pack(wire, to, data, count);
-  if (wire != Wire::f32) unpack(wire, data, to, count);
+void pack_rounding(CommDtype dtype, std::byte* to, float* data, std::size_t count) {
+  pack(dtype, to, data, count);
+  if (dtype != CommDtype::f32) unpack(dtype, data, to, count);
 }
 
 }  // namespace dlrun::runtime

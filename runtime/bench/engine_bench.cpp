@@ -1,5 +1,5 @@
-// dlrun-engine-bench [MODEL [f32|tf32|bf16 [BATCH [STEPS [cpu|cuda]]]]]: images a second of one engine alone
-// on random images, and where the time of a step goes. On a CPU pin it to a core (taskset -c 0) and set
+// dlrun-engine-bench [MODEL [f32|tf32|bf16 [BATCH [STEPS [cpu|cuda]]]]]: images per second of one engine
+// alone on random images, and where the time of a step goes. On a CPU pin it to a core (taskset -c 0) and set
 // OMP_NUM_THREADS=1 to compare. On a GPU the images are the same in every step: "resident" counts a step
 // without copying them there, as benchmarks of frameworks do on synthetic images.
 #include <algorithm>

@@ -1,9 +1,9 @@
 // dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS
 // dlrun-gpu-bench sum [f32|bf16|f16]
-// One rank a GPU, alone or started by an MPI's launcher or dlrun. train: images a second of whole steps,
+// One rank per GPU, alone or started by an MPI's launcher or dlrun. train: images per second of whole steps,
 // update included, on the host's clock: "resident", the same images in every step, as benchmarks of
 // frameworks have it, and "fed", other images sent as bytes in every step. sum: the sum of gradients over the
-// ranks, 64 KiB to 1 GiB, on that wire, by what DLRUN_ALLREDUCE says. Rank 0 prints a line of JSON a
+// ranks, 64 KiB to 1 GiB, in that dtype, by what DLRUN_ALLREDUCE says. Rank 0 prints a line of JSON per
 // measurement.
 #include <algorithm>
 #include <chrono>
@@ -32,7 +32,7 @@ struct Wanted {
   std::string model = "mnist-cnn";
   Precision precision = Precision::bf16;
   std::int64_t batch = 64, steps = 40;
-  Wire wire = Wire::f32;
+  CommDtype dtype = CommDtype::f32;
 };
 
 struct World {
@@ -73,8 +73,11 @@ Result<World> start(const Wanted& wanted) {
   out.engine = TRY(compile_cuda(out.library, TRY(build_model(wanted.model, shape)), options, out.device));
   if (out.comm->size() == 1) return out;
   if (out.library.table().use(out.device) != 0) return fail(out.library.error("no GPU can be used"));
-  NamedAllreduce summing =
-      TRY(make_device_sum(*out.comm, make_cuda_device_calls(out.library), wanted.wire, environment));
+  NamedAllreduce summing = TRY(make_device_allreduce({.world = *out.comm,
+                                                      .calls = make_cuda_device_calls(out.library),
+                                                      .dtype = wanted.dtype,
+                                                      .environment = environment},
+                                                     TRY(choose_allreduce(environment))));
   TRY(out.engine->connect(std::move(summing.sum)));
   print(out, Json{{"sums", summing.description}, {"world", out.comm->description()}});
   return out;
@@ -125,8 +128,8 @@ Result<void> train(const Wanted& wanted) {
   return world.comm->finish();
 }
 
-Result<void> sum(Wire wire) {
-  World world = TRY(start({.wire = wire}));
+Result<void> sum(CommDtype dtype) {
+  World world = TRY(start({.dtype = dtype}));
   const double ranks = world.comm->size();
   for (std::size_t bytes = std::size_t{64} << 10; bytes <= std::size_t{1} << 30; bytes *= 4) {
     const CudaEngine::SumTime time = TRY(world.engine->time_sum(bytes / sizeof(float)));
@@ -144,9 +147,9 @@ Result<void> sum(Wire wire) {
 Result<void> run(const std::vector<std::string>& words) {
   const auto usage = fail(
       ErrorKind::usage, "usage: dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS | sum [f32|bf16|f16]");
-  if (words.size() == 1 && words[0] == "sum") return sum(Wire::f32);
-  for (const Wire wire : {Wire::f32, Wire::bf16, Wire::f16})
-    if (words.size() == 2 && words[0] == "sum" && words[1] == name_of(wire)) return sum(wire);
+  if (words.size() == 1 && words[0] == "sum") return sum(CommDtype::f32);
+  for (const CommDtype dtype : {CommDtype::f32, CommDtype::bf16, CommDtype::f16})
+    if (words.size() == 2 && words[0] == "sum" && words[1] == name_of(dtype)) return sum(dtype);
   if (words.size() != 5 || words[0] != "train") return usage;
   const auto batch = parse_integer(words[3], 1, 1 << 20), steps = parse_integer(words[4], 1, 1 << 20);
   if (!batch || !steps) return usage;

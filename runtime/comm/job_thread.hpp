@@ -26,18 +26,18 @@ class JobThread {
   JobThread& operator=(const JobThread&) = delete;
 
   void post(Job job);
-  // Until all jobs posted are done; the first Error among them, once.
+  /// Until all jobs posted are done; the first Error among them, once.
   Result<void> wait();
   Result<void> run(Job job) {
     post(std::move(job));
     return wait();
   }
 
-  // On any thread: the job under way is to end, and all later ones fail without being run.
+  /// On any thread: the job under way is to end, and all later ones fail without being run.
   void give_up() { given_up_ = true; }
 
-  // For jobs that poll: somebody stands in wait(), so nothing else needs the processor; what they do is for
-  // nothing.
+  /// For jobs that poll: somebody stands in wait(), so nothing else needs the processor; what they do is for
+  /// nothing.
   bool awaited() const { return awaited_.load(std::memory_order_relaxed); }
   bool abandoned() const { return abandoned_ || given_up_; }
 

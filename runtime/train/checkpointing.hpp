@@ -15,21 +15,21 @@ namespace dlrun::runtime {
 
 class Checkpointing {
  public:
-  // Takes the folder's lease and cleans it, and tells where it has to wait for another run. `facts` is the
-  // manifest without a position.
+  /// Takes the folder's lease and cleans it, and tells where it has to wait for another run. `facts` is the
+  /// manifest without a position.
   static Result<std::unique_ptr<Checkpointing>> open(const CheckpointOptions& options, FileSystem& files,
                                                      const Engine& engine, Manifest facts, LeaseOwner owner,
                                                      Reporter& reporter);
 
-  // The checkpoint to carry on from, after telling about every one that was passed over.
+  /// The checkpoint to carry on from, after telling about every one that was passed over.
   Result<std::optional<LoadedCheckpoint>> choose(Reporter& reporter);
-  // Where the run starts: nothing is due there.
+  /// Where the run starts: nothing is due there.
   void start_from(const Position& position, const RunShape& run);
-  // After each step: writes where one is due or asked for, and tells of those that got done.
+  /// After each step: writes where one is due or asked for, and tells of those that got done.
   Result<void> after_step(const Engine& engine, const Position& position, bool asked, Reporter& reporter);
-  // Starts the write of the run's last state, unless that is saved already.
+  /// Starts the write of the run's last state, unless that is saved already.
   Result<void> begin_last(const Engine& engine, const Position& position, Reporter& reporter);
-  // Waits for what is being written.
+  /// Waits for what is being written.
   Result<void> finish(Reporter& reporter);
 
  private:

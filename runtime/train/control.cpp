@@ -14,7 +14,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::size_t most_waiting = 256 << 10;
+constexpr std::size_t kMaxWaiting = 256 << 10;
 
 UniqueFd connect_to(const std::string& name) {
   sockaddr_un address{};
@@ -48,7 +48,7 @@ ControlChannel ControlChannel::open(const std::string& socket_name, int rank) {
 void ControlChannel::send(const Json& message, Importance importance) {
   if (!fd_) return;
   if (importance == Importance::progress && !out_.empty()) return push();
-  if (out_.size() < most_waiting) out_ += dlrun::to_text(message) + "\n";
+  if (out_.size() < kMaxWaiting) out_ += dlrun::to_text(message) + "\n";
   push();
 }
 
@@ -68,7 +68,7 @@ void ControlChannel::receive() {
     const ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (got <= 0 || in_.size() > most_waiting) return fd_.reset();
+    if (got <= 0 || in_.size() > kMaxWaiting) return fd_.reset();
     in_.append(buffer, static_cast<std::size_t>(got));
   }
 }

@@ -20,14 +20,14 @@ struct Requests {
 
 class ControlChannel {
  public:
-  // Without a name there is nobody to talk to, and everything below does nothing.
+  /// Without a name there is nobody to talk to, and everything below does nothing.
   static ControlChannel open(const std::string& socket_name, int rank);
 
   bool connected() const { return static_cast<bool>(fd_); }
   enum class Importance { progress, kept };  // progress is dropped while earlier lines wait
   void send(const Json& message, Importance importance);
   Requests poll();
-  // Gives waiting lines a last chance.
+  /// Gives waiting lines a last chance.
   void flush(Seconds timeout);
 
  private:
@@ -37,7 +37,7 @@ class ControlChannel {
   std::string out_, in_;
 };
 
-// The requests that a text of JSON lines holds; lines that are none are passed over.
+/// The requests that a text of JSON lines holds; lines that are none are passed over.
 Requests read_requests(std::string_view lines);
 
 }  // namespace dlrun::runtime

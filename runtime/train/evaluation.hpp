@@ -8,7 +8,7 @@
 
 namespace dlrun::runtime {
 
-// `count` samples; the i-th is number `sample(i)` of the filler's data.
+/// `count` samples; the i-th is number `sample(i)` of the filler's data.
 Result<Totals> evaluate(Engine& engine, Communicator& comm, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample);
 

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 
-#include "runtime/comm/allreduce/algorithm.hpp"
 #include "runtime/comm/allreduce/choose_device_allreduce.hpp"
 #include "runtime/cuda/device_calls.hpp"
 #include "src/base/units.hpp"
@@ -20,7 +19,7 @@ Result<int> number_of(const CudaLibrary& library, const Environment& environment
   return fail(
       Error{.kind = ErrorKind::unavailable,
             .what = fmt::format("no GPU is left for local rank {}: {} are seen", text, library.devices()),
-            .hint = "start as many ranks a node as it has GPUs"});
+            .hint = "start as many ranks per node as it has GPUs"});
 }
 
 // Most nodes without a GPU are told by a look, which costs less than loading the plug-in.
@@ -49,12 +48,16 @@ Result<Device> choose_device(TrainSpec::Device wanted, const Environment& enviro
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
                                  const TrainSpec& spec, const Environment& environment) {
   if (comm.size() == 1 || spec.parameter_server) return std::string();
-  if (is_of_host(TRY(choose_allreduce(environment))))
-    return fmt::format("gradients go through the host: DLRUN_ALLREDUCE={}",
-                       environment.get("DLRUN_ALLREDUCE"));
+  const AllreduceChoice choice = TRY(choose_allreduce(environment, spec.allreduce.choice));
+  if (choice.is_of_host())
+    return fmt::format("gradients go through the host: {}={}", choice.asked_by, choice.algorithm->name);
   if (device.library->table().use(device.number) != 0)
     return fail(device.library->error("no GPU can be used"));
-  auto made = make_device_sum(comm, make_cuda_device_calls(*device.library), spec.wire, environment);
+  auto made = make_device_allreduce({.world = comm,
+                                     .calls = make_cuda_device_calls(*device.library),
+                                     .dtype = spec.allreduce.dtype,
+                                     .environment = environment},
+                                    choice);
   if (!made && made.error().kind == ErrorKind::unavailable)
     return fmt::format("gradients go through the host: {}", made.error().what);
   NamedAllreduce summing = TRY(std::move(made));

@@ -18,12 +18,12 @@ struct Device {
   std::string said;  // for people; empty where the job said it
 };
 
-// device: cuda is a GPU or an Error; auto is a GPU where the plug-in finds one, else the CPU.
+/// device: cuda is a GPU or an Error; auto is a GPU where the plug-in finds one, else the CPU.
 Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment);
 
-// Lets the ranks' GPUs sum by NCCL, on the job's wire; where that cannot be loaded on some rank, or
-// DLRUN_ALLREDUCE names a sum of the host, gradients go on travelling through the host. What was done, for
-// people. All ranks call it.
+/// Connects the ranks' GPUs by NCCL, for an allreduce in the job's dtype; where it cannot be loaded on some
+/// rank, or the job or DLRUN_ALLREDUCE names an allreduce of hosts, gradients go on travelling through the
+/// host. Returns what was done, for people. All ranks call it.
 Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Communicator& comm,
                                  const TrainSpec& spec, const Environment& environment);
 

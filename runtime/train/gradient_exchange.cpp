@@ -38,13 +38,13 @@ std::span<float> GradientExchange::gradients(std::size_t bucket) const {
 // The last bucket of a plain allreduce waits for the spare slots: one sum less.
 Result<void> GradientExchange::start(std::size_t bucket) {
   if (travels_whole()) return is_last(bucket) ? Result<void>{} : comm_->allreduce_start(gradients(bucket));
-  if (loads_.empty()) return comm_->rounded_allreduce_start(gradients(bucket), wire_);
+  if (loads_.empty()) return comm_->allreduce_start(gradients(bucket), dtype_);
   const std::size_t begin = engine_->buckets()[bucket].offset, end = begin + gradients(bucket).size();
   std::vector<ServedPiece> pieces;
   for (const PlacedSlice& slice : slices_)
     if (slice.offset >= begin && slice.offset < end)
       pieces.push_back({engine_->gradients().subspan(slice.offset, slice.length), slice.server});
-  return comm_->served_sum_start(pieces);
+  return comm_->parameter_server_allreduce_start(pieces);
 }
 
 Result<void> GradientExchange::finish() {

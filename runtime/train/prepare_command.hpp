@@ -9,9 +9,9 @@
 
 namespace dlrun::runtime {
 
-// The words after the program's name, the first of them --prepare.
+/// The words after the program's name, the first of them --prepare.
 Result<PackJob> parse_prepare(const std::vector<std::string>& words);
-// Packs, with progress on stderr where that is a terminal, and says what was packed.
+/// Packs, with progress on stderr where that is a terminal, and says what was packed.
 Result<std::string> run_prepare(PackJob job);
 
 }  // namespace dlrun::runtime

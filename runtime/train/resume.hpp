@@ -7,7 +7,7 @@
 
 namespace dlrun::runtime {
 
-// `chosen` is rank 0's (nothing on the others). Where the run stands; the very start where there was none.
+/// `chosen` is rank 0's (nothing on the others). Where the run stands; the very start where there was none.
 Result<Position> resume(Engine& engine, Communicator& comm, const LoadedCheckpoint* chosen);
 
 }  // namespace dlrun::runtime

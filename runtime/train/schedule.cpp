@@ -16,7 +16,7 @@ LearningRate::LearningRate(const TrainSpec& spec, const RunShape& run) : schedul
 }
 
 // How much of the warm-up lies behind when this step is done: 1 without one.
-double LearningRate::warm_share(const Position& position) const {
+double LearningRate::warmup_progress(const Position& position) const {
   const double amount = schedule_.warmup.amount;
   if (amount <= 0) return 1;
   if (schedule_.warmup.unit == Interval::Unit::steps)
@@ -25,7 +25,7 @@ double LearningRate::warm_share(const Position& position) const {
   return std::min(1.0, samples / (amount * static_cast<double>(run_.samples)));
 }
 
-double LearningRate::warm_epochs() const {
+double LearningRate::warmup_epochs() const {
   if (schedule_.warmup.unit == Interval::Unit::epochs) return schedule_.warmup.amount;
   return schedule_.warmup.amount * batch_all_ / static_cast<double>(run_.samples);
 }
@@ -36,9 +36,10 @@ double LearningRate::decay(double epochs_done) const {
       return 1;
     case ScheduleSpec::Decay::cosine: {
       if (run_.epochs == 0) return 1;
-      const double length = static_cast<double>(run_.epochs) - warm_epochs();
-      const double share = length <= 0 ? 0 : std::clamp((epochs_done - warm_epochs()) / length, 0.0, 1.0);
-      return 0.5 * (1 + std::cos(std::numbers::pi * share));
+      const double length = static_cast<double>(run_.epochs) - warmup_epochs();
+      const double progress =
+          length <= 0 ? 0 : std::clamp((epochs_done - warmup_epochs()) / length, 0.0, 1.0);
+      return 0.5 * (1 + std::cos(std::numbers::pi * progress));
     }
     case ScheduleSpec::Decay::step: {
       const auto passed = std::count_if(schedule_.at_epochs.begin(), schedule_.at_epochs.end(),
@@ -50,7 +51,7 @@ double LearningRate::decay(double epochs_done) const {
 }
 
 float LearningRate::at(const Position& position) const {
-  const double warm = start_ + (target_ - start_) * warm_share(position);
+  const double warm = start_ + (target_ - start_) * warmup_progress(position);
   const double done = static_cast<double>(position.epoch) +
                       static_cast<double>(position.seen) / static_cast<double>(run_.samples);
   return static_cast<float>(warm * decay(done));

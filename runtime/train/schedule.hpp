@@ -1,5 +1,12 @@
 // The learning rate as a pure function of where the run stands. Progress is counted in samples, so that it
-// means the same at another number of ranks; only a warm-up given in steps counts steps.
+// means the same at another number of ranks; only a warm-up given in steps counts steps. With e the epochs
+// done (a fraction), E those of the run, W those of the warm-up, lr the job's rate and k the ranks:
+//   peak      lr, or k lr with scale-lr: linear (P. Goyal et al., "Accurate, Large Minibatch SGD", 2017,
+//   linear scaling rule) warm-up   start + (peak - start) w, where w grows linearly to 1 over W and start is
+//   lr under the linear rule with k > 1 (Goyal,
+//             gradual warm-up), else 0
+//   cosine    x 1/2 (1 + cos(pi (e - W) / (E - W))) (I. Loshchilov, F. Hutter, "SGDR", 2017, one period
+//   without restarts) step      x factor^n, n the given epochs that have passed
 #pragma once
 
 #include "runtime/checkpoint/manifest.hpp"
@@ -16,16 +23,16 @@ struct RunShape {
 class LearningRate {
  public:
   LearningRate(const TrainSpec& spec, const RunShape& run);
-  // For the step that starts at this position.
+  /// For the step that starts at this position.
   float at(const Position& position) const;
 
  private:
-  double warm_share(const Position& position) const;
+  double warmup_progress(const Position& position) const;
   double decay(double epochs_done) const;
-  double warm_epochs() const;
+  double warmup_epochs() const;
   ScheduleSpec schedule_;
   RunShape run_;
-  double batch_all_ = 0;  // samples a step
+  double batch_all_ = 0;  // samples per step
   double start_ = 0, target_ = 0;
 };
 

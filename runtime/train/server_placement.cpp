@@ -1,4 +1,4 @@
-// See placement.hpp.
+// See server_placement.hpp.
 #include "runtime/train/server_placement.hpp"
 
 #include <algorithm>

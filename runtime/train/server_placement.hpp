@@ -1,5 +1,5 @@
 // Which parameter server sums which gradients: a pure function of the tensors, the same on every rank.
-// round-robin deals tensors out in the order of the arena, whatever their size; greedy gives the largest
+// round-robin distributes tensors in the order of the arena, whatever their size; greedy gives the largest
 // first, each to the server with the fewest bytes; split cuts large tensors into parts before that.
 #pragma once
 
@@ -21,10 +21,10 @@ struct PlacedSlice {
   int server = 0;
 };
 
-// In the order of the arena.
+/// In the order of the arena.
 std::vector<PlacedSlice> place(const std::vector<GradientSlice>& slices, Placement placement, int servers);
 
-// Servers are spread evenly over the ranks, and so over the nodes.
+/// Servers are spread evenly over the ranks, and so over the nodes.
 int rank_of_server(int server, int servers, int ranks);
 
 struct ServerLoad {
@@ -33,7 +33,7 @@ struct ServerLoad {
 };
 std::vector<ServerLoad> loads(const std::vector<PlacedSlice>& slices, int servers, int ranks);
 
-// One line a server for people, after one that names the placement and how even it is.
+/// One line per server for people, after one that names the placement and how even it is.
 std::vector<std::string> table(const std::vector<ServerLoad>& loads, Placement placement);
 Json to_json(const std::vector<ServerLoad>& loads, Placement placement);
 

@@ -118,10 +118,12 @@ class Session {
 
  private:
   Result<void> say_where() {
+    for (const std::string& warning : spec_.warnings) reporter_->note("warning: " + warning);
     for (const std::string& found : prepared_.data.notes) reporter_->note(found);
     if (const std::string how = prepared_.comm->note(); !how.empty()) reporter_->note(how);
     if (!prepared_.device.said.empty()) reporter_->note(prepared_.device.said);
-    if (prepared_.on_gpu == nullptr) return check_sum_without_gpu(environment_);
+    if (prepared_.on_gpu == nullptr)
+      return check_allreduce_without_gpu(TRY(choose_allreduce(environment_, spec_.allreduce.choice)));
     const std::string how =
         TRY(connect_gpus(*prepared_.on_gpu, prepared_.device, *prepared_.comm, spec_, environment_));
     if (!how.empty()) reporter_->note(how);

@@ -7,10 +7,10 @@
 
 namespace dlrun::runtime {
 
-// The process's exit code. Does not return where the job is ended through the ranks' own means.
+/// The process's exit code. Does not return where the job is ended through the ranks' own means.
 int run_session(const TrainSpec& spec, const Environment& environment, Ticks begin);
 
-// "dlrun-train: error: ..." on stderr.
+/// "dlrun-train: error: ..." on stderr.
 void print_error(const Error& error);
 
 }  // namespace dlrun::runtime

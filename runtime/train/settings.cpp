@@ -51,6 +51,13 @@ std::string line_of(const std::string& key, const std::string& there, const std:
   return fmt::format("{}: {} in the checkpoint, {} now", key, there, here);
 }
 
+// A checkpoint of an earlier version has allreduce.dtype under its old name.
+const std::string* find_setting(const Settings& settings, const std::string& key) {
+  auto found = settings.find(key);
+  if (found == settings.end() && key == "allreduce.dtype") found = settings.find("allreduce.wire");
+  return found == settings.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 Settings settings_of(const TrainSpec& spec) {
@@ -60,7 +67,7 @@ Settings settings_of(const TrainSpec& spec) {
   add(out, spec.optimizer);
   add(out, spec.schedule);
   out["precision"] = std::string(runtime::name_of(spec.precision));
-  out["allreduce.wire"] = std::string(runtime::name_of(spec.wire));
+  out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
   out["data.std"] = text_of(spec.conversion.deviation);
   out["data.augment.crop"] = fmt::format("{}", spec.augmentation.crop_padding);
@@ -72,8 +79,8 @@ Settings settings_of(const TrainSpec& spec) {
 std::vector<std::string> changed_settings(const Settings& there, const Settings& here) {
   std::vector<std::string> out;
   for (const auto& [key, now] : here)
-    if (const auto before = there.find(key); before != there.end() && before->second != now)
-      out.push_back(line_of(key, before->second, now, here));
+    if (const std::string* const before = find_setting(there, key); before != nullptr && *before != now)
+      out.push_back(line_of(key, *before, now, here));
   return out;
 }
 

@@ -10,15 +10,15 @@
 
 namespace dlrun::runtime {
 
-// Every key that this version knows, also where the job file leaves it to its default.
+/// Every key that this version knows, also where the job file leaves it to its default.
 Settings settings_of(const TrainSpec& spec);
 
-// A line each: "optimizer.lr: 0.01 in the checkpoint, 0.1 now". Keys that only one of the two knows are left
-// out: another version wrote the checkpoint.
+/// A line each: "optimizer.lr: 0.01 in the checkpoint, 0.1 now". Keys that only one of the two knows are left
+/// out: another version wrote the checkpoint.
 std::vector<std::string> changed_settings(const Settings& there, const Settings& here);
 
-// An Error that names what differs, for a run that has nothing left to train; `why` says what the checkpoint
-// holds.
+/// An Error that names what differs, for a run that has nothing left to train; `why` says what the checkpoint
+/// holds.
 Result<void> check_finished(const std::vector<std::string>& changes, const std::string& checkpoint,
                             const std::string& why);
 

@@ -6,7 +6,7 @@
 #include "runtime/base/checksum.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
-#include "runtime/comm/allreduce/algorithm.hpp"
+#include "runtime/comm/backend.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
@@ -81,10 +81,10 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
   const std::string adam =
       spec.optimizer.adam ? fmt::format("{} {}", spec.optimizer.adam->beta2, spec.optimizer.adam->epsilon)
                           : "none";
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
                               spec.optimizer.learning_rate, spec.optimizer.momentum,
-                              spec.optimizer.weight_decay, name_of(spec.precision), name_of(spec.wire),
-                              servers, adam));
+                              spec.optimizer.weight_decay, name_of(spec.precision),
+                              name_of(spec.allreduce.dtype), servers, adam, spec.allreduce.choice.text()));
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .precision = spec.precision,
                        .seed = spec.seed,
                        .rank = rank,
-                       .bucket_bytes = spec.bucket_bytes,
+                       .bucket_bytes = spec.allreduce.bucket_bytes,
                        .pixels = {},
                        .adam = spec.optimizer.adam};
 }
@@ -106,7 +106,7 @@ Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prep
   auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
     return make_engine(spec, environment, shape, rank);
   });
-  auto comm = make_communicator(environment);
+  auto comm = make_communicator(environment, spec.allreduce.choice);
   if (comm) out.comm = std::move(*comm);
   auto made = engine.get();
   auto loaded = data.get();
@@ -123,7 +123,7 @@ Result<std::string> check_job(const TrainSpec& spec) {
   const InputShape shape = TRY(spec.data.source->check());
   TRY(graph_of(spec, shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
-  return fmt::format("the job is sound: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
+  return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);
 }
 

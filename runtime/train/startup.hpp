@@ -19,16 +19,16 @@ struct Prepared {
   DataParts data;
 };
 
-// On an Error after the ranks connected, `comm` is left set, for the caller to end the job through.
+/// On an Error after the ranks connected, `comm` is left set, for the caller to end the job through.
 Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prepared& out);
 
-// What --check does: everything that can be known without the other ranks. What was found, for people.
+/// What --check does: everything that can be known without the other ranks. What was found, for people.
 Result<std::string> check_job(const TrainSpec& spec);
 
-// An Error, the same on every rank, where ranks disagree about the model, the data or the job.
+/// An Error, the same on every rank, where ranks disagree about the model, the data or the job.
 Result<void> check_agreement(const TrainSpec& spec, const Prepared& prepared);
 
-// The options of this rank's engine.
+/// The options of this rank's engine.
 EngineOptions engine_options(const TrainSpec& spec, int rank);
 
 }  // namespace dlrun::runtime

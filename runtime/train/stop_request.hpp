@@ -1,4 +1,4 @@
-// StopRequest: the wishes that reach a rank other than over the control channel: a signal, or the file that
+// StopRequest: the requests that reach a rank other than over the control channel: a signal, or the file that
 // DLRUN_CHECKPOINT_REQUEST names. An empty file asks to save and stop; one with a JSON line says itself
 // which.
 #pragma once
@@ -14,7 +14,7 @@ namespace dlrun::runtime {
 class StopRequest {
  public:
   explicit StopRequest(std::string file) : file_(std::move(file)) {}
-  // What is asked for now; a request to save that is answered once is not repeated.
+  /// What is asked for now; a request to save that is answered once is not repeated.
   Requests look();
 
  private:
@@ -23,7 +23,7 @@ class StopRequest {
   std::optional<std::filesystem::file_time_type> answered_;
 };
 
-// What the content of such a file asks for.
+/// What the content of such a file asks for.
 Requests read_request_file(std::string_view content);
 
 }  // namespace dlrun::runtime

@@ -5,9 +5,9 @@
 namespace dlrun::runtime {
 
 void watch_stop_signals();
-// The signal that asked to stop; 0 where none did.
+/// The signal that asked to stop; 0 where none did.
 int stop_signal();
-// Ends the process as that signal would have.
+/// Ends the process as that signal would have.
 [[noreturn]] void die_of_signal(int signal);
 
 }  // namespace dlrun::runtime

@@ -102,22 +102,43 @@ Result<Precision> read_precision(Fields& train) {
   return precisions[TRY(train.choice_or("precision", 0, names))];
 }
 
+// `wire` is what dtype was called before.
+Result<CommDtype> read_dtype(Fields& fields, TrainSpec& out) {
+  static const std::vector<std::string> names = {"f32", "bf16", "f16"};
+  const Node* const old = fields.node().find("wire");
+  const std::string_view key = old == nullptr ? "dtype" : "wire";
+  if (old != nullptr && fields.has("dtype"))
+    return yaml::error_at(*old, "train.allreduce has both dtype and wire, its old name", "keep dtype");
+  if (old != nullptr)
+    out.warnings.push_back(
+        fmt::format("{} is the old name of {}", fields.path("wire"), fields.path("dtype")));
+  return std::array{CommDtype::f32, CommDtype::bf16, CommDtype::f16}[TRY(fields.choice_or(key, 0, names))];
+}
+
 Result<void> read_allreduce(Fields& train, TrainSpec& out) {
   const Node* node = train.find("allreduce");
   if (node == nullptr) return {};
   Fields fields = TRY(Fields::of(*node, train.path("allreduce")));
-  out.bucket_bytes = TRY(fields.size_or("bucket", out.bucket_bytes));
-  if (out.bucket_bytes < 1024 || out.bucket_bytes > (std::uint64_t{4} << 30))
+  AllreduceSpec& spec = out.allreduce;
+  const std::vector<std::string> names = allreduce_names();
+  spec.choice.algorithm = find_allreduce(names[TRY(fields.choice_or("algorithm", 0, names))]);
+  spec.bucket_bytes = TRY(fields.size_or("bucket", spec.bucket_bytes));
+  if (spec.bucket_bytes < 1024 || spec.bucket_bytes > (std::uint64_t{4} << 30))
     return yaml::error_at(*fields.find("bucket"), "train.allreduce.bucket must be 1KiB to 4GiB");
-  static const std::vector<std::string> wires = {"f32", "bf16", "f16"};
-  out.wire = std::array{Wire::f32, Wire::bf16, Wire::f16}[TRY(fields.choice_or("wire", 0, wires))];
-  return fields.finish();
+  spec.dtype = TRY(read_dtype(fields, out));
+  TRY(fields.finish());
+  if (spec.dtype == CommDtype::f32 || spec.choice.is_auto() ||
+      spec.choice.algorithm->dtypes == AllreduceAlgorithm::Dtypes::all)
+    return {};
+  return yaml::error_at(
+      *fields.find("algorithm"),
+      fmt::format("train.allreduce.algorithm {} sends f32, and train.allreduce.dtype asks for {}",
+                  spec.choice.algorithm->name, name_of(spec.dtype)),
+      "write algorithm: direct or auto, or dtype: f32");
 }
 
-Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
-  const Node* node = train.find("parameter-server");
-  if (node == nullptr) return {};
-  Fields fields = TRY(Fields::of(*node, train.path("parameter-server")));
+Result<ParameterServerSpec> read_parameter_server_section(const Node& node, const std::string& path) {
+  Fields fields = TRY(Fields::of(node, path));
   static const std::vector<std::string> names = {"round-robin", "greedy", "split"};
   ParameterServerSpec spec;
   spec.placement = std::array{Placement::round_robin, Placement::greedy,
@@ -125,13 +146,26 @@ Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
   if (fields.find("servers") != nullptr)
     spec.servers = static_cast<int>(TRY(fields.integer_or("servers", 1, 1, 1 << 20)));
   TRY(fields.finish());
-  if (out.wire != Wire::f32)
-    return yaml::error_at(*node,
-                          "train.parameter-server sends f32, and train.allreduce.wire asks for " +
-                              std::string(name_of(out.wire)),
+  return spec;
+}
+
+// Asked for by train.allreduce.algorithm or by a section of their own, which says more.
+Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
+  const Node* node = train.find("parameter-server");
+  const AllreduceChoice& choice = out.allreduce.choice;
+  if (node == nullptr) {
+    if (choice.is("parameter-server")) out.parameter_server.emplace();
+    return {};
+  }
+  out.parameter_server = TRY(read_parameter_server_section(*node, train.path("parameter-server")));
+  if (!choice.is_auto() && !choice.is("parameter-server"))
+    return yaml::error_at(*node, fmt::format("train.parameter-server is given, and {}", choice.text()),
                           "keep one of the two");
-  out.parameter_server = spec;
-  return {};
+  if (out.allreduce.dtype == CommDtype::f32) return {};
+  return yaml::error_at(*node,
+                        fmt::format("train.parameter-server sends f32, and train.allreduce.dtype asks for {}",
+                                    name_of(out.allreduce.dtype)),
+                        "keep one of the two");
 }
 
 Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {

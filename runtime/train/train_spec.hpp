@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/base/comm_dtype.hpp"
+#include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/data/batch_filler.hpp"
 #include "runtime/data/data_format.hpp"
 #include "runtime/engine/engine.hpp"
@@ -37,7 +38,13 @@ struct ScheduleSpec {
 
 struct ParameterServerSpec {
   Placement placement = Placement::greedy;
-  std::optional<int> servers;  // one a rank unless it is said
+  std::optional<int> servers;  // one per rank unless it is set
+};
+
+struct AllreduceSpec {
+  AllreduceChoice choice;
+  std::size_t bucket_bytes = 8u << 20;
+  CommDtype dtype = CommDtype::f32;  // of gradients in transit
 };
 
 struct BenchmarkSpec {
@@ -57,25 +64,25 @@ struct TrainSpec {
   DataSpec data;
   Conversion conversion;
   Augmentation augmentation;
-  std::int64_t batch = 64;  // a rank
+  std::int64_t batch = 64;  // per rank
   std::uint64_t epochs = 1;
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
   Precision precision = Precision::f32;
   enum class Device { automatic, cpu, cuda };
   Device device = Device::automatic;
-  std::size_t bucket_bytes = 8u << 20;
-  Wire wire = Wire::f32;  // of gradients
+  AllreduceSpec allreduce;
   std::optional<ParameterServerSpec> parameter_server;
   std::uint64_t seed = 1;
   std::optional<BenchmarkSpec> benchmark;
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
   CheckpointOptions checkpoint;
+  std::vector<std::string> warnings = {};  // of keys under an old name
 };
 
-// `root` is the map {name, train, checkpoint}.
+/// `root` is the map {name, train, checkpoint}.
 Result<TrainSpec> read_train_spec(const yaml::Node& root);
-// From a file that yaml::to_json_with_sources wrote.
+/// From a file that yaml::to_json_with_sources wrote.
 Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path);
 
 std::string_view name_of(Precision precision);

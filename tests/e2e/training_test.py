@@ -113,10 +113,10 @@ class Training(support.Case):
         self.assertEqual(code, 0, err)
         self.assertNotIn("no MPI", out)
 
-    def test_without_any_mpi_all_ways_to_sum_work_over_tcp(self):
-        """As on several nodes, where a loopback is the network: halving, the exchange of a short wire, parameter servers."""
+    def test_without_any_mpi_every_allreduce_works_over_tcp(self):
+        """As on several nodes, where a loopback is the network: halving, the direct exchange in 16 bits, parameter servers."""
         self.without_mpi()
-        for name, setting in (("plain", "train.seed=5"), ("wire", "train.allreduce.wire=bf16"),
+        for name, setting in (("plain", "train.seed=5"), ("bf16", "train.allreduce.dtype=bf16"), ("ring", "train.allreduce.algorithm=ring"),
                               ("servers", "train.parameter-server.placement=greedy")):
             with self.subTest(name):
                 code, out, err = self.train(name, "--tasks-per-node", "3", "--set", "environment.set.DLRUN_NODE_RANKS=1",
@@ -161,9 +161,9 @@ class Training(support.Case):
                 self.assertEqual([server["rank"] for server in servers], [0, 1])
                 self.assertGreater(sum(server["bytes"] for server in servers), 13000000)
 
-    def test_a_short_wire_trains_as_well_and_gives_the_same_bits_twice(self):
+    def test_a_16_bit_dtype_trains_as_well_and_gives_the_same_bits_twice(self):
         for turn in ("a", "b"):
-            code, _, err = self.train(f"bf16-{turn}", "--set", f"checkpoint.dir=ckpt-{turn}", "--set", "train.allreduce.wire=bf16")
+            code, _, err = self.train(f"bf16-{turn}", "--set", f"checkpoint.dir=ckpt-{turn}", "--set", "train.allreduce.dtype=bf16")
             self.assertEqual(code, 0, err)
         self.assertEqual(self.weights("ckpt-a"), self.weights("ckpt-b"))
         self.assertGreater(self.record("bf16-b")["result"]["test_accuracy"], 0.9)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """sums_training_test.py DLRUN_TRAIN [PART...]: the ways in which ranks on GPUs sum, against NCCL alone: by NCCL inside nodes and
-messages between them, where this machine plays several nodes, and on short wires. Two ranks and, where there are four GPUs, four.
+messages between them, where this machine plays several nodes, and in 16 bits. Two ranks and, where there are four GPUs, four.
 Needs two GPUs, the data of Debian's dataset-fashion-mnist or DLRUN_FASHION, and mpirun for the part that has an MPI."""
 import json
 import shutil
@@ -51,18 +51,18 @@ class SumsTraining(Trainings):
                 losses = self.losses(count, nodes_of(ranks), f"between them ({count // ranks} nodes of {ranks})")
                 self.assert_near(losses, peers, 0.01)
 
-    def test_a_short_wire_trains_as_f32(self):
+    def test_a_16_bit_dtype_trains_as_f32(self):
         for count in WORLDS:
             peers = self.losses(count, ALONE, "gradients are summed on the GPUs by NCCL")
-            for wire in ("bf16", "f16"):
-                losses = self.losses(count, ALONE, f" as {wire}, beside backward", allreduce={"wire": wire})
+            for dtype in ("bf16", "f16"):
+                losses = self.losses(count, ALONE, f" as {dtype}, beside backward", allreduce={"dtype": dtype})
                 self.assert_near(losses, peers, 0.02)
 
-    def test_a_short_wire_between_nodes_trains_as_f32(self):
+    def test_a_16_bit_dtype_between_nodes_trains_as_f32(self):
         count = WORLDS[-1]
         peers = self.losses(count, ALONE, "gradients are summed on the GPUs by NCCL")
         for ranks in NODES[count]:
-            losses = self.losses(count, nodes_of(ranks), " as bf16 between them", allreduce={"wire": "bf16"})
+            losses = self.losses(count, nodes_of(ranks), " as bf16 between them", allreduce={"dtype": "bf16"})
             self.assert_near(losses, peers, 0.02)
 
     def test_unequal_nodes_are_refused_by_number(self):
@@ -78,9 +78,9 @@ class SumsTraining(Trainings):
         self.assertIsNotNone(shutil.which("mpirun"), "this part needs mpirun of Open MPI")
         count = WORLDS[-1]
         peers = self.losses(count, ALONE, "gradients are summed on the GPUs by NCCL")
-        for wire in ("f32", "bf16"):
+        for dtype in ("f32", "bf16"):
             self.setUp()
-            text = self.by_mpirun(count, nodes_of(count // 2), allreduce={"wire": wire})
+            text = self.by_mpirun(count, nodes_of(count // 2), allreduce={"dtype": dtype})
             self.assertIn("by Open MPI", text)
             self.assert_near(self.told(), peers, 0.02)
 

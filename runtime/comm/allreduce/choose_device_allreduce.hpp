@@ -1,7 +1,8 @@
 // Which DeviceAllreduce adds up what lies on the ranks' GPUs. NCCL alone reaches all nodes wherever TCP does,
-// so nothing else is ever chosen by itself: another sum has other bits and another speed, and a part of the
-// ranks that fails to connect while the rest waits is no ground to choose on. DLRUN_ALLREDUCE=hierarchical
-// asks for NCCL inside nodes and the world's own Communicator between them.
+// so nothing else is ever chosen by itself: another algorithm has other bits and another speed, and ranks
+// that fail to connect while the rest waits are no ground to choose on. The job key train.allreduce.algorithm
+// or DLRUN_ALLREDUCE asks for one that has a `make` in the table of algorithms.hpp, such as `hierarchical`:
+// NCCL inside nodes and the world's own Communicator between them.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +13,24 @@
 
 namespace dlrun::runtime {
 
-// All ranks call it. Where NCCL cannot be loaded on some rank: ErrorKind::unavailable, but where the
-// environment names a sum that needs it, `usage`: nothing else is put in its place.
-Result<NamedAllreduce> make_device_sum(Communicator& world, const std::shared_ptr<DeviceCalls>& calls,
-                                       Wire wire, const Environment& environment,
-                                       const std::filesystem::path& library = "libnccl.so.2");
+/// What an allreduce among GPUs is made of. `world` outlives it and is not used while one is under way.
+struct DeviceWorld {
+  Communicator& world;
+  std::shared_ptr<DeviceCalls> calls;
+  CommDtype dtype = CommDtype::f32;
+  const Environment& environment;
+  std::filesystem::path library = "libnccl.so.2";
+};
 
-// An Error where the environment asks for a sum on GPUs, and this rank has none.
-Result<void> check_sum_without_gpu(const Environment& environment);
+/// By what `choice` names, else by NCCL alone. All ranks call it. Where NCCL cannot be loaded on some rank:
+/// ErrorKind::unavailable, but where the choice names an algorithm that needs it, `usage`: nothing else is
+/// put in its place.
+Result<NamedAllreduce> make_device_allreduce(const DeviceWorld& world, const AllreduceChoice& choice);
+
+/// By NCCL alone: its own allreduce in f32, a direct exchange in 16 bits.
+Result<NamedAllreduce> make_allreduce_by_nccl(const DeviceWorld& world);
+
+/// An Error where the choice is an allreduce among GPUs, for a rank that has none.
+Result<void> check_allreduce_without_gpu(const AllreduceChoice& choice);
 
 }  // namespace dlrun::runtime

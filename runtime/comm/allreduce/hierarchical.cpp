@@ -1,41 +1,45 @@
-// See hierarchical_allreduce.hpp.
-#include "runtime/comm/allreduce/hierarchical.hpp"
-
+// An allreduce among GPUs in three parts: NCCL's reduce-scatter inside each node leaves every GPU a shard;
+// the shards cross between the nodes through the world's own Communicator, an MPI as a rule, each in the
+// process group of the ranks of one number in their nodes; NCCL's allgather brings the sums to all GPUs of a
+// node. For networks that the MPI reaches and NCCL does not, or not as fast. All of it is work on the stream:
+// the crossing is a call of the host in its place, which waits for the messages. Inside nodes numbers are
+// f32, between them they have the job's dtype.
 #include <algorithm>
 #include <map>
 #include <mutex>
 
-#include "runtime/comm/nccl/ranks.hpp"
+#include "runtime/comm/allreduce/algorithms.hpp"
+#include "runtime/comm/allreduce/choose_device_allreduce.hpp"
+#include "runtime/comm/allreduce/nodes.hpp"
+#include "runtime/comm/nccl/communicator.hpp"
 
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::size_t kShareFloats = std::size_t{4} << 20;  // of a share: 16 MiB of pinned memory
+constexpr std::size_t kShardFloats = std::size_t{4} << 20;  // of a shard: 16 MiB of pinned memory
 
 // What crosses between nodes, and how that failed, once it has. Shared by the caller's thread and the one of
 // the driver's that makes the crossings.
 class Border {
  public:
-  Border(Communicator& world, std::vector<int> across, Wire wire)
-      : world_(world), across_(std::move(across)), wire_(wire) {}
+  Border(std::unique_ptr<Communicator> across, CommDtype dtype) : across_(std::move(across)), dtype_(dtype) {}
 
   void cross(std::span<float> numbers) {
     if (failure()) return;
-    Result<void> done = world_.group_sum(across_, numbers, wire_);
+    Result<void> done = across_->allreduce(numbers, dtype_);
     const std::lock_guard lock(mutex_);
     if (!done && !failure_) failure_ = std::move(done).error();
   }
   // What crosses, now or later, ends.
-  void close() { world_.give_up(); }
+  void close() { across_->give_up(); }
   std::optional<Error> failure() const {
     const std::lock_guard lock(mutex_);
     return failure_;
   }
 
  private:
-  Communicator& world_;
-  std::vector<int> across_;
-  Wire wire_;
+  std::unique_ptr<Communicator> across_;
+  CommDtype dtype_;
   mutable std::mutex mutex_;
   std::optional<Error> failure_;
 };
@@ -50,23 +54,25 @@ struct Crossing {
   }
 };
 
-class HierarchicalSum final : public DeviceAllreduce {
+class HierarchicalAllreduce final : public DeviceAllreduce {
  public:
-  HierarchicalSum(std::unique_ptr<NcclRanks> node, const std::shared_ptr<DeviceCalls>& calls,
-                  Communicator& world, Wire wire, const NodePlace& place)
-      : node_(std::move(node)),
+  // `inside`: the hosts of this rank's node, which NCCL connects; `across`: of every node one.
+  HierarchicalAllreduce(std::unique_ptr<Communicator> inside, std::unique_ptr<NcclCommunicator> node,
+                        const std::shared_ptr<DeviceCalls>& calls, std::unique_ptr<Communicator> across,
+                        CommDtype dtype)
+      : inside_(std::move(inside)),
+        node_(std::move(node)),
         calls_(calls),
-        border_(world, place.across, wire),
-        ranks_(place.inside.size()),
-        own_(static_cast<std::size_t>(std::find(place.inside.begin(), place.inside.end(), world.rank()) -
-                                      place.inside.begin())),
+        border_(std::move(across), dtype),
+        ranks_(static_cast<std::size_t>(node_->size())),
+        own_(static_cast<std::size_t>(node_->rank())),
         staging_(calls, DeviceCalls::Place::pinned) {}
 
   Result<void> sum(float* data, std::size_t count, void* stream) override {
     TRY(node_->state());
-    const std::size_t most = kShareFloats * ranks_;
-    for (std::size_t at = 0; at < count; at += most)
-      TRY(sum_piece(data + at, std::min(most, count - at), stream));
+    const std::size_t maximum = kShardFloats * ranks_;
+    for (std::size_t at = 0; at < count; at += maximum)
+      TRY(sum_piece(data + at, std::min(maximum, count - at), stream));
     return {};
   }
 
@@ -79,28 +85,27 @@ class HierarchicalSum final : public DeviceAllreduce {
   }
 
  private:
-  // A rest that has no share a rank is summed by all of the node, and crosses with the share of each of them:
+  // A rest that is no shard is summed by all of the node, and crosses with the shard of each of them:
   // equal terms in an equal order, so the same bits.
   Result<void> sum_piece(float* data, std::size_t count, void* stream) {
-    const std::size_t share = count / ranks_, rest = count % ranks_;
-    float* const own = data + own_ * share;
-    float* const last = data + ranks_ * share;
-    TRY(sum_in_node(data, share, rest, stream));
-    auto* const staged = static_cast<float*>(TRY(staging_.at_least((share + rest) * sizeof(float))));
-    if (share > 0) TRY(calls_->copy(staged, own, share * sizeof(float), stream));
-    if (rest > 0) TRY(calls_->copy(staged + share, last, rest * sizeof(float), stream));
-    TRY(calls_->call_host(Crossing::run, &crossing({staged, share + rest}), stream));
-    if (rest > 0) TRY(calls_->copy(last, staged + share, rest * sizeof(float), stream));
-    if (share == 0) return {};
-    TRY(calls_->copy(own, staged, share * sizeof(float), stream));
-    return node_->nccl().gather(own, data, share * sizeof(float), node_->comm(), stream);
+    const std::size_t shard = count / ranks_, rest = count % ranks_;
+    float* const own = data + own_ * shard;
+    float* const last = data + ranks_ * shard;
+    TRY(sum_in_node(data, shard, rest, stream));
+    auto* const staged = static_cast<float*>(TRY(staging_.at_least((shard + rest) * sizeof(float))));
+    if (shard > 0) TRY(calls_->copy(staged, own, shard * sizeof(float), stream));
+    if (rest > 0) TRY(calls_->copy(staged + shard, last, rest * sizeof(float), stream));
+    TRY(calls_->call_host(Crossing::run, &crossing({staged, shard + rest}), stream));
+    if (rest > 0) TRY(calls_->copy(last, staged + shard, rest * sizeof(float), stream));
+    if (shard == 0) return {};
+    TRY(calls_->copy(own, staged, shard * sizeof(float), stream));
+    return node_->allgather(own, data, shard * sizeof(float), stream);
   }
 
-  Result<void> sum_in_node(float* data, std::size_t share, std::size_t rest, void* stream) {
-    const NcclLibrary& nccl = node_->nccl();
-    return nccl.together([&]() -> Result<void> {
-      if (share > 0) TRY(nccl.scatter_sums(data, data + own_ * share, share, node_->comm(), stream));
-      if (rest > 0) TRY(nccl.sum_floats(data + ranks_ * share, rest, node_->comm(), stream));
+  Result<void> sum_in_node(float* data, std::size_t shard, std::size_t rest, void* stream) {
+    return node_->together([&]() -> Result<void> {
+      if (shard > 0) TRY(node_->reduce_scatter(data, data + own_ * shard, shard, stream));
+      if (rest > 0) TRY(node_->allreduce(data + ranks_ * shard, rest, stream));
       return {};
     });
   }
@@ -111,7 +116,8 @@ class HierarchicalSum final : public DeviceAllreduce {
     return *known;
   }
 
-  std::unique_ptr<NcclRanks> node_;
+  std::unique_ptr<Communicator> inside_;
+  std::unique_ptr<NcclCommunicator> node_;
   std::shared_ptr<DeviceCalls> calls_;
   Border border_;
   std::size_t ranks_, own_;  // of this node; this rank's number among them
@@ -119,17 +125,31 @@ class HierarchicalSum final : public DeviceAllreduce {
   std::map<std::pair<float*, std::size_t>, std::unique_ptr<Crossing>> crossings_;
 };
 
+std::string across_text(const DeviceWorld& world) {
+  const std::string description = world.world.description();
+  return world.dtype == CommDtype::f32 ? description
+                                       : fmt::format("{} as {}", description, name_of(world.dtype));
+}
+
 }  // namespace
 
-Result<NamedAllreduce> make_hierarchical_sum(Communicator& world, const std::shared_ptr<DeviceCalls>& calls,
-                                             Wire wire, const NodePlace& place,
-                                             const std::filesystem::path& library) {
-  auto node = TRY(NcclRanks::connect(world, place.inside, library));
-  const std::string description = fmt::format(
-      "{} inside nodes and by {} between them ({} nodes of {})", node->name(),
-      wire == Wire::f32 ? world.description() : fmt::format("{} as {}", world.description(), name_of(wire)),
-      place.across.size(), place.inside.size());
-  return NamedAllreduce{std::make_unique<HierarchicalSum>(std::move(node), calls, world, wire, place),
+AllreduceAlgorithm::Make make_hierarchical_allreduce;
+Result<NamedAllreduce> make_hierarchical_allreduce(const DeviceWorld& world) {
+  Communicator& all = world.world;
+  const NodeGroups groups = TRY(node_groups_of(TRY(gather_nodes(all, world.environment)), all.rank()));
+  if (groups.across.size() == 1) {
+    NamedAllreduce alone = TRY(make_allreduce_by_nccl(world));
+    alone.description += " alone, as all ranks are on one node";
+    return alone;
+  }
+  auto inside = TRY(all.split(groups.inside.front(), all.rank()));
+  auto across = TRY(all.split(groups.across.front(), all.rank()));
+  auto node = TRY(NcclCommunicator::connect(all, *inside, world.library));
+  const std::string description =
+      fmt::format("{} inside nodes and by {} between them ({} nodes of {})", node->name(), across_text(world),
+                  groups.across.size(), groups.inside.size());
+  return NamedAllreduce{std::make_unique<HierarchicalAllreduce>(std::move(inside), std::move(node),
+                                                                world.calls, std::move(across), world.dtype),
                         description};
 }
 

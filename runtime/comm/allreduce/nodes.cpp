@@ -24,37 +24,37 @@ Result<std::uint64_t> own_node(int rank, const Environment& environment) {
   return random_key({hash_text(tcp::own_host()), hash_text(start ? *start : std::string())});
 }
 
-Result<void> check_even(std::span<const std::uint64_t> node_of, const NodePlace& place) {
+Result<void> check_even(std::span<const std::uint64_t> node_of, const NodeGroups& groups) {
   for (std::size_t rank = 0; rank < node_of.size(); ++rank) {
     const auto count = std::count(node_of.begin(), node_of.end(), node_of[rank]);
-    const auto own = static_cast<std::ptrdiff_t>(place.inside.size());
+    const auto own = static_cast<std::ptrdiff_t>(groups.inside.size());
     if (count != own)
-      return fail(
-          Error{.kind = ErrorKind::allocation,
-                .what = fmt::format("the hierarchical sum needs equally many ranks on every node: the "
-                                    "node of rank {} has {}, that of rank {} has {}",
-                                    place.inside.front(), own, rank, count),
-                .hint = "start as many ranks on every node, or leave DLRUN_ALLREDUCE out"});
+      return fail(Error{
+          .kind = ErrorKind::allocation,
+          .what = fmt::format("the hierarchical allreduce needs the same number of ranks on every node: "
+                              "the node of rank {} has {}, that of rank {} has {}",
+                              groups.inside.front(), own, rank, count),
+          .hint = "start as many ranks on every node, or set train.allreduce.algorithm to auto"});
   }
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<std::uint64_t>> ask_nodes(Communicator& world, const Environment& environment) {
+Result<std::vector<std::uint64_t>> gather_nodes(Communicator& world, const Environment& environment) {
   const std::uint64_t own = TRY(own_node(world.rank(), environment));
   std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
   TRY(world.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all))));
   return all;
 }
 
-Result<NodePlace> place_in_nodes(std::span<const std::uint64_t> node_of, int rank) {
+Result<NodeGroups> node_groups_of(std::span<const std::uint64_t> node_of, int rank) {
   const std::uint64_t own = node_of[static_cast<std::size_t>(rank)];
   const auto number_in_node = [&](std::size_t of) {
     return std::count(node_of.begin(), node_of.begin() + static_cast<std::ptrdiff_t>(of), node_of[of]);
   };
   const auto number = number_in_node(static_cast<std::size_t>(rank));
-  NodePlace out;
+  NodeGroups out;
   for (std::size_t other = 0; other < node_of.size(); ++other) {
     if (node_of[other] == own) out.inside.push_back(static_cast<int>(other));
     if (number_in_node(other) == number) out.across.push_back(static_cast<int>(other));

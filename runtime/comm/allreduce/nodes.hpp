@@ -1,6 +1,6 @@
 // Which ranks share a node. A node is a name and a start of its kernel, as NCCL has it: machines of one name
-// are told apart, and so are pretend nodes on one machine. DLRUN_NODE_RANKS=N makes every N ranks a node
-// instead, so that one machine can play several.
+// are told apart, and so are emulated nodes on one machine. DLRUN_NODE_RANKS=N makes every N ranks a node
+// instead, so that one machine can emulate several.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace dlrun::runtime {
 
-// A rank's place in a world of nodes that have equally many ranks.
-struct NodePlace {
+/// A rank's two groups in a world of nodes with equally many ranks.
+struct NodeGroups {
   std::vector<int> inside;  // the ranks of this rank's node, ascending
-  std::vector<int> across;  // of every node the rank of this one's number in its node, ascending
+  std::vector<int> across;  // of every node the rank that has this one's number in its node, ascending
 };
 
-// A number a rank, the same for those on one node. All ranks call it.
-Result<std::vector<std::uint64_t>> ask_nodes(Communicator& world, const Environment& environment);
+/// A number per rank, the same for those on one node. All ranks call it.
+Result<std::vector<std::uint64_t>> gather_nodes(Communicator& world, const Environment& environment);
 
-// An Error where one node has more ranks than another.
-Result<NodePlace> place_in_nodes(std::span<const std::uint64_t> node_of, int rank);
+/// An Error where one node has more ranks than another.
+Result<NodeGroups> node_groups_of(std::span<const std::uint64_t> node_of, int rank);
 
 }  // namespace dlrun::runtime

@@ -62,7 +62,7 @@ class ServedSum {
   // The others lie in their slots in the order of ranks, and our own numbers belong at place rank().
   void add_in_rank_order(std::size_t part, std::span<float> data) {
     const auto add = [&](float* sum, const float* more) {
-      add_unpacked(Wire::f32, sum, reinterpret_cast<const std::byte*>(more), data.size());
+      add_unpacked(CommDtype::f32, sum, reinterpret_cast<const std::byte*>(more), data.size());
     };
     const auto own = static_cast<std::size_t>(link_.rank());
     for (std::size_t other = 1; other < own; ++other) add(slot(part, 0), slot(part, other));

@@ -1,17 +1,21 @@
-// Recursive halving, then doubling (Rabenseifner): ranks exchange half of what they are responsible for with
-// one at half the distance, until each has the sum of one share; the way back hands the shares out. Where the
-// ranks are no power of two, some first hand their array to a neighbour and get the sum from it at the end.
+// Recursive halving, then doubling (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
+// Communication Operations in MPICH", 2005): ranks exchange half of what they are responsible for with one at
+// half the distance, until each has the sum of one shard; the way back distributes the shards. 2 log2(n)
+// messages per rank: for small arrays. Where the ranks are no power of two, some first send their array to a
+// neighbour and get the sum from it at the end. Order of addition: with n a power of two a shard's sum is a
+// balanced tree over the ranks, at each level x[own half] + x[other half]; a neighbour's array is added to
+// its partner's first.
 #include <bit>
 
-#include "runtime/comm/allreduce/allreduce.hpp"
+#include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/comm/allreduce/partition.hpp"
 
 namespace dlrun::runtime {
 namespace {
 
-class HalvingSum {
+class RecursiveHalvingDoubling {
  public:
-  HalvingSum(Transport& link, std::span<float> data, Scratch& scratch)
+  RecursiveHalvingDoubling(Transport& link, std::span<float> data, Scratch& scratch)
       : link_(link),
         data_(data),
         received_(scratch.floats(data.size()), data.size()),
@@ -20,9 +24,9 @@ class HalvingSum {
 
   Result<void> run() {
     const bool paired = link_.rank() < 2 * pairs_;
-    const bool lends = paired && link_.rank() % 2 == 0;
-    const int neighbour = lends ? link_.rank() + 1 : link_.rank() - 1;
-    if (lends) {
+    const bool sends_all = paired && link_.rank() % 2 == 0;
+    const int neighbour = sends_all ? link_.rank() + 1 : link_.rank() - 1;
+    if (sends_all) {
       TRY(send(data_, neighbour));
       return receive(data_, neighbour);
     }
@@ -35,7 +39,7 @@ class HalvingSum {
   }
 
  private:
-  // Parts [first, first + count) of the group_ shares.
+  // Parts [first, first + count) of the group_ shards.
   std::span<float> parts(int first, int count) const {
     const std::size_t begin = part_of(data_.size(), first, group_).begin;
     return data_.subspan(begin, part_of(data_.size(), first + count - 1, group_).end - begin);
@@ -61,7 +65,8 @@ class HalvingSum {
   }
 
   void add(std::span<float> sum) {
-    add_unpacked(Wire::f32, sum.data(), reinterpret_cast<const std::byte*>(received_.data()), sum.size());
+    add_unpacked(CommDtype::f32, sum.data(), reinterpret_cast<const std::byte*>(received_.data()),
+                 sum.size());
   }
   Result<void> send(std::span<const float> data, int to) {
     return link_.wait(TRY(link_.send_start(std::as_bytes(data), to)));
@@ -79,13 +84,13 @@ class HalvingSum {
   Transport& link_;
   std::span<float> data_, received_;
   int group_;  // the power of two that take part in the halving
-  int pairs_;  // ranks beyond it, each lent to a neighbour
+  int pairs_;  // ranks beyond it, each sent to a neighbour
 };
 
 }  // namespace
 
-Result<void> recursive_halving_doubling(Transport& link, std::span<float> data, Scratch& scratch) {
-  return HalvingSum(link, data, scratch).run();
+Result<void> recursive_halving_doubling(Transport& link, std::span<float> data, CommDtype, Scratch& scratch) {
+  return RecursiveHalvingDoubling(link, data, scratch).run();
 }
 
 }  // namespace dlrun::runtime

@@ -1,21 +1,24 @@
-// The ring: each rank passes shares on to its right. In the first n - 1 turns it adds its own numbers to what
-// comes from the left, so that each share ends up summed on one rank; in the next n - 1 the sums go round.
-// Shares travel in pieces, and a piece is passed on as soon as it was added, so that the link to the right
-// sends while the one from the left receives. Part c starts at rank c: the order of the addition is fixed.
+// The ring (P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+// 2009): each rank passes shards on to its right. In the first n - 1 turns it adds its own numbers to what
+// comes from the left, so that each shard ends up summed on one rank; in the next n - 1 the sums go round. 2
+// (n - 1) / n of the array leave each rank, the least possible: for large arrays. Shards travel in pieces,
+// and a piece is passed on as soon as it was added, so that the link to the right sends while the one from
+// the left receives. Order of addition: shard c starts at rank c and is added along the ring: ((x[c] +
+// x[c+1]) + x[c+2]) + ..., ranks modulo n.
 #include <deque>
 
-#include "runtime/comm/allreduce/allreduce.hpp"
+#include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/comm/allreduce/partition.hpp"
 
 namespace dlrun::runtime {
 namespace {
 
 constexpr std::size_t piece_floats = 64 * 1024;
-constexpr std::size_t pieces_ahead = 4;  // pieces that may arrive before we look
+constexpr std::size_t pieces_ahead = 4;  // pieces that may arrive before one is handled
 
-class RingSum {
+class Ring {
  public:
-  RingSum(Transport& link, std::span<float> data, Scratch& scratch)
+  Ring(Transport& link, std::span<float> data, Scratch& scratch)
       : link_(link),
         data_(data),
         arrived_(scratch.floats(pieces_ahead * piece_floats)),
@@ -41,19 +44,19 @@ class RingSum {
  private:
   struct Piece {
     int turn = 0;
-    int share = 0;
+    int shard = 0;
     std::span<float> place;
   };
 
   // What arrives in a turn is what the left neighbour, one place behind us, passes on.
   void plan_turn(int turn) {
-    const int share = ((link_.rank() - turn - 1) % ranks_ + 2 * ranks_) % ranks_;
-    for_pieces(share, [&](std::span<float> place) { pieces_.push_back({turn, share, place}); });
+    const int shard = ((link_.rank() - turn - 1) % ranks_ + 2 * ranks_) % ranks_;
+    for_pieces(shard, [&](std::span<float> place) { pieces_.push_back({turn, shard, place}); });
   }
 
   template <class Body>
-  void for_pieces(int share, Body body) {
-    std::span<float> rest = part_of(data_.size(), share, ranks_).of(data_);
+  void for_pieces(int shard, Body body) {
+    std::span<float> rest = part_of(data_.size(), shard, ranks_).of(data_);
     for (; !rest.empty(); rest = rest.subspan(std::min(rest.size(), piece_floats)))
       body(rest.first(std::min(rest.size(), piece_floats)));
   }
@@ -62,7 +65,7 @@ class RingSum {
   float* slot(std::size_t piece) const { return arrived_ + piece % pieces_ahead * piece_floats; }
   void add(std::size_t at) {
     const std::span<float> place = pieces_[at].place;
-    add_unpacked(Wire::f32, place.data(), reinterpret_cast<const std::byte*>(slot(at)), place.size());
+    add_unpacked(CommDtype::f32, place.data(), reinterpret_cast<const std::byte*>(slot(at)), place.size());
   }
 
   Result<void> send_own() {
@@ -76,7 +79,7 @@ class RingSum {
   Result<void> send(const Piece& piece) {
     leaving_.push_back(TRY(link_.send_start(std::as_bytes(piece.place), (link_.rank() + 1) % ranks_)));
     ++sent_;
-    if (piece.turn < ranks_ - 1) last_send_[static_cast<std::size_t>(piece.share)] = sent_;
+    if (piece.turn < ranks_ - 1) last_send_[static_cast<std::size_t>(piece.shard)] = sent_;
     return {};
   }
 
@@ -95,7 +98,7 @@ class RingSum {
       const Piece& piece = pieces_[expected_];
       std::span<float> into(slot(expected_), piece.place.size());
       if (!adds(expected_)) {
-        const std::size_t send = last_send_[static_cast<std::size_t>(piece.share)];
+        const std::size_t send = last_send_[static_cast<std::size_t>(piece.shard)];
         if (send == 0) return {};  // not sent yet: later
         TRY(finish_sends(send));
         into = piece.place;
@@ -111,16 +114,16 @@ class RingSum {
   float* arrived_;
   int ranks_;
   std::vector<Piece> pieces_;           // all that will arrive, in order
-  std::vector<std::size_t> last_send_;  // of a share not summed yet: the number of its latest piece sent
+  std::vector<std::size_t> last_send_;  // of a shard not summed yet: the number of its latest piece sent
   std::deque<Transport::Ticket> arriving_, leaving_;
   std::size_t handled_ = 0, expected_ = 0, sent_ = 0, finished_ = 0;
 };
 
 }  // namespace
 
-Result<void> ring_allreduce(Transport& link, std::span<float> data, Scratch& scratch) {
+Result<void> ring_allreduce(Transport& link, std::span<float> data, CommDtype, Scratch& scratch) {
   if (link.size() == 1) return {};
-  return RingSum(link, data, scratch).run();
+  return Ring(link, data, scratch).run();
 }
 
 }  // namespace dlrun::runtime

@@ -1,63 +1,53 @@
-// See mpi_communicator.hpp.
+// See communicator.hpp.
 #include "runtime/comm/mpi/communicator.hpp"
 
 #include <cstdlib>
 #include <optional>
 
-#include "runtime/comm/allreduce/host_allreduce.hpp"
+#include "runtime/comm/collectives.hpp"
+#include "runtime/comm/host_communicator.hpp"
 #include "runtime/comm/mpi/transport.hpp"
-#include "runtime/comm/pmi/finalize.hpp"
+#include "runtime/comm/pmi/client.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-class MpiCommunicator final : public Communicator {
+// What an MPI does as well itself it does here; groups exchange messages, as HostCommunicator has it.
+class MpiCommunicator final : public HostCommunicator {
  public:
   MpiCommunicator(MpiLibrary mpi, const Environment& environment)
       : mpi_(std::move(mpi)), pmi_fd_(environment.find("PMI_FD")) {}
 
-  Result<void> start(Allreduce allreduce) {
-    return thread_.run([this, allreduce]() -> Result<void> {
+  Result<void> start(const AllreduceChoice& choice) {
+    TRY(thread_.run([this]() -> Result<void> {
       TRY(mpi_.check(mpi_->start(), "MPI_Init_thread"));
       int node_ranks = 0;
       TRY(mpi_.check(mpi_->ranks_on_this_node(&node_ranks), "MPI_Comm_split_type"));
       link_.emplace(mpi_, thread_);
-      sums_.emplace(*link_, thread_, allreduce, [this](std::span<float> data) {
-        return mpi_.check(mpi_->sum_floats(data.data(), data.size()), "MPI_Allreduce");
-      });
-      one_node_ = node_ranks == size();
+      one_node_ = node_ranks == link_->size();
       return {};
+    }));
+    collectives_.emplace(*link_, thread_, choice, [this](std::span<float> data) {
+      return mpi_.check(mpi_->sum_floats(data.data(), data.size()), "MPI_Allreduce");
     });
+    use(*collectives_, {*this, *link_, thread_}, whole_world(link_->size()));
+    return {};
   }
 
   // Where all ranks are on one node. A library that cannot share memory is no error: messages remain.
   Result<void> share_memory() {
-    if (!one_node_ || !sums_->may_share()) return {};
+    if (!one_node_ || !collectives_->may_share()) return {};
     return thread_.run([this]() -> Result<void> {
       void* memory = nullptr;
-      if (mpi_->share_memory(SharedMemorySum::bytes(size()), &memory) == 0) sums_->share(memory);
+      if (mpi_->share_memory(SharedMemoryAllreduce::bytes(size()), &memory) == 0) collectives_->share(memory);
       return {};
     });
   }
 
-  int rank() const override { return link_->rank(); }
-  int size() const override { return link_->size(); }
   std::string description() const override {
-    return mpi_.version() + (sums_->shared() ? ", sums through shared memory" : "");
+    return mpi_.version() + (collectives_->shared() ? ", sums through shared memory" : "");
   }
-
-  Result<void> allreduce_start(std::span<float> data) override { return sums_->start(data, Wire::f32); }
-  Result<void> rounded_allreduce_start(std::span<float> data, Wire wire) override {
-    return sums_->start(data, wire);
-  }
-  Result<void> served_sum_start(std::span<const ServedPiece> pieces) override {
-    return sums_->start_served(pieces);
-  }
-  Result<void> group_sum(std::span<const int> group, std::span<float> data, Wire wire) override {
-    return sums_->group_sum(group, data, wire);
-  }
-  Result<void> wait_all() override { return sums_->wait_all(); }
 
   Result<void> allreduce(std::span<double> data) override {
     return on_thread([=, this] { return mpi_->sum_doubles(data.data(), data.size()); }, "MPI_Allreduce");
@@ -66,13 +56,10 @@ class MpiCommunicator final : public Communicator {
     return on_thread([=, this] { return mpi_->broadcast(data.data(), data.size(), root); }, "MPI_Bcast");
   }
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    if (all.size() != mine.size() * static_cast<std::size_t>(size()))
-      return fail(ErrorKind::internal, "allgather of {} bytes from {} ranks into {} bytes", mine.size(),
-                  size(), all.size());
+    TRY(check_allgather(mine.size(), all.size(), size()));
     return on_thread([=, this] { return mpi_->allgather(mine.data(), mine.size(), all.data()); },
                      "MPI_Allgather");
   }
-  Result<void> barrier() override { return sums_->barrier(); }
 
   void give_up() override { thread_.give_up(); }
   // From the calling thread: the other one may stand in a call that never ends, which is why we abort.
@@ -102,7 +89,7 @@ class MpiCommunicator final : public Communicator {
   std::optional<std::string> pmi_fd_;
   bool one_node_ = false;
   std::optional<MpiTransport> link_;
-  std::optional<HostAllreduce> sums_;
+  std::optional<HostCollectives> collectives_;
   JobThread thread_;  // last: it uses all of the above
 };
 
@@ -123,11 +110,11 @@ Result<void> check_world(const Communicator& world, const Environment& environme
 
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiLibrary mpi, const Environment& environment) {
-  const Allreduce allreduce = TRY(choose_host_sum(environment));
+Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiLibrary mpi, const Environment& environment,
+                                                            const AllreduceChoice& choice) {
   const std::string name = mpi->flavour;
   auto world = std::make_unique<MpiCommunicator>(std::move(mpi), environment);
-  TRY(world->start(allreduce));
+  TRY(world->start(choice));
   if (auto right = check_world(*world, environment, name); !right) {
     if (world->size() == 1) (void)world->finish();  // alone, so it cannot wait for others; removes its files
     return fail(right.error());

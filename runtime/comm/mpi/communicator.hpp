@@ -10,7 +10,8 @@
 
 namespace dlrun::runtime {
 
-// Starts MPI. DLRUN_ALLREDUCE names another way to sum, see choice.hpp.
-Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiLibrary mpi, const Environment& environment);
+/// Starts MPI. `choice`: the allreduce of the host that the job asks for.
+Result<std::unique_ptr<Communicator>> make_mpi_communicator(MpiLibrary mpi, const Environment& environment,
+                                                            const AllreduceChoice& choice);
 
 }  // namespace dlrun::runtime

@@ -1,4 +1,4 @@
-// See mpi_library.hpp.
+// See library.hpp.
 #include "runtime/comm/mpi/library.hpp"
 
 #include "src/base/install.hpp"

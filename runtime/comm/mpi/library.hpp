@@ -13,7 +13,7 @@ enum class MpiFlavour { openmpi, mpich };
 
 class MpiLibrary {
  public:
-  // libdlrun-mpi-FLAVOUR.so of this installation; an Error where it is not there or of another build.
+  /// libdlrun-mpi-FLAVOUR.so of this installation; an Error where it is not there or of another build.
   static Result<MpiLibrary> open(MpiFlavour flavour);
 
   const DlrunMpiTable* operator->() const { return table_; }

@@ -90,10 +90,15 @@ int receive_start(void* data, std::size_t bytes, int from, std::size_t* ticket) 
   return MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, 0, MPI_COMM_WORLD, &messages[*ticket]);
 }
 
-int message_done(std::size_t ticket, int* done) {
-  const int error = MPI_Test(&messages[ticket], done, MPI_STATUS_IGNORE);
-  if (error == MPI_SUCCESS && *done != 0) free_tickets.push_back(ticket);
-  return error;
+int message_done(std::size_t ticket, int* done, std::size_t* bytes) {
+  MPI_Status status;
+  if (const int error = MPI_Test(&messages[ticket], done, &status); error != MPI_SUCCESS || *done == 0)
+    return error;
+  free_tickets.push_back(ticket);
+  int count = 0;  // of a send it means nothing
+  if (MPI_Get_count(&status, MPI_BYTE, &count) != MPI_SUCCESS) count = 0;
+  *bytes = static_cast<std::size_t>(std::max(count, 0));
+  return MPI_SUCCESS;
 }
 
 template <class T>

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#define DLRUN_MPI_TABLE_VERSION 2u
+#define DLRUN_MPI_TABLE_VERSION 3u
 #define DLRUN_MPI_TABLE_SYMBOL "dlrun_mpi_table"
 
 // Functions that return int answer 0 or an MPI error code for error_text().
@@ -20,10 +20,10 @@ struct DlrunMpiTable {
   void (*library_version)(char* text, size_t capacity);
 
   // A message of at most 1 GiB that is under way until message_done answers 1 for its ticket, which is then
-  // free for another.
+  // free for another; `bytes` is how many a receive has got.
   int (*send_start)(const void* data, size_t bytes, int to, size_t* ticket);
   int (*receive_start)(void* data, size_t bytes, int from, size_t* ticket);
-  int (*message_done)(size_t ticket, int* done);
+  int (*message_done)(size_t ticket, int* done, size_t* bytes);
 
   int (*sum_floats)(float* data, size_t count);  // in place, blocking
   int (*sum_doubles)(double* data, size_t count);

@@ -1,4 +1,4 @@
-// See mpi_transport.hpp.
+// See transport.hpp.
 #include "runtime/comm/mpi/transport.hpp"
 
 #include "runtime/comm/transport/spin_backoff.hpp"
@@ -6,7 +6,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr int looks_before_yield = 500;
+constexpr int kPollsBeforeYield = 500;
 
 }  // namespace
 
@@ -19,20 +19,33 @@ Result<Transport::Ticket> MpiTransport::send_start(std::span<const std::byte> da
 Result<Transport::Ticket> MpiTransport::receive_start(std::span<std::byte> data, int from) {
   std::size_t ticket = 0;
   TRY(mpi_.check(mpi_->receive_start(data.data(), data.size(), from, &ticket), "MPI_Irecv"));
+  receives_[ticket] = {from, data.size()};
   return Ticket{ticket};
 }
 
 Result<void> MpiTransport::wait(Ticket ticket) {
-  for (int looks = 0; !thread_.abandoned(); ++looks) {
+  for (int polls = 0; !thread_.abandoned(); ++polls) {
     int done = 0;
-    TRY(mpi_.check(mpi_->message_done(static_cast<std::size_t>(ticket), &done), "MPI_Test"));
-    if (done != 0) return {};
+    std::size_t bytes = 0;
+    TRY(mpi_.check(mpi_->message_done(static_cast<std::size_t>(ticket), &done, &bytes), "MPI_Test"));
+    if (done != 0) return check_length(static_cast<std::size_t>(ticket), bytes);
     if (thread_.awaited())
-      spin_backoff(looks, looks_before_yield);
+      spin_backoff(polls, kPollsBeforeYield);
     else
-      sleep_between_looks();
+      short_sleep();
   }
   return fail(ErrorKind::lost, "a message was given up: this rank ends");
+}
+
+// MPI refuses a message that is too long, and takes one that is too short.
+Result<void> MpiTransport::check_length(std::size_t ticket, std::size_t bytes) {
+  const auto expected = receives_.find(ticket);
+  if (expected == receives_.end()) return {};
+  const Receive receive = expected->second;
+  receives_.erase(expected);
+  if (receive.bytes == bytes) return {};
+  return fail(ErrorKind::internal, "rank {} sent {} bytes where {} were expected", receive.from, bytes,
+              receive.bytes);
 }
 
 }  // namespace dlrun::runtime

@@ -1,37 +1,30 @@
-// See nccl_sum.hpp.
+// See allreduce.hpp.
 #include "runtime/comm/nccl/allreduce.hpp"
 
-#include <numeric>
-#include <vector>
-
-#include "runtime/comm/nccl/ranks.hpp"
+#include "runtime/comm/nccl/communicator.hpp"
 
 namespace dlrun::runtime {
-
 namespace {
 
-class OverNccl final : public DeviceAllreduce {
+class NcclAllreduce final : public DeviceAllreduce {
  public:
-  explicit OverNccl(std::unique_ptr<NcclRanks> ranks) : ranks_(std::move(ranks)) {}
+  explicit NcclAllreduce(std::unique_ptr<NcclCommunicator> nccl) : nccl_(std::move(nccl)) {}
 
   Result<void> sum(float* data, std::size_t count, void* stream) override {
-    TRY(ranks_->state());
-    return ranks_->nccl().sum_floats(data, count, ranks_->comm(), stream);
+    return nccl_->allreduce(data, count, stream);
   }
-  Result<void> check() override { return ranks_->check(); }
+  Result<void> check() override { return nccl_->check(); }
 
  private:
-  std::unique_ptr<NcclRanks> ranks_;
+  std::unique_ptr<NcclCommunicator> nccl_;
 };
 
 }  // namespace
 
-Result<NamedAllreduce> make_nccl_sum(Communicator& world, const std::filesystem::path& library) {
-  std::vector<int> all(static_cast<std::size_t>(world.size()));
-  std::iota(all.begin(), all.end(), 0);
-  auto ranks = TRY(NcclRanks::connect(world, all, library));
-  const std::string name = ranks->name();
-  return NamedAllreduce{std::make_unique<OverNccl>(std::move(ranks)), name};
+Result<NamedAllreduce> make_nccl_allreduce(Communicator& world, const std::filesystem::path& library) {
+  auto nccl = TRY(NcclCommunicator::connect(world, world, library));
+  const std::string name = nccl->name();
+  return NamedAllreduce{std::make_unique<NcclAllreduce>(std::move(nccl)), name};
 }
 
 }  // namespace dlrun::runtime

@@ -30,6 +30,8 @@ Result<void> NcclLibrary::load() {
   reduce_scatter_ =
       TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, Comm, void*)>("ncclReduceScatter"));
   all_gather_ = TRY(library_.symbol<int(const void*, void*, std::size_t, int, Comm, void*)>("ncclAllGather"));
+  broadcast_ =
+      TRY(library_.symbol<int(const void*, void*, std::size_t, int, int, Comm, void*)>("ncclBroadcast"));
   send_ = TRY(library_.symbol<int(const void*, std::size_t, int, int, Comm, void*)>("ncclSend"));
   receive_ = TRY(library_.symbol<int(void*, std::size_t, int, int, Comm, void*)>("ncclRecv"));
   group_start_ = TRY(library_.symbol<int()>("ncclGroupStart"));
@@ -71,18 +73,22 @@ Result<NcclLibrary::Comm> NcclLibrary::connect(const NcclId& id, int rank, int r
   return comm;
 }
 
-Result<void> NcclLibrary::sum_floats(float* data, std::size_t count, Comm comm, void* stream) const {
+Result<void> NcclLibrary::allreduce(float* data, std::size_t count, Comm comm, void* stream) const {
   return checked(all_reduce_(data, data, count, kFloat, kSum, comm, stream), "ncclAllReduce", comm);
 }
 
-Result<void> NcclLibrary::scatter_sums(const float* from, float* to, std::size_t count, Comm comm,
-                                       void* stream) const {
+Result<void> NcclLibrary::reduce_scatter(const float* from, float* to, std::size_t count, Comm comm,
+                                         void* stream) const {
   return checked(reduce_scatter_(from, to, count, kFloat, kSum, comm, stream), "ncclReduceScatter", comm);
 }
 
-Result<void> NcclLibrary::gather(const void* from, void* to, std::size_t bytes, Comm comm,
-                                 void* stream) const {
+Result<void> NcclLibrary::allgather(const void* from, void* to, std::size_t bytes, Comm comm,
+                                    void* stream) const {
   return checked(all_gather_(from, to, bytes, kByte, comm, stream), "ncclAllGather", comm);
+}
+
+Result<void> NcclLibrary::broadcast(void* data, std::size_t bytes, int root, Comm comm, void* stream) const {
+  return checked(broadcast_(data, data, bytes, kByte, root, comm, stream), "ncclBroadcast", comm);
 }
 
 Result<void> NcclLibrary::send(const void* from, std::size_t bytes, int peer, Comm comm, void* stream) const {

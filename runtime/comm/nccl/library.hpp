@@ -24,14 +24,15 @@ class NcclLibrary {
 
   std::string version() const;  // "2.28.3"
   Result<NcclId> new_id() const;
-  // On the calling thread's current device. All ranks call it at once.
+  /// On the calling thread's current device. All ranks call it at once.
   Result<Comm> connect(const NcclId& id, int rank, int ranks) const;
-  // In place, as work on `stream`, like all that follow.
-  Result<void> sum_floats(float* data, std::size_t count, Comm comm, void* stream) const;
-  // Of each rank's `count` floats at `from` + rank * count: the sum of this rank's, at `to`.
-  Result<void> scatter_sums(const float* from, float* to, std::size_t count, Comm comm, void* stream) const;
-  // `bytes` of each rank into `to` + rank * bytes.
-  Result<void> gather(const void* from, void* to, std::size_t bytes, Comm comm, void* stream) const;
+  /// In place, as work on `stream`, like all that follow.
+  Result<void> allreduce(float* data, std::size_t count, Comm comm, void* stream) const;
+  /// Of each rank's `count` floats at `from` + rank * count: the sum of this rank's, at `to`.
+  Result<void> reduce_scatter(const float* from, float* to, std::size_t count, Comm comm, void* stream) const;
+  /// `bytes` of each rank into `to` + rank * bytes.
+  Result<void> allgather(const void* from, void* to, std::size_t bytes, Comm comm, void* stream) const;
+  Result<void> broadcast(void* data, std::size_t bytes, int root, Comm comm, void* stream) const;
   Result<void> send(const void* from, std::size_t bytes, int peer, Comm comm, void* stream) const;
   Result<void> receive(void* to, std::size_t bytes, int peer, Comm comm, void* stream) const;
   // What `calls` asks for is done at once: as many messages must be that wait for each other.
@@ -42,9 +43,9 @@ class NcclLibrary {
     Result<void> ended = checked(group_end_(), "ncclGroupEnd", nullptr);
     return asked ? ended : asked;
   }
-  // What has gone wrong since the last call, without waiting.
+  /// What has gone wrong since the last call, without waiting.
   Result<void> check(Comm comm) const;
-  // Ends what runs on the device at once; returns once no graph holds on to the communicator.
+  /// Ends what runs on the device at once; returns once no graph holds on to the communicator.
   void abort(Comm comm) const;
   void destroy(Comm comm) const;
 
@@ -60,6 +61,7 @@ class NcclLibrary {
   int (*all_reduce_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;
   int (*reduce_scatter_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;
   int (*all_gather_)(const void*, void*, std::size_t, int, Comm, void*) = nullptr;
+  int (*broadcast_)(const void*, void*, std::size_t, int, int, Comm, void*) = nullptr;
   int (*send_)(const void*, std::size_t, int, int, Comm, void*) = nullptr;
   int (*receive_)(void*, std::size_t, int, int, Comm, void*) = nullptr;
   int (*group_start_)() = nullptr;

@@ -1,6 +1,7 @@
 #include "runtime/comm/pmi/client.hpp"
 
 #include <cerrno>
+#include <optional>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,18 +23,30 @@ Result<int> number(const Environment& environment, std::string_view name) {
             .hint = "start the job with --mpi pmi1"});
 }
 
-Result<std::string> read_line(int fd) {
+// The launcher answers every request with one line; unset where it closes instead.
+Result<std::optional<std::string>> read_line(int fd) {
   std::string line;
   char c = 0;
   while (line.size() < 4096) {
     const ssize_t got = ::read(fd, &c, 1);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(ErrorKind::lost, "the launcher does not answer: {}", system_reason(errno));
-    if (got == 0) return fail(ErrorKind::lost, "the launcher has closed its PMI service");
-    if (c == '\n') return line;
+    if (got == 0) return std::optional<std::string>();
+    if (c == '\n') return std::optional(line);
     line.push_back(c);
   }
   return fail(ErrorKind::lost, "the launcher's PMI service answers without end");
+}
+
+Result<std::optional<std::string>> send_request(int fd, std::string_view request) {
+  const std::string line = fmt::format("{}\n", request);
+  if (::send(fd, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
+    return fail(ErrorKind::lost, "the launcher does not listen: {}", system_reason(errno));
+  return read_line(fd);
+}
+
+tl::unexpected<Error> unexpected_answer(std::string_view answer, std::string_view request) {
+  return fail(ErrorKind::lost, "the launcher answers '{}' to the PMI request '{}'", answer, request);
 }
 
 // The value of "name=" in an answer; "value=" runs to its end.
@@ -57,13 +70,11 @@ Result<PmiClient> PmiClient::start(const Environment& environment) {
 }
 
 Result<std::string> PmiClient::ask(const std::string& request, std::string_view expected) {
-  const std::string line = request + "\n";
-  if (::send(fd_, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
-    return fail(ErrorKind::lost, "the launcher does not listen: {}", system_reason(errno));
-  std::string answer = TRY(read_line(fd_));
-  const std::string code = field(answer, "rc");
-  if (answer.starts_with(fmt::format("cmd={}", expected)) && (code.empty() || code == "0")) return answer;
-  return fail(ErrorKind::lost, "the launcher answers '{}' to the PMI request '{}'", answer, request);
+  const std::optional<std::string> answer = TRY(send_request(fd_, request));
+  if (!answer) return fail(ErrorKind::lost, "the launcher has closed its PMI service");
+  const std::string code = field(*answer, "rc");
+  if (answer->starts_with(fmt::format("cmd={}", expected)) && (code.empty() || code == "0")) return *answer;
+  return unexpected_answer(*answer, request);
 }
 
 Result<void> PmiClient::put(std::string_view key, std::string_view value) {
@@ -85,6 +96,24 @@ void PmiClient::abort(int code) {
   const std::string line = fmt::format("cmd=abort exitcode={}\n", code);
   if (::send(fd_, line.data(), line.size(), MSG_NOSIGNAL) < 0)
     return;  // the launcher is gone: so shall we be
+}
+
+namespace {
+
+// A launcher that closes instead of answering lets the rank go as well.
+Result<void> ask_or_be_left(int fd, std::string_view request, std::string_view expected) {
+  const std::optional<std::string> answer = TRY(send_request(fd, request));
+  if (!answer || answer->starts_with(fmt::format("cmd={}", expected))) return {};
+  return unexpected_answer(*answer, request);
+}
+
+}  // namespace
+
+Result<void> pmi_finalize(std::string_view pmi_fd) {
+  const auto fd = parse_integer(std::string(pmi_fd), 0, 1 << 30);
+  if (!fd) return fail(ErrorKind::internal, "PMI_FD is '{}', not a descriptor number", pmi_fd);
+  TRY(ask_or_be_left(static_cast<int>(*fd), "cmd=barrier_in", "barrier_out"));
+  return ask_or_be_left(static_cast<int>(*fd), "cmd=finalize", "finalize_ack");
 }
 
 }  // namespace dlrun::runtime

@@ -1,5 +1,6 @@
 // PmiClient: a rank's side of the PMI-1 wire protocol on the descriptor that the launcher gave it: how ranks
 // exchange a few texts where no MPI is loaded. It owns the protocol alone: no MPI may use the descriptor too.
+// And pmi_finalize(), for a rank that has to leave its MPI without MPI_Finalize.
 #pragma once
 
 #include <string>
@@ -12,12 +13,12 @@ namespace dlrun::runtime {
 
 class PmiClient {
  public:
-  // PMI_FD, PMI_RANK and PMI_SIZE, and the first words of the protocol.
+  /// PMI_FD, PMI_RANK and PMI_SIZE, and the first words of the protocol.
   static Result<PmiClient> start(const Environment& environment);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // What is put is seen by all after the next barrier.
+  /// What is put is seen by all after the next barrier.
   Result<void> put(std::string_view key, std::string_view value);
   Result<std::string> get(std::string_view key);
   Result<void> barrier();
@@ -32,5 +33,9 @@ class PmiClient {
   int rank_, size_;
   std::string space_;  // the name of the key-value space
 };
+
+/// On descriptor number `pmi_fd`, after the last call of an MPI that owned it: the launcher's barrier, so
+/// that no rank is gone while another still reads from it, then "finalize". The descriptor stays open.
+Result<void> pmi_finalize(std::string_view pmi_fd);
 
 }  // namespace dlrun::runtime

@@ -33,7 +33,7 @@ class CommonMemory {
 
   const Ticket& ticket() const { return ticket_; }
   void* data() const;
-  // Nobody opens it any more.
+  /// Nobody opens it any more.
   void close_descriptor() { fd_.reset(); }
 
  private:

@@ -1,4 +1,4 @@
-// See reach_rank.hpp.
+// See connect_to_rank.hpp.
 #include "runtime/comm/transport/connect_to_rank.hpp"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class Attempt {
   bool was_dropped() const { return dropped_; }
 
   // True once the other side has proven itself.
-  bool look(milliseconds proof_limit) {
+  bool advance(milliseconds proof_limit) {
     if (failure_) return false;
     if (steady_now() >= end_) {
       failure_ = step_ == Step::connecting ? "no answer" : "it does not prove that it is the rank";
@@ -137,7 +137,7 @@ class Round {
         return std::nullopt;
       }
       for (Attempt& one : tries_)
-        if (one.look(proof_limit_)) return one.take(rank);
+        if (one.advance(proof_limit_)) return one.take(rank);
       wait(tries_.size() < peer_.addresses.size() ? next_start : Deadline::max());
     }
   }
@@ -169,8 +169,8 @@ class Round {
 
 }  // namespace
 
-Result<ConnectedRank> reach_rank(int own, int peer, const std::string& announcement,
-                                 const StartLimits& limits) {
+Result<ConnectedRank> connect_to_rank(int own, int peer, const std::string& announcement,
+                                      const StartLimits& limits) {
   const Announced announced = TRY(parse_announcement(peer, announcement));
   for (const Deadline end = steady_now() + limits.all;; std::this_thread::sleep_for(kBetweenRounds)) {
     Round round(announced, own, limits.proof);

@@ -17,7 +17,7 @@ inline Deadline steady_now() {
   return std::chrono::steady_clock::now();
 }
 
-// For poll(): rounded up, so that the deadline has passed when it returns.
+/// For poll(): rounded up, so that the deadline has passed when it returns.
 inline int milliseconds_until(Deadline end) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - steady_now()).count();
   return left < 0 ? 0 : static_cast<int>(left);

@@ -1,5 +1,6 @@
-// GroupLink: some ranks of a Transport as a world of their own, numbered in their order, so that the sums of
-// sums.hpp go over them alone. It adds no labels to messages: nothing else is under way between these ranks.
+// GroupLink: some ranks of a Transport as a world of their own, numbered in their order, so that collectives
+// go over them alone. It adds no labels to messages: ranks that share several groups exchange the messages of
+// all of them in one order.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace dlrun::runtime {
 
 class GroupLink final : public Transport {
  public:
-  // `group` has the world's own rank in it, and outlives this.
+  /// `group` has the world's own rank in it, and outlives this.
   GroupLink(Transport& world, std::span<const int> group)
       : world_(world),
         group_(group),

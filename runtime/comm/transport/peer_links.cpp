@@ -13,10 +13,10 @@ namespace dlrun::runtime {
 
 namespace {
 
-// What a link carries where it only watches: a farewell, or the name of a rank that is gone.
+// What a link carries where it only watches: that a rank leaves in order, or the name of a rank that is gone.
 struct Notice {
-  enum Kind : std::int32_t { farewell = 1, gone = 2 };
-  std::int32_t kind = farewell;
+  enum Kind : std::int32_t { leaving = 1, gone = 2 };
+  std::int32_t kind = leaving;
   std::array<char, 124> name{};
 };
 
@@ -52,7 +52,7 @@ PeerLinks::Link PeerLinks::link_to(ConnectedRank peer) {
 Result<PeerLinks> PeerLinks::connect(int rank, int ranks, const Announce& announce) {
   std::vector<Link> links;
   if (rank != 0) {
-    links.push_back(link_to(TRY(reach_rank(rank, 0, TRY(announce({}))))));
+    links.push_back(link_to(TRY(connect_to_rank(rank, 0, TRY(announce({}))))));
     return PeerLinks(rank, std::move(links));
   }
   auto port = RankPort::open();
@@ -78,7 +78,7 @@ void PeerLinks::pass_on(const std::string& name) {
 }
 
 // A notice is small enough to come whole; until it is there, nothing is taken.
-std::optional<std::string> PeerLinks::look(Link& link) {
+std::optional<std::string> PeerLinks::probe(Link& link) {
   Notice notice;
   const ssize_t got = ::recv(link.socket.get(), &notice, sizeof notice, MSG_DONTWAIT | MSG_PEEK);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return std::nullopt;
@@ -92,7 +92,7 @@ std::optional<std::string> PeerLinks::look(Link& link) {
 std::optional<std::string> PeerLinks::gone() {
   for (Link& link : links_) {
     if (gone_ || link.left) continue;
-    gone_ = look(link);
+    gone_ = probe(link);
     if (gone_ && rank_ == 0) pass_on(*gone_);
   }
   return gone_;

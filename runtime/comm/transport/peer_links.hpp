@@ -23,7 +23,7 @@ class PeerLinks {
   PeerLinks& operator=(PeerLinks&&) = default;
   ~PeerLinks();  // tells the peers that this rank leaves in order
 
-  // "rank 2 on gpu07" where a peer went without having told, seen without waiting; rank 0 passes it on.
+  /// "rank 2 on gpu07" where a peer went without having told, seen without waiting; rank 0 passes it on.
   std::optional<std::string> gone();
 
  private:
@@ -36,7 +36,7 @@ class PeerLinks {
   };
   PeerLinks(int rank, std::vector<Link> links) : rank_(rank), links_(std::move(links)) {}
   static Link link_to(ConnectedRank peer);
-  std::optional<std::string> look(Link& link);
+  std::optional<std::string> probe(Link& link);
   void pass_on(const std::string& name);
 
   int rank_;

@@ -29,7 +29,7 @@ class Caller {
   int fd() const { return socket_.get(); }
   Deadline end() const { return end_; }
 
-  State look(const std::set<int>& expected, const std::string& own_host) {
+  State advance(const std::set<int>& expected, const std::string& own_host) {
     if (!greeted_ || steady_now() >= end_) return State::refused;
     const auto state = answer_.read(socket_.get());
     if (state == ReadState::under_way) return State::reading;
@@ -63,7 +63,7 @@ class Reception {
       if (steady_now() >= end_) return missing();
       wait();
       TRY(take_new());
-      look_at_all();
+      advance_all();
     }
     std::sort(here_.begin(), here_.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
     return std::move(here_);
@@ -81,7 +81,7 @@ class Reception {
   }
 
   // An Error where no connection can be taken although none of ours is left to be dropped. So many at once
-  // that those who are here are looked at again, however fast others come.
+  // that those who are here are served again, however fast others come.
   Result<void> take_new() {
     for (std::size_t taken = 0; taken < kMaxCallers; ++taken) {
       auto socket = tcp::accept_one(listener_);
@@ -94,9 +94,9 @@ class Reception {
     return {};
   }
 
-  void look_at_all() {
+  void advance_all() {
     std::erase_if(callers_, [&](Caller& caller) {
-      const auto state = caller.look(expected_, own_host_);
+      const auto state = caller.advance(expected_, own_host_);
       if (state == Caller::State::proven) {
         here_.push_back(caller.take());
         expected_.erase(here_.back().rank);

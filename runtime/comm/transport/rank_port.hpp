@@ -29,11 +29,11 @@ struct StartLimits {
 class RankPort {
  public:
   static Result<RankPort> open();
-  // "TOKEN PORT HOST ADDRESS...": what reach_rank() needs; for the job's own ranks alone.
+  /// "TOKEN PORT HOST ADDRESS...": what connect_to_rank() needs; for the job's own ranks alone.
   std::string announcement() const;
-  // Until all of these have connected; an Error names those that have not. In the order of the ranks.
+  /// Until all of these have connected; an Error names those that have not. In the order of the ranks.
   Result<std::vector<ConnectedRank>> accept(std::set<int> expected, const StartLimits& limits = {}) const;
-  // On any thread: accept() ends with an Error.
+  /// On any thread: accept() ends with an Error.
   void shut() const;
 
  private:

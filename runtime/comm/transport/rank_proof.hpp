@@ -37,7 +37,7 @@ class PortProof {
  public:
   explicit PortProof(const Token& token);
   const RankGreeting& greeting() const { return greeting_; }
-  // Unset for whatever else is calling.
+  /// Unset for whatever else is calling.
   std::optional<RankReceipt> check(const RankAnswer& answer, const std::string& own_host) const;
 
  private:
@@ -49,7 +49,7 @@ class PortProof {
 class CallerProof {
  public:
   CallerProof(const Token& token, int rank, const std::string& host);
-  // Unset where no port of a rank greets.
+  /// Unset where no port of a rank greets.
   std::optional<RankAnswer> answer(const RankGreeting& greeting);
   bool is_sound(const RankReceipt& receipt) const;
 

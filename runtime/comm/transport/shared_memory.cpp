@@ -12,7 +12,7 @@ namespace dlrun::runtime {
 
 namespace {
 
-// Per piece: large enough that two meetings of the ranks cost little, small enough that the slots of a few
+// Per piece: large enough that two barriers of the ranks cost little, small enough that the slots of a few
 // ranks stay in their caches. Measured nearly flat from 128 kB to 1 MB.
 constexpr std::size_t shared_floats = 64 * 1024;
 constexpr std::size_t block_floats = 1024;  // a few of these fit the first cache
@@ -34,51 +34,51 @@ void await(const std::atomic<std::uint64_t>& flag, std::uint64_t turn) {
 }  // namespace
 
 // One rank's flags, each alone in its cache line. Zeroed memory is a valid state of them.
-struct SharedMemorySum::Flags {
+struct SharedMemoryAllreduce::Flags {
   alignas(64) std::atomic<std::uint64_t> staged;
   alignas(64) std::atomic<std::uint64_t> summed;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "flags are shared between processes");
 
-std::size_t SharedMemorySum::bytes(int ranks) {
+std::size_t SharedMemoryAllreduce::bytes(int ranks) {
   return static_cast<std::size_t>(ranks) * (sizeof(Flags) + 2 * shared_floats * sizeof(float)) + 64;
 }
 
-SharedMemorySum::SharedMemorySum(void* memory, int rank, int ranks) : rank_(rank), ranks_(ranks) {
+SharedMemoryAllreduce::SharedMemoryAllreduce(void* memory, int rank, int ranks) : rank_(rank), ranks_(ranks) {
   std::size_t space = bytes(ranks);
   flags_ = static_cast<Flags*>(std::align(alignof(Flags), bytes(ranks) - alignof(Flags), memory, space));
   slots_ = reinterpret_cast<std::byte*>(flags_ + ranks);
 }
 
-// Two slots a rank, used in turn: whoever has seen all ranks stage piece n knows that all have read their
+// Two slots per rank, used in turn: whoever has seen all ranks stage piece n knows that all have read their
 // results of piece n - 1, so the slots of n - 1 are free again for n + 1.
-std::byte* SharedMemorySum::slot(int rank, Wire wire, std::size_t at) const {
+std::byte* SharedMemoryAllreduce::slot(int rank, CommDtype dtype, std::size_t at) const {
   const std::size_t index = (turn_ % 2) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(rank);
-  return slots_ + index * shared_floats * sizeof(float) + bytes_of(wire, at);
+  return slots_ + index * shared_floats * sizeof(float) + bytes_of(dtype, at);
 }
 
-void SharedMemorySum::post_staged() {
+void SharedMemoryAllreduce::post_staged() {
   flags_[rank_].staged.store(turn_, std::memory_order_release);
 }
 
-void SharedMemorySum::post_summed() {
+void SharedMemoryAllreduce::post_summed() {
   flags_[rank_].summed.store(turn_, std::memory_order_release);
 }
 
-void SharedMemorySum::await_staged() {
+void SharedMemoryAllreduce::await_staged() {
   for (int r = 0; r < ranks_; ++r) await(flags_[r].staged, turn_);
 }
 
-void SharedMemorySum::await_summed() {
+void SharedMemoryAllreduce::await_summed() {
   for (int r = 0; r < ranks_; ++r) await(flags_[r].summed, turn_);
 }
 
 // In the order of the ranks, a block at a time so that each array is read from memory once.
-void SharedMemorySum::sum_share(std::span<float> data, Part share) {
+void SharedMemoryAllreduce::sum_share(std::span<float> data, Part share) {
   const auto term = [&](int r) {
-    return r == rank_ ? data.data() : reinterpret_cast<const float*>(slot(r, Wire::f32, 0));
+    return r == rank_ ? data.data() : reinterpret_cast<const float*>(slot(r, CommDtype::f32, 0));
   };
-  auto* result = reinterpret_cast<float*>(slot(rank_, Wire::f32, 0));
+  auto* result = reinterpret_cast<float*>(slot(rank_, CommDtype::f32, 0));
   for (std::size_t at = share.begin; at < share.end; at += block_floats) {
     const std::size_t length = std::min(block_floats, share.end - at);
     add(result + at, term(0) + at, term(1) + at, length);
@@ -88,7 +88,7 @@ void SharedMemorySum::sum_share(std::span<float> data, Part share) {
 }
 
 // The same where the others' numbers lie packed, and the sum is to be packed.
-void SharedMemorySum::sum_packed_share(std::span<float> data, Wire wire, Part share) {
+void SharedMemoryAllreduce::sum_packed_share(std::span<float> data, CommDtype dtype, Part share) {
   float block[block_floats];
   for (std::size_t at = share.begin; at < share.end; at += block_floats) {
     const std::size_t length = std::min(block_floats, share.end - at);
@@ -96,49 +96,49 @@ void SharedMemorySum::sum_packed_share(std::span<float> data, Wire wire, Part sh
     if (rank_ == 0)
       std::memcpy(block, own, length * sizeof(float));
     else
-      unpack(wire, block, slot(0, wire, at), length);
+      unpack(dtype, block, slot(0, dtype, at), length);
     for (int r = 1; r < ranks_; ++r)
       if (r == rank_)
         add(block, block, own, length);
       else
-        add_unpacked(wire, block, slot(r, wire, at), length);
-    pack(wire, slot(rank_, wire, at), block, length);
-    unpack(wire, data.data() + at, slot(rank_, wire, at), length);
+        add_unpacked(dtype, block, slot(r, dtype, at), length);
+    pack(dtype, slot(rank_, dtype, at), block, length);
+    unpack(dtype, data.data() + at, slot(rank_, dtype, at), length);
   }
 }
 
-void SharedMemorySum::sum_piece(std::span<float> data, Wire wire) {
+void SharedMemoryAllreduce::sum_piece(std::span<float> data, CommDtype dtype) {
   ++turn_;
   for (int r = 0; r < ranks_; ++r) {
     const Part share = part_of(data.size(), r, ranks_);
-    if (r != rank_) pack(wire, slot(rank_, wire, share.begin), data.data() + share.begin, share.length());
+    if (r != rank_) pack(dtype, slot(rank_, dtype, share.begin), data.data() + share.begin, share.length());
   }
   post_staged();
   await_staged();
   const Part own = part_of(data.size(), rank_, ranks_);
-  if (wire == Wire::f32)
+  if (dtype == CommDtype::f32)
     sum_share(data, own);
   else
-    sum_packed_share(data, wire, own);
+    sum_packed_share(data, dtype, own);
   post_summed();
   await_summed();
   for (int r = 0; r < ranks_; ++r) {
     const Part share = part_of(data.size(), r, ranks_);
-    if (r != rank_) unpack(wire, data.data() + share.begin, slot(r, wire, share.begin), share.length());
+    if (r != rank_) unpack(dtype, data.data() + share.begin, slot(r, dtype, share.begin), share.length());
   }
 }
 
 // A piece without numbers: it takes a turn, so that the slots of the piece before it are known to be read.
-void SharedMemorySum::meet() {
+void SharedMemoryAllreduce::barrier() {
   ++turn_;
   post_staged();
   await_staged();
 }
 
-void SharedMemorySum::sum(std::span<float> data, Wire wire) {
+void SharedMemoryAllreduce::allreduce(std::span<float> data, CommDtype dtype) {
   while (!data.empty()) {
     const std::size_t length = std::min(data.size(), shared_floats);
-    sum_piece(data.first(length), wire);
+    sum_piece(data.first(length), dtype);
     data = data.subspan(length);
   }
 }

@@ -1,7 +1,7 @@
-// SharedMemorySum: the sum of equal float arrays over the ranks of one node, through memory that all of them
-// see, and their barrier. Each rank adds its own share of a piece, in the order of the ranks, so the same
-// world gives the same bits. It needs no system call where ranks have a core each. It does not notice a dead
-// rank: the launcher does.
+// SharedMemoryAllreduce: the sum of equal float arrays over the ranks of one node, through memory that all of
+// them see, and their barrier. Each rank adds its own share of a piece, in the order of the ranks, so the
+// same world gives the same bits. It needs no system call where ranks have a core each. It does not notice a
+// dead rank: the launcher does.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,26 @@
 
 namespace dlrun::runtime {
 
-class SharedMemorySum {
+class SharedMemoryAllreduce {
  public:
-  // Bytes of zeroed common memory that `ranks` ranks need.
+  /// Bytes of zeroed common memory that `ranks` ranks need.
   static std::size_t bytes(int ranks);
 
-  SharedMemorySum(void* memory, int rank, int ranks);
+  SharedMemoryAllreduce(void* memory, int rank, int ranks);
 
-  // Called by all ranks with arrays of one length and one wire; in place. On a short wire the terms of other
-  // ranks are rounded, and the sum once more.
-  void sum(std::span<float> data, Wire wire = Wire::f32);
-  // No rank returns before all have come.
-  void meet();
+  /// Called by all ranks with arrays of one length and one dtype; in place. On a 16-bit dtype the terms of
+  /// other ranks are rounded, and the sum once more.
+  void allreduce(std::span<float> data, CommDtype dtype = CommDtype::f32);
+  /// No rank returns before all have come.
+  void barrier();
 
  private:
   struct Flags;
-  void sum_piece(std::span<float> data, Wire wire);
+  void sum_piece(std::span<float> data, CommDtype dtype);
   void sum_share(std::span<float> data, Part share);
-  void sum_packed_share(std::span<float> data, Wire wire, Part share);
-  std::byte* slot(int rank, Wire wire, std::size_t at) const;  // number `at` of the half this piece uses
+  void sum_packed_share(std::span<float> data, CommDtype dtype, Part share);
+  std::byte* slot(int rank, CommDtype dtype,
+                  std::size_t at) const;  // number `at` of the half this piece uses
   void post_staged();
   void post_summed();
   void await_staged();

@@ -16,7 +16,7 @@ namespace dlrun::runtime {
 
 class SocketTransport final : public Transport {
  public:
-  // `peers`: all ranks but this one, in their order. Used on `thread` only, whose jobs may be given up.
+  /// `peers`: all ranks but this one, in their order. Used on `thread` only, whose jobs may be given up.
   SocketTransport(int rank, std::vector<ConnectedRank> peers, const JobThread& thread);
 
   int rank() const override { return rank_; }

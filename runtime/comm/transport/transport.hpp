@@ -1,6 +1,7 @@
 // Transport: messages between two ranks, started now and awaited later. Between two ranks they arrive in the
-// order in which they were sent, and the receiver expects them in that order. The sums in sums.hpp are
-// written against it; behind it is an MPI (mpi_transport.hpp) or, in tests, threads.
+// order in which they were sent, and the receiver expects them in that order. Collectives are written against
+// it; behind it is an MPI (mpi/transport.hpp), TCP (socket_transport.hpp), a group of either (group_link.hpp)
+// or, in tests, threads.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ class Transport {
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // The memory lies still until the ticket was awaited.
+  /// The memory lies still until the ticket was awaited.
   virtual Result<Ticket> send_start(std::span<const std::byte> data, int to) = 0;
   virtual Result<Ticket> receive_start(std::span<std::byte> data, int from) = 0;
   virtual Result<void> wait(Ticket ticket) = 0;

@@ -1,8 +1,8 @@
-// Which backend an environment asks for.
-#include "runtime/comm/allreduce/algorithm.hpp"
-
+// Which backend and which allreduce an environment and a job ask for.
 #include <doctest/doctest.h>
 
+#include "runtime/comm/allreduce/algorithms.hpp"
+#include "runtime/comm/backend.hpp"
 #include "runtime/comm/communicator.hpp"
 
 namespace dlrun::runtime {
@@ -53,28 +53,65 @@ TEST_CASE("a rank that should be one of two and finds nothing to connect it stop
         "PMI-1 (PMI_FD) is offered\n  hint: start the job with --mpi pmix or --mpi pmi1");
 }
 
-TEST_CASE("a sum that only the host has is told from those of GPUs") {
-  for (const char* of_host : {"mpi", "ring", "halving"})
-    CHECK(is_of_host(choose_allreduce(with({std::string("DLRUN_ALLREDUCE=") + of_host})).value()));
-  for (const char* other : {"auto", "hierarchical"})
-    CHECK_FALSE(is_of_host(choose_allreduce(with({std::string("DLRUN_ALLREDUCE=") + other})).value()));
+TEST_CASE("every row of the table is found by its name, and has what runs it or is run by somebody else") {
+  std::vector<std::string> names{"auto"};
+  for (const AllreduceAlgorithm& row : allreduce_algorithms()) {
+    names.emplace_back(row.name);
+    CHECK(find_allreduce(row.name) == &row);
+    const bool elsewhere = row.name == "mpi" || row.name == "parameter-server";
+    CHECK(((row.run != nullptr) + (row.make != nullptr)) == (elsewhere ? 0 : 1));
+    if (row.suits != nullptr) CHECK((row.run != nullptr));  // auto chooses among hosts only
+  }
+  CHECK(allreduce_names() == names);
+  CHECK(find_allreduce("halving") == find_allreduce("recursive-halving-doubling"));
+  CHECK(find_allreduce("auto") == nullptr);
+  CHECK(find_allreduce("") == nullptr);
 }
 
-TEST_CASE("the MPI's own sum without an MPI is refused before a rank waits for another") {
+TEST_CASE("auto: small arrays by halving and doubling, large ones by the ring, 16 bits where they pay") {
+  const auto chosen = [](std::size_t bytes, CommDtype dtype) {
+    return choose_by_size({bytes, 8, dtype}).name;
+  };
+  CHECK(chosen(1024, CommDtype::f32) == "recursive-halving-doubling");
+  CHECK(chosen(8 << 20, CommDtype::f32) == "ring");
+  CHECK(chosen(8 << 20, CommDtype::bf16) == "direct");
+  CHECK(chosen(1024, CommDtype::bf16) == "recursive-halving-doubling");  // and so exact
+}
+
+TEST_CASE("DLRUN_ALLREDUCE, under old names too, decides over the job") {
+  const AllreduceChoice of_job{.algorithm = find_allreduce("ring")};
+  CHECK(choose_allreduce(with({}), of_job)->text() == "train.allreduce.algorithm is 'ring'");
+  CHECK(choose_allreduce(with({"DLRUN_ALLREDUCE=halving"}), of_job)->text() ==
+        "DLRUN_ALLREDUCE is 'recursive-halving-doubling'");
+  CHECK(choose_allreduce(with({"DLRUN_ALLREDUCE=auto"}), of_job)->is_auto());
+  CHECK(choose_host_allreduce(with({"DLRUN_ALLREDUCE=hierarchical"}), of_job)->is_auto());
+  CHECK(choose_host_allreduce(with({}), {.algorithm = find_allreduce("parameter-server")})->is_auto());
+}
+
+TEST_CASE("an allreduce that only hosts have is told from those of GPUs") {
+  for (const char* of_host : {"mpi", "ring", "halving", "direct"})
+    CHECK(choose_allreduce(with({std::string("DLRUN_ALLREDUCE=") + of_host}))->is_of_host());
+  for (const char* other : {"auto", "hierarchical"})
+    CHECK_FALSE(choose_allreduce(with({std::string("DLRUN_ALLREDUCE=") + other}))->is_of_host());
+}
+
+TEST_CASE("the MPI's own allreduce without an MPI is refused before a rank waits for another") {
   const auto world = make_communicator(with({"DLRUN_COMM=pmi", "DLRUN_ALLREDUCE=mpi"}));
   REQUIRE(!world);
-  CHECK(
-      world.error().text() ==
-      "DLRUN_ALLREDUCE is 'mpi', but no MPI connects the ranks\n  hint: leave DLRUN_ALLREDUCE out, or set it "
-      "to ring or halving");
+  CHECK(world.error().text() ==
+        "DLRUN_ALLREDUCE is 'mpi', but no MPI connects the ranks\n  hint: set it to auto, ring, "
+        "recursive-halving-doubling or direct");
 }
 
 TEST_CASE("an unknown DLRUN_ALLREDUCE is refused before any MPI is loaded") {
-  const auto world = make_communicator(with({"DLRUN_COMM=mpich", "DLRUN_ALLREDUCE=star"}));
-  REQUIRE(!world);
-  CHECK(world.error().kind == ErrorKind::usage);
-  CHECK(world.error().text() ==
-        "DLRUN_ALLREDUCE is 'star'\n  hint: valid values: auto, mpi, ring, halving, hierarchical");
+  for (const std::string value : {"star", "parameter-server"}) {
+    const auto world = make_communicator(with({"DLRUN_COMM=mpich", "DLRUN_ALLREDUCE=" + value}));
+    REQUIRE(!world);
+    CHECK(world.error().kind == ErrorKind::usage);
+    CHECK(world.error().text() ==
+          "DLRUN_ALLREDUCE is '" + value +
+              "'\n  hint: valid values: auto, direct, recursive-halving-doubling, ring, hierarchical, mpi");
+  }
 }
 
 }  // namespace dlrun::runtime

@@ -1,7 +1,5 @@
 // Sums by messages, with threads in the place of ranks: the right sum, the same bits on every rank and in
 // every run, whatever the length and the number of ranks.
-#include "runtime/comm/allreduce/allreduce.hpp"
-
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -9,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/comm/allreduce/algorithms.hpp"
+#include "runtime/comm/collectives.hpp"
 #include "tests/unit/comm/arrays.hpp"
 #include "tests/unit/comm/thread_link.hpp"
 
@@ -17,6 +17,14 @@ using namespace dlrun::runtime;
 using namespace dlrun::test;
 
 namespace {
+
+// By the table's own row.
+std::function<Result<void>(Transport&, std::span<float>, Scratch&)> by(std::string_view name,
+                                                                       CommDtype dtype = CommDtype::f32) {
+  return [run = find_allreduce(name)->run, dtype](Transport& link, std::span<float> data, Scratch& scratch) {
+    return run(link, data, dtype, scratch);
+  };
+}
 
 using Sum = std::function<Result<void>(Transport&, std::span<float>, Scratch&)>;
 
@@ -59,42 +67,33 @@ void check(const Sum& sum, double tolerance) {
 }  // namespace
 
 TEST_CASE("recursive halving gives every rank the same sum") {
-  check(recursive_halving_doubling, 1e-6);
+  check(by("recursive-halving-doubling"), 1e-6);
 }
 
 TEST_CASE("the ring gives every rank the same sum") {
-  check(ring_allreduce, 1e-6);
+  check(by("ring"), 1e-6);
 }
 
 TEST_CASE("the ring comes to an end where sends wait for their receivers and shares have many pieces") {
   for (const int ranks : {2, 3, 4}) {
     CAPTURE(ranks);
     const Arrays arrays = random_arrays(ranks, 2'000'003, 10);
-    for (const auto& array : summed(arrays, SendIsDone::when_received, ring_allreduce))
+    for (const auto& array : summed(arrays, SendIsDone::when_received, by("ring")))
       CHECK(largest_error(array, arrays) <= 1e-6);
   }
 }
 
 // A term is rounded once and the sum once, however many ranks there are: 2 x 2^-8 of bf16, 2 x 2^-11 of f16.
 TEST_CASE("the exchange rounds twice and adds in f32") {
-  const auto with = [](Wire wire) {
-    return [wire](Transport& link, std::span<float> data, Scratch& scratch) {
-      return direct_allreduce(link, data, wire, scratch);
-    };
-  };
-  check(with(Wire::bf16), std::ldexp(1.02, -7));
-  check(with(Wire::f16), std::ldexp(1.02, -10));
-  check(with(Wire::f32), 1e-6);
+  check(by("direct", CommDtype::bf16), std::ldexp(1.02, -7));
+  check(by("direct", CommDtype::f16), std::ldexp(1.02, -10));
+  check(by("direct", CommDtype::f32), 1e-6);
 }
 
-TEST_CASE("the choice: short arrays by halving, long ones by the ring, short wires where they pay") {
+TEST_CASE("auto gives every rank the same sum, whatever it takes") {
   check([](Transport& link, std::span<float> data,
-           Scratch& scratch) { return sum_over(link, data, Wire::f32, scratch); },
+           Scratch& scratch) { return allreduce_by_size(link, data, CommDtype::f32, scratch); },
         1e-6);
-  CHECK(choose_sum(1024, 8, Wire::f32) == AllreduceAlgorithm::halving);
-  CHECK(choose_sum(8 << 20, 8, Wire::f32) == AllreduceAlgorithm::ring);
-  CHECK(choose_sum(8 << 20, 8, Wire::bf16) == AllreduceAlgorithm::exchange);
-  CHECK(choose_sum(1024, 8, Wire::bf16) == AllreduceAlgorithm::halving);  // and so exact
 }
 
 TEST_CASE("servers add in the order of the ranks, each its pieces, to the bits of a sum in that order") {
@@ -118,7 +117,7 @@ TEST_CASE("servers add in the order of the ranks, each its pieces, to the bits o
     }
 }
 
-TEST_CASE("at a meeting nobody goes on before all have come") {
+TEST_CASE("at a barrier nobody goes on before all have come") {
   for (const int ranks : {1, 2, 3, 6, 8})
     for (const SendIsDone done : {SendIsDone::at_once, SendIsDone::when_received}) {
       CAPTURE(ranks);
@@ -126,7 +125,7 @@ TEST_CASE("at a meeting nobody goes on before all have come") {
       on_linked_ranks(ranks, done, [&](Transport& link) {
         for (int round = 1; round <= 50; ++round) {
           ++came;
-          if (!meet(link)) std::abort();
+          if (!dissemination_barrier(link)) std::abort();
           if (came < round * ranks) ++early;
         }
       });

@@ -1,4 +1,4 @@
-// Sums on GPUs on a short wire: two roundings, however many ranks there are, and the same bits on all.
+// Sums on GPUs in a 16-bit dtype: two roundings, however many ranks there are, and the same bits on all.
 #include "runtime/comm/allreduce/compressed_allreduce.hpp"
 
 #include <atomic>
@@ -22,39 +22,39 @@ std::vector<float> term_of(int rank, std::size_t count) {
   return out;
 }
 
-std::vector<float> rounded(Wire wire, std::vector<float> numbers) {
-  std::vector<std::byte> packed(bytes_of(wire, numbers.size()));
-  pack_rounding(wire, packed.data(), numbers.data(), numbers.size());
+std::vector<float> rounded(CommDtype dtype, std::vector<float> numbers) {
+  std::vector<std::byte> packed(bytes_of(dtype, numbers.size()));
+  pack_rounding(dtype, packed.data(), numbers.data(), numbers.size());
   return numbers;
 }
 
 // The owner of a number adds its own term as it is, and those of the others as they came.
-std::vector<float> expected_sum(Wire wire, int ranks, std::size_t count, std::size_t share) {
+std::vector<float> expected_sum(CommDtype dtype, int ranks, std::size_t count, std::size_t share) {
   std::vector<float> sum(count);
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::vector<float> exact = term_of(rank, count), sent = rounded(wire, exact);
+    const std::vector<float> exact = term_of(rank, count), sent = rounded(dtype, exact);
     for (std::size_t i = 0; i < count; ++i)
       sum[i] += i / share == static_cast<std::size_t>(rank) ? exact[i] : sent[i];
   }
-  return rounded(wire, sum);
+  return rounded(dtype, sum);
 }
 
 }  // namespace
 
 TEST_CASE("each term is rounded once and the sum once, and all ranks hold the same bits") {
-  for (const Wire wire : {Wire::bf16, Wire::f16}) {
+  for (const CommDtype dtype : {CommDtype::bf16, CommDtype::f16}) {
     constexpr std::size_t count = 20'001, share = 6672;  // a third, and up to the next eight
     std::atomic<int> right{0};
     test::on_ranks(3, [&](Communicator& world) {
-      const auto made = make_packed_sum(world, std::make_shared<FakeDevice>(), wire, FAKE_NCCL);
+      const auto made = make_compressed_allreduce(world, std::make_shared<FakeDevice>(), dtype, FAKE_NCCL);
       REQUIRE(made);
-      CHECK(made->description == fmt::format("NCCL 2.28.3 as {}", name_of(wire)));
+      CHECK(made->description == fmt::format("NCCL 2.28.3 as {}", name_of(dtype)));
       std::vector<float> numbers = term_of(world.rank(), count);
       for (int step = 0; step < 2; ++step) {  // the second as a graph's replay has it: nothing is new
         numbers = term_of(world.rank(), count);
         REQUIRE(made->sum->sum(numbers.data(), count, nullptr));
       }
-      if (numbers == expected_sum(wire, 3, count, share)) ++right;
+      if (numbers == expected_sum(dtype, 3, count, share)) ++right;
       REQUIRE(world.barrier());
     });
     CHECK(right == 3);
@@ -63,7 +63,8 @@ TEST_CASE("each term is rounded once and the sum once, and all ranks hold the sa
 
 TEST_CASE("every rank sends each other rank its share and gets its own from it, all at once") {
   test::on_ranks(3, [&](Communicator& world) {
-    const auto made = make_packed_sum(world, std::make_shared<FakeDevice>(), Wire::bf16, FAKE_NCCL);
+    const auto made =
+        make_compressed_allreduce(world, std::make_shared<FakeDevice>(), CommDtype::bf16, FAKE_NCCL);
     REQUIRE(made);
     std::vector<float> numbers(20'001);
     (void)test::nccl_log();
@@ -78,7 +79,8 @@ TEST_CASE("every rank sends each other rank its share and gets its own from it, 
 
 TEST_CASE("what is small travels as f32, and what is large in pieces") {
   test::on_ranks(2, [&](Communicator& world) {
-    const auto made = make_packed_sum(world, std::make_shared<FakeDevice>(), Wire::bf16, FAKE_NCCL);
+    const auto made =
+        make_compressed_allreduce(world, std::make_shared<FakeDevice>(), CommDtype::bf16, FAKE_NCCL);
     REQUIRE(made);
     std::vector<float> numbers((std::size_t{16} << 20) + 10, 1);
     (void)test::nccl_log();
@@ -94,9 +96,10 @@ TEST_CASE("what is small travels as f32, and what is large in pieces") {
   });
 }
 
-TEST_CASE("what NCCL finds wrong ends a sum on a short wire too") {
+TEST_CASE("what NCCL finds wrong ends a sum in a 16-bit dtype too") {
   test::on_ranks(2, [](Communicator& world) {
-    const auto made = make_packed_sum(world, std::make_shared<FakeDevice>(), Wire::f16, FAKE_NCCL);
+    const auto made =
+        make_compressed_allreduce(world, std::make_shared<FakeDevice>(), CommDtype::f16, FAKE_NCCL);
     REQUIRE(made);
     CHECK(made->sum->check());
     REQUIRE(world.barrier());

@@ -55,27 +55,30 @@ class FakeDevice final : public runtime::DeviceCalls {
       threads_.emplace_back(function, context);
     return {};
   }
-  Result<void> pack(runtime::Wire wire, void* to, const float* from, std::size_t count, void*) override {
+  Result<void> pack(runtime::CommDtype dtype, void* to, const float* from, std::size_t count,
+                    void*) override {
     note(fmt::format("pack {}", count));
-    runtime::pack(wire, static_cast<std::byte*>(to), from, count);
+    runtime::pack(dtype, static_cast<std::byte*>(to), from, count);
     return {};
   }
-  Result<void> unpack(runtime::Wire wire, float* to, const void* from, std::size_t count, void*) override {
+  Result<void> unpack(runtime::CommDtype dtype, float* to, const void* from, std::size_t count,
+                      void*) override {
     note(fmt::format("unpack {}", count));
-    runtime::unpack(wire, to, static_cast<const std::byte*>(from), count);
+    runtime::unpack(dtype, to, static_cast<const std::byte*>(from), count);
     return {};
   }
-  Result<void> pack_sum(runtime::Wire wire, void* to, const Terms& terms, std::size_t count, void*) override {
+  Result<void> pack_sum(runtime::CommDtype dtype, void* to, const Terms& terms, std::size_t count,
+                        void*) override {
     note(fmt::format("sum {}", count));
     std::vector<float> sum(count);
     for (int place = 0; place < terms.places; ++place) {
-      const std::size_t at = runtime::bytes_of(wire, static_cast<std::size_t>(place) * terms.stride);
+      const std::size_t at = runtime::bytes_of(dtype, static_cast<std::size_t>(place) * terms.stride);
       if (place == terms.own_place)
         std::transform(sum.begin(), sum.end(), terms.own, sum.begin(), std::plus<>());
       else
-        runtime::add_unpacked(wire, sum.data(), static_cast<const std::byte*>(terms.others) + at, count);
+        runtime::add_unpacked(dtype, sum.data(), static_cast<const std::byte*>(terms.others) + at, count);
     }
-    runtime::pack(wire, static_cast<std::byte*>(to), sum.data(), count);
+    runtime::pack(dtype, static_cast<std::byte*>(to), sum.data(), count);
     return {};
   }
 

@@ -156,6 +156,20 @@ EXPORTED int ncclAllGather(const void* from, void* to, std::size_t bytes, int ty
     return 0;
   });
 }
+EXPORTED int ncclBroadcast(const void* from, void* to, std::size_t bytes, int type, int root, void* comm,
+                           void* /*stream*/) {
+  if (type != 1) return 4;
+  return ask("broadcast " + std::to_string(bytes) + " from " + std::to_string(root), [=] {
+    const Rank& self = of(comm);
+    std::vector<char>& all = self.group->gathered;
+    self.group->meet(self.ranks, [&] { all.resize(bytes); });
+    self.group->meet(self.ranks, [&] {
+      if (self.rank == root) std::memcpy(all.data(), from, bytes);
+    });
+    self.group->meet(self.ranks, [&] { std::memcpy(to, all.data(), bytes); });
+    return 0;
+  });
+}
 EXPORTED int ncclSend(const void* from, std::size_t bytes, int type, int peer, void* comm, void* /*stream*/) {
   if (type != 1) return 4;
   return ask("send " + std::to_string(bytes) + " to " + std::to_string(peer), [=] {

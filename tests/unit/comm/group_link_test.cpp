@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/comm/allreduce/allreduce.hpp"
+#include "runtime/comm/allreduce/algorithms.hpp"
 #include "tests/unit/comm/thread_link.hpp"
 
 namespace dlrun::runtime {
@@ -24,9 +24,9 @@ float sum_of(int rank, int ranks) {
 
 }  // namespace
 
-TEST_CASE("groups sum by messages beside each other, in every way there is") {
+TEST_CASE("groups sum by messages beside each other, by every algorithm") {
   for (const std::size_t length : {std::size_t{3}, std::size_t{100'003}})
-    for (const Wire wire : {Wire::f32, Wire::bf16})
+    for (const CommDtype dtype : {CommDtype::f32, CommDtype::bf16})
       test::on_linked_ranks(6, test::SendIsDone::when_received, [&](Transport& world) {
         const std::vector<int> group = group_of(world.rank(), 6);
         GroupLink link(world, group);
@@ -34,7 +34,7 @@ TEST_CASE("groups sum by messages beside each other, in every way there is") {
         CHECK(link.rank() == world.rank() / 2);
         Scratch scratch;
         std::vector<float> numbers(length, static_cast<float>(world.rank() + 1));
-        CHECK(sum_over(link, numbers, wire, scratch));
+        CHECK(allreduce_by_size(link, numbers, dtype, scratch));
         CHECK(numbers == std::vector<float>(length, sum_of(world.rank(), 6)));
       });
 }

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include "runtime/comm/allreduce/choose_device_allreduce.hpp"
-#include "runtime/comm/allreduce/hierarchical.hpp"
 #include "tests/unit/comm/fake_device.hpp"
 #include "tests/unit/train/thread_ranks.hpp"
 
@@ -14,24 +13,33 @@ namespace {
 
 using test::FakeDevice;
 
-Result<NamedAllreduce> nodes_of(const char* ranks, Communicator& world, Wire wire = Wire::f32,
-                                const char* library = FAKE_NCCL) {
-  return make_device_sum(
-      world, std::make_shared<FakeDevice>(), wire,
-      Environment::from_entries({"DLRUN_ALLREDUCE=hierarchical", std::string("DLRUN_NODE_RANKS=") + ranks}),
-      library);
+Result<NamedAllreduce> nodes_of(const char* ranks, Communicator& world, CommDtype dtype = CommDtype::f32,
+                                const char* library = FAKE_NCCL,
+                                const std::shared_ptr<FakeDevice>& device = std::make_shared<FakeDevice>()) {
+  const auto environment =
+      Environment::from_entries({"DLRUN_ALLREDUCE=hierarchical", std::string("DLRUN_NODE_RANKS=") + ranks});
+  return make_device_allreduce({world, device, dtype, environment, library}, *choose_allreduce(environment));
 }
 
-// A world whose nodes do not answer: sums between them wait until this rank gives up, or fail as told.
+// A world whose groups do not answer: their sums wait until this rank gives up, or fail as told.
 class DeafWorld final : public Communicator {
  public:
-  DeafWorld(Communicator& world, std::optional<Error> fails_by) : world_(world), fails_by_(fails_by) {}
+  explicit DeafWorld(Communicator& world, std::optional<Error> fails_by = {})
+      : world_(world), fails_by_(fails_by) {}
   int rank() const override { return world_.rank(); }
   int size() const override { return world_.size(); }
   std::string description() const override { return world_.description(); }
-  Result<void> allreduce_start(std::span<float> data) override { return world_.allreduce_start(data); }
+  Result<void> allreduce_start(std::span<float> data, CommDtype dtype) override {
+    return world_.allreduce_start(data, dtype);
+  }
+  Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces) override {
+    return world_.parameter_server_allreduce_start(pieces);
+  }
   Result<void> wait_all() override { return world_.wait_all(); }
   Result<void> allreduce(std::span<double> data) override { return world_.allreduce(data); }
+  Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype) override {
+    return world_.reduce_scatter(data, mine, dtype);
+  }
   Result<void> broadcast(std::span<std::byte> data, int root) override {
     return world_.broadcast(data, root);
   }
@@ -39,20 +47,62 @@ class DeafWorld final : public Communicator {
     return world_.allgather(mine, all);
   }
   Result<void> barrier() override { return world_.barrier(); }
-  Result<void> group_sum(std::span<const int>, std::span<float>, Wire) override {
-    if (fails_by_) return fail(*fails_by_);
-    while (!given_up_) std::this_thread::yield();
-    return fail(ErrorKind::lost, "given up");
-  }
+  Result<void> send(std::span<const std::byte> data, int to) override { return world_.send(data, to); }
+  Result<void> receive(std::span<std::byte> data, int from) override { return world_.receive(data, from); }
+  Result<std::unique_ptr<Communicator>> split(int color, int key) override;
   void give_up() override { given_up_ = true; }
   [[noreturn]] void abort(int) override { std::abort(); }
   Result<void> finish() override { return world_.finish(); }
 
  private:
+  friend class DeafGroup;
   Communicator& world_;
   std::optional<Error> fails_by_;
   std::atomic<bool> given_up_ = false;
 };
+
+class DeafGroup final : public Communicator {
+ public:
+  DeafGroup(DeafWorld& world, std::unique_ptr<Communicator> group)
+      : world_(world), group_(std::move(group)) {}
+  int rank() const override { return group_->rank(); }
+  int size() const override { return group_->size(); }
+  std::string description() const override { return group_->description(); }
+  Result<void> allreduce_start(std::span<float>, CommDtype) override { return {}; }
+  Result<void> parameter_server_allreduce_start(std::span<const ServedPiece>) override { return {}; }
+  Result<void> wait_all() override {
+    if (world_.fails_by_) return fail(*world_.fails_by_);
+    while (!world_.given_up_) std::this_thread::yield();
+    return fail(ErrorKind::lost, "given up");
+  }
+  Result<void> allreduce(std::span<double> data) override { return group_->allreduce(data); }
+  Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype) override {
+    return group_->reduce_scatter(data, mine, dtype);
+  }
+  Result<void> broadcast(std::span<std::byte> data, int root) override {
+    return group_->broadcast(data, root);
+  }
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    return group_->allgather(mine, all);
+  }
+  Result<void> barrier() override { return group_->barrier(); }
+  Result<void> send(std::span<const std::byte> data, int to) override { return group_->send(data, to); }
+  Result<void> receive(std::span<std::byte> data, int from) override { return group_->receive(data, from); }
+  Result<std::unique_ptr<Communicator>> split(int color, int key) override {
+    return group_->split(color, key);
+  }
+  void give_up() override { world_.give_up(); }
+  [[noreturn]] void abort(int) override { std::abort(); }
+  Result<void> finish() override { return group_->finish(); }
+
+ private:
+  DeafWorld& world_;
+  std::unique_ptr<Communicator> group_;
+};
+
+Result<std::unique_ptr<Communicator>> DeafWorld::split(int color, int key) {
+  return std::make_unique<DeafGroup>(*this, TRY(world_.split(color, key)));
+}
 
 }  // namespace
 
@@ -92,9 +142,9 @@ TEST_CASE("a share crosses in its place on the stream, with the rest that has no
   });
 }
 
-TEST_CASE("a short wire is for what crosses: inside a node nothing is rounded") {
+TEST_CASE("a 16-bit dtype is for what crosses: inside a node nothing is rounded") {
   test::on_ranks(4, [&](Communicator& world) {
-    const auto made = nodes_of("2", world, Wire::bf16);
+    const auto made = nodes_of("2", world, CommDtype::bf16);
     REQUIRE(made);
     CHECK(made->description == "NCCL 2.28.3 inside nodes and by threads as bf16 between them (2 nodes of 2)");
     // 256 + 1 has no form in bf16, 1 has.
@@ -119,21 +169,24 @@ TEST_CASE("unequal nodes, and an NCCL that is not there, are errors: nothing els
     const auto uneven = nodes_of("2", world);
     REQUIRE(!uneven);
     CHECK(uneven.error().kind == ErrorKind::allocation);
-    const auto absent = nodes_of("1", world, Wire::f32, "libnccl-nowhere.so.2");
+    const auto absent = nodes_of("1", world, CommDtype::f32, "libnccl-nowhere.so.2");
     REQUIRE(!absent);
     CHECK(absent.error().kind == ErrorKind::usage);
     CHECK(absent.error().what.starts_with("DLRUN_ALLREDUCE is 'hierarchical', but NCCL cannot be loaded: "));
   });
-  CHECK(check_sum_without_gpu(Environment()));
-  CHECK(!check_sum_without_gpu(Environment::from_entries({"DLRUN_ALLREDUCE=hierarchical"})));
+  CHECK(check_allreduce_without_gpu({}));
+  CHECK(check_allreduce_without_gpu({.algorithm = find_allreduce("ring")}));
+  const auto refused = check_allreduce_without_gpu({.algorithm = find_allreduce("hierarchical")});
+  REQUIRE(!refused);
+  CHECK(refused.error().what ==
+        "train.allreduce.algorithm is 'hierarchical', an allreduce among GPUs, but this rank is on the CPU");
 }
 
 TEST_CASE("a crossing that waits for a lost peer ends as soon as the loss is noticed") {
   test::on_ranks(2, [](Communicator& threads) {
-    DeafWorld world(threads, std::nullopt);
+    DeafWorld world(threads);
     const auto device = std::make_shared<FakeDevice>(FakeDevice::HostCalls::on_threads);
-    const auto made = make_hierarchical_sum(
-        world, device, Wire::f32, *place_in_nodes(std::vector<std::uint64_t>{0, 1}, world.rank()), FAKE_NCCL);
+    const auto made = nodes_of("1", world, CommDtype::f32, FAKE_NCCL, device);
     REQUIRE(made);
     std::vector<float> numbers(4);
     REQUIRE(made->sum->sum(numbers.data(), 4, nullptr));
@@ -153,9 +206,7 @@ TEST_CASE("a crossing that waits for a lost peer ends as soon as the loss is not
 TEST_CASE("a crossing that fails is the error of the step, and no later one is begun") {
   test::on_ranks(2, [](Communicator& threads) {
     DeafWorld world(threads, Error{.kind = ErrorKind::lost, .what = "rank 7 on gpu03 is gone"});
-    const auto made =
-        make_hierarchical_sum(world, std::make_shared<FakeDevice>(), Wire::f32,
-                              *place_in_nodes(std::vector<std::uint64_t>{0, 1}, world.rank()), FAKE_NCCL);
+    const auto made = nodes_of("1", world);
     REQUIRE(made);
     std::vector<float> numbers(4);
     REQUIRE(made->sum->sum(numbers.data(), 4, nullptr));

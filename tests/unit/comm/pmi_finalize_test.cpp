@@ -1,11 +1,11 @@
-// A rank takes leave of a PMI-1 launcher on its own.
+// A rank finalizes with a PMI-1 launcher on its own.
 #include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 
-#include "runtime/comm/pmi/finalize.hpp"
+#include "runtime/comm/pmi/client.hpp"
 #include "src/base/unique_fd.hpp"
 
 namespace dlrun::runtime {
@@ -30,7 +30,7 @@ struct Launcher {
     const ssize_t got = recv(launcher_side.get(), text, sizeof text, MSG_DONTWAIT);
     return {text, got > 0 ? static_cast<std::size_t>(got) : 0};
   }
-  Result<void> farewell() const { return pmi_finalize(std::to_string(rank_side.get())); }
+  Result<void> finalize() const { return pmi_finalize(std::to_string(rank_side.get())); }
 };
 
 }  // namespace
@@ -38,22 +38,22 @@ struct Launcher {
 TEST_CASE("it waits for all ranks, says finalize and waits for the answer") {
   const Launcher launcher;
   launcher.answer("cmd=barrier_out rc=0\ncmd=finalize_ack rc=0\n");
-  CHECK(launcher.farewell());
+  CHECK(launcher.finalize());
   CHECK(launcher.heard() == "cmd=barrier_in\ncmd=finalize\n");
 }
 
-TEST_CASE("a launcher that closes is taken leave of") {
+TEST_CASE("a launcher that closes instead of answering lets the rank go") {
   Launcher launcher;
   shutdown(launcher.launcher_side.get(), SHUT_WR);
-  CHECK(launcher.farewell());
+  CHECK(launcher.finalize());
 }
 
 TEST_CASE("another answer is an error that shows it") {
   const Launcher launcher;
   launcher.answer("cmd=what\n");
-  const auto result = launcher.farewell();
+  const auto result = launcher.finalize();
   REQUIRE(!result);
-  CHECK(result.error().what == "the launcher answers 'cmd=what' to the PMI request barrier_in");
+  CHECK(result.error().what == "the launcher answers 'cmd=what' to the PMI request 'cmd=barrier_in'");
 }
 
 TEST_CASE("PMI_FD that is no number is an error") {

@@ -92,8 +92,8 @@ TEST_CASE("strangers that say nothing or one byte cost nothing once the ranks ar
     if (i % 2 == 0) CHECK(::send(strangers.back().get(), "x", 1, MSG_NOSIGNAL) == 1);
   }
   auto ranks = std::async(std::launch::async, [&] { return port.accept({1, 2}, kLong); });
-  const auto second = reach_rank(2, 0, port.announcement(), kLong);
-  const auto first = reach_rank(1, 0, port.announcement(), kLong);
+  const auto second = connect_to_rank(2, 0, port.announcement(), kLong);
+  const auto first = connect_to_rank(1, 0, port.announcement(), kLong);
   const auto here = ranks.get();
   REQUIRE(first);
   REQUIRE(second);
@@ -110,7 +110,7 @@ TEST_CASE("more strangers than a port keeps at once do not keep a rank out") {
   auto ranks = std::async(std::launch::async, [&] { return port.accept({1}, kLong); });
   std::vector<UniqueFd> strangers;
   for (int i = 0; i < 300; ++i) strangers.push_back(connected("127.0.0.1", port_in(port.announcement())));
-  CHECK(reach_rank(1, 0, port.announcement(), kLong));
+  CHECK(connect_to_rank(1, 0, port.announcement(), kLong));
   CHECK(ranks.get());
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("a stranger that only waits is dropped when its time is up") {
   const UniqueFd stranger = connected("127.0.0.1", port_in(port.announcement()));
   char bytes[256];
   while (::recv(stranger.get(), bytes, sizeof bytes, 0) > 0) continue;  // until it is closed
-  CHECK(reach_rank(1, 0, port.announcement(), kLong));
+  CHECK(connect_to_rank(1, 0, port.announcement(), kLong));
   CHECK(ranks.get());
 }
 
@@ -131,7 +131,8 @@ TEST_CASE("ranks that do not come are named, and one with another token is not l
   auto words = split(port.announcement(), ' ');
   words[0] = split(other.announcement(), ' ')[0];
   auto caller = std::async(std::launch::async, [&] {
-    return reach_rank(1, 0, join(words, " "), {.all = std::chrono::milliseconds(10), .proof = kLong.proof});
+    return connect_to_rank(1, 0, join(words, " "),
+                           {.all = std::chrono::milliseconds(10), .proof = kLong.proof});
   });
   const auto here =
       port.accept({1, 5}, {.all = std::chrono::milliseconds(500), .proof = std::chrono::hours(1)});
@@ -157,8 +158,8 @@ TEST_CASE("the rank is found behind an address that leads to a stranger, which l
     const Token token = Token::random();
     auto heard = std::async(std::launch::async, [&] { return hear(stranger, text); });
     auto done = std::async(std::launch::async, [&] { return let_in(rank_0, token); });
-    const auto found =
-        reach_rank(1, 0, fmt::format("{} {} n0 127.0.0.2 127.0.0.1", token.text(), port_of(rank_0)), kLong);
+    const auto found = connect_to_rank(
+        1, 0, fmt::format("{} {} n0 127.0.0.2 127.0.0.1", token.text(), port_of(rank_0)), kLong);
     REQUIRE(found);
     CHECK(found->name() == "rank 0 on n0");
     CHECK(done.get());
@@ -169,20 +170,20 @@ TEST_CASE("the rank is found behind an address that leads to a stranger, which l
 TEST_CASE("ranks reach each other over IPv6") {
   const RankPort port = std::move(*RankPort::open());
   auto ranks = std::async(std::launch::async, [&] { return port.accept({1}, kLong); });
-  CHECK(reach_rank(1, 0, with_addresses(port, "::1"), kLong));
+  CHECK(connect_to_rank(1, 0, with_addresses(port, "::1"), kLong));
   CHECK(ranks.get());
 }
 
 TEST_CASE("a rank that cannot be reached is named with every address that was tried") {
   const std::string token = Token::random().text();
-  const auto found = reach_rank(3, 0, token + " 1 n0 127.0.0.1 ::1 n0");
+  const auto found = connect_to_rank(3, 0, token + " 1 n0 127.0.0.1 ::1 n0");
   REQUIRE(!found);
   CHECK(found.error().what ==
         fmt::format("rank 3 on {} cannot reach rank 0 on n0 (port 1)", tcp::own_host()));
   CHECK(found.error().also == std::vector<std::string>{"127.0.0.1: Connection refused",
                                                        "::1: Connection refused",
                                                        "n0: 'n0' is not an IP address"});
-  CHECK(reach_rank(3, 0, "none").error().what ==
+  CHECK(connect_to_rank(3, 0, "none").error().what ==
         "rank 0 could not open a port for the other ranks: its log says why");
 }
 

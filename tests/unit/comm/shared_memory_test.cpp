@@ -17,12 +17,12 @@ namespace dlrun::runtime {
 
 namespace {
 
-void on_all_ranks(int ranks, const std::function<void(SharedMemorySum&, int rank)>& body) {
-  std::vector<char> memory(SharedMemorySum::bytes(ranks), 0);
+void on_all_ranks(int ranks, const std::function<void(SharedMemoryAllreduce&, int rank)>& body) {
+  std::vector<char> memory(SharedMemoryAllreduce::bytes(ranks), 0);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
-      SharedMemorySum sum(memory.data(), rank, ranks);
+      SharedMemoryAllreduce sum(memory.data(), rank, ranks);
       body(sum, rank);
     });
   for (std::thread& thread : threads) thread.join();
@@ -37,8 +37,9 @@ TEST_CASE("all ranks have the sum in rank order") {
       CAPTURE(length);
       Arrays arrays = random_arrays(ranks, length, 1000);
       const std::vector<float> expected = sum_in_rank_order(arrays);
-      on_all_ranks(ranks,
-                   [&](SharedMemorySum& sum, int rank) { sum.sum(arrays[static_cast<std::size_t>(rank)]); });
+      on_all_ranks(ranks, [&](SharedMemoryAllreduce& sum, int rank) {
+        sum.allreduce(arrays[static_cast<std::size_t>(rank)]);
+      });
       for (const auto& array : arrays) CHECK(array == expected);
     }
   }
@@ -48,11 +49,11 @@ TEST_CASE("many sums in a row do not disturb each other") {
   constexpr int ranks = 3;
   constexpr int rounds = 500;
   std::vector<int> wrong(ranks, 0);
-  on_all_ranks(ranks, [&](SharedMemorySum& sum, int rank) {
+  on_all_ranks(ranks, [&](SharedMemoryAllreduce& sum, int rank) {
     std::vector<float> data(100);
     for (int round = 0; round < rounds; ++round) {
       std::fill(data.begin(), data.end(), static_cast<float>(round + rank));
-      sum.sum(data);
+      sum.allreduce(data);
       for (const float x : data)
         if (x != static_cast<float>(3 * round + 3)) ++wrong[static_cast<std::size_t>(rank)];
     }
@@ -65,23 +66,23 @@ TEST_CASE("none leaves a meeting before all have come, and sums on both sides of
   constexpr int rounds = 300;
   std::atomic<int> came = 0;
   std::vector<int> wrong(ranks, 0);
-  on_all_ranks(ranks, [&](SharedMemorySum& sum, int rank) {
+  on_all_ranks(ranks, [&](SharedMemoryAllreduce& sum, int rank) {
     int& mistakes = wrong[static_cast<std::size_t>(rank)];
     std::vector<float> data(100);
     for (int round = 0; round < rounds; ++round) {
       ++came;
-      for (int meetings = round % 4; meetings >= 0; --meetings) sum.meet();
+      for (int meetings = round % 4; meetings >= 0; --meetings) sum.barrier();
       if (came < ranks * (round + 1)) ++mistakes;
       std::fill(data.begin(), data.end(), static_cast<float>(round + rank));
-      sum.sum(data);
+      sum.allreduce(data);
       if (data != std::vector<float>(100, static_cast<float>(3 * round + 3))) ++mistakes;
     }
   });
   CHECK(wrong == std::vector<int>(ranks, 0));
 }
 
-TEST_CASE("on a short wire all ranks have the same bits, and the sum is rounded no more than twice") {
-  for (const Wire wire : {Wire::bf16, Wire::f16})
+TEST_CASE("in a 16-bit dtype all ranks have the same bits, and the sum is rounded no more than twice") {
+  for (const CommDtype dtype : {CommDtype::bf16, CommDtype::f16})
     for (const int ranks : {2, 3, 5}) {
       CAPTURE(ranks);
       Arrays arrays = random_arrays(ranks, 100'001, 1000);
@@ -89,12 +90,12 @@ TEST_CASE("on a short wire all ranks have the same bits, and the sum is rounded 
       std::vector<float> size(exact.size());
       for (const auto& array : arrays)
         for (std::size_t i = 0; i < size.size(); ++i) size[i] += std::abs(array[i]);
-      on_all_ranks(ranks, [&](SharedMemorySum& sum, int rank) {
-        sum.sum(arrays[static_cast<std::size_t>(rank)], wire);
+      on_all_ranks(ranks, [&](SharedMemoryAllreduce& sum, int rank) {
+        sum.allreduce(arrays[static_cast<std::size_t>(rank)], dtype);
       });
       for (const auto& array : arrays) CHECK(array == arrays[0]);
       std::size_t wrong = 0;
-      const float tolerance = wire == Wire::bf16 ? 1.02F / 128 : 1.02F / 1024;
+      const float tolerance = dtype == CommDtype::bf16 ? 1.02F / 128 : 1.02F / 1024;
       for (std::size_t i = 0; i < size.size(); ++i)
         if (std::abs(arrays[0][i] - exact[i]) > tolerance * size[i]) ++wrong;
       CHECK(wrong == 0);

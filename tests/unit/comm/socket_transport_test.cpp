@@ -2,65 +2,37 @@
 // gone, or that sends something else than expected, is an Error with its name.
 #include "runtime/comm/transport/socket_transport.hpp"
 
-#include <functional>
-#include <map>
 #include <thread>
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <sys/socket.h>
 
-#include "runtime/comm/allreduce/allreduce.hpp"
+#include "runtime/comm/allreduce/algorithms.hpp"
+#include "runtime/comm/collectives.hpp"
 #include "tests/unit/comm/arrays.hpp"
+#include "tests/unit/comm/socket_ranks.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-using Links = std::vector<ConnectedRank>;
-
-// Connections between each two of these ranks, with small buffers, so that long messages move in many pieces.
-std::vector<Links> connect_ranks(int ranks) {
-  std::map<std::pair<int, int>, UniqueFd> ends;
-  for (int low = 0; low < ranks; ++low)
-    for (int high = low + 1; high < ranks; ++high) {
-      int pair[2];
-      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
-      ends[{low, high}].reset(pair[0]);
-      ends[{high, low}].reset(pair[1]);
-    }
-  std::vector<Links> out(static_cast<std::size_t>(ranks));
-  for (auto& [from_to, socket] : ends)
-    out[static_cast<std::size_t>(from_to.first)].push_back({std::move(socket), from_to.second, "here"});
-  return out;
-}
-
-void on_ranks(int ranks, const std::function<void(SocketTransport&, JobThread&)>& body) {
-  std::vector<Links> links = connect_ranks(ranks);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      JobThread jobs;
-      SocketTransport link(rank, std::move(links[static_cast<std::size_t>(rank)]), jobs);
-      body(link, jobs);
-    });
-  for (std::thread& thread : threads) thread.join();
-}
+using test::connect_ranks;
+using test::Links;
+using test::on_socket_ranks;
 
 }  // namespace
 
 TEST_CASE("every sum goes over sockets, with the bits of the same sum on every rank") {
   for (const int ranks : {2, 3, 5})
     for (const std::size_t length : {std::size_t{3}, std::size_t{70'001}, std::size_t{1'000'003}})
-      for (const Wire wire : {Wire::f32, Wire::bf16}) {
+      for (const CommDtype dtype : {CommDtype::f32, CommDtype::bf16}) {
         CAPTURE(ranks);
         CAPTURE(length);
         Arrays arrays = random_arrays(ranks, length, 1000);
         std::vector<float> near = sum_in_rank_order(arrays);
-        on_ranks(ranks, [&](SocketTransport& link, JobThread&) {
+        on_socket_ranks(ranks, [&](SocketTransport& link, JobThread&) {
           Scratch scratch;
-          CHECK(sum_over(link, arrays[static_cast<std::size_t>(link.rank())], wire, scratch));
-          CHECK(meet(link));
+          CHECK(allreduce_by_size(link, arrays[static_cast<std::size_t>(link.rank())], dtype, scratch));
+          CHECK(dissemination_barrier(link));
         });
         for (const auto& array : arrays) CHECK(array == arrays[0]);
         CHECK(arrays[0][length / 2] == doctest::Approx(near[length / 2]).epsilon(0.05));
@@ -68,7 +40,7 @@ TEST_CASE("every sum goes over sockets, with the bits of the same sum on every r
 }
 
 TEST_CASE("large messages cross each other, whoever waits for which first") {
-  on_ranks(2, [](SocketTransport& link, JobThread&) {
+  on_socket_ranks(2, [](SocketTransport& link, JobThread&) {
     const int other = 1 - link.rank();
     std::vector<std::byte> out(5'000'000, std::byte(link.rank() + 1)), in(out.size());
     const auto leaving = link.send_start(out, other);
@@ -83,7 +55,7 @@ TEST_CASE("large messages cross each other, whoever waits for which first") {
 }
 
 TEST_CASE("ranks that disagree about a length get an error and not each other's bytes") {
-  on_ranks(2, [](SocketTransport& link, JobThread&) {
+  on_socket_ranks(2, [](SocketTransport& link, JobThread&) {
     std::vector<std::byte> data(link.rank() == 0 ? 100 : 60);
     if (link.rank() == 0) {
       CHECK(link.send_start(data, 1));
@@ -97,7 +69,7 @@ TEST_CASE("ranks that disagree about a length get an error and not each other's 
 }
 
 TEST_CASE("a peer that is gone is an error with its name") {
-  on_ranks(3, [](SocketTransport& link, JobThread&) {
+  on_socket_ranks(3, [](SocketTransport& link, JobThread&) {
     if (link.rank() == 2) return;  // closes its connections
     std::byte byte{};
     const auto done = link.wait(*link.receive_start({&byte, 1}, 2));

@@ -88,17 +88,26 @@ TEST_CASE("the training runtime's collectives, on one node and between nodes") {
   }
 }
 
-TEST_CASE("the ways to sum that can be asked for give the same answers") {
-  for (const std::string way : {"ring", "halving", "mpi"}) {
+TEST_CASE("the allreduce algorithms that can be asked for give the same answers") {
+  for (const std::string algorithm : {"ring", "halving", "recursive-halving-doubling", "direct", "mpi"}) {
     WorldSpec spec = program({0, 0, 0}, {});
     spec.argv = {COMM_PROGRAM};
-    spec.environment["DLRUN_ALLREDUCE"] = way;
+    spec.environment["DLRUN_ALLREDUCE"] = algorithm;
     const WorldEnd end = run_world(spec);
     INFO(end.output);
     CHECK(end.output.find("through shared memory") == std::string::npos);
     CHECK(end.output.find("of 3: " FLAVOUR_NAME) != std::string::npos);
     check_orderly(end);
   }
+}
+
+TEST_CASE("a message of another length than its receiver expects ends the job, with the rank that sent it") {
+  WorldSpec spec = program({0, 1}, {});
+  spec.argv = {COMM_PROGRAM, "lengths"};
+  const WorldEnd end = run_world(spec);
+  INFO(end.output);
+  CHECK((end.output.find("rank 0 sent 4 bytes where 8 were expected") != std::string::npos));
+  CHECK(end.abort_code == 3);
 }
 
 TEST_CASE("ranks that do not find each other are an error, not as many worlds of one") {

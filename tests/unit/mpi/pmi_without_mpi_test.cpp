@@ -58,14 +58,22 @@ TEST_CASE("ranks of one node meet through the launcher's PMI service and sum thr
   }
 }
 
-TEST_CASE("ranks of several nodes exchange messages over TCP, in every way there is to sum") {
-  for (const char* sum : {"", "ring", "halving"}) {
+TEST_CASE("ranks of several nodes exchange messages over TCP, by every allreduce algorithm") {
+  for (const char* sum : {"", "ring", "recursive-halving-doubling", "direct"}) {
     auto spec = world_of({0, 1, 1}, {{"DLRUN_COMM", "pmi"}, {"DLRUN_NODE_RANKS", "1"}});
     if (*sum != '\0') spec.environment["DLRUN_ALLREDUCE"] = sum;
     const WorldEnd end = run_world(spec);
     check_all_well(end);
     CHECK(says(end, "of 3: dlrun's own links over TCP"));
   }
+}
+
+TEST_CASE("a message of another length than its receiver expects ends the job without an MPI too") {
+  auto spec = world_of({0, 1}, {{"DLRUN_COMM", "pmi"}});
+  spec.argv = {COMM_PROGRAM, "lengths"};
+  const WorldEnd end = run_world(spec);
+  CHECK(says(end, "sent 4 bytes where 8 were expected"));
+  CHECK(end.abort_code == 3);
 }
 
 TEST_CASE("where no MPI can be loaded, the ranks connect without one and say so") {

@@ -105,7 +105,7 @@ class WorldNode {
   void tell(const char* type, Rank rank) { head_->send({.header = {{"type", type}, {"rank", rank.get()}}}); }
 
   void start(const plan::RankPlan& rank) {
-    const agent::MpiBootstrap wiring = service_ ? must(service_->wire(rank.rank)) : agent::MpiBootstrap{};
+    const agent::MpiBootstrap wiring = service_ ? must(service_->dtype(rank.rank)) : agent::MpiBootstrap{};
     Environment environment = Environment::of_this_process();
     agent::scrub_launcher_variables(environment);
     environment.merge(spec_.environment);

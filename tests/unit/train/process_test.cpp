@@ -300,7 +300,7 @@ TEST_CASE("--check finds what is wrong before any rank starts, with the exit cod
     return code;
   };
   SUBCASE("a sound job") {
-    CHECK(check("the job is sound: mnist-cnn on images of 1 x 28 x 28, 10 classes") == 0);
+    CHECK(check("job file OK: mnist-cnn on images of 1 x 28 x 28, 10 classes") == 0);
   }
   SUBCASE("a value out of range, at the place in the user's file") {
     program.train["batch"] = 0;
@@ -341,13 +341,13 @@ TEST_CASE("--check finds what is wrong before any rank starts, with the exit cod
   }
 }
 
-TEST_CASE("a sum on GPUs that is asked for where there is none is refused, not replaced") {
+TEST_CASE("an allreduce among GPUs that is asked for where there is none is refused, not replaced") {
   Program program;
   program.variables = {"DLRUN_ALLREDUCE=hierarchical"};
   program.train["device"] = "cpu";
   CHECK(program.run() == 64);
   CHECK(contains(program.output(),
-                 "DLRUN_ALLREDUCE is 'hierarchical', a sum on GPUs, but this rank is on the CPU"));
+                 "DLRUN_ALLREDUCE is 'hierarchical', an allreduce among GPUs, but this rank is on the CPU"));
 }
 
 TEST_CASE("a full disk ends the run with 74, the reason, and the last good checkpoint intact") {

@@ -34,13 +34,13 @@ def fields(data):
     at = 0
     while at < len(data):
         key, at = varint(data, at)
-        wire = key & 7
-        if wire == 0:
+        dtype = key & 7
+        if dtype == 0:
             value, at = varint(data, at)
         else:
-            size = {1: 8, 5: 4}.get(wire)
+            size = {1: 8, 5: 4}.get(dtype)
             if size is None:
-                assert wire == 2, wire
+                assert dtype == 2, dtype
                 size, at = varint(data, at)
             value, at = data[at : at + size], at + size
             assert len(value) == size

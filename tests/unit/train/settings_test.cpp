@@ -20,6 +20,15 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("a checkpoint that knows allreduce.dtype under its old name is compared all the same") {
+  Settings old = settings_of(spec_of(""));
+  old["allreduce.wire"] = old["allreduce.dtype"];
+  old.erase("allreduce.dtype");
+  CHECK(changed_settings(old, settings_of(spec_of(""))).empty());
+  CHECK(changed_settings(old, settings_of(spec_of("  allreduce: {dtype: bf16}\n"))) ==
+        Lines{"allreduce.dtype: f32 in the checkpoint, bf16 now"});
+}
+
 TEST_CASE("each setting that differs from the checkpoint's is one line, and a default is no difference") {
   CHECK(changes("", "").empty());
   CHECK(changes("", "  batch: 64\n  optimizer: {lr: 0.05}\n").empty());

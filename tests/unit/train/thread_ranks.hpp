@@ -3,9 +3,12 @@
 // fails its length check, as with MPI.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -19,7 +22,21 @@ class ThreadWorld {
   explicit ThreadWorld(int size) : spans_(static_cast<std::size_t>(size)), size_(size) {}
   int size() const { return size_; }
 
-  // All ranks hand in a span; `combine` runs once over all of them; then all go on.
+  void post(int from, int to, std::span<const std::byte> data) {
+    const std::lock_guard lock(mutex_);
+    mail_[{from, to}].emplace_back(data.begin(), data.end());
+    all_here_.notify_all();
+  }
+  void take(int from, int to, std::span<std::byte> data) {
+    std::unique_lock lock(mutex_);
+    auto& queue = mail_[{from, to}];
+    all_here_.wait(lock, [&] { return !queue.empty(); });
+    if (queue.front().size() != data.size()) std::abort();  // ranks disagree about what they exchange
+    std::copy(queue.front().begin(), queue.front().end(), data.begin());
+    queue.pop_front();
+  }
+
+  // All ranks give a span; `combine` runs once over all of them; then all go on.
   template <class Combine>
   void meet(int rank, std::span<std::byte> mine, Combine combine) {
     std::unique_lock lock(mutex_);
@@ -39,44 +56,53 @@ class ThreadWorld {
   std::mutex mutex_;
   std::condition_variable all_here_;
   std::vector<std::span<std::byte>> spans_;
+  std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> mail_;
   int size_, arrived_ = 0, round_ = 0;
 };
 
 class ThreadRank final : public runtime::Communicator {
  public:
-  ThreadRank(ThreadWorld& world, int rank) : world_(world), rank_(rank) {}
+  ThreadRank(std::shared_ptr<ThreadWorld> world, int rank) : world_(std::move(world)), rank_(rank) {}
   int rank() const override { return rank_; }
-  int size() const override { return world_.size(); }
+  int size() const override { return world_->size(); }
   std::string description() const override { return "threads"; }
 
-  Result<void> allreduce_start(std::span<float> data) override { return sum(data); }
-  Result<void> rounded_allreduce_start(std::span<float> data, runtime::Wire wire) override {
-    std::vector<std::byte> packed(runtime::bytes_of(wire, data.size()));
-    runtime::pack_rounding(wire, packed.data(), data.data(), data.size());
+  Result<void> allreduce_start(std::span<float> data, runtime::CommDtype dtype) override {
+    std::vector<std::byte> packed(runtime::bytes_of(dtype, data.size()));
+    runtime::pack_rounding(dtype, packed.data(), data.data(), data.size());
     TRY(sum(data));
-    runtime::pack_rounding(wire, packed.data(), data.data(), data.size());
+    runtime::pack_rounding(dtype, packed.data(), data.data(), data.size());
     return {};
   }
-  Result<void> served_sum_start(std::span<const runtime::ServedPiece> pieces) override {
+  Result<void> parameter_server_allreduce_start(std::span<const runtime::ServedPiece> pieces) override {
     for (const runtime::ServedPiece& piece : pieces) TRY(sum(piece.data));
     return {};
   }
   Result<void> wait_all() override { return {}; }
-  // All groups meet at once: ahead of each array goes the number of its group.
-  Result<void> group_sum(std::span<const int> group, std::span<float> data, runtime::Wire wire) override {
-    std::vector<std::byte> packed(runtime::bytes_of(wire, data.size()));
-    runtime::pack_rounding(wire, packed.data(), data.data(), data.size());
-    std::vector<float> mine{static_cast<float>(group.front())};
-    mine.insert(mine.end(), data.begin(), data.end());
-    world_.meet(rank_, std::as_writable_bytes(std::span(mine)), sum_groups);
-    std::copy(mine.begin() + 1, mine.end(), data.begin());
-    runtime::pack_rounding(wire, packed.data(), data.data(), data.size());
+  Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine,
+                              runtime::CommDtype dtype) override {
+    std::vector<float> all(data.begin(), data.end());
+    TRY(allreduce_start(all, dtype));
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(mine.size()) * rank_, mine.size(), mine.begin());
     return {};
+  }
+  Result<void> send(std::span<const std::byte> data, int to) override {
+    world_->post(rank_, to, data);
+    return {};
+  }
+  Result<void> receive(std::span<std::byte> data, int from) override {
+    world_->take(from, rank_, data);
+    return {};
+  }
+  Result<std::unique_ptr<runtime::Communicator>> split(int color, int key) override {
+    Wish mine{color, key, rank_, nullptr};
+    world_->meet(rank_, std::as_writable_bytes(std::span(&mine, 1)), make_groups);
+    return std::make_unique<ThreadRank>(std::move(mine.world), mine.rank);
   }
   void give_up() override {}
   Result<void> allreduce(std::span<double> data) override { return sum(data); }
   Result<void> broadcast(std::span<std::byte> data, int root) override {
-    world_.meet(rank_, data, [root](auto& spans) {
+    world_->meet(rank_, data, [root](auto& spans) {
       const auto from = spans[static_cast<std::size_t>(root)];
       for (auto& to : spans)
         if (to.data() != from.data()) std::memcpy(to.data(), from.data(), from.size());
@@ -86,7 +112,7 @@ class ThreadRank final : public runtime::Communicator {
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     std::memcpy(all.data() + static_cast<std::size_t>(rank_) * mine.size(), mine.data(), mine.size());
     const std::size_t part = mine.size();
-    world_.meet(rank_, all, [part](auto& spans) {
+    world_->meet(rank_, all, [part](auto& spans) {
       for (auto& to : spans)
         for (std::size_t r = 0; r < spans.size(); ++r)
           if (to.data() != spans[r].data())
@@ -95,7 +121,7 @@ class ThreadRank final : public runtime::Communicator {
     return {};
   }
   Result<void> barrier() override {
-    world_.meet(rank_, {}, [](auto&) {});
+    world_->meet(rank_, {}, [](auto&) {});
     return {};
   }
   [[noreturn]] void abort(int) override { std::abort(); }
@@ -104,7 +130,7 @@ class ThreadRank final : public runtime::Communicator {
  private:
   template <class Number>
   Result<void> sum(std::span<Number> data) {
-    world_.meet(rank_, std::as_writable_bytes(data), [](auto& spans) {
+    world_->meet(rank_, std::as_writable_bytes(data), [](auto& spans) {
       const std::size_t count = spans[0].size() / sizeof(Number);
       std::vector<Number> total(count);
       for (auto& span : spans) {
@@ -116,31 +142,36 @@ class ThreadRank final : public runtime::Communicator {
     });
     return {};
   }
-  static void sum_groups(std::vector<std::span<std::byte>>& spans) {
-    const auto numbers = [](std::span<std::byte> of) {
-      return std::span<float>(reinterpret_cast<float*>(of.data()), of.size() / sizeof(float));
-    };
-    std::map<float, std::vector<float>> sums;
+  // A rank's group, and its number there in the end.
+  struct Wish {
+    int color, key, rank;
+    std::shared_ptr<ThreadWorld> world;
+  };
+  static void make_groups(std::vector<std::span<std::byte>>& spans) {
+    std::map<int, std::vector<Wish*>> groups;
     for (auto& span : spans) {
-      const std::span<float> term = numbers(span);
-      std::vector<float>& sum = sums.try_emplace(term[0], term.size()).first->second;
-      if (sum.size() != term.size()) std::abort();  // ranks disagree about what they sum
-      for (std::size_t i = 1; i < sum.size(); ++i) sum[i] += term[i];
+      auto* const wish = reinterpret_cast<Wish*>(span.data());
+      groups[wish->color].push_back(wish);
     }
-    for (auto& span : spans) {
-      const std::vector<float>& sum = sums[numbers(span)[0]];
-      std::copy(sum.begin() + 1, sum.end(), numbers(span).begin() + 1);
+    for (auto& [color, members] : groups) {
+      std::stable_sort(members.begin(), members.end(),
+                       [](const Wish* left, const Wish* right) { return left->key < right->key; });
+      const auto world = std::make_shared<ThreadWorld>(static_cast<int>(members.size()));
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        members[i]->world = world;
+        members[i]->rank = static_cast<int>(i);
+      }
     }
   }
 
-  ThreadWorld& world_;
+  std::shared_ptr<ThreadWorld> world_;
   int rank_;
 };
 
 // Runs `body(rank's communicator)` on each rank of a world and joins them.
 template <class Body>
 void on_ranks(int size, Body body) {
-  ThreadWorld world(size);
+  const auto world = std::make_shared<ThreadWorld>(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&world, &body, rank] {

@@ -30,7 +30,7 @@ TEST_CASE("a whole section is read, and defaults fill the rest") {
   optimizer: {name: sgd, lr: 0.1, momentum: 0.8, weight-decay: 1e-4}
   schedule: {warmup: 200steps, decay: cosine, scale-lr: linear}
   precision: bf16
-  allreduce: {bucket: 4MiB, wire: f32}
+  allreduce: {bucket: 4MiB, dtype: f32}
   seed: 7
 )",
                          "checkpoint: {dir: /ckpt, every: 10min, keep: 2}\n");
@@ -41,7 +41,7 @@ TEST_CASE("a whole section is read, and defaults fill the rest") {
   CHECK(spec->schedule.warmup.amount == 200);
   CHECK(spec->schedule.scale == ScheduleSpec::Scale::linear);
   CHECK(spec->precision == Precision::bf16);
-  CHECK(spec->bucket_bytes == 4u << 20);
+  CHECK(spec->allreduce.bucket_bytes == 4u << 20);
   CHECK(spec->seed == 7);
   CHECK(spec->checkpoint.every->unit == Interval::Unit::time);
   CHECK(spec->checkpoint.every->amount == 600);
@@ -135,13 +135,49 @@ TEST_CASE("what a training cannot be is refused by name, with what there is") {
             .find("train.data.train: 1.5 is out of range") != std::string::npos);
 }
 
-TEST_CASE("how gradients travel: a wire, or parameter servers") {
-  CHECK(read(model + data)->wire == Wire::f32);
-  CHECK(read(model + data + "  allreduce: {wire: bf16}\n")->wire == Wire::bf16);
-  CHECK(read(model + data + "  allreduce: {wire: f16}\n")->wire == Wire::f16);
-  CHECK(
-      refusal(model + data + "  allreduce: {wire: fp8}\n").find("train.allreduce.wire: 'fp8' is not known") !=
-      std::string::npos);
+TEST_CASE("allreduce: an algorithm of the table, a bucket and a dtype") {
+  const auto least = read(model + data);
+  CHECK(least->allreduce.choice.is_auto());
+  CHECK(least->allreduce.dtype == CommDtype::f32);
+  const auto with = [](const std::string& keys) {
+    return read(model + data + "  allreduce: {" + keys + "}\n");
+  };
+  for (const std::string& name : allreduce_names()) {
+    const auto spec = with("algorithm: " + name);
+    REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+    CHECK(spec->allreduce.choice.algorithm == find_allreduce(name));
+    CHECK(spec->parameter_server.has_value() == (name == "parameter-server"));
+  }
+  CHECK(with("dtype: bf16")->allreduce.dtype == CommDtype::bf16);
+  CHECK(with("algorithm: direct, dtype: f16")->allreduce.dtype == CommDtype::f16);
+  const auto refused = [](const std::string& keys) {
+    return refusal(model + data + "  allreduce: {" + keys + "}\n");
+  };
+  CHECK(refused("dtype: fp8").find("train.allreduce.dtype: 'fp8' is not known") != std::string::npos);
+  CHECK(refused("algorithm: rings").find("did you mean 'ring'?") != std::string::npos);
+  CHECK(refused("algorithm: halving").find("train.allreduce.algorithm: 'halving' is not known") !=
+        std::string::npos);
+  CHECK(refused("algorithm: ring, dtype: bf16") ==
+        "job.yaml:5:26: train.allreduce.algorithm ring sends f32, and train.allreduce.dtype asks for bf16\n  "
+        "hint: "
+        "write algorithm: direct or auto, or dtype: f32");
+}
+
+TEST_CASE("wire, the old name of dtype, is still read, with one warning") {
+  const auto spec = read(model + data + "  allreduce: {wire: bf16}\n");
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  CHECK(spec->allreduce.dtype == CommDtype::bf16);
+  CHECK(spec->warnings ==
+        std::vector<std::string>{"train.allreduce.wire is the old name of train.allreduce.dtype"});
+  CHECK(read(model + data + "  allreduce: {dtype: bf16}\n")->warnings.empty());
+  CHECK(refusal(model + data + "  allreduce: {wire: bf16, dtype: f32}\n")
+            .find("train.allreduce has both dtype and wire, its old name\n  hint: keep dtype") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  allreduce: {wires: bf16}\n").find("unknown key 'wires'") !=
+        std::string::npos);
+}
+
+TEST_CASE("parameter servers") {
   CHECK_FALSE(read(model + data)->parameter_server.has_value());
   const auto servers = read(model + data + "  parameter-server: {placement: split, servers: 3}\n");
   REQUIRE_MESSAGE(servers.has_value(), servers.error().text());
@@ -151,8 +187,15 @@ TEST_CASE("how gradients travel: a wire, or parameter servers") {
   CHECK(refusal(model + data + "  parameter-server: {placement: greed}\n").find("did you mean 'greedy'?") !=
         std::string::npos);
   CHECK(refusal(model + data + "  parameter-server: {servers: 0}\n").find("servers") != std::string::npos);
-  CHECK(refusal(model + data + "  allreduce: {wire: bf16}\n  parameter-server: {}\n")
+  CHECK(refusal(model + data + "  allreduce: {dtype: bf16}\n  parameter-server: {}\n")
             .find("keep one of the two") != std::string::npos);
+  CHECK(refusal(model + data + "  allreduce: {algorithm: ring}\n  parameter-server: {}\n")
+            .find("train.parameter-server is given, and train.allreduce.algorithm is 'ring'") !=
+        std::string::npos);
+  const auto both =
+      read(model + data + "  allreduce: {algorithm: parameter-server}\n  parameter-server: {servers: 2}\n");
+  REQUIRE_MESSAGE(both.has_value(), both.error().text());
+  CHECK(both->parameter_server->servers == 2);
 }
 
 TEST_CASE("synthetic data and how pixels become numbers") {

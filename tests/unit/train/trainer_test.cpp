@@ -142,12 +142,12 @@ TEST_CASE("parameter servers give the bits of an allreduce, wherever the tensors
   }
 }
 
-TEST_CASE("a short wire rounds gradients, equally on all ranks, and leaves loss and counts alone") {
+TEST_CASE("a 16-bit dtype rounds gradients, equally on all ranks, and leaves loss and counts alone") {
   Job job;
   job.world = 2;
   const auto exact = job.run();
-  for (const Wire wire : {Wire::bf16, Wire::f16}) {
-    job.spec.wire = wire;
+  for (const CommDtype dtype : {CommDtype::bf16, CommDtype::f16}) {
+    job.spec.allreduce.dtype = dtype;
     const auto rounded = job.run();
     CHECK(same_bits(rounded[0].weights, rounded[1].weights));
     CHECK_FALSE(same_bits(rounded[0].weights, exact[0].weights));
@@ -247,7 +247,7 @@ TEST_CASE("a loss that is no number ends the run at once, with the step") {
   CHECK(out[0].ending.error().hint.find("train.optimizer.lr") != std::string::npos);
 }
 
-TEST_CASE("a share of the samples is held out and never trained on") {
+TEST_CASE("the validation split is never trained on") {
   Job job;
   job.world = 2;
   job.spec.data.train_share = 0.9;

@@ -1,0 +1,63 @@
+// HostCollectives: the collectives of ranks that exchange messages, whatever carries these, and, where all
+// ranks are on one node, through shared memory. Messages move on a thread of their own while the caller
+// computes. HostCommunicator offers them as a Communicator.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "runtime/comm/allreduce/algorithms.hpp"
+#include "runtime/comm/allreduce/allreduce.hpp"
+#include "runtime/comm/job_thread.hpp"
+#include "runtime/comm/transport/shared_memory.hpp"
+
+namespace dlrun::runtime {
+
+class HostCollectives {
+ public:
+  /// The MPI's own allreduce; unset where there is none.
+  using LibraryAllreduce = std::function<Result<void>(std::span<float>)>;
+  /// All outlive the jobs on `thread`.
+  HostCollectives(Transport& link, JobThread& thread, const AllreduceChoice& choice, LibraryAllreduce library)
+      : link_(link), thread_(thread), choice_(choice), library_(std::move(library)) {}
+
+  /// Memory that all ranks see, of SharedMemoryAllreduce::bytes(ranks).
+  void share(void* memory) { shared_.emplace(memory, link_.rank(), link_.size()); }
+  bool may_share() const { return link_.size() > 1 && choice_.is_auto(); }
+  bool shared() const { return shared_.has_value(); }
+  const AllreduceChoice& choice() const { return choice_; }
+  int rank() const { return link_.rank(); }
+  int size() const { return link_.size(); }
+
+  /// As the Communicator's functions of like names.
+  Result<void> allreduce_start(std::span<float> data, CommDtype dtype);
+  Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces);
+  Result<void> wait_all();
+  Result<void> allreduce(std::span<double> data);
+  Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype);
+  Result<void> broadcast(std::span<std::byte> data, int root);
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all);
+  Result<void> barrier();
+  Result<void> send(std::span<const std::byte> data, int to);
+  Result<void> receive(std::span<std::byte> data, int from);
+
+ private:
+  struct Deferred {
+    std::span<float> data;
+    CommDtype dtype;
+  };
+  Result<void> run_allreduce(std::span<float> data, CommDtype dtype);
+  Result<void> check_rank(int rank) const;
+  Result<void> check_peer(int rank) const;
+
+  Transport& link_;
+  JobThread& thread_;
+  AllreduceChoice choice_;
+  LibraryAllreduce library_;
+  std::optional<SharedMemoryAllreduce> shared_;
+  std::vector<Deferred> deferred_;
+  Scratch scratch_;  // the thread's
+};
+
+}  // namespace dlrun::runtime

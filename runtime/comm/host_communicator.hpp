@@ -1,0 +1,62 @@
+// HostCommunicator: a Communicator of ranks that exchange messages on one thread, and its process groups. The
+// world is a backend's (own_communicator.cpp, mpi/communicator.cpp); a group sends its messages over the
+// world's transport and needs no connection of its own, so every backend has the same groups with the same
+// bits.
+#pragma once
+
+#include <vector>
+
+#include "runtime/comm/communicator.hpp"
+#include "runtime/comm/host_collectives.hpp"
+
+namespace dlrun::runtime {
+
+class HostCommunicator : public Communicator {
+ public:
+  int rank() const override { return collectives_->rank(); }
+  int size() const override { return collectives_->size(); }
+  Result<void> allreduce_start(std::span<float> data, CommDtype dtype = CommDtype::f32) override {
+    return collectives_->allreduce_start(data, dtype);
+  }
+  Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces) override {
+    return collectives_->parameter_server_allreduce_start(pieces);
+  }
+  Result<void> wait_all() override { return collectives_->wait_all(); }
+  using Communicator::allreduce;
+  Result<void> allreduce(std::span<double> data) override { return collectives_->allreduce(data); }
+  Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine,
+                              CommDtype dtype = CommDtype::f32) override {
+    return collectives_->reduce_scatter(data, mine, dtype);
+  }
+  Result<void> broadcast(std::span<std::byte> data, int root) override {
+    return collectives_->broadcast(data, root);
+  }
+  Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    return collectives_->allgather(mine, all);
+  }
+  Result<void> barrier() override { return collectives_->barrier(); }
+  Result<void> send(std::span<const std::byte> data, int to) override { return collectives_->send(data, to); }
+  Result<void> receive(std::span<std::byte> data, int from) override {
+    return collectives_->receive(data, from);
+  }
+  Result<std::unique_ptr<Communicator>> split(int color, int key) override;
+
+ protected:
+  /// What all groups of a world use.
+  struct World {
+    Communicator& communicator;
+    Transport& link;
+    JobThread& thread;
+  };
+  /// Before any other call. `members`: the world's ranks that belong to this communicator, in its order.
+  void use(HostCollectives& collectives, const World& world, std::vector<int> members);
+  static std::vector<int> whole_world(int ranks);
+
+ private:
+  class Group;
+  HostCollectives* collectives_ = nullptr;
+  std::optional<World> world_;
+  std::vector<int> members_;
+};
+
+}  // namespace dlrun::runtime

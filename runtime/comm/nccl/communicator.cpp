@@ -1,0 +1,145 @@
+// See communicator.hpp.
+#include "runtime/comm/nccl/communicator.hpp"
+
+#include <vector>
+
+namespace dlrun::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kBetweenChecks = std::chrono::milliseconds(5);
+constexpr auto kUntilNamed = std::chrono::seconds(1);
+
+// What rank 0 knows, to all.
+Result<std::string> broadcast_text(Communicator& world, std::string text) {
+  std::uint64_t length = text.size();
+  TRY(world.broadcast(std::as_writable_bytes(std::span(&length, 1)), 0));
+  text.resize(length);
+  TRY(world.broadcast(std::as_writable_bytes(std::span(text.data(), text.size())), 0));
+  return text;
+}
+
+// The same Error on all ranks where one of them could not.
+template <class T>
+Result<T> agree(Communicator& world, Result<T> mine) {
+  const char own = mine ? 1 : 0;
+  std::vector<char> all(static_cast<std::size_t>(world.size()));
+  TRY(world.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all))));
+  if (!mine) return mine;
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank] == 0)
+      return fail(Error{.kind = ErrorKind::unavailable,
+                        .what = fmt::format("rank {} cannot use NCCL; its log says why", rank)});
+  return mine;
+}
+
+// The first rank of each group makes one.
+Result<NcclId> common_id(Communicator& parent, Communicator& group, const NcclLibrary& library) {
+  NcclId id = TRY(agree(parent, group.rank() == 0 ? library.new_id() : Result<NcclId>(NcclId{})));
+  TRY(group.broadcast(std::as_writable_bytes(std::span(&id, 1)), 0));
+  return id;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::connect(Communicator& world, Communicator& group,
+                                                                    const std::filesystem::path& library) {
+  NcclLibrary nccl = TRY(agree(world, NcclLibrary::open(library)));
+  PeerLinks links = TRY(agree(world, PeerLinks::connect(world.rank(), world.size(), [&](std::string mine) {
+                                return broadcast_text(world, std::move(mine));
+                              })));
+  return join(world, group, std::make_shared<Shared>(Shared{std::move(nccl), std::move(links)}));
+}
+
+Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::join(Communicator& parent, Communicator& group,
+                                                                 std::shared_ptr<Shared> shared) {
+  const NcclId id = TRY(common_id(parent, group, shared->library));
+  const NcclLibrary::Comm comm = TRY(agree(parent, shared->library.connect(id, group.rank(), group.size())));
+  return std::unique_ptr<NcclCommunicator>(new NcclCommunicator(std::move(shared), comm, group));
+}
+
+Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::split(int color, int key) {
+  TRY(state());
+  std::unique_ptr<Communicator> group = TRY(hosts_->split(color, key));
+  auto out = TRY(join(*hosts_, *group, shared_));
+  out->group_ = std::move(group);
+  return out;
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  if (ending_.joinable())
+    ending_.join();
+  else
+    nccl().destroy(comm_);
+}
+
+Result<void> NcclCommunicator::allreduce(float* data, std::size_t count, void* stream) {
+  TRY(state());
+  return nccl().allreduce(data, count, comm_, stream);
+}
+
+Result<void> NcclCommunicator::reduce_scatter(const float* data, float* mine, std::size_t count,
+                                              void* stream) {
+  TRY(state());
+  return nccl().reduce_scatter(data, mine, count, comm_, stream);
+}
+
+Result<void> NcclCommunicator::allgather(const void* mine, void* all, std::size_t bytes, void* stream) {
+  TRY(state());
+  return nccl().allgather(mine, all, bytes, comm_, stream);
+}
+
+Result<void> NcclCommunicator::broadcast(void* data, std::size_t bytes, int root, void* stream) {
+  TRY(state());
+  return nccl().broadcast(data, bytes, root, comm_, stream);
+}
+
+Result<void> NcclCommunicator::send(const void* data, std::size_t bytes, int to, void* stream) {
+  TRY(state());
+  return nccl().send(data, bytes, to, comm_, stream);
+}
+
+Result<void> NcclCommunicator::receive(void* data, std::size_t bytes, int from, void* stream) {
+  TRY(state());
+  return nccl().receive(data, bytes, from, comm_, stream);
+}
+
+Result<void> NcclCommunicator::state() const {
+  if (failure_) return fail(*failure_);
+  return {};
+}
+
+std::optional<Error> NcclCommunicator::gone_peer() {
+  const auto name = shared_->links.gone();
+  if (!name) return std::nullopt;
+  return Error{.kind = ErrorKind::lost,
+               .what = fmt::format("{} is gone: its connection was closed", *name),
+               .hint = "its own log says why; the training carries on from its last checkpoint"};
+}
+
+Result<void> NcclCommunicator::check() {
+  TRY(state());
+  if (Clock::now() - checked_ < kBetweenChecks) return {};
+  checked_ = Clock::now();
+  if (auto error = gone_peer()) return give_up(std::move(*error));
+  if (auto well = nccl().check(comm_); !well) return give_up(std::move(well).error());
+  return {};
+}
+
+Result<void> NcclCommunicator::give_up_for(Error found) {
+  TRY(state());
+  for (const auto end = Clock::now() + kUntilNamed; Clock::now() < end;
+       std::this_thread::sleep_for(kBetweenChecks))
+    if (auto error = gone_peer()) return give_up(std::move(*error));
+  return give_up(std::move(found));
+}
+
+// The abort ends what runs on the device first, then waits for graphs that hold the communicator: those are
+// their owner's to destroy, so it must not hold us.
+Result<void> NcclCommunicator::give_up(Error error) {
+  failure_ = std::move(error);
+  ending_ = std::thread([this] { nccl().abort(comm_); });
+  return state();
+}
+
+}  // namespace dlrun::runtime

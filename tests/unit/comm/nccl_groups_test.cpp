@@ -1,0 +1,83 @@
+// Process groups on GPUs, with a fake NCCL whose ranks are threads and whose device memory is the host's.
+#include <atomic>
+
+#include <doctest/doctest.h>
+
+#include "runtime/comm/nccl/communicator.hpp"
+#include "tests/unit/comm/fake_device.hpp"
+#include "tests/unit/train/thread_ranks.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+// Every collective among the GPUs of these ranks of the world, in this order.
+bool all_are_right(NcclCommunicator& gpus, const std::vector<int>& members, int world_rank) {
+  if (gpus.size() != static_cast<int>(members.size())) return false;
+  const auto own = static_cast<float>(world_rank), ranks = static_cast<float>(members.size());
+  float sum = 0;
+  for (const int member : members) sum += static_cast<float>(member);
+  std::vector<float> data(6, own), blocks(2 * members.size()), all(members.size()), mine(2);
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<float>(i);
+  if (!gpus.allreduce(data.data(), data.size(), nullptr) || data != std::vector<float>(6, sum)) return false;
+  if (!gpus.reduce_scatter(blocks.data(), mine.data(), 2, nullptr)) return false;
+  if (mine[1] != ranks * static_cast<float>(2 * gpus.rank() + 1)) return false;
+  if (!gpus.allgather(&own, all.data(), sizeof own, nullptr)) return false;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i] != static_cast<float>(members[i])) return false;
+  float word = own, other = -1;
+  if (!gpus.broadcast(&word, sizeof word, gpus.size() - 1, nullptr) ||
+      word != static_cast<float>(members.back()))
+    return false;
+  const int right = (gpus.rank() + 1) % gpus.size(), left = (gpus.rank() + gpus.size() - 1) % gpus.size();
+  const auto passed = gpus.together([&]() -> Result<void> {
+    TRY(gpus.send(&own, sizeof own, right, nullptr));
+    return gpus.receive(&other, sizeof other, left, nullptr);
+  });
+  return passed && other == static_cast<float>(members[static_cast<std::size_t>(left)]) && gpus.check();
+}
+
+}  // namespace
+
+TEST_CASE("GPUs have all collectives, and so have groups of them: uneven, reordered, nested, of one") {
+  const int before = (*test::from_fake_nccl<int()>("fake_nccl_destroyed"))();
+  std::atomic<int> right{0};
+  test::on_ranks(5, [&](Communicator& world) {
+    const auto gpus = NcclCommunicator::connect(world, world, FAKE_NCCL);
+    REQUIRE(gpus);
+    CHECK((*gpus)->name() == "NCCL 2.28.3");
+    const int rank = world.rank();
+    const auto group = (*gpus)->split(rank < 3 ? 0 : 1, -rank);  // 2 1 0 | 4 3
+    REQUIRE(group);
+    const auto nested = (*group)->split((*group)->rank() == 1 ? 1 : 0, 0);  // 2 0 | 1 | 4 | 3
+    REQUIRE(nested);
+    const std::vector<std::vector<int>> groups{{2, 1, 0}, {2, 1, 0}, {2, 1, 0}, {4, 3}, {4, 3}};
+    const std::vector<std::vector<int>> nests{{2, 0}, {1}, {2, 0}, {3}, {4}};
+    const auto at = static_cast<std::size_t>(rank);
+    if (all_are_right(**gpus, {0, 1, 2, 3, 4}, rank) && all_are_right(**group, groups[at], rank) &&
+        all_are_right(**nested, nests[at], rank))
+      ++right;
+    REQUIRE(world.barrier());
+  });
+  CHECK(right == 5);
+  CHECK((*test::from_fake_nccl<int()>("fake_nccl_destroyed"))() == before + 15);
+}
+
+TEST_CASE("what NCCL finds wrong ends a group too") {
+  test::on_ranks(2, [](Communicator& world) {
+    const auto gpus = NcclCommunicator::connect(world, world, FAKE_NCCL);
+    REQUIRE(gpus);
+    const auto group = (*gpus)->split(0, world.rank());
+    REQUIRE(group);
+    REQUIRE(world.barrier());
+    (*test::from_fake_nccl<void(int)>("fake_nccl_fail"))(6);
+    Result<void> state;
+    while (state) state = (*group)->check();
+    CHECK(state.error().kind == ErrorKind::lost);
+    CHECK(!(*group)->allreduce(nullptr, 0, nullptr));
+    CHECK(!(*group)->split(0, 0));
+    REQUIRE(world.barrier());
+  });
+  (*test::from_fake_nccl<void(int)>("fake_nccl_fail"))(0);
+}
+
+}  // namespace dlrun::runtime
