@@ -37,11 +37,11 @@ std::uint64_t step_rows(std::uint64_t seen, std::uint64_t samples, std::uint64_t
   return std::min(batch * static_cast<std::uint64_t>(world), samples - seen);
 }
 
-Share step_share(std::uint64_t seen, std::uint64_t samples, std::uint64_t batch, int rank, int world) {
+Shard step_shard(std::uint64_t seen, std::uint64_t samples, std::uint64_t batch, int rank, int world) {
   const std::uint64_t rows = step_rows(seen, samples, batch, world);
   const auto ranks = static_cast<std::uint64_t>(world), me = static_cast<std::uint64_t>(rank);
   const std::uint64_t begin = rows * me / ranks, end = rows * (me + 1) / ranks;
-  return Share{.first = seen + begin, .count = end - begin};
+  return Shard{.first = seen + begin, .count = end - begin};
 }
 
 }  // namespace dlrun::runtime

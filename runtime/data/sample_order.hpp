@@ -31,11 +31,11 @@ class SampleOrder {
 };
 
 // What one rank takes of one global step, as positions of the epoch's order.
-struct Share {
+struct Shard {
   std::uint64_t first = 0, count = 0;
 };
-// What the step takes over all ranks, from position `seen` on.
+/// What the step takes over all ranks, from position `seen` on.
 std::uint64_t step_rows(std::uint64_t seen, std::uint64_t samples, std::uint64_t batch, int world);
-Share step_share(std::uint64_t seen, std::uint64_t samples, std::uint64_t batch, int rank, int world);
+Shard step_shard(std::uint64_t seen, std::uint64_t samples, std::uint64_t batch, int rank, int world);
 
 }  // namespace dlrun::runtime

@@ -52,7 +52,7 @@ Seconds BenchmarkFigures::compute() const {
 }
 
 Seconds BenchmarkFigures::bound() const {
-  return std::max(compute(), wire);
+  return std::max(compute(), communication);
 }
 
 double BenchmarkFigures::scaling_efficiency() const {
@@ -106,7 +106,7 @@ Json BenchmarkFigures::to_json() const {
       {"input", {{"share", input_share()}, {"images_per_s_repeated_batch", images / repeated_input.count()}}},
       {"bound",
        {{"compute_ms", ms(compute())},
-        {"wire_ms", ms(wire)},
+        {"wire_ms", ms(communication)},
         {"bound_ms", ms(bound())},
         {"reached", bound() / steps.median()},
         {"input_ms", ms(parts.input)},
@@ -119,13 +119,13 @@ std::vector<std::string> BenchmarkFigures::lines() const {
   const double rate = steps.images_per_second(), count = static_cast<double>(ranks.size());
   const double images = steps.images_per_step();
   std::vector<std::string> out;
-  out.push_back(fmt::format("{:.1f} images/s{}, {:.1f} a rank, over {} steps in {} windows", rate,
+  out.push_back(fmt::format("{:.1f} images/s{}, {:.1f} per rank, over {} steps in {} windows", rate,
                             plus_minus(steps.uncertainty()), rate / count, steps.steps(),
                             steps.windows().size()));
   out.push_back(fmt::format(
       "step: {:.2f} ms by the median; 10 % to 90 %: {:.2f} to {:.2f} ms; longest {:.2f}", ms(steps.median()),
       ms(steps.quantile(0.1)), ms(steps.quantile(0.9)), ms(steps.quantile(1))));
-  out.push_back(fmt::format("memory: at most {:.0f} MiB a rank; the model's arenas have {:.0f} MiB",
+  out.push_back(fmt::format("memory: at most {:.0f} MiB per rank; the model's arenas have {:.0f} MiB",
                             mib(largest(&RankFigures::peak_bytes)),
                             mib(largest(&RankFigures::engine_bytes))));
   if (ranks.size() > 1)
@@ -133,9 +133,9 @@ std::vector<std::string> BenchmarkFigures::lines() const {
                               100 * scaling_efficiency(), ranks.size(), images / count / alone.count()));
   out.push_back(fmt::format("input: {:.1f} % of a step; {:.1f} images/s with the batch held in memory",
                             100 * input_share(), images / repeated_input.count()));
-  out.push_back(fmt::format("bound: {:.2f} ms = max(compute {:.2f}, wire {:.2f}); reached {:.1f} %; gap: {}",
-                            ms(bound()), ms(compute()), ms(wire), 100 * (bound() / steps.median()),
-                            reason()));
+  out.push_back(
+      fmt::format("bound: {:.2f} ms = max(compute {:.2f}, communication {:.2f}); reached {:.1f} %; gap: {}",
+                  ms(bound()), ms(compute()), ms(communication), 100 * (bound() / steps.median()), reason()));
   return out;
 }
 

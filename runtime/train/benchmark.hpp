@@ -1,5 +1,5 @@
 // BenchmarkFigures: what a benchmark measured, and what follows from it: scaling, the input's share, the
-// bound max(compute, wire) and why a step takes longer than that. Pure: the measuring is
+// bound max(compute, communication) and why a step takes longer than that. Pure: the measuring is
 // trainer_benchmark.cpp's.
 #pragma once
 
@@ -21,7 +21,7 @@ struct RankFigures {
 struct BenchmarkFigures {
   Throughput steps;                     // whole ones, as training takes them
   Seconds repeated_input{0};            // a whole step on a batch that lies there
-  Seconds wire{0};                      // the exchange of all gradients, alone
+  Seconds communication{0};             // the exchange of all gradients, alone
   Seconds alone{0};                     // a step of rank 0 without exchange while the others rest
   std::vector<RankFigures> ranks = {};  // at least one
 

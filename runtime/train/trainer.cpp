@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/train/evaluation.hpp"
-#include "runtime/train/report/sample_grid.hpp"
 #include "runtime/train/rows.hpp"
 
 namespace dlrun::runtime {
@@ -25,15 +23,20 @@ Trainer::Trainer(const Parts& parts, const Position& start)
       order_(run_.samples, parts.spec.seed),
       epoch_order_(order_.epoch(start.epoch)),
       train_filler_(parts.data.train, parts.spec.conversion, parts.spec.augmentation),
-      held_out_filler_(parts.data.train, parts.spec.conversion, {}),
-      test_filler_(parts.data.test, parts.spec.conversion, {}),
+      task_(make_task({.spec = parts.spec,
+                       .engine = parts.engine,
+                       .comm = parts.comm,
+                       .data = parts.data,
+                       .reporter = parts.reporter,
+                       .split = split_,
+                       .folder = parts.folder})),
       learning_rate_(parts.spec, run_),
       position_(start) {
   last_.step = start.step;
   last_.epoch = start.epoch;
   parts_.reporter.set_length(length());
   if (start.seen > 0) parts_.reporter.start_within_epoch(start.step);
-  if (parts_.engine.generates()) parts_.reporter.tell_of_gan();
+  parts_.reporter.set_losses(task_->losses());
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
   parts_.engine.while_waiting([this] { fill_ahead(); });
 }
@@ -43,14 +46,14 @@ RunLength Trainer::length() const {
     return {parts_.spec.benchmark->warmup + parts_.spec.benchmark->repeat * parts_.spec.benchmark->steps, 0};
   const std::uint64_t rows =
       static_cast<std::uint64_t>(parts_.spec.batch) * static_cast<std::uint64_t>(run_.world);
-  const std::uint64_t an_epoch = (run_.samples + rows - 1) / rows;
+  const std::uint64_t per_epoch = (run_.samples + rows - 1) / rows;
   const std::uint64_t done =
       position_.epoch >= run_.epochs ? 0 : (run_.samples - position_.seen + rows - 1) / rows;
   const std::uint64_t later = position_.epoch >= run_.epochs ? 0 : run_.epochs - position_.epoch - 1;
-  return {position_.step + done + later * an_epoch, run_.epochs};
+  return {position_.step + done + later * per_epoch, run_.epochs};
 }
 
-Result<StepTotals> Trainer::forward_backward(const Share& share) {
+Result<StepTotals> Trainer::forward_backward(const Shard& shard) {
   Result<void> sent;
   const BatchResult mine = parts_.engine.train_batch(position_.step, [&](std::size_t bucket) {
     if (sent) sent = parts_.gradients.start(bucket);
@@ -61,10 +64,9 @@ Result<StepTotals> Trainer::forward_backward(const Share& share) {
   const Requests heard = parts_.reporter.requests();
   requests.save = requests.save || heard.save;
   requests.stop = requests.stop || heard.stop;
-  const double answers = parts_.engine.generates() ? 2 : 1;  // to a row
   store({.totals = {.loss_sum = mine.loss_sum,
-                    .correct = static_cast<double>(mine.correct) / answers,
-                    .rows = static_cast<double>(share.count),
+                    .correct = static_cast<double>(mine.correct) / task_->answers_per_row(),
+                    .rows = static_cast<double>(shard.count),
                     .generator_loss_sum = mine.generator_loss_sum},
          .requests = requests},
         parts_.engine.spare_slots());
@@ -72,14 +74,14 @@ Result<StepTotals> Trainer::forward_backward(const Share& share) {
   return load(parts_.engine.spare_slots());
 }
 
-Share Trainer::this_share() const {
-  return step_share(position_.seen, run_.samples, static_cast<std::uint64_t>(parts_.spec.batch),
+Shard Trainer::this_shard() const {
+  return step_shard(position_.seen, run_.samples, static_cast<std::uint64_t>(parts_.spec.batch),
                     parts_.comm.rank(), run_.world);
 }
 
-void Trainer::fill(const Share& share) {
+void Trainer::fill(const Shard& shard) {
   train_filler_.fill(
-      share.count, [&](std::uint64_t i) { return split_.training_sample(epoch_order_(share.first + i)); },
+      shard.count, [&](std::uint64_t i) { return split_.training_sample(epoch_order_(shard.first + i)); },
       AugmentationKey{parts_.spec.seed, position_.epoch}, rows_of(parts_.engine));
 }
 
@@ -88,17 +90,17 @@ void Trainer::fill_ahead() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
   const std::uint64_t seen = position_.seen + step_rows(position_.seen, run_.samples, batch, run_.world);
   if (seen >= run_.samples) return;
-  fill(step_share(seen, run_.samples, batch, parts_.comm.rank(), run_.world));
+  fill(step_shard(seen, run_.samples, batch, parts_.comm.rank(), run_.world));
   filled_ahead_ = true;
 }
 
 Result<StepTotals> Trainer::step() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
   const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
-  const Share share = this_share();
-  if (!std::exchange(filled_ahead_, false)) fill(share);
+  const Shard shard = this_shard();
+  if (!std::exchange(filled_ahead_, false)) fill(shard);
   TRY(train_filler_.state());
-  const StepTotals sums = TRY(forward_backward(share));
+  const StepTotals sums = TRY(forward_backward(shard));
   if (!std::isfinite(sums.totals.loss_sum) || !std::isfinite(sums.totals.generator_loss_sum))
     return fail(Error{.kind = ErrorKind::input,
                       // Without a sign: that of no number depends on the compiler.
@@ -136,46 +138,18 @@ Result<void> Trainer::after_step(const StepTotals& step) {
   return parts_.checkpoints->after_step(parts_.engine, position_, step.requests.save, parts_.reporter);
 }
 
-Result<Totals> Trainer::test() {
-  filled_ahead_ = false;
-  return evaluate(parts_.engine, parts_.comm, test_filler_, parts_.data.test.count,
-                  [](std::uint64_t i) { return i; });
-}
-
-Result<Totals> Trainer::watch() {
-  if (split_.held_out() == 0) return test();
-  filled_ahead_ = false;
-  return evaluate(parts_.engine, parts_.comm, held_out_filler_, split_.held_out(),
-                  [this](std::uint64_t i) { return split_.held_out_sample(i); });
-}
-
-// Nothing can be measured on a test set: people look at what is made.
-Result<void> Trainer::end_epoch_of_gan() {
-  TRY(parts_.reporter.epoch_of_gan(last_));
-  if (parts_.comm.rank() == 0 && !parts_.folder.empty())
-    TRY(write_sample_grid(parts_.engine, parts_.data.train.shape, parts_.spec.conversion, parts_.folder,
-                          last_.epoch));
-  parts_.reporter.start_clock();
-  return {};
-}
-
 Result<void> Trainer::end_epoch() {
-  if (parts_.engine.generates()) return end_epoch_of_gan();
-  watched_ = TRY(watch());
-  TRY(parts_.reporter.epoch(last_, *watched_, split_.held_out() == 0 ? "test" : "validation"));
+  filled_ahead_ = false;
+  TRY(task_->end_epoch(last_));
   parts_.reporter.start_clock();
   return {};
-}
-
-bool Trainer::reached_target() const {
-  return parts_.spec.stop_at_accuracy && watched_ && watched_->accuracy() >= *parts_.spec.stop_at_accuracy;
 }
 
 // A run that had reached its target when it ended is not to train on.
 Result<void> Trainer::check_target_at_start() {
   if (!parts_.spec.stop_at_accuracy || position_.epoch == 0 || position_.seen != 0) return {};
-  watched_ = TRY(watch());
-  if (!reached_target() || position_.epoch >= run_.epochs) return {};
+  TRY(task_->validate());
+  if (!task_->reached_target() || position_.epoch >= run_.epochs) return {};
   const std::string why = fmt::format("stop-at.accuracy {} was reached after {} epochs",
                                       *parts_.spec.stop_at_accuracy, position_.epoch);
   if (parts_.check_finished) TRY(parts_.check_finished(why));
@@ -187,9 +161,9 @@ Result<Ending> Trainer::run() {
   TRY(check_target_at_start());
   parts_.reporter.phase("training");
   parts_.reporter.start_clock();
-  while (position_.epoch < run_.epochs && !reached_target()) {
-    watched_.reset();
+  while (position_.epoch < run_.epochs && !task_->reached_target()) {
     const StepTotals done = TRY(step());
+    task_->step_done();
     TRY(after_step(done));
     if (position_.seen == 0 && position_.epoch < run_.epochs) TRY(end_epoch());
     if (done.requests.stop && position_.epoch < run_.epochs) return stop();
@@ -197,22 +171,11 @@ Result<Ending> Trainer::run() {
   return finish();
 }
 
-Result<Ending> Trainer::finish_gan() {
-  if (parts_.checkpoints != nullptr)
-    TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
-  if (last_.totals.rows > 0) TRY(end_epoch());
-  if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
-  parts_.reporter.result_of_gan(position_);
-  return Ending::finished;
-}
-
 Result<Ending> Trainer::finish() {
-  if (parts_.engine.generates()) return finish_gan();
   if (parts_.checkpoints != nullptr)
     TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
-  parts_.reporter.phase("testing");
-  if (!watched_ && last_.totals.rows > 0) TRY(end_epoch());
-  const Totals result = split_.held_out() == 0 && watched_ ? *watched_ : TRY(test());
+  filled_ahead_ = false;
+  const RunResult result = TRY(task_->finish(last_));
   if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
   parts_.reporter.result(position_, result);
   return Ending::finished;

@@ -1,6 +1,6 @@
 // Trainer: the loop. It takes what others made (engine, ranks, data) and decides nothing but what happens
-// between two steps: which samples, which learning rate, when to evaluate, save and stop. All ranks take the
-// same decisions at the same step, from sums that all of them see.
+// between two steps: which samples, which learning rate, when to evaluate, save and stop; what is evaluated
+// is its Task's. All ranks take the same decisions at the same step, from sums that all of them see.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,7 @@
 #include "runtime/train/gradient_exchange.hpp"
 #include "runtime/train/report/reporter.hpp"
 #include "runtime/train/schedule.hpp"
+#include "runtime/train/task.hpp"
 
 namespace dlrun::runtime {
 
@@ -29,38 +30,33 @@ class Trainer {
     Reporter& reporter;
     Checkpointing* checkpoints;                // rank 0's, where there are any
     std::function<Requests()> local_requests;  // signals and the like, looked at each step
-    std::filesystem::path folder = {};         // rank 0's, for what a GAN makes
+    std::filesystem::path folder = {};         // rank 0's, for what a GAN generates
     // Rank 0's, of a run that starts from a checkpoint: whether it may be told that nothing is left to train.
     std::function<Result<void>(const std::string& why)> check_finished = {};
   };
   Trainer(const Parts& parts, const Position& start);
 
-  // Trains to the end, or to the step at which a stop was asked for on any rank.
+  /// Trains to the end, or to the step at which a stop was asked for on any rank.
   Result<Ending> run();
-  // Takes the steps of a benchmark and prints the figures.
+  /// Takes the steps of a benchmark and prints the figures.
   Result<Ending> run_benchmark(const BenchmarkSpec& benchmark);
   const Position& position() const { return position_; }
 
  private:
   Result<StepTotals> step();
-  Share this_share() const;
-  void fill(const Share& share);
-  Result<StepTotals> forward_backward(const Share& share);
+  Shard this_shard() const;
+  void fill(const Shard& shard);
+  Result<StepTotals> forward_backward(const Shard& shard);
   void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
   void advance(std::uint64_t rows);
   Result<void> end_epoch();
-  Result<void> end_epoch_of_gan();
-  Result<Totals> test();
-  Result<Totals> watch();  // what is looked at after each epoch: the samples held out, else the test set
   Result<Ending> finish();
-  Result<Ending> finish_gan();
   Result<Ending> stop();
-  bool reached_target() const;
   Result<void> check_target_at_start();
   RunLength length() const;
   // Of a benchmark: parts of a step, timed after training; they leave nothing that could be trained on.
-  enum class Probe { repeated_input, compute, wire, alone };
+  enum class Probe { repeated_input, compute, communication, alone };
   Result<bool> timed_steps(const BenchmarkSpec& benchmark, Throughput& steps);
   Result<void> take(Probe probe);
   Result<Seconds> median_of(Probe probe, std::uint64_t steps);
@@ -72,12 +68,12 @@ class Trainer {
   RunShape run_;
   SampleOrder order_;
   Permutation epoch_order_;
-  BatchFiller train_filler_, held_out_filler_, test_filler_;
+  BatchFiller train_filler_;
+  std::unique_ptr<Task> task_;
   LearningRate learning_rate_;
   Position position_;
   bool filled_ahead_ = false;
   StepReport last_;
-  std::optional<Totals> watched_;
 };
 
 }  // namespace dlrun::runtime

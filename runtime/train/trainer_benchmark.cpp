@@ -11,7 +11,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::uint64_t fewest_probes = 3, most_probes = 20;
+constexpr std::uint64_t kMinProbes = 3, kMaxProbes = 20;
 
 }  // namespace
 
@@ -33,11 +33,11 @@ Result<bool> Trainer::timed_steps(const BenchmarkSpec& benchmark, Throughput& st
 }
 
 Result<void> Trainer::take(Probe probe) {
-  const Share share = this_share();
-  if (probe == Probe::alone && !std::exchange(filled_ahead_, false)) fill(share);
+  const Shard shard = this_shard();
+  if (probe == Probe::alone && !std::exchange(filled_ahead_, false)) fill(shard);
   if (probe == Probe::repeated_input) {
-    TRY(forward_backward(share));
-  } else if (probe == Probe::wire) {
+    TRY(forward_backward(shard));
+  } else if (probe == Probe::communication) {
     // What an engine sums itself does not come this way.
     const std::size_t buckets = parts_.engine.sums_gradients() ? 0 : parts_.engine.buckets().size();
     for (std::size_t i = 0; i < buckets; ++i) TRY(parts_.gradients.start(i));
@@ -66,7 +66,7 @@ Result<Seconds> Trainer::time_alone(std::uint64_t steps) {
   TRY(parts_.comm.barrier());
   Seconds time{0};
   parts_.engine.while_waiting([this] {
-    fill(this_share());
+    fill(this_shard());
     filled_ahead_ = true;
   });
   if (parts_.comm.rank() == 0) time = TRY(median_of(Probe::alone, steps));
@@ -76,7 +76,7 @@ Result<Seconds> Trainer::time_alone(std::uint64_t steps) {
 }
 
 Result<BenchmarkFigures> Trainer::measure_parts(Throughput steps) {
-  const std::uint64_t count = std::clamp(parts_.spec.benchmark->steps, fewest_probes, most_probes);
+  const std::uint64_t count = std::clamp(parts_.spec.benchmark->steps, kMinProbes, kMaxProbes);
   BenchmarkFigures out{.steps = std::move(steps)};
   parts_.engine.while_waiting({});
   out.repeated_input = TRY(median_of(Probe::repeated_input, count));
@@ -86,8 +86,8 @@ Result<BenchmarkFigures> Trainer::measure_parts(Throughput steps) {
   parts_.engine.set_sums(Engine::Sums::together);
   std::fill(parts_.engine.gradients().begin(), parts_.engine.gradients().end(), 0.0F);
   TRY(parts_.comm.barrier());
-  out.wire = TRY(median_of(Probe::wire, count));
-  if (parts_.engine.sums_gradients()) out.wire += Seconds(TRY(parts_.engine.seconds_of_sums()));
+  out.communication = TRY(median_of(Probe::communication, count));
+  if (parts_.engine.sums_gradients()) out.communication += Seconds(TRY(parts_.engine.seconds_of_sums()));
   const RankFigures mine{.compute_seconds = compute.count(),
                          .peak_bytes = static_cast<double>(TRY(peak_memory_bytes())),
                          .engine_bytes = static_cast<double>(parts_.engine.memory_bytes())};

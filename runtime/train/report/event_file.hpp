@@ -21,7 +21,7 @@ struct Scalar {
 
 class EventFile {
  public:
-  // `wall_time`: seconds since 1970. `resumed_at`: the step a resumed run starts from, 0 for a new one.
+  /// `wall_time`: seconds since 1970. `resumed_at`: the step a resumed run starts from, 0 for a new one.
   static Result<EventFile> create(const std::filesystem::path& folder, double wall_time,
                                   std::uint64_t resumed_at);
   Result<void> write(std::uint64_t step, double wall_time, std::span<const Scalar> scalars);

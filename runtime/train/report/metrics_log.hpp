@@ -1,4 +1,4 @@
-// MetricsLog: metrics.jsonl, one JSON object a line, each with its `step`. A run that resumes in the same
+// MetricsLog: metrics.jsonl, one JSON object per line, each with its `step`. A run that resumes in the same
 // folder first drops the lines of later steps (and a torn last line), so that no step is claimed twice.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace dlrun::runtime {
 
 class MetricsLog {
  public:
-  // `resumed_at`: the last step that stays; 0 for a new run, which starts the file anew.
+  /// `resumed_at`: the last step that stays; 0 for a new run, which starts the file anew.
   static Result<MetricsLog> open(const std::filesystem::path& folder, std::uint64_t resumed_at);
   Result<void> write(const Json& line);
 

@@ -1,7 +1,6 @@
 // See reporter.hpp.
 #include "runtime/train/report/reporter.hpp"
 
-#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -22,6 +21,10 @@ double rounded(double value, double parts) {
 }
 
 }  // namespace
+
+double rounded_figure(double value) {
+  return rounded(value, 1e6);
+}
 
 Result<void> Reporter::open_files(const std::filesystem::path& folder, std::uint64_t resumed_at) {
   if (rank_ != 0) return {};
@@ -49,8 +52,7 @@ Json Reporter::line(const StepReport& report, const Window& window) const {
            {"images_per_s", rounded(window.images_per_second(), 10)},
            {"learning_rate", rounded(report.learning_rate, 1e9)},
            {"time", rounded(wall_seconds(), 1e3)}};
-  out[of_gan_ ? "loss_d" : "loss"] = rounded(window.totals.loss(), 1e6);
-  if (of_gan_) out["loss_g"] = rounded(window.totals.generator_loss(), 1e6);
+  for (const LossColumn& loss : losses_) out[loss.key] = rounded_figure((window.totals.*loss.value)());
   return out;
 }
 
@@ -79,13 +81,12 @@ Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
 }
 
 Result<void> Reporter::write_window(const StepReport& report) {
-  const std::array<Scalar, 5> scalars = {
-      {{of_gan_ ? "train/loss_d" : "train/loss", static_cast<float>(recent_.totals.loss())},
-       {"train/accuracy", static_cast<float>(recent_.totals.accuracy())},
-       {"train/images_per_s", static_cast<float>(recent_.images_per_second())},
-       {"train/learning_rate", report.learning_rate},
-       {"train/loss_g", static_cast<float>(recent_.totals.generator_loss())}}};
-  TRY(write(line(report, recent_), std::span(scalars).first(of_gan_ ? 5 : 4)));
+  std::vector<Scalar> scalars = {{"train/accuracy", static_cast<float>(recent_.totals.accuracy())},
+                                 {"train/images_per_s", static_cast<float>(recent_.images_per_second())},
+                                 {"train/learning_rate", report.learning_rate}};
+  for (const LossColumn& loss : losses_)
+    scalars.push_back({loss.tag, static_cast<float>((recent_.totals.*loss.value)())});
+  TRY(write(line(report, recent_), scalars));
   recent_ = {};
   return {};
 }
@@ -98,43 +99,16 @@ std::string Reporter::part_of_epoch(std::uint64_t last_step) const {
   return epoch_from_ > 0 ? fmt::format(" (steps {}-{})", epoch_from_, last_step) : std::string();
 }
 
-Result<void> Reporter::epoch(const StepReport& last, const Totals& test, const std::string& set) {
+Result<void> Reporter::epoch(const StepReport& last, const EpochReport& report) {
   if (recent_.totals.rows > 0) TRY(write_window(last));
-  Json record = {{"step", last.step},
-                 {"epoch", last.epoch},
-                 {"epoch_loss", rounded(epoch_.totals.loss(), 1e6)},
-                 {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)},
-                 {set + "_loss", rounded(test.loss(), 1e6)},
-                 {set + "_accuracy", rounded(test.accuracy(), 1e6)}};
+  Json record = {{"step", last.step}, {"epoch", last.epoch}};
+  record.update(report.figures);
   add_part_of_epoch(record, last.step);
-  const std::string loss = set + "/loss", accuracy = set + "/accuracy";
-  const std::array<Scalar, 2> scalars = {
-      {{loss, static_cast<float>(test.loss())}, {accuracy, static_cast<float>(test.accuracy())}}};
-  TRY(write(record, scalars));
-  note(fmt::format(
-      "epoch {}/{}{}  loss {:.4f}  accuracy {:.2f} %  {} accuracy {:.2f} %  {:.0f} images/s  {:.1f} s",
-      last.epoch, length_.epochs, part_of_epoch(last.step), epoch_.totals.loss(),
-      100 * epoch_.totals.accuracy(), set, 100 * test.accuracy(), epoch_.images_per_second(),
-      epoch_.time.count()));
-  end_epoch();
-  return {};
-}
-
-Result<void> Reporter::epoch_of_gan(const StepReport& last) {
-  if (recent_.totals.rows > 0) TRY(write_window(last));
-  last_epoch_ = epoch_.totals;
-  Json record = {{"step", last.step},
-                 {"epoch", last.epoch},
-                 {"epoch_loss_d", rounded(epoch_.totals.loss(), 1e6)},
-                 {"epoch_loss_g", rounded(epoch_.totals.generator_loss(), 1e6)},
-                 {"epoch_accuracy", rounded(epoch_.totals.accuracy(), 1e6)}};
-  add_part_of_epoch(record, last.step);
-  TRY(write(std::move(record), {}));
-  note(fmt::format(
-      "epoch {}/{}{}  loss_d {:.4f}  loss_g {:.4f}  discriminator right {:.2f} %  {:.0f} images/s  {:.1f} s",
-      last.epoch, length_.epochs, part_of_epoch(last.step), epoch_.totals.loss(),
-      epoch_.totals.generator_loss(), 100 * epoch_.totals.accuracy(), epoch_.images_per_second(),
-      epoch_.time.count()));
+  std::vector<Scalar> scalars;
+  for (const auto& [tag, value] : report.scalars) scalars.push_back({tag, static_cast<float>(value)});
+  TRY(write(std::move(record), scalars));
+  note(fmt::format("epoch {}/{}{}  {}  {:.0f} images/s  {:.1f} s", last.epoch, length_.epochs,
+                   part_of_epoch(last.step), report.text, epoch_.images_per_second(), epoch_.time.count()));
   end_epoch();
   return {};
 }
@@ -150,24 +124,13 @@ void Reporter::send_result(Json figures) {
   control_.send(Json{{"result", std::move(figures)}}, ControlChannel::Importance::kept);
 }
 
-void Reporter::result(const Position& position, const Totals& test) {
+void Reporter::result(const Position& position, const RunResult& result) {
   if (rank_ != 0) return;
-  send_result({{"test_accuracy", rounded(test.accuracy(), 1e6)},
-               {"test_loss", rounded(test.loss(), 1e6)},
-               {"steps", position.step},
-               {"epochs", position.epoch}});
-  note(fmt::format("test accuracy {:.2f} %", 100 * test.accuracy()));
-}
-
-// Of the last epoch; a run that had nothing left to do has none.
-void Reporter::result_of_gan(const Position& position) {
-  if (rank_ != 0) return;
-  Json figures = {{"steps", position.step}, {"epochs", position.epoch}};
-  if (last_epoch_.rows > 0) {
-    figures["loss_d"] = rounded(last_epoch_.loss(), 1e6);
-    figures["loss_g"] = rounded(last_epoch_.generator_loss(), 1e6);
-  }
+  Json figures = result.figures;
+  figures["steps"] = position.step;
+  figures["epochs"] = position.epoch;
   send_result(std::move(figures));
+  if (!result.text.empty()) note(result.text);
 }
 
 void Reporter::benchmark(const Json& figures) {

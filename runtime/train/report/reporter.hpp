@@ -26,6 +26,29 @@ struct StepReport {
   float learning_rate = 0;
 };
 
+// A loss of the task: its names in metrics.jsonl and in TensorBoard.
+struct LossColumn {
+  const char* key;
+  const char* tag;
+  double (Totals::*value)() const;
+};
+
+// What a task has measured after an epoch.
+struct EpochReport {
+  Json figures;                                         // of the line in metrics.jsonl
+  std::vector<std::pair<std::string, double>> scalars;  // of TensorBoard, by tag
+  std::string text;                                     // for people
+};
+
+// What a run ends with.
+struct RunResult {
+  Json figures;
+  std::string text;  // for people; empty: nothing to say
+};
+
+/// As metrics have figures: six places.
+double rounded_figure(double value);
+
 // Sums over some steps and the time they took.
 struct Window {
   Totals totals;
@@ -39,31 +62,31 @@ struct Window {
 
 class Reporter {
  public:
-  // `begin`: when the process started, for the time to the first step.
+  /// `begin`: when the process started, for the time to the first step.
   Reporter(ControlChannel control, int rank, Ticks begin)
       : control_(std::move(control)), rank_(rank), begin_(begin) {}
 
-  // Opens the files of rank 0 in `folder`.
+  /// Opens the files of rank 0 in `folder`.
   Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
-  // Starts at step `resumed_at`, in the middle of an epoch: what is told of that epoch covers its rest alone.
+  /// Starts at step `resumed_at`, in the middle of an epoch: what is told of that epoch covers its rest
+  /// alone.
   void start_within_epoch(std::uint64_t resumed_at) { epoch_from_ = resumed_at + 1; }
   void set_length(RunLength length) { length_ = length; }
-  // Losses are two: the discriminator's and the generator's.
-  void tell_of_gan() { of_gan_ = true; }
+  /// The losses of the task: one, unless it says otherwise.
+  void set_losses(std::span<const LossColumn> losses) { losses_ = losses; }
   void phase(std::string_view what);
   void note(std::string_view line);  // rank 0's stdout
-  // The time from here to the next step() counts as training.
+  /// The time from here to the next step() counts as training.
   void start_clock() { last_step_ = std::chrono::steady_clock::now(); }
   Result<void> step(const StepReport& report);
-  // `set`: of what the evaluation is: "test" or "validation".
-  Result<void> epoch(const StepReport& last, const Totals& test, const std::string& set);
-  Result<void> epoch_of_gan(const StepReport& last);
-  // `held`: how much of the time training stood still.
+  /// What was trained since the epoch, or the run, began.
+  const Totals& epoch_totals() const { return epoch_.totals; }
+  Result<void> epoch(const StepReport& last, const EpochReport& report);
+  /// `held`: how much of the time training stood still.
   void saved(std::uint64_t step, Seconds took, Seconds held);
-  // A fact of the run that its result, and so its record, is to hold.
+  /// A fact of the run that its result, and so its record, is to hold.
   void keep_for_result(const std::string& name, Json fact) { facts_[name] = std::move(fact); }
-  void result(const Position& position, const Totals& test);
-  void result_of_gan(const Position& position);
+  void result(const Position& position, const RunResult& result);
   void benchmark(const Json& figures);
   Requests requests() { return control_.poll(); }
   void close() { control_.flush(Seconds(1)); }
@@ -81,14 +104,14 @@ class Reporter {
   int rank_;
   Ticks begin_;
   Json facts_ = Json::object();
-  bool first_step_done_ = false, of_gan_ = false;
+  bool first_step_done_ = false;
+  std::span<const LossColumn> losses_;
   RunLength length_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;
   Ticks last_step_{}, last_sent_{};
   Window recent_, epoch_;         // since the last line of metrics; since the epoch (or the run) began
   std::uint64_t epoch_from_ = 0;  // the first step that epoch_ has, where it has not all of the epoch
-  Totals last_epoch_;             // of a GAN
 };
 
 }  // namespace dlrun::runtime

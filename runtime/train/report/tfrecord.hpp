@@ -15,7 +15,7 @@ std::uint32_t crc32c(std::string_view data);
 std::uint32_t masked_crc32c(std::string_view data);
 
 std::string frame_record(std::string_view data);
-// All records of a file's content; an Error names the offset of the first bad one.
+/// All records of a file's content; an Error names the offset of the first bad one.
 Result<std::vector<std::string_view>> parse_records(std::string_view content, const std::string& name);
 
 }  // namespace dlrun::runtime

@@ -1,4 +1,4 @@
-// Throughput: the figures of timed steps: images a second, and how much steps and windows of steps differ.
+// Throughput: the figures of timed steps: images per second, and how much steps and windows of steps differ.
 #pragma once
 
 #include <vector>
@@ -9,17 +9,17 @@ namespace dlrun::runtime {
 
 class Throughput {
  public:
-  // The clock of a window of steps starts; what lies between two windows counts for none.
+  /// The clock of a window of steps starts; what lies between two windows counts for none.
   void start_window();
   void step_done(double images);
 
   std::size_t steps() const { return seconds_.size(); }
   double images_per_second() const;
-  std::vector<double> windows() const;  // images a second of each
-  // The standard error of the mean of the windows, as a share of it; 0 of fewer than two.
+  std::vector<double> windows() const;  // images per second of each
+  /// The standard error of the mean of the windows, as a share of it; 0 of fewer than two.
   double uncertainty() const;
   double images_per_step() const;
-  // The step time that a share of all steps does not exceed.
+  /// The step time that a share of all steps does not exceed.
   Seconds quantile(double share) const;
   Seconds median() const { return quantile(0.5); }
 

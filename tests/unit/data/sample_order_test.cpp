@@ -18,10 +18,10 @@ std::uint64_t take(std::vector<int>& counts, const Permutation& order, std::uint
   for (int step = 0; step < steps && seen < samples; ++step) {
     std::uint64_t rows = 0;
     for (int rank = 0; rank < world; ++rank) {
-      const Share share = step_share(seen, samples, batch, rank, world);
-      CHECK(share.count <= batch);
-      for (std::uint64_t i = 0; i < share.count; ++i) ++counts[order(share.first + i)];
-      rows += share.count;
+      const Shard shard = step_shard(seen, samples, batch, rank, world);
+      CHECK(shard.count <= batch);
+      for (std::uint64_t i = 0; i < shard.count; ++i) ++counts[order(shard.first + i)];
+      rows += shard.count;
     }
     CHECK(rows == step_rows(seen, samples, batch, world));
     seen += rows;
@@ -86,22 +86,22 @@ TEST_CASE("and also where the number of ranks changes in the middle") {
 TEST_CASE("a split holds out the same samples for everybody, and every sample is on one side") {
   const Split split(1000, 0.9, 7), again(1000, 0.9, 7), other(1000, 0.9, 8);
   CHECK(split.training() == 900);
-  CHECK(split.held_out() == 100);
+  CHECK(split.validation() == 100);
   std::set<std::uint64_t> seen;
   for (std::uint64_t i = 0; i < 900; ++i) seen.insert(split.training_sample(i));
   for (std::uint64_t i = 0; i < 100; ++i) {
-    CHECK(split.held_out_sample(i) == again.held_out_sample(i));
-    seen.insert(split.held_out_sample(i));
+    CHECK(split.validation_sample(i) == again.validation_sample(i));
+    seen.insert(split.validation_sample(i));
   }
   CHECK(seen.size() == 1000);
-  CHECK(split.held_out_sample(0) != other.held_out_sample(0));
+  CHECK(split.validation_sample(0) != other.validation_sample(0));
   CHECK(Split(1000, 1, 7).training_sample(5) == 5);
-  CHECK(Split(10, 0.999, 7).held_out() == 1);
+  CHECK(Split(10, 0.999, 7).validation() == 1);
   CHECK(Split(10, 0.001, 7).training() == 1);
 }
 
 TEST_CASE("a short last step is spread evenly, and ranks may get nothing") {
   CHECK(step_rows(96, 100, 8, 4) == 4);
-  for (int rank = 0; rank < 4; ++rank) CHECK(step_share(96, 100, 8, rank, 4).count == 1);
-  CHECK(step_share(98, 100, 8, 0, 4).count + step_share(98, 100, 8, 1, 4).count == 1);
+  for (int rank = 0; rank < 4; ++rank) CHECK(step_shard(96, 100, 8, rank, 4).count == 1);
+  CHECK(step_shard(98, 100, 8, 0, 4).count + step_shard(98, 100, 8, 1, 4).count == 1);
 }

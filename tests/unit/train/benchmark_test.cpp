@@ -32,7 +32,7 @@ BenchmarkFigures ideal() {
   const Seconds step = out.steps.median();
   out.repeated_input = step;
   out.alone = step;
-  out.wire = 0.1 * step;
+  out.communication = 0.1 * step;
   out.ranks = {{step.count(), 3e8, 1e8}, {step.count(), 2e8, 1e8}};
   return out;
 }
@@ -76,7 +76,7 @@ TEST_CASE("input that comes too late") {
 TEST_CASE("an exchange that is not hidden") {
   BenchmarkFigures figures = ideal();
   figures.ranks[0].compute_seconds = figures.ranks[1].compute_seconds = 0.6 * figures.steps.median().count();
-  figures.wire = 0.5 * figures.steps.median();
+  figures.communication = 0.5 * figures.steps.median();
   CHECK(contains(figures.reason(), "of the exchange are not hidden behind computing"));
   CHECK(figures.gap().exposed.count() == doctest::Approx(0.4 * figures.steps.median().count()));
 }
@@ -87,10 +87,10 @@ TEST_CASE("a rank that holds the others up is named") {
   CHECK(figures.reason() == "rank 1 computes 25 % longer than the median rank");
 }
 
-TEST_CASE("a wire that is slower than computing is the bound") {
+TEST_CASE("communication that is slower than computing is the bound") {
   BenchmarkFigures figures = ideal();
-  figures.wire = 1.5 * figures.steps.median();
-  CHECK(figures.bound() == figures.wire);
+  figures.communication = 1.5 * figures.steps.median();
+  CHECK(figures.bound() == figures.communication);
 }
 
 TEST_CASE("scaling is measured against one rank alone") {

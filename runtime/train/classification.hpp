@@ -1,0 +1,32 @@
+// Classification: accuracy and loss on images that are not trained on: the validation split after each epoch
+// where the job has one, else the test set; the test set at the end.
+#pragma once
+
+#include <optional>
+
+#include "runtime/data/batch_filler.hpp"
+#include "runtime/train/task.hpp"
+
+namespace dlrun::runtime {
+
+class Classification final : public Task {
+ public:
+  explicit Classification(const Parts& parts);
+  double answers_per_row() const override { return 1; }
+  std::span<const LossColumn> losses() const override;
+  Result<void> end_epoch(const StepReport& last) override;
+  Result<void> validate() override;
+  bool reached_target() const override;
+  void step_done() override { validation_.reset(); }
+  Result<RunResult> finish(const StepReport& last) override;
+
+ private:
+  bool has_validation_split() const { return parts_.split.validation() > 0; }
+  Result<Totals> test();
+
+  Parts parts_;
+  BatchFiller validation_filler_, test_filler_;
+  std::optional<Totals> validation_;  // of the weights as they are
+};
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,40 @@
+// See generation.hpp.
+#include "runtime/train/generation.hpp"
+
+#include <array>
+
+#include "runtime/train/report/sample_grid.hpp"
+
+namespace dlrun::runtime {
+
+std::span<const LossColumn> Generation::losses() const {
+  static constexpr std::array columns = {LossColumn{"loss_d", "train/loss_d", &Totals::loss},
+                                         LossColumn{"loss_g", "train/loss_g", &Totals::generator_loss}};
+  return columns;
+}
+
+Result<void> Generation::end_epoch(const StepReport& last) {
+  last_epoch_ = parts_.reporter.epoch_totals();
+  EpochReport report;
+  report.figures = {{"epoch_loss_d", rounded_figure(last_epoch_.loss())},
+                    {"epoch_loss_g", rounded_figure(last_epoch_.generator_loss())},
+                    {"epoch_accuracy", rounded_figure(last_epoch_.accuracy())}};
+  report.text = fmt::format("loss_d {:.4f}  loss_g {:.4f}  discriminator right {:.2f} %", last_epoch_.loss(),
+                            last_epoch_.generator_loss(), 100 * last_epoch_.accuracy());
+  TRY(parts_.reporter.epoch(last, report));
+  if (parts_.comm.rank() == 0 && !parts_.folder.empty())
+    TRY(write_sample_grid(parts_.engine, parts_.data.train.shape, parts_.spec.conversion, parts_.folder,
+                          last.epoch));
+  return {};
+}
+
+Result<RunResult> Generation::finish(const StepReport& last) {
+  if (last.totals.rows > 0) TRY(end_epoch(last));
+  RunResult out{.figures = Json::object(), .text = {}};
+  if (last_epoch_.rows > 0)
+    out.figures = {{"loss_d", rounded_figure(last_epoch_.loss())},
+                   {"loss_g", rounded_figure(last_epoch_.generator_loss())}};
+  return out;
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,14 @@
+// See task.hpp.
+#include "runtime/train/task.hpp"
+
+#include "runtime/train/classification.hpp"
+#include "runtime/train/generation.hpp"
+
+namespace dlrun::runtime {
+
+std::unique_ptr<Task> make_task(const Task::Parts& parts) {
+  if (parts.engine.generates()) return std::make_unique<Generation>(parts);
+  return std::make_unique<Classification>(parts);
+}
+
+}  // namespace dlrun::runtime
