@@ -45,7 +45,7 @@ DLRUN_INLINE void load(Floats16& to, const Bf16* from) {
 DLRUN_INLINE void store(float* to, const Floats16& from) {
   std::memcpy(to, &from, sizeof from);
 }
-// Rounds to the nearest, to even on a tie.
+/// Rounds to the nearest, to even on a tie.
 DLRUN_INLINE void store(Bf16* to, const Floats16& from) {
   Words16 bits;
   std::memcpy(&bits, &from, sizeof bits);
@@ -54,7 +54,7 @@ DLRUN_INLINE void store(Bf16* to, const Floats16& from) {
   std::memcpy(to, &halves, sizeof halves);
 }
 
-// For values that are bf16 already: nothing to round.
+/// For values that are bf16 already: nothing to round.
 DLRUN_INLINE void store_exact(float* to, const Floats16& from) {
   store(to, from);
 }
