@@ -14,7 +14,7 @@ namespace dlrun::runtime {
 class HugeBuffer {
  public:
   HugeBuffer() = default;
-  // None of it for 0. An Error (with the size) where the system has no room left or a limit forbids it.
+  /// None of it for 0. An Error (with the size) where the system has no room left or a limit forbids it.
   static Result<HugeBuffer> make(std::size_t size);
 
   HugeBuffer(HugeBuffer&& other) noexcept { swap(other); }

@@ -10,11 +10,11 @@
 namespace dlrun::runtime {
 
 struct MappedRange;
-// Until it is forgotten, a fault inside these bytes names `path`.
+/// Until it is forgotten, a fault inside these bytes names `path`.
 MappedRange* know_mapped_file(const void* begin, std::size_t size, const std::filesystem::path& path);
 void forget_mapped_file(MappedRange* range);
 
-// Sets the handler; again after libraries that set their own (an MPI does when it starts).
+/// Sets the handler; again after libraries that set their own (an MPI does when it starts).
 void handle_mapped_faults();
 
 }  // namespace dlrun::runtime

@@ -16,8 +16,8 @@ struct MappedRange;
 
 class MappedFile {
  public:
-  // Read-only, and regular. An Error with the reason; a file of 0 bytes maps to no bytes. One that becomes
-  // shorter while it is mapped ends the process with its name (mapped_faults.hpp).
+  /// Read-only, and regular. An Error with the reason; a file of 0 bytes maps to no bytes. One that becomes
+  /// shorter while it is mapped ends the process with its name (mapped_faults.hpp).
   static Result<MappedFile> open(const std::filesystem::path& path);
 
   MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }

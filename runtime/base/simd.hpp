@@ -48,7 +48,7 @@ DLRUN_INLINE void load(Floats16& to, const Bf16* from) {
 DLRUN_INLINE void store(float* to, const Floats16& from) {
   std::memcpy(to, &from, sizeof from);
 }
-// Rounds to the nearest, to even on a tie.
+/// Rounds to the nearest, to even on a tie.
 DLRUN_INLINE void store(Bf16* to, const Floats16& from) {
   Words16 bits;
   std::memcpy(&bits, &from, sizeof bits);
@@ -57,7 +57,7 @@ DLRUN_INLINE void store(Bf16* to, const Floats16& from) {
   std::memcpy(to, &halves, sizeof halves);
 }
 
-// Two rows of f32 as bf16, interleaved: even 0, odd 0, even 1, ...
+/// Two rows of f32 as bf16, interleaved: even 0, odd 0, even 1, ...
 DLRUN_INLINE void store_interleaved(Bf16* to, const Floats16& even, const Floats16& odd) {
   Words16 low, high;
   std::memcpy(&low, &even, sizeof low);
@@ -68,7 +68,7 @@ DLRUN_INLINE void store_interleaved(Bf16* to, const Floats16& even, const Floats
   std::memcpy(static_cast<void*>(to), &pairs, sizeof pairs);
 }
 
-// For values that are bf16 already: nothing to round.
+/// For values that are bf16 already: nothing to round.
 DLRUN_INLINE void store_exact(float* to, const Floats16& from) {
   store(to, from);
 }

@@ -40,21 +40,21 @@ struct Choice {
 
 std::string checkpoint_name(std::uint64_t step);  // "step-00001200"
 
-// Finished checkpoints by name alone, newest (by number) first. Names that only begin like one go to
-// `others`.
+/// Finished checkpoints by name alone, newest (by number) first. Names that only begin like one go to
+/// `others`.
 Result<std::vector<CatalogEntry>> list_checkpoints(FileSystem& files, const std::filesystem::path& folder,
                                                    std::vector<std::string>* others = nullptr);
 
-// The manifest of one checkpoint, with the lengths of its files compared but not their content.
+/// The manifest of one checkpoint, with the lengths of its files compared but not their content.
 Result<Manifest> read_manifest(FileSystem& files, const std::filesystem::path& folder,
                                const CatalogEntry& entry);
 
-// Looks from the newest down, verifying everything, and stops at the first sound one.
+/// Looks from the newest down, verifying everything, and stops at the first sound one.
 Result<Choice> choose_checkpoint(FileSystem& files, const std::filesystem::path& folder,
                                  const Identity& identity);
 
-// The Error for a folder that has checkpoints of which none can be used: starting anew there would look like
-// going on. Nothing where a start from the beginning is right.
+/// The Error for a folder that has checkpoints of which none can be used: starting anew there would look like
+/// going on. Nothing where a start from the beginning is right.
 Result<void> check_choice(const Choice& choice, const std::filesystem::path& folder);
 
 }  // namespace dlrun::runtime

@@ -33,16 +33,16 @@ class FileSystem {
   virtual Result<void> sync_directory(const Path& path) = 0;
   virtual Result<void> rename(const Path& from, const Path& to) = 0;
   virtual Result<void> remove_all(const Path& path) = 0;
-  // Names in a folder, unordered; nothing where the folder is not there.
+  /// Names in a folder, unordered; nothing where the folder is not there.
   virtual Result<std::vector<std::string>> list(const Path& path) = 0;
   virtual bool exists(const Path& path) = 0;
-  // A whole file; an Error where it is larger than `most` bytes.
+  /// A whole file; an Error where it is larger than `most` bytes.
   virtual Result<HugeBuffer> read(const Path& path, std::uint64_t most) = 0;
   virtual Result<std::uint64_t> size(const Path& path) = 0;
 };
 
-// The system's own. Large aligned buffers are written past the page cache where the file system allows it:
-// a checkpoint is read once in a while and would otherwise cost its size in fresh cache pages each time.
+/// The system's own. Large aligned buffers are written past the page cache where the file system allows it:
+/// a checkpoint is read once in a while and would otherwise cost its size in fresh cache pages each time.
 std::unique_ptr<FileSystem> real_file_system();
 
 }  // namespace dlrun::runtime

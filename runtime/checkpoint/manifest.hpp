@@ -30,7 +30,7 @@ struct Identity {
   std::uint64_t data = 0;     // fingerprint of the training data
   std::uint64_t tensors = 0;  // checksum of names and shapes
 };
-// What differs, for people ("model: resnet18-cifar there, mnist-cnn here"); empty where nothing does.
+/// What differs, for people ("model: resnet18-cifar there, mnist-cnn here"); empty where nothing does.
 std::string difference(const Identity& there, const Identity& here);
 
 // Of the training, as the job file has them; empty in checkpoints of older versions.
@@ -55,7 +55,7 @@ struct Manifest {
 };
 
 std::string to_text(const Manifest& manifest);
-// An Error says what is wrong with the text: not JSON, a field missing, the checksum.
+/// An Error says what is wrong with the text: not JSON, a field missing, the checksum.
 Result<Manifest> parse_manifest(std::string_view text, const std::string& name);
 
 }  // namespace dlrun::runtime

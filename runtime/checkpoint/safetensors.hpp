@@ -25,10 +25,10 @@ struct SafetensorsLayout {
   std::size_t file_bytes = 0;
 };
 
-// Lays out a file for tensors of these names and shapes (begin and bytes are filled in).
+/// Lays out a file for tensors of these names and shapes (begin and bytes are filled in).
 SafetensorsLayout plan_safetensors(std::vector<StoredTensor> tensors);
 
-// The tensors of a file image, in file order. `name` is what the Error calls it.
+/// The tensors of a file image, in file order. `name` is what the Error calls it.
 Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace dlrun::runtime

@@ -18,7 +18,7 @@ inline constexpr std::array<std::string_view, 2> state_file_names = {"model.safe
 class Snapshot {
  public:
   static Result<Snapshot> make(const Engine& engine);
-  // Copies the engine's state in.
+  /// Copies the engine's state in.
   Result<void> take(const Engine& engine);
   std::span<const std::byte> file(std::size_t index) const { return images_[index].bytes(); }
 
@@ -27,10 +27,10 @@ class Snapshot {
   std::array<HugeBuffer, 2> images_;
 };
 
-// Puts the state of two file images into the engine. Names and shapes must be the engine's, all of them.
+/// Puts the state of two file images into the engine. Names and shapes must be the engine's, all of them.
 Result<void> restore(Engine& engine, const std::array<std::span<const std::byte>, 2>& files);
 
-// A checksum over the names and shapes of all tensors.
+/// A checksum over the names and shapes of all tensors.
 std::uint64_t tensors_checksum(const Engine& engine);
 
 }  // namespace dlrun::runtime

@@ -18,20 +18,20 @@ struct CheckpointPlace {
   int keep = 3;
 };
 
-// Writes one checkpoint; `manifest.files` is filled in here. On an Error nothing of it is left behind and
-// what was there before is untouched.
+/// Writes one checkpoint; `manifest.files` is filled in here. On an Error nothing of it is left behind and
+/// what was there before is untouched.
 Result<void> write_checkpoint(FileSystem& files, const std::filesystem::path& folder, Manifest manifest,
                               const std::array<std::span<const std::byte>, 2>& state);
 
-// Removes the checkpoints of this training that are older than the `keep` newest sound ones. Damaged and
-// foreign ones are left for a person to look at.
+/// Removes the checkpoints of this training that are older than the `keep` newest sound ones. Damaged and
+/// foreign ones are left for a person to look at.
 Result<void> prune_checkpoints(FileSystem& files, const CheckpointPlace& place, const Identity& identity);
 
-// Removes what an interrupted write left; their names, for the log.
+/// Removes what an interrupted write left; their names, for the log.
 Result<std::vector<std::string>> remove_leftovers(FileSystem& files, const std::filesystem::path& folder);
 
-// Creates the folder and writes, syncs and removes a file there: an Error now rather than at the first
-// checkpoint.
+/// Creates the folder and writes, syncs and removes a file there: an Error now rather than at the first
+/// checkpoint.
 Result<void> check_writable(FileSystem& files, const std::filesystem::path& folder);
 
 struct Saved {
@@ -41,7 +41,7 @@ struct Saved {
 
 class BackgroundWriter {
  public:
-  // `may_write` is asked, in the background, before anything in the folder is touched.
+  /// `may_write` is asked, in the background, before anything in the folder is touched.
   BackgroundWriter(FileSystem& files, CheckpointPlace place, Snapshot snapshot,
                    std::function<Result<void>()> may_write = {})
       : files_(files),
@@ -50,11 +50,11 @@ class BackgroundWriter {
         may_write_(std::move(may_write)) {}
 
   bool busy() const;
-  // Copies the engine's state now and writes it in the background. Not to be called while busy().
+  /// Copies the engine's state now and writes it in the background. Not to be called while busy().
   Result<void> start(const Engine& engine, Manifest manifest);
-  // What ended since the last call, if anything did. Does not wait.
+  /// What ended since the last call, if anything did. Does not wait.
   Result<std::optional<Saved>> poll();
-  // Waits for the write in progress.
+  /// Waits for the write in progress.
   Result<std::optional<Saved>> wait();
 
  private:

@@ -85,7 +85,7 @@ bool is_kind(const std::string& word) {
   return std::find(kinds().begin(), kinds().end(), word) != kinds().end();
 }
 
-constexpr std::int64_t kMost = 1 << 20, kWindow = 1 << 10;
+constexpr std::int64_t kMax = 1 << 20, kWindow = 1 << 10;
 
 // What the layers before are called.
 class Names {
@@ -125,18 +125,18 @@ Result<std::pair<std::int64_t, std::int64_t>> read_pair(Fields& fields, std::str
 
 Result<op::Convolution> read_convolution(Fields& fields, const YamlNode& value) {
   op::Convolution out;
-  out.filters = TRY(yaml::as_integer(value, fields.path("convolution"), 1, kMost));
+  out.filters = TRY(yaml::as_integer(value, fields.path("convolution"), 1, kMax));
   std::tie(out.kernel, out.kernel_width) = TRY(read_pair(fields, "kernel", 1, 1));
   std::tie(out.padding, out.padding_width) = TRY(read_pair(fields, "padding", 0, 0));
   out.stride = TRY(fields.integer_or("stride", 1, 1, kWindow));
-  out.groups = TRY(fields.integer_or("groups", 1, 1, kMost));
+  out.groups = TRY(fields.integer_or("groups", 1, 1, kMax));
   out.bias = TRY(fields.bool_or("bias", true)) ? Bias::learned : Bias::none;
   return out;
 }
 
 Result<op::TransposedConvolution> read_transposed(Fields& fields, const YamlNode& value) {
   op::TransposedConvolution out;
-  out.filters = TRY(yaml::as_integer(value, fields.path("transposed-convolution"), 1, kMost));
+  out.filters = TRY(yaml::as_integer(value, fields.path("transposed-convolution"), 1, kMax));
   out.kernel = TRY(fields.integer_or("kernel", 1, 1, kWindow));
   out.stride = TRY(fields.integer_or("stride", 1, 1, kWindow));
   out.padding = TRY(fields.integer_or("padding", 0, 0, kWindow));
@@ -182,7 +182,7 @@ Result<Operation> read_operation(Fields& fields, const std::string& kind, const 
   if (kind == "fully-connected") {
     layer.scores = value.kind == yaml::Kind::scalar && value.scalar == "classes";
     return Operation(op::FullyConnected{
-        .outputs = layer.scores ? 1 : TRY(yaml::as_integer(value, fields.path(kind), 1, kMost))});
+        .outputs = layer.scores ? 1 : TRY(yaml::as_integer(value, fields.path(kind), 1, kMax))});
   }
   if (kind == "local-response-norm") {
     op::LocalResponseNorm out;

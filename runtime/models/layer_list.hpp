@@ -26,10 +26,10 @@ struct LayerList {
   std::vector<Layer> layers;
 };
 
-// `node` is {name: ..., layers: [...]}; `path` is what errors call it ("train.model").
+/// `node` is {name: ..., layers: [...]}; `path` is what errors call it ("train.model").
 Result<LayerList> read_layer_list(const yaml::Node& node, const std::string& path);
 
-// The list on images of this shape, with the loss at its end.
+/// The list on images of this shape, with the loss at its end.
 Result<Graph> build_layers(const LayerList& list, const InputShape& input);
 
 }  // namespace dlrun::runtime

@@ -24,7 +24,7 @@ std::vector<std::string> model_names();
 
 Task task_of(std::string_view model);  // classify, where there is no model of that name
 
-// The named model on images of this shape; an Error for an unknown name, with the nearest one.
+/// The named model on images of this shape; an Error for an unknown name, with the nearest one.
 Result<Graph> build_model(const std::string& name, const InputShape& input);
 
 Result<Graph> alexnet(const InputShape& input);
