@@ -4,6 +4,7 @@
 // would tie the calling convention to the processor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -25,6 +26,8 @@ namespace dlrun::runtime::kernels {
 struct Bf16 {
   std::uint16_t bits;
 };
+
+inline constexpr std::size_t kLanes = 16;
 
 // By lanes: f32, and integers as wide.
 using Floats16 = float __attribute__((vector_size(64)));
@@ -54,6 +57,17 @@ DLRUN_INLINE void store(Bf16* to, const Floats16& from) {
   std::memcpy(to, &halves, sizeof halves);
 }
 
+// Two rows of f32 as bf16, interleaved: even 0, odd 0, even 1, ...
+DLRUN_INLINE void store_interleaved(Bf16* to, const Floats16& even, const Floats16& odd) {
+  Words16 low, high;
+  std::memcpy(&low, &even, sizeof low);
+  std::memcpy(&high, &odd, sizeof high);
+  low += 0x7fffU + ((low >> 16) & 1U);
+  high += 0x7fffU + ((high >> 16) & 1U);
+  const Words16 pairs = (low >> 16) | (high & 0xffff0000U);
+  std::memcpy(static_cast<void*>(to), &pairs, sizeof pairs);
+}
+
 // For values that are bf16 already: nothing to round.
 DLRUN_INLINE void store_exact(float* to, const Floats16& from) {
   store(to, from);
@@ -65,7 +79,7 @@ DLRUN_INLINE void store_exact(Bf16* to, const Floats16& from) {
   std::memcpy(static_cast<void*>(to), &halves, sizeof halves);
 }
 
-// The bits of an element, for moving without arithmetic, and as many bits wide a winner's number.
+// The bits of an element, for moving without arithmetic, and as many bits wide a argmax's number.
 template <class T>
 struct Raw;
 template <>

@@ -1,5 +1,5 @@
-// dlrun-engine-bench [MODEL [f32|tf32|bf16 [BATCH [STEPS [cpu|cuda]]]]]: images a second of one engine alone
-// on random images, and where the time of a step goes. On a CPU pin it to a core (taskset -c 0) and set
+// dlrun-engine-bench [MODEL [f32|tf32|bf16 [BATCH [STEPS [cpu|cuda]]]]]: images per second of one engine
+// alone on random images, and where the time of a step goes. On a CPU pin it to a core (taskset -c 0) and set
 // OMP_NUM_THREADS=1 to compare. On a GPU the images are the same in every step: "resident" counts a step
 // without copying them there, as benchmarks of frameworks do on synthetic images.
 #include <algorithm>
@@ -84,7 +84,7 @@ void run(Engine& engine, const Wanted& wanted, double created) {
     const Time begin = std::chrono::steady_clock::now();
     const double busy_before = processor_seconds();
     result = engine.train_batch(static_cast<std::uint64_t>(step), nullptr);
-    engine.apply({.learning_rate = 0.01F, .momentum = 0.9F});
+    engine.apply({.learning_rate = 0.01F});
     times.push_back(seconds_since(begin));
     busy.push_back(processor_seconds() - busy_before);
   }
@@ -123,7 +123,8 @@ void print_gpu_table(std::vector<OperatorTime> rows, std::int64_t batch) {
 
 Result<void> bench(const Wanted& wanted, std::string_view device) {
   Graph graph = TRY(build_model(wanted.model, bench_shape(wanted.model)));
-  const EngineOptions options{.batch = wanted.batch, .precision = wanted.precision};
+  const EngineOptions options{
+      .batch = wanted.batch, .precision = wanted.precision, .optimizer = momentum_sgd(0.9)};
   const Time start = std::chrono::steady_clock::now();
   if (device == "cuda") {
     const CudaLibrary library = TRY(CudaLibrary::open());

@@ -1,6 +1,6 @@
 // dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS
 // dlrun-gpu-bench sum [f32|bf16|f16]
-// One rank a GPU, alone or started by an MPI's launcher or dlrun. train: images a second of whole steps,
+// One rank per GPU, alone or started by an MPI's launcher or dlrun. train: images per second of whole steps,
 // update included, on the host's clock: "resident", the same images in every step, as benchmarks of
 // frameworks have it, and "fed", other images sent as bytes in every step. sum: the sum of gradients over the
 // ranks, 64 KiB to 1 GiB, on that wire, by what DLRUN_ALLREDUCE says. Rank 0 prints a line of JSON a
@@ -69,7 +69,8 @@ Result<World> start(const Wanted& wanted) {
       .precision = wanted.precision,
       .rank = out.comm->rank(),
       .ranks = out.comm->size(),
-      .pixels = InputScaling{std::vector<float>(channels, 1.0F / 255), std::vector<float>(channels, 0)}};
+      .pixels = InputScaling{std::vector<float>(channels, 1.0F / 255), std::vector<float>(channels, 0)},
+      .optimizer = momentum_sgd(0.9)};
   out.engine = TRY(compile_cuda(out.library, TRY(build_model(wanted.model, shape)), options, out.device));
   if (out.comm->size() == 1) return out;
   if (out.library.table().use(out.device) != 0) return fail(out.library.error("no GPU can be used"));
@@ -89,9 +90,8 @@ Result<double> time_steps(World& world, std::int64_t steps) {
       if (step == 0) rounds.push_back(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
       world.engine->train_batch(static_cast<std::uint64_t>(step + kWarm), {});
       TRY(world.engine->status());
-      world.engine->apply({.learning_rate = 0.01F,
-                           .momentum = 0.9F,
-                           .gradient_scale = 1.0F / static_cast<float>(world.comm->size())});
+      world.engine->apply(
+          {.learning_rate = 0.01F, .gradient_scale = 1.0F / static_cast<float>(world.comm->size())});
     }
     TRY(world.comm->barrier());
     rounds.back() = std::chrono::duration<double>(Clock::now().time_since_epoch()).count() - rounds.back();

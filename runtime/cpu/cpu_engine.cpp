@@ -6,7 +6,6 @@
 #include <new>
 #include <utility>
 
-#include "runtime/base/keyed_random.hpp"
 #include "runtime/cpu/operators/loss.hpp"
 #include "runtime/cpu/parallel.hpp"
 #include "runtime/cpu/plan.hpp"
@@ -32,27 +31,30 @@ class CompiledEngine final : public CpuEngine {
   }
   std::span<std::int32_t> labels() override { return loss_->labels(); }
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override;
-  void apply(const SgdStep& sgd) override { plan_.parameters().apply(sgd, stream_); }
+  void apply(const UpdateStep& step) override { plan_.parameters().apply(step, stream_); }
   BatchResult evaluate_batch() override;
   std::span<float> gradients() override { return plan_.parameters().gradients(); }
-  std::span<const Bucket> buckets() const override { return plan_.parameters().buckets(); }
+  std::span<const Bucket> buckets() const override { return layout().buckets(); }
   std::span<float> spare_slots() override { return plan_.parameters().spare_slots(); }
-  std::vector<GradientSlice> gradient_slices() const override { return plan_.parameters().gradient_slices(); }
-  const std::vector<TensorInfo>& tensors() const override { return plan_.parameters().tensors(); }
+  std::vector<GradientSlice> gradient_slices() const override { return layout().gradient_slices(); }
+  const std::vector<TensorInfo>& tensors() const override { return layout().tensors(); }
   Result<void> read_tensor(std::size_t index, std::span<float> out) const override {
     return plan_.parameters().read(index, out, plan_.engine());
   }
   Result<void> write_tensor(std::size_t index, std::span<const float> values) override {
     return plan_.parameters().write(index, values, plan_.engine());
   }
-  std::uint64_t plan_hash() const override;
+  std::uint64_t plan_hash() const override {
+    return runtime::plan_hash(plan_.graph(), plan_.options(), layout());
+  }
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
   bool generates() const override { return generator_.has_value(); }
   Result<void> generate(std::span<float> images) override;
   std::vector<OperatorTime> profile_step(std::uint64_t step) override;
 
  private:
-  void settle_gradient(std::size_t node);
+  const StateLayout& layout() const { return plan_.parameters().layout(); }
+  void finalize_gradient(std::size_t node);
 
   Plan plan_;
   dnnl::stream stream_;
@@ -77,8 +79,7 @@ Result<void> CompiledEngine::prepare() {
     reported_.push_back(dynamic_cast<const Loss*>(operators_[node].get()));
   generator_ = generator_of(plan_.graph());
   TRY(plan_.lay_out());
-  plan_.parameters().initialise(plan_.options().seed, plan_.engine());
-  return {};
+  return plan_.parameters().initialise(plan_.options().seed, plan_.engine());
 }
 
 BatchResult CompiledEngine::result() const {
@@ -110,7 +111,7 @@ Result<void> CompiledEngine::generate(std::span<float> images) {
 
 // Sums the gradients that the readers of a value left, and applies the activation that the producer fused:
 // the part [begin, end) of it.
-void settle_part(const Tensor& tensor, std::size_t begin, std::size_t end) {
+void finalize_part(const Tensor& tensor, std::size_t begin, std::size_t end) {
   const std::size_t readers = tensor.gradients.size(), count = end - begin;
   const kernels::View sum = tensor.gradient().from(begin);
   const kernels::ConstView so_far = tensor.const_gradient().from(begin);
@@ -129,12 +130,12 @@ void settle_part(const Tensor& tensor, std::size_t begin, std::size_t end) {
   if (readers == 1) kernels::relu_backward(sum, value, count);
 }
 
-void CompiledEngine::settle_gradient(std::size_t node) {
+void CompiledEngine::finalize_gradient(std::size_t node) {
   const Tensor& tensor = plan_.tensor(node);
   const bool clean = tensor.gradients.size() == 1 && tensor.masked_by_producer;
   if (!tensor.needs_gradient() || clean) return;
   parallel_for(tensor.elements, kernels::kGrain,
-               [&](std::size_t begin, std::size_t end) { settle_part(tensor, begin, end); });
+               [&](std::size_t begin, std::size_t end) { finalize_part(tensor, begin, end); });
 }
 
 BatchResult CompiledEngine::train_batch(std::uint64_t step,
@@ -143,10 +144,10 @@ BatchResult CompiledEngine::train_batch(std::uint64_t step,
   plan_.parameters().refresh(stream_);
   for (const OperatorPtr& made : operators_) made->forward(run);
   for (std::size_t node = operators_.size(); node-- > 0;) {
-    settle_gradient(node);
+    finalize_gradient(node);
     operators_[node]->backward_weights(run);
-    plan_.parameters().gather(node, stream_);
-    const auto [first, last] = plan_.parameters().final_after(node);
+    plan_.parameters().accumulate_shared_gradients(node, stream_);
+    const auto [first, last] = layout().final_after(node);
     for (std::size_t bucket = first; bucket < last; ++bucket)
       if (on_bucket) on_bucket(bucket);
     operators_[node]->backward_data(run);
@@ -159,18 +160,6 @@ BatchResult CompiledEngine::evaluate_batch() {
   plan_.parameters().refresh(stream_);
   for (const OperatorPtr& made : operators_) made->forward(run);
   return result();
-}
-
-std::uint64_t CompiledEngine::plan_hash() const {
-  const EngineOptions& options = plan_.options();
-  std::uint64_t hash =
-      random_key({hash_text(plan_.graph().model), static_cast<std::uint64_t>(options.batch),
-                  static_cast<std::uint64_t>(options.precision), options.seed, options.bucket_bytes});
-  for (const Node& node : plan_.graph().nodes)
-    hash = random_key(
-        {hash, hash_text(node.name), node.operation.index(), static_cast<std::uint64_t>(node.shape.channels),
-         static_cast<std::uint64_t>(node.shape.height), static_cast<std::uint64_t>(node.shape.width)});
-  return plan_.parameters().hash(hash);
 }
 
 // Processor time of the process, so that other programs on the machine do not count.
@@ -204,10 +193,10 @@ std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
     note(node, "forward", true);
   }
   for (std::size_t node = operators_.size(); node-- > 0;) {
-    settle_gradient(node);
-    note(node, "settle", false);
+    finalize_gradient(node);
+    note(node, "finalize", false);
     operators_[node]->backward_weights(run);
-    plan_.parameters().gather(node, stream_);
+    plan_.parameters().accumulate_shared_gradients(node, stream_);
     note(node, "weights", true);
     operators_[node]->backward_data(run);
     note(node, "data", true);

@@ -24,10 +24,12 @@ Extents extents(std::int64_t batch, const Shape& shape, Layout layout) {
 
 Layout preferred_layout(const dnnl::engine& engine, Precision precision) {
   const DataType type = data_type(precision);
-  const dnnl::convolution_forward::desc question(
-      dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, any_layout({1, 64, 8, 8}, type),
-      any_layout({64, 64, 3, 3}, type), any_layout({1, 64, 8, 8}, type), {1, 1}, {1, 1}, {1, 1});
-  const Desc answer = dnnl::convolution_forward::primitive_desc(question, engine).dst_desc();
+  const Desc images = any_layout({1, 64, 8, 8}, type), weights = any_layout({64, 64, 3, 3}, type);
+  const Dims ones{1, 1};
+  const Desc answer = describe<dnnl::convolution_forward>(
+                          engine, dnnl::primitive_attr(), dnnl::prop_kind::forward_training,
+                          dnnl::algorithm::convolution_direct, images, weights, images, ones, ones, ones)
+                          .dst_desc();
   static constexpr std::array kKnown = {Layout{Tag::nChw16c, 16}, Layout{Tag::nChw8c, 8},
                                         Layout{Tag::nhwc, 0}};
   for (const Layout& layout : kKnown)
@@ -43,34 +45,45 @@ Desc any_layout(const Dims& dims, DataType type) {
   return {dims, type, Tag::any};
 }
 
+namespace {
+
+void append(dnnl::post_ops& after, dnnl::algorithm algorithm, float alpha) {
+#if DNNL_VERSION_MAJOR == 2
+  after.append_eltwise(1.0F, algorithm, alpha, 0.0F);
+#else
+  after.append_eltwise(algorithm, alpha, 0.0F);
+#endif
+}
+
+}  // namespace
+
 dnnl::primitive_attr attributes(Activation activation, float slope) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (activation == Activation::none) return attributes;
   dnnl::post_ops after;
   if (activation == Activation::tanh)
-    after.append_eltwise(1.0F, dnnl::algorithm::eltwise_tanh, 0.0F, 0.0F);
+    append(after, dnnl::algorithm::eltwise_tanh, 0);
   else
-    after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu,
-                         activation == Activation::leaky_relu ? slope : 0.0F, 0.0F);
+    append(after, dnnl::algorithm::eltwise_relu, activation == Activation::leaky_relu ? slope : 0);
   attributes.set_post_ops(after);
   return attributes;
 }
 
-bool same_layout(const Desc& left, const Desc& right) {
-  dnnl_memory_desc_t retyped = left.data;
-  retyped.data_type = right.data.data_type;
-  return Desc(retyped) == right;
+std::string text(const Desc& desc) {
+  const Blocking blocking = blocking_of(desc);
+  std::string out = type_of(desc) == DataType::bf16 ? "bf16" : "f32";
+  for (std::size_t axis = 0; axis < blocking.dims.size(); ++axis)
+    out += fmt::format(" {}:{}", blocking.dims[axis], blocking.strides[axis]);
+  for (std::size_t block = 0; block < blocking.inner_axes.size(); ++block)
+    out += fmt::format(" /{}:{}", blocking.inner_axes[block], blocking.inner_blocks[block]);
+  return out;
 }
 
-std::string text(const Desc& desc) {
-  const auto& blocking = desc.data.format_desc.blocking;
-  std::string out = desc.data.data_type == dnnl_bf16 ? "bf16" : "f32";
-  for (int axis = 0; axis < desc.data.ndims; ++axis)
-    out += fmt::format(" {}:{}", desc.data.dims[axis], blocking.strides[axis]);
-  for (int block = 0; block < blocking.inner_nblks; ++block)
-    out += fmt::format(" /{}:{}", blocking.inner_idxs[block], blocking.inner_blks[block]);
-  return out;
+Desc with_type(const Desc& desc, DataType type) {
+  if (type_of(desc) == type) return desc;
+  if (const auto same = desc_of(blocking_of(desc), type)) return *same;
+  throw dnnl::error(dnnl_unimplemented, "no such layout of another data type");
 }
 
 void Call::run(const dnnl::stream& stream) {

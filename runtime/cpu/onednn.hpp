@@ -1,8 +1,9 @@
-// The only door to oneDNN (written for version 2): data types, layouts as the own kernels see them, and Call,
-// a primitive with its arguments. Attributes always ask for scratch memory of ours, so that oneDNN allocates
-// nothing after the start. Its exceptions are caught where a plan is compiled (cpu_engine.cpp).
+// The only door to oneDNN, of version 2 (from 2.6) or 3: data types, layouts as the own kernels see them, and
+// Call, a primitive with its arguments. Attributes always ask for scratch memory of ours, so that oneDNN
+// allocates nothing after the start. Its exceptions are caught where a plan is compiled (cpu_engine.cpp).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,8 +15,8 @@
 #include "runtime/engine/engine.hpp"
 #include "runtime/graph/graph.hpp"
 
-#if DNNL_VERSION_MAJOR != 2
-#error "this wrapper is written for oneDNN 2; version 3 creates primitives without operation descriptors"
+#if DNNL_VERSION_MAJOR != 2 && DNNL_VERSION_MAJOR != 3
+#error "this wrapper is written for oneDNN 2 and 3"
 #endif
 
 namespace dlrun::runtime {
@@ -49,9 +50,43 @@ Layout preferred_layout(const dnnl::engine& engine, Precision precision);
 Desc vector_desc(std::int64_t elements);
 Desc any_layout(const Dims& dims, DataType type);
 dnnl::primitive_attr attributes(Activation activation = Activation::none, float slope = 0);
-// The same blocking with another data type.
-bool same_layout(const Desc& left, const Desc& right);
 std::string text(const Desc& desc);
+
+// A layout axis by axis, with the blocks that are cut from the axes, the outermost first. Version 2 has it as
+// a struct, version 3 answers questions.
+struct Blocking {
+  Dims dims, padded_dims, strides;
+  std::vector<std::int64_t> inner_axes, inner_blocks;
+  friend bool operator==(const Blocking&, const Blocking&) = default;
+};
+Blocking blocking_of(const Desc& desc);
+// Nothing where oneDNN cannot be told of it: version 3 makes only layouts that have a tag, or no blocks.
+std::optional<Desc> desc_of(const Blocking& blocking, DataType type);
+Dims dims_of(const Desc& desc);
+DataType type_of(const Desc& desc);
+// The same layout of another data type.
+Desc with_type(const Desc& desc, DataType type);
+
+// What a primitive is to do. Version 2 puts the operation's numbers into a description of their own first.
+template <class Primitive, class... Numbers>
+typename Primitive::primitive_desc describe(const dnnl::engine& engine,
+                                            const dnnl::primitive_attr& attributes,
+                                            const Numbers&... numbers) {
+#if DNNL_VERSION_MAJOR == 2
+  return {typename Primitive::desc(numbers...), attributes, engine};
+#else
+  return {engine, numbers..., attributes};
+#endif
+}
+template <class Primitive, class Hint, class... Numbers>
+typename Primitive::primitive_desc describe_backward(const dnnl::engine& engine, const Hint& hint,
+                                                     const Numbers&... numbers) {
+#if DNNL_VERSION_MAJOR == 2
+  return {typename Primitive::desc(numbers...), attributes(), engine, hint};
+#else
+  return {engine, numbers..., hint, attributes()};
+#endif
+}
 
 // Whether oneDNN has only its reference loops for it, hundreds of times slower than what it compiles.
 template <class PrimitiveDesc>

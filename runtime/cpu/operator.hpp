@@ -34,7 +34,7 @@ class Operator {
   virtual std::string description() const { return {}; }
 };
 
-// One maker an operator, each in its own file of operators/. It reads plan.node(), plan.input(),
+// One maker per operator, each in its own file of operators/. It reads plan.node(), plan.input(),
 // plan.output().
 using OperatorPtr = std::unique_ptr<Operator>;
 OperatorPtr make_operator(Plan& plan, const op::Input& spec);

@@ -1,121 +1,34 @@
-// Arenas, buckets, initial values and conversion to the plain layout.
+// Arenas, copies in other layouts, updates, and conversion to the plain layout.
 #include "runtime/cpu/parameters.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
-#include "runtime/base/keyed_random.hpp"
 #include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cpu/parallel.hpp"
-#include "runtime/engine/initial_values.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-Dims dims_of(const std::vector<std::int64_t>& shape) {
-  return {shape.begin(), shape.end()};
-}
-
-Desc plain_desc(const Dims& dims) {
-  Dims strides(dims.size(), 1);
-  for (std::size_t axis = dims.size() - 1; axis > 0; --axis) strides[axis - 1] = strides[axis] * dims[axis];
-  return {dims, DataType::f32, strides};
-}
-
-void reorder(const Desc& from, const void* source, const Desc& to, void* target, const dnnl::engine& engine) {
-  dnnl::stream stream(engine);
-  dnnl::memory in(from, engine, const_cast<void*>(source));  // oneDNN has no read-only memory
-  dnnl::memory out(to, engine, target);
-  dnnl::reorder(in, out).execute(stream, in, out);
-  stream.wait();
-}
-
-// Between the arena's layout and plain; through the plain matrix where `columns` is set.
-struct Path {
-  Desc arena, plain;
-  std::optional<Desc> columns;
-};
-
-// The arena's layout of a matrix whose columns are an image, as one layout of `shape`: a block of the
-// matrix's columns must be a run of channels of one pixel. Nothing where it is not so.
-std::optional<Desc> joined(const Desc& arena, const Desc& columns) {
-  const auto& matrix = arena.data.format_desc.blocking;
-  const auto& image = columns.data.format_desc.blocking;
-  const dnnl_dim_t run = matrix.inner_blks[0];
-  const bool rows = arena.data.ndims == 2 && matrix.inner_nblks == 2 && matrix.inner_idxs[0] == 1 &&
-                    matrix.inner_idxs[1] == 0;
-  if (!rows || columns.data.ndims != 4 || columns.data.padded_dims[1] % run != 0) return std::nullopt;
-  const bool blocked = image.inner_nblks == 1 && image.inner_idxs[0] == 1 && image.inner_blks[0] == run;
-  const bool plain = image.inner_nblks == 0 && image.strides[1] == 1;
-  if (!blocked && !plain) return std::nullopt;
-  const std::array<dnnl_dim_t, 3> steps{plain ? run : image.strides[1], image.strides[2], image.strides[3]};
-  Desc out = columns;
-  auto& both = out.data.format_desc.blocking;
-  both = matrix;
-  out.data.padded_dims[0] = arena.data.padded_dims[0];
-  for (std::size_t axis = 0; axis < steps.size(); ++axis) {
-    if (steps[axis] % run != 0) return std::nullopt;
-    both.strides[axis + 1] = steps[axis] / run * matrix.strides[1];
-  }
-  return out;
-}
-
-Path path_of(const Parameter* parameter, const Desc& layout, const TensorInfo& info) {
-  if (parameter != nullptr && parameter->columns)
-    if (const auto direct = joined(layout, *parameter->columns))
-      return {*direct, plain_desc(parameter->columns->dims()), std::nullopt};
-  // Grouped weights have an axis more in oneDNN: the filters, cut by group. Plain, that is the same order.
-  const bool grouped = layout.data.ndims == 5;
-  return {layout, plain_desc(grouped ? layout.dims() : dims_of(info.shape)),
-          parameter ? parameter->columns : std::nullopt};
-}
-
-Desc matrix_desc(const Path& path) {
-  return plain_desc(path.arena.dims());
-}
-
-// Bytes that the way needs in between; 0 where it is direct.
-std::size_t bytes_between(const Path& path) {
-  return path.columns && path.arena != matrix_desc(path) ? matrix_desc(path).get_size() : 0;
-}
-
-void to_plain(const Path& path, const void* source, void* target, std::byte* between,
-              const dnnl::engine& engine) {
-  if (!path.columns) return reorder(path.arena, source, path.plain, target, engine);
-  const Desc viewed_plain(path.columns->dims(), DataType::f32, Tag::abcd);
-  if (path.arena == matrix_desc(path)) return reorder(*path.columns, source, viewed_plain, target, engine);
-  reorder(path.arena, source, matrix_desc(path), between, engine);
-  reorder(*path.columns, between, viewed_plain, target, engine);
-}
-
-void from_plain(const Path& path, const void* source, void* target, std::byte* between,
-                const dnnl::engine& engine) {
-  if (!path.columns) return reorder(path.plain, source, path.arena, target, engine);
-  const Desc viewed_plain(path.columns->dims(), DataType::f32, Tag::abcd);
-  if (path.arena == matrix_desc(path)) return reorder(viewed_plain, source, *path.columns, target, engine);
-  reorder(viewed_plain, source, *path.columns, between, engine);
-  reorder(matrix_desc(path), between, path.arena, target, engine);
-}
-
 // The row length where `copy` is bf16 rows of the matrix `arena` interleaved by two, padded the same; else 0.
 // That is what bf16 products want, and worth its own code: oneDNN's reorder of it is slow.
 std::size_t interleaved_row(const Desc& arena, const Desc& copy) {
-  const auto& from = arena.data.format_desc.blocking;
-  const auto& to = copy.data.format_desc.blocking;
-  if (copy.data_type() != DataType::bf16 || arena.data.ndims != 2) return 0;
-  const bool rows = from.inner_nblks == 2 && from.inner_idxs[0] == 1 && from.inner_idxs[1] == 0;
-  const bool pairs = to.inner_nblks == 3 && to.inner_idxs[0] == 1 && to.inner_idxs[1] == 0 &&
-                     to.inner_idxs[2] == 1 && to.inner_blks[2] == 2;
-  if (!rows || !pairs || from.inner_blks[1] != to.inner_blks[1] || to.inner_blks[0] < 1) return 0;
-  const dnnl_dim_t row = from.inner_blks[1], inputs = arena.data.padded_dims[1];
+  const Blocking from = blocking_of(arena), to = blocking_of(copy);
+  using Axes = std::vector<std::int64_t>;
+  if (type_of(copy) != DataType::bf16 || from.dims.size() != 2) return 0;
+  const bool rows = from.inner_axes == Axes{1, 0};
+  const bool pairs = to.inner_axes == Axes{1, 0, 1} && to.inner_blocks[2] == 2;
+  if (!rows || !pairs || from.inner_blocks[1] != to.inner_blocks[1] || to.inner_blocks[0] < 1) return 0;
+  const std::int64_t row = from.inner_blocks[1], inputs = from.padded_dims[1];
   // Column blocks follow each other without a gap, so that a block's height does not matter.
-  const bool dense = row % 16 == 0 && copy.data.padded_dims[1] == inputs &&
-                     copy.data.padded_dims[0] == arena.data.padded_dims[0] &&
-                     from.strides[1] == from.inner_blks[0] * row && from.strides[0] == inputs * row &&
-                     to.strides[1] == 2 * to.inner_blks[0] * row && to.strides[0] == inputs * row;
+  const bool dense = row % 16 == 0 && to.padded_dims == from.padded_dims &&
+                     from.strides[1] == from.inner_blocks[0] * row && from.strides[0] == inputs * row &&
+                     to.strides[1] == 2 * to.inner_blocks[0] * row && to.strides[0] == inputs * row;
   return dense ? static_cast<std::size_t>(row) : 0;
+}
+
+std::size_t floats_of(const Parameter& parameter) {
+  return parameter.layout.get_size() / sizeof(float);
 }
 
 }  // namespace
@@ -152,7 +65,7 @@ void Parameters::add_to_gradient(Parameter* parameter, Buffer* gradient, const D
                                              {DNNL_ARG_TO, {parameter->layout, &parameter->gradient}}})});
 }
 
-void Parameters::gather(std::size_t node, const dnnl::stream& stream) {
+void Parameters::accumulate_shared_gradients(std::size_t node, const dnnl::stream& stream) {
   for (Part& part : parts_)
     if (part.of->node == node) part.add.run(stream);
 }
@@ -165,125 +78,92 @@ Buffer* Parameters::as(Parameter* parameter, const Desc& wanted) {
               .value;
 }
 
+void Parameters::declare_layout() {
+  for (const Parameter& parameter : parameters_)
+    layout_.declare(ParameterSpec{.name = parameter.name,
+                                  .shape = parameter.shape,
+                                  .node = parameter.node,
+                                  .floats = floats_of(parameter),
+                                  .form = text(parameter.layout),
+                                  .bound = parameter.bound,
+                                  .constant = parameter.constant});
+  for (const Statistic& statistic : statistics_)
+    layout_.declare(StatisticSpec{statistic.name, statistic.elements, statistic.constant});
+}
+
 Result<void> Parameters::lay_out(const EngineOptions& options) {
-  adam_ = options.adam;
-  std::vector<Parameter*> order;
-  for (Parameter& parameter : parameters_) order.push_back(&parameter);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Parameter* left, const Parameter* right) { return left->node > right->node; });
-  std::size_t offset = 0;
-  for (Parameter* parameter : order) {
-    const std::size_t bytes = aligned(parameter->layout.get_size());
-    for (Buffer* buffer :
-         {&parameter->value, &parameter->gradient, &parameter->momentum, &parameter->square}) {
-      buffer->offset = offset;
-      buffer->bytes = bytes;
-    }
-    offset += bytes;
+  optimizer_ = options.optimizer;
+  declare_layout();
+  layout_.finish(*optimizer_->traits, options.bucket_bytes);
+  TRY(make_arenas());
+  return place_copies();
+}
+
+Result<void> Parameters::make_arenas() {
+  const std::size_t bytes = layout_.floats() * sizeof(float);
+  values_ = TRY(HugeBuffer::make(bytes));
+  gradients_ = TRY(HugeBuffer::make(bytes));
+  for (std::size_t slot = 0; slot < optimizer_->traits->state.size(); ++slot)
+    state_.push_back(TRY(HugeBuffer::make(bytes)));
+  for (std::size_t index = 0; index < parameters_.size(); ++index) {
+    Parameter& parameter = parameters_[index];
+    const Bucket& slice = layout_.slice(index);
+    const auto place = [&slice](Buffer& buffer, const HugeBuffer& arena) {
+      buffer.offset = slice.offset * sizeof(float);
+      buffer.bytes = slice.length * sizeof(float);
+      buffer.data = arena.data() + buffer.offset;
+    };
+    place(parameter.value, values_);
+    place(parameter.gradient, gradients_);
+    for (std::size_t slot = 0; slot < state_.size(); ++slot) place(parameter.state[slot], state_[slot]);
   }
-  floats_ = offset / sizeof(float) + kSpareSlots;
-  values_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
-  gradients_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
-  momenta_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
-  if (adam_) squares_ = TRY(HugeBuffer::make(floats_ * sizeof(float)));
-  for (Parameter& parameter : parameters_) {
-    parameter.value.data = values_.data() + parameter.value.offset;
-    parameter.gradient.data = gradients_.data() + parameter.gradient.offset;
-    parameter.momentum.data = momenta_.data() + parameter.momentum.offset;
-    if (adam_) parameter.square.data = squares_.data() + parameter.square.offset;
-  }
-  std::size_t extra = 0;
-  const auto place = [&extra](Buffer& buffer, std::size_t bytes) {
-    buffer.offset = extra;
-    buffer.bytes = aligned(bytes);
-    extra += buffer.bytes;
-  };
-  for (Copy& copy : copies_) place(copy.value, copy.layout.get_size());
-  for (Statistic& statistic : statistics_)
-    place(statistic.value, static_cast<std::size_t>(statistic.elements) * sizeof(float));
-  extras_ = TRY(HugeBuffer::make(extra));
-  for (Copy& copy : copies_) copy.value.data = extras_.data() + copy.value.offset;
-  for (Statistic& statistic : statistics_) statistic.value.data = extras_.data() + statistic.value.offset;
-  cut_buckets(options.bucket_bytes, order);
-  list_tensors();
   return {};
 }
 
-void Parameters::cut_buckets(std::size_t bucket_bytes, const std::vector<Parameter*>& order) {
-  std::size_t begin = 0;
-  const auto close = [this, &begin](std::size_t end, std::size_t node) {
-    buckets_.push_back({begin, end - begin});
-    bucket_nodes_.push_back(node);
-    begin = end;
-  };
-  for (std::size_t index = 0; index < order.size(); ++index) {
-    const std::size_t end = (order[index]->value.offset + order[index]->value.bytes) / sizeof(float);
-    if (index + 1 == order.size())
-      close(floats_, order[index]->node);  // with the spare slots
-    else if ((end - begin) * sizeof(float) >= bucket_bytes)
-      close(end, order[index]->node);
+// Statistics first, then the copies.
+Result<void> Parameters::place_copies() {
+  std::size_t bytes = layout_.statistic_floats() * sizeof(float);
+  for (Copy& copy : copies_) {
+    copy.value.offset = bytes;
+    copy.value.bytes = aligned(copy.layout.get_size());
+    bytes += copy.value.bytes;
   }
+  extras_ = TRY(HugeBuffer::make(bytes));
+  for (Copy& copy : copies_) copy.value.data = extras_.data() + copy.value.offset;
+  for (std::size_t index = 0; index < statistics_.size(); ++index)
+    statistics_[index].value.data = extras_.data() + layout_.statistic_offset(index) * sizeof(float);
+  return {};
 }
 
-std::vector<GradientSlice> Parameters::gradient_slices() const {
-  std::vector<GradientSlice> slices;
-  for (const Parameter& parameter : parameters_)
-    slices.push_back({parameter.name, parameter.gradient.offset / sizeof(float),
-                      parameter.gradient.bytes / sizeof(float)});
-  std::sort(slices.begin(), slices.end(),
-            [](const GradientSlice& left, const GradientSlice& right) { return left.offset < right.offset; });
-  return slices;
+PlainPath Parameters::path_of(std::size_t tensor) const {
+  const TensorPlace& place = layout_.place(tensor);
+  const TensorInfo& info = layout_.tensors()[tensor];
+  if (place.arena == TensorPlace::Arena::statistics)
+    return plain_path(vector_desc(statistics_[place.owner].elements), std::nullopt, info.shape);
+  const Parameter& parameter = parameters_[place.owner];
+  return plain_path(parameter.layout, parameter.columns, info.shape);
 }
 
-std::pair<std::size_t, std::size_t> Parameters::final_after(std::size_t node) const {
-  // Nodes of buckets fall, as backward runs from the last node to the first.
-  const auto [first, last] =
-      std::equal_range(bucket_nodes_.begin(), bucket_nodes_.end(), node, std::greater<>());
-  return {first - bucket_nodes_.begin(), last - bucket_nodes_.begin()};
+std::byte* Parameters::data_of(std::size_t tensor) const {
+  const TensorPlace& place = layout_.place(tensor);
+  if (place.arena == TensorPlace::Arena::statistics) return statistics_[place.owner].value.data;
+  const Parameter& parameter = parameters_[place.owner];
+  return place.arena == TensorPlace::Arena::values ? parameter.value.data : parameter.state[place.slot].data;
 }
 
-void Parameters::list_tensors() {
-  const auto list = [this](std::string name, std::vector<std::int64_t> shape, TensorInfo::Role role,
-                           Named place) {
-    tensors_.push_back({std::move(name), std::move(shape), role});
-    named_.push_back(place);
-  };
-  for (const Parameter& parameter : parameters_)
-    list(parameter.name, parameter.shape, TensorInfo::Role::parameter,
-         {&parameter, &parameter.value, parameter.layout});
-  for (const Statistic& statistic : statistics_)
-    list(statistic.name, {statistic.elements}, TensorInfo::Role::statistic,
-         {nullptr, &statistic.value, vector_desc(statistic.elements)});
-  list_momenta();
-}
-
-// PyTorch's names for Adam's.
-void Parameters::list_momenta() {
-  const auto list = [this](const Parameter& parameter, const char* what, const Buffer& value) {
-    tensors_.push_back({parameter.name + what, parameter.shape, TensorInfo::Role::momentum});
-    named_.push_back({&parameter, &value, parameter.layout});
-  };
-  for (const Parameter& parameter : parameters_)
-    list(parameter, adam_ ? ".exp_avg" : ".momentum", parameter.momentum);
-  if (!adam_) return;
-  for (const Parameter& parameter : parameters_) list(parameter, ".exp_avg_sq", parameter.square);
-}
-
-void Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
-  // The other two arenas hold nothing yet: they serve as room, so that no page is touched for this alone.
-  auto* const plain = reinterpret_cast<float*>(momenta_.data());
-  for (std::size_t index = 0; index < tensors_.size(); ++index) {
-    if (tensors_[index].role != TensorInfo::Role::parameter) continue;
-    const Parameter& parameter = *named_[index].parameter;
-    const std::uint64_t key = random_key({seed, hash_text(parameter.name)});
-    uniform({plain, tensors_[index].elements()}, key, parameter.bound, parameter.constant);
-    from_plain(path_of(&parameter, parameter.layout, tensors_[index]), plain, parameter.value.data,
-               gradients_.data(), engine);
+Result<void> Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
+  // The other arenas hold nothing yet: they serve as workspace, so that no page is touched for this alone.
+  const std::size_t bytes = layout_.floats() * sizeof(float);
+  auto* const plain =
+      reinterpret_cast<float*>(state_.empty() ? TRY(workspace(bytes)) : state_.front().data());
+  for (std::size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
+    const std::size_t count = layout_.tensors()[tensor].elements();
+    if (layout_.place(tensor).arena == TensorPlace::Arena::state) continue;
+    layout_.first_values(tensor, seed, {plain, count});
+    from_plain(path_of(tensor), plain, data_of(tensor), gradients_.data(), engine);
   }
-  std::fill_n(momenta_.data(), momenta_.size(), std::byte{0});
-  std::fill_n(gradients_.data(), gradients_.size(), std::byte{0});
-  for (Statistic& statistic : statistics_)
-    std::fill_n(statistic.value.floats(), statistic.elements, statistic.constant);
+  for (HugeBuffer* arena : {&gradients_, state_.empty() ? &workspace_ : &state_.front()})
+    std::fill_n(arena->data(), arena->size(), std::byte{0});
   for (Copy& copy : copies_) {
     if (copy.interleaved_row > 0) continue;
     const dnnl::reorder::primitive_desc reorder(engine, copy.from->layout, engine, copy.layout, attributes());
@@ -291,6 +171,7 @@ void Parameters::initialise(std::uint64_t seed, const dnnl::engine& engine) {
                                                  {DNNL_ARG_TO, {copy.layout, &copy.value}}});
   }
   stale_ = true;
+  return {};
 }
 
 void Parameters::refresh(const dnnl::stream& stream) {
@@ -305,91 +186,68 @@ void Parameters::refresh(Copy& copy, const dnnl::stream& stream) {
                       copy.from->layout.get_size() / sizeof(float), copy.interleaved_row);
 }
 
-void Parameters::apply(const SgdStep& sgd, const dnnl::stream& stream) {
-  if (adam_) {
-    for (Parameter& parameter : parameters_) update_by_adam(parameter, sgd);
-    stale_ = true;
-    return refresh(stream);
-  }
-  for (Parameter& parameter : parameters_) update(parameter, sgd);
+Parameters::Copy* Parameters::interleaved_copy_of(const Parameter& parameter) {
   for (Copy& copy : copies_)
-    if (copy.interleaved_row == 0) refresh(copy, stream);
+    if (copy.from == &parameter && copy.interleaved_row > 0) return &copy;
+  return nullptr;
+}
+
+void Parameters::apply(const UpdateStep& step, const dnnl::stream& stream) {
+  const Factors factors = optimizer_->factors(step);
+  for (Parameter& parameter : parameters_) update(parameter, factors);
+  const bool interleaves = optimizer_->traits->update_and_interleave != nullptr;
+  for (Copy& copy : copies_)
+    if (copy.interleaved_row == 0 || !interleaves) refresh(copy, stream);
   stale_ = false;
 }
 
-// One pass over the parameter, its momentum, its gradient and its interleaved copy where it has one.
-void Parameters::update(Parameter& parameter, const SgdStep& sgd) {
-  const std::size_t count = parameter.layout.get_size() / sizeof(float);
-  float* values = parameter.value.floats();
-  float* momentum = parameter.momentum.floats();
-  const float* gradients = parameter.gradient.floats();
-  for (Copy& copy : copies_) {
-    if (copy.from != &parameter || copy.interleaved_row == 0) continue;
-    const std::size_t row = copy.interleaved_row;
-    auto* interleaved = reinterpret_cast<kernels::Bf16*>(copy.value.data);
-    const std::size_t grain = (kernels::kGrain / (2 * row) + 1) * 2 * row;
-    return parallel_for(count, grain, [&](std::size_t begin, std::size_t end) {
-      kernels::sgd_interleave(interleaved + begin, values + begin, momentum + begin, gradients + begin,
-                              end - begin, row, sgd);
+// One pass over the parameter, its gradient, its state and, where the optimizer can, its interleaved copy.
+void Parameters::update(Parameter& parameter, const Factors& factors) {
+  const auto range = [this, &parameter](std::size_t begin, std::size_t end) {
+    UpdateRange out{parameter.value.floats() + begin, parameter.gradient.floats() + begin, {}, end - begin};
+    for (std::size_t slot = 0; slot < state_.size(); ++slot)
+      out.state[slot] = parameter.state[slot].floats() + begin;
+    return out;
+  };
+  const OptimizerTraits& traits = *optimizer_->traits;
+  const Copy* const copy = interleaved_copy_of(parameter);
+  if (copy == nullptr || traits.update_and_interleave == nullptr)
+    return parallel_for(floats_of(parameter), kernels::kGrain, [&](std::size_t begin, std::size_t end) {
+      traits.update(range(begin, end), factors);
     });
-  }
-  parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
-    kernels::sgd(values + begin, momentum + begin, gradients + begin, end - begin, sgd);
-  });
-}
-
-void Parameters::update_by_adam(Parameter& parameter, const SgdStep& step) {
-  const std::size_t count = parameter.layout.get_size() / sizeof(float);
-  parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
-    kernels::adam({.values = parameter.value.floats() + begin,
-                   .means = parameter.momentum.floats() + begin,
-                   .squares = parameter.square.floats() + begin},
-                  parameter.gradient.floats() + begin, end - begin, step, *adam_);
-  });
+  const std::size_t row = copy->interleaved_row, rows = 2 * row;
+  auto* const interleaved = reinterpret_cast<kernels::Bf16*>(copy->value.data);
+  parallel_for(floats_of(parameter), (kernels::kGrain / rows + 1) * rows,
+               [&](std::size_t begin, std::size_t end) {
+                 traits.update_and_interleave(range(begin, end), {interleaved + begin, row}, factors);
+               });
 }
 
 Result<void> Parameters::read(std::size_t index, std::span<float> out, const dnnl::engine& engine) const {
-  const TensorInfo& info = tensors_[index];
-  if (out.size() != info.elements())
-    return fail(ErrorKind::internal, "tensor '{}' has {} numbers, room for {}", info.name, info.elements(),
-                out.size());
-  const Named& named = named_[index];
-  const Path path = path_of(named.parameter, named.layout, info);
-  to_plain(path, named.value->data, out.data(), TRY(room(bytes_between(path))), engine);
+  TRY(layout_.check_size(index, out.size()));
+  const PlainPath path = path_of(index);
+  to_plain(path, data_of(index), out.data(), TRY(workspace(bytes_between(path))), engine);
   return {};
 }
 
-// Kept from call to call: a checkpoint reads large tensors again and again, and fresh pages are dear.
-Result<std::byte*> Parameters::room(std::size_t bytes) const {
-  if (bytes > room_.size()) room_ = TRY(HugeBuffer::make(bytes));
-  return room_.data();
-}
-
 Result<void> Parameters::write(std::size_t index, std::span<const float> values, const dnnl::engine& engine) {
-  const TensorInfo& info = tensors_[index];
-  if (values.size() != info.elements())
-    return fail(Error{
-        .kind = ErrorKind::input,
-        .what = fmt::format("tensor '{}' has {} numbers, not {}", info.name, info.elements(), values.size()),
-        .hint = "the values are from another model or another number of classes"});
-  const Named& named = named_[index];
-  const Path path = path_of(named.parameter, named.layout, info);
-  from_plain(path, values.data(), named.value->data, TRY(room(bytes_between(path))), engine);
+  TRY(layout_.check_size(index, values.size()));
+  const PlainPath path = path_of(index);
+  from_plain(path, values.data(), data_of(index), TRY(workspace(bytes_between(path))), engine);
   stale_ = true;
   return {};
 }
 
-std::size_t Parameters::memory_bytes() const {
-  return values_.size() + gradients_.size() + momenta_.size() + squares_.size() + extras_.size();
+// Kept from call to call: a checkpoint reads large tensors again and again, and fresh pages are dear.
+Result<std::byte*> Parameters::workspace(std::size_t bytes) const {
+  if (bytes > workspace_.size()) workspace_ = TRY(HugeBuffer::make(bytes));
+  return workspace_.data();
 }
 
-std::uint64_t Parameters::hash(std::uint64_t start) const {
-  std::uint64_t hash = start;
-  for (const Parameter& parameter : parameters_)
-    hash = random_key({hash, hash_text(parameter.name), hash_text(text(parameter.layout)),
-                       parameter.value.offset, parameter.value.bytes});
-  for (const Bucket& bucket : buckets_) hash = random_key({hash, bucket.offset, bucket.length});
-  return hash;
+std::size_t Parameters::memory_bytes() const {
+  std::size_t bytes = values_.size() + gradients_.size() + extras_.size();
+  for (const HugeBuffer& slot : state_) bytes += slot.size();
+  return bytes;
 }
 
 }  // namespace dlrun::runtime

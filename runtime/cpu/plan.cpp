@@ -22,9 +22,7 @@ bool ends_gradients(const Node& node) {
 }  // namespace
 
 Desc Tensor::gradient_desc() const {
-  dnnl_memory_desc_t retyped = desc.data;
-  retyped.data_type = gradient_precision == Precision::bf16 ? dnnl_bf16 : dnnl_f32;
-  return Desc(retyped);
+  return with_type(desc, data_type(gradient_precision));
 }
 
 Plan::Plan(Graph graph, const EngineOptions& options)
@@ -120,18 +118,18 @@ Buffer* Plan::gradient_of(Parameter* parameter, const Desc& layout) {
   if (node().weights == Weights::own) return &parameter->gradient;
   Buffer* part = scratch(layout.get_size(), Pass::backward);
   if (node().weights == Weights::frozen) return part;  // for primitives that must write it somewhere
-  ActivationArena::use(part, moment(parameter->node, Pass::backward));
+  ActivationArena::use(part, time_of(parameter->node, Pass::backward));
   parameters_.add_to_gradient(parameter, part, layout, engine_);
   return part;
 }
 
-int Plan::moment(std::size_t node, Pass pass) const {
+int Plan::time_of(std::size_t node, Pass pass) const {
   const std::size_t nodes = graph_.nodes.size();
   return static_cast<int>(pass == Pass::forward ? node : 2 * nodes - 1 - node);
 }
 
 void Plan::use(Buffer* buffer, Pass pass) {
-  ActivationArena::use(buffer, moment(index_, pass));
+  ActivationArena::use(buffer, time_of(index_, pass));
 }
 
 void Plan::keep(Buffer* buffer) {

@@ -24,7 +24,7 @@ struct Tensor {
   std::size_t elements = 0;  // with padding
   Extents extents{};
   Buffer* value = nullptr;
-  std::vector<Buffer*> gradients;  // one a reader; the first also takes their sum; none: nobody needs it
+  std::vector<Buffer*> gradients;  // one per reader; the first also takes their sum; none: nobody needs it
   std::size_t readers_made = 0;
   // False: the engine sets the gradient to 0 where the value is not positive, before the producer's backward.
   bool masked_by_producer = true;
@@ -115,7 +115,7 @@ class Plan {
  private:
   void make_tensor();
   bool has_parameters_before(std::size_t node) const;
-  int moment(std::size_t node, Pass pass) const;
+  int time_of(std::size_t node, Pass pass) const;
 
   Graph graph_;
   EngineOptions options_;

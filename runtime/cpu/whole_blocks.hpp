@@ -13,28 +13,28 @@ namespace dlrun::runtime {
 inline constexpr std::size_t kChannelAxis = 1;
 
 inline std::int64_t channels_of(const Desc& desc) {
-  return desc.data.dims[kChannelAxis];
+  return dims_of(desc)[kChannelAxis];
 }
 
-// The same bytes, the lanes beyond the last channel counted as channels.
-inline Desc in_whole_blocks(const Desc& desc) {
-  Desc out = desc;
-  out.data.dims[kChannelAxis] = out.data.padded_dims[kChannelAxis];
-  return out;
+// That layout, the lanes beyond the last channel counted as channels.
+inline Desc in_whole_blocks(Dims dims, DataType type, const Layout& layout) {
+  std::int64_t& channels = dims[kChannelAxis];
+  if (layout.block > 1) channels = (channels + layout.block - 1) / layout.block * layout.block;
+  return {dims, type, layout.tag};
 }
 
 // The same bytes, of them only the first `channels` counted; nothing where oneDNN would not pad these to as
 // many.
 inline std::optional<Desc> with_channels(const Desc& desc, std::int64_t channels) {
   if (channels_of(desc) == channels) return desc;
-  const auto& blocking = desc.data.format_desc.blocking;
+  Blocking blocking = blocking_of(desc);
   std::int64_t block = 1;
-  for (int level = 0; level < blocking.inner_nblks; ++level)
-    if (blocking.inner_idxs[level] == kChannelAxis) block *= blocking.inner_blks[level];
-  if ((channels + block - 1) / block * block != desc.data.padded_dims[kChannelAxis]) return std::nullopt;
-  Desc out = desc;
-  out.data.dims[kChannelAxis] = channels;
-  return out;
+  for (std::size_t level = 0; level < blocking.inner_axes.size(); ++level)
+    if (blocking.inner_axes[level] == static_cast<std::int64_t>(kChannelAxis))
+      block *= blocking.inner_blocks[level];
+  if ((channels + block - 1) / block * block != blocking.padded_dims[kChannelAxis]) return std::nullopt;
+  blocking.dims[kChannelAxis] = channels;
+  return desc_of(blocking, type_of(desc));
 }
 
 }  // namespace dlrun::runtime

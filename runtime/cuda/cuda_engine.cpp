@@ -4,11 +4,8 @@
 
 #include <optional>
 
-#include "runtime/base/keyed_random.hpp"
 #include "runtime/cuda/lowering.hpp"
 #include "runtime/cuda/operator_times.hpp"
-#include "runtime/engine/adam_factors.hpp"
-#include "runtime/engine/initial_values.hpp"
 #include "runtime/engine/random_keys.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/roles.hpp"
@@ -24,9 +21,7 @@ class GraphOnGpu final : public CudaEngine {
         graph_(std::move(graph)),
         options_(options),
         plan_(std::move(plan)),
-        generator_(generator_of(graph_)) {
-    for (const Placed& placed : plan_.tensors) tensors_.push_back(placed.info);
-  }
+        generator_(generator_of(graph_)) {}
   // The engine goes first: its graphs hold on to what sums.
   ~GraphOnGpu() override {
     if (engine_ != nullptr) library_.table().destroy(engine_);
@@ -34,18 +29,21 @@ class GraphOnGpu final : public CudaEngine {
 
   Result<void> prepare(int device) {
     const InputScaling* const pixels = takes_bytes() ? &*options_.pixels : nullptr;
+    const std::string optimizer(options_.optimizer.traits->name);
     const DlrunCudaPlan plan{.nodes = plan_.nodes.data(),
                              .count = plan_.nodes.size(),
-                             .buckets = plan_.final_after.data(),
-                             .bucket_count = plan_.final_after.size(),
+                             .buckets = plan_.buckets.data(),
+                             .bucket_count = plan_.buckets.size(),
                              .batch = options_.batch,
                              .precision = precision_of(options_.precision),
-                             .gradients = options_.ranks > 1 ? DLRUN_CUDA_TRAVEL : DLRUN_CUDA_STAY,
-                             .optimizer = options_.adam ? DLRUN_CUDA_ADAM : DLRUN_CUDA_SGD,
-                             .floats = plan_.floats,
-                             .spare = CudaPlan::kSpareSlots,
-                             .statistics = plan_.statistics,
-                             .keys = plan_.draws.size(),
+                             .gradients = options_.ranks > 1 ? DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST
+                                                             : DLRUN_CUDA_GRADIENTS_ON_DEVICE,
+                             .optimizer = optimizer.c_str(),
+                             .state_slots = options_.optimizer.traits->state.size(),
+                             .floats = layout().floats(),
+                             .spare = kSpareSlots,
+                             .statistics = layout().statistic_floats(),
+                             .rng_keys = plan_.random_uses.size(),
                              .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
                              .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
     if (library_.table().create(&plan, device, &engine_) != 0)
@@ -77,9 +75,9 @@ class GraphOnGpu final : public CudaEngine {
       on_bucket(bucket);
     return result;
   }
-  void apply(const SgdStep& sgd) override {
-    const DlrunCudaRates rates = rates_of(sgd);
-    note(library_.table().apply(engine_, &rates), "an update");
+  void apply(const UpdateStep& step) override {
+    const Factors factors = options_.optimizer.factors(step);
+    note(library_.table().apply(engine_, factors.data()), "an update");
   }
   BatchResult evaluate_batch() override {
     return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");
@@ -110,7 +108,7 @@ class GraphOnGpu final : public CudaEngine {
     note(library_.table().connect(engine_, sums == Sums::together ? &calls : nullptr), "choosing the sums");
   }
   Result<double> seconds_of_sums() override {
-    return TRY(time_sum(plan_.floats - CudaPlan::kSpareSlots)).captured;
+    return TRY(time_sum(layout().floats() - kSpareSlots)).captured;
   }
   bool sums_gradients() const override { return sum_ != nullptr; }
   Result<SumTime> time_sum(std::size_t count) override {
@@ -124,39 +122,31 @@ class GraphOnGpu final : public CudaEngine {
     return {};
   }
 
-  std::span<float> gradients() override { return {library_.table().gradients(engine_), plan_.floats}; }
-  std::span<const Bucket> buckets() const override { return plan_.buckets; }
-  std::span<float> spare_slots() override { return gradients().last(CudaPlan::kSpareSlots); }
-  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+  std::span<float> gradients() override { return {library_.table().gradients(engine_), layout().floats()}; }
+  std::span<const Bucket> buckets() const override { return layout().buckets(); }
+  std::span<float> spare_slots() override { return gradients().last(kSpareSlots); }
+  const std::vector<TensorInfo>& tensors() const override { return layout().tensors(); }
 
   Result<void> read_tensor(std::size_t index, std::span<float> out) const override {
-    const Placed& placed = plan_.tensors[index];
-    TRY(check_size(placed, out.size()));
+    TRY(layout().check_size(index, out.size()));
     std::vector<float> there(out.size());
-    if (library_.table().read(engine_, placed.arena, placed.offset, there.size(), there.data()) != 0)
-      return fail(library_.error(fmt::format("tensor '{}' cannot be read", placed.info.name)));
-    to_plain(placed, there, out);
+    if (library_.table().read(engine_, arena_of(index), layout().place(index).offset, there.size(),
+                              there.data()) != 0)
+      return fail(library_.error(fmt::format("tensor '{}' cannot be read", tensors()[index].name)));
+    to_plain(order_of(index), there, out);
     return {};
   }
   Result<void> write_tensor(std::size_t index, std::span<const float> values) override {
-    const Placed& placed = plan_.tensors[index];
-    TRY(check_size(placed, values.size()));
+    TRY(layout().check_size(index, values.size()));
     std::vector<float> there(values.size());
-    to_device(placed, values, there);
-    if (library_.table().write(engine_, placed.arena, placed.offset, there.size(), there.data()) != 0)
-      return fail(library_.error(fmt::format("tensor '{}' cannot be written", placed.info.name)));
+    to_device(order_of(index), values, there);
+    if (library_.table().write(engine_, arena_of(index), layout().place(index).offset, there.size(),
+                               there.data()) != 0)
+      return fail(library_.error(fmt::format("tensor '{}' cannot be written", tensors()[index].name)));
     return {};
   }
 
-  std::uint64_t plan_hash() const override {
-    std::uint64_t hash =
-        random_key({hash_text("cuda"), hash_text(graph_.model), static_cast<std::uint64_t>(options_.batch),
-                    static_cast<std::uint64_t>(options_.precision), options_.seed, options_.bucket_bytes});
-    for (const Placed& placed : plan_.tensors)
-      hash = random_key({hash, hash_text(placed.info.name), placed.info.elements(), placed.offset});
-    for (const Bucket& bucket : plan_.buckets) hash = random_key({hash, bucket.offset, bucket.length});
-    return hash;
-  }
+  std::uint64_t plan_hash() const override { return runtime::plan_hash(graph_, options_, layout()); }
   Result<std::vector<OperatorTime>> profile() override {
     std::vector<float> times(2 * plan_.nodes.size() + 3);
     if (library_.table().profile(engine_, times.data()) != 0)
@@ -172,7 +162,7 @@ class GraphOnGpu final : public CudaEngine {
   }
   bool takes_bytes() const {
     const std::size_t channels = static_cast<std::size_t>(graph_.nodes[0].shape.channels);
-    return options_.pixels && channels <= DLRUN_CUDA_MOST_CHANNELS &&
+    return options_.pixels && channels <= DLRUN_CUDA_MAX_CHANNELS &&
            options_.pixels->scale.size() == channels && options_.pixels->shift.size() == channels;
   }
   std::size_t input_count() const {
@@ -191,18 +181,11 @@ class GraphOnGpu final : public CudaEngine {
   std::vector<std::uint64_t> keys_of(std::uint64_t step) const {
     std::vector<std::uint64_t> keys;
     std::size_t layer = 0;
-    for (const Draw& draw : plan_.draws)
-      keys.push_back(draw.of == Draw::Of::noise
+    for (const RandomUse& use : plan_.random_uses)
+      keys.push_back(use.of == RandomUse::Of::noise
                          ? noise_key(options_, step)
-                         : dropout_rule(options_, layer++, step, draw.probability).key);
+                         : dropout_rule(options_, layer++, step, use.probability).key);
     return keys;
-  }
-
-  DlrunCudaRates rates_of(const SgdStep& step) const {
-    if (!options_.adam)
-      return {step.learning_rate, step.momentum, step.weight_decay, step.gradient_scale, 0, 0, 0};
-    const AdamFactors by = adam_factors(step, *options_.adam);
-    return {by.rate, by.keep, by.decay, by.scale, by.keep_square, by.spread, by.epsilon};
   }
 
   // A step on the rows as they are; those of the next one are sent while it runs.
@@ -238,25 +221,27 @@ class GraphOnGpu final : public CudaEngine {
     return 1;
   }
 
-  // The CPU's first values: a function of seed and name.
   Result<void> initialise() {
-    for (std::size_t index = 0; index < plan_.tensors.size(); ++index) {
-      const Placed& placed = plan_.tensors[index];
-      if (placed.info.role == TensorInfo::Role::momentum) continue;  // zero already
-      std::vector<float> values(placed.info.elements());
-      const std::uint64_t key = random_key({options_.seed, hash_text(placed.info.name)});
-      uniform(values, key, placed.bound, placed.constant);
+    for (std::size_t index = 0; index < tensors().size(); ++index) {
+      if (layout().place(index).arena == TensorPlace::Arena::state) continue;  // zero already
+      std::vector<float> values(tensors()[index].elements());
+      layout().first_values(index, options_.seed, values);
       TRY(write_tensor(index, values));
     }
     return {};
   }
 
-  static Result<void> check_size(const Placed& placed, std::size_t count) {
-    if (count == placed.info.elements()) return {};
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("tensor '{}' has {} numbers, not {}", placed.info.name,
-                                          placed.info.elements(), count),
-                      .hint = "the values are from another model or another number of classes"});
+  const StateLayout& layout() const { return plan_.layout; }
+  DlrunCudaArena arena_of(std::size_t tensor) const {
+    const TensorPlace& place = layout().place(tensor);
+    if (place.arena == TensorPlace::Arena::values) return DLRUN_CUDA_VALUES;
+    if (place.arena == TensorPlace::Arena::statistics) return DLRUN_CUDA_STATISTICS;
+    return place.slot == 0 ? DLRUN_CUDA_STATE_0 : DLRUN_CUDA_STATE_1;
+  }
+  DeviceOrder order_of(std::size_t tensor) const {
+    const TensorPlace& place = layout().place(tensor);
+    if (place.arena == TensorPlace::Arena::statistics) return {.channels = tensors()[tensor].elements()};
+    return plan_.orders[place.owner];
   }
 
   void note(int code, const char* what) {
@@ -268,7 +253,6 @@ class GraphOnGpu final : public CudaEngine {
   EngineOptions options_;
   CudaPlan plan_;
   std::optional<Generator> generator_;
-  std::vector<TensorInfo> tensors_;
   std::unique_ptr<DeviceAllreduce> sum_;  // must outlive engine_, which the destructor sees to
   void* engine_ = nullptr;
   std::function<void()> work_;
@@ -282,7 +266,7 @@ class GraphOnGpu final : public CudaEngine {
 Result<std::unique_ptr<CudaEngine>> compile_cuda(const CudaLibrary& library, Graph graph,
                                                  const EngineOptions& options, int device) {
   Graph fused = fuse(std::move(graph));
-  CudaPlan plan = TRY(flatten(fused, options));
+  CudaPlan plan = TRY(lower(fused, options));
   auto engine = std::make_unique<GraphOnGpu>(library, std::move(fused), options, std::move(plan));
   TRY(engine->prepare(device));
   return std::unique_ptr<CudaEngine>(std::move(engine));

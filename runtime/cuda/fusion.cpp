@@ -1,33 +1,33 @@
-// See flat_joins.hpp.
+// See fusion.hpp.
 #include "runtime/cuda/fusion.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-class Joiner {
+class Fusion {
  public:
-  Joiner(CudaPlan& plan, FlatTensors& tensors, const Graph& graph)
+  Fusion(CudaPlan& plan, CudaTensors& tensors, const Graph& graph)
       : plan_(plan), tensors_(tensors), read_by_(readers(graph)) {}
 
-  // Two batch norms that a sum alone reads join it: neither of their values is written. They keep their place
-  // in the plan, where their parameters are declared. Not where others share those: their gradients add up in
-  // the order of the nodes, and here they come early.
-  void join_norm_sums() {
+  // Two batch norms that a sum alone reads are fused into it: neither of their values is written. They keep
+  // their place in the plan, where their parameters are declared. Not where others share those: their
+  // gradients add up in the order of the nodes, and here they come early.
+  void fuse_norm_sums() {
     for (DlrunCudaNode& sum : plan_.nodes) {
       if (sum.kind != DLRUN_CUDA_ADD || sum.inputs[0] == sum.inputs[1]) continue;
-      if (!joins_norm_sum(sum.inputs[0]) || !joins_norm_sum(sum.inputs[1])) continue;
+      if (!is_fused_into_sum(sum.inputs[0]) || !is_fused_into_sum(sum.inputs[1])) continue;
       sum.kind = DLRUN_CUDA_NORM_SUM;
       for (std::size_t i = 0; i < 2; ++i) {
         DlrunCudaNode& norm = plan_.nodes[sum.inputs[i]];
         sum.norms[i] = sum.inputs[i], sum.inputs[i] = norm.inputs[0];
-        norm.kind = DLRUN_CUDA_NOTHING, norm.input_count = 0, norm.needs_gradient = 0;
+        norm.kind = DLRUN_CUDA_ELIDED, norm.input_count = 0, norm.needs_gradient = 0;
       }
     }
   }
 
-  // A batch norm right before a sum that alone reads it joins that.
-  void join_sums() {
+  // A batch norm right before a sum that alone reads it is fused into that.
+  void fuse_sums() {
     for (std::size_t index = 1; index < plan_.nodes.size(); ++index) {
       DlrunCudaNode &norm = plan_.nodes[index - 1], &sum = plan_.nodes[index];
       if (norm.kind != DLRUN_CUDA_BATCH_NORM || rectifies(norm) || sum.kind != DLRUN_CUDA_ADD) continue;
@@ -42,9 +42,9 @@ class Joiner {
     }
   }
 
-  // A maximum pooling right behind a batch norm that it alone reads takes that in: what lies between is the
-  // largest value of most models, and is never written.
-  void join_pools() {
+  // A maximum pooling right behind a batch norm that it alone reads is fused with it: what lies between is
+  // the largest value of most models, and is never written.
+  void fuse_pools() {
     for (std::size_t index = 2; index < plan_.nodes.size(); ++index) {
       DlrunCudaNode &norm = plan_.nodes[index - 1], &pool = plan_.nodes[index];
       if (norm.kind != DLRUN_CUDA_BATCH_NORM || norm.input_count != 1 || pool.kind != DLRUN_CUDA_MAX_POOL)
@@ -64,32 +64,32 @@ class Joiner {
  private:
   static bool rectifies(const DlrunCudaNode& node) { return node.activation != DLRUN_CUDA_NO_ACTIVATION; }
 
-  bool joins_norm_sum(std::size_t index) const {
+  bool is_fused_into_sum(std::size_t index) const {
     const DlrunCudaNode& norm = plan_.nodes[index];
     return norm.kind == DLRUN_CUDA_BATCH_NORM && !rectifies(norm) && read_by_[index].size() == 1 &&
            !tensors_.shares(index);
   }
 
-  // The node before `index` joined it: that owns its tensors now.
+  // The node before `index` is fused into it: that owns its tensors now.
   void give_way(std::size_t index) {
     plan_.nodes[index - 1] = {};
-    plan_.nodes[index - 1].kind = DLRUN_CUDA_NOTHING;
+    plan_.nodes[index - 1].kind = DLRUN_CUDA_ELIDED;
     plan_.nodes[index - 1].weight = plan_.nodes[index - 1].bias = DLRUN_CUDA_NOWHERE;
     tensors_.move(index - 1, index);
   }
 
   CudaPlan& plan_;
-  FlatTensors& tensors_;
+  CudaTensors& tensors_;
   std::vector<std::vector<std::size_t>> read_by_;
 };
 
 }  // namespace
 
-void join_neighbours(CudaPlan& plan, FlatTensors& tensors, const Graph& graph) {
-  Joiner joiner(plan, tensors, graph);
-  joiner.join_norm_sums();
-  joiner.join_sums();
-  joiner.join_pools();
+void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph) {
+  Fusion fusion(plan, tensors, graph);
+  fusion.fuse_norm_sums();
+  fusion.fuse_sums();
+  fusion.fuse_pools();
 }
 
 }  // namespace dlrun::runtime

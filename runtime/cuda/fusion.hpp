@@ -6,6 +6,6 @@
 namespace dlrun::runtime {
 
 // `graph` is what the plan's nodes are of, one for one.
-void join_neighbours(CudaPlan& plan, FlatTensors& tensors, const Graph& graph);
+void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph);
 
 }  // namespace dlrun::runtime

@@ -1,22 +1,14 @@
-// See lifetimes.hpp. The largest is placed first, each at the lowest place that is free for as long as it
-// lives.
+// See lifetimes.hpp.
 #include "runtime/cuda/lifetimes.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 namespace dlrun::cuda {
 namespace {
 
-constexpr std::size_t kLine = 256;
-
-bool meet(const Lifetime& a, const Lifetime& b) {
-  return a.first <= b.last && b.first <= a.last;
-}
-
 std::size_t bytes_of(const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::size_t number_size) {
-  if (node.kind == DLRUN_CUDA_NOTHING) return 0;
+  if (node.kind == DLRUN_CUDA_ELIDED) return 0;
   const std::int64_t numbers = plan.batch * node.channels * node.height * node.width;
   return static_cast<std::size_t>(numbers) * number_size;
 }
@@ -29,20 +21,20 @@ bool is_loss(const DlrunCudaNode& node) {
   return node.kind == DLRUN_CUDA_SOFTMAX_LOSS || node.kind == DLRUN_CUDA_SIGMOID_LOSS;
 }
 
-// Whether backward of `node` looks at the value of its input number `which`, or of its own output.
+// Whether backward of `node` reads the value of its input number `which`, or of its own output.
 bool backward_reads_input(const DlrunCudaNode& node, std::size_t which) {
   return convolves(node) || node.kind == DLRUN_CUDA_LOCAL_RESPONSE_NORM ||
          node.kind == DLRUN_CUDA_NORM_POOL || node.kind == DLRUN_CUDA_NORM_SUM ||
          (node.kind == DLRUN_CUDA_BATCH_NORM && which == 0);
 }
-bool looks_back_at_output(const DlrunCudaNode& node) {
+bool backward_reads_output(const DlrunCudaNode& node) {
   return node.activation != DLRUN_CUDA_NO_ACTIVATION &&
          (convolves(node) || node.kind == DLRUN_CUDA_ACTIVATION || node.kind == DLRUN_CUDA_ADD);
 }
 
 // When what a convolution's backward reads may go: its gradient of weights runs beside the way back until the
 // next convolution there waits for it. One that no loss depends on does nothing on the way back.
-std::size_t settled(const DlrunCudaPlan& plan, std::size_t index) {
+std::size_t released(const DlrunCudaPlan& plan, std::size_t index) {
   const std::size_t backward = 2 * plan.count - 1 - index;
   if (!convolves(plan.nodes[index])) return backward;
   for (std::size_t below = index; below-- > 0;)
@@ -68,42 +60,16 @@ std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index) {
   return last;
 }
 
-Placement place(const std::vector<Lifetime>& lifetimes) {
-  std::vector<std::size_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
-  Placement out{std::vector<std::size_t>(lifetimes.size()), 0};
-  std::vector<std::size_t> placed;  // by offset
-  for (const std::size_t which : order) {
-    if (lifetimes[which].bytes == 0) continue;
-    std::size_t at = 0;
-    for (const std::size_t other : placed) {
-      if (!meet(lifetimes[which], lifetimes[other])) continue;
-      if (at + lifetimes[which].bytes <= out.offsets[other]) break;
-      const std::size_t end = out.offsets[other] + lifetimes[other].bytes;
-      at = std::max(at, (end + kLine - 1) / kLine * kLine);
-    }
-    out.offsets[which] = at;
-    out.bytes = std::max(out.bytes, at + lifetimes[which].bytes);
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), at,
-                         [&](std::size_t offset, std::size_t other) { return offset < out.offsets[other]; }),
-        which);
-  }
-  return out;
-}
-
 std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size) {
   const auto backward_of = [&](std::size_t index) { return 2 * plan.count - 1 - index; };
   std::vector<Lifetime> out;
   for (std::size_t index = 0; index < plan.count; ++index) {
     Lifetime life{bytes_of(plan, plan.nodes[index], number_size), index, last_reader(plan, index)};
-    if (looks_back_at_output(plan.nodes[index])) life.last = backward_of(index);
+    if (backward_reads_output(plan.nodes[index])) life.last = backward_of(index);
     for (std::size_t reader = plan.count; reader-- > index + 1;)
       for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
         if (plan.nodes[reader].inputs[i] == index && backward_reads_input(plan.nodes[reader], i))
-          life.last = std::max(life.last, settled(plan, reader));
+          life.last = std::max(life.last, released(plan, reader));
     out.push_back(life);
   }
   // What is detached lies where it is detached from.
@@ -119,7 +85,7 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
 std::vector<Lifetime> gradient_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size) {
   std::vector<Lifetime> out;
   for (std::size_t index = 0; index < plan.count; ++index) {
-    Lifetime life{0, 2 * plan.count - 1 - last_reader(plan, index), settled(plan, index)};
+    Lifetime life{0, 2 * plan.count - 1 - last_reader(plan, index), released(plan, index)};
     if (plan.nodes[index].needs_gradient != 0) life.bytes = bytes_of(plan, plan.nodes[index], number_size);
     if (const auto loss = first_loss(plan, index)) life.first = *loss;
     out.push_back(life);

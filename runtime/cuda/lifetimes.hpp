@@ -1,5 +1,6 @@
-// Which values and gradients of a plan may lie in the same memory: those that are never needed at the same
-// time of a training step. Pure arithmetic on the plan: no CUDA.
+// When each value and gradient of a plan is needed in a training step. What is never needed at the same time
+// may lie in the same memory (engine/packing.hpp). Time counts the operators: forward is 0 to n - 1, backward
+// n to 2 n - 1. Pure arithmetic on the plan: no CUDA.
 #pragma once
 
 #include <cstddef>
@@ -7,23 +8,17 @@
 #include <vector>
 
 #include "runtime/cuda/table.h"
+#include "runtime/engine/packing.hpp"
 
 namespace dlrun::cuda {
 
-// Needed from the operator that writes it first to the one that reads it last, both inclusive. Operators
-// count on from the forward pass (0 to n - 1) to backward (n to 2 n - 1).
-struct Lifetime {
-  std::size_t bytes = 0, first = 0, last = 0;
-};
+using runtime::Lifetime;
 
 // The last node of the forward pass that reads `index`; itself where nobody does.
 std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index);
 
-struct Placement {
-  std::vector<std::size_t> offsets;  // of each lifetime, multiples of 256
-  std::size_t bytes = 0;             // of all together
-};
-Placement place(const std::vector<Lifetime>& lifetimes);
+// Of offsets: what every library and kernel asks of an address.
+constexpr std::size_t kPackingAlignment = 256;
 
 // When the value, or the gradient, of each node of the plan is needed in training; 0 bytes where there is
 // none.

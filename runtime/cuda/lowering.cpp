@@ -1,7 +1,9 @@
-// See flat_plan.hpp: a node of the graph, a node of the list.
+// See lowering.hpp: a node of the graph, a node of the list.
 #include "runtime/cuda/lowering.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "runtime/cuda/fusion.hpp"
 #include "runtime/graph/init_bound.hpp"
@@ -36,7 +38,7 @@ class Lowering {
       TRY(add(graph_.nodes[index]));
       find_gradient(read_by[index]);
     }
-    join_neighbours(plan_, tensors_, graph_);
+    fuse_neighbours(plan_, tensors_, graph_);
     tensors_.place(plan_, options_);
     return std::move(plan_);
   }
@@ -62,7 +64,7 @@ class Lowering {
   Result<void> add(const Node& node) {
     DlrunCudaNode flat{};
     flat.kind = DLRUN_CUDA_INPUT;
-    if (node.inputs.size() > DLRUN_CUDA_MOST_INPUTS) return no_form(node, "of so many values");
+    if (node.inputs.size() > DLRUN_CUDA_MAX_INPUTS) return no_form(node, "of so many values");
     flat.input_count = node.inputs.size();
     for (std::size_t i = 0; i < node.inputs.size(); ++i) flat.inputs[i] = node.inputs[i].get();
     const Shape from = node.inputs.empty() ? node.shape : graph_.nodes[node.inputs[0].get()].shape;
@@ -89,7 +91,7 @@ class Lowering {
     flat.window_width = spec.kernel_width, flat.padding_width = spec.padding_width;
     flat.groups = spec.groups;
     const std::int64_t channels = from.channels / spec.groups;
-    weights(node, {spec.filters, channels, spec.kernel, spec.kernel_width}, {channels, spec.deviation},
+    weights(node, {spec.filters, channels, spec.kernel, spec.kernel_width}, {channels, spec.init_std},
             spec.bias);
   }
   // The weights are those of the convolution that it turns round, from the output to the input.
@@ -97,7 +99,7 @@ class Lowering {
     flat.kind = DLRUN_CUDA_TRANSPOSED_CONVOLUTION;
     window(flat, spec, spec.kernel);
     flat.groups = 1;
-    weights(node, {from.channels, spec.filters, spec.kernel, spec.kernel}, {spec.filters, spec.deviation},
+    weights(node, {from.channels, spec.filters, spec.kernel, spec.kernel}, {spec.filters, spec.init_std},
             spec.bias);
   }
   // A convolution of one pixel with as many channels as there are inputs.
@@ -106,7 +108,7 @@ class Lowering {
     flat.in_channels = from.elements(), flat.in_height = flat.in_width = 1;
     flat.window = flat.window_width = flat.stride = flat.groups = 1;
     flat.activation = form_of(spec.activation);
-    weights(node, {spec.outputs, from.elements()}, {from.channels, spec.deviation}, Bias::learned);
+    weights(node, {spec.outputs, from.elements()}, {from.channels, spec.init_std}, Bias::learned);
   }
   void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::MaxPool& spec) {
     flat.kind = DLRUN_CUDA_MAX_POOL;
@@ -117,9 +119,8 @@ class Lowering {
   }
   void fill(DlrunCudaNode& flat, const Node& node, const Shape&, const op::BatchNorm& spec) {
     flat.kind = DLRUN_CUDA_BATCH_NORM;
-    flat.epsilon = spec.epsilon, flat.share = spec.momentum, flat.activation = form_of(spec.activation);
-    vector(node, ".weight", &DlrunCudaNode::weight, spec.deviation > 0 ? init_bound(spec.deviation, 1) : 0,
-           1);
+    flat.epsilon = spec.epsilon, flat.bn_momentum = spec.momentum, flat.activation = form_of(spec.activation);
+    vector(node, ".weight", &DlrunCudaNode::weight, spec.init_std > 0 ? init_bound(spec.init_std, 1) : 0, 1);
     vector(node, ".bias", &DlrunCudaNode::bias, 0, 0);
     flat.running_mean = statistic(node, ".running_mean", 0);
     flat.running_variance = statistic(node, ".running_var", 1);
@@ -139,14 +140,14 @@ class Lowering {
   void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Dropout& spec) {
     flat.kind = DLRUN_CUDA_DROPOUT;
     flat.probability = spec.probability;
-    flat.key = plan_.draws.size();
-    plan_.draws.push_back({Draw::Of::dropout, spec.probability});
+    flat.rng_key = plan_.random_uses.size();
+    plan_.random_uses.push_back({RandomUse::Of::dropout, spec.probability});
   }
   void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Noise&) {
     flat.kind = DLRUN_CUDA_NOISE;
     flat.first_row = options_.rank * options_.batch;
-    flat.key = plan_.draws.size();
-    plan_.draws.push_back({Draw::Of::noise, 0});
+    flat.rng_key = plan_.random_uses.size();
+    plan_.random_uses.push_back({RandomUse::Of::noise, 0});
   }
   void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Add& spec) {
     flat.kind = DLRUN_CUDA_ADD;
@@ -158,12 +159,12 @@ class Lowering {
     flat.report = report(DLRUN_CUDA_REPORTED);
   }
   void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::SigmoidCrossEntropy& spec) {
-    using Wanted = op::SigmoidCrossEntropy::Wanted;
+    using Target = op::SigmoidCrossEntropy::Target;
     flat.kind = DLRUN_CUDA_SIGMOID_LOSS;
-    flat.target = spec.wanted == Wanted::labels ? DLRUN_CUDA_OF_LABEL
-                  : spec.wanted == Wanted::made ? DLRUN_CUDA_ALWAYS_0
+    flat.target = spec.target == Target::labels ? DLRUN_CUDA_OF_LABEL
+                  : spec.target == Target::fake ? DLRUN_CUDA_ALWAYS_0
                                                 : DLRUN_CUDA_ALWAYS_1;
-    flat.report = report(spec.wanted == Wanted::mistaken ? DLRUN_CUDA_OF_GENERATOR : DLRUN_CUDA_REPORTED);
+    flat.report = report(spec.target == Target::generator ? DLRUN_CUDA_OF_GENERATOR : DLRUN_CUDA_REPORTED);
   }
   // The CPU's rule: padding counts where there is any and it is to.
   void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::AveragePool& spec) {
@@ -206,39 +207,35 @@ class Lowering {
   // A filter is `channels` of some pixels.
   struct Filter {
     std::int64_t channels;
-    float deviation;
+    float init_std;
   };
   void weights(const Node& node, std::vector<std::int64_t> shape, const Filter& filter, Bias bias) {
     const auto filters = static_cast<std::size_t>(shape[0]),
                channels = static_cast<std::size_t>(filter.channels);
-    Placed placed{.info = {node.name + ".weight", std::move(shape), TensorInfo::Role::parameter}};
-    const std::size_t each = placed.info.elements() / filters;
-    const float bound = init_bound(filter.deviation, static_cast<std::int64_t>(each));
-    placed.filters = filters, placed.channels = channels, placed.pixels = each / channels;
-    placed.bound = bound;
-    parameter(node, std::move(placed), &DlrunCudaNode::weight);
+    const auto count = static_cast<std::size_t>(
+        std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
+    const std::size_t each = count / filters;
+    const float bound = init_bound(filter.init_std, static_cast<std::int64_t>(each));
+    parameter(node, {.name = node.name + ".weight", .shape = std::move(shape), .bound = bound},
+              {filters, channels, each / channels}, &DlrunCudaNode::weight);
     if (bias == Bias::learned)
-      vector(node, ".bias", &DlrunCudaNode::bias, filter.deviation > 0 ? 0 : bound, 0);
+      vector(node, ".bias", &DlrunCudaNode::bias, filter.init_std > 0 ? 0 : bound, 0);
   }
 
-  // A number a channel of the output.
-  static Placed channels_of(const Node& node, const char* part, TensorInfo::Role role) {
-    return {.info = {node.name + part, {node.shape.channels}, role},
-            .channels = static_cast<std::size_t>(node.shape.channels)};
-  }
+  // A number per channel of the output.
   void vector(const Node& node, const char* part, std::size_t DlrunCudaNode::*at, float bound,
               float constant) {
-    Placed placed = channels_of(node, part, TensorInfo::Role::parameter);
-    placed.bound = bound, placed.constant = constant;
-    parameter(node, std::move(placed), at);
+    parameter(
+        node,
+        {.name = node.name + part, .shape = {node.shape.channels}, .bound = bound, .constant = constant},
+        {1, static_cast<std::size_t>(node.shape.channels), 1}, at);
   }
   std::size_t statistic(const Node& node, const char* part, float constant) {
-    Placed placed = channels_of(node, part, TensorInfo::Role::statistic);
-    placed.constant = constant;
-    return tensors_.statistic(node.weights, std::move(placed));
+    return tensors_.statistic(node.weights, {node.name + part, node.shape.channels, constant});
   }
-  void parameter(const Node& node, Placed placed, std::size_t DlrunCudaNode::*at) {
-    tensors_.parameter(last(), node.weights, std::move(placed), at);
+  void parameter(const Node& node, ParameterSpec spec, const DeviceOrder& order,
+                 std::size_t DlrunCudaNode::*at) {
+    tensors_.parameter(last(), node.weights, std::move(spec), order, at);
     plan_.nodes.back().*at = 0;  // known to be there; its place follows
   }
 
@@ -246,13 +243,13 @@ class Lowering {
   const EngineOptions& options_;
   std::vector<std::size_t> reported_;
   CudaPlan plan_;
-  FlatTensors tensors_;
+  CudaTensors tensors_;
   std::vector<bool> trained_;
 };
 
 }  // namespace
 
-Result<CudaPlan> flatten(const Graph& graph, const EngineOptions& options) {
+Result<CudaPlan> lower(const Graph& graph, const EngineOptions& options) {
   return Lowering(graph, options).run();
 }
 

@@ -1,5 +1,5 @@
-// CudaPlan: a Graph as the list that goes to the GPU's plug-in, with the places of its parameters in the
-// arenas: in the order in which gradients become final, as on the CPU, but in the GPU's layouts. Pure data.
+// CudaPlan: a Graph lowered to the list of operators that goes to the GPU's plug-in, with the places of its
+// parameters in the arenas: those that they have on the CPU, but each in the GPU's order. Pure data.
 #pragma once
 
 #include <vector>
@@ -10,24 +10,22 @@
 
 namespace dlrun::runtime {
 
-// What draws anew in each step.
-struct Draw {
+// A node that takes random numbers, other ones in each step.
+struct RandomUse {
   enum class Of { dropout, noise };
   Of of = Of::noise;
   float probability = 0;  // of dropout
 };
 
 struct CudaPlan {
-  static constexpr std::size_t kSpareSlots = 16;
   std::vector<DlrunCudaNode> nodes;
-  std::vector<Draw> draws;      // each node's `key` is one of them
-  std::vector<Placed> tensors;  // parameters, statistics, the optimizer's state: the CPU's order
-  std::vector<Bucket> buckets;
-  std::vector<DlrunCudaBucket> final_after;  // the same, with the node whose backward completes each
-  std::size_t floats = 0, statistics = 0;
+  std::vector<RandomUse> random_uses;  // each node's `rng_key` is one of them
+  StateLayout layout;
+  std::vector<DeviceOrder> orders;       // of the parameters
+  std::vector<DlrunCudaBucket> buckets;  // the layout's
 };
 
 // `graph` is fused. An Error where an operator has no form on a GPU.
-Result<CudaPlan> flatten(const Graph& graph, const EngineOptions& options);
+Result<CudaPlan> lower(const Graph& graph, const EngineOptions& options);
 
 }  // namespace dlrun::runtime

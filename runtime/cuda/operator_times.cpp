@@ -19,7 +19,7 @@ double operations(const DlrunCudaNode& node) {
 // Backward makes the gradients of its weights, where they learn, and of its input, where that is wanted.
 double operations_back(const CudaPlan& plan, const DlrunCudaNode& node) {
   const int passes =
-      (node.learning == DLRUN_CUDA_HELD ? 0 : 1) + (plan.nodes[node.inputs[0]].needs_gradient != 0 ? 1 : 0);
+      (node.learning == DLRUN_CUDA_FROZEN ? 0 : 1) + (plan.nodes[node.inputs[0]].needs_gradient != 0 ? 1 : 0);
   return operations(node) * passes;
 }
 
@@ -35,7 +35,7 @@ std::vector<OperatorTime> operator_times(const CudaPlan& plan, const Graph& grap
   const auto rows = static_cast<double>(batch);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const DlrunCudaNode& node = plan.nodes[i];
-    if (node.kind == DLRUN_CUDA_NOTHING) continue;
+    if (node.kind == DLRUN_CUDA_ELIDED) continue;
     const std::string name =
         fmt::format("{} {}", operation_name(graph.nodes[i].operation), graph.nodes[i].name);
     out.push_back(line(name, "forward", milliseconds[2 * i], rows * operations(node)));

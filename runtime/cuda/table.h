@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 6u
+#define DLRUN_CUDA_TABLE_VERSION 7u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 enum DlrunCudaKind {
@@ -32,7 +32,7 @@ enum DlrunCudaKind {
   DLRUN_CUDA_FLATTEN,  // the other way round
   DLRUN_CUDA_SOFTMAX_LOSS,
   DLRUN_CUDA_SIGMOID_LOSS,
-  DLRUN_CUDA_NOTHING  // joined a node behind it
+  DLRUN_CUDA_ELIDED  // fused into a node behind it
 };
 enum DlrunCudaActivation {
   DLRUN_CUDA_NO_ACTIVATION,
@@ -41,26 +41,26 @@ enum DlrunCudaActivation {
   DLRUN_CUDA_TANH
 };
 // What a node does with the gradients of its parameters: writes them, adds them to those of nodes behind it
-// that share the parameters, or has none, as they are held fast. Running statistics are held with them.
-enum DlrunCudaLearning { DLRUN_CUDA_WRITES, DLRUN_CUDA_ADDS, DLRUN_CUDA_HELD };
+// that share the parameters, or has none, as they are frozen. Running statistics are frozen with them.
+enum DlrunCudaLearning { DLRUN_CUDA_GRAD_WRITE, DLRUN_CUDA_GRAD_ACCUMULATE, DLRUN_CUDA_FROZEN };
 // Of sigmoid cross entropy: the label, or the same for every row.
 enum DlrunCudaTarget { DLRUN_CUDA_OF_LABEL, DLRUN_CUDA_ALWAYS_0, DLRUN_CUDA_ALWAYS_1 };
 // What becomes of a loss: nothing, it joins DlrunCudaResult's loss_sum and correct, or generator_loss_sum.
 enum DlrunCudaReport { DLRUN_CUDA_UNREPORTED, DLRUN_CUDA_REPORTED, DLRUN_CUDA_OF_GENERATOR };
 enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_TF32, DLRUN_CUDA_BF16 };
-// Squares: Adam's means of them; its means of gradients are the momenta.
-enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_MOMENTA, DLRUN_CUDA_STATISTICS, DLRUN_CUDA_SQUARES };
-enum DlrunCudaOptimizer { DLRUN_CUDA_SGD, DLRUN_CUDA_ADAM };
-enum DlrunCudaGradients { DLRUN_CUDA_STAY, DLRUN_CUDA_TRAVEL };  // travel: copied to the host and back
+// State: the optimizer's, slot by slot.
+enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_STATISTICS, DLRUN_CUDA_STATE_0, DLRUN_CUDA_STATE_1 };
+// Staged: copied to the host after backward and back before the update.
+enum DlrunCudaGradients { DLRUN_CUDA_GRADIENTS_ON_DEVICE, DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST };
 enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_EVALUATE };
 
 #define DLRUN_CUDA_NOWHERE ((size_t)-1)
-#define DLRUN_CUDA_MOST_INPUTS 32
-#define DLRUN_CUDA_MOST_CHANNELS 8  // of pixels that come as bytes
+#define DLRUN_CUDA_MAX_INPUTS 32
+#define DLRUN_CUDA_MAX_CHANNELS 8  // of pixels that come as bytes
 
 struct DlrunCudaNode {
   enum DlrunCudaKind kind;
-  size_t inputs[DLRUN_CUDA_MOST_INPUTS];
+  size_t inputs[DLRUN_CUDA_MAX_INPUTS];
   size_t input_count;
   int64_t in_channels, in_height, in_width;  // of inputs[0]
   int64_t channels, height, width;           // of the output
@@ -70,14 +70,14 @@ struct DlrunCudaNode {
   enum DlrunCudaActivation activation;       // what follows in the same pass
   float slope;                               // of a leaky ReLU
   int counts_padding;                        // 1: a mean is over the padding's zeros as well
-  float epsilon, share, probability;
+  float epsilon, bn_momentum, probability;
   int64_t size;                 // of local response norm
   float alpha, beta, constant;  // of local response norm: x / (constant + alpha / size * sum) ^ beta
   float loss_weight;            // of the loss's gradient
   size_t norms[2];              // of a sum of batch norms: the nodes that joined it and have their parameters
   enum DlrunCudaTarget target;
   enum DlrunCudaReport report;
-  size_t key;         // of dropout and noise: which of the keys that begin() gets
+  size_t rng_key;     // of dropout and noise: which of the keys that begin() gets
   int64_t first_row;  // of noise: the number of this rank's first row among all ranks'
   // Floats from the start of their arena, DLRUN_CUDA_NOWHERE where there is none.
   size_t weight, bias, running_mean, running_variance;
@@ -98,12 +98,13 @@ struct DlrunCudaPlan {
   int64_t batch;
   enum DlrunCudaPrecision precision;
   enum DlrunCudaGradients gradients;
-  enum DlrunCudaOptimizer optimizer;
-  size_t floats;      // of the arenas of values, gradients, momenta and squares
-  size_t spare;       // of them at the end, which an update leaves alone
-  size_t statistics;  // floats
-  size_t keys;        // random ones of a step
-  // A number a channel each: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
+  const char* optimizer;  // its name in optim/list.hpp
+  size_t state_slots;     // arenas of its state
+  size_t floats;          // of the arenas of values, gradients and state
+  size_t spare;           // of them at the end, which an update leaves alone
+  size_t statistics;      // floats
+  size_t rng_keys;        // of a step
+  // One number per channel: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
   const float *pixel_scale, *pixel_shift;
 };
 
@@ -122,13 +123,6 @@ struct DlrunCudaResult {
   double generator_loss_sum;
 };
 
-// Of SGD; of Adam too, whose momentum is beta1 and whose learning rate makes up for the means' short past, as
-// `spread` does for the squares'.
-struct DlrunCudaRates {
-  float learning_rate, momentum, weight_decay, gradient_scale;
-  float keep_square, spread, epsilon;
-};
-
 // Functions that return int answer 0, else the reason is in error_text().
 struct DlrunCudaTable {
   unsigned version;
@@ -145,14 +139,15 @@ struct DlrunCudaTable {
   float* (*input)(void* engine);
   uint8_t* (*pixels)(void* engine);
   int32_t* (*labels)(void* engine);
-  float* (*gradients)(void* engine);  // pinned, where they travel
+  float* (*gradients)(void* engine);  // pinned, where they are staged
   size_t (*memory_bytes)(void* engine);
   // Sends the rows to the device, beside a step that runs there; the next begin() takes them.
   int (*stage)(void* engine);
-  // Starts a step on the rows staged last; end() waits for it. `keys`: plan.keys of them.
+  // Starts a step on the rows staged last; end() waits for it. `keys`: plan.rng_keys of them.
   int (*begin)(void* engine, enum DlrunCudaWork work, const uint64_t* keys);
   int (*end)(void* engine, struct DlrunCudaResult* result);
-  int (*apply)(void* engine, const struct DlrunCudaRates* rates);
+  // One update by the optimizer; `factors`: its kMaxFactors numbers, see optim/factors.hpp.
+  int (*apply)(void* engine, const float* factors);
   // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
   // channels x height x width.
   int (*generate)(void* engine, size_t first, size_t last, const uint64_t* keys, float* images);

@@ -1,4 +1,4 @@
-// See flat_tensors.hpp. Parameters lie from the last node to the first, in a node as declared.
+// See tensors.hpp.
 #include "runtime/cuda/tensors.hpp"
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace {
 
 // Calls body(place in plain layout, place on the device) for every number.
 template <class Body>
-void for_places(const Placed& placed, const Body& body) {
-  const std::size_t channels = placed.channels, pixels = placed.pixels;
-  for (std::size_t filter = 0; filter < placed.filters; ++filter)
+void for_places(const DeviceOrder& order, const Body& body) {
+  const std::size_t channels = order.channels, pixels = order.pixels;
+  for (std::size_t filter = 0; filter < order.filters; ++filter)
     for (std::size_t channel = 0; channel < channels; ++channel)
       for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
         const std::size_t start = filter * channels * pixels;
@@ -22,119 +22,84 @@ void for_places(const Placed& placed, const Body& body) {
       }
 }
 
-std::size_t found(const std::vector<Placed>& tensors, const std::string& name) {
+template <class Spec>
+std::size_t find(const std::vector<Spec>& declared, const std::string& name) {
   const auto at =
-      std::find_if(tensors.begin(), tensors.end(), [&](const Placed& of) { return of.info.name == name; });
-  assert(at != tensors.end());  // the graph's builder saw to it
-  return static_cast<std::size_t>(at - tensors.begin());
-}
-
-void close_bucket(CudaPlan& plan, std::size_t begin, std::size_t end, std::size_t node) {
-  plan.buckets.push_back({begin, end - begin});
-  plan.final_after.push_back({begin, end - begin, node});
+      std::find_if(declared.begin(), declared.end(), [&](const Spec& of) { return of.name == name; });
+  assert(at != declared.end());  // the graph's builder saw to it
+  return static_cast<std::size_t>(at - declared.begin());
 }
 
 }  // namespace
 
-void to_device(const Placed& placed, std::span<const float> plain, std::span<float> device) {
-  for_places(placed, [&](std::size_t from, std::size_t to) { device[to] = plain[from]; });
+void to_device(const DeviceOrder& order, std::span<const float> plain, std::span<float> device) {
+  for_places(order, [&](std::size_t from, std::size_t to) { device[to] = plain[from]; });
 }
 
-void to_plain(const Placed& placed, std::span<const float> device, std::span<float> plain) {
-  for_places(placed, [&](std::size_t to, std::size_t from) { plain[to] = device[from]; });
+void to_plain(const DeviceOrder& order, std::span<const float> device, std::span<float> plain) {
+  for_places(order, [&](std::size_t to, std::size_t from) { plain[to] = device[from]; });
 }
 
-void FlatTensors::parameter(std::size_t index, Weights whose, Placed placed, std::size_t DlrunCudaNode::*at) {
-  const bool own = whose == Weights::own;
-  uses_.push_back({index, own ? parameters_.size() : found(parameters_, placed.info.name), at, whose});
-  if (own) parameters_.push_back(std::move(placed));
+void CudaTensors::parameter(std::size_t index, Weights whose, ParameterSpec spec, const DeviceOrder& order,
+                            std::size_t DlrunCudaNode::*at) {
+  if (whose != Weights::own) {
+    uses_.push_back({index, find(layout_.parameters(), spec.name), at, whose});
+    return;
+  }
+  spec.node = index;
+  spec.floats = order.filters * order.channels * order.pixels;
+  spec.form = "cuda";
+  uses_.push_back({index, layout_.declare(std::move(spec)), at, whose});
+  orders_.push_back(order);
 }
 
-std::size_t FlatTensors::statistic(Weights whose, Placed placed) {
-  if (whose != Weights::own) return statistics_[found(statistics_, placed.info.name)].offset;
-  placed.arena = DLRUN_CUDA_STATISTICS;
-  placed.offset = statistic_floats_;
-  statistic_floats_ += placed.info.elements();
-  statistics_.push_back(std::move(placed));
-  return statistics_.back().offset;
+std::size_t CudaTensors::statistic(Weights whose, StatisticSpec spec) {
+  return layout_.statistic_offset(whose == Weights::own ? layout_.declare(std::move(spec))
+                                                        : find(layout_.statistics(), spec.name));
 }
 
-bool FlatTensors::shares(std::size_t index) const {
+bool CudaTensors::shares(std::size_t index) const {
   for (const Use& use : uses_)
     for (const Use& other : uses_)
-      if (use.node == index && other.node != index && other.tensor == use.tensor) return true;
+      if (use.node == index && other.node != index && other.parameter == use.parameter) return true;
   return false;
 }
 
-void FlatTensors::move(std::size_t from, std::size_t to) {
-  for (Use& use : uses_)
-    if (use.node == from) use.node = to;
-}
-
-void FlatTensors::place(CudaPlan& plan, const EngineOptions& options) const {
-  std::vector<Placed> parameters = parameters_;
-  place_nodes(plan, parameters, options.bucket_bytes);
-  place_shared(plan, parameters);
-  plan.statistics = statistic_floats_;
-  list(plan, std::move(parameters), options);
-}
-
-// Buckets are cut on the way. A gradient is final after its owner, the first node of those that share it.
-void FlatTensors::place_nodes(CudaPlan& plan, std::vector<Placed>& parameters,
-                              std::size_t bucket_bytes) const {
-  constexpr std::size_t line = 16;  // floats
-  std::size_t begin = 0;
-  for (std::size_t node = plan.nodes.size(); node-- > 0;) {
-    for (const Use& use : uses_) {
-      if (use.node != node || use.whose != Weights::own) continue;
-      parameters[use.tensor].offset = plan.floats;
-      plan.floats += (parameters[use.tensor].info.elements() + line - 1) / line * line;
-    }
-    if ((plan.floats - begin) * sizeof(float) < bucket_bytes) continue;
-    close_bucket(plan, begin, plan.floats, node);
-    begin = plan.floats;
-  }
-  plan.floats += CudaPlan::kSpareSlots;
-  if (begin + CudaPlan::kSpareSlots == plan.floats && !plan.buckets.empty()) {
-    plan.buckets.back().length += CudaPlan::kSpareSlots;
-    plan.final_after.back().length += CudaPlan::kSpareSlots;
-  } else {
-    close_bucket(plan, begin, plan.floats, 0);
+void CudaTensors::move(std::size_t from, std::size_t to) {
+  for (Use& use : uses_) {
+    if (use.node != from) continue;
+    use.node = to;
+    if (use.whose == Weights::own) layout_.move_to_node(use.parameter, to);
   }
 }
 
-void FlatTensors::place_shared(CudaPlan& plan, const std::vector<Placed>& parameters) const {
+void CudaTensors::place(CudaPlan& plan, const EngineOptions& options) {
+  layout_.finish(*options.optimizer.traits, options.bucket_bytes);
+  plan.layout = std::move(layout_);
+  plan.orders = std::move(orders_);
+  for (std::size_t bucket = 0; bucket < plan.layout.buckets().size(); ++bucket) {
+    const Bucket& of = plan.layout.buckets()[bucket];
+    plan.buckets.push_back({of.offset, of.length, plan.layout.bucket_nodes()[bucket]});
+  }
+  place_in_nodes(plan);
+}
+
+void CudaTensors::place_in_nodes(CudaPlan& plan) const {
   for (const Use& use : uses_) {
     DlrunCudaNode& node = plan.nodes[use.node];
-    node.*use.at = parameters[use.tensor].offset;
-    if (use.whose == Weights::frozen) node.learning = DLRUN_CUDA_HELD;
-    if (adds(plan, use)) node.learning = DLRUN_CUDA_ADDS;
+    node.*use.at = plan.layout.slice(use.parameter).offset;
+    if (use.whose == Weights::frozen) node.learning = DLRUN_CUDA_FROZEN;
+    if (accumulates(plan, use)) node.learning = DLRUN_CUDA_GRAD_ACCUMULATE;
   }
 }
 
 // Whether backward of a node behind it, which comes first, has left a part of the gradient already.
-bool FlatTensors::adds(const CudaPlan& plan, const Use& use) const {
+bool CudaTensors::accumulates(const CudaPlan& plan, const Use& use) const {
   if (use.whose == Weights::frozen) return false;
   return std::any_of(uses_.begin(), uses_.end(), [&](const Use& other) {
-    return other.tensor == use.tensor && other.node > use.node && other.whose != Weights::frozen &&
+    return other.parameter == use.parameter && other.node > use.node && other.whose != Weights::frozen &&
            plan.nodes[other.node].needs_gradient != 0;
   });
-}
-
-// The optimizer's state under PyTorch's names for Adam's.
-void FlatTensors::list(CudaPlan& plan, std::vector<Placed> parameters, const EngineOptions& options) const {
-  plan.tensors = parameters;
-  plan.tensors.insert(plan.tensors.end(), statistics_.begin(), statistics_.end());
-  const auto state = [&](const char* part, DlrunCudaArena arena) {
-    for (Placed of : parameters) {
-      of.info.name += part;
-      of.info.role = TensorInfo::Role::momentum;
-      of.arena = arena;
-      plan.tensors.push_back(std::move(of));
-    }
-  };
-  state(options.adam ? ".exp_avg" : ".momentum", DLRUN_CUDA_MOMENTA);
-  if (options.adam) state(".exp_avg_sq", DLRUN_CUDA_SQUARES);
 }
 
 }  // namespace dlrun::runtime

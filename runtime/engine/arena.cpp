@@ -1,8 +1,10 @@
-// Packing is greedy: the largest buffer first, each at the lowest offset that is free during its life.
+// See arena.hpp: spans of time are noted here, offsets come from packing.hpp.
 #include "runtime/engine/arena.hpp"
 
 #include <algorithm>
 #include <vector>
+
+#include "runtime/engine/packing.hpp"
 
 namespace dlrun::runtime {
 
@@ -13,21 +15,6 @@ Buffer* place_of(Buffer* buffer) {
   return buffer;
 }
 
-bool live_together(const Buffer& left, const Buffer& right) {
-  return left.first <= right.last && right.first <= left.last;
-}
-
-// The lowest offset where `buffer` fits among the `placed`, which are sorted by offset.
-std::size_t lowest_free(const Buffer& buffer, const std::vector<Buffer*>& placed) {
-  std::size_t offset = 0;
-  for (const Buffer* other : placed) {
-    if (!live_together(buffer, *other)) continue;
-    if (offset + buffer.bytes <= other->offset) break;
-    offset = std::max(offset, other->offset + other->bytes);
-  }
-  return offset;
-}
-
 }  // namespace
 
 Buffer* ActivationArena::add(std::size_t bytes) {
@@ -36,13 +23,13 @@ Buffer* ActivationArena::add(std::size_t bytes) {
   return &buffer;
 }
 
-void ActivationArena::use(Buffer* buffer, int moment) {
+void ActivationArena::use(Buffer* buffer, int time) {
   if (buffer->last < buffer->first) {
-    buffer->first = buffer->last = moment;
+    buffer->first = buffer->last = time;
     return;
   }
-  buffer->first = std::min(buffer->first, moment);
-  buffer->last = std::max(buffer->last, moment);
+  buffer->first = std::min(buffer->first, time);
+  buffer->last = std::max(buffer->last, time);
 }
 
 void ActivationArena::share(Buffer* buffer, Buffer* target) {
@@ -50,7 +37,6 @@ void ActivationArena::share(Buffer* buffer, Buffer* target) {
 }
 
 Result<void> ActivationArena::lay_out() {
-  std::vector<Buffer*> places;
   for (Buffer& buffer : buffers_) {
     if (buffer.last < buffer.first) continue;
     Buffer* place = place_of(&buffer);
@@ -59,21 +45,17 @@ Result<void> ActivationArena::lay_out() {
     use(place, buffer.last);
     place->bytes = std::max(place->bytes, buffer.bytes);
   }
-  for (Buffer& buffer : buffers_)
-    if (buffer.same == nullptr && buffer.last >= buffer.first) places.push_back(&buffer);
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Buffer* left, const Buffer* right) { return left->bytes > right->bytes; });
-  std::vector<Buffer*> placed;
-  std::size_t total = 0;
-  for (Buffer* buffer : places) {
-    buffer->offset = lowest_free(*buffer, placed);
-    total = std::max(total, buffer->offset + buffer->bytes);
-    placed.insert(std::upper_bound(
-                      placed.begin(), placed.end(), buffer,
-                      [](const Buffer* left, const Buffer* right) { return left->offset < right->offset; }),
-                  buffer);
+  std::vector<Buffer*> places;
+  std::vector<Lifetime> lifetimes;
+  for (Buffer& buffer : buffers_) {
+    if (buffer.same != nullptr || buffer.last < buffer.first) continue;
+    places.push_back(&buffer);
+    lifetimes.push_back(
+        {buffer.bytes, static_cast<std::size_t>(buffer.first), static_cast<std::size_t>(buffer.last)});
   }
-  memory_ = TRY(HugeBuffer::make(total));
+  const Packing packing = pack(lifetimes, kAlignment);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i]->offset = packing.offsets[i];
+  memory_ = TRY(HugeBuffer::make(packing.bytes));
   for (Buffer& buffer : buffers_) buffer.data = memory_.data() + place_of(&buffer)->offset;
   return {};
 }

@@ -21,7 +21,7 @@ constexpr std::size_t aligned(std::size_t bytes) {
 struct Buffer {
   std::size_t bytes = 0;
   std::byte* data = nullptr;
-  int first = 0, last = -1;  // moments of its first and last use; none yet
+  int first = 0, last = -1;  // times of its first and last use; none yet
   Buffer* same = nullptr;    // lives in that buffer's place
   std::size_t offset = 0;
 
@@ -31,7 +31,7 @@ struct Buffer {
 class ActivationArena {
  public:
   Buffer* add(std::size_t bytes);
-  static void use(Buffer* buffer, int moment);
+  static void use(Buffer* buffer, int time);
   // Puts `buffer` into the place of `target`, for as long as either lives.
   static void share(Buffer* buffer, Buffer* target);
   Result<void> lay_out();

@@ -1,7 +1,7 @@
 // DeviceCalls: what sums on devices need of a device beside NCCL: memory, copies, a call of the host, and the
 // loops that bring numbers into a short wire's form and back. Behind it is the plug-in of the GPUs or, in
-// tests, the host itself. Streams are addresses, as in device_sum.hpp; all but memory may be captured in a
-// graph.
+// tests, the host itself. Streams are addresses, as in device_allreduce.hpp; all but memory may be captured
+// in a graph.
 #pragma once
 
 #include <cstddef>

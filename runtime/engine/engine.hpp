@@ -14,6 +14,7 @@
 
 #include "runtime/base/input_shape.hpp"
 #include "runtime/base/tensor_info.hpp"
+#include "runtime/optim/optimizer.hpp"
 #include "src/base/result.hpp"
 
 namespace dlrun::runtime {
@@ -33,20 +34,6 @@ struct GradientSlice {
   std::string name;
   std::size_t offset = 0;  // floats
   std::size_t length = 0;  // floats
-};
-
-// One update, of SGD or, where EngineOptions::adam is given, of Adam.
-struct SgdStep {
-  float learning_rate = 0;
-  float momentum = 0;  // Adam: beta1
-  float weight_decay = 0;
-  float gradient_scale = 1;   // 1 / ranks after a summing allreduce
-  std::uint64_t updates = 0;  // made before this one: Adam's means are of that few
-};
-
-// What Adam has beyond SGD's numbers.
-struct AdamRule {
-  float beta2 = 0.999F, epsilon = 1e-8F;
 };
 
 struct BatchResult {
@@ -77,8 +64,8 @@ class Engine {
   // final. `step` and the seed given at compile time alone decide dropout, so a resumed run repeats the same
   // bits. The gradient is of the summed loss divided by batch(), also where some rows do not count.
   virtual BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) = 0;
-  // v = momentum v + (scale g + decay w); w = w - lr v, over the whole arena.
-  virtual void apply(const SgdStep& sgd) = 0;
+  // One update of all parameters by EngineOptions::optimizer.
+  virtual void apply(const UpdateStep& step) = 0;
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
   // Whether the model is a GAN. Then generate() fills as many images as a batch has rows, as input() lies,
@@ -125,7 +112,7 @@ struct EngineOptions {
   int ranks = 1;                            // more: gradients() must be what the batch gave, also from a GPU
   std::size_t bucket_bytes = 8u << 20;      // a bucket is closed once it holds that much
   std::optional<InputScaling> pixels = {};  // rows may be taken as bytes
-  std::optional<AdamRule> adam = {};        // else momentum SGD
+  Optimizer optimizer = momentum_sgd(0);
 };
 
 }  // namespace dlrun::runtime

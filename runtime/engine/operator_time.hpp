@@ -8,7 +8,7 @@ namespace dlrun::runtime {
 // One line of a step's time, for tables.
 struct OperatorTime {
   std::string name;       // "conv1", or the operation's name
-  std::string phase;      // "forward", "weights", "data", "settle", "update"
+  std::string phase;      // "forward", "weights", "data", "finalize", "update"
   double seconds = 0;     // of processor time, all threads together
   double operations = 0;  // floating point
   std::string description;

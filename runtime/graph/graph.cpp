@@ -260,12 +260,12 @@ void GraphBuilder::softmax_cross_entropy(Value scores) {
   append("", op::SoftmaxCrossEntropy{}, {scores}, {1, 1, 1});
 }
 
-void GraphBuilder::sigmoid_cross_entropy(Value logit, op::SigmoidCrossEntropy::Wanted wanted) {
+void GraphBuilder::sigmoid_cross_entropy(Value logit, op::SigmoidCrossEntropy::Target target) {
   if (shape(logit) != Shape{1, 1, 1})
     refuse(fmt::format("the scores are {}, not one logit", text(shape(logit))));
-  if (wanted == op::SigmoidCrossEntropy::Wanted::labels && input_.classes != 2)
+  if (target == op::SigmoidCrossEntropy::Target::labels && input_.classes != 2)
     refuse("one logit tells two classes apart");
-  append("", op::SigmoidCrossEntropy{wanted}, {logit}, {1, 1, 1});
+  append("", op::SigmoidCrossEntropy{target}, {logit}, {1, 1, 1});
 }
 
 Result<Graph> GraphBuilder::finish() && {

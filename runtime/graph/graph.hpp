@@ -39,7 +39,7 @@ struct Convolution {
   std::int64_t kernel_width = kernel, padding_width = padding;
   std::int64_t groups = 1;  // each sees its part of the channels and makes its part of the filters
   float slope = 0.2F;       // of a fused leaky ReLU where its input is negative
-  float deviation = 0;      // of the first weights; 0: PyTorch's default
+  float init_std = 0;       // standard deviation of the first weights; 0: PyTorch's default
 };
 // A convolution turned round: each input pixel is spread over a window of the output, `stride` apart.
 struct TransposedConvolution {
@@ -47,12 +47,12 @@ struct TransposedConvolution {
   std::int64_t output_padding = 0;  // rows and columns more at the far edge; less than the stride
   Bias bias = Bias::learned;
   Activation activation = Activation::none;
-  float slope = 0.2F, deviation = 0;  // as a convolution's
+  float slope = 0.2F, init_std = 0;  // as a convolution's
 };
 struct FullyConnected {
   std::int64_t outputs = 1;
   Activation activation = Activation::none;
-  float deviation = 0;  // of the first weights; 0: PyTorch's default
+  float init_std = 0;  // standard deviation of the first weights; 0: PyTorch's default
 };
 struct MaxPool {
   std::int64_t window = 2, stride = 2, padding = 0;
@@ -73,9 +73,9 @@ struct LocalResponseNorm {
 struct Concat {};  // the channels of its inputs, one behind the other
 struct BatchNorm {
   float epsilon = 1e-5F;
-  float momentum = 0.1F;  // share of the new batch in the running statistics
+  float momentum = 0.1F;  // weight of the new batch in the running statistics
   Activation activation = Activation::none;
-  float deviation = 0;  // of the first scales around 1
+  float init_std = 0;  // standard deviation of the first scales around 1
 };
 struct Relu {};
 struct LeakyRelu {
@@ -99,10 +99,10 @@ struct SoftmaxCrossEntropy {
   float weight = 1;  // of its gradient: less than 1 for auxiliary heads, whose loss is not reported
 };
 // Of one logit. labels: 1 or 0 as the row's label says. The others are a GAN's: the discriminator's on real
-// images and on made ones, and the generator's, which wants its images to be taken for real.
+// and on fake images, and the generator's, whose target is that its images are taken for real.
 struct SigmoidCrossEntropy {
-  enum class Wanted { labels, real, made, mistaken };
-  Wanted wanted = Wanted::labels;
+  enum class Target { labels, real, fake, generator };
+  Target target = Target::labels;
 };
 }  // namespace op
 
@@ -168,7 +168,7 @@ class GraphBuilder {
   // The end: scores of each class in, mean loss out.
   void softmax_cross_entropy(Value scores);
   // The end of a model of two classes, or one of a GAN's three losses.
-  void sigmoid_cross_entropy(Value logit, op::SigmoidCrossEntropy::Wanted wanted);
+  void sigmoid_cross_entropy(Value logit, op::SigmoidCrossEntropy::Target target);
   // Of the nodes that follow.
   void use_weights(Weights weights) { weights_ = weights; }
 

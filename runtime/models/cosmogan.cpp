@@ -17,7 +17,7 @@ Value map_image(GraphBuilder& g, const InputShape& input) {
   std::int64_t filters = kMapFilters << (kMapLayers - 1);
   const Shape smallest{filters, input.height >> kMapLayers, input.width >> kMapLayers};
   Value x = g.fully_connected("generator.h0", g.noise(kMapNoise),
-                              op::FullyConnected{.outputs = smallest.elements(), .deviation = kGanDeviation});
+                              op::FullyConnected{.outputs = smallest.elements(), .init_std = kGanInitStd});
   x = g.reshape(x, smallest);
   for (int layer = 1; layer <= kMapLayers; ++layer) {
     x = g.relu(g.batch_norm(fmt::format("generator.bn{}", layer - 1), x));
@@ -28,7 +28,7 @@ Value map_image(GraphBuilder& g, const InputShape& input) {
                                   .stride = 2,
                                   .padding = 2,
                                   .output_padding = 1,
-                                  .deviation = kGanDeviation});
+                                  .init_std = kGanInitStd});
   }
   return g.tanh(x);
 }
@@ -36,13 +36,13 @@ Value map_image(GraphBuilder& g, const InputShape& input) {
 Value map_logit(GraphBuilder& g, Value x) {
   for (int layer = 0; layer < kMapLayers; ++layer) {
     op::Convolution spec{.filters = kMapFilters << layer, .kernel = 5, .stride = 2, .padding = 2};
-    spec.deviation = kGanDeviation;
+    spec.init_std = kGanInitStd;
     x = g.convolution(fmt::format("discriminator.h{}", layer), x, spec);
     if (layer > 0) x = g.batch_norm(fmt::format("discriminator.bn{}", layer), x);
     x = g.leaky_relu(x, kGanSlope);
   }
   return g.fully_connected(fmt::format("discriminator.h{}", kMapLayers), x,
-                           op::FullyConnected{.outputs = 1, .deviation = kGanDeviation});
+                           op::FullyConnected{.outputs = 1, .init_std = kGanInitStd});
 }
 
 }  // namespace

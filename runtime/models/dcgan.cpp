@@ -32,7 +32,7 @@ Operation window(std::int64_t filters, std::int64_t kernel, std::int64_t stride)
           .stride = stride,
           .padding = stride / 2,
           .bias = Bias::none,
-          .deviation = kGanDeviation};
+          .init_std = kGanInitStd};
 }
 
 Value dcgan_image(GraphBuilder& g, const InputShape& input, const Halvings& by) {
@@ -45,7 +45,7 @@ Value dcgan_image(GraphBuilder& g, const InputShape& input, const Halvings& by) 
   Value x = layer(0, g.noise(kDcganNoise), filters, by.smallest, 1);
   int number = 0;
   for (int up = 0; up < by.count; ++up) {
-    x = g.relu(g.batch_norm(fmt::format("generator.{}", number + 1), x, {.deviation = kGanDeviation}));
+    x = g.relu(g.batch_norm(fmt::format("generator.{}", number + 1), x, {.init_std = kGanInitStd}));
     number += 3;  // the convolution, its norm and the ReLU, as PyTorch counts them
     filters /= 2;
     x = layer(number, x, up + 1 < by.count ? filters : input.channels, 4, 2);
@@ -63,7 +63,7 @@ Value dcgan_logit(GraphBuilder& g, Value x, const Halvings& by) {
   x = g.leaky_relu(layer(0, x, kDcganFilters, 4, 2), kGanSlope);
   for (int down = 1; down < by.count; ++down, number += 3) {
     x = layer(number, x, kDcganFilters << down, 4, 2);
-    x = g.batch_norm(fmt::format("discriminator.{}", number + 1), x, {.deviation = kGanDeviation});
+    x = g.batch_norm(fmt::format("discriminator.{}", number + 1), x, {.init_std = kGanInitStd});
     x = g.leaky_relu(x, kGanSlope);
   }
   return layer(number, x, 1, by.smallest, 1);

@@ -8,18 +8,18 @@
 
 namespace dlrun::runtime {
 
-inline constexpr float kGanDeviation = 0.02F, kGanSlope = 0.2F;
+inline constexpr float kGanInitStd = 0.02F, kGanSlope = 0.2F;
 
 // `generate` makes images from a noise of its own; `judge` gives an image's logit.
 template <class Generate, class Judge>
 Result<Graph> gan(GraphBuilder g, const Generate& generate, const Judge& judge) {
-  using Wanted = op::SigmoidCrossEntropy::Wanted;
-  g.sigmoid_cross_entropy(judge(g, g.input()), Wanted::real);
+  using Target = op::SigmoidCrossEntropy::Target;
+  g.sigmoid_cross_entropy(judge(g, g.input()), Target::real);
   const Value made = generate(g);
   g.use_weights(Weights::shared);
-  g.sigmoid_cross_entropy(judge(g, g.detach(made)), Wanted::made);
+  g.sigmoid_cross_entropy(judge(g, g.detach(made)), Target::fake);
   g.use_weights(Weights::frozen);
-  g.sigmoid_cross_entropy(judge(g, made), Wanted::mistaken);
+  g.sigmoid_cross_entropy(judge(g, made), Target::generator);
   return std::move(g).finish();
 }
 

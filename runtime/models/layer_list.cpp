@@ -328,7 +328,7 @@ Result<Graph> build_layers(const LayerList& list, const InputShape& input) {
     values.push_back(apply(g, layer, name, inputs, input.classes));
   }
   if (list.loss == LayerList::LossKind::sigmoid)
-    g.sigmoid_cross_entropy(values.back(), op::SigmoidCrossEntropy::Wanted::labels);
+    g.sigmoid_cross_entropy(values.back(), op::SigmoidCrossEntropy::Target::labels);
   else
     g.softmax_cross_entropy(values.back());
   return std::move(g).finish();

@@ -23,14 +23,14 @@ std::string name_of(ScheduleSpec::Decay decay) {
   return decay == ScheduleSpec::Decay::cosine ? "cosine" : "steps";
 }
 
-void add(Settings& out, const OptimizerSpec& optimizer) {
-  out["optimizer.name"] = optimizer.adam ? "adam" : "sgd";
-  out["optimizer.lr"] = fmt::format("{}", optimizer.learning_rate);
-  out[optimizer.adam ? "optimizer.beta1" : "optimizer.momentum"] = fmt::format("{}", optimizer.momentum);
-  out["optimizer.weight-decay"] = fmt::format("{}", optimizer.weight_decay);
-  if (!optimizer.adam) return;
-  out["optimizer.beta2"] = fmt::format("{}", optimizer.adam->beta2);
-  out["optimizer.epsilon"] = fmt::format("{}", optimizer.adam->epsilon);
+void add(Settings& out, const OptimizerSpec& of) {
+  const OptimizerTraits& traits = *of.optimizer.traits;
+  out["optimizer.name"] = std::string(traits.name);
+  out["optimizer.lr"] = fmt::format("{}", of.learning_rate);
+  out["optimizer.weight-decay"] = fmt::format("{}", of.weight_decay);
+  for (std::size_t i = 0; i < traits.hyperparameters.size(); ++i)
+    out[fmt::format("optimizer.{}", traits.hyperparameters[i].name)] =
+        fmt::format("{}", of.optimizer.values[i]);
 }
 
 void add(Settings& out, const ScheduleSpec& schedule) {

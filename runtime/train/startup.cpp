@@ -78,13 +78,10 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
                                   ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
                                                 spec.parameter_server->servers.value_or(0))
                                   : "none";
-  const std::string adam =
-      spec.optimizer.adam ? fmt::format("{} {}", spec.optimizer.adam->beta2, spec.optimizer.adam->epsilon)
-                          : "none";
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
-                              spec.optimizer.learning_rate, spec.optimizer.momentum,
-                              spec.optimizer.weight_decay, name_of(spec.precision), name_of(spec.wire),
-                              servers, adam));
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
+                              spec.optimizer.learning_rate, spec.optimizer.weight_decay,
+                              name_of(spec.precision), name_of(spec.wire), servers,
+                              spec.optimizer.optimizer.identity()));
 }
 
 }  // namespace
@@ -96,7 +93,7 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .rank = rank,
                        .bucket_bytes = spec.bucket_bytes,
                        .pixels = {},
-                       .adam = spec.optimizer.adam};
+                       .optimizer = spec.optimizer.optimizer};
 }
 
 Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prepared& out) {

@@ -24,18 +24,14 @@ Result<Interval> read_interval(const Node& node, const std::string& name) {
   return yaml::error_at(node, fmt::format("{}: {}", name, interval.error().what), interval.error().hint);
 }
 
-Result<OptimizerSpec> read_adam(Fields& fields) {
-  OptimizerSpec out;
-  AdamRule rule;
-  constexpr double below_one = 1 - 1e-6;
-  out.learning_rate = TRY(fields.number_or("lr", 1e-3, 0, 1e6));
-  out.momentum = TRY(fields.number_or("beta1", 0.9, 0, below_one));
-  rule.beta2 = static_cast<float>(TRY(fields.number_or("beta2", 0.999, 0, below_one)));
-  rule.epsilon = static_cast<float>(TRY(fields.number_or("epsilon", 1e-8, 1e-30, 1)));
-  out.weight_decay = TRY(fields.number_or("weight-decay", out.weight_decay, 0, 1e3));
-  TRY(fields.finish());
-  out.adam = rule;
-  return out;
+Result<const OptimizerTraits*> read_optimizer_name(Fields& fields) {
+  const std::string name = TRY(fields.text_or("name", "sgd"));
+  if (const OptimizerTraits* known = find_optimizer(name)) return known;
+  std::string names;
+  for (const OptimizerTraits* each : optimizers())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", each->name);
+  return yaml::error_at(*fields.find("name"), fmt::format("unknown optimizer '{}'", name),
+                        fmt::format("valid names: {}", names));
 }
 
 Result<OptimizerSpec> read_optimizer(Fields& train) {
@@ -43,13 +39,13 @@ Result<OptimizerSpec> read_optimizer(Fields& train) {
   const Node* node = train.find("optimizer");
   if (node == nullptr) return out;
   Fields fields = TRY(Fields::of(*node, train.path("optimizer")));
-  const std::string name = TRY(fields.text_or("name", "sgd"));
-  if (name == "adam") return read_adam(fields);
-  if (name != "sgd")
-    return yaml::error_at(*fields.find("name"), fmt::format("unknown optimizer '{}'", name),
-                          "valid names: sgd, adam");
-  out.learning_rate = TRY(fields.number_or("lr", out.learning_rate, 0, 1e6));
-  out.momentum = TRY(fields.number_or("momentum", out.momentum, 0, 1));
+  const OptimizerTraits& traits = *TRY(read_optimizer_name(fields));
+  out.optimizer = {&traits, {}};
+  out.learning_rate = TRY(fields.number_or("lr", traits.learning_rate, 0, 1e6));
+  for (std::size_t i = 0; i < traits.hyperparameters.size(); ++i) {
+    const Hyperparameter& of = traits.hyperparameters[i];
+    out.optimizer.values[i] = TRY(fields.number_or(std::string(of.name), of.fallback, of.lowest, of.highest));
+  }
   out.weight_decay = TRY(fields.number_or("weight-decay", out.weight_decay, 0, 1e3));
   TRY(fields.finish());
   return out;

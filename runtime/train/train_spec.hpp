@@ -21,8 +21,8 @@
 namespace dlrun::runtime {
 
 struct OptimizerSpec {
-  double learning_rate = 0.05, momentum = 0.9, weight_decay = 0;  // momentum: Adam's beta1
-  std::optional<AdamRule> adam = {};                              // else momentum SGD
+  Optimizer optimizer = default_optimizer("sgd");
+  double learning_rate = optimizer.traits->learning_rate, weight_decay = 0;
 };
 
 struct ScheduleSpec {

@@ -113,7 +113,6 @@ Result<StepTotals> Trainer::step() {
   // A rank's gradient is its sum divided by the batch; the mean is over the rows of all ranks that count.
   parts_.engine.apply(
       {.learning_rate = last_.learning_rate,
-       .momentum = static_cast<float>(parts_.spec.optimizer.momentum),
        .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
        .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows)),
        .updates = position_.step});

@@ -45,7 +45,7 @@ Result<void> Trainer::take(Probe probe) {
   } else {
     parts_.engine.train_batch(position_.step, [](std::size_t) {});
   }
-  parts_.engine.apply({.learning_rate = 0, .momentum = 0, .weight_decay = 0, .gradient_scale = 0});
+  parts_.engine.apply({.learning_rate = 0, .weight_decay = 0, .gradient_scale = 0});
   return parts_.engine.status();
 }
 

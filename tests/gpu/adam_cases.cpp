@@ -5,19 +5,21 @@
 
 #include "compare.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
-#include "runtime/engine/adam_factors.hpp"
+#include "runtime/optim/adam.hpp"
 
 namespace dlrun::runtime::gpu {
 
 namespace {
 
 constexpr int kUpdates = 5;
-constexpr AdamRule kRule{.beta2 = 0.99F, .epsilon = 1e-6F};
 constexpr InputShape kShape{3, 12, 12, 7};
 
-SgdStep update(int number) {
+Optimizer adam() {
+  return {find_optimizer("adam"), {0.8, 0.99, 1e-6}};
+}
+
+UpdateStep update(int number) {
   return {.learning_rate = 0.01F,
-          .momentum = 0.8F,
           .weight_decay = 1e-3F,
           .gradient_scale = 0.5F,
           .updates = static_cast<std::uint64_t>(number)};
@@ -33,7 +35,7 @@ Result<Graph> net() {
 }
 
 EngineOptions options(Precision precision) {
-  return {.batch = 16, .precision = precision, .seed = 3, .adam = kRule};
+  return {.batch = 16, .precision = precision, .seed = 3, .optimizer = adam()};
 }
 
 void train(Engine& engine, double disturbance) {
@@ -66,11 +68,11 @@ Result<Moments> moments_of(const Engine& engine, const std::string& name) {
 void follow(const AdamFactors& by, const Moments& before, const Moments& after, std::size_t i,
             Moments& wanted) {
   const double gradient =
-      (static_cast<double>(after.mean[i]) - static_cast<double>(by.keep) * before.mean[i]) / (1 - by.keep);
-  const double square = by.keep_square * before.square[i] + (1 - by.keep_square) * gradient * gradient;
+      (static_cast<double>(after.mean[i]) - static_cast<double>(by.beta1) * before.mean[i]) / (1 - by.beta1);
+  const double square = by.beta2 * before.square[i] + (1 - by.beta2) * gradient * gradient;
   wanted.square.push_back(static_cast<float>(square));
   wanted.value.push_back(static_cast<float>(
-      before.value[i] - by.rate * after.mean[i] / (std::sqrt(square) * by.spread + by.epsilon)));
+      before.value[i] - by.rate * after.mean[i] / (std::sqrt(square) * by.correction2 + by.epsilon)));
 }
 
 Result<void> check_one_update(Engine& engine, const std::string& name) {
@@ -79,8 +81,8 @@ Result<void> check_one_update(Engine& engine, const std::string& name) {
   engine.apply(update(kUpdates));
   const Moments after = TRY(moments_of(engine, name));
   Moments wanted;
-  for (std::size_t i = 0; i < before.value.size(); ++i)
-    follow(adam_factors(update(kUpdates), kRule), before, after, i, wanted);
+  const auto by = named_factors<AdamFactors>(adam().factors(update(kUpdates)).data());
+  for (std::size_t i = 0; i < before.value.size(); ++i) follow(by, before, after, i, wanted);
   const double square = distance(wanted.square, after.square, 1e-12),
                value = distance(wanted.value, after.value, 1e-12);
   expect(square < 1e-4, fmt::format("adam: squares of {} are {:.2e} off their rule", name, square));

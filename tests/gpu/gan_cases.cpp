@@ -22,7 +22,7 @@ Value three_times(GraphBuilder& g, Value x, const Layer& layer) {
 Result<Graph> two_classes(const InputShape& in) {
   GraphBuilder g("case", in);
   const Value x = g.leaky_relu(g.convolution("c", g.input(), {.filters = 8, .kernel = 3}), 0.2F);
-  g.sigmoid_cross_entropy(g.fully_connected("last", x, 1), op::SigmoidCrossEntropy::Wanted::labels);
+  g.sigmoid_cross_entropy(g.fully_connected("last", x, 1), op::SigmoidCrossEntropy::Target::labels);
   return std::move(g).finish();
 }
 

@@ -28,7 +28,7 @@ INCLUDES = {
     "src/cli": ["src", "schedulers"],
     "runtime/base": ["src/base"],
     "runtime/graph": ["src/base", "runtime/base"],
-    "runtime/engine": ["src/base", "runtime/base", "runtime/graph"],
+    "runtime/engine": ["src/base", "runtime/base", "runtime/graph", "runtime/optim"],
     "runtime/optim": ["src/base", "runtime/base"],
     "runtime/cpu": ["src/base", "runtime/base", "runtime/graph", "runtime/engine", "runtime/optim"],
     "runtime/cuda": ["src/base", "runtime/base", "runtime/graph", "runtime/engine", "runtime/optim"],

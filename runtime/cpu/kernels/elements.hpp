@@ -5,8 +5,6 @@
 
 namespace dlrun::runtime::kernels {
 
-inline constexpr std::size_t kLanes = 16;
-
 inline double element(ConstView view, std::int64_t index) {
   if (view.precision == Precision::bf16) return to_float(static_cast<const Bf16*>(view.data)[index]);
   return static_cast<const float*>(view.data)[index];

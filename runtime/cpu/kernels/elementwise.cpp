@@ -48,11 +48,11 @@ DLRUN_VERSIONS void relu_backward(View gradient, ConstView value, std::size_t co
       gradient, count,
       [](auto* to, std::size_t n, const auto* values) DLRUN_LAMBDA {
         for (std::size_t i = 0; i < n; i += kLanes) {
-          Floats16 slope, at;
-          load(slope, to + i);
+          Floats16 grad, at;
+          load(grad, to + i);
           load(at, values + i);
-          keep_where_positive(slope, at);
-          store(to + i, slope);
+          keep_where_positive(grad, at);
+          store(to + i, grad);
         }
       },
       value);
@@ -136,64 +136,12 @@ DLRUN_VERSIONS void dropout(View out, ConstView in, std::size_t first, std::size
       in);
 }
 
-namespace {
-
-struct Rates {
-  float rate, keep, decay, scale;
-  explicit Rates(const SgdStep& step)
-      : rate(step.learning_rate), keep(step.momentum), decay(step.weight_decay), scale(step.gradient_scale) {}
-};
-
-DLRUN_INLINE void update(Floats16& value, float* values, float* momentum, const float* gradients,
-                         const Rates& rates) {
-  Floats16 velocity, gradient;
-  load(value, values);
-  load(velocity, momentum);
-  load(gradient, gradients);
-  velocity = velocity * rates.keep + (gradient * rates.scale + value * rates.decay);
-  value -= velocity * rates.rate;
-  store(momentum, velocity);
-  store(values, value);
-}
-
-DLRUN_INLINE void store_interleaved(Bf16* to, const Floats16& even, const Floats16& odd) {
-  Words16 low, high;
-  std::memcpy(&low, &even, sizeof low);
-  std::memcpy(&high, &odd, sizeof high);
-  low += 0x7fffU + ((low >> 16) & 1U);
-  high += 0x7fffU + ((high >> 16) & 1U);
-  const Words16 pairs = (low >> 16) | (high & 0xffff0000U);
-  std::memcpy(static_cast<void*>(to), &pairs, sizeof pairs);
-}
-
-}  // namespace
-
-DLRUN_VERSIONS void sgd(float* values, float* momentum, const float* gradients, std::size_t count,
-                        const SgdStep& step) {
-  const Rates rates(step);
-  Floats16 value;
-  for (std::size_t index = 0; index < count; index += kLanes)
-    update(value, values + index, momentum + index, gradients + index, rates);
-}
-
 DLRUN_VERSIONS void interleave(Bf16* copy, const float* values, std::size_t count, std::size_t row) {
   for (std::size_t start = 0; start < count; start += 2 * row)
     for (std::size_t index = start; index < start + row; index += kLanes) {
       Floats16 even, odd;
       load(even, values + index);
       load(odd, values + index + row);
-      store_interleaved(copy + start + 2 * (index - start), even, odd);
-    }
-}
-
-DLRUN_VERSIONS void sgd_interleave(Bf16* copy, float* values, float* momentum, const float* gradients,
-                                   std::size_t count, std::size_t row, const SgdStep& step) {
-  const Rates rates(step);
-  for (std::size_t start = 0; start < count; start += 2 * row)
-    for (std::size_t index = start; index < start + row; index += kLanes) {
-      Floats16 even, odd;
-      update(even, values + index, momentum + index, gradients + index, rates);
-      update(odd, values + index + row, momentum + index + row, gradients + index + row, rates);
       store_interleaved(copy + start + 2 * (index - start), even, odd);
     }
 }

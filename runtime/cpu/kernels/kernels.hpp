@@ -51,17 +51,9 @@ void add_relu_backward(View out, ConstView left, ConstView right, ConstView valu
 // the same map on the gradient. `first` is the index of the range's first element.
 void dropout(View out, ConstView in, std::size_t first, std::size_t count, const DropoutRule& rule);
 
-void sgd(float* values, float* momentum, const float* gradients, std::size_t count, const SgdStep& step);
-struct AdamState {
-  float *values, *means, *squares;
-};
-void adam(const AdamState& state, const float* gradients, std::size_t count, const SgdStep& step,
-          const AdamRule& rule);
 // A bf16 copy of rows of f32, two rows interleaved: a0 b0 a1 b1 ..., which is how bf16 products read weights.
-// The second also updates the rows. `row` is a multiple of 16 floats, `count` of two rows.
+// `row` is a multiple of 16 floats, `count` of two rows.
 void interleave(Bf16* copy, const float* values, std::size_t count, std::size_t row);
-void sgd_interleave(Bf16* copy, float* values, float* momentum, const float* gradients, std::size_t count,
-                    std::size_t row, const SgdStep& step);
 
 // Pooling over [batch][outer][height][width][inner].
 struct PoolShape {
@@ -72,9 +64,9 @@ struct PoolShape {
 inline constexpr std::uint8_t kNoIndex = 255;  // a window whose gradient goes nowhere
 // Writes each window's maximum and which of its elements it was (row x window + column, the first of equals).
 // The relu form makes negative maxima 0 and gives them kNoIndex.
-void max_pool(View out, std::uint8_t* winners, ConstView in, const PoolShape& shape);
-void max_pool_relu(View out, std::uint8_t* winners, ConstView in, const PoolShape& shape);
-void max_pool_backward(View in_gradient, ConstView out_gradient, const std::uint8_t* winners,
+void max_pool(View out, std::uint8_t* argmax, ConstView in, const PoolShape& shape);
+void max_pool_relu(View out, std::uint8_t* argmax, ConstView in, const PoolShape& shape);
+void max_pool_backward(View in_gradient, ConstView out_gradient, const std::uint8_t* argmax,
                        const PoolShape& shape);
 
 // The mean over height x width: [planes][area][inner] to [planes][inner] and its gradient.
@@ -82,8 +74,8 @@ void average_pool(View out, ConstView in, std::int64_t planes, std::int64_t area
 void average_pool_backward(View in_gradient, ConstView out_gradient, std::int64_t planes, std::int64_t area,
                            std::int64_t inner);
 
-// For [planes = batch x outer][area][inner]: adds a number a channel, which are outer x inner; and the sums
-// of a gradient over all but the channels.
+// For [planes = batch x outer][area][inner]: adds one number per channel, which are outer x inner; and the
+// sums of a gradient over all but the channels.
 struct ChannelShape {
   std::int64_t batch, outer, area, inner, channels;
 };

@@ -1,4 +1,4 @@
-// Sigmoid cross-entropy: one number a row, so a plain loop in double, written so that no logit overflows.
+// Sigmoid cross-entropy: one number per row, so a plain loop in double, written so that no logit overflows.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

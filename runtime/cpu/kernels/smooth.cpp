@@ -51,10 +51,10 @@ DLRUN_VERSIONS void tanh(View out, ConstView in, std::size_t count) {
 DLRUN_VERSIONS void tanh_backward(View gradient, ConstView value, std::size_t count) {
   typed(gradient, value, count, [](auto* to, const auto* values, std::size_t n) DLRUN_LAMBDA {
     for (std::size_t i = 0; i < n; i += kLanes) {
-      Floats16 slope, at;
-      load(slope, to + i);
+      Floats16 grad, at;
+      load(grad, to + i);
       load(at, values + i);
-      store(to + i, slope * (1.0F - at * at));
+      store(to + i, grad * (1.0F - at * at));
     }
   });
 }

@@ -22,8 +22,8 @@ BatchResult softmax_cross_entropy(View gradient, const float* scores, const std:
     if (gradient.data == nullptr) continue;
     for (std::int64_t i = 0; i < classes; ++i) {
       const double share = std::exp(static_cast<double>(scores[i]) - *highest) / sum;
-      const double slope = weight * (share - (i == label ? 1.0 : 0.0)) / static_cast<double>(rows);
-      put(gradient, row * classes + i, counts ? slope : 0.0);
+      const double grad = weight * (share - (i == label ? 1.0 : 0.0)) / static_cast<double>(rows);
+      put(gradient, row * classes + i, counts ? grad : 0.0);
     }
   }
   return result;

@@ -36,11 +36,11 @@ struct Axis {
 };
 
 Axis rows_of(const WeightShape& shape) {
-  return {shape.source.height, shape.slope.height, shape.stride, shape.padding};
+  return {shape.source.height, shape.grad.height, shape.stride, shape.padding};
 }
 
 Axis columns_of(const WeightShape& shape) {
-  return {shape.source.width, shape.slope.width, shape.stride, shape.padding_width};
+  return {shape.source.width, shape.grad.width, shape.stride, shape.padding_width};
 }
 
 // A copy [column][row][image][channel]; the rows that one place of the window sees lie side by side.
@@ -74,44 +74,44 @@ void Columns::fill(float* to, const float* from) const {
 struct Copies {
   const WeightShape& shape;
   Columns of_source{shape.source, shape.stride};
-  Columns of_slope{shape.slope, 1};
+  Columns of_gradient{shape.grad, 1};
 };
 
 // product[in channel][out channel] of one place of the window.
-void multiply(const Copies& copies, const float* sources, const float* slopes, std::int64_t row,
+void multiply(const Copies& copies, const float* sources, const float* grads, std::int64_t row,
               std::int64_t column, float* product) {
   const WeightShape& shape = copies.shape;
   const Axis down = rows_of(shape), across = columns_of(shape);
   const Range rows = down.seeing(row), columns = across.seeing(column);
-  const std::int64_t in = shape.source.channels(), out = shape.slope.channels();
+  const std::int64_t in = shape.source.channels(), out = shape.grad.channels();
   if (rows.empty() || columns.empty()) {
     std::fill_n(product, in * out, 0.0F);
     return;
   }
-  const std::int64_t length = (rows.end - rows.begin) * shape.slope.batch;
+  const std::int64_t length = (rows.end - rows.begin) * shape.grad.batch;
   for (std::int64_t at = columns.begin; at < columns.end; ++at) {
     const float* seen = sources + copies.of_source.at(across.pixel(at, column), down.pixel(rows.begin, row));
-    const float* slope = slopes + copies.of_slope.at(at, rows.begin);
+    const float* grad = grads + copies.of_gradient.at(at, rows.begin);
     const float kept = at == columns.begin ? 0.0F : 1.0F;
     dnnl::error::wrap_c_api(
-        dnnl_sgemm('T', 'N', in, out, length, 1.0F, seen, in, slope, out, kept, product, out),
+        dnnl_sgemm('T', 'N', in, out, length, 1.0F, seen, in, grad, out, kept, product, out),
         "a product of matrices failed");
   }
 }
 
 // A product into the blocks of its place of the window.
 void deliver(const WeightShape& shape, const float* product, std::int64_t place, float* gradient) {
-  const std::int64_t in = shape.source.channels(), out = shape.slope.channels();
-  const std::int64_t block = shape.source.inner * shape.slope.inner;
+  const std::int64_t in = shape.source.channels(), out = shape.grad.channels();
+  const std::int64_t block = shape.source.inner * shape.grad.inner;
   const std::int64_t places = shape.kernel * shape.kernel_width;
-  const auto lanes = static_cast<std::size_t>(shape.slope.inner) * sizeof(float);
-  parallel_for(static_cast<std::size_t>(shape.slope.outer), 1, [&](std::size_t begin, std::size_t end) {
+  const auto lanes = static_cast<std::size_t>(shape.grad.inner) * sizeof(float);
+  parallel_for(static_cast<std::size_t>(shape.grad.outer), 1, [&](std::size_t begin, std::size_t end) {
     for (auto outer = static_cast<std::int64_t>(begin); outer < static_cast<std::int64_t>(end); ++outer)
       for (std::int64_t channel = 0; channel < in; ++channel) {
         const std::int64_t blocks = outer * shape.source.outer + channel / shape.source.inner;
         std::memcpy(
-            gradient + (blocks * places + place) * block + channel % shape.source.inner * shape.slope.inner,
-            product + channel * out + outer * shape.slope.inner, lanes);
+            gradient + (blocks * places + place) * block + channel % shape.source.inner * shape.grad.inner,
+            product + channel * out + outer * shape.grad.inner, lanes);
       }
   });
 }
@@ -119,27 +119,27 @@ void deliver(const WeightShape& shape, const float* product, std::int64_t place,
 }  // namespace
 
 bool prefers_weight_products(const WeightShape& shape) {
-  const std::int64_t pixels = shape.slope.height * shape.slope.width;
+  const std::int64_t pixels = shape.grad.height * shape.grad.width;
   return shape.kernel * shape.kernel_width > 1 && shape.gradient_elements() >= kManyWeights &&
-         pixels <= kFewPixels && pixels * shape.slope.batch >= kManyTerms;
+         pixels <= kFewPixels && pixels * shape.grad.batch >= kManyTerms;
 }
 
 std::size_t weight_products_scratch(const WeightShape& shape) {
   const Copies copies{shape};
-  return static_cast<std::size_t>(copies.of_source.floats() + copies.of_slope.floats() +
-                                  shape.source.channels() * shape.slope.channels());
+  return static_cast<std::size_t>(copies.of_source.floats() + copies.of_gradient.floats() +
+                                  shape.source.channels() * shape.grad.channels());
 }
 
-void weight_products(const WeightShape& shape, const float* source, const float* slope, float* gradient,
+void weight_products(const WeightShape& shape, const float* source, const float* grad, float* gradient,
                      float* scratch) {
   const Copies copies{shape};
-  float* slopes = scratch + copies.of_source.floats();
-  float* product = slopes + copies.of_slope.floats();
+  float* grads = scratch + copies.of_source.floats();
+  float* product = grads + copies.of_gradient.floats();
   copies.of_source.fill(scratch, source);
-  copies.of_slope.fill(slopes, slope);
+  copies.of_gradient.fill(grads, grad);
   for (std::int64_t row = 0; row < shape.kernel; ++row)
     for (std::int64_t column = 0; column < shape.kernel_width; ++column) {
-      multiply(copies, scratch, slopes, row, column, product);
+      multiply(copies, scratch, grads, row, column, product);
       deliver(shape, product, row * shape.kernel_width + column, gradient);
     }
 }

@@ -12,13 +12,13 @@
 namespace dlrun::runtime::kernels {
 
 struct WeightShape {
-  Extents source, slope;  // of the input and of the output's gradient
+  Extents source, grad;  // of the input and of the output's gradient
   std::int64_t kernel, kernel_width;
   std::int64_t stride;
   std::int64_t padding, padding_width;
 
   std::int64_t gradient_elements() const {
-    return source.channels() * slope.channels() * kernel * kernel_width;
+    return source.channels() * grad.channels() * kernel * kernel_width;
   }
 };
 
@@ -29,7 +29,7 @@ bool prefers_weight_products(const WeightShape& shape);
 std::size_t weight_products_scratch(const WeightShape& shape);
 
 // gradient[out block][in block][row of the window][column][in lane][out lane], all of it written.
-void weight_products(const WeightShape& shape, const float* source, const float* slope, float* gradient,
+void weight_products(const WeightShape& shape, const float* source, const float* grad, float* gradient,
                      float* scratch);
 
 }  // namespace dlrun::runtime::kernels

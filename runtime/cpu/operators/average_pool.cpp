@@ -1,4 +1,4 @@
-// Global average pooling: one number a channel.
+// Global average pooling: one number per channel.
 #include "runtime/cpu/plan.hpp"
 
 namespace dlrun::runtime {

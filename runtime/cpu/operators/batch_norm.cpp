@@ -27,13 +27,13 @@ class BatchNorm final : public Operator {
     if (run.mode == Mode::evaluate) return evaluation_.run(run.stream);
     forward_.run(run.stream);
     if (frozen_) return;
-    const float share = spec_.momentum;
+    const float momentum = spec_.momentum;
     const float unbiased = rows_ > 1 ? static_cast<float>(rows_) / static_cast<float>(rows_ - 1) : 1.0F;
     for (std::int64_t channel = 0; channel < channels_; ++channel) {
       float& mean = running_mean_->value.floats()[channel];
       float& variance = running_variance_->value.floats()[channel];
-      mean += share * (mean_->floats()[channel] - mean);
-      variance += share * (unbiased * variance_->floats()[channel] - variance);
+      mean += momentum * (mean_->floats()[channel] - mean);
+      variance += momentum * (unbiased * variance_->floats()[channel] - variance);
     }
   }
   void backward_weights(const Run& run) override { backward_.run(run.stream); }
@@ -50,7 +50,7 @@ class BatchNorm final : public Operator {
                                     .constant = constant,
                                     .layout = vector_desc(channels_)});
     };
-    weight_ = parameter(".weight", spec_.deviation > 0 ? init_bound(spec_.deviation, 1) : 0, 1);
+    weight_ = parameter(".weight", spec_.init_std > 0 ? init_bound(spec_.init_std, 1) : 0, 1);
     bias_ = parameter(".bias", 0, 0);
     running_mean_ = plan.declare(Statistic{plan.node().name + ".running_mean", 0, channels_, {}});
     running_variance_ = plan.declare(Statistic{plan.node().name + ".running_var", 1, channels_, {}});
@@ -66,10 +66,30 @@ class BatchNorm final : public Operator {
     return spec_.activation == Activation::relu ? affine | normalization_flags::fuse_norm_relu : affine;
   }
 
+  // Version 3 asks for source and target where version 2 has one layout for both.
+  Forward::primitive_desc describe_forward(Plan& plan, prop_kind kind, normalization_flags flags) const {
+    const Desc& source = plan.input().desc;
+#if DNNL_VERSION_MAJOR == 2
+    return describe<Forward>(plan.engine(), attributes(), kind, source, spec_.epsilon, flags);
+#else
+    return describe<Forward>(plan.engine(), attributes(), kind, source, source, spec_.epsilon, flags);
+#endif
+  }
+  Backward::primitive_desc describe_gradients(Plan& plan, const Forward::primitive_desc& hint) const {
+    const Desc& source = plan.input().desc;
+    const Desc gradient = plan.output().gradient_desc();
+#if DNNL_VERSION_MAJOR == 2
+    return describe_backward<Backward>(plan.engine(), hint, prop_kind::backward, gradient, source,
+                                       spec_.epsilon, flags());
+#else
+    return describe_backward<Backward>(plan.engine(), hint, prop_kind::backward, gradient, gradient, source,
+                                       spec_.epsilon, flags());
+#endif
+  }
+
   void make_forward(Plan& plan) {
     Tensor& in = plan.input();
-    const Forward::primitive_desc desc({prop_kind::forward_training, in.desc, spec_.epsilon, flags()},
-                                       attributes(), plan.engine());
+    const auto desc = describe_forward(plan, prop_kind::forward_training, flags());
     const Desc statistics = vector_desc(channels_);
     Buffer* signs = plan.buffer(desc.workspace_desc().get_size());  // of the fused ReLU
     plan.use(signs, Pass::forward);
@@ -88,17 +108,16 @@ class BatchNorm final : public Operator {
 
   void make_backward(Plan& plan, const Forward::primitive_desc& hint, Buffer* signs) {
     Tensor& in = plan.input();
-    const Desc slope = plan.output().gradient_desc();
-    const Backward::primitive_desc desc({prop_kind::backward, slope, in.desc, spec_.epsilon, flags()},
-                                        attributes(), plan.engine(), hint);
+    const Desc gradient_desc = plan.output().gradient_desc();
+    const auto desc = describe_gradients(plan, hint);
     const Desc statistics = vector_desc(channels_);
     Buffer* gradient = in.needs_gradient() ? in.gradients[plan.claim_gradient()]
-                                           : plan.scratch(slope.get_size(), Pass::backward);
+                                           : plan.scratch(gradient_desc.get_size(), Pass::backward);
     plan.use(in.value, Pass::backward);
     backward_ =
         Call(Backward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
-                              {DNNL_ARG_DIFF_DST, {slope, plan.output().gradients[0]}},
-                              {DNNL_ARG_DIFF_SRC, {slope, gradient}},
+                              {DNNL_ARG_DIFF_DST, {gradient_desc, plan.output().gradients[0]}},
+                              {DNNL_ARG_DIFF_SRC, {gradient_desc, gradient}},
                               {DNNL_ARG_SCALE, {statistics, &weight_->value}},
                               {DNNL_ARG_SHIFT, {statistics, &bias_->value}},
                               {DNNL_ARG_DIFF_SCALE, {statistics, plan.gradient_of(weight_, statistics)}},
@@ -112,9 +131,8 @@ class BatchNorm final : public Operator {
 
   void make_evaluation(Plan& plan) {
     Tensor& in = plan.input();
-    const Forward::primitive_desc desc({prop_kind::forward_inference, in.desc, spec_.epsilon,
-                                        flags() | normalization_flags::use_global_stats},
-                                       attributes(), plan.engine());
+    const auto desc =
+        describe_forward(plan, prop_kind::forward_inference, flags() | normalization_flags::use_global_stats);
     const Desc statistics = vector_desc(channels_);
     evaluation_ = Call(Forward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
                                        {DNNL_ARG_DST, {in.desc, plan.output().value}},

@@ -37,37 +37,31 @@ Forward::primitive_desc forward_desc(Plan& plan, const op::Convolution& spec, co
       any_layout(weight_dims(spec, channels_of(source)), data_type(plan.options().precision));
   const auto attribute = attributes(spec.activation, spec.slope);
   if (spec.bias == Bias::none)
-    return {{prop_kind::forward_training, algorithm::convolution_direct, source, weights, target,
-             geometry.strides, geometry.padding, geometry.padding},
-            attribute,
-            plan.engine()};
-  return {{prop_kind::forward_training, algorithm::convolution_direct, source, weights,
-           vector_desc(spec.filters), target, geometry.strides, geometry.padding, geometry.padding},
-          attribute,
-          plan.engine()};
+    return describe<Forward>(plan.engine(), attribute, prop_kind::forward_training,
+                             algorithm::convolution_direct, source, weights, target, geometry.strides,
+                             geometry.padding, geometry.padding);
+  return describe<Forward>(plan.engine(), attribute, prop_kind::forward_training,
+                           algorithm::convolution_direct, source, weights, vector_desc(spec.filters), target,
+                           geometry.strides, geometry.padding, geometry.padding);
 }
 
 BackwardWeights::primitive_desc weights_desc(Plan& plan, const op::Convolution& spec, const Desc& source,
-                                             const Desc& slope, const Forward::primitive_desc& hint) {
+                                             const Desc& gradient, const Forward::primitive_desc& hint) {
   const Geometry geometry(spec);
   const Desc weights = any_layout(weight_dims(spec, channels_of(source)), DataType::f32);
   if (spec.bias == Bias::none)
-    return {{algorithm::convolution_direct, source, weights, slope, geometry.strides, geometry.padding,
-             geometry.padding},
-            attributes(),
-            plan.engine(),
-            hint};
-  return {{algorithm::convolution_direct, source, weights, vector_desc(spec.filters), slope, geometry.strides,
-           geometry.padding, geometry.padding},
-          attributes(),
-          plan.engine(),
-          hint};
+    return describe_backward<BackwardWeights>(plan.engine(), hint, algorithm::convolution_direct, source,
+                                              weights, gradient, geometry.strides, geometry.padding,
+                                              geometry.padding);
+  return describe_backward<BackwardWeights>(plan.engine(), hint, algorithm::convolution_direct, source,
+                                            weights, vector_desc(spec.filters), gradient, geometry.strides,
+                                            geometry.padding, geometry.padding);
 }
 
 // The weights' blocks as the products write them, where there are any for these activations.
 std::optional<Desc> blocks_of_products(const Dims& weights, const kernels::WeightShape& shape) {
   const std::int64_t inner = shape.source.inner;
-  if (inner != shape.slope.inner || (inner != 8 && inner != 16)) return std::nullopt;
+  if (inner != shape.grad.inner || (inner != 8 && inner != 16)) return std::nullopt;
   if (weights[0] % inner != 0 || weights[1] % inner != 0) return std::nullopt;
   return Desc(weights, DataType::f32, inner == 16 ? Tag::ABcd16b16a : Tag::ABcd8b8a);
 }
@@ -76,12 +70,12 @@ std::optional<Desc> blocks_of_products(const Dims& weights, const kernels::Weigh
 struct Products {
   kernels::WeightShape shape;
   const Buffer* source;
-  const Buffer* slope;
+  const Buffer* grad;
   Buffer* gradient;
   Buffer* scratch;
 
   void run() const {
-    kernels::weight_products(shape, floats(source), floats(slope), floats(gradient), floats(scratch));
+    kernels::weight_products(shape, floats(source), floats(grad), floats(gradient), floats(scratch));
   }
 
  private:
@@ -129,11 +123,11 @@ class Convolution final : public Operator {
     const Desc& target = plan.output().desc;
     auto as_it_lies = forward_desc(plan, spec, lies, target);
     if (is_fast(plan, spec, as_it_lies)) return as_it_lies;
-    auto free = forward_desc(plan, spec, any_layout(lies.dims(), lies.data_type()), target);
+    auto free = forward_desc(plan, spec, any_layout(dims_of(lies), type_of(lies)), target);
     if (is_fast(plan, spec, free)) return free;
     if (spec.groups == 1) {
-      const Desc blocked(lies.dims(), lies.data_type(), plan.layout().tag);
-      auto whole = forward_desc(plan, spec, in_whole_blocks(blocked), target);
+      auto whole =
+          forward_desc(plan, spec, in_whole_blocks(dims_of(lies), type_of(lies), plan.layout()), target);
       if (is_fast(plan, spec, whole)) return whole;
     }
     return is_slow(as_it_lies) && !is_slow(free) ? free : as_it_lies;
@@ -155,7 +149,7 @@ class Convolution final : public Operator {
 
   void declare_parameters(Plan& plan, const op::Convolution& spec, const Desc& layout) {
     const std::int64_t channels = plan.input_shape().channels / spec.groups;
-    const float bound = init_bound(spec.deviation, channels * spec.kernel * spec.kernel_width);
+    const float bound = init_bound(spec.init_std, channels * spec.kernel * spec.kernel_width);
     weights_ = plan.declare(Parameter{.name = plan.node().name + ".weight",
                                       .shape = {spec.filters, channels, spec.kernel, spec.kernel_width},
                                       .node = plan.index(),
@@ -165,7 +159,7 @@ class Convolution final : public Operator {
       bias_ = plan.declare(Parameter{.name = plan.node().name + ".bias",
                                      .shape = {spec.filters},
                                      .node = plan.index(),
-                                     .bound = spec.deviation > 0 ? 0 : bound,
+                                     .bound = spec.init_std > 0 ? 0 : bound,
                                      .layout = vector_desc(spec.filters)});
   }
 
@@ -232,10 +226,9 @@ class Convolution final : public Operator {
     Tensor& in = plan.input();
     const Desc weights =
         any_layout(weight_dims(spec, plan.input_shape().channels), data_type(plan.options().precision));
-    const BackwardData::primitive_desc desc(
-        {algorithm::convolution_direct, in.gradient_desc(), weights, plan.output().gradient_desc(),
-         geometry.strides, geometry.padding, geometry.padding},
-        attributes(), plan.engine(), hint);
+    const auto desc = describe_backward<BackwardData>(
+        plan.engine(), hint, algorithm::convolution_direct, in.gradient_desc(), weights,
+        plan.output().gradient_desc(), geometry.strides, geometry.padding, geometry.padding);
     backward_data_ =
         Call(BackwardData(desc),
              {{DNNL_ARG_DIFF_SRC, {desc.diff_src_desc(), in.gradients[plan.claim_gradient()]}},

@@ -25,13 +25,12 @@ class FullyConnected final : public Operator {
     settle_after(out, spec.activation, 0);
     source_ = Desc({plan.batch(), inputs_}, type, Tag::nc);
 
-    const Forward::primitive_desc forward(
-        {prop_kind::forward_training, source_, any_layout({outputs_, inputs_}, type), vector_desc(outputs_),
-         out.desc},
-        attributes(spec.activation), plan.engine());
-    const BackwardWeights::primitive_desc weights(
-        {source_, any_layout({outputs_, inputs_}, DataType::f32), vector_desc(outputs_), out.gradient_desc()},
-        attributes(), plan.engine(), forward);
+    const auto forward =
+        describe<Forward>(plan.engine(), attributes(spec.activation), prop_kind::forward_training, source_,
+                          any_layout({outputs_, inputs_}, type), vector_desc(outputs_), out.desc);
+    const auto weights = describe_backward<BackwardWeights>(plan.engine(), forward, source_,
+                                                            any_layout({outputs_, inputs_}, DataType::f32),
+                                                            vector_desc(outputs_), out.gradient_desc());
     declare_parameters(plan, spec, weights.diff_weights_desc());
     make_forward(plan, forward);
     if (plan.node().weights != Weights::frozen) make_backward_weights(plan, weights);
@@ -57,7 +56,7 @@ class FullyConnected final : public Operator {
 
   void declare_parameters(Plan& plan, const op::FullyConnected& spec, const Desc& layout) {
     const Shape& from = plan.input_shape();
-    const float bound = init_bound(spec.deviation, from.elements());
+    const float bound = init_bound(spec.init_std, from.elements());
     operations_ = 2.0 * static_cast<double>(plan.batch() * outputs_ * from.elements());
     weights_ = plan.declare(Parameter{.name = plan.node().name + ".weight",
                                       .shape = {outputs_, from.elements()},
@@ -68,13 +67,13 @@ class FullyConnected final : public Operator {
     bias_ = plan.declare(Parameter{.name = plan.node().name + ".bias",
                                    .shape = {outputs_},
                                    .node = plan.index(),
-                                   .bound = spec.deviation > 0 ? 0 : bound,
+                                   .bound = spec.init_std > 0 ? 0 : bound,
                                    .layout = vector_desc(outputs_)});
   }
 
   // A row of the weights is an image in the input's layout.
   std::optional<Desc> columns(Plan& plan) const {
-    if (plan.input().desc.dims().size() == 2) return std::nullopt;
+    if (dims_of(plan.input().desc).size() == 2) return std::nullopt;
     return activation_desc(outputs_, plan.input_shape(), DataType::f32, plan.layout());
   }
 
@@ -103,9 +102,9 @@ class FullyConnected final : public Operator {
   }
 
   void make_backward_data(Plan& plan, const Forward::primitive_desc& hint) {
-    const BackwardData::primitive_desc desc(
-        {source_, any_layout({outputs_, inputs_}, source_.data_type()), plan.output().gradient_desc()},
-        attributes(), plan.engine(), hint);
+    const auto desc = describe_backward<BackwardData>(plan.engine(), hint, source_,
+                                                      any_layout({outputs_, inputs_}, type_of(source_)),
+                                                      plan.output().gradient_desc());
     Buffer* gradient = plan.input().gradients[plan.claim_gradient()];
     backward_data_ =
         Call(BackwardData(desc),

@@ -19,7 +19,7 @@ class Input final : public Operator {
       if (const auto* spec = std::get_if<op::Convolution>(&reader.operation))
         wanted = preferred_source(plan, reader, *spec);
     }
-    plan.set_layout(out, wanted, wanted.data_type() == DataType::bf16 ? Precision::bf16 : Precision::f32,
+    plan.set_layout(out, wanted, type_of(wanted) == DataType::bf16 ? Precision::bf16 : Precision::f32,
                     out.extents);
     plan.keep(out.value);
     plan.set_rows(out.value);

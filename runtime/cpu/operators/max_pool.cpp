@@ -20,27 +20,27 @@ class MaxPool final : public Operator {
               spec.window,
               spec.stride,
               spec.padding};
-    winners_ = plan.buffer(out_.elements);
-    plan.use(winners_, Pass::forward);
+    argmax_ = plan.buffer(out_.elements);
+    plan.use(argmax_, Pass::forward);
     if (!in_.needs_gradient()) return;
-    plan.use(winners_, Pass::backward);
+    plan.use(argmax_, Pass::backward);
     reader_ = plan.claim_gradient();
   }
 
   void forward(const Run&) override {
     each_part([&](const kernels::PoolShape& shape, std::size_t in, std::size_t out) {
       if (activation_ == Activation::relu)
-        kernels::max_pool_relu(out_.view().from(out), winners(out), in_.const_view().from(in), shape);
+        kernels::max_pool_relu(out_.view().from(out), argmax(out), in_.const_view().from(in), shape);
       else
-        kernels::max_pool(out_.view().from(out), winners(out), in_.const_view().from(in), shape);
+        kernels::max_pool(out_.view().from(out), argmax(out), in_.const_view().from(in), shape);
     });
   }
 
   void backward_data(const Run&) override {
     if (!in_.needs_gradient()) return;
     each_part([&](const kernels::PoolShape& shape, std::size_t in, std::size_t out) {
-      kernels::max_pool_backward(in_.gradient(reader_).from(in), out_.const_gradient().from(out),
-                                 winners(out), shape);
+      kernels::max_pool_backward(in_.gradient(reader_).from(in), out_.const_gradient().from(out), argmax(out),
+                                 shape);
     });
   }
 
@@ -57,15 +57,15 @@ class MaxPool final : public Operator {
     });
   }
 
-  std::uint8_t* winners(std::size_t element) const {
-    return reinterpret_cast<std::uint8_t*>(winners_->data) + element;
+  std::uint8_t* argmax(std::size_t element) const {
+    return reinterpret_cast<std::uint8_t*>(argmax_->data) + element;
   }
 
   Tensor& in_;
   Tensor& out_;
   Activation activation_;
   kernels::PoolShape shape_{};
-  Buffer* winners_ = nullptr;
+  Buffer* argmax_ = nullptr;
   std::size_t reader_ = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace dlrun::runtime {
 
 inline Desc side_by_side(const Desc& desc) {
-  return {desc.dims(), desc.data_type(), Tag::nhwc};
+  return {dims_of(desc), type_of(desc), Tag::nhwc};
 }
 
 // What a primitive writes: the tensor itself, or a copy that `deliver` brings there.

@@ -6,16 +6,16 @@ namespace dlrun::runtime {
 
 namespace {
 
-using Wanted = op::SigmoidCrossEntropy::Wanted;
+using Target = op::SigmoidCrossEntropy::Target;
 
 class SigmoidLoss final : public Loss {
  public:
-  SigmoidLoss(Plan& plan, const op::SigmoidCrossEntropy& spec) : Loss(plan), wanted_(spec.wanted) {}
+  SigmoidLoss(Plan& plan, const op::SigmoidCrossEntropy& spec) : Loss(plan), target_(spec.target) {}
 
  private:
   std::optional<int> target() const {
-    if (wanted_ == Wanted::labels) return std::nullopt;
-    return wanted_ == Wanted::made ? 0 : 1;
+    if (target_ == Target::labels) return std::nullopt;
+    return target_ == Target::fake ? 0 : 1;
   }
 
   BatchResult score(kernels::View gradient) override {
@@ -23,11 +23,11 @@ class SigmoidLoss final : public Loss {
         gradient,
         {scores_.const_view(), labels().data(), batch_, static_cast<std::int64_t>(scores_.elements) / batch_},
         target());
-    if (wanted_ != Wanted::mistaken) return found;
+    if (target_ != Target::generator) return found;
     return {.loss_sum = 0, .correct = 0, .generator_loss_sum = found.loss_sum};
   }
 
-  Wanted wanted_;
+  Target target_;
 };
 
 }  // namespace

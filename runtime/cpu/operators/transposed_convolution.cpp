@@ -35,9 +35,9 @@ class TransposedConvolution final : public Operator {
     // The types of the three passes differ where scores are f32, so each has a hint of its own.
     const auto forward_hint = turned(plan, out_.desc, in.desc);
     const auto backward_hint = fast_turned(plan);
-    slope_.desc = *own(backward_hint.src_desc());
+    grad_.desc = *own(backward_hint.src_desc());
     if (out_.needs_gradient())
-      slope_ = plan.source(out_.gradients[0], out_.gradient_desc(), slope_.desc, Pass::backward);
+      grad_ = plan.source(out_.gradients[0], out_.gradient_desc(), grad_.desc, Pass::backward);
     declare_parameters(plan, *own(weights_desc(plan, backward_hint).diff_weights_desc()));
     make_forward(plan, forward_hint);
     if (plan.node().weights != Weights::frozen) make_backward_weights(plan, backward_hint);
@@ -54,7 +54,7 @@ class TransposedConvolution final : public Operator {
     });
   }
   void backward_weights(const Run& run) override {
-    if (slope_.convert) slope_.convert.run(run.stream);
+    if (grad_.convert) grad_.convert.run(run.stream);
     if (!backward_weights_) return;
     backward_weights_.run(run.stream);
     if (bias_ != nullptr) kernels::bias_gradient(bias_gradient_->floats(), out_.const_gradient(), channels_);
@@ -85,21 +85,19 @@ class TransposedConvolution final : public Operator {
 
   // The convolution from the output to the input.
   Turned::primitive_desc turned(Plan& plan, const Desc& output, const Desc& input) const {
-    return {{prop_kind::forward_training, algorithm::convolution_direct, output,
-             weights_over(output, data_type(plan.options().precision)), input, strides_, padding_, padding_},
-            attributes(),
-            plan.engine()};
+    return describe<Turned>(
+        plan.engine(), attributes(), prop_kind::forward_training, algorithm::convolution_direct, output,
+        weights_over(output, data_type(plan.options().precision)), input, strides_, padding_, padding_);
   }
 
   // From the output's gradient as it lies, unless only another layout of it is fast.
   Turned::primitive_desc fast_turned(Plan& plan) const {
-    const Desc slope = out_.gradient_desc(), input = plan.input().desc;
-    auto as_it_lies = turned(plan, slope, input);
+    const Desc gradient = out_.gradient_desc(), input = plan.input().desc;
+    auto as_it_lies = turned(plan, gradient, input);
     if (is_fast(plan, as_it_lies)) return as_it_lies;
-    auto free = turned(plan, any_layout(slope.dims(), slope.data_type()), input);
+    auto free = turned(plan, any_layout(dims_of(gradient), type_of(gradient)), input);
     if (is_fast(plan, free)) return free;
-    const Desc blocked(slope.dims(), slope.data_type(), plan.layout().tag);
-    auto whole = turned(plan, in_whole_blocks(blocked), input);
+    auto whole = turned(plan, in_whole_blocks(dims_of(gradient), type_of(gradient), plan.layout()), input);
     if (is_fast(plan, whole)) return whole;
     return is_slow(as_it_lies) && !is_slow(free) ? free : as_it_lies;
   }
@@ -112,17 +110,15 @@ class TransposedConvolution final : public Operator {
   }
 
   TurnedWeights::primitive_desc weights_desc(Plan& plan, const Turned::primitive_desc& hint) const {
-    const Desc slope = hint.src_desc();
-    return {{algorithm::convolution_direct, slope, weights_over(slope, DataType::f32), plan.input().desc,
-             strides_, padding_, padding_},
-            attributes(),
-            plan.engine(),
-            hint};
+    const Desc gradient = hint.src_desc();
+    return describe_backward<TurnedWeights>(plan.engine(), hint, algorithm::convolution_direct, gradient,
+                                            weights_over(gradient, DataType::f32), plan.input().desc,
+                                            strides_, padding_, padding_);
   }
 
   void declare_parameters(Plan& plan, const Desc& layout) {
     // PyTorch counts a transposed convolution's fan in by its filters.
-    const float bound = init_bound(spec_.deviation, spec_.filters * spec_.kernel * spec_.kernel);
+    const float bound = init_bound(spec_.init_std, spec_.filters * spec_.kernel * spec_.kernel);
     weights_ = plan.declare(Parameter{.name = plan.node().name + ".weight",
                                       .shape = {dims_[0], dims_[1], dims_[2], dims_[3]},
                                       .node = plan.index(),
@@ -132,16 +128,15 @@ class TransposedConvolution final : public Operator {
       bias_ = plan.declare(Parameter{.name = plan.node().name + ".bias",
                                      .shape = {spec_.filters},
                                      .node = plan.index(),
-                                     .bound = spec_.deviation > 0 ? 0 : bound,
+                                     .bound = spec_.init_std > 0 ? 0 : bound,
                                      .layout = vector_desc(spec_.filters)});
   }
 
   void make_forward(Plan& plan, const Turned::primitive_desc& hint) {
     const Tensor& in = plan.input();
-    const TurnedData::primitive_desc desc(
-        {algorithm::convolution_direct, out_.desc, any_layout(dims_, data_type(plan.options().precision)),
-         in.desc, strides_, padding_, padding_},
-        attributes(), plan.engine(), hint);
+    const auto desc = describe_backward<TurnedData>(
+        plan.engine(), hint, algorithm::convolution_direct, out_.desc,
+        any_layout(dims_, data_type(plan.options().precision)), in.desc, strides_, padding_, padding_);
     forward_ =
         Call(TurnedData(desc),
              {{DNNL_ARG_DIFF_SRC, {out_.desc, out_.value}},
@@ -157,7 +152,7 @@ class TransposedConvolution final : public Operator {
     plan.use(in.value, Pass::backward);
     Buffer* gradient = plan.gradient_of(weights_, *own(desc.diff_weights_desc()));
     backward_weights_ =
-        Call(TurnedWeights(desc), {{DNNL_ARG_SRC, {desc.src_desc(), slope_.buffer}},
+        Call(TurnedWeights(desc), {{DNNL_ARG_SRC, {desc.src_desc(), grad_.buffer}},
                                    {DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), in.value}},
                                    {DNNL_ARG_DIFF_WEIGHTS, {desc.diff_weights_desc(), gradient}},
                                    plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
@@ -175,7 +170,7 @@ class TransposedConvolution final : public Operator {
   void make_backward_data(Plan& plan, const Turned::primitive_desc& direct) {
     const Tensor& in = plan.input();
     const auto desc = detour(plan, direct);
-    read_ = plan.source(slope_.buffer, direct.src_desc(), desc.src_desc(), Pass::backward);
+    read_ = plan.source(grad_.buffer, direct.src_desc(), desc.src_desc(), Pass::backward);
     written_ = target(plan, in.gradients[plan.claim_gradient()], in.gradient_desc(), desc.dst_desc(),
                       Pass::backward);
     Buffer* weights = plan.parameters().as(weights_, *own(desc.weights_desc()));
@@ -190,7 +185,7 @@ class TransposedConvolution final : public Operator {
   Tensor& out_;
   Dims strides_, padding_, dims_;
   kernels::ChannelShape channels_{};
-  Source slope_;    // the output's gradient, as backward reads it ...
+  Source grad_;     // the output's gradient, as backward reads it ...
   Source read_;     // ... but that backward_data may take a detour
   Target written_;  // by backward_data
   Parameter* weights_ = nullptr;

@@ -25,16 +25,13 @@ class WindowAveragePool final : public Operator {
     };
     const Shape &from = plan.input_shape(), &to = plan.node().shape;
     const Dims far{beyond(from.height, to.height), beyond(from.width, to.width)};
-    const Forward::primitive_desc desc(
-        {dnnl::prop_kind::forward_training, kind, in.desc, out.desc, strides, window, near, far},
-        attributes(), plan.engine());
+    const Windows windows{kind, strides, window, near, far};
+    const auto desc = describe_forward(plan, windows);
     forward_ = Call(Forward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
                                     {DNNL_ARG_DST, {out.desc, out.value}},
                                     plan.scratchpad(desc.scratchpad_desc(), Pass::forward)});
     if (!in.needs_gradient()) return;
-    const Backward::primitive_desc back(
-        {kind, in.gradient_desc(), out.gradient_desc(), strides, window, near, far}, attributes(),
-        plan.engine(), desc);
+    const auto back = describe_backward_data(plan, windows, desc);
     backward_ =
         Call(Backward(back), {{DNNL_ARG_DIFF_DST, {out.gradient_desc(), out.gradients[0]}},
                               {DNNL_ARG_DIFF_SRC, {in.gradient_desc(), in.gradients[plan.claim_gradient()]}},
@@ -47,6 +44,33 @@ class WindowAveragePool final : public Operator {
   }
 
  private:
+  struct Windows {
+    algorithm kind;
+    Dims strides, window, near, far;
+  };
+  // Version 3 has windows with holes as well: ours have none.
+  static Forward::primitive_desc describe_forward(Plan& plan, const Windows& of) {
+    const Desc &in = plan.input().desc, &out = plan.output().desc;
+#if DNNL_VERSION_MAJOR == 2
+    return describe<Forward>(plan.engine(), attributes(), dnnl::prop_kind::forward_training, of.kind, in, out,
+                             of.strides, of.window, of.near, of.far);
+#else
+    return describe<Forward>(plan.engine(), attributes(), dnnl::prop_kind::forward_training, of.kind, in, out,
+                             of.strides, of.window, Dims{0, 0}, of.near, of.far);
+#endif
+  }
+  static Backward::primitive_desc describe_backward_data(Plan& plan, const Windows& of,
+                                                         const Forward::primitive_desc& hint) {
+    const Desc in = plan.input().gradient_desc(), out = plan.output().gradient_desc();
+#if DNNL_VERSION_MAJOR == 2
+    return describe_backward<Backward>(plan.engine(), hint, of.kind, in, out, of.strides, of.window, of.near,
+                                       of.far);
+#else
+    return describe_backward<Backward>(plan.engine(), hint, of.kind, in, out, of.strides, of.window,
+                                       Dims{0, 0}, of.near, of.far);
+#endif
+  }
+
   Call forward_, backward_;
 };
 

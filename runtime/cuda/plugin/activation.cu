@@ -12,10 +12,10 @@ void map(Device& device, T* to, const T* from, std::int64_t count, Function func
 }
 
 template <class T, class Function>
-void map_back(Device& device, T* to, const T* slope, const T* value, std::int64_t count, Function function,
+void map_back(Device& device, T* to, const T* grad, const T* value, std::int64_t count, Function function,
               bool adds) {
   for_each(device.stream, count, [=] __device__(std::int64_t i) {
-    const float passed = function.back(number(slope[i]), number(value[i]));
+    const float passed = function.back(number(grad[i]), number(value[i]));
     put(to[i], (adds ? number(to[i]) : 0.0F) + passed);
   });
 }

@@ -10,20 +10,20 @@ namespace dlrun::cuda {
 
 struct NoActivation {
   DLRUN_HOST_DEVICE float of(float number) const { return number; }
-  DLRUN_HOST_DEVICE float back(float slope, float) const { return slope; }
+  DLRUN_HOST_DEVICE float back(float grad, float) const { return grad; }
 };
 struct Relu {
   DLRUN_HOST_DEVICE float of(float number) const { return number < 0 ? 0.0F : number; }
-  DLRUN_HOST_DEVICE float back(float slope, float value) const { return value > 0 ? slope : 0.0F; }
+  DLRUN_HOST_DEVICE float back(float grad, float value) const { return value > 0 ? grad : 0.0F; }
 };
 struct LeakyRelu {
   float below;  // the factor on what is negative
   DLRUN_HOST_DEVICE float of(float number) const { return number < 0 ? number * below : number; }
-  DLRUN_HOST_DEVICE float back(float slope, float value) const { return value > 0 ? slope : slope * below; }
+  DLRUN_HOST_DEVICE float back(float grad, float value) const { return value > 0 ? grad : grad * below; }
 };
 struct Tanh {
   DLRUN_HOST_DEVICE float of(float number) const { return tanhf(number); }
-  DLRUN_HOST_DEVICE float back(float slope, float value) const { return slope * (1.0F - value * value); }
+  DLRUN_HOST_DEVICE float back(float grad, float value) const { return grad * (1.0F - value * value); }
 };
 
 // body(the activation that follows the node).

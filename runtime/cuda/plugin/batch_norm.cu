@@ -68,8 +68,8 @@ class BatchNorm final : public Operator {
   void backward_as(Device& device) {
     Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
     const T* x = static_cast<const T*>(in.value);
-    T* slope = static_cast<T*>(out.gradient);
-    T* passed = slope;
+    T* grad = static_cast<T*>(out.gradient);
+    T* passed = grad;
     bool adds_later = false;
     if (node_.input_count == 2)
       if (Tensor& skip = device.tensors[node_.inputs[1]]; skip.gradient != nullptr) {
@@ -77,10 +77,10 @@ class BatchNorm final : public Operator {
         if (!adds_later) passed = static_cast<T*>(skip.gradient);
       }
     by_after([&](auto is) {
-      norm::measure_slopes<T, V, decltype(is)::value><<<sums_.back(), sums_.block(), 0, device.stream>>>(
-          x, slope, passes_, passed, sums_.affine(device), sums_.walk(), sums_.partial());
+      norm::measure_gradients<T, V, decltype(is)::value><<<sums_.back(), sums_.block(), 0, device.stream>>>(
+          x, grad, passes_, passed, sums_.affine(device), sums_.walk(), sums_.partial());
     });
-    sums_.finish_slopes(device);
+    sums_.finish_gradients(device);
     if (adds_later) {
       T* to = static_cast<T*>(device.tensors[node_.inputs[1]].gradient);
       pass_gradient(device, to, passed, static_cast<const T*>(nullptr), out.elements, true);
@@ -88,21 +88,21 @@ class BatchNorm final : public Operator {
     if (in.gradient == nullptr) return;
     const bool adds = claim(in);
     by_after([&](auto is) {
-      map_slopes<T, V, decltype(is)::value>(device, static_cast<T*>(in.gradient), x, passed, adds);
+      map_gradients<T, V, decltype(is)::value>(device, static_cast<T*>(in.gradient), x, passed, adds);
     });
     check(cudaGetLastError(), "batch norm");
   }
 
   // Behind a sum the ReLU was seen to already.
   template <class T, int V, After AFTER>
-  void map_slopes(Device& device, T* to, const T* x, const T* slope, bool adds) {
+  void map_gradients(Device& device, T* to, const T* x, const T* grad, bool adds) {
     constexpr After kLeft = AFTER == After::relu ? After::relu : After::nothing;
     if (adds)
-      launch_early(device.stream, sums_.back(), sums_.block(), norm::apply_slopes<T, V, kLeft, true>, to, x,
-                   slope, sums_.affine(device), sums_.slopes(), sums_.walk());
+      launch_early(device.stream, sums_.back(), sums_.block(), norm::apply_gradients<T, V, kLeft, true>, to,
+                   x, grad, sums_.affine(device), sums_.grads(), sums_.walk());
     else
-      launch_early(device.stream, sums_.back(), sums_.block(), norm::apply_slopes<T, V, kLeft, false>, to, x,
-                   slope, sums_.affine(device), sums_.slopes(), sums_.walk());
+      launch_early(device.stream, sums_.back(), sums_.block(), norm::apply_gradients<T, V, kLeft, false>, to,
+                   x, grad, sums_.affine(device), sums_.grads(), sums_.walk());
   }
 
   DlrunCudaNode node_;

@@ -151,13 +151,13 @@ __global__ __launch_bounds__(kThreads, kForward) void apply(T* to, const T* x, c
   });
 }
 
-// Sums of dy and dy (x - mean), where dy is `slope` without what the ReLU stopped. Behind a sum the ReLU is
+// Sums of dy and dy (x - mean), where dy is `grad` without what the ReLU stopped. Behind a sum the ReLU is
 // seen in the sum's value `out`, and dy is left in `passed` for the other summand and for the next kernel.
 template <class T, int V, After AFTER>
-__global__ __launch_bounds__(kThreads, kBackward) void measure_slopes(const T* x, const T* slope,
-                                                                      const std::uint8_t* passes, T* passed,
-                                                                      Affine affine, Walk walk,
-                                                                      float* partial) {
+__global__ __launch_bounds__(kThreads, kBackward) void measure_gradients(const T* x, const T* grad,
+                                                                         const std::uint8_t* passes,
+                                                                         T* passed, Affine affine, Walk walk,
+                                                                         float* partial) {
   cudaTriggerProgrammaticLaunchCompletion();
   const std::int64_t group = my_group();
   float first[V] = {}, second[V] = {};
@@ -166,9 +166,9 @@ __global__ __launch_bounds__(kThreads, kBackward) void measure_slopes(const T* x
     mean.load(affine.mean, group);
     if constexpr (AFTER == After::relu) scale.load(affine.scale, group), bias.load(affine.bias, group);
     up<kMany>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
-      Pack<T, V> xs[kMany], slopes[kMany];
+      Pack<T, V> xs[kMany], grads[kMany];
       unsigned bits[kMany] = {};
-      load(xs, x, at, step, count), load(slopes, slope, at, step, count);
+      load(xs, x, at, step, count), load(grads, grad, at, step, count);
       if constexpr (AFTER == After::add_relu)
 #pragma unroll
         for (int r = 0; r < kMany; ++r)
@@ -181,25 +181,26 @@ __global__ __launch_bounds__(kThreads, kBackward) void measure_slopes(const T* x
           bool stops = false;
           if constexpr (AFTER == After::relu) stops = !(fmaf(centred, scale.of[v], bias.of[v]) > 0);
           if constexpr (AFTER == After::add_relu) stops = (bits[r] >> v & 1U) == 0;
-          const float dy = stops ? 0.0F : number(slopes[r].of[v]);
+          const float dy = stops ? 0.0F : number(grads[r].of[v]);
           first[v] += dy;
           second[v] += dy * centred;
-          if constexpr (adds(AFTER)) put(slopes[r].of[v], dy);
+          if constexpr (adds(AFTER)) put(grads[r].of[v], dy);
         }
-        if constexpr (adds(AFTER)) store(passed, at + r * step, slopes[r]);
+        if constexpr (adds(AFTER)) store(passed, at + r * step, grads[r]);
       }
     });
   }
   leave(first, second, group, walk, partial);
 }
 
-struct Slopes {
+struct GradientFactors {
   const float *constant, *linear;  // dx = scale dy - constant - (x - mean) linear
 };
 
 template <class T, int V, After AFTER, bool ADDS>
-__global__ __launch_bounds__(kThreads, kBackward) void apply_slopes(T* to, const T* x, const T* slope,
-                                                                    Affine affine, Slopes by, Walk walk) {
+__global__ __launch_bounds__(kThreads, kBackward) void apply_gradients(T* to, const T* x, const T* grad,
+                                                                       Affine affine, GradientFactors by,
+                                                                       Walk walk) {
   cudaGridDependencySynchronize();
   constexpr int kRows = ADDS ? kFew : kMany;
   const std::int64_t group = my_group();
@@ -209,8 +210,8 @@ __global__ __launch_bounds__(kThreads, kBackward) void apply_slopes(T* to, const
   if constexpr (AFTER == After::relu) bias.load(affine.bias, group);
   constant.load(by.constant, group), linear.load(by.linear, group);
   down<kRows>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
-    Pack<T, V> xs[kRows], slopes[kRows], before[kRows];
-    load(xs, x, at, step, count), load(slopes, slope, at, step, count);
+    Pack<T, V> xs[kRows], grads[kRows], before[kRows];
+    load(xs, x, at, step, count), load(grads, grad, at, step, count);
     if constexpr (ADDS) load(before, static_cast<const T*>(to), at, step, count);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
@@ -219,7 +220,7 @@ __global__ __launch_bounds__(kThreads, kBackward) void apply_slopes(T* to, const
         const float centred = number(xs[r].of[v]) - mean.of[v];
         bool stops = false;
         if constexpr (AFTER == After::relu) stops = !(fmaf(centred, scale.of[v], bias.of[v]) > 0);
-        const float dy = stops ? 0.0F : number(slopes[r].of[v]);
+        const float dy = stops ? 0.0F : number(grads[r].of[v]);
         float dx = fmaf(dy, scale.of[v], -constant.of[v]) - centred * linear.of[v];
         if constexpr (ADDS) dx += number(before[r].of[v]);
         put(xs[r].of[v], dx);
@@ -229,7 +230,7 @@ __global__ __launch_bounds__(kThreads, kBackward) void apply_slopes(T* to, const
   });
 }
 
-// Second stage of sums: one block a channel, of one warp or four; finish(channel, first, second).
+// Second stage of sums: one block per channel, of one warp or four; finish(channel, first, second).
 constexpr int kMaxWarps = 4;
 template <class Finish>
 __global__ void finish_kernel(const float* partial, int splits, std::int64_t channels, Finish finish) {

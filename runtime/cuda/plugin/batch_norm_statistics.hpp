@@ -34,7 +34,7 @@ class Sums {
 
   std::int64_t vector() const { return vector_; }  // channels that a thread has
   Affine affine(const Device& device) const { return {mean_, scale_, device.values + node_.bias}; }
-  Slopes slopes() const { return {constant_, linear_}; }
+  GradientFactors grads() const { return {constant_, linear_}; }
   Walk walk() const { return {rows_, node_.channels / vector_}; }
   dim3 block() const { return {width_, height_, 1}; }
   dim3 there() const { return {columns_, forward_splits_, 1}; }
@@ -60,8 +60,8 @@ class Sums {
     float* running_variance = device.statistics + node_.running_variance;
     const float* weight = device.values + node_.weight;
     const double rows = static_cast<double>(rows_);
-    const float share = node_.share, epsilon = node_.epsilon;
-    const bool moves = node_.learning != DLRUN_CUDA_HELD;
+    const float momentum = node_.bn_momentum, epsilon = node_.epsilon;
+    const bool moves = node_.learning != DLRUN_CUDA_FROZEN;
     finish(device, forward_splits_, [=] __device__(std::int64_t channel, double sum, double squares) {
       const double mean = sum / rows, spread = squares / rows - mean * mean;
       const double variance = spread > 0 ? spread : 0;
@@ -71,8 +71,8 @@ class Sums {
       scale_at[channel] = inverse * weight[channel];
       if (!moves) return;
       const auto unbiased = static_cast<float>(rows > 1 ? variance * rows / (rows - 1) : variance);
-      running_mean[channel] += share * (static_cast<float>(mean) - running_mean[channel]);
-      running_variance[channel] += share * (unbiased - running_variance[channel]);
+      running_mean[channel] += momentum * (static_cast<float>(mean) - running_mean[channel]);
+      running_variance[channel] += momentum * (unbiased - running_variance[channel]);
     });
   }
 
@@ -89,21 +89,21 @@ class Sums {
   }
 
   // The gradients of scale and shift, where they learn, and what the map after them needs.
-  void finish_slopes(Device& device) {
+  void finish_gradients(Device& device) {
     float* of_weight = device.gradients + node_.weight;
     float* of_bias = device.gradients + node_.bias;
     float *constant = constant_, *linear = linear_;
     const float *inverse = inverse_, *scale = scale_;
     const double rows = static_cast<double>(rows_);
     const DlrunCudaLearning learning = node_.learning;
-    finish(device, backward_splits_, [=] __device__(std::int64_t channel, double slopes, double products) {
+    finish(device, backward_splits_, [=] __device__(std::int64_t channel, double grads, double products) {
       const double normal = products * inverse[channel];
-      const bool adds = learning == DLRUN_CUDA_ADDS;
-      if (learning != DLRUN_CUDA_HELD) {
-        of_bias[channel] = (adds ? of_bias[channel] : 0.0F) + static_cast<float>(slopes);
+      const bool adds = learning == DLRUN_CUDA_GRAD_ACCUMULATE;
+      if (learning != DLRUN_CUDA_FROZEN) {
+        of_bias[channel] = (adds ? of_bias[channel] : 0.0F) + static_cast<float>(grads);
         of_weight[channel] = (adds ? of_weight[channel] : 0.0F) + static_cast<float>(normal);
       }
-      constant[channel] = static_cast<float>(scale[channel] * slopes / rows);
+      constant[channel] = static_cast<float>(scale[channel] * grads / rows);
       linear[channel] = static_cast<float>(scale[channel] * inverse[channel] * normal / rows);
     });
   }

@@ -19,21 +19,21 @@ void add(Device& device, Pack<T, V>* to, const float* bias, std::int64_t packs, 
 }
 
 template <class T, class Function>
-void pass_back(Device& device, T* slope, const T* value, std::int64_t count, Function function) {
+void pass_back(Device& device, T* grad, const T* value, std::int64_t count, Function function) {
   for_each(device.stream, count, [=] __device__(std::int64_t i) {
-    put(slope[i], function.back(number(slope[i]), number(value[i])));
+    put(grad[i], function.back(number(grad[i]), number(value[i])));
   });
 }
 
 // A block has 32 channels and its share of the rows: neighbouring threads read neighbouring channels.
 template <class T>
-__global__ void sum_rows(float* partial, const T* slope, std::int64_t rows, std::int64_t channels) {
+__global__ void sum_rows(float* partial, const T* grad, std::int64_t rows, std::int64_t channels) {
   __shared__ float room[8][32];
   const std::int64_t channel = blockIdx.x * 32 + threadIdx.x;
   float sum = 0;
   if (channel < channels)
     for (std::int64_t row = blockIdx.y * 8 + threadIdx.y; row < rows; row += gridDim.y * 8)
-      sum += number(slope[row * channels + channel]);
+      sum += number(grad[row * channels + channel]);
   room[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y != 0 || channel >= channels) return;
@@ -51,12 +51,12 @@ void sum_parts(Device& device, float* to, const float* partial, unsigned splits,
 }
 
 template <class T>
-void bias_gradient(Device& device, float* to, const T* slope, std::int64_t rows, std::int64_t channels,
+void bias_gradient(Device& device, float* to, const T* grad, std::int64_t rows, std::int64_t channels,
                    bool adds) {
   const std::int64_t wanted = (rows + 63) / 64;
   const auto splits = static_cast<unsigned>(wanted < kBiasSplits ? wanted : kBiasSplits);
   const dim3 grid(static_cast<unsigned>((channels + 31) / 32), splits);
-  sum_rows<<<grid, dim3(32, 8), 0, device.stream>>>(device.partial, slope, rows, channels);
+  sum_rows<<<grid, dim3(32, 8), 0, device.stream>>>(device.partial, grad, rows, channels);
   check(cudaGetLastError(), "the gradient of a bias");
   sum_parts(device, to, device.partial, splits, channels, adds);
 }
@@ -80,14 +80,14 @@ void add_bias(Device& device, const DlrunCudaNode& node, const Tensor& out) {
 void bias_backward(Device& device, const DlrunCudaNode& node, const Tensor& out) {
   by_type(device, [&](auto zero) {
     using T = decltype(zero);
-    T* slope = static_cast<T*>(out.gradient);
+    T* grad = static_cast<T*>(out.gradient);
     if (node.activation != DLRUN_CUDA_NO_ACTIVATION)
       by_activation(node, [&](auto function) {
-        pass_back(device, slope, static_cast<const T*>(out.value), out.elements, function);
+        pass_back(device, grad, static_cast<const T*>(out.value), out.elements, function);
       });
-    if (node.bias == DLRUN_CUDA_NOWHERE || node.learning == DLRUN_CUDA_HELD) return;
-    bias_gradient(device, device.gradients + node.bias, slope, out.elements / node.channels, node.channels,
-                  node.learning == DLRUN_CUDA_ADDS);
+    if (node.bias == DLRUN_CUDA_NOWHERE || node.learning == DLRUN_CUDA_FROZEN) return;
+    bias_gradient(device, device.gradients + node.bias, grad, out.elements / node.channels, node.channels,
+                  node.learning == DLRUN_CUDA_GRAD_ACCUMULATE);
   });
 }
 

@@ -8,7 +8,7 @@ namespace {
 class Convolution final : public Operator {
  public:
   Convolution(Device& device, const DlrunCudaNode& node, std::size_t index)
-      : node_(node), out_(index), slope_(device, node), passes_(device, Geometry::of(node), arrays(device)) {}
+      : node_(node), out_(index), grad_(device, node), passes_(device, Geometry::of(node), arrays(device)) {}
 
   void forward(Device& device, Mode) override {
     const Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
@@ -19,7 +19,7 @@ class Convolution final : public Operator {
   void backward(Device& device) override {
     Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
     bias_backward(device, node_, out);
-    slope_.take(device, passes_, in.value, out.gradient);
+    grad_.take(device, passes_, in.value, out.gradient);
     if (in.gradient == nullptr) return;
     passes_.data(device, device.weights(node_.weight), out.gradient, in.gradient,
                  claim(in) ? Passes::Into::sum : Passes::Into::fresh);
@@ -29,13 +29,13 @@ class Convolution final : public Operator {
   Passes::Arrays arrays(const Device& device) const {
     const Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
     const auto into = in.last_reader > out_ ? Passes::Into::sum : Passes::Into::fresh;
-    return {in.value, device.weights(node_.weight), out.value, out.gradient, slope_.array(), in.gradient,
+    return {in.value, device.weights(node_.weight), out.value, out.gradient, grad_.array(), in.gradient,
             into};
   }
 
   DlrunCudaNode node_;
   std::size_t out_;
-  WeightGradient slope_;
+  WeightGradient grad_;
   Passes passes_;
 };
 

@@ -69,15 +69,15 @@ auto fastest(Device& device, const std::vector<Candidate>& candidates, int count
 std::optional<cublasLtMatmulAlgo_t> faster(Device& device, const Product& product,
                                            const Product::Matrices& matrices, const float& prior,
                                            float milliseconds, void* room, std::size_t& bytes) {
-  Lane lane = device.main;
-  lane.workspace = room, lane.workspace_bytes = Product::kWorkspace;
+  Stream stream = device.main;
+  stream.workspace = room, stream.workspace_bytes = Product::kWorkspace;
   std::optional<cublasLtMatmulAlgo_t> best;
   float best_time = milliseconds * kClearly;
   std::size_t best_bytes = 0;
-  for (const cublasLtMatmulHeuristicResult_t& candidate : product.candidates(lane)) {
-    const auto run = [&] { return product.run(lane, candidate.algo, matrices, prior); };
+  for (const cublasLtMatmulHeuristicResult_t& candidate : product.candidates(stream)) {
+    const auto run = [&] { return product.run(stream, candidate.algo, matrices, prior); };
     if (run() != CUBLAS_STATUS_SUCCESS) continue;
-    const float time = milliseconds_of(lane.stream, [&] { check(run(), "a product"); });
+    const float time = milliseconds_of(stream.stream, [&] { check(run(), "a product"); });
     if (time < best_time) best_time = time, best = candidate.algo, best_bytes = candidate.workspaceSize;
   }
   if (best_bytes > bytes) bytes = best_bytes;
@@ -195,13 +195,13 @@ void Passes::choose_weights(Device& device, const Arrays& arrays, void* room) {
   const std::string of_weights = "the weights of " + name_;
   const auto best =
       fastest(device, choices, found, of_weights, device.side.workspace_bytes, [&](auto algorithm) {
-        return cudnnConvolutionBackwardFilter(device.main.dnn, &kOne, x_, arrays.x, y_, arrays.y_slope, conv_,
-                                              algorithm, room, kWorkspace, &kZero, w_, arrays.w_slope);
+        return cudnnConvolutionBackwardFilter(device.main.dnn, &kOne, x_, arrays.x, y_, arrays.dy, conv_,
+                                              algorithm, room, kWorkspace, &kZero, w_, arrays.dw);
       });
   by_.weights = best.by;
   if (products_ != nullptr)
-    by_.weights_product = faster(device, products_->weights, {arrays.x, arrays.y_slope, arrays.w_slope},
-                                 kZero, best.milliseconds, room, device.side.workspace_bytes);
+    by_.weights_product = faster(device, products_->weights, {arrays.x, arrays.dy, arrays.dw}, kZero,
+                                 best.milliseconds, room, device.side.workspace_bytes);
 }
 
 void Passes::choose_data(Device& device, const Arrays& arrays, void* room) {
@@ -213,14 +213,13 @@ void Passes::choose_data(Device& device, const Arrays& arrays, void* room) {
   const std::string of_data = "the data of " + name_;
   const auto best =
       fastest(device, choices, found, of_data, device.main.workspace_bytes, [&](auto algorithm) {
-        return cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, arrays.w, y_, arrays.y_slope, conv_,
-                                            algorithm, room, kWorkspace, &prior(arrays.into), x_,
-                                            arrays.x_slope);
+        return cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, arrays.w, y_, arrays.dy, conv_,
+                                            algorithm, room, kWorkspace, &prior(arrays.into), x_, arrays.dx);
       });
   by_.data = best.by;
   if (products_ != nullptr)
-    by_.data_product = faster(device, products_->data, {arrays.w, arrays.y_slope, arrays.x_slope},
-                              prior(arrays.into), best.milliseconds, room, device.main.workspace_bytes);
+    by_.data_product = faster(device, products_->data, {arrays.w, arrays.dy, arrays.dx}, prior(arrays.into),
+                              best.milliseconds, room, device.main.workspace_bytes);
 }
 
 void Passes::forward(Device& device, const void* x, const void* w, void* y, Into into) const {
@@ -231,23 +230,21 @@ void Passes::forward(Device& device, const void* x, const void* w, void* y, Into
         name_);
 }
 
-void Passes::weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope, Into into) const {
+void Passes::weights(const Stream& stream, const void* x, const void* dy, void* dw, Into into) const {
   if (by_.weights_product)
-    return check(products_->weights.run(lane, *by_.weights_product, {x, y_slope, w_slope}, prior(into)),
-                 name_);
-  check(cudnnConvolutionBackwardFilter(lane.dnn, &kOne, x_, x, y_, y_slope, conv_, by_.weights,
-                                       lane.workspace, lane.workspace_bytes, &prior(into), w_, w_slope),
+    return check(products_->weights.run(stream, *by_.weights_product, {x, dy, dw}, prior(into)), name_);
+  check(cudnnConvolutionBackwardFilter(stream.dnn, &kOne, x_, x, y_, dy, conv_, by_.weights, stream.workspace,
+                                       stream.workspace_bytes, &prior(into), w_, dw),
         name_);
 }
 
-void Passes::data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const {
+void Passes::data(Device& device, const void* w, const void* dy, void* dx, Into into) const {
   if (by_.data_product)
-    return check(products_->data.run(device.main, *by_.data_product, {w, y_slope, x_slope}, prior(into)),
-                 name_);
-  check(cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, y_slope, conv_, by_.data,
-                                     device.main.workspace, device.main.workspace_bytes, &prior(into), x_,
-                                     x_slope),
-        name_);
+    return check(products_->data.run(device.main, *by_.data_product, {w, dy, dx}, prior(into)), name_);
+  check(
+      cudnnConvolutionBackwardData(device.main.dnn, &kOne, w_, w, y_, dy, conv_, by_.data,
+                                   device.main.workspace, device.main.workspace_bytes, &prior(into), x_, dx),
+      name_);
 }
 
 }  // namespace dlrun::cuda

@@ -20,16 +20,16 @@ class Passes {
  public:
   enum class Into { fresh, sum };  // sum: added to what is there
   // Arrays as they will lie; what is in them is overwritten. A pass is prepared where there is all that it
-  // reads and writes. `w` and `w_slope` are filters of the plan's type.
+  // reads and writes. `w` and `dw` are filters of the plan's type.
   struct Arrays {
     const void *x, *w;
     void* y;
-    const void* y_slope;
-    void *w_slope, *x_slope;
+    const void* dy;
+    void *dw, *dx;
     Into into = Into::fresh;  // what data() will mostly be asked for
     bool forward() const { return x != nullptr && y != nullptr; }
-    bool weights() const { return x != nullptr && y_slope != nullptr && w_slope != nullptr; }
-    bool data() const { return y_slope != nullptr && x_slope != nullptr; }
+    bool weights() const { return x != nullptr && dy != nullptr && dw != nullptr; }
+    bool data() const { return dy != nullptr && dx != nullptr; }
   };
 
   Passes(Device& device, const Geometry& geometry, const Arrays& arrays);
@@ -38,9 +38,9 @@ class Passes {
   ~Passes();
 
   void forward(Device& device, const void* x, const void* w, void* y, Into into = Into::fresh) const;
-  // On the side lane or on main.
-  void weights(const Lane& lane, const void* x, const void* y_slope, void* w_slope, Into into) const;
-  void data(Device& device, const void* w, const void* y_slope, void* x_slope, Into into) const;
+  // On the side stream or on main.
+  void weights(const Stream& stream, const void* x, const void* dy, void* dw, Into into) const;
+  void data(Device& device, const void* w, const void* dy, void* dx, Into into) const;
 
  private:
   struct Products {  // the same passes as products

@@ -19,6 +19,7 @@
 #include <cudnn.h>
 
 #include "runtime/cuda/table.h"
+#include "runtime/optim/factors.hpp"
 
 namespace dlrun::cuda {
 
@@ -83,7 +84,7 @@ enum class Mode { train, evaluate };
 struct Rows {
   const float* numbers = nullptr;
   const std::uint8_t* bytes = nullptr;  // in place of numbers
-  float scale[DLRUN_CUDA_MOST_CHANNELS] = {}, shift[DLRUN_CUDA_MOST_CHANNELS] = {};
+  float scale[DLRUN_CUDA_MAX_CHANNELS] = {}, shift[DLRUN_CUDA_MAX_CHANNELS] = {};
   // The number at `i`, which is of that channel: in the CPU's arithmetic, product and sum rounded each.
   __device__ float at(std::int64_t i, int channel) const {
     if (bytes == nullptr) return numbers[i];
@@ -100,10 +101,10 @@ struct Algorithms {
 };
 
 // A stream with what libraries need to work on it.
-struct Lane {
+struct Stream {
   cudaStream_t stream = nullptr;
   cudnnHandle_t dnn = nullptr;
-  cublasLtHandle_t products = nullptr;  // the same for all lanes
+  cublasLtHandle_t products = nullptr;  // the same for all streams
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
@@ -113,15 +114,15 @@ constexpr std::size_t kResults = 3;  // loss, correct, the generator's loss
 
 struct Device {
   cudaStream_t stream = nullptr;  // main.stream
-  Lane main, side;                // side: gradients of weights, beside the way back through the layers
+  Stream main, side;              // side: gradients of weights, beside the way back through the layers
   cudaEvent_t forked = nullptr, joined = nullptr;
   bool side_runs = false;
   std::int64_t batch = 0;
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
   std::vector<Tensor> tensors;
-  float *values = nullptr, *gradients = nullptr, *momenta = nullptr, *statistics = nullptr;
-  float* squares = nullptr;  // of Adam
-  Bf16* copies = nullptr;    // of the values, where the plan is bf16
+  float *values = nullptr, *gradients = nullptr, *statistics = nullptr;
+  float* state[runtime::kMaxStateSlots] = {};  // of the optimizer
+  Bf16* copies = nullptr;                      // of the values, where the plan is bf16
   Rows input;
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
@@ -176,17 +177,13 @@ OperatorPtr make_add(Device& device, const DlrunCudaNode& node, std::size_t inde
 OperatorPtr make_softmax_loss(Device& device, const DlrunCudaNode& node, std::size_t index);
 OperatorPtr make_sigmoid_loss(Device& device, const DlrunCudaNode& node, std::size_t index);
 
-// update.cu: the optimizer over the whole arena, and the bf16 copies.
-void update(Device& device, std::size_t count, const DlrunCudaRates& rates);
-void refresh(Device& device, std::size_t count);
-
 inline unsigned blocks(std::int64_t count, int threads = 256) {
   const std::int64_t wanted = (count + threads - 1) / threads;
   return static_cast<unsigned>(wanted < 1 ? 1 : wanted > 65535 * 16 ? 65535 * 16 : wanted);
 }
 
-// Main waits for the side lane; the side lane starts at what main has done so far. The plan's lifetimes rely
-// on it: what a convolution's side work reads stays until the next convolution on the way back joins it.
+// Main waits for the side stream; the side stream starts at what main has done so far. The plan's lifetimes
+// rely on it: what a convolution's side work reads stays until the next convolution on the way back joins it.
 inline void join_side(Device& device) {
   if (!device.side_runs) return;
   check(cudaEventRecord(device.joined, device.side.stream), "joining streams");

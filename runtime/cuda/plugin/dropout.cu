@@ -44,7 +44,7 @@ class Dropout final : public Operator {
 
  private:
   void map(Device& device, void* to, const void* from, std::int64_t count, bool adds) const {
-    const std::uint64_t* key = device.keys + node_.key;
+    const std::uint64_t* key = device.keys + node_.rng_key;
     if (device.half())
       draw(device, static_cast<Bf16*>(to), static_cast<const Bf16*>(from), count, key, node_.probability,
            adds);

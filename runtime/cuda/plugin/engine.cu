@@ -9,7 +9,8 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
     : plan_(plan),
       nodes_(plan.nodes, plan.nodes + plan.count),
       buckets_(plan.buckets, plan.buckets + plan.bucket_count),
-      number_(device) {
+      number_(device),
+      update_(find_update(plan.optimizer)) {
   use();
   make_streams();
   device_.batch = plan.batch;
@@ -19,8 +20,8 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
   make_rows();
   check(cudaDeviceSynchronize(), "clearing memory");
   make_operators(plan);
-  for (Lane* lane : {&device_.main, &device_.side})
-    lane->workspace = device_.memory.device(lane->workspace_bytes, "workspace of convolutions");
+  for (Stream* stream : {&device_.main, &device_.side})
+    stream->workspace = device_.memory.device(stream->workspace_bytes, "workspace of convolutions");
   // Timing left something there, and a parameter that no loss depends on is to have a gradient of zero.
   check(cudaMemset(device_.gradients, 0, plan.floats * sizeof(float)), "clearing gradients");
   check(cudaDeviceSynchronize(), "starting the GPU");
@@ -34,17 +35,17 @@ Engine::~Engine() {
   operators_.clear();
   for (const cudaEvent_t event : {device_.forked, device_.joined, staged_, taken_, final_, summed_})
     if (event != nullptr) cudaEventDestroy(event);
-  for (const Lane& lane : {device_.main, device_.side}) {
-    if (lane.dnn != nullptr) cudnnDestroy(lane.dnn);
-    if (lane.stream != nullptr) cudaStreamDestroy(lane.stream);
+  for (const Stream& stream : {device_.main, device_.side}) {
+    if (stream.dnn != nullptr) cudnnDestroy(stream.dnn);
+    if (stream.stream != nullptr) cudaStreamDestroy(stream.stream);
   }
   if (device_.main.products != nullptr) cublasLtDestroy(device_.main.products);
   for (const cudaStream_t stream : {copies_, sums_})
     if (stream != nullptr) cudaStreamDestroy(stream);
 }
 
-// The side lane fills what main leaves idle: it must not delay it. Sums come first: what they wait for is the
-// wire, and the other ranks wait for them.
+// The side stream fills what main leaves idle: it must not delay it. Sums come first: what they wait for is
+// the wire, and the other ranks wait for them.
 void Engine::make_streams() {
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
@@ -56,9 +57,9 @@ void Engine::make_streams() {
   make(device_.side.stream, least);
   make(copies_, least);
   make(sums_, greatest);
-  for (Lane* lane : {&device_.main, &device_.side}) {
-    check(cudnnCreate(&lane->dnn), "starting cuDNN");
-    check(cudnnSetStream(lane->dnn, lane->stream), "cuDNN's stream");
+  for (Stream* stream : {&device_.main, &device_.side}) {
+    check(cudnnCreate(&stream->dnn), "starting cuDNN");
+    check(cudnnSetStream(stream->dnn, stream->stream), "cuDNN's stream");
   }
   check(cublasLtCreate(&device_.main.products), "starting cuBLASLt");
   device_.side.products = device_.main.products;
@@ -72,15 +73,14 @@ void Engine::make_arenas() {
   const std::size_t bytes = plan_.floats * sizeof(float);
   device_.values = static_cast<float*>(memory.device(bytes, "parameters"));
   device_.gradients = static_cast<float*>(memory.device(bytes, "gradients"));
-  device_.momenta = static_cast<float*>(memory.device(bytes, "momenta"));
-  if (plan_.optimizer == DLRUN_CUDA_ADAM)
-    device_.squares = static_cast<float*>(memory.device(bytes, "squares of gradients"));
+  for (std::size_t slot = 0; slot < plan_.state_slots; ++slot)
+    device_.state[slot] = static_cast<float*>(memory.device(bytes, "the optimizer's state"));
   device_.statistics = static_cast<float*>(memory.device(plan_.statistics * sizeof(float), "statistics"));
   if (device_.half()) device_.copies = static_cast<Bf16*>(memory.device(bytes / 2, "bf16 parameters"));
-  device_.keys = static_cast<std::uint64_t*>(memory.device(plan_.keys * sizeof(std::uint64_t), "keys"));
+  device_.keys = static_cast<std::uint64_t*>(memory.device(plan_.rng_keys * sizeof(std::uint64_t), "keys"));
   device_.result = static_cast<double*>(memory.device(kResults * sizeof(double), "results"));
   host_gradients_ = static_cast<float*>(memory.pinned(bytes));
-  host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.keys * sizeof(std::uint64_t)));
+  host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.rng_keys * sizeof(std::uint64_t)));
   host_result_ = static_cast<double*>(memory.pinned(kResults * sizeof(double)));
 }
 
@@ -114,9 +114,9 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
   const std::vector<Lifetime> gradients = gradient_lifetimes(plan, device_.size());
   if (!image_is_wanted(plan)) lifetimes[0].bytes = 0;
   lifetimes.insert(lifetimes.end(), gradients.begin(), gradients.end());
-  const Placement placement = place(lifetimes);
+  const runtime::Packing packing = runtime::pack(lifetimes, kPackingAlignment);
   auto* const start =
-      static_cast<char*>(device_.memory.device(placement.bytes, "activations and their gradients"));
+      static_cast<char*>(device_.memory.device(packing.bytes, "activations and their gradients"));
   for (std::size_t index = 0; index < plan.count; ++index) {
     const DlrunCudaNode& node = plan.nodes[index];
     Tensor tensor;
@@ -124,8 +124,8 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
     tensor.last_reader = last_reader(plan, index);
     tensor.elements = plan.batch * node.channels * node.height * node.width;
     tensor.value = node.kind == DLRUN_CUDA_DETACH ? device_.tensors[node.inputs[0]].value
-                                                  : start + placement.offsets[index];
-    if (gradients[index].bytes != 0) tensor.gradient = start + placement.offsets[plan.count + index];
+                                                  : start + packing.offsets[index];
+    if (gradients[index].bytes != 0) tensor.gradient = start + packing.offsets[plan.count + index];
     device_.tensors.push_back(tensor);
   }
 }
@@ -144,7 +144,7 @@ void Engine::make_operators(const DlrunCudaPlan& plan) {
 void Engine::connect(const DlrunCudaSum& sum) {
   use();
   sum_ = sum;
-  plan_.gradients = DLRUN_CUDA_STAY;
+  plan_.gradients = DLRUN_CUDA_GRADIENTS_ON_DEVICE;
   if (train_.graph != nullptr) cudaGraphExecDestroy(train_.graph);
   train_ = {};
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/cuda/plugin/device.hpp"
+#include "runtime/cuda/plugin/optimizers/optimizer.hpp"
 
 namespace dlrun::cuda {
 
@@ -27,7 +28,7 @@ class Engine {
   void stage();
   void begin(Mode mode, const std::uint64_t* keys);
   DlrunCudaResult end();
-  void apply(const DlrunCudaRates& rates);
+  void apply(const float* factors);
   void generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images);
   void profile(float* milliseconds);
   void time_sum(std::size_t count, float& issued, float& captured);
@@ -79,8 +80,9 @@ class Engine {
   cudaEvent_t staged_ = nullptr, taken_ = nullptr, final_ = nullptr, summed_ = nullptr;
   DlrunCudaSum sum_{};
   Program train_, evaluate_;
-  bool stale_ = true;     // the bf16 copies are older than the values
-  bool summing_ = false;  // sums_ has work of this step
+  UpdateFunction update_;  // of the plan's optimizer
+  bool stale_ = true;      // the bf16 copies are older than the values
+  bool summing_ = false;   // sums_ has work of this step
 };
 
 }  // namespace dlrun::cuda

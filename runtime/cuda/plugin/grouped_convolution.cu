@@ -15,12 +15,12 @@ class GroupedConvolution final : public Operator {
     weights_ = one_.channels * one_.in_channels * one_.window * one_.window_width;
     x_ = room(device, in_pixels(device) * one_.in_channels);
     y_ = room(device, out_pixels(device) * one_.channels);
-    y_slope_ = room(device, out_pixels(device) * one_.channels);
-    if (learns()) slope_ = device.half() ? room(device, weights_) : device.gradients + node.weight;
+    dy_ = room(device, out_pixels(device) * one_.channels);
+    if (learns()) grad_ = device.half() ? room(device, weights_) : device.gradients + node.weight;
     if (device.tensors[node.inputs[0]].gradient != nullptr)
-      x_slope_ = room(device, in_pixels(device) * one_.in_channels);
-    passes_ = std::make_unique<Passes>(
-        device, one_, Passes::Arrays{x_, device.weights(node.weight), y_, y_slope_, slope_, x_slope_});
+      dx_ = room(device, in_pixels(device) * one_.in_channels);
+    passes_ = std::make_unique<Passes>(device, one_,
+                                       Passes::Arrays{x_, device.weights(node.weight), y_, dy_, grad_, dx_});
   }
 
   void forward(Device& device, Mode) override {
@@ -40,24 +40,24 @@ class GroupedConvolution final : public Operator {
     const Copy how = from.gradient != nullptr && claim(from) ? Copy::sum : Copy::fresh;
     for (std::int64_t group = 0; group < node_.groups; ++group) {
       copy_out_of_whole(device, x_, from.value, in(device, group), Copy::fresh);
-      copy_out_of_whole(device, y_slope_, device.tensors[out_].gradient, out(device, group), Copy::fresh);
+      copy_out_of_whole(device, dy_, device.tensors[out_].gradient, out(device, group), Copy::fresh);
       if (learns()) leave_weights(device, group);
       if (from.gradient == nullptr) continue;
-      passes_->data(device, device.weights(weight_of(group)), y_slope_, x_slope_, Passes::Into::fresh);
-      copy_into_whole(device, from.gradient, x_slope_, in(device, group), how);
+      passes_->data(device, device.weights(weight_of(group)), dy_, dx_, Passes::Into::fresh);
+      copy_into_whole(device, from.gradient, dx_, in(device, group), how);
     }
   }
 
  private:
-  bool learns() const { return node_.learning != DLRUN_CUDA_HELD; }
+  bool learns() const { return node_.learning != DLRUN_CUDA_FROZEN; }
   void leave_weights(Device& device, std::int64_t group) {
-    const bool adds = node_.learning == DLRUN_CUDA_ADDS;
+    const bool adds = node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE;
     float* const arena = device.gradients + weight_of(group);
     fork_side(device);
-    passes_->weights(device.side, x_, y_slope_, device.half() ? slope_ : arena,
+    passes_->weights(device.side, x_, dy_, device.half() ? grad_ : arena,
                      adds && !device.half() ? Passes::Into::sum : Passes::Into::fresh);
     join_side(device);
-    if (device.half()) widen(device.stream, arena, slope_, weights_, adds);
+    if (device.half()) widen(device.stream, arena, grad_, weights_, adds);
   }
   static Geometry of_one_group(const DlrunCudaNode& node) {
     Geometry out = Geometry::of(node);
@@ -85,7 +85,7 @@ class GroupedConvolution final : public Operator {
   std::size_t out_;
   Geometry one_;
   std::int64_t weights_ = 0;  // of one group
-  void *x_ = nullptr, *y_ = nullptr, *y_slope_ = nullptr, *x_slope_ = nullptr, *slope_ = nullptr;
+  void *x_ = nullptr, *y_ = nullptr, *dy_ = nullptr, *dx_ = nullptr, *grad_ = nullptr;
   std::unique_ptr<Passes> passes_;
 };
 

@@ -4,8 +4,8 @@
 namespace dlrun::cuda {
 namespace {
 
-// One thread a pixel: neighbours read neighbours. 32 bits where they are enough, as divisions of 64 cost more
-// than the memory does.
+// One thread per pixel: neighbours read neighbours. 32 bits where they are enough, as divisions of 64 cost
+// more than the memory does.
 template <class T, class Index>
 void convert(Device& device, const DlrunCudaNode& node, T* to) {
   const auto channels = static_cast<Index>(node.channels),

@@ -29,10 +29,10 @@ void normalize(Device& device, T* to, const T* from, std::int64_t count, Rule ru
 
 // dx = dy s ^ -beta - 2 alpha beta / size x * the sum of dy x s ^ (-beta - 1) of the channels around.
 template <class T>
-void slopes(Device& device, T* to, const T* slope, const T* from, std::int64_t count, Rule rule, bool adds) {
+void grads(Device& device, T* to, const T* grad, const T* from, std::int64_t count, Rule rule, bool adds) {
   for_each(device.stream, count, [=] __device__(std::int64_t i) {
     const int channel = static_cast<int>(i % rule.channels);
-    const T *x = from + (i - channel), *dy = slope + (i - channel);
+    const T *x = from + (i - channel), *dy = grad + (i - channel);
     const int first = max(channel - rule.half, 0), last = min(channel + rule.half, rule.channels - 1);
     float sum = 0, own = 0;
     for (int c = first; c <= last; ++c) {
@@ -47,16 +47,16 @@ void slopes(Device& device, T* to, const T* slope, const T* from, std::int64_t c
 
 // The same for eight channels a thread, each neighbour's share computed once.
 template <class T, int HALF>
-void slopes_of_eight(Device& device, T* to, const T* slope, const T* from, std::int64_t count, Rule rule,
-                     bool adds) {
+void grads_of_eight(Device& device, T* to, const T* grad, const T* from, std::int64_t count, Rule rule,
+                    bool adds) {
   constexpr int kOut = 8, kShares = kOut + 2 * HALF, kSeen = kOut + 4 * HALF;
   const auto groups = static_cast<unsigned>(rule.channels / kOut);
   for_each(device.stream, count / kOut, [=] __device__(std::int64_t i) {
     const std::int64_t pixel = i / groups;
     const int first = static_cast<int>(i - pixel * groups) * kOut;
-    const T *x = from + pixel * rule.channels, *dy = slope + pixel * rule.channels;
+    const T *x = from + pixel * rule.channels, *dy = grad + pixel * rule.channels;
     T* const out = to + pixel * rule.channels + first;
-    float seen[kSeen], shares[kShares], powers[kShares], slopes[kShares];
+    float seen[kSeen], shares[kShares], powers[kShares], grads[kShares];
 #pragma unroll
     for (int k = 0; k < kSeen; ++k) {
       const int c = first - 2 * HALF + k;
@@ -70,8 +70,8 @@ void slopes_of_eight(Device& device, T* to, const T* slope, const T* from, std::
       for (int d = 0; d <= 2 * HALF; ++d) sum += seen[k + d] * seen[k + d];
       const float scale = fmaf(rule.share, sum, rule.constant);
       powers[k] = powf(scale, -rule.beta);
-      slopes[k] = c >= 0 && c < rule.channels ? number(dy[c]) : 0.0F;
-      shares[k] = slopes[k] * seen[k + HALF] * powers[k] / scale;
+      grads[k] = c >= 0 && c < rule.channels ? number(dy[c]) : 0.0F;
+      shares[k] = grads[k] * seen[k + HALF] * powers[k] / scale;
     }
 #pragma unroll
     for (int k = 0; k < kOut; ++k) {
@@ -79,21 +79,21 @@ void slopes_of_eight(Device& device, T* to, const T* slope, const T* from, std::
 #pragma unroll
       for (int d = 0; d <= 2 * HALF; ++d) sum += shares[k + d];
       const float dx =
-          slopes[k + HALF] * powers[k + HALF] - 2 * rule.share * rule.beta * seen[k + 2 * HALF] * sum;
+          grads[k + HALF] * powers[k + HALF] - 2 * rule.share * rule.beta * seen[k + 2 * HALF] * sum;
       put(out[k], (adds ? number(out[k]) : 0.0F) + dx);
     }
   });
 }
 
 template <class T>
-void backward_by_width(Device& device, T* to, const T* slope, const T* from, std::int64_t count, Rule rule,
+void backward_by_width(Device& device, T* to, const T* grad, const T* from, std::int64_t count, Rule rule,
                        bool adds) {
   if (rule.channels % 8 == 0 && rule.half == 2)
-    slopes_of_eight<T, 2>(device, to, slope, from, count, rule, adds);
+    grads_of_eight<T, 2>(device, to, grad, from, count, rule, adds);
   else if (rule.channels % 8 == 0 && rule.half == 1)
-    slopes_of_eight<T, 1>(device, to, slope, from, count, rule, adds);
+    grads_of_eight<T, 1>(device, to, grad, from, count, rule, adds);
   else
-    slopes(device, to, slope, from, count, rule, adds);
+    grads(device, to, grad, from, count, rule, adds);
 }
 
 class LocalResponseNorm final : public Operator {

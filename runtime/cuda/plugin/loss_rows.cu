@@ -28,7 +28,7 @@ LossRows::LossRows(Device& device, const DlrunCudaNode& node)
       rows_(static_cast<double*>(
           device.memory.device(static_cast<std::size_t>(device.batch) * 2 * sizeof(double), "a loss"))) {}
 
-LossRows::Slope LossRows::slope(Tensor& scores, Mode mode) {
+LossRows::GradientRows LossRows::grad(Tensor& scores, Mode mode) {
   if (mode != Mode::train || scores.gradient == nullptr) return {nullptr, false};
   return {scores.gradient, claim(scores)};
 }

@@ -11,11 +11,11 @@ class LossRows {
   LossRows(Device& device, const DlrunCudaNode& node);
   double* data() const { return rows_; }
   // The gradient of the scores that is to be written, where it is wanted.
-  struct Slope {
+  struct GradientRows {
     void* array;
     bool adds;
   };
-  static Slope slope(Tensor& scores, Mode mode);
+  static GradientRows grad(Tensor& scores, Mode mode);
   // Adds the sums to the step's result, where this loss is reported.
   void report(Device& device) const;
 

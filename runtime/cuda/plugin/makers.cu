@@ -61,7 +61,7 @@ OperatorPtr make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t
     case DLRUN_CUDA_SIGMOID_LOSS:
       return make_sigmoid_loss(device, node, index);
     case DLRUN_CUDA_DETACH:
-    case DLRUN_CUDA_NOTHING:
+    case DLRUN_CUDA_ELIDED:
       return std::make_unique<Nothing>();
   }
   throw Failure("an operator of an unknown kind");

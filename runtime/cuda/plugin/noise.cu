@@ -18,7 +18,7 @@ class Noise final : public Operator {
 
   template <class T>
   void draw(Device& device, T* to, std::int64_t count) const {
-    const std::uint64_t* key_of_step = device.keys + node_.key;
+    const std::uint64_t* key_of_step = device.keys + node_.rng_key;
     const std::int64_t size = node_.channels, first_row = node_.first_row;
     for_each(device.stream, count, [=] __device__(std::int64_t i) {
       const std::int64_t row = i / size;

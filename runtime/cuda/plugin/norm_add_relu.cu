@@ -70,22 +70,23 @@ class NormSum final : public Operator {
   template <class T, int V>
   void backward_as(Device& device) {
     const auto left = summand<T>(device, left_, 0), right = summand<T>(device, right_, 1);
-    const norm::Slope<T> slope{static_cast<const T*>(device.tensors[out_].gradient), passes_};
+    const norm::GradientRows<T> grad{static_cast<const T*>(device.tensors[out_].gradient), passes_};
     by_after([&](auto is) {
-      norm::measure_both_slopes<T, V, decltype(is)::value><<<left_.back(), left_.block(), 0, device.stream>>>(
-          left, right, slope, left_.walk(), left_.partial(), right_.partial());
+      norm::measure_both_gradients<T, V, decltype(is)::value>
+          <<<left_.back(), left_.block(), 0, device.stream>>>(left, right, grad, left_.walk(),
+                                                              left_.partial(), right_.partial());
     });
-    left_.finish_slopes(device), right_.finish_slopes(device);
+    left_.finish_gradients(device), right_.finish_gradients(device);
     const auto to_left = target<T>(device, 0), to_right = target<T>(device, 1);
     const auto is_usual = [](const norm::Target<T>& to) { return to.to != nullptr && !to.adds; };
     if (to_left.to == nullptr && to_right.to == nullptr) return;
     by_after([&](auto is) {
       constexpr After kAfter = decltype(is)::value;
       const auto kernel = is_usual(to_left) && is_usual(to_right)
-                              ? norm::apply_both_slopes<T, V, kAfter, Targets::usual>
-                              : norm::apply_both_slopes<T, V, kAfter, Targets::any>;
-      launch_early(device.stream, left_.back(), left_.block(), kernel, to_left, to_right, left, right, slope,
-                   left_.slopes(), right_.slopes(), left_.walk());
+                              ? norm::apply_both_gradients<T, V, kAfter, Targets::usual>
+                              : norm::apply_both_gradients<T, V, kAfter, Targets::any>;
+      launch_early(device.stream, left_.back(), left_.block(), kernel, to_left, to_right, left, right, grad,
+                   left_.grads(), right_.grads(), left_.walk());
     });
     check(cudaGetLastError(), "a sum of batch norms");
   }

@@ -46,10 +46,10 @@ __global__ __launch_bounds__(kThreads, kBackward) void apply_both(T* to, Summand
   });
 }
 
-// The gradient of the sum in its packs: `slope` without what the ReLU stopped.
+// The gradient of the sum in its packs: `grad` without what the ReLU stopped.
 template <class T>
-struct Slope {
-  const T* slope;
+struct GradientRows {
+  const T* grad;
   const std::uint8_t* passes;
 };
 
@@ -62,10 +62,11 @@ __device__ void load(unsigned (&bits)[ROWS], const std::uint8_t* passes, std::in
 
 // For each summand the sums of dy and dy (x - mean).
 template <class T, int V, After AFTER>
-__global__ __launch_bounds__(kThreads, kBackward) void measure_both_slopes(Summand<T> left, Summand<T> right,
-                                                                           Slope<T> slope, Walk walk,
-                                                                           float* left_partial,
-                                                                           float* right_partial) {
+__global__ __launch_bounds__(kThreads, kBackward) void measure_both_gradients(Summand<T> left,
+                                                                              Summand<T> right,
+                                                                              GradientRows<T> grad, Walk walk,
+                                                                              float* left_partial,
+                                                                              float* right_partial) {
   cudaTriggerProgrammaticLaunchCompletion();
   const std::int64_t group = my_group();
   float sums[V] = {}, lefts[V] = {}, rights[V] = {};
@@ -73,15 +74,15 @@ __global__ __launch_bounds__(kThreads, kBackward) void measure_both_slopes(Summa
     Channels<V> means[2];
     means[0].load(left.affine.mean, group), means[1].load(right.affine.mean, group);
     up<kFew>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
-      Pack<T, V> of_left[kFew], of_right[kFew], slopes[kFew];
+      Pack<T, V> of_left[kFew], of_right[kFew], grads[kFew];
       unsigned bits[kFew];
       load(of_left, left.x, at, step, count), load(of_right, right.x, at, step, count);
-      load(slopes, slope.slope, at, step, count), load<AFTER>(bits, slope.passes, at, step, count);
+      load(grads, grad.grad, at, step, count), load<AFTER>(bits, grad.passes, at, step, count);
 #pragma unroll
       for (int r = 0; r < kFew; ++r) {
         if (r >= count) break;
         for (int v = 0; v < V; ++v) {
-          const float dy = (bits[r] >> v & 1U) == 0 ? 0.0F : number(slopes[r].of[v]);
+          const float dy = (bits[r] >> v & 1U) == 0 ? 0.0F : number(grads[r].of[v]);
           sums[v] += dy;
           lefts[v] += dy * (number(of_left[r].of[v]) - means[0].of[v]);
           rights[v] += dy * (number(of_right[r].of[v]) - means[1].of[v]);
@@ -104,7 +105,7 @@ struct Target {
 template <int V>
 struct Line {
   Channels<V> scale, linear, constant;
-  __device__ void load(const Affine& affine, const Slopes& by, std::int64_t group) {
+  __device__ void load(const Affine& affine, const GradientFactors& by, std::int64_t group) {
     Channels<V> mean;
     mean.load(affine.mean, group), scale.load(affine.scale, group);
     linear.load(by.linear, group), constant.load(by.constant, group);
@@ -116,8 +117,8 @@ struct Line {
 // that is added to itself: then the right one adds, and reads what the left one stored.
 enum class Targets { usual, any };
 template <class T, int V, Targets TARGETS>
-__device__ void leave_slope(const Target<T>& target, std::int64_t at, Pack<T, V> x, const float (&dy)[V],
-                            const Line<V>& line) {
+__device__ void leave_gradient(const Target<T>& target, std::int64_t at, Pack<T, V> x, const float (&dy)[V],
+                               const Line<V>& line) {
   if (TARGETS == Targets::any && target.to == nullptr) return;
   Pack<T, V> before{};
   const bool adds = TARGETS == Targets::any && target.adds;
@@ -131,28 +132,26 @@ __device__ void leave_slope(const Target<T>& target, std::int64_t at, Pack<T, V>
 }
 
 template <class T, int V, After AFTER, Targets TARGETS>
-__global__ __launch_bounds__(kThreads, kBackward) void apply_both_slopes(Target<T> to_left,
-                                                                         Target<T> to_right, Summand<T> left,
-                                                                         Summand<T> right, Slope<T> slope,
-                                                                         Slopes by_left, Slopes by_right,
-                                                                         Walk walk) {
+__global__ __launch_bounds__(kThreads, kBackward) void apply_both_gradients(
+    Target<T> to_left, Target<T> to_right, Summand<T> left, Summand<T> right, GradientRows<T> grad,
+    GradientFactors by_left, GradientFactors by_right, Walk walk) {
   cudaGridDependencySynchronize();
   const std::int64_t group = my_group();
   if (group >= walk.columns) return;
   Line<V> lines[2];
   lines[0].load(left.affine, by_left, group), lines[1].load(right.affine, by_right, group);
   down<kFew>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
-    Pack<T, V> of_left[kFew], of_right[kFew], slopes[kFew];
+    Pack<T, V> of_left[kFew], of_right[kFew], grads[kFew];
     unsigned bits[kFew];
-    load(slopes, slope.slope, at, step, count), load<AFTER>(bits, slope.passes, at, step, count);
+    load(grads, grad.grad, at, step, count), load<AFTER>(bits, grad.passes, at, step, count);
     load(of_left, left.x, at, step, count), load(of_right, right.x, at, step, count);
 #pragma unroll
     for (int r = 0; r < kFew; ++r) {
       if (r >= count) break;
       float dy[V];
-      for (int v = 0; v < V; ++v) dy[v] = (bits[r] >> v & 1U) == 0 ? 0.0F : number(slopes[r].of[v]);
-      leave_slope<T, V, TARGETS>(to_left, at + r * step, of_left[r], dy, lines[0]);
-      leave_slope<T, V, TARGETS>(to_right, at + r * step, of_right[r], dy, lines[1]);
+      for (int v = 0; v < V; ++v) dy[v] = (bits[r] >> v & 1U) == 0 ? 0.0F : number(grads[r].of[v]);
+      leave_gradient<T, V, TARGETS>(to_left, at + r * step, of_left[r], dy, lines[0]);
+      leave_gradient<T, V, TARGETS>(to_right, at + r * step, of_right[r], dy, lines[1]);
     }
   });
 }

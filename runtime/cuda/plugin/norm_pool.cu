@@ -1,7 +1,7 @@
 // Batch norm, its ReLU and the maximum pooling behind it, as most image models begin: what lies between is
-// computed where it is needed and never written. Forward keeps of each window which pixel won, and its value:
-// that is all that the sums of backward need. The map behind them gathers from the windows, so that sums have
-// one order.
+// computed where it is needed and never written. Forward keeps of each window which pixel is its maximum, and
+// its value: that is all that the sums of backward need. The map behind them gathers from the windows, so
+// that sums have one order.
 #include "runtime/cuda/plugin/batch_norm_statistics.hpp"
 #include "runtime/cuda/plugin/pool_indices.hpp"
 
@@ -12,7 +12,7 @@ using norm::Channels;
 
 // The values that are compared are rounded as they would be if they were written.
 template <class T, int V>
-void highest(Device& device, Pack<T, V>* to, Pack<T, V>* best_x, Pack<std::uint8_t, V>* winners,
+void highest(Device& device, Pack<T, V>* to, Pack<T, V>* best_x, Pack<std::uint8_t, V>* argmax,
              const Pack<T, V>* from, norm::Affine affine, Sizes s, bool relu) {
   for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
@@ -20,25 +20,25 @@ void highest(Device& device, Pack<T, V>* to, Pack<T, V>* best_x, Pack<std::uint8
     Channels<V> mean, scale, bias;
     mean.load(affine.mean, window.group), scale.load(affine.scale, window.group);
     bias.load(affine.bias, window.group);
-    Winners<V> won;
+    Maxima<V> maxima;
     Pack<T, V> kept;
     for_pixels(s, window, [&](int pack, int pixel) {
       const Pack<T, V> seen = from[pack];
       for (int k = 0; k < V; ++k) {
         T rounded;
         put(rounded, fmaf(number(seen.of[k]) - mean.of[k], scale.of[k], bias.of[k]));
-        if (won.see(k, number(rounded), pixel)) kept.of[k] = seen.of[k];
+        if (maxima.see(k, number(rounded), pixel)) kept.of[k] = seen.of[k];
       }
     });
-    to[i] = won.template values<T>(relu);
-    best_x[i] = kept, winners[i] = won.pixel;
+    to[i] = maxima.template values<T>(relu);
+    best_x[i] = kept, argmax[i] = maxima.pixel;
   });
 }
 
 // Sums of dy and dy (x - mean) over the windows: `walk` is of those.
 template <class T, int V>
 __global__ __launch_bounds__(norm::kThreads, norm::kBackward) void measure_windows(
-    const Pack<T, V>* best_x, const Pack<T, V>* slope, const Pack<std::uint8_t, V>* winners,
+    const Pack<T, V>* best_x, const Pack<T, V>* grad, const Pack<std::uint8_t, V>* argmax,
     norm::Affine affine, norm::Walk walk, float* partial) {
   cudaTriggerProgrammaticLaunchCompletion();
   const std::int64_t group = norm::my_group();
@@ -50,10 +50,10 @@ __global__ __launch_bounds__(norm::kThreads, norm::kBackward) void measure_windo
 #pragma unroll
       for (int r = 0; r < norm::kFew; ++r) {
         if (r >= count) break;
-        const Pack<T, V> x = best_x[at + r * step], dy = slope[at + r * step];
-        const Pack<std::uint8_t, V> winner = winners[at + r * step];
+        const Pack<T, V> x = best_x[at + r * step], dy = grad[at + r * step];
+        const Pack<std::uint8_t, V> index = argmax[at + r * step];
         for (int k = 0; k < V; ++k) {
-          const float passed = winner.of[k] == kNoIndex ? 0.0F : number(dy.of[k]);
+          const float passed = index.of[k] == kNoIndex ? 0.0F : number(dy.of[k]);
           first[k] += passed;
           second[k] += passed * (number(x.of[k]) - mean.of[k]);
         }
@@ -65,14 +65,15 @@ __global__ __launch_bounds__(norm::kThreads, norm::kBackward) void measure_windo
 
 // A pixel a thread, as many as fit: what it waits for is the windows around it.
 template <class T, int V>
-void map_windows(Device& device, Pack<T, V>* to, const Pack<T, V>* x, const Pack<T, V>* slope,
-                 const Pack<std::uint8_t, V>* winners, Sizes s, norm::Affine affine, norm::Slopes by) {
+void map_windows(Device& device, Pack<T, V>* to, const Pack<T, V>* x, const Pack<T, V>* grad,
+                 const Pack<std::uint8_t, V>* argmax, Sizes s, norm::Affine affine,
+                 norm::GradientFactors by) {
   for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
     const PackPlace pixel = place_in(s, i);
     Pack<T, V> seen = x[i];
     float dy[V] = {};
-    gather_won(s, pixel, slope, winners, dy);
+    gather_by_argmax(s, pixel, grad, argmax, dy);
     Channels<V> mean, scale, constant, linear;
     mean.load(affine.mean, pixel.group), scale.load(affine.scale, pixel.group);
     constant.load(by.constant, pixel.group), linear.load(by.linear, pixel.group);
@@ -89,7 +90,7 @@ class NormPool final : public Operator {
       : node_(node), out_(index), sums_(device, node, device.batch * node.in_height * node.in_width) {
     check_pooling(device, node, sums_.vector());
     const auto elements = static_cast<std::size_t>(device.tensors[index].elements);
-    winners_ = static_cast<std::uint8_t*>(device.memory.device(elements, "pooling"));
+    argmax_ = static_cast<std::uint8_t*>(device.memory.device(elements, "pooling"));
     best_x_ = device.memory.device(elements * device.size(), "pooling");
   }
 
@@ -112,7 +113,7 @@ class NormPool final : public Operator {
     else
       sums_.take_running(device);
     highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value), static_cast<Pack<T, V>*>(best_x_),
-            reinterpret_cast<Pack<std::uint8_t, V>*>(winners_), static_cast<const Pack<T, V>*>(x),
+            reinterpret_cast<Pack<std::uint8_t, V>*>(argmax_), static_cast<const Pack<T, V>*>(x),
             sums_.affine(device), Sizes(node_, V), rectifies(node_));
   }
 
@@ -120,23 +121,23 @@ class NormPool final : public Operator {
   template <class T, int V>
   void backward_as(Device& device) {
     Tensor& in = device.tensors[node_.inputs[0]];
-    const auto* slope = static_cast<const Pack<T, V>*>(device.tensors[out_].gradient);
-    const auto* winners = reinterpret_cast<const Pack<std::uint8_t, V>*>(winners_);
+    const auto* grad = static_cast<const Pack<T, V>*>(device.tensors[out_].gradient);
+    const auto* argmax = reinterpret_cast<const Pack<std::uint8_t, V>*>(argmax_);
     const norm::Walk walk{device.batch * node_.height * node_.width, node_.channels / V};
     measure_windows<T, V><<<sums_.back(), sums_.block(), 0, device.stream>>>(
-        static_cast<const Pack<T, V>*>(best_x_), slope, winners, sums_.affine(device), walk, sums_.partial());
-    sums_.finish_slopes(device);
+        static_cast<const Pack<T, V>*>(best_x_), grad, argmax, sums_.affine(device), walk, sums_.partial());
+    sums_.finish_gradients(device);
     if (in.gradient == nullptr) return;
     claim(in);
-    map_windows(device, static_cast<Pack<T, V>*>(in.gradient), static_cast<const Pack<T, V>*>(in.value),
-                slope, winners, Sizes(node_, V), sums_.affine(device), sums_.slopes());
+    map_windows(device, static_cast<Pack<T, V>*>(in.gradient), static_cast<const Pack<T, V>*>(in.value), grad,
+                argmax, Sizes(node_, V), sums_.affine(device), sums_.grads());
     check(cudaGetLastError(), "batch norm and pooling");
   }
 
   DlrunCudaNode node_;
   std::size_t out_;
   norm::Sums sums_;
-  std::uint8_t* winners_ = nullptr;
+  std::uint8_t* argmax_ = nullptr;
   void* best_x_ = nullptr;  // of each window
 };
 

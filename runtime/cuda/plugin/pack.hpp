@@ -17,9 +17,9 @@ struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
 // body(a pack of the type that suits `channels`).
 template <class T, class Body>
 void by_pack(std::int64_t channels, const Body& body) {
-  constexpr int kMost = 16 / sizeof(T);
-  if (channels % kMost == 0)
-    body(Pack<T, kMost>{});
+  constexpr int kMax = 16 / sizeof(T);
+  if (channels % kMax == 0)
+    body(Pack<T, kMax>{});
   else
     body(Pack<T, 1>{});
 }

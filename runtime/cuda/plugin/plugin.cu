@@ -66,8 +66,8 @@ int begin(void* engine, DlrunCudaWork work, const std::uint64_t* keys) {
 int end(void* engine, DlrunCudaResult* result) {
   return guarded([&] { *result = of(engine).end(); });
 }
-int apply(void* engine, const DlrunCudaRates* rates) {
-  return guarded([&] { of(engine).apply(*rates); });
+int apply(void* engine, const float* factors) {
+  return guarded([&] { of(engine).apply(factors); });
 }
 int generate(void* engine, std::size_t first, std::size_t last, const std::uint64_t* keys, float* images) {
   return guarded([&] { of(engine).generate(first, last, keys, images); });

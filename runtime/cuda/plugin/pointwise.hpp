@@ -5,11 +5,11 @@
 
 namespace dlrun::cuda {
 
-// to[i] = (adds ? to[i] : 0) + slope[i] where mask[i] > 0 (mask may be null).
+// to[i] = (adds ? to[i] : 0) + grad[i] where mask[i] > 0 (mask may be null).
 template <class T>
-void pass_gradient(Device& device, T* to, const T* slope, const T* mask, std::int64_t count, bool adds) {
+void pass_gradient(Device& device, T* to, const T* grad, const T* mask, std::int64_t count, bool adds) {
   for_each(device.stream, count, [=] __device__(std::int64_t i) {
-    const float passed = mask == nullptr || number(mask[i]) > 0 ? number(slope[i]) : 0.0F;
+    const float passed = mask == nullptr || number(mask[i]) > 0 ? number(grad[i]) : 0.0F;
     put(to[i], (adds ? number(to[i]) : 0.0F) + passed);
   });
 }

@@ -17,11 +17,11 @@ inline void check_pooling(const Device& device, const DlrunCudaNode& node, std::
 }
 
 template <int V>
-struct Winners {
+struct Maxima {
   float best[V];
   Pack<std::uint8_t, V> pixel;
 
-  __device__ Winners() {
+  __device__ Maxima() {
     for (int k = 0; k < V; ++k) best[k] = -INFINITY, pixel.of[k] = kNoIndex;
   }
   // Whether `number` is the highest so far.
@@ -31,7 +31,7 @@ struct Winners {
     pixel.of[k] = static_cast<std::uint8_t>(which);
     return true;
   }
-  // A ReLU behind: what it stops has no winner.
+  // A ReLU behind: what it stops has no index.
   template <class T>
   __device__ Pack<T, V> values(bool relu) {
     Pack<T, V> out;
@@ -43,15 +43,15 @@ struct Winners {
   }
 };
 
-// Adds what the windows that `pixel` won pass back to it.
+// Adds what the windows whose maximum is `pixel` pass back to it.
 template <class T, int V>
-__device__ void gather_won(const Sizes& s, const PackPlace& pixel, const Pack<T, V>* slope,
-                           const Pack<std::uint8_t, V>* winners, float (&sum)[V]) {
+__device__ void gather_by_argmax(const Sizes& s, const PackPlace& pixel, const Pack<T, V>* grad,
+                                 const Pack<std::uint8_t, V>* argmax, float (&sum)[V]) {
   for_windows(s, pixel, [&](const Reach& reach) {
-    const Pack<std::uint8_t, V> winner = winners[reach.pack];
-    const Pack<T, V> dy = slope[reach.pack];
+    const Pack<std::uint8_t, V> index = argmax[reach.pack];
+    const Pack<T, V> dy = grad[reach.pack];
     for (int k = 0; k < V; ++k)
-      if (winner.of[k] == reach.pixel) sum[k] += number(dy.of[k]);
+      if (index.of[k] == reach.pixel) sum[k] += number(dy.of[k]);
   });
 }
 

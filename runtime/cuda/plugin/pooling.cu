@@ -6,29 +6,29 @@ namespace dlrun::cuda {
 namespace {
 
 template <class T, int V>
-void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* winners, const Pack<T, V>* from, Sizes s,
+void highest(Device& device, Pack<T, V>* to, Pack<std::uint8_t, V>* argmax, const Pack<T, V>* from, Sizes s,
              bool relu) {
   for_each(device.stream, s.packs_out(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
-    Winners<V> won;
+    Maxima<V> maxima;
     for_pixels(s, place_out(s, i), [&](int pack, int pixel) {
       const Pack<T, V> seen = from[pack];
-      for (int k = 0; k < V; ++k) won.see(k, number(seen.of[k]), pixel);
+      for (int k = 0; k < V; ++k) maxima.see(k, number(seen.of[k]), pixel);
     });
-    to[i] = won.template values<T>(relu);
-    winners[i] = won.pixel;
+    to[i] = maxima.template values<T>(relu);
+    argmax[i] = maxima.pixel;
   });
 }
 
 template <class T, int V>
-void gather(Device& device, Pack<T, V>* to, const Pack<T, V>* slope, const Pack<std::uint8_t, V>* winners,
+void gather(Device& device, Pack<T, V>* to, const Pack<T, V>* grad, const Pack<std::uint8_t, V>* argmax,
             Sizes s, bool adds) {
   for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
     float sum[V] = {};
     if (adds)
       for (int k = 0; k < V; ++k) sum[k] = number(to[i].of[k]);
-    gather_won(s, place_in(s, i), slope, winners, sum);
+    gather_by_argmax(s, place_in(s, i), grad, argmax, sum);
     Pack<T, V> out;
     for (int k = 0; k < V; ++k) put(out.of[k], sum[k]);
     to[i] = out;
@@ -40,7 +40,7 @@ class MaxPool final : public Operator {
   MaxPool(Device& device, const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {
     vector_ = node.channels % 8 == 0 ? 8 : 1;
     check_pooling(device, node, vector_);
-    winners_ = static_cast<std::uint8_t*>(
+    argmax_ = static_cast<std::uint8_t*>(
         device.memory.device(static_cast<std::size_t>(device.tensors[index].elements), "pooling"));
   }
   void forward(Device& device, Mode) override {
@@ -63,7 +63,7 @@ class MaxPool final : public Operator {
   template <class T, int V>
   void forward_as(Device& device) const {
     highest(device, static_cast<Pack<T, V>*>(device.tensors[out_].value),
-            reinterpret_cast<Pack<std::uint8_t, V>*>(winners_),
+            reinterpret_cast<Pack<std::uint8_t, V>*>(argmax_),
             static_cast<const Pack<T, V>*>(device.tensors[node_.inputs[0]].value), Sizes(node_, V),
             rectifies(node_));
   }
@@ -71,13 +71,13 @@ class MaxPool final : public Operator {
   void backward_as(Device& device, bool adds) const {
     gather(device, static_cast<Pack<T, V>*>(device.tensors[node_.inputs[0]].gradient),
            static_cast<const Pack<T, V>*>(device.tensors[out_].gradient),
-           reinterpret_cast<const Pack<std::uint8_t, V>*>(winners_), Sizes(node_, V), adds);
+           reinterpret_cast<const Pack<std::uint8_t, V>*>(argmax_), Sizes(node_, V), adds);
   }
 
   DlrunCudaNode node_;
   std::size_t out_;
   std::int64_t vector_ = 1;
-  std::uint8_t* winners_ = nullptr;
+  std::uint8_t* argmax_ = nullptr;
 };
 
 template <class T>
@@ -91,11 +91,11 @@ void average(Device& device, T* to, const T* from, std::int64_t channels, std::i
 }
 
 template <class T, int V>
-void spread(Device& device, Pack<T, V>* to, const Pack<T, V>* slope, int groups, int area, bool adds) {
+void spread(Device& device, Pack<T, V>* to, const Pack<T, V>* grad, int groups, int area, bool adds) {
   const float share = 1.0F / static_cast<float>(area);
   for_each(device.stream, device.batch * groups * area, [=] __device__(std::int64_t i) {
     const std::int64_t row = i / groups;
-    const Pack<T, V> dy = slope[row / area * groups + (i - row * groups)];
+    const Pack<T, V> dy = grad[row / area * groups + (i - row * groups)];
     Pack<T, V> out{};
     if (adds) out = to[i];
     for (int k = 0; k < V; ++k) put(out.of[k], (adds ? number(out.of[k]) : 0.0F) + number(dy.of[k]) * share);

@@ -66,7 +66,7 @@ Product::~Product() {
   if (operation_ != nullptr) cublasLtMatmulDescDestroy(operation_);
 }
 
-std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Lane& lane) const {
+std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& stream) const {
   Preference wanted;
   wanted.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
   wanted.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -77,7 +77,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Lane& lan
     wanted.set(matrix, std::uint32_t{kAlignment});
   std::vector<cublasLtMatmulHeuristicResult_t> found(kCandidates), out;
   int count = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(lane.products, operation_, a_, b_, d_, d_,
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(stream.products, operation_, a_, b_, d_, d_,
                                                                wanted.of, kCandidates, found.data(), &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return out;
   check(status, name_);
@@ -88,11 +88,12 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Lane& lan
   return out;
 }
 
-cublasStatus_t Product::run(const Lane& lane, const cublasLtMatmulAlgo_t& algorithm, const Matrices& matrices,
-                            const float& prior) const {
+cublasStatus_t Product::run(const Stream& stream, const cublasLtMatmulAlgo_t& algorithm,
+                            const Matrices& matrices, const float& prior) const {
   const float one = 1;
-  return cublasLtMatmul(lane.products, operation_, &one, matrices.a, a_, matrices.b, b_, &prior, matrices.d,
-                        d_, matrices.d, d_, &algorithm, lane.workspace, lane.workspace_bytes, lane.stream);
+  return cublasLtMatmul(stream.products, operation_, &one, matrices.a, a_, matrices.b, b_, &prior, matrices.d,
+                        d_, matrices.d, d_, &algorithm, stream.workspace, stream.workspace_bytes,
+                        stream.stream);
 }
 
 }  // namespace dlrun::cuda

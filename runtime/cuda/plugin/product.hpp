@@ -32,9 +32,9 @@ class Product {
   ~Product();
 
   // What the library expects to be fastest, best first; none where it has no form.
-  std::vector<cublasLtMatmulHeuristicResult_t> candidates(const Lane& lane) const;
+  std::vector<cublasLtMatmulHeuristicResult_t> candidates(const Stream& stream) const;
   // `prior`: what counts of what is in d.
-  cublasStatus_t run(const Lane& lane, const cublasLtMatmulAlgo_t& algorithm, const Matrices& matrices,
+  cublasStatus_t run(const Stream& stream, const cublasLtMatmulAlgo_t& algorithm, const Matrices& matrices,
                      const float& prior) const;
 
  private:

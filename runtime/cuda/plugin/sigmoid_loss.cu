@@ -18,7 +18,7 @@ struct Target {
 };
 
 template <class T>
-void score(Device& device, T* slope, bool adds, const T* logits, double* rows, Target target) {
+void score(Device& device, T* grad, bool adds, const T* logits, double* rows, Target target) {
   const std::int32_t* labels = device.labels;
   const double batch = static_cast<double>(device.batch);
   for_each(device.stream, device.batch, [=] __device__(std::int64_t row) {
@@ -27,10 +27,10 @@ void score(Device& device, T* slope, bool adds, const T* logits, double* rows, T
     const double small = exp(-fabs(logit));
     rows[2 * row] = counts ? fmax(logit, 0.0) - logit * aim + log1p(small) : 0.0;
     rows[2 * row + 1] = counts && (logit > 0) == wanted ? 1.0 : 0.0;
-    if (slope == nullptr) return;
+    if (grad == nullptr) return;
     const double share = (logit > 0 ? 1.0 : small) / (1 + small);
     const float passed = counts ? static_cast<float>((share - aim) / batch) : 0.0F;
-    put(slope[row], (adds ? number(slope[row]) : 0.0F) + passed);
+    put(grad[row], (adds ? number(grad[row]) : 0.0F) + passed);
   });
 }
 
@@ -39,10 +39,10 @@ class SigmoidLoss final : public Operator {
   SigmoidLoss(Device& device, const DlrunCudaNode& node) : node_(node), rows_(device, node) {}
   void forward(Device& device, Mode mode) override {
     Tensor& in = device.tensors[node_.inputs[0]];
-    const LossRows::Slope slope = LossRows::slope(in, mode);
+    const LossRows::GradientRows grad = LossRows::grad(in, mode);
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
-      score(device, static_cast<T*>(slope.array), slope.adds, static_cast<const T*>(in.value), rows_.data(),
+      score(device, static_cast<T*>(grad.array), grad.adds, static_cast<const T*>(in.value), rows_.data(),
             Target{node_.target});
     });
     rows_.report(device);

@@ -26,8 +26,8 @@ void move(Device& device, P* to, const P* from, std::int64_t rows, Steps steps, 
 
 template <class T, class Body>
 void by_slice(const Slice& slice, const Body& body) {
-  constexpr int kMost = 16 / sizeof(T);
-  const bool even = slice.first % kMost == 0 && slice.whole % kMost == 0;
+  constexpr int kMax = 16 / sizeof(T);
+  const bool even = slice.first % kMax == 0 && slice.whole % kMax == 0;
   by_pack<T>(even ? slice.channels : 1, body);
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 // One warp a row; ties go to the lowest class.
 template <class T>
-__global__ void score(T* slope, bool adds, const T* scores, const std::int32_t* labels, double* rows,
+__global__ void score(T* grad, bool adds, const T* scores, const std::int32_t* labels, double* rows,
                       std::int64_t batch, int classes, double weight) {
   const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
   if (row >= batch) return;
@@ -31,10 +31,10 @@ __global__ void score(T* slope, bool adds, const T* scores, const std::int32_t* 
     rows[2 * row] = counts ? log(sum) + high - number(mine[label]) : 0.0;
     rows[2 * row + 1] = counts && best == label ? 1.0 : 0.0;
   }
-  if (slope == nullptr) return;
+  if (grad == nullptr) return;
   for (int i = lane; i < classes; i += 32) {
     const double share = exp(static_cast<double>(number(mine[i])) - high) / sum - (i == label ? 1.0 : 0.0);
-    T& to = slope[row * classes + i];
+    T& to = grad[row * classes + i];
     put(to, (adds ? number(to) : 0.0F) +
                 (counts ? static_cast<float>(share * weight / static_cast<double>(batch)) : 0.0F));
   }
@@ -45,11 +45,11 @@ class SoftmaxLoss final : public Operator {
   SoftmaxLoss(Device& device, const DlrunCudaNode& node) : node_(node), rows_(device, node) {}
   void forward(Device& device, Mode mode) override {
     Tensor& in = device.tensors[node_.inputs[0]];
-    const LossRows::Slope slope = LossRows::slope(in, mode);
+    const LossRows::GradientRows grad = LossRows::grad(in, mode);
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
       score<<<blocks(device.batch * 32), 256, 0, device.stream>>>(
-          static_cast<T*>(slope.array), slope.adds, static_cast<const T*>(in.value), device.labels,
+          static_cast<T*>(grad.array), grad.adds, static_cast<const T*>(in.value), device.labels,
           rows_.data(), device.batch, static_cast<int>(node_.in_channels),
           static_cast<double>(node_.loss_weight));
     });

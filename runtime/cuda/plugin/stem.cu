@@ -40,7 +40,7 @@ struct alignas(16) Eight {
   Bf16 of[8];
 };
 
-// One thread a pixel.
+// One thread per pixel.
 template <int TAPS>
 void arrange(Device& device, Eight* to, const Layout& s) {
   const Rows image = device.input;
@@ -86,7 +86,7 @@ class Stem final : public Operator {
         layout_(node),
         image_(room(device, device.batch * layout_.pixels() * layout_.channels())),
         weights_(room(device, layout_.weights())),
-        slopes_(node.learning == DLRUN_CUDA_HELD ? nullptr : room(device, layout_.weights())),
+        grads_(node.learning == DLRUN_CUDA_FROZEN ? nullptr : room(device, layout_.weights())),
         passes_(device, geometry(), arrays(device)) {}
 
   void forward(Device& device, Mode) override {
@@ -101,11 +101,11 @@ class Stem final : public Operator {
   void backward(Device& device) override {
     bias_backward(device, node_, device.tensors[out_]);
     join_side(device);
-    if (slopes_ == nullptr) return;
+    if (grads_ == nullptr) return;
     fork_side(device);
-    passes_.weights(device.side, image_, device.tensors[out_].gradient, slopes_, Passes::Into::fresh);
+    passes_.weights(device.side, image_, device.tensors[out_].gradient, grads_, Passes::Into::fresh);
     join_side(device);
-    leave_slopes(device);
+    leave_gradients(device);
   }
 
   void take_weights(Device& device) {
@@ -116,10 +116,10 @@ class Stem final : public Operator {
       to[i] = at < 0 ? Bf16(0.0F) : from[at];
     });
   }
-  void leave_slopes(Device& device) {
-    const Bf16* from = static_cast<const Bf16*>(slopes_);
+  void leave_gradients(Device& device) {
+    const Bf16* from = static_cast<const Bf16*>(grads_);
     float* to = device.gradients + node_.weight;
-    const bool adds = node_.learning == DLRUN_CUDA_ADDS;
+    const bool adds = node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE;
     for_each(device.stream, layout_.weights(), [=, s = layout_] __device__(std::int64_t i) {
       if (const std::int64_t at = original(s, i); at >= 0) to[at] = (adds ? to[at] : 0.0F) + number(from[i]);
     });
@@ -144,13 +144,13 @@ class Stem final : public Operator {
   }
   Passes::Arrays arrays(const Device& device) const {
     const Tensor& out = device.tensors[out_];
-    return {image_, weights_, out.value, out.gradient, slopes_, nullptr};
+    return {image_, weights_, out.value, out.gradient, grads_, nullptr};
   }
 
   DlrunCudaNode node_;
   std::size_t out_;
   Layout layout_;
-  void *image_, *weights_, *slopes_;
+  void *image_, *weights_, *grads_;
   Passes passes_;
 };
 

@@ -54,14 +54,14 @@ void Engine::take_rows() {
   check(cudaEventRecord(taken_, device_.stream), "taking a batch");
 }
 
-// What has become final on main and on the side lane; neither waits for the sums.
+// What has become final on main and on the side stream; neither waits for the sums.
 void Engine::send_buckets(std::size_t node) {
   if (sum_.sum == nullptr) return;
   for (const DlrunCudaBucket& bucket : buckets_) {
     if (bucket.node != node) continue;
-    for (const Lane* lane : {&device_.main, &device_.side}) {
-      if (lane == &device_.side && !device_.side_runs) continue;
-      check(cudaEventRecord(final_, lane->stream), "a bucket of gradients");
+    for (const Stream* stream : {&device_.main, &device_.side}) {
+      if (stream == &device_.side && !device_.side_runs) continue;
+      check(cudaEventRecord(final_, stream->stream), "a bucket of gradients");
       check(cudaStreamWaitEvent(sums_, final_, 0), "a bucket of gradients");
     }
     const std::size_t end = bucket.offset + bucket.length;
@@ -97,11 +97,11 @@ void Engine::compute(Mode mode) {
 }
 
 void Engine::keep_keys(const std::uint64_t* keys) {
-  for (std::size_t i = 0; i < plan_.keys; ++i) host_keys_[i] = keys[i];
+  for (std::size_t i = 0; i < plan_.rng_keys; ++i) host_keys_[i] = keys[i];
 }
 void Engine::send_keys() {
-  if (plan_.keys > 0)
-    copy(device_.keys, host_keys_, plan_.keys * sizeof(std::uint64_t), cudaMemcpyHostToDevice);
+  if (plan_.rng_keys > 0)
+    copy(device_.keys, host_keys_, plan_.rng_keys * sizeof(std::uint64_t), cudaMemcpyHostToDevice);
 }
 void Engine::refresh_copies() {
   if (stale_) refresh(device_, plan_.floats);
@@ -112,7 +112,7 @@ void Engine::issue(Mode mode) {
   send_keys();
   compute(mode);
   copy(host_result_, device_.result, kResults * sizeof(double), cudaMemcpyDeviceToHost);
-  if (mode == Mode::train && plan_.gradients == DLRUN_CUDA_TRAVEL)
+  if (mode == Mode::train && plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
     copy(host_gradients_, device_.gradients, gradient_count() * sizeof(float), cudaMemcpyDeviceToHost);
 }
 
@@ -151,11 +151,11 @@ DlrunCudaResult Engine::end() {
   return {host_result_[0], static_cast<std::int64_t>(host_result_[1]), host_result_[2]};
 }
 
-void Engine::apply(const DlrunCudaRates& rates) {
+void Engine::apply(const float* factors) {
   use();
-  if (plan_.gradients == DLRUN_CUDA_TRAVEL)
+  if (plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
     copy(device_.gradients, host_gradients_, gradient_count() * sizeof(float), cudaMemcpyHostToDevice);
-  update(device_, gradient_count(), rates);
+  update_(device_, static_cast<std::int64_t>(gradient_count()), factors);
 }
 
 void Engine::profile(float* milliseconds) {
@@ -174,8 +174,10 @@ void Engine::profile(float* milliseconds) {
   }
   *milliseconds++ = milliseconds_of(
       device_.stream, [&] { copy(staged_rows_, host_rows_, row_bytes(), cudaMemcpyHostToDevice); });
-  *milliseconds++ =
-      milliseconds_of(device_.stream, [&] { update(device_, gradient_count(), DlrunCudaRates{}); });
+  *milliseconds++ = milliseconds_of(device_.stream, [&] {
+    const runtime::Factors none{};
+    update_(device_, static_cast<std::int64_t>(gradient_count()), none.data());
+  });
   *milliseconds++ = milliseconds_of(device_.stream, [&] { compute(Mode::train); });
   sum_ = sum;
 }
@@ -207,7 +209,7 @@ void Engine::time_sum(std::size_t count, float& issued, float& captured_time) {
 void Engine::move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host,
                   cudaMemcpyKind kind) {
   use();
-  float* const starts[] = {device_.values, device_.momenta, device_.statistics, device_.squares};
+  float* const starts[] = {device_.values, device_.statistics, device_.state[0], device_.state[1]};
   float* const at = starts[arena] + offset;
   if (kind == cudaMemcpyHostToDevice) {
     copy(at, host, count * sizeof(float), kind);

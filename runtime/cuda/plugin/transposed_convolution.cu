@@ -11,7 +11,7 @@ class TransposedConvolution final : public Operator {
   TransposedConvolution(Device& device, const DlrunCudaNode& node, std::size_t index)
       : node_(node),
         out_(index),
-        slope_(device, node),
+        grad_(device, node),
         passes_(device, Geometry::turned(node), arrays(device)) {}
 
   void forward(Device& device, Mode) override {
@@ -23,7 +23,7 @@ class TransposedConvolution final : public Operator {
   void backward(Device& device) override {
     Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
     bias_backward(device, node_, out);
-    slope_.take(device, passes_, out.gradient, in.value);
+    grad_.take(device, passes_, out.gradient, in.value);
     if (in.gradient == nullptr) return;
     passes_.forward(device, out.gradient, device.weights(node_.weight), in.gradient,
                     claim(in) ? Passes::Into::sum : Passes::Into::fresh);
@@ -32,12 +32,12 @@ class TransposedConvolution final : public Operator {
  private:
   Passes::Arrays arrays(const Device& device) const {
     const Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
-    return {out.gradient, device.weights(node_.weight), in.gradient, in.value, slope_.array(), out.value};
+    return {out.gradient, device.weights(node_.weight), in.gradient, in.value, grad_.array(), out.value};
   }
 
   DlrunCudaNode node_;
   std::size_t out_;
-  WeightGradient slope_;
+  WeightGradient grad_;
   Passes passes_;
 };
 

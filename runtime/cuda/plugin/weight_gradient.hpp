@@ -1,6 +1,6 @@
 // The gradient of a convolution's weights, whichever way round, on its way into the arena: written there at
 // once, or in bf16 by way of an array of that type, and added where other nodes share the weights. It is the
-// side lane's work. Nothing where the weights are held.
+// side stream's work. Nothing where the weights are frozen.
 #pragma once
 
 #include "runtime/cuda/plugin/bias.hpp"
@@ -17,21 +17,21 @@ class WeightGradient {
 
   void* array() const { return array_; }  // what the pass writes; null where the weights are held
 
-  // Waits for what the side lane did before, also where it has nothing to do: the plan's lifetimes rely on
+  // Waits for what the side stream did before, also where it has nothing to do: the plan's lifetimes rely on
   // it.
-  void take(Device& device, const Passes& passes, const void* x, const void* y_slope) const {
+  void take(Device& device, const Passes& passes, const void* x, const void* dy) const {
     join_side(device);
     if (array_ == nullptr) return;
     fork_side(device);
-    const bool adds = node_.learning == DLRUN_CUDA_ADDS;
+    const bool adds = node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE;
     const bool adds_at_once = adds && !device.half();
-    passes.weights(device.side, x, y_slope, array_, adds_at_once ? Passes::Into::sum : Passes::Into::fresh);
+    passes.weights(device.side, x, dy, array_, adds_at_once ? Passes::Into::sum : Passes::Into::fresh);
     if (device.half()) widen(device.side.stream, device.gradients + node_.weight, array_, count_, adds);
   }
 
  private:
   void* room(Device& device) const {
-    if (node_.learning == DLRUN_CUDA_HELD) return nullptr;
+    if (node_.learning == DLRUN_CUDA_FROZEN) return nullptr;
     if (!device.half()) return device.gradients + node_.weight;
     return device.memory.device(static_cast<std::size_t>(count_) * sizeof(Bf16), "gradients of weights");
   }

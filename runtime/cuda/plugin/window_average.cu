@@ -32,7 +32,7 @@ void means(Device& device, P* to, const P* from, Sizes s, bool counts_padding) {
 }
 
 template <class P>
-void gather(Device& device, P* to, const P* slope, Sizes s, bool counts_padding, bool adds) {
+void gather(Device& device, P* to, const P* grad, Sizes s, bool counts_padding, bool adds) {
   for_each(device.stream, s.packs_in(device.batch), [=] __device__(std::int64_t wide) {
     const int i = static_cast<int>(wide);
     float sum[P::kSize] = {};
@@ -42,7 +42,7 @@ void gather(Device& device, P* to, const P* slope, Sizes s, bool counts_padding,
     }
     for_windows(s, place_in(s, i), [&](const Reach& reach) {
       const float share = share_of(s, reach.row, reach.column, counts_padding);
-      const P dy = slope[reach.pack];
+      const P dy = grad[reach.pack];
       for (int k = 0; k < P::kSize; ++k) sum[k] += number(dy.of[k]) * share;
     });
     P out;
@@ -74,11 +74,11 @@ class WindowAverage final : public Operator {
     Tensor& in = device.tensors[node_.inputs[0]];
     if (in.gradient == nullptr) return;
     const bool adds = claim(in);
-    const void* slope = device.tensors[out_].gradient;
+    const void* grad = device.tensors[out_].gradient;
     by_type(device, [&](auto zero) {
       by_pack<decltype(zero)>(node_.channels, [&](auto pack) {
         using P = decltype(pack);
-        gather(device, static_cast<P*>(in.gradient), static_cast<const P*>(slope), Sizes(node_, P::kSize),
+        gather(device, static_cast<P*>(in.gradient), static_cast<const P*>(grad), Sizes(node_, P::kSize),
                node_.counts_padding != 0, adds);
       });
     });

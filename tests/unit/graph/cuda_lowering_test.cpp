@@ -5,10 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "fixture.hpp"
-#include "runtime/base/keyed_random.hpp"
-#include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cuda/lowering.hpp"
-#include "runtime/engine/initial_values.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/models/models.hpp"
 #include "runtime/train/make_cpu_engine.hpp"
@@ -19,7 +16,7 @@ using namespace dlrun::runtime;
 namespace {
 
 CudaPlan flat_of(const char* model, const InputShape& shape, const EngineOptions& options = {}) {
-  return flatten(fuse(build_model(model, shape).value()), options).value();
+  return lower(fuse(build_model(model, shape).value()), options).value();
 }
 
 std::vector<const DlrunCudaNode*> nodes_of(const CudaPlan& flat, DlrunCudaKind kind) {
@@ -32,20 +29,24 @@ std::vector<const DlrunCudaNode*> nodes_of(const CudaPlan& flat, DlrunCudaKind k
 // The state of the same model on the CPU: the same names, shapes and first values.
 void check_against_cpu(const char* model, const InputShape& shape) {
   CAPTURE(model);
-  const EngineOptions options{.batch = 1, .seed = 3, .adam = AdamRule{}};
+  const EngineOptions options{.batch = 1, .seed = 3, .optimizer = default_optimizer("adam")};
   const auto cpu = make_cpu_engine(model, shape, options).value();
   const CudaPlan flat = flat_of(model, shape, options);
-  REQUIRE(flat.tensors.size() == cpu->tensors().size());
-  for (std::size_t i = 0; i < flat.tensors.size(); ++i) {
-    const Placed& placed = flat.tensors[i];
-    CAPTURE(placed.info.name);
-    CHECK(placed.info.name == cpu->tensors()[i].name);
-    CHECK(placed.info.shape == cpu->tensors()[i].shape);
-    CHECK(placed.info.role == cpu->tensors()[i].role);
-    REQUIRE(placed.filters * placed.channels * placed.pixels == placed.info.elements());
-    if (placed.info.role == TensorInfo::Role::momentum) continue;
-    std::vector<float> ours(placed.info.elements()), theirs(ours.size());
-    uniform(ours, random_key({options.seed, hash_text(placed.info.name)}), placed.bound, placed.constant);
+  const StateLayout& layout = flat.layout;
+  REQUIRE(layout.tensors().size() == cpu->tensors().size());
+  for (std::size_t i = 0; i < layout.tensors().size(); ++i) {
+    const TensorInfo& info = layout.tensors()[i];
+    CAPTURE(info.name);
+    CHECK(info.name == cpu->tensors()[i].name);
+    CHECK(info.shape == cpu->tensors()[i].shape);
+    CHECK(info.role == cpu->tensors()[i].role);
+    if (info.role == TensorInfo::Role::parameter) {
+      const DeviceOrder& order = flat.orders[layout.place(i).owner];
+      REQUIRE(order.filters * order.channels * order.pixels == info.elements());
+    }
+    if (info.role == TensorInfo::Role::momentum) continue;
+    std::vector<float> ours(info.elements()), theirs(ours.size());
+    layout.first_values(i, options.seed, ours);
     REQUIRE(cpu->read_tensor(i, theirs));
     CHECK(ours == theirs);
   }
@@ -60,15 +61,15 @@ TEST_CASE("every model has a form on a GPU") {
     InputShape shape{3, 299, 299, 10};
     if (name == "mnist-cnn") shape = {};
     if (model.task == Task::generate) shape = {3, 64, 64, 10};
-    CHECK(flatten(fuse(model.build(shape).value()), {}));
+    CHECK(lower(fuse(model.build(shape).value()), {}));
   }
 }
 
 TEST_CASE("what a GPU has no form of is refused by name, before a device is asked for anything") {
   GraphBuilder g("mine", {3, 8, 8, 2});
-  const std::vector<Value> many(DLRUN_CUDA_MOST_INPUTS + 1, g.input());
+  const std::vector<Value> many(DLRUN_CUDA_MAX_INPUTS + 1, g.input());
   g.softmax_cross_entropy(g.fully_connected("last", g.concat(many), 2));
-  const auto flat = flatten(fuse(std::move(g).finish().value()), {});
+  const auto flat = lower(fuse(std::move(g).finish().value()), {});
   REQUIRE_FALSE(flat);
   CHECK(flat.error().text() ==
         "model 'mine': a concat of so many values has no form on a GPU\n  hint: write device: cpu");
@@ -82,13 +83,12 @@ TEST_CASE("a model's state on a GPU is the CPU's: names, shapes, first values, A
 }
 
 TEST_CASE("weights go into the device's order and back") {
-  Placed placed{.info = {"w", {2, 3, 1, 2}, TensorInfo::Role::parameter}};
-  placed.filters = 2, placed.channels = 3, placed.pixels = 2;
+  const DeviceOrder order{.filters = 2, .channels = 3, .pixels = 2};
   const std::vector<float> plain{0, 1, 10, 11, 20, 21, 100, 101, 110, 111, 120, 121};
   std::vector<float> device(12), back(12);
-  to_device(placed, plain, device);
+  to_device(order, plain, device);
   CHECK(device == std::vector<float>{0, 10, 20, 1, 11, 21, 100, 110, 120, 101, 111, 121});
-  to_plain(placed, device, back);
+  to_plain(order, device, back);
   CHECK(back == plain);
 }
 
@@ -102,19 +102,19 @@ TEST_CASE("a GAN's discriminator learns from two passes, is held in the third, a
     CHECK(real.weight == made.weight);
     CHECK(real.weight == judged.weight);
     // Backward comes to the made images before the real ones.
-    CHECK(made.learning == DLRUN_CUDA_WRITES);
-    CHECK(real.learning == DLRUN_CUDA_ADDS);
-    CHECK(judged.learning == DLRUN_CUDA_HELD);
+    CHECK(made.learning == DLRUN_CUDA_GRAD_WRITE);
+    CHECK(real.learning == DLRUN_CUDA_GRAD_ACCUMULATE);
+    CHECK(judged.learning == DLRUN_CUDA_FROZEN);
   }
   const auto norms = nodes_of(flat, DLRUN_CUDA_BATCH_NORM);
   REQUIRE(norms.size() == 2 + 3 + 2 + 2);  // real, generator, made, judged
   CHECK(norms[0]->running_mean == norms[5]->running_mean);
   CHECK(norms[0]->running_mean == norms[7]->running_mean);
-  CHECK(norms[0]->learning == DLRUN_CUDA_ADDS);
-  CHECK(norms[2]->learning == DLRUN_CUDA_WRITES);
-  CHECK(norms[7]->learning == DLRUN_CUDA_HELD);
+  CHECK(norms[0]->learning == DLRUN_CUDA_GRAD_ACCUMULATE);
+  CHECK(norms[2]->learning == DLRUN_CUDA_GRAD_WRITE);
+  CHECK(norms[7]->learning == DLRUN_CUDA_FROZEN);
   for (const DlrunCudaNode* node : nodes_of(flat, DLRUN_CUDA_TRANSPOSED_CONVOLUTION)) {
-    CHECK(node->learning == DLRUN_CUDA_WRITES);
+    CHECK(node->learning == DLRUN_CUDA_GRAD_WRITE);
     CHECK(node->needs_gradient == 1);
   }
 }
@@ -126,7 +126,7 @@ TEST_CASE("a GAN's gradients end at the images that are detached, and both its l
   const DlrunCudaNode& noise = *nodes_of(flat, DLRUN_CUDA_NOISE)[0];
   CHECK(noise.needs_gradient == 0);
   CHECK(noise.first_row == 24);
-  CHECK(flat.draws[noise.key].of == Draw::Of::noise);
+  CHECK(flat.random_uses[noise.rng_key].of == RandomUse::Of::noise);
   const auto losses = nodes_of(flat, DLRUN_CUDA_SIGMOID_LOSS);
   REQUIRE(losses.size() == 3);
   CHECK((losses[0]->target == DLRUN_CUDA_ALWAYS_1 && losses[0]->report == DLRUN_CUDA_REPORTED));
@@ -146,16 +146,16 @@ TEST_CASE("buckets cover the gradients in the order in which backward completes 
   for (const char* model : {"resnet50", "googlenet", "cosmogan"}) {
     const CudaPlan flat = flat_of(model, {3, 224, 224, 1000});
     std::size_t end = 0, node = flat.nodes.size();
-    for (const DlrunCudaBucket& bucket : flat.final_after) {
+    for (const DlrunCudaBucket& bucket : flat.buckets) {
       CHECK(bucket.offset == end);
-      CHECK(bucket.node < node);
+      CHECK(bucket.node <= node);
       end += bucket.length, node = bucket.node;
     }
-    CHECK(end == flat.floats);
-    CHECK(flat.final_after.size() == flat.buckets.size());
+    CHECK(end == flat.layout.floats());
+    CHECK(flat.buckets.size() == flat.layout.buckets().size());
     // No gradient is written after its bucket has left.
     for (std::size_t index = 0; index < flat.nodes.size(); ++index)
-      for (const DlrunCudaBucket& bucket : flat.final_after)
+      for (const DlrunCudaBucket& bucket : flat.buckets)
         if (flat.nodes[index].kind == DLRUN_CUDA_CONVOLUTION && flat.nodes[index].weight >= bucket.offset &&
             flat.nodes[index].weight < bucket.offset + bucket.length)
           CHECK(index >= bucket.node);
@@ -167,7 +167,7 @@ TEST_CASE("a batch norm right before a sum joins it, and its tensors keep their 
   std::size_t joined = 0, nothing = 0, sums = 0;
   for (const DlrunCudaNode& node : flat.nodes) {
     joined += node.kind == DLRUN_CUDA_BATCH_NORM && node.input_count == 2 ? 1 : 0;
-    nothing += node.kind == DLRUN_CUDA_NOTHING ? 1 : 0;
+    nothing += node.kind == DLRUN_CUDA_ELIDED ? 1 : 0;
     sums += node.kind == DLRUN_CUDA_ADD ? 1 : 0;
   }
   CHECK(joined == 12);   // the first block of a stage ends in a sum of two
@@ -175,6 +175,6 @@ TEST_CASE("a batch norm right before a sum joins it, and its tensors keep their 
   CHECK(sums == 0);
   CHECK(std::count_if(flat.nodes.begin(), flat.nodes.end(),
                       [](const DlrunCudaNode& node) { return node.kind == DLRUN_CUDA_NORM_POOL; }) == 1);
-  CHECK(flat.tensors[0].info.name == "conv1.weight");
-  CHECK(flat.tensors[1].info.name == "bn1.weight");
+  CHECK(flat.layout.tensors()[0].name == "conv1.weight");
+  CHECK(flat.layout.tensors()[1].name == "bn1.weight");
 }

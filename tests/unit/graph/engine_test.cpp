@@ -49,7 +49,7 @@ std::vector<float> all_state(const Engine& engine) {
 void train(Engine& engine, std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t step = from; step < to; ++step) {
     engine.train_batch(step, nullptr);
-    engine.apply({.learning_rate = 0.05F, .momentum = 0.9F, .weight_decay = 1e-4F});
+    engine.apply({.learning_rate = 0.05F, .weight_decay = 1e-4F});
   }
 }
 
@@ -165,7 +165,8 @@ TEST_CASE("spare slots end the last bucket and are left alone") {
 TEST_CASE("the same seed gives the same bits, in one run and over a restart") {
   for (const std::string model : {"mnist-cnn", "resnet18-cifar"})
     for (const Precision precision : {Precision::f32, Precision::bf16}) {
-      const EngineOptions options{.batch = 4, .precision = precision, .seed = 11};
+      const EngineOptions options{
+          .batch = 4, .precision = precision, .seed = 11, .optimizer = momentum_sgd(0.9)};
       const Batch batch = random_batch(shape_for(model), 4);
       const auto whole = engine_named(model, options), again = engine_named(model, options);
       put(*whole, batch);
@@ -186,7 +187,8 @@ TEST_CASE("training on one batch lowers the loss") {
   for (const std::string model : {"mnist-cnn", "resnet18-cifar"})
     for (const Precision precision : {Precision::f32, Precision::bf16}) {
       CAPTURE(model);
-      const auto engine = engine_named(model, {.batch = 8, .precision = precision});
+      const auto engine =
+          engine_named(model, {.batch = 8, .precision = precision, .optimizer = momentum_sgd(0.9)});
       put(*engine, random_batch(shape_for(model), 8));
       const double before = engine->train_batch(0, nullptr).loss_sum / 8;
       CHECK(before == doctest::Approx(std::log(10.0)).epsilon(0.5));
@@ -213,18 +215,18 @@ TEST_CASE("a row labelled -1 counts nothing, in evaluation and in the gradient")
   CHECK(correct == full.correct);
   std::fill(engine->labels().begin(), engine->labels().end(), -1);
   CHECK(engine->train_batch(0, nullptr).loss_sum == 0);
-  for (const float slope : engine->gradients()) REQUIRE(slope == 0);
+  for (const float gradient : engine->gradients()) REQUIRE(gradient == 0);
 }
 
 TEST_CASE("the update is momentum SGD with weight decay and a scale for the gradient") {
-  const auto engine = engine_named("mnist-cnn", {.batch = 2});
+  const auto engine = engine_named("mnist-cnn", {.batch = 2, .optimizer = momentum_sgd(0.9)});
   put(*engine, random_batch(kGrey, 2));
   const std::vector<float> weight = read(*engine, "conv2.weight");
   engine->train_batch(0, nullptr);
-  const SgdStep sgd{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F, .gradient_scale = 0.5F};
+  const UpdateStep step{.learning_rate = 0.1F, .weight_decay = 0.01F, .gradient_scale = 0.5F};
   engine->apply({.learning_rate = 0});
   const std::vector<float> gradient = read(*engine, "conv2.weight.momentum");
-  engine->apply(sgd);
+  engine->apply(step);
   const std::vector<float> after = read(*engine, "conv2.weight");
   for (std::size_t i = 0; i < weight.size(); ++i) {
     const double velocity = 0.9 * gradient[i] + (0.5 * gradient[i] + 0.01 * weight[i]);
@@ -234,7 +236,7 @@ TEST_CASE("the update is momentum SGD with weight decay and a scale for the grad
 
 TEST_CASE("the update by Adam is PyTorch's: means of gradients and squares, corrected while they are young") {
   const auto engine =
-      engine_named("mnist-cnn", {.batch = 2, .adam = AdamRule{.beta2 = 0.99F, .epsilon = 1e-6F}});
+      engine_named("mnist-cnn", {.batch = 2, .optimizer = {find_optimizer("adam"), {0.5, 0.99, 1e-6}}});
   put(*engine, random_batch(kGrey, 2));
   std::vector<double> mean(10, 0.0), square(10, 0.0), weight;
   for (const float value : read(*engine, "fc2.bias")) weight.push_back(value);
@@ -249,16 +251,12 @@ TEST_CASE("the update by Adam is PyTorch's: means of gradients and squares, corr
     const std::vector<float> gradient(
         engine->gradients().begin() + static_cast<std::ptrdiff_t>(slice.offset),
         engine->gradients().begin() + static_cast<std::ptrdiff_t>(slice.offset) + 10);
-    engine->apply({.learning_rate = 0.01F,
-                   .momentum = 0.5F,
-                   .weight_decay = 0.1F,
-                   .gradient_scale = 0.5F,
-                   .updates = updates});
+    engine->apply({.learning_rate = 0.01F, .weight_decay = 0.1F, .gradient_scale = 0.5F, .updates = updates});
     const std::vector<float> after = read(*engine, "fc2.bias");
     for (std::size_t i = 0; i < 10; ++i) {
-      const double slope = 0.5 * gradient[i] + 0.1 * weight[i];
-      mean[i] = 0.5 * mean[i] + 0.5 * slope;
-      square[i] = 0.99 * square[i] + 0.01 * slope * slope;
+      const double decayed = 0.5 * gradient[i] + 0.1 * weight[i];
+      mean[i] = 0.5 * mean[i] + 0.5 * decayed;
+      square[i] = 0.99 * square[i] + 0.01 * decayed * decayed;
       const auto count = static_cast<double>(updates + 1);
       weight[i] -= 0.01 * mean[i] / (1 - std::pow(0.5, count)) /
                    (std::sqrt(square[i] / (1 - std::pow(0.99, count))) + 1e-6);
@@ -303,7 +301,9 @@ TEST_CASE(
     "a GAN trains with the same bits in one run and over a restart, and its noise differs by step and rank") {
   constexpr InputShape shape{1, 16, 16, 10};
   const auto made = [&](int rank) {
-    auto engine = make_cpu_engine("dcgan", shape, {.batch = 4, .seed = 11, .rank = rank, .adam = AdamRule{}});
+    auto engine = make_cpu_engine(
+        "dcgan", shape,
+        {.batch = 4, .seed = 11, .rank = rank, .optimizer = {find_optimizer("adam"), {0.5, 0.999, 1e-8}}});
     REQUIRE(engine.has_value());
     put(**engine, random_batch(shape, 4));
     return *std::move(engine);
@@ -311,7 +311,7 @@ TEST_CASE(
   const auto steps = [](Engine& engine, std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t step = from; step < to; ++step) {
       engine.train_batch(step, nullptr);
-      engine.apply({.learning_rate = 2e-4F, .momentum = 0.5F, .updates = step});
+      engine.apply({.learning_rate = 2e-4F, .updates = step});
     }
   };
   const auto whole = made(0), again = made(0), resumed = made(0), other = made(1);

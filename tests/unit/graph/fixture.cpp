@@ -91,7 +91,7 @@ State state_of(const Engine& engine) {
 }
 
 State gradients_of(Engine& engine) {
-  engine.apply({.learning_rate = 0, .momentum = 0});  // now momentum is the gradient
+  engine.apply({.learning_rate = 0});  // now momentum is the gradient
   State gradients;
   for (const TensorInfo& info : engine.tensors()) {
     if (info.role != TensorInfo::Role::parameter) continue;

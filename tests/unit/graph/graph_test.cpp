@@ -106,9 +106,9 @@ TEST_CASE("weights are shared with a layer of that name, kind and shape, or not 
   const auto complaint_of = [](const op::Convolution& spec) {
     GraphBuilder g("test", {3, 8, 8, 2});
     const Value first = g.convolution("c", g.input(), {.filters = 1, .kernel = 8});
-    g.sigmoid_cross_entropy(first, op::SigmoidCrossEntropy::Wanted::real);
+    g.sigmoid_cross_entropy(first, op::SigmoidCrossEntropy::Target::real);
     g.use_weights(Weights::shared);
-    g.sigmoid_cross_entropy(g.convolution("c", g.input(), spec), op::SigmoidCrossEntropy::Wanted::made);
+    g.sigmoid_cross_entropy(g.convolution("c", g.input(), spec), op::SigmoidCrossEntropy::Target::fake);
     return complaint(std::move(g));
   };
   CHECK(complaint_of({.filters = 1, .kernel = 8}) == "");
@@ -134,7 +134,7 @@ TEST_CASE("leaky ReLU and tanh join convolutions, and stay behind a batch norm")
   Value x = g.leaky_relu(g.convolution("a", g.input(), {.filters = 8, .kernel = 3}), 0.1F);
   x = g.leaky_relu(g.batch_norm("bn", x), 0.2F);
   x = g.tanh(g.transposed_convolution("t", x, {.filters = 3, .kernel = 3}));
-  g.sigmoid_cross_entropy(g.fully_connected("fc", x, 1), op::SigmoidCrossEntropy::Wanted::labels);
+  g.sigmoid_cross_entropy(g.fully_connected("fc", x, 1), op::SigmoidCrossEntropy::Target::labels);
   const Graph graph = fuse(*std::move(g).finish());
   CHECK(operations(graph) ==
         "input, convolution, batch norm, leaky relu, transposed convolution, fully connected, "

@@ -83,42 +83,42 @@ TEST_CASE("bf16 rounds to the nearest, to even on a tie") {
 TEST_CASE("the loss does not overflow, and its gradient sums to zero in each row") {
   const std::vector<float> scores = {1e4F, -1e4F, 0, 1, 2, 3};
   const std::vector<std::int32_t> labels = {1, 2};
-  std::vector<float> slope(16);
+  std::vector<float> grad(16);
   const BatchResult result =
-      softmax_cross_entropy({slope.data(), Precision::f32}, scores.data(), labels.data(), 2, 3);
+      softmax_cross_entropy({grad.data(), Precision::f32}, scores.data(), labels.data(), 2, 3);
   CHECK(result.loss_sum == doctest::Approx(2e4 + std::log(1 + std::exp(-1.0) + std::exp(-2.0))));
   CHECK(result.correct == 1);
-  CHECK(slope[0] == doctest::Approx(0.5));
-  CHECK(slope[1] == doctest::Approx(-0.5));
-  CHECK(slope[3] + slope[4] + slope[5] == doctest::Approx(0).epsilon(1e-6));
+  CHECK(grad[0] == doctest::Approx(0.5));
+  CHECK(grad[1] == doctest::Approx(-0.5));
+  CHECK(grad[3] + grad[4] + grad[5] == doctest::Approx(0).epsilon(1e-6));
 }
 
-TEST_CASE("tanh is the library's but for a few units in the last place, and its slope 1 - tanh^2") {
+TEST_CASE("tanh is the library's but for a few units in the last place, and its grad 1 - tanh^2") {
   std::vector<float> in;
   for (float x = -12; x < 12; x += 0.0078125F) in.push_back(x);
   in.resize(in.size() / 16 * 16);
-  std::vector<float> out(in.size()), slope(in.size(), 1.0F);
+  std::vector<float> out(in.size()), grad(in.size(), 1.0F);
   tanh({out.data(), Precision::f32}, {in.data(), Precision::f32}, in.size());
-  tanh_backward({slope.data(), Precision::f32}, {out.data(), Precision::f32}, in.size());
+  tanh_backward({grad.data(), Precision::f32}, {out.data(), Precision::f32}, in.size());
   for (std::size_t i = 0; i < in.size(); ++i) {
     REQUIRE(std::abs(out[i] - std::tanh(static_cast<double>(in[i]))) < 4e-7);
     REQUIRE(std::abs(out[i]) <= 1);
-    REQUIRE(std::abs(slope[i] - (1 - out[i] * out[i])) < 1e-7);
+    REQUIRE(std::abs(grad[i] - (1 - out[i] * out[i])) < 1e-7);
   }
 }
 
-TEST_CASE("a logit of any size has a finite loss, and the slope that the difference of losses says") {
+TEST_CASE("a logit of any size has a finite loss, and the grad that the difference of losses says") {
   const std::int32_t labels[] = {1, 0, 1, 0, -1};
   const float logits[] = {800, 800, -1.5F, -1.5F, 3};
-  std::vector<float> slopes(5, 9.0F);
-  const BatchResult result = sigmoid_cross_entropy({slopes.data(), Precision::f32},
+  std::vector<float> grads(5, 9.0F);
+  const BatchResult result = sigmoid_cross_entropy({grads.data(), Precision::f32},
                                                    {{logits, Precision::f32}, labels, 5, 1}, std::nullopt);
   CHECK(result.loss_sum == doctest::Approx(0 + 800 + std::log1p(std::exp(1.5)) + std::log1p(std::exp(-1.5))));
   CHECK(result.correct == 2);
-  CHECK(slopes[0] == 0);
-  CHECK(slopes[1] == doctest::Approx(0.2));
-  CHECK(slopes[2] == doctest::Approx((1 / (1 + std::exp(1.5)) - 1) / 5));
-  CHECK(slopes[4] == 0);
+  CHECK(grads[0] == 0);
+  CHECK(grads[1] == doctest::Approx(0.2));
+  CHECK(grads[2] == doctest::Approx((1 / (1 + std::exp(1.5)) - 1) / 5));
+  CHECK(grads[4] == 0);
 }
 
 TEST_CASE("normal numbers have mean 0, deviation 1 and a normal share beyond one and two deviations") {
@@ -139,12 +139,12 @@ TEST_CASE("normal numbers have mean 0, deviation 1 and a normal share beyond one
 TEST_CASE("what is not a number stays visible through ReLU and pooling") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> in(16 * 4, -1.0F), out(16);
-  std::vector<std::uint8_t> winners(16);
+  std::vector<std::uint8_t> argmax(16);
   in[16 + 3] = nan;
   relu({in.data(), Precision::f32}, {in.data(), Precision::f32}, in.size());
   CHECK(std::isnan(in[16 + 3]));
   const PoolShape shape{1, 2, 2, 1, 1, 16, 2, 2, 0};
-  max_pool_relu({out.data(), Precision::f32}, winners.data(), {in.data(), Precision::f32}, shape);
+  max_pool_relu({out.data(), Precision::f32}, argmax.data(), {in.data(), Precision::f32}, shape);
   CHECK(std::isnan(out[3]));
   CHECK(out[2] == 0);
 }

@@ -10,8 +10,8 @@
 #include "runtime/models/models.hpp"
 
 using namespace dlrun;
-using namespace dlrun::cuda;
 using namespace dlrun::runtime;
+using cuda::gradient_lifetimes, cuda::kPackingAlignment, cuda::value_lifetimes;
 
 namespace {
 
@@ -22,7 +22,7 @@ DlrunCudaPlan plan_of(const CudaPlan& flat, std::int64_t batch) {
 }
 
 CudaPlan in_bf16(const char* model, const InputShape& shape) {
-  return flatten(fuse(build_model(model, shape).value()), {.precision = Precision::bf16}).value();
+  return lower(fuse(build_model(model, shape).value()), {.precision = Precision::bf16}).value();
 }
 CudaPlan flat_resnet50() {
   return in_bf16("resnet50", {3, 224, 224, 1000});
@@ -33,7 +33,7 @@ std::size_t clashes(const CudaPlan& flat) {
   std::vector<Lifetime> all = value_lifetimes(plan, 2);
   const std::vector<Lifetime> gradients = gradient_lifetimes(plan, 2);
   all.insert(all.end(), gradients.begin(), gradients.end());
-  const Placement placed = place(all);
+  const Packing placed = pack(all, kPackingAlignment);
   std::size_t found = 0;
   for (std::size_t a = 0; a < all.size(); ++a)
     for (std::size_t b = a + 1; b < all.size(); ++b) {
@@ -48,7 +48,7 @@ std::size_t clashes(const CudaPlan& flat) {
 }  // namespace
 
 TEST_CASE("what is needed at the same time has memory of its own, the rest shares") {
-  const Placement placed = place({{1000, 0, 2}, {500, 3, 4}, {600, 2, 3}, {400, 3, 3}, {0, 0, 9}});
+  const Packing placed = pack({{1000, 0, 2}, {500, 3, 4}, {600, 2, 3}, {400, 3, 3}, {0, 0, 9}}, 256);
   CHECK(placed.offsets[0] == 0);
   CHECK(placed.offsets[1] == 0);
   CHECK(placed.offsets[2] == 1024);
@@ -86,7 +86,7 @@ TEST_CASE("a gradient that a loss leaves in the forward pass lives from there, a
   const Value first = g.fully_connected("first", g.input(), 2);
   g.auxiliary_loss(first, 0.5F);
   g.softmax_cross_entropy(g.fully_connected("last", first, 2));
-  const CudaPlan flat = flatten(fuse(std::move(g).finish().value()), {}).value();
+  const CudaPlan flat = lower(fuse(std::move(g).finish().value()), {}).value();
   REQUIRE(flat.nodes[2].kind == DLRUN_CUDA_SOFTMAX_LOSS);
   CHECK(gradient_lifetimes(plan_of(flat, 8), 4)[1].first == 2);
 }
@@ -97,7 +97,7 @@ TEST_CASE("ResNet-50's activations and their gradients at batch 256 in bf16 take
   std::vector<Lifetime> all = value_lifetimes(plan, 2);
   const std::vector<Lifetime> gradients = gradient_lifetimes(plan, 2);
   all.insert(all.end(), gradients.begin(), gradients.end());
-  const std::size_t bytes = place(all).bytes;
+  const std::size_t bytes = pack(all, kPackingAlignment).bytes;
   CHECK(bytes < std::size_t{11} << 30);
   MESSAGE("bytes: " << bytes);
 }

@@ -17,7 +17,7 @@ CudaPlan flat_sum(const Sum& sum) {
   const Value left = g.convolution("left", g.input(), {.filters = 8}),
               right = g.convolution("right", g.input(), {.filters = 8});
   g.softmax_cross_entropy(g.fully_connected("last", sum(g, left, right), 2));
-  return flatten(fuse(std::move(g).finish().value()), {}).value();
+  return lower(fuse(std::move(g).finish().value()), {}).value();
 }
 
 Value norm(GraphBuilder& g, const char* name, Value x) {
@@ -42,15 +42,17 @@ TEST_CASE("a sum of two batch norms reads what they read, and they keep their pa
   for (std::size_t i = 0; i < 2; ++i) {
     const DlrunCudaNode& joined = flat.nodes[sum.norms[i]];
     CHECK(sum.norms[i] == 3 + i);
-    CHECK(joined.kind == DLRUN_CUDA_NOTHING);
+    CHECK(joined.kind == DLRUN_CUDA_ELIDED);
     CHECK(joined.input_count == 0);
     CHECK(joined.epsilon == 1e-5F);
     const std::string name = i == 0 ? "a" : "b";
-    for (const Placed& tensor : flat.tensors) {
-      if (tensor.info.name == name + ".weight") CHECK(joined.weight == tensor.offset);
-      if (tensor.info.name == name + ".bias") CHECK(joined.bias == tensor.offset);
-      if (tensor.info.name == name + ".running_mean") CHECK(joined.running_mean == tensor.offset);
-      if (tensor.info.name == name + ".running_var") CHECK(joined.running_variance == tensor.offset);
+    for (std::size_t tensor = 0; tensor < flat.layout.tensors().size(); ++tensor) {
+      const std::string& found = flat.layout.tensors()[tensor].name;
+      const std::size_t offset = flat.layout.place(tensor).offset;
+      if (found == name + ".weight") CHECK(joined.weight == offset);
+      if (found == name + ".bias") CHECK(joined.bias == offset);
+      if (found == name + ".running_mean") CHECK(joined.running_mean == offset);
+      if (found == name + ".running_var") CHECK(joined.running_variance == offset);
     }
   }
 }
@@ -60,8 +62,8 @@ TEST_CASE("what two norms of a sum read stays for the way back, and their own va
       flat_sum([](GraphBuilder& g, Value left, Value right) { return g.relu(sum_of_norms(g, left, right)); });
   DlrunCudaPlan plan{};
   plan.nodes = flat.nodes.data(), plan.count = flat.nodes.size(), plan.batch = 4;
-  const std::vector<cuda::Lifetime> values = cuda::value_lifetimes(plan, 2);
-  const std::vector<cuda::Lifetime> gradients = cuda::gradient_lifetimes(plan, 2);
+  const std::vector<Lifetime> values = cuda::value_lifetimes(plan, 2);
+  const std::vector<Lifetime> gradients = cuda::gradient_lifetimes(plan, 2);
   const std::size_t back = 2 * plan.count - 1 - 5;
   for (const std::size_t convolution : {1, 2}) {
     CHECK(values[convolution].last == back);

@@ -309,13 +309,13 @@ TEST_CASE("sigmoid cross-entropy of a logit from a fully connected layer and fro
   const InputShape input{2, 4, 3, 2};
   GraphBuilder full("test", input);
   Value x = full.convolution("first", full.input(), {.filters = 16, .kernel = 3});
-  full.sigmoid_cross_entropy(full.fully_connected("last", x, 1), op::SigmoidCrossEntropy::Wanted::labels);
+  full.sigmoid_cross_entropy(full.fully_connected("last", x, 1), op::SigmoidCrossEntropy::Target::labels);
   check_against_reference(finished(std::move(full)), input);
   GraphBuilder convolved("test", {2, 5, 5, 2});
   x = convolved.leaky_relu(convolved.convolution("first", convolved.input(), {.filters = 16, .kernel = 3}),
                            0.2F);
   convolved.sigmoid_cross_entropy(convolved.convolution("last", x, {.filters = 1, .kernel = 3}),
-                                  op::SigmoidCrossEntropy::Wanted::labels);
+                                  op::SigmoidCrossEntropy::Target::labels);
   check_against_reference(finished(std::move(convolved)), {2, 5, 5, 2});
 }
 

@@ -122,17 +122,17 @@ def loss(node, of):
     if node["kind"] == "loss":
         return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum")
     counts, logit = (labels >= 0).to(kind), of.to(kind).flatten()
-    target = {"labels": labels.clamp(min=0).to(kind), "made": torch.zeros_like(logit)}
-    wanted = target.get(node["wanted"], torch.ones_like(logit))
-    return F.binary_cross_entropy_with_logits(logit, wanted, counts, reduction="sum")
+    targets = {"labels": labels.clamp(min=0).to(kind), "fake": torch.zeros_like(logit)}
+    target = targets.get(node["target"], torch.ones_like(logit))
+    return F.binary_cross_entropy_with_logits(logit, target, counts, reduction="sum")
 
 
 def reported(losses):
     """By name: the main head's, or the discriminator's and the generator's of a GAN."""
-    if "wanted" not in losses[-1][0]:
+    if "target" not in losses[-1][0]:
         return {"loss": losses[-1][1]}
-    return {"loss": sum(l for node, l in losses if node["wanted"] != "mistaken"),
-            "generator loss": sum(l for node, l in losses if node["wanted"] == "mistaken")}
+    return {"loss": sum(l for node, l in losses if node["target"] != "generator"),
+            "generator loss": sum(l for node, l in losses if node["target"] == "generator")}
 
 
 def everything():
@@ -145,8 +145,8 @@ def everything():
     heads = losses(True)
     found.update(("training " + name, torch.as_tensor(l).detach()) for name, l in reported(heads).items())
     total = sum(node.get("weight", 1) * loss for node, loss in heads)
-    slopes = torch.autograd.grad(total / job["batch"], [state[name] for name in parameters])
-    found.update(("gradient." + name, slope) for name, slope in zip(parameters, slopes))
+    gradients = torch.autograd.grad(total / job["batch"], [state[name] for name in parameters])
+    found.update(("gradient." + name, gradient) for name, gradient in zip(parameters, gradients))
     found.update(("after." + name, state[name]) for name in state if name not in parameters)
     return found
 

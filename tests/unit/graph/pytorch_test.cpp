@@ -28,9 +28,9 @@ void write_values(const dlrun::test::Folder& folder, const std::string& name, co
   REQUIRE(file.good());
 }
 
-const char* wanted_name(op::SigmoidCrossEntropy::Wanted wanted) {
-  static constexpr const char* kNames[] = {"labels", "real", "made", "mistaken"};
-  return kNames[static_cast<std::size_t>(wanted)];
+const char* target_name(op::SigmoidCrossEntropy::Target target) {
+  static constexpr const char* kNames[] = {"labels", "real", "fake", "generator"};
+  return kNames[static_cast<std::size_t>(target)];
 }
 
 Json describe(const Node& node, std::size_t number) {
@@ -50,7 +50,7 @@ Json describe(const Node& node, std::size_t number) {
         }
         if constexpr (requires { spec.output_padding; }) json["output_padding"] = spec.output_padding;
         if constexpr (requires { spec.slope; }) json["slope"] = spec.slope;
-        if constexpr (requires { spec.wanted; }) json["wanted"] = wanted_name(spec.wanted);
+        if constexpr (requires { spec.target; }) json["target"] = target_name(spec.target);
         if constexpr (requires { spec.window; }) {
           json["window"] = spec.window;
           json["keeps_edge"] = spec.edge == Edge::kept;
@@ -349,7 +349,7 @@ TEST_CASE("sigmoid cross-entropy is PyTorch's, rows that do not count included")
   const InputShape input{3, 6, 5, 2};
   GraphBuilder g("test", input);
   const Value x = g.relu(g.convolution("first", g.input(), {.filters = 16, .kernel = 3}));
-  g.sigmoid_cross_entropy(g.fully_connected("last", x, 1), op::SigmoidCrossEntropy::Wanted::labels);
+  g.sigmoid_cross_entropy(g.fully_connected("last", x, 1), op::SigmoidCrossEntropy::Target::labels);
   Batch batch = random_batch(input, 6);
   batch.labels[2] = -1;
   const Graph graph = finished(std::move(g));

@@ -15,10 +15,10 @@ namespace {
 
 WeightShape shape_of(Extents source, std::int64_t filters, std::int64_t kernel, std::int64_t kernel_width,
                      std::int64_t stride, std::int64_t padding, std::int64_t padding_width) {
-  const Extents slope{source.batch, filters / source.inner,
-                      (source.height + 2 * padding - kernel) / stride + 1,
-                      (source.width + 2 * padding_width - kernel_width) / stride + 1, source.inner};
-  return {source, slope, kernel, kernel_width, stride, padding, padding_width};
+  const Extents grad{source.batch, filters / source.inner,
+                     (source.height + 2 * padding - kernel) / stride + 1,
+                     (source.width + 2 * padding_width - kernel_width) / stride + 1, source.inner};
+  return {source, grad, kernel, kernel_width, stride, padding, padding_width};
 }
 
 float at(const std::vector<float>& values, const Extents& e, std::int64_t image, std::int64_t channel,
@@ -32,24 +32,23 @@ struct Weight {
   std::int64_t out, in, row, column;
 };
 
-// By its definition: the sum over images and outputs of slope times the pixel that the weight saw.
-double expected(const WeightShape& s, const std::vector<float>& source, const std::vector<float>& slope,
+// By its definition: the sum over images and outputs of grad times the pixel that the weight saw.
+double expected(const WeightShape& s, const std::vector<float>& source, const std::vector<float>& grad,
                 const Weight& w) {
   double sum = 0;
   for (std::int64_t image = 0; image < s.source.batch; ++image)
-    for (std::int64_t row = 0; row < s.slope.height; ++row)
-      for (std::int64_t column = 0; column < s.slope.width; ++column) {
+    for (std::int64_t row = 0; row < s.grad.height; ++row)
+      for (std::int64_t column = 0; column < s.grad.width; ++column) {
         const std::int64_t y = row * s.stride + w.row - s.padding;
         const std::int64_t x = column * s.stride + w.column - s.padding_width;
         if (y < 0 || y >= s.source.height || x < 0 || x >= s.source.width) continue;
-        sum +=
-            double{at(source, s.source, image, w.in, y, x)} * at(slope, s.slope, image, w.out, row, column);
+        sum += double{at(source, s.source, image, w.in, y, x)} * at(grad, s.grad, image, w.out, row, column);
       }
   return sum;
 }
 
 std::size_t place_of(const WeightShape& s, const Weight& w) {
-  const std::int64_t in = s.source.inner, out = s.slope.inner;
+  const std::int64_t in = s.source.inner, out = s.grad.inner;
   const std::int64_t blocks = w.out / out * s.source.outer + w.in / in;
   return static_cast<std::size_t>(
       (((blocks * s.kernel + w.row) * s.kernel_width + w.column) * in + w.in % in) * out + w.out % out);
@@ -61,17 +60,17 @@ void check(const WeightShape& s) {
   CAPTURE(s.stride);
   CAPTURE(s.source.height);
   const auto source = random_numbers(static_cast<std::size_t>(s.source.elements()), 1);
-  const auto slope = random_numbers(static_cast<std::size_t>(s.slope.elements()), 2);
+  const auto grad = random_numbers(static_cast<std::size_t>(s.grad.elements()), 2);
   const float unset = 1e9F;
   std::vector<float> gradient(static_cast<std::size_t>(s.gradient_elements()), unset);
   std::vector<float> scratch(weight_products_scratch(s), unset);
-  weight_products(s, source.data(), slope.data(), gradient.data(), scratch.data());
+  weight_products(s, source.data(), grad.data(), gradient.data(), scratch.data());
   Weight w{};
-  for (w.out = 0; w.out < s.slope.outer * s.slope.inner; ++w.out)
+  for (w.out = 0; w.out < s.grad.outer * s.grad.inner; ++w.out)
     for (w.in = 0; w.in < s.source.outer * s.source.inner; ++w.in)
       for (w.row = 0; w.row < s.kernel; ++w.row)
         for (w.column = 0; w.column < s.kernel_width; ++w.column)
-          REQUIRE(gradient[place_of(s, w)] == doctest::Approx(expected(s, source, slope, w)).epsilon(1e-4));
+          REQUIRE(gradient[place_of(s, w)] == doctest::Approx(expected(s, source, grad, w)).epsilon(1e-4));
 }
 
 }  // namespace

@@ -46,11 +46,11 @@ class FakeEngine : public runtime::Engine {
     return result;
   }
 
-  void apply(const runtime::SgdStep& sgd) override {
+  void apply(const runtime::UpdateStep& update) override {
     for (std::size_t i = 0; i < weights_.size(); ++i) {
-      momentum_[i] =
-          sgd.momentum * momentum_[i] + (sgd.gradient_scale * gradients_[i] + sgd.weight_decay * weights_[i]);
-      weights_[i] -= sgd.learning_rate * momentum_[i];
+      momentum_[i] = momentum * momentum_[i] +
+                     (update.gradient_scale * gradients_[i] + update.weight_decay * weights_[i]);
+      weights_[i] -= update.learning_rate * momentum_[i];
     }
     if (poison_after > 0 && steps_seen.size() >= poison_after) weights_[0] = NAN;
   }
@@ -139,6 +139,7 @@ class FakeEngine : public runtime::Engine {
   std::int64_t batch_;
   std::vector<float> input_;
   std::vector<std::int32_t> labels_;
+  static constexpr float momentum = 0.9F;
   std::vector<float> weights_, momentum_, gradients_;
   float running_mean_ = 0;
   std::function<void()> work_;

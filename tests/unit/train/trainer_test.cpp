@@ -41,7 +41,7 @@ struct Job {
     spec.batch = 8;
     spec.epochs = 3;
     spec.seed = 1;
-    spec.optimizer = {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 1e-4};
+    spec.optimizer = {.learning_rate = 0.1, .weight_decay = 1e-4};
   }
 
   std::vector<Outcome> run() {

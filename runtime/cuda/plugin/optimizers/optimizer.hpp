@@ -1,0 +1,18 @@
+// The optimizers' kernels on a GPU: one pass over the whole arena, which also writes the bf16 copies that
+// operators read. Their arithmetic is the CPU's (runtime/optim).
+#pragma once
+
+#include "runtime/cuda/plugin/device.hpp"
+#include "runtime/optim/factors.hpp"
+
+namespace dlrun::cuda {
+
+// Updates the first `count` numbers of the arenas; `factors`: runtime::kMaxFactors of them.
+using UpdateFunction = void (*)(Device& device, std::int64_t count, const float* factors);
+
+// By its name in optim/list.hpp; throws where there is none.
+UpdateFunction find_update(const char* optimizer);
+// Writes the bf16 copies of the first `count` values, where the plan has copies.
+void refresh(Device& device, std::size_t count);
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,21 @@
+// SGD with momentum.
+#include "runtime/cuda/plugin/optimizers/optimizer.hpp"
+#include "runtime/optim/sgd.hpp"
+
+namespace dlrun::cuda {
+
+void update_by_sgd(Device& device, std::int64_t count, const float* factors) {
+  const auto by = runtime::named_factors<runtime::SgdFactors>(factors);
+  float *values = device.values, *velocities = device.state[0];
+  const float* gradients = device.gradients;
+  Bf16* copies = device.copies;
+  for_each(device.stream, count, [=] __device__(std::int64_t i) {
+    const float velocity = velocities[i] * by.momentum + (gradients[i] * by.scale + values[i] * by.decay);
+    const float value = values[i] - velocity * by.rate;
+    velocities[i] = velocity;
+    values[i] = value;
+    if (copies != nullptr) put(copies[i], value);
+  });
+}
+
+}  // namespace dlrun::cuda

@@ -1,0 +1,147 @@
+// See state_layout.hpp.
+#include "runtime/engine/state_layout.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "runtime/base/keyed_random.hpp"
+#include "runtime/engine/initial_values.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+// To whole cache lines, so that a slice starts where the widest vector may.
+constexpr std::size_t padded(std::size_t floats) {
+  constexpr std::size_t line = 16;
+  return (floats + line - 1) / line * line;
+}
+
+}  // namespace
+
+std::size_t StateLayout::declare(ParameterSpec spec) {
+  parameters_.push_back(std::move(spec));
+  return parameters_.size() - 1;
+}
+
+std::size_t StateLayout::declare(StatisticSpec spec) {
+  statistic_offsets_.push_back(statistic_floats_);
+  statistic_floats_ += padded(static_cast<std::size_t>(spec.elements));
+  statistics_.push_back(std::move(spec));
+  return statistics_.size() - 1;
+}
+
+// From the last node to the first, in a node as declared.
+std::vector<std::size_t> StateLayout::backward_order() const {
+  std::vector<std::size_t> order(parameters_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [this](std::size_t left, std::size_t right) {
+    return parameters_[left].node > parameters_[right].node;
+  });
+  return order;
+}
+
+void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes) {
+  const std::vector<std::size_t> order = backward_order();
+  slices_.resize(parameters_.size());
+  for (const std::size_t index : order) {
+    slices_[index] = {floats_, padded(parameters_[index].floats)};
+    floats_ += slices_[index].length;
+  }
+  floats_ += kSpareSlots;
+  cut_buckets(order, bucket_bytes);
+  list_tensors(optimizer);
+}
+
+// A bucket is closed once it holds enough. The last one has the spare slots too, and is the only one where
+// there are no parameters.
+void StateLayout::cut_buckets(const std::vector<std::size_t>& order, std::size_t bucket_bytes) {
+  std::size_t begin = 0;
+  const auto close = [this, &begin](std::size_t end, std::size_t node) {
+    buckets_.push_back({begin, end - begin});
+    bucket_nodes_.push_back(node);
+    begin = end;
+  };
+  for (const std::size_t index : order) {
+    const std::size_t end = slices_[index].offset + slices_[index].length;
+    if (index != order.back() && (end - begin) * sizeof(float) >= bucket_bytes)
+      close(end, parameters_[index].node);
+  }
+  close(floats_, order.empty() ? 0 : parameters_[order.back()].node);
+}
+
+// Nodes of buckets fall, as backward runs from the last node to the first.
+std::pair<std::size_t, std::size_t> StateLayout::final_after(std::size_t node) const {
+  const auto [first, last] =
+      std::equal_range(bucket_nodes_.begin(), bucket_nodes_.end(), node, std::greater<>());
+  return {first - bucket_nodes_.begin(), last - bucket_nodes_.begin()};
+}
+
+std::vector<GradientSlice> StateLayout::gradient_slices() const {
+  std::vector<GradientSlice> out;
+  for (const std::size_t index : backward_order())
+    out.push_back({parameters_[index].name, slices_[index].offset, slices_[index].length});
+  return out;
+}
+
+void StateLayout::list(TensorInfo info, TensorPlace place) {
+  tensors_.push_back(std::move(info));
+  places_.push_back(place);
+}
+
+void StateLayout::list_tensors(const OptimizerTraits& optimizer) {
+  using Role = TensorInfo::Role;
+  using Arena = TensorPlace::Arena;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    list({parameters_[i].name, parameters_[i].shape, Role::parameter},
+         {Arena::values, 0, i, slices_[i].offset});
+  for (std::size_t i = 0; i < statistics_.size(); ++i)
+    list({statistics_[i].name, {statistics_[i].elements}, Role::statistic},
+         {Arena::statistics, 0, i, statistic_offsets_[i]});
+  for (std::size_t slot = 0; slot < optimizer.state.size(); ++slot)
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      list({parameters_[i].name + std::string(optimizer.state[slot]), parameters_[i].shape, Role::momentum},
+           {Arena::state, slot, i, slices_[i].offset});
+}
+
+Result<void> StateLayout::check_size(std::size_t tensor, std::size_t count) const {
+  const TensorInfo& info = tensors_[tensor];
+  if (count == info.elements()) return {};
+  return fail(
+      Error{.kind = ErrorKind::input,
+            .what = fmt::format("tensor '{}' has {} numbers, not {}", info.name, info.elements(), count),
+            .hint = "the values are from another model or another number of classes"});
+}
+
+void StateLayout::first_values(std::size_t tensor, std::uint64_t seed, std::span<float> out) const {
+  const TensorPlace& at = places_[tensor];
+  if (at.arena == TensorPlace::Arena::values) {
+    const ParameterSpec& of = parameters_[at.owner];
+    return uniform(out, random_key({seed, hash_text(of.name)}), of.bound, of.constant);
+  }
+  std::fill(out.begin(), out.end(),
+            at.arena == TensorPlace::Arena::statistics ? statistics_[at.owner].constant : 0.0F);
+}
+
+std::uint64_t StateLayout::hash(std::uint64_t start) const {
+  std::uint64_t hash = start;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    hash = random_key({hash, hash_text(parameters_[i].name), hash_text(parameters_[i].form),
+                       slices_[i].offset * sizeof(float), slices_[i].length * sizeof(float)});
+  for (const Bucket& bucket : buckets_) hash = random_key({hash, bucket.offset, bucket.length});
+  return hash;
+}
+
+std::uint64_t plan_hash(const Graph& graph, const EngineOptions& options, const StateLayout& layout) {
+  std::uint64_t hash =
+      random_key({hash_text(graph.model), static_cast<std::uint64_t>(options.batch),
+                  static_cast<std::uint64_t>(options.precision), options.seed, options.bucket_bytes});
+  for (const Node& node : graph.nodes)
+    hash = random_key(
+        {hash, hash_text(node.name), node.operation.index(), static_cast<std::uint64_t>(node.shape.channels),
+         static_cast<std::uint64_t>(node.shape.height), static_cast<std::uint64_t>(node.shape.width)});
+  return layout.hash(hash);
+}
+
+}  // namespace dlrun::runtime

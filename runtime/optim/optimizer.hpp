@@ -1,0 +1,81 @@
+// Optimizer: how gradients change parameters. OptimizerTraits is a row of the table: the optimizer's name,
+// what a job file may set, the tensors of state that each parameter has, the factors of one update, and the
+// CPU's kernel. Engines, checkpoints and job files read the row: none of them knows an optimizer by name.
+// What an optimizer does not do: choose the learning rate (train/schedule.hpp), sum gradients over ranks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/simd.hpp"
+#include "runtime/optim/factors.hpp"
+
+namespace dlrun::runtime {
+
+/// What every optimizer is told about one update.
+struct UpdateStep {
+  float learning_rate = 0;
+  float weight_decay = 0;
+  float gradient_scale = 1;   // 1 / ranks after a summing allreduce
+  std::uint64_t updates = 0;  // made before this one
+};
+
+/// A number that a job file may set beside the learning rate and the weight decay.
+struct Hyperparameter {
+  std::string_view name;  // the key in the job file
+  double fallback, lowest, highest;
+};
+
+inline constexpr std::size_t kMaxHyperparameters = 4;
+using Hyperparameters = std::array<double, kMaxHyperparameters>;  // in the order of the row
+
+/// Consecutive numbers of one parameter: its values, its gradients and its state, slot by slot.
+struct UpdateRange {
+  float* values;
+  const float* gradients;
+  std::array<float*, kMaxStateSlots> state;
+  std::size_t count;
+};
+
+/// A bf16 copy of rows of f32, two rows interleaved; see kernels::interleave.
+struct InterleavedCopy {
+  kernels::Bf16* data;
+  std::size_t row;  // floats
+};
+
+struct OptimizerTraits {
+  std::string_view name;
+  double learning_rate;  // where the job file gives none
+  std::vector<Hyperparameter> hyperparameters;
+  std::vector<std::string_view> state;  // suffixes of the state's names: PyTorch's names
+  Factors (*factors)(const UpdateStep& step, const Hyperparameters& of);
+  void (*update)(const UpdateRange& range, const Factors& factors);
+  // The same, and writes the copy in the same pass; null where the engine is to refresh it by itself.
+  void (*update_and_interleave)(const UpdateRange& range, const InterleavedCopy& copy,
+                                const Factors& factors);
+};
+
+/// All of them, in the order of list.hpp.
+const std::vector<const OptimizerTraits*>& optimizers();
+/// Null where no optimizer has that name.
+const OptimizerTraits* find_optimizer(std::string_view name);
+
+/// An optimizer with its numbers.
+struct Optimizer {
+  const OptimizerTraits* traits;
+  Hyperparameters values{};
+
+  Factors factors(const UpdateStep& step) const { return traits->factors(step, values); }
+  /// Name and numbers: what all ranks of a job must have in common.
+  std::string identity() const;
+};
+
+/// With the numbers that a job file need not give.
+Optimizer default_optimizer(std::string_view name);
+/// w = w - lr v with v = momentum v + (scale g + decay w).
+Optimizer momentum_sgd(double momentum);
+
+}  // namespace dlrun::runtime
