@@ -24,7 +24,7 @@ struct ParameterSpec {
   std::vector<std::int64_t> shape;
   std::size_t node = 0;    // the operator that owns it: its gradient is final after that one's backward
   std::size_t floats = 0;  // that the device's layout of it takes
-  std::string form = {};        // that layout, in words: equal on all ranks
+  std::string form = {};   // that layout, in words: equal on all ranks
   float bound = 0, constant = 0;  // starts uniform in [-bound, bound), plus the constant
 };
 

@@ -9,6 +9,7 @@
 #include "runtime/cpu/kernels/kernels.hpp"
 
 using namespace dlrun::runtime;
+using namespace dlrun::runtime::test;
 
 namespace {
 
