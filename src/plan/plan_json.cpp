@@ -1,7 +1,9 @@
 // The JSON form of plans and slices. Reading is strict about types and about what the rest of the program
 // relies on: node indices that exist, ranks that are dense. It does not re-check what the planner decided.
+#include <algorithm>
 #include <array>
 
+#include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/json.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/plan_text.hpp"
@@ -73,9 +75,13 @@ Json runs_of(const std::vector<int>& node_of_rank) {
   return out;
 }
 
+// [node, count], or [node, count, nodes] where so many nodes from this one on have so many ranks each.
 bool is_run(const Json& item, int nodes) {
-  return item.is_array() && item.size() == 2 && item[0].is_number_integer() && item[1].is_number_integer() &&
-         item[0] >= 0 && item[0] < nodes && item[1] > 0 && item[1] <= kLargest;
+  const bool numbers =
+      item.is_array() && (item.size() == 2 || item.size() == 3) &&
+      std::all_of(item.begin(), item.end(), [](const Json& i) { return i.is_number_integer(); });
+  return numbers && item[0] >= 0 && item[0] < nodes && item[1] > 0 && item[1] <= kLargest &&
+         (item.size() == 2 || (item[2] > 0 && item[2] <= nodes - item[0].get<int>()));
 }
 
 Result<std::vector<int>> node_runs(const Json& object, std::string_view key, std::string_view where,
@@ -84,10 +90,12 @@ Result<std::vector<int>> node_runs(const Json& object, std::string_view key, std
   std::vector<int> out;
   if (!list.is_array()) return bad(where, fmt::format("field '{}' is no list", key));
   for (const Json& item : list) {
-    if (!is_run(item, nodes) || item[1].get<std::size_t>() + out.size() > kLargest)
+    const std::size_t repeats = is_run(item, nodes) && item.size() == 3 ? item[2].get<std::size_t>() : 1;
+    if (!is_run(item, nodes) || item[1].get<std::size_t>() * repeats + out.size() > kLargest)
       return bad(where, fmt::format("field '{}' has an item out of range: {}", key,
                                     dlrun::to_text(item).substr(0, 60)));
-    out.insert(out.end(), item[1].get<std::size_t>(), item[0].get<int>());
+    for (std::size_t i = 0; i < repeats; ++i)
+      out.insert(out.end(), item[1].get<std::size_t>(), item[0].get<int>() + static_cast<int>(i));
   }
   return out;
 }
@@ -149,9 +157,26 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
   return out;
 }
 
+// {"hosts": "n[1-3]", "addresses": null or a list}, as slices have them.
+Result<std::vector<NodePlan>> nodes_from_hostlist(const Json& json, std::string_view where) {
+  std::vector<NodePlan> out;
+  const auto hosts = TRY(expand_hostlist(TRY(field<std::string>(json, "hosts", where))));
+  const Json addresses = TRY(field<Json>(json, "addresses", where));
+  if (!addresses.is_null() && (!addresses.is_array() || addresses.size() != hosts.size()))
+    return bad(where, "field 'addresses' is no list of as many as hosts");
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    out.push_back({.index = NodeIndex(static_cast<int>(i)), .host = hosts[i]});
+    if (addresses.is_null() || addresses[i].is_null()) continue;
+    if (!addresses[i].is_string()) return bad(where, "field 'addresses' has what is no text");
+    out.back().address = addresses[i].get<std::string>();
+  }
+  return out;
+}
+
 Result<std::vector<NodePlan>> nodes_from_json(const Json& json, std::string_view where) {
   std::vector<NodePlan> out;
   const Json list = TRY(field<Json>(json, "nodes", where));
+  if (list.is_object()) return nodes_from_hostlist(list, where);
   if (!list.is_array()) return bad(where, "field 'nodes' is no list");
   for (const Json& node : list) {
     out.push_back({.index = NodeIndex(TRY(json_integer(node, "index", where))),

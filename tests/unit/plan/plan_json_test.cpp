@@ -5,6 +5,7 @@
 
 #include "src/plan/placement.hpp"
 #include "src/plan/plan_text.hpp"
+#include "src/plan/slice_texts.hpp"
 #include "tests/unit/plan/support.hpp"
 
 using namespace dlrun;
@@ -116,9 +117,32 @@ TEST_CASE("slices divide the ranks among the nodes, and survive JSON") {
       const auto again = plan::slice_from_json(parse_json(to_text(json), "slice").value());
       REQUIRE_MESSAGE(again.has_value(), error_of(again));
       CHECK(to_json(*again) == json);
+      const std::string text = plan::SliceTexts(whole).of(node.index);
+      const auto of_text = plan::slice_from_json(parse_json(text, "slice").value());
+      REQUIRE_MESSAGE(of_text.has_value(), error_of(of_text));
+      CHECK(to_json(*of_text) == json);
     }
     CHECK(ranks == whole.ranks.size());
   }
+}
+
+TEST_CASE("the slices of many equal nodes say what they share in a few bytes") {
+  plan::Plan whole;
+  for (int i = 0; i < 5000; ++i) {
+    whole.nodes.push_back({.index = NodeIndex(i), .host = HostName(fmt::format("n{:05}", i + 1))});
+    plan::RankPlan rank;
+    rank.rank = Rank(i);
+    rank.node = NodeIndex(i);
+    rank.argv = {"train"};
+    whole.ranks.push_back(rank);
+  }
+  const std::string text = plan::SliceTexts(whole).of(NodeIndex(4321));
+  CHECK(text.size() < 3000);
+  const auto slice = plan::slice_from_json(parse_json(text, "slice").value());
+  REQUIRE_MESSAGE(slice.has_value(), error_of(slice));
+  CHECK(slice->plan.nodes.at(4999).host.get() == "n05000");
+  CHECK(slice->world_size() == 5000);
+  CHECK(slice->plan.ranks.at(0).rank == Rank(4321));
 }
 
 TEST_CASE("whatever the nodes are like, ranks are dense and contiguous, and GPUs and cores are used once") {
