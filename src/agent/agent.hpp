@@ -1,26 +1,162 @@
-// The agent of one node: takes its slice of the plan from the head over a message stream, prepares the node,
-// starts the ranks and watches them to the end. It owns every process of the job on this node, and leaves
-// none behind: not when a rank fails, not when the head dies (the stream ends), not for children that made
-// sessions of their own.
-//
-// From the head:
-//   environment | inventory {gpus} | claim {ports} | slice {heartbeat, input} | go | exchanged {key, sizes} |
-//   stop {urgency, after_failure} | checkpoint {stop} | look | suspend | resume | input | input_end | alive |
-//   bye
-// To the head:
-//   ready | inventory {...} | claimed {taken} | prolog {seconds} + secrets | interface {name} | gpus {ranks}
-//   | signalled {signal} | started {rank, pid, program, processors} | output {rank, stream, unfinished} |
-//   report {rank, ...} | exited {rank, ...} | failed {rank, code, reason} | exchange {key} | alive |
-//   log {text} | mpi_waits | looked {ranks} | input_taken {bytes} | input_closed | stalled {seconds} |
-//   resumed {seconds} | suspended | continued | head_silent {seconds} | told_to_end {signal, sender} |
-//   error {kind, text} | clean {strays} | done
+// Agent: what one node's agent decides. Pure: events and the time in, actions out; no process, clock, stream
+// or file is touched here (the driver does that). It takes its slice of the plan from the head, has the node
+// prepared and the ranks started, and follows them to the end. It owns every process of the job on this node
+// and leaves none behind: not when a rank fails, not when the head dies, not for children that made sessions
+// of their own. What the head says out of order is an Error, never obeyed by half.
 #pragma once
 
-#include "src/base/environment.hpp"
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "src/agent/action.hpp"
+#include "src/agent/event.hpp"
+#include "src/agent/output_flow.hpp"
+#include "src/agent/rank_end.hpp"
+#include "src/protocol/heartbeat.hpp"
 
 namespace dlrun::agent {
 
-// Serves one job over the descriptors `in` and `out` (taken over) and returns the process's exit code.
-int serve(const Environment& environment, int in, int out);
+class Agent {
+ public:
+  /// `environment`: of the agent's own process.
+  explicit Agent(Environment environment) : environment_(std::move(environment)) {}
+
+  /// What is to be done about the event, in this order.
+  std::vector<Action> on(const Event& event, Ticks now);
+
+ private:
+  enum class Phase {
+    waiting,  // for the slice
+    preparing,
+    opening_prolog_log,
+    prolog,
+    reading_prolog,
+    ready,  // waits for the other nodes' prologs
+    opening_logs,
+    starting,
+    running,
+    cleaning,  // the ranks have ended, or never were: strays
+    closing,
+    writing,
+    done,
+  };
+  enum class FailedElsewhere { no, yes };  // a rank of another node
+  struct LocalRank {
+    Rank rank;
+    int member = 0;  // its number on this node
+    bool started = false, exited = false;
+    RankEnd end = {};
+  };
+
+  // From the head.
+  void said(const protocol::to_agent::Environment& message);
+  void said(const protocol::to_agent::AskInventory& message);
+  void said(const protocol::to_agent::ClaimPorts& message);
+  void said(const protocol::to_agent::Slice& message);
+  void said(const protocol::to_agent::Go&);
+  void said(const protocol::to_agent::Allgathered& message);
+  void said(const protocol::to_agent::Stop& message);
+  void said(const protocol::to_agent::RequestCheckpoint& message);
+  void said(const protocol::to_agent::ProbeRanks&);
+  void said(const protocol::to_agent::Suspend&);
+  void said(const protocol::to_agent::Resume&);
+  void said(const protocol::to_agent::Input& message);
+  void said(const protocol::to_agent::InputEnd&);
+  void said(const protocol::to_agent::Alive&) {}
+  void said(const protocol::to_agent::Bye&);
+
+  void take(const event::Begun& event);
+  void take(const event::HeadSaid& event);
+  void take(const event::HeadMalformed& event);
+  void take(const event::HeadGone&);
+  void take(const event::Drained&);
+  void take(const event::OutputWaits& event);
+  void take(const event::Signalled& event);
+  void take(const event::ReaperGone&);
+  void take(const event::InventoryTaken& event);
+  void take(const event::PortsClaimed& event);
+  void take(const event::NodePrepared& event);
+  void take(const event::LogsOpened& event);
+  void take(const event::PrologStarted& event);
+  void take(const event::PrologExited&);
+  void take(const event::PrologRead& event);
+  void take(const event::InterfaceChosen& event);
+  void take(const event::RankStarted& event);
+  void take(const event::RanksStarted& event);
+  void take(const event::RanksTold& event);
+  void take(const event::RanksProbed& event);
+  void take(const event::StraysGone& event);
+  void take(const event::RanksClosed&);
+  void take(const event::WritesDone&);
+  void take(const event::RankLines& event);
+  void take(const event::UnfinishedLine& event);
+  void take(const event::RankExited& event);
+  void take(const event::LogFailed& event);
+  void take(const event::Reported& event);
+  void take(const event::InputTaken& event);
+  void take(const event::InputClosed&);
+  void take(const event::MpiConnected& event);
+  void take(const event::MpiFinalized& event);
+  void take(const event::MpiAborted& event);
+  void take(const event::MpiAllgather& event);
+  void take(const event::GpusHeld& event);
+  void take(const event::Noted& event);
+  void take(const event::WritesStalled& event);
+  void take(const event::WritesResumed& event);
+  void take(const event::Beat& event);
+  void take(const event::AboveSeen& event);
+  void take(const event::BarriersSeen& event);
+  void take(const event::SupervisorTick&);
+  void take(const event::HeadAnswerDue&);
+  void take(const event::ShutdownDue&);
+
+  void act(Action action) { out_.push_back(std::move(action)); }
+  void send(protocol::FromAgent message) { act(action::Send{std::move(message)}); }
+  void send_ahead(protocol::FromAgent message);
+  void wake(action::Alarm alarm, Seconds delay);
+
+  bool is_due(std::string_view message, Phase phase);
+  void head_gone();
+  void beat(Seconds unacknowledged);
+  Result<void> take_slice(const std::string& json);
+  void open_rank_logs();
+  std::optional<Rank> find_input_rank();
+  void ask_by_signal(int number);
+  void stop(Supervisor::Urgency urgency, FailedElsewhere failed = FailedElsewhere::no);
+  void nothing_to_run();
+  void rank_failed(const LocalRank& rank, int code, const std::string& reason, Supervisor::Urgency urgency);
+  void give_up(const Error& error);
+  void give_up_as_lost(const std::string& why);
+  bool anything_runs() const;
+  void apply(const std::vector<Supervisor::Action>& actions);
+  void apply(Suspension::Change change);
+  void signal_all(int number);
+  void signal_own(int number);
+  void end_strays();
+  void exit();
+  LocalRank* find(Rank rank);
+
+  Phase phase_ = Phase::waiting;
+  Ticks now_{};
+  std::vector<Action> out_;
+  Environment environment_;  // what the ranks will start from
+  std::shared_ptr<const plan::NodeSlice> slice_;
+  std::vector<LocalRank> ranks_;
+  std::optional<Supervisor> supervisor_;  // from the slice on
+  std::optional<Heartbeat> heartbeat_;    // of the head
+  bool beats_ = true;                     // whether we say that we are here
+  Suspension suspension_;
+  OutputFlow flow_;
+  std::optional<Rank> input_rank_;
+  Ticks prolog_began_{};
+  int asked_by_signal_ = 0;            // for a checkpoint; 0: not
+  int signal_if_deaf_ = 0;             // of the request at hand, unless ranks hear it on the control channel
+  std::optional<int> told_to_end_by_;  // a signal to us
+  std::size_t strays_ = 0;             // that had to be ended
+  bool waited_ = false;                // a rank did in a barrier, at the last look
+  bool killed_ = false;                // the ranks, by us
+  bool head_gone_ = false, failed_ = false;
+};
 
 }  // namespace dlrun::agent

@@ -33,7 +33,7 @@ class ControlServer {
   // One line to every connected rank, such as {"checkpoint": "now"}. One that asks to stop is told to those
   // that connect later, too.
   void tell_all(const Json& request);
-  bool has_listeners() const { return !connections_.empty(); }
+  std::size_t listeners() const { return connections_.size(); }
 
  private:
   struct Connection {

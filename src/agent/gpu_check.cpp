@@ -7,13 +7,13 @@
 namespace dlrun::agent {
 namespace {
 
-constexpr Seconds kFirstLook{3};
-constexpr int kMaxLooks = 6;  // the last one a minute and a half after the start
+constexpr Seconds kFirstCheck{3};
+constexpr int kMaxChecks = 6;  // the last one a minute and a half after the start
 
 }  // namespace
 
 void GpuCheck::begin() {
-  if (concerns_us()) look_after(kFirstLook);
+  if (concerns_us()) check_after(kFirstCheck);
 }
 
 bool GpuCheck::concerns_us() const {
@@ -22,14 +22,14 @@ bool GpuCheck::concerns_us() const {
                      [](const RankProcesses& rank) { return rank.plan->gpus.has_value(); });
 }
 
-void GpuCheck::look_after(Seconds pause) {
+void GpuCheck::check_after(Seconds pause) {
   pause_ = pause;
-  loop_.after(pause, [this] { look(); });
+  loop_.after(pause, [this] { check(); });
 }
 
-void GpuCheck::look() {
+void GpuCheck::check() {
   if ((asking_ && !asking_->answered()) || !concerns_us()) return;
-  ++looks_;
+  ++checks_;
   asking_ = std::make_unique<Aside<Result<GpuUse>>>(
       loop_, [] { return ask_nvml_use(); }, [this](const Result<GpuUse>& use) { on_answer(use); });
 }
@@ -44,7 +44,7 @@ void GpuCheck::on_answer(const Result<GpuUse>& use) {
     callbacks_.found(json);
     for (const std::string& warning : warnings_about(found)) callbacks_.warn(warning);
   }
-  if (any_waited_for(found) && looks_ < kMaxLooks) look_after(2 * pause_);
+  if (any_waited_for(found) && checks_ < kMaxChecks) check_after(2 * pause_);
 }
 
 }  // namespace dlrun::agent

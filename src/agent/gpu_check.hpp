@@ -25,18 +25,18 @@ class GpuCheck {
   // For ranks that have just been started. Does nothing where the job has no word about GPUs.
   void begin();
   // Now: somebody wants to know.
-  void look();
+  void check();
 
  private:
   bool concerns_us() const;
-  void look_after(Seconds pause);
+  void check_after(Seconds pause);
   void on_answer(const Result<GpuUse>& use);
 
   EventLoop& loop_;
   Callbacks callbacks_;
   std::unique_ptr<Aside<Result<GpuUse>>> asking_;
   Seconds pause_{0};
-  int looks_ = 0;
+  int checks_ = 0;
   std::string told_;  // what was found last, as text
 };
 

@@ -1,10 +1,10 @@
 // Forgets an outer launcher: a rank started under mpirun, srun or hydra inherits addresses of servers that do
 // not know it. A rank's own place in Slurm's words is in the plan. What a user sets by hand to tune an MPI
 // (OMPI_MCA_btl, UCX_*, MPIR_CVAR_*) stays.
+#include "src/agent/launcher_variables.hpp"
+
 #include <array>
 #include <string_view>
-
-#include "src/agent/pmi/mpi_service.hpp"
 
 namespace dlrun::agent {
 
@@ -47,12 +47,6 @@ constexpr std::array<std::string_view, 23> names = {
 void scrub_launcher_variables(Environment& environment) {
   for (const std::string_view prefix : prefixes) environment.unset_prefix(prefix);
   for (const std::string_view name : names) environment.unset(name);
-}
-
-void apply(const MpiBootstrap& wiring, Environment& environment) {
-  for (const auto& [name, value] : wiring.set) environment.set(name, value);
-  for (const auto& [name, value] : wiring.defaults)
-    if (!environment.find(name)) environment.set(name, value);
 }
 
 }  // namespace dlrun::agent

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "schedulers/node_identity.hpp"
-#include "src/agent/agent.hpp"
 #include "src/agent/arguments.hpp"
+#include "src/agent/driver.hpp"
 #include "src/agent/folder_lock.hpp"
 #include "src/agent/reaper.hpp"
 #include "src/base/exit_code.hpp"
@@ -21,7 +21,7 @@
 namespace dlrun::agent {
 namespace {
 
-constexpr Seconds kCallPatience{60};
+constexpr Seconds kConnectTimeout{60};
 
 // The stream gets numbers of its own, so that nothing which writes to stdout by mistake can break it.
 // Close-on-exec: a rank that held the stream would keep it open after the agent's death.
@@ -30,7 +30,7 @@ int serve_standard_streams(const Environment& environment) {
   if (in < 0 || out < 0) return to_int(ExitCode::unavailable);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   ::close(STDIN_FILENO);
-  return keep([&] { return serve(environment, in, out); }, {in, out});
+  return run_under_reaper([&] { return serve(environment, in, out); }, {in, out});
 }
 
 Result<Token> read_token(const std::string& file, const std::string& secret) {
@@ -39,17 +39,17 @@ Result<Token> read_token(const std::string& file, const std::string& secret) {
 }
 
 // What the node is called here; a name that the scheduler gave it comes first.
-AgentIdentity card_of(const Environment& environment) {
+AgentIdentity identity_of(const Environment& environment) {
   MachineNames machine = this_machine();
   if (const auto name = environment.find("SLURMD_NODENAME"))
     machine.names.insert(machine.names.begin(), *name);
-  AgentIdentity card{.names = machine.names, .addresses = machine.addresses, .task = {}};
+  AgentIdentity identity{.names = machine.names, .addresses = machine.addresses, .task = {}};
   for (const char* name : {"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
-    if (card.task) break;
+    if (identity.task) break;
     if (const auto task = parse_integer(environment.get(name), 0, 1'000'000'000))
-      card.task = static_cast<int>(*task);
+      identity.task = static_cast<int>(*task);
   }
-  return card;
+  return identity;
 }
 
 Result<int> run(const std::vector<std::string>& words) {
@@ -65,9 +65,10 @@ Result<int> run(const std::vector<std::string>& words) {
   if (!arguments.hold.empty()) held = TRY(hold_folder(arguments.hold));
   if (arguments.head.empty()) return serve_standard_streams(environment);
   const Token token = TRY(read_token(arguments.token_file, secret));
-  UniqueFd head = TRY(call_home(arguments.head, arguments.port, token, card_of(environment), kCallPatience));
+  UniqueFd head =
+      TRY(connect_to_head(arguments.head, arguments.port, token, identity_of(environment), kConnectTimeout));
   const int fd = head.release();
-  return keep([&] { return serve(environment, fd, -1); }, {fd});
+  return run_under_reaper([&] { return serve(environment, fd, -1); }, {fd});
 }
 
 void say(const std::string& text) {

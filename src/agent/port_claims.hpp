@@ -4,20 +4,17 @@
 #pragma once
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "src/base/result.hpp"
 #include "src/base/unique_fd.hpp"
+#include "src/protocol/messages.hpp"
 
 namespace dlrun::agent {
 
 class PortClaims {
  public:
-  struct Taken {
-    int port = 0;
-    std::string by;  // who has it
-  };
+  using Taken = protocol::from_agent::TakenPort;
   // Holds these ports and lets go of all others. Returns those that somebody else has. An Error where the
   // system gives no sockets.
   Result<std::vector<Taken>> claim(const std::vector<int>& ports);

@@ -53,8 +53,8 @@ std::string command_of(const fs::path& process) {
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  constexpr std::size_t longest = 60;
-  return text.size() > longest ? text.substr(0, longest) + "..." : text;
+  constexpr std::size_t kMaxText = 60;
+  return text.size() > kMaxText ? text.substr(0, kMaxText) + "..." : text;
 }
 
 }  // namespace

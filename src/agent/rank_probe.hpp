@@ -1,30 +1,20 @@
 // RankProbe: what an agent sees of a rank whose job has stopped moving: is a process of it stopped, stuck in
-// the kernel, or inside MPI_Finalize? It only looks; whom to blame is the head's to say, which hears of all
-// ranks.
+// the kernel, or inside MPI_Finalize? The head, which hears of all
+// ranks, says which one fails.
 #pragma once
 
-#include <string>
+#include <vector>
 
-#include "src/base/json_fwd.hpp"
 #include "src/process/process_state.hpp"
+#include "src/protocol/messages.hpp"
 
 namespace dlrun::agent {
 
-struct RankProbe {
-  char state = '?';  // the most telling of its processes: T, t stopped; D stuck in the kernel; else its own
-  pid_t pid = 0;     // that process
-  std::string name = {};    // its program
-  std::string waits = {};   // the kernel's function that it waits in
-  bool finalizing = false;  // inside MPI_Finalize
-  bool in_barrier = false;  // waits in a barrier of its MPI for other ranks
-};
+using protocol::from_agent::RankProbe;
 
-// Of the rank that `pid` leads.
+/// Of the rank that `pid` leads; `rank` and `in_barrier` are left as they are.
 RankProbe probe_rank(pid_t pid);
-// The same from what is known of its processes, itself first: pure.
-RankProbe look_at(const std::vector<ProcessState>& tree);
-
-Json to_json(const RankProbe& look);
-RankProbe probe_from_json(const Json& json);
+/// The same from what is known of its processes, itself first: pure.
+RankProbe probe_of(const std::vector<ProcessState>& tree);
 
 }  // namespace dlrun::agent

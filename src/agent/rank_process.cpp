@@ -158,8 +158,8 @@ RankProcess::Reading RankProcess::read_some(Stream stream) {
 
 void RankProcess::drain(Stream stream) {
   // Bounded: a stray that floods the pipe after the rank's end must not hold us here.
-  constexpr int most_reads = 64;
-  for (int i = 0; i < most_reads && pipe(stream).fd; ++i) {
+  constexpr int kMaxReads = 64;
+  for (int i = 0; i < kMaxReads && pipe(stream).fd; ++i) {
     const Reading reading = read_some(stream);
     if (reading == Reading::would_block) return;
     if (reading == Reading::more_may_come) continue;

@@ -15,10 +15,11 @@
 #include "src/process/child.hpp"
 #include "src/process/event_loop.hpp"
 #include "src/process/output_lines.hpp"
+#include "src/protocol/messages.hpp"
 
 namespace dlrun::agent {
 
-enum class Stream { out, err };
+using Stream = protocol::OutputStream;
 
 class RankProcess {
  public:

@@ -15,7 +15,8 @@ void set_where_unset(Environment& environment, const plan::EnvironmentChanges& d
     if (!environment.find(name)) environment.set(name, value);
 }
 
-Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base, const MpiBootstrap& wiring) {
+Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base,
+                           const MpiBootstrap& bootstrap) {
   const plan::Plan& plan = base.slice->plan;
   Environment environment = base.environment;  // the user's, as the prolog left it
   set_where_unset(environment, rank.defaults);
@@ -24,7 +25,7 @@ Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base, 
   set_where_unset(environment, base.interface_variables);
   environment.set("DLRUN_CONTROL", base.control_path);
   environment.set("DLRUN_CHECKPOINT_REQUEST", plan::checkpoint_request_path(plan));
-  apply(wiring, environment);
+  apply(bootstrap, environment);
   return environment;
 }
 
@@ -68,7 +69,7 @@ Result<std::vector<Processors>> processors_for(const std::deque<RankState>& rank
 
 void Ranks::add(const plan::NodeSlice& slice) {
   for (const plan::RankPlan& rank : slice.plan.ranks)
-    ranks_.push_back({rank, nullptr, {}, static_cast<int>(ranks_.size())});
+    ranks_.push_back({rank, nullptr, static_cast<int>(ranks_.size())});
 }
 
 Result<void> Ranks::start(Base base,
@@ -87,8 +88,9 @@ Result<void> Ranks::start(Base base,
 }
 
 Result<void> Ranks::start_one(RankState& rank, Base& base, const Processors& processors) {
-  const MpiBootstrap wiring = base.mpi != nullptr ? TRY(base.mpi->wire(rank.plan.rank)) : MpiBootstrap{};
-  RankProcess::Start start{.environment = environment_of(rank.plan, base, wiring),
+  const MpiBootstrap bootstrap =
+      base.mpi != nullptr ? TRY(base.mpi->bootstrap(rank.plan.rank)) : MpiBootstrap{};
+  RankProcess::Start start{.environment = environment_of(rank.plan, base, bootstrap),
                            .working_directory = base.slice->plan.working_directory,
                            .log = std::move(base.logs.at(static_cast<std::size_t>(rank.member))),
                            .log_path = plan::rank_log_path(base.slice->plan, rank.plan),
@@ -97,7 +99,7 @@ Result<void> Ranks::start_one(RankState& rank, Base& base, const Processors& pro
                            .processors = processors,
                            .program = own_program(rank.plan.argv),
                            .open_files = base.open_files};
-  for (const UniqueFd& fd : wiring.child_fds) start.inherited_fds.push_back(fd.get());
+  for (const UniqueFd& fd : bootstrap.child_fds) start.inherited_fds.push_back(fd.get());
   // Now they are its own to open. Later ones of the node are still held: nobody gets them by chance.
   if (rank.plan.port) base.ports->release(*rank.plan.port);
   if (rank.plan.rank == Rank(0) && base.slice->plan.rendezvous_port)

@@ -1,5 +1,5 @@
-// Ranks: the rank processes of one node as a set: started one by one with their environment, wiring and
-// processors, signalled, paused and reaped together. It judges nothing; ends and lines are handed on.
+// Ranks: the rank processes of one node as a set: started one by one with their environment, MPI bootstrap
+// and processors, signalled, paused and reaped together. It judges nothing; it reports ends and lines.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,6 @@
 #include "src/agent/pmi/mpi_service.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/prolog_limits.hpp"
-#include "src/agent/rank_end.hpp"
 #include "src/agent/rank_process.hpp"
 
 namespace dlrun::agent {
@@ -20,7 +19,6 @@ namespace dlrun::agent {
 struct RankState {
   plan::RankPlan plan;
   std::unique_ptr<RankProcess> process;  // nullptr: not started
-  RankEnd end;                           // what its MPI has told us
   int member = 0;                        // its number on this node
 };
 

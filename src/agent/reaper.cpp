@@ -34,8 +34,8 @@ ExitStatus wait_for(pid_t agent, const sigset_t& signals) {
 
 // Whatever is below us now has lost its agent. Only what the kernel cannot end outlasts this.
 void end_all() {
-  constexpr int most_rounds = 5000;
-  for (int round = 0; round < most_rounds; ++round) {
+  constexpr int kMaxRounds = 5000;
+  for (int round = 0; round < kMaxRounds; ++round) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
     const std::vector<pid_t> left = descendants();
@@ -47,18 +47,18 @@ void end_all() {
 
 }  // namespace
 
-int keep(const std::function<int()>& work, const std::vector<int>& streams) {
+int run_under_reaper(const std::function<int()>& work, const std::vector<int>& streams) {
   sigset_t signals, before;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCHLD);
   for (const int number : stop_signals()) sigaddset(&signals, number);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
   if (!become_subreaper()) return to_int(ExitCode::internal);
-  const pid_t keeper = ::getpid(), agent = ::fork();
+  const pid_t reaper = ::getpid(), agent = ::fork();
   if (agent < 0) return to_int(ExitCode::unavailable);
   if (agent == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != keeper) ::_exit(to_int(ExitCode::lost));
+    if (::getppid() != reaper) ::_exit(to_int(ExitCode::lost));
     // Schedulers end a job by killing a process group or a session at once: one of us two must outlive that.
     ::setsid();
     ::sigprocmask(SIG_SETMASK, &before, nullptr);

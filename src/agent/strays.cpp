@@ -8,21 +8,21 @@
 namespace dlrun::agent {
 namespace {
 
-constexpr Seconds kPatience{1.0};
-constexpr Seconds kBetweenLooks{0.02};
+constexpr Seconds kGracePeriod{1.0};
+constexpr Seconds kCheckInterval{0.02};
 
 }  // namespace
 
 void Strays::begin() {
-  kill_from_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<Ticks::duration>(kPatience);
-  look();
+  kill_from_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<Ticks::duration>(kGracePeriod);
+  check();
 }
 
 void Strays::child_ended() {
-  if (!finished_) look();
+  if (!finished_) check();
 }
 
-void Strays::look() {
+void Strays::check() {
   if (finished_) return;
   reap_orphans({});
   const std::vector<pid_t> left = descendants();
@@ -41,8 +41,8 @@ void Strays::look() {
       seen_.push_back(pid);
     }
   }
-  if (next_look_) loop_.cancel(*next_look_);
-  next_look_ = loop_.after(kBetweenLooks, [this] { look(); });
+  if (next_check_) loop_.cancel(*next_check_);
+  next_check_ = loop_.after(kCheckInterval, [this] { check(); });
 }
 
 }  // namespace dlrun::agent

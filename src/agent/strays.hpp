@@ -19,15 +19,15 @@ class Strays {
   Strays(EventLoop& loop, std::function<void(const std::vector<pid_t>&)> gone)
       : loop_(loop), gone_(std::move(gone)) {}
   void begin();
-  void child_ended();  // a hint that it is worth looking again
+  void child_ended();  // a hint that it is worth checking again
 
  private:
-  void look();
+  void check();
   EventLoop& loop_;
   std::function<void(const std::vector<pid_t>&)> gone_;
   std::vector<pid_t> seen_;
   Ticks kill_from_{};
-  std::optional<EventLoop::TimerId> next_look_;
+  std::optional<EventLoop::TimerId> next_check_;
   bool finished_ = false;
 };
 

@@ -1,6 +1,6 @@
 // Suspension: whether the ranks of this node are to stand still. Schedulers that suspend a job, and Ctrl-Z,
-// stop the processes that they know: the head, or what they started on a node, which is the agent's keeper.
-// The agent and its ranks have sessions of their own, so the agent follows: it looks at the processes above
+// stop the processes that they know: the head, or what they started on a node, which is the agent's reaper.
+// The agent and its ranks have sessions of their own, so the agent follows: it probes the processes above
 // it, and hears from the head.
 #pragma once
 
@@ -20,7 +20,7 @@ class Suspension {
   }
   // Whether the kernel shows the processes above as stopped.
   enum class Above { run, stopped };
-  Change look(Above above) {
+  Change above_is(Above above) {
     above_stopped_ = above == Above::stopped;
     return change();
   }
@@ -36,7 +36,7 @@ class Suspension {
   bool by_head_ = false, above_stopped_ = false, suspended_ = false;
 };
 
-// What the kernel shows now of the agent's keeper and of what started that.
-Suspension::Above look_above(pid_t keeper);
+// What the kernel shows now of the agent's reaper and of what started that.
+Suspension::Above probe_above(pid_t reaper);
 
 }  // namespace dlrun::agent

@@ -96,7 +96,7 @@ void ChainLink::account_for_vanished() {
       last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
   last.saved = checkpoint_mark(checkpoints_) != last.checkpoint_mark;
   const Instant began = parse_utc(last.began).value_or(began_);
-  const UnrecordedRun run = read_vanished_run(last.run_directory, began);
+  const UnrecordedRun run = read_unrecorded_run(last.run_directory, began);
   const Instant ended = std::min(run.last_sign, began_);
   last.ended = format_utc(ended);
   last.seconds = std::max(Seconds(ended - began), Seconds(0)).count();

@@ -47,8 +47,8 @@ Console::~Console() {
 }
 
 // Writes for people wait for a slow reader (a pager, Ctrl-S), but not past a request to stop: signals are
-// blocked and read by the event loop that we keep waiting here. Once one is pending, what nobody takes within
-// a moment is dropped; it is in the logs. A reader that went away is not our failure. A file's text is never
+// blocked, and are pending where no event loop reads them now. Once one is seen, what nobody takes within a
+// moment is dropped; it is in the logs. A reader that went away is not our failure. A file's text is never
 // dropped: past a request to stop its queue grows.
 void Console::put(int fd, std::string_view text) {
   FileOutput* file = (fd == STDOUT_FILENO ? out_file_ : err_file_).get();
@@ -75,8 +75,7 @@ void Console::put(int fd, std::string_view text) {
 }
 
 bool Console::may_wait() {
-  stop_seen_ = stop_seen_ || stop_is_pending();
-  if (!stop_seen_ && waiting_work_) waiting_work_();
+  if (stop_is_pending()) stop_seen_ = true;
   return !stop_seen_;
 }
 

@@ -3,7 +3,7 @@
 // without the other.
 #pragma once
 
-#include <functional>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,10 +37,8 @@ class Console {
   // characters as text; nothing where stderr is no terminal.
   void status_line(std::string_view text);
   void clear_status_line();
-  // From now on, what no reader takes within a moment is dropped.
+  // From now on, what no reader takes within a moment is dropped. From any thread.
   void stop_waiting_for_readers() { stop_seen_ = true; }
-  // Called about ten times a second while a reader, or a file whose queue is full, keeps us waiting.
-  void while_waiting(std::function<void()> work) { waiting_work_ = std::move(work); }
   // Why text for people was lost, though its reader is there: a disk that is full. Empty: none was. It waits
   // for files.
   std::string lost();
@@ -58,17 +56,16 @@ class Console {
   static std::string tinted(std::string_view text, Tint tint, bool color);
   void write(int fd, std::string_view text);
   void put(int fd, std::string_view text);
-  bool may_wait();  // and does what is to be done meanwhile; false: a stop was asked for
+  bool may_wait();  // false: a stop was asked for
 
   Verbosity verbosity_;
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
-  std::function<void()> waiting_work_;
   std::string status_;  // as drawn
   std::string lost_out_, lost_err_;
   std::shared_ptr<FileOutput> out_file_;  // none: no regular file
   std::shared_ptr<FileOutput> err_file_;  // the same where both are one file
   bool dropping_ = false;                 // the last text was dropped: the next one is not waited for
-  bool stop_seen_ = false;                // a stop was asked for, or its signal is pending
+  std::atomic<bool> stop_seen_ = false;   // a stop was asked for, or its signal is pending
 };
 
 }  // namespace dlrun::cli

@@ -190,7 +190,7 @@ void RunPrinter::note(const std::string& text) {
   console_.say("dlrun: " + plain_text(text, Newlines::kept));
 }
 
-void RunPrinter::print_culprit(const job::FirstFailure& first_failure) {
+void RunPrinter::print_failure(const job::FirstFailure& first_failure) {
   console_.err(console_.tinted_err("dlrun: error: ", Tint::red) +
                plain_text(first_failure.text(), Newlines::kept));
   if (!first_failure.last_lines.empty()) console_.err("  its last lines:");
@@ -212,7 +212,7 @@ void RunPrinter::finished(const plan::Plan& plan, const job::Outcome& outcome) {
                         shown_path(plan.run_directory + "/logs")));
   const std::string took = format_duration(outcome.time.total);
   const std::string directory = shown_path(plan.run_directory);
-  if (outcome.first_failure) return print_culprit(*outcome.first_failure);
+  if (outcome.first_failure) return print_failure(*outcome.first_failure);
   if (outcome.exit_code != 0)
     return console_.err(fmt::format("dlrun: {}; it took {}; run directory {}",
                                     plain_text(job::reason_of(outcome), Newlines::kept), took, directory));

@@ -28,7 +28,6 @@ class RunPrinter final : public job::RunStatus {
   void progress(const Json& report) override;
   void problem(const std::string& text) override;
   void note(const std::string& text) override;
-  void while_waiting(std::function<void()> work) override { console_.while_waiting(std::move(work)); }
   void resized() override { draw_status(); }
   void stopping() override { console_.stop_waiting_for_readers(); }
   void finished(const plan::Plan& plan, const job::Outcome& outcome) override;
@@ -41,7 +40,7 @@ class RunPrinter final : public job::RunStatus {
   void draw_status();
   std::string status_text(int width) const;
   void say_progress();
-  void print_culprit(const job::FirstFailure& first_failure);
+  void print_failure(const job::FirstFailure& first_failure);
   Console& console_;
   const Clock& clock_;
   Ticks began_;

@@ -13,7 +13,7 @@ namespace dlrun::elf {
 namespace {
 
 // Far above what linkers make, far below what would hurt.
-constexpr std::size_t most_segments = 1024;
+constexpr std::size_t kMaxSegments = 1024;
 
 Result<Header> read_header(const ElfFile& file) {
   const std::string bytes = TRY(file.read(0, sizeof(Header)));
@@ -58,7 +58,7 @@ tl::unexpected<Error> ElfFile::malformed(std::string_view what) const {
 
 Result<std::vector<Segment>> read_segments(const ElfFile& file) {
   const Header header = TRY(read_header(file));
-  if (header.e_phentsize != sizeof(Segment) || header.e_phnum > most_segments)
+  if (header.e_phentsize != sizeof(Segment) || header.e_phnum > kMaxSegments)
     return file.malformed("has program headers of an unknown form");
   return file.read_array<Segment>(header.e_phoff, header.e_phnum);
 }

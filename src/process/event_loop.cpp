@@ -83,8 +83,8 @@ int EventLoop::poll_timeout() const {
   Ticks due = Ticks::max();
   for (const auto& [id, timer] : timers_) due = std::min(due, timer.due);
   const Seconds left = due - std::chrono::steady_clock::now();
-  constexpr double longest_ms = 1e9;  // wakes once in eleven days rather than overflow
-  return static_cast<int>(std::clamp(std::ceil(left.count() * 1e3), 0.0, longest_ms));
+  constexpr double kMaxMs = 1e9;  // wakes once in eleven days rather than overflow
+  return static_cast<int>(std::clamp(std::ceil(left.count() * 1e3), 0.0, kMaxMs));
 }
 
 void EventLoop::run_due_timers() {

@@ -39,7 +39,7 @@ constexpr std::array<Mark, 13> marks = {{
     {"libmpi_cray.so", MpiFlavour::mpich},
 }};
 
-constexpr std::size_t most_libraries = 1000;
+constexpr std::size_t kMaxLibraries = 1000;
 
 MpiFlavour flavour_of_name(std::string_view library) {
   for (const Mark& mark : marks)
@@ -69,7 +69,7 @@ class Search {
     ElfNeeded needed = TRY(read_elf_needed(program));
     for (;;) {
       if (const MpiFlavour found = take(needed); found != MpiFlavour::unknown) return found;
-      if (queue_.empty() || seen_.size() > most_libraries) return MpiFlavour::unknown;
+      if (queue_.empty() || seen_.size() > kMaxLibraries) return MpiFlavour::unknown;
       needed = read_elf_needed(queue_.front())
                    .value_or(ElfNeeded{});  // a broken library is the loader's to report
       queue_.pop_front();

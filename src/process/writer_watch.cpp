@@ -10,7 +10,7 @@ WriterWatch::WriterWatch(EventLoop& loop, FileWriter& writer, Callbacks callback
     : loop_(loop), writer_(writer), callbacks_(std::move(callbacks)), tell_after_(tell_after) {
   loop_.watch(writer_.ready_fd(), POLLIN, [this](short) { collect(); });
   writer_.when_busy([this] {
-    if (!timer_) look_later();
+    if (!timer_) check_later();
   });
 }
 
@@ -22,20 +22,20 @@ WriterWatch::~WriterWatch() {
 
 void WriterWatch::collect() {
   writer_.collect();
-  if (stall_) look();
+  if (stall_) check();
   if (!writer_.idle()) return;
   for (const auto& then : std::exchange(then_, {})) then();
 }
 
-void WriterWatch::look_later() {
+void WriterWatch::check_later() {
   timer_ = loop_.after(tell_after_ / 5, [this] {
     timer_.reset();
-    look();
-    if (!writer_.idle() && !timer_) look_later();
+    check();
+    if (!writer_.idle() && !timer_) check_later();
   });
 }
 
-void WriterWatch::look() {
+void WriterWatch::check() {
   const Seconds busy = writer_.busy_for(std::chrono::steady_clock::now());
   if (busy >= tell_after_) {
     const bool told = stall_.has_value();

@@ -28,8 +28,8 @@ class WriterWatch {
 
  private:
   void collect();
-  void look();
-  void look_later();
+  void check();
+  void check_later();
 
   EventLoop& loop_;
   FileWriter& writer_;

@@ -58,8 +58,8 @@ Result<std::string> read_line(const UniqueFd& fd) {
   return fail(ErrorKind::unavailable, "it says too much");
 }
 
-Result<void> prove(const UniqueFd& fd, const Token& token, const AgentIdentity& card) {
-  AgentHandshake handshake(token, card);
+Result<void> prove(const UniqueFd& fd, const Token& token, const AgentIdentity& identity) {
+  AgentHandshake handshake(token, identity);
   const std::string answer = TRY(handshake.answer(TRY(read_line(fd))));
   if (::send(fd.get(), answer.data(), answer.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(answer.size()))
     return fail(ErrorKind::unavailable, "it does not listen");
@@ -69,7 +69,7 @@ Result<void> prove(const UniqueFd& fd, const Token& token, const AgentIdentity& 
 }
 
 Result<UniqueFd> try_address(const std::string& name, Port port, const Token& token,
-                             const AgentIdentity& card) {
+                             const AgentIdentity& identity) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
@@ -81,7 +81,7 @@ Result<UniqueFd> try_address(const std::string& name, Port port, const Token& to
   for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
     last = connect_to(*one);
     if (last)
-      if (auto proven = prove(*last, token, card); !proven) last = fail(std::move(proven).error());
+      if (auto proven = prove(*last, token, identity); !proven) last = fail(std::move(proven).error());
     if (last) return last;
   }
   return last;
@@ -89,8 +89,8 @@ Result<UniqueFd> try_address(const std::string& name, Port port, const Token& to
 
 }  // namespace
 
-Result<UniqueFd> call_home(const std::vector<std::string>& addresses, Port port, const Token& token,
-                           const AgentIdentity& card, Seconds timeout) {
+Result<UniqueFd> connect_to_head(const std::vector<std::string>& addresses, Port port, const Token& token,
+                                 const AgentIdentity& identity, Seconds timeout) {
   const auto until = std::chrono::steady_clock::now() + timeout;
   Error error{.kind = ErrorKind::unavailable,
               .what = fmt::format("the head does not answer at port {}", port),
@@ -99,7 +99,7 @@ Result<UniqueFd> call_home(const std::vector<std::string>& addresses, Port port,
   do {
     error.also.clear();
     for (const std::string& address : addresses) {
-      auto fd = try_address(address, port, token, card);
+      auto fd = try_address(address, port, token, identity);
       if (fd) {
         const int on = 1;
         ::setsockopt(fd->get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);

@@ -1,5 +1,5 @@
-// call_home(): an agent's way to its head over TCP: tries the head's addresses in turn until one answers with
-// a proof, or the time is up. It blocks: the agent has nothing else to do yet.
+// connect_to_head(): an agent's way to its head over TCP: tries the head's addresses in turn until one
+// answers with a proof, or the time is up. It blocks: the agent has nothing else to do yet.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace dlrun {
 constexpr const char* kTokenVariable = "DLRUN_AGENT_TOKEN";
 
 // An Error names every address that was tried and what came of it.
-Result<UniqueFd> call_home(const std::vector<std::string>& addresses, Port port, const Token& token,
-                           const AgentIdentity& card, Seconds timeout);
+Result<UniqueFd> connect_to_head(const std::vector<std::string>& addresses, Port port, const Token& token,
+                                 const AgentIdentity& identity, Seconds timeout);
 
 }  // namespace dlrun

@@ -9,20 +9,20 @@ namespace {
 constexpr std::string_view kGreeting = "dlrun-agent-1 ";
 
 // Different words before them, so that one side's proof can never be played back as the other's.
-std::string agents_claim(std::string_view heads, std::string_view agents, const Json& card) {
-  return fmt::format("agent {} {} {}", heads, agents, to_text(card));
+std::string agents_claim(std::string_view heads, std::string_view agents, const Json& identity) {
+  return fmt::format("agent {} {} {}", heads, agents, to_text(identity));
 }
 std::string heads_claim(std::string_view heads, std::string_view agents) {
   return fmt::format("head {} {}", heads, agents);
 }
 
-Json to_json(const AgentIdentity& card) {
-  Json out{{"names", card.names}, {"addresses", card.addresses}, {"task", nullptr}};
-  if (card.task) out["task"] = *card.task;
+Json to_json(const AgentIdentity& identity) {
+  Json out{{"names", identity.names}, {"addresses", identity.addresses}, {"task", nullptr}};
+  if (identity.task) out["task"] = *identity.task;
   return out;
 }
 
-std::optional<AgentIdentity> card_from_json(const Json& json) {
+std::optional<AgentIdentity> identity_from_json(const Json& json) {
   AgentIdentity out;
   const auto names = field<std::vector<std::string>>(json, "names", "card");
   const auto addresses = field<std::vector<std::string>>(json, "addresses", "card");
@@ -44,11 +44,11 @@ std::optional<AgentIdentity> HeadHandshake::check(std::string_view line) {
   if (!answer || !answer->is_object()) return std::nullopt;
   const auto challenge = field<std::string>(*answer, "challenge", "handshake");
   const auto proof = field<std::string>(*answer, "proof", "handshake");
-  const auto card = field<Json>(*answer, "card", "handshake");
-  if (!challenge || !proof || !card || !card->is_object()) return std::nullopt;
-  if (!token_.is_proof(agents_claim(challenge_, *challenge, *card), *proof)) return std::nullopt;
+  const auto identity = field<Json>(*answer, "card", "handshake");
+  if (!challenge || !proof || !identity || !identity->is_object()) return std::nullopt;
+  if (!token_.is_proof(agents_claim(challenge_, *challenge, *identity), *proof)) return std::nullopt;
   receipt_ = token_.proof(heads_claim(challenge_, *challenge)) + "\n";
-  return card_from_json(*card);
+  return identity_from_json(*identity);
 }
 
 Result<std::string> AgentHandshake::answer(std::string_view greeting) {
@@ -57,10 +57,10 @@ Result<std::string> AgentHandshake::answer(std::string_view greeting) {
     return fail(ErrorKind::unavailable, "no dlrun head of this version answers there: '{}'",
                 line.substr(0, 40));
   greeted_with_ = line.substr(kGreeting.size());
-  const Json card = to_json(card_);
-  return to_text({{"card", card},
+  const Json identity = to_json(identity_);
+  return to_text({{"card", identity},
                   {"challenge", challenge_},
-                  {"proof", token_.proof(agents_claim(greeted_with_, challenge_, card))}}) +
+                  {"proof", token_.proof(agents_claim(greeted_with_, challenge_, identity))}}) +
          "\n";
 }
 

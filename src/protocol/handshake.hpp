@@ -1,5 +1,5 @@
 // Handshake: how an agent that called back over TCP and its head prove themselves to each other. Pure: the
-// three lines, made and checked. An agent's card (what it calls itself) is part of what it proves.
+// three lines, made and checked. An agent's identity (what it calls itself) is part of what it proves.
 //
 //   head:   dlrun-agent-1 CHALLENGE
 //   agent:  {"card": {...}, "challenge": ..., "proof": ...}
@@ -29,7 +29,7 @@ class HeadHandshake {
  public:
   explicit HeadHandshake(const Token& token) : token_(token), challenge_(random_challenge()) {}
   std::string greeting() const;  // with its newline, as are all
-  // The card of an agent that proved itself, and sets receipt(); nothing for whatever else is calling.
+  // The identity of an agent that proved itself, and sets receipt(); nothing for whatever else is calling.
   std::optional<AgentIdentity> check(std::string_view line);
   const std::string& receipt() const { return receipt_; }
 
@@ -40,15 +40,15 @@ class HeadHandshake {
 
 class AgentHandshake {
  public:
-  AgentHandshake(const Token& token, AgentIdentity card)
-      : token_(token), card_(std::move(card)), challenge_(random_challenge()) {}
+  AgentHandshake(const Token& token, AgentIdentity identity)
+      : token_(token), identity_(std::move(identity)), challenge_(random_challenge()) {}
   // The answer to a greeting; an Error where it is none of a dlrun head of this version.
   Result<std::string> answer(std::string_view greeting);
   bool is_receipt(std::string_view line) const;
 
  private:
   const Token& token_;
-  AgentIdentity card_;
+  AgentIdentity identity_;
   std::string challenge_, greeted_with_;
 };
 

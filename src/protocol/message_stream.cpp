@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -96,30 +97,51 @@ void MessageStream::fail_stream(const std::string& reason) {
 void MessageStream::update_watches() {
   const short wanted = outgoing_.empty() ? 0 : POLLOUT;
   if (!out_) {
-    loop_.watch(in_.get(), static_cast<short>(POLLIN | wanted), [this](short ready) {
+    if (paused_ && wanted == 0)
+      return loop_.unwatch(in_.get());  // poll would tell of a hang-up again and again
+    loop_.watch(in_.get(), static_cast<short>((paused_ ? 0 : POLLIN) | wanted), [this](short ready) {
       if ((ready & POLLOUT) != 0) write_ready();
-      if (!closed_ && (ready & (POLLIN | POLLHUP | POLLERR)) != 0) read_ready();
+      if (closed_) return;
+      if (paused_ && (ready & (POLLHUP | POLLERR)) != 0) return give_up_writing();
+      if (!paused_ && (ready & (POLLIN | POLLHUP | POLLERR)) != 0) read_ready();
     });
     return;
   }
-  loop_.watch(in_.get(), POLLIN, [this](short) { read_ready(); });
+  if (paused_)
+    loop_.unwatch(in_.get());
+  else
+    loop_.watch(in_.get(), POLLIN, [this](short) { read_ready(); });
   if (wanted != 0)
     loop_.watch(out_.get(), wanted, [this](short) { write_ready(); });
   else
     loop_.unwatch(out_.get());
 }
 
+void MessageStream::pause() {
+  if (closed_ || std::exchange(paused_, true)) return;
+  update_watches();
+}
+
+void MessageStream::resume() {
+  if (closed_ || !std::exchange(paused_, false)) return;
+  update_watches();
+}
+
 void MessageStream::send(const Message& message) {
+  send(std::make_shared<const std::string>(encode(message)));
+}
+
+void MessageStream::send(std::shared_ptr<const std::string> encoded) {
   if (closed_ || !writable_) return;
-  outgoing_.push_back(encode(message));
-  queued_ += outgoing_.back().size();
+  queued_ += encoded->size();
+  outgoing_.push_back(std::move(encoded));
   if (outgoing_.size() == 1) write_queue();  // most messages leave at once
 }
 
 void MessageStream::send_ahead(const Message& message) {
   if (closed_ || !writable_ || outgoing_.empty()) return send(message);
-  std::string bytes = encode(message);
-  queued_ += bytes.size();
+  auto bytes = std::make_shared<const std::string>(encode(message));
+  queued_ += bytes->size();
   // The first one may be half sent.
   outgoing_.insert(outgoing_.begin() + static_cast<std::ptrdiff_t>(++ahead_), std::move(bytes));
 }
@@ -131,7 +153,7 @@ void MessageStream::write_ready() {
 
 void MessageStream::write_queue() {
   while (!outgoing_.empty()) {
-    const std::string& first = outgoing_.front();
+    const std::string& first = *outgoing_.front();
     const ssize_t put = ::write(out_fd(), first.data() + sent_of_first_, first.size() - sent_of_first_);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && errno == EAGAIN) break;

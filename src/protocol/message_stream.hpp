@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,9 +57,15 @@ class MessageStream {
   MessageStream& operator=(const MessageStream&) = delete;
 
   void send(const Message& message);
+  // A message that many streams send: encode()d once, and kept once.
+  void send(std::shared_ptr<const std::string> encoded);
   // Ahead of all that waits: for what others wait for. In order with others of its kind.
   void send_ahead(const Message& message);
   std::size_t queued() const { return queued_; }
+  // Reads no more until resume(): what the peer says waits with the kernel, and then with the peer. What is
+  // read already is still given.
+  void pause();
+  void resume();
   void close();
 
  private:
@@ -74,11 +81,11 @@ class MessageStream {
   UniqueFd in_, out_;
   Handlers handlers_;
   MessageDecoder decoder_;
-  std::deque<std::string> outgoing_;
+  std::deque<std::shared_ptr<const std::string>> outgoing_;
   std::size_t sent_of_first_ = 0;
   std::size_t queued_ = 0;
   std::size_t ahead_ = 0;  // how many behind the first were sent ahead
-  bool closed_ = false, writable_ = true;
+  bool closed_ = false, writable_ = true, paused_ = false;
 };
 
 }  // namespace dlrun

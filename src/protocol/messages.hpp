@@ -16,6 +16,8 @@
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
 #include "src/plan/node_inventory.hpp"
+#include "src/process/event_loop.hpp"
+#include "src/process/supervisor.hpp"
 
 namespace dlrun::protocol {
 
@@ -23,9 +25,9 @@ namespace dlrun::protocol {
 /// same.
 inline constexpr int kVersion = 1;
 
-enum class Urgency { polite, now };
+using Urgency = Supervisor::Urgency;
+using dlrun::SignalSender;
 enum class OutputStream { out, err };
-enum class SignalSender { kernel, own_user, other_user };
 
 /// From the head to an agent.
 namespace to_agent {
@@ -96,6 +98,8 @@ struct PortsClaimed {
 };
 struct PrologEnded {
   Seconds seconds{0};
+  std::vector<std::string>
+      secrets;  // values that it has read: the head keeps nothing that ranks print of them
 };
 struct InterfaceChosen {
   std::string name;
@@ -124,7 +128,8 @@ struct Report {
 };
 struct Exited {
   Rank rank;
-  int code = 0, signal = 0;
+  int code = 0, signal = 0;  // 0: it ended by itself
+  std::string text;          // ExitStatus::text()
 };
 struct Failed {
   Rank rank;

@@ -14,23 +14,19 @@ namespace dlrun::job {
 
 class AttemptTimes {
  public:
-  explicit AttemptTimes(Ticks began) : began_(began) {}
+  explicit AttemptTimes(Ticks began) : time_(began), steps_(began) {}
 
-  void rank_started(Ticks now) { started_ = now; }
-  void all_started(Ticks now) { ledger_.ranks_started(now); }
-  void rank_exited(Ticks now) { ended_ = now; }
-  void agent_done(Ticks now) {
-    if (!ended_) ended_ = now;
-  }
+  void rank_started(Ticks now) { time_.rank_started(now); }
+  void all_started(Ticks now) { time_.all_started(now); }
+  void rank_exited(Ticks now) { time_.rank_exited(now); }
+  void agent_done(Ticks now) { time_.agent_done(now); }
   void reported(Rank rank, const Json& report, Ticks now);
-  // Into the times, parts and pace of an outcome that has its exit code.
+  // Into the time and the pace of an outcome that has its exit code.
   void conclude(Outcome& outcome, Ticks now) const;
 
  private:
-  Ticks began_;
-  std::optional<Ticks> started_, ended_;  // the last start, the last end
-  Ledger ledger_{began_};
-  PaceMeter pace_{began_};
+  TimeAccounting time_;
+  StepTiming steps_;
 };
 
 }  // namespace dlrun::job

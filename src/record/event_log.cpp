@@ -34,8 +34,8 @@ void EventLog::add(const Json& event) {
   line.update(secrets_->hidden(event));
   file_->append(to_text(line) + "\n");
   constexpr Seconds moment{0.1};
-  constexpr std::size_t most_queued = std::size_t{16} << 20;
-  while (file_->queued() > most_queued && !writer_->settle(moment)) {
+  constexpr std::size_t kMaxQueued = std::size_t{16} << 20;
+  while (file_->queued() > kMaxQueued && !writer_->settle(moment)) {
   }
 }
 

@@ -1,6 +1,6 @@
-// EventLog: events.jsonl of a run directory, a JSON object a line with its time. Written as things happen, so
-// that a run that was killed still tells how far it came, and beside the caller, whom a file system that
-// stalls does not hold up.
+// EventLog: events.jsonl of a run directory, one JSON object per line with its time. Written as things
+// happen, so that a run that was killed still tells how far it came, and beside the caller, whom a file
+// system that stalls does not hold up.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Outcome: how a run ended, as a value: the exit code, who is to blame, how each rank ended, and what the
+// Outcome: how a run ended, as a value: the exit code, the first failure, how each rank ended, and what the
 // program itself reported as its result.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace dlrun::job {
 
-// The one to blame: a rank, or a node (rank empty).
+// What failed first: a rank, or a node (rank unset).
 struct FirstFailure {
   std::optional<Rank> rank;
   std::string role;
@@ -38,31 +38,22 @@ struct FirstFailure {
 };
 
 struct RankResult {
-  std::optional<ExitStatus> status;  // nothing: never started, or lost with its node
+  std::optional<ExitStatus> status;  // unset: never started, or lost with its node
   std::optional<pid_t> pid;
   std::vector<int> processors;
   bool told_to_end = false;  // a service, whose work was done
   std::string program = {};  // the file that it runs
 };
 
-// Where the time of the run went; the parts add up to `total`.
-struct TimeLedger {
-  Seconds start{0};       // until the last rank was started
-  Seconds ranks{0};       // until the last rank ended
-  Seconds finish{0};      // until everything was cleaned up
-  Seconds checkpoint{0};  // of `ranks`, as the program reported it
-  Seconds total{0};
-};
-
 // What the end of the allocation made of the run.
 struct WalltimeEnd {
-  enum class Stage { none, asked, ended, killed };  // how far it had to go: a wish, TERM, KILL
+  enum class Stage { none, asked, ended, killed };  // how far it had to go: a request, TERM, KILL
   Stage stage = Stage::none;
-  std::optional<Instant> end = {};  // of the allocation, as last told; nothing: no limit is known
+  std::optional<Instant> end = {};  // of the allocation, as last read; unset: no limit is known
   Seconds left{0};                  // when it was asked
   int signal = 0;                   // that asked the ranks which are not on the control channel; 0: none
   Json saved = {};                  // step of the last checkpoint that was reported; null: none was
-  bool saved_when_asked = false;    // and it came after the wish
+  bool saved_when_asked = false;    // and it came after the request
 };
 
 struct Outcome {
@@ -80,8 +71,7 @@ struct Outcome {
   Json result;  // the program's own {"test_accuracy": ..}; null where it reported none
   Json last_progress;
   WalltimeEnd walltime;
-  TimeLedger time;
-  TimeParts parts;  // of `time`, by what it was good for
+  TimeParts time;  // where it went
   std::optional<Pace> pace;
 };
 

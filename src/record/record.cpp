@@ -68,7 +68,7 @@ Json walltime_json(const WalltimeEnd& end) {
           {"saved_when_asked", end.saved_when_asked}};
 }
 
-Json culprit_json(const FirstFailure& first_failure) {
+Json failure_json(const FirstFailure& first_failure) {
   return {{"rank", first_failure.rank ? Json(first_failure.rank->get()) : Json(nullptr)},
           {"role", first_failure.role},
           {"task_index", first_failure.task_index},
@@ -148,26 +148,26 @@ Json provenance(const RecordedJob& job, const Environment& environment) {
 }
 
 Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
-  const TimeLedger& time = outcome.time;
-  const Json ledger{{"start", time.start.count()},
-                    {"ranks", time.ranks.count()},
-                    {"checkpoint", time.checkpoint.count()},
-                    {"finish", time.finish.count()},
-                    {"total", time.total.count()}};
+  const TimeParts& time = outcome.time;
+  const Json seconds{{"start", time.launch.count()},
+                     {"ranks", time.ranks.count()},
+                     {"checkpoint", time.saving.count()},
+                     {"finish", time.finish.count()},
+                     {"total", time.total.count()}};
   return {
       {"attempt", plan.attempt},
       {"exit_code", outcome.exit_code},
       {"reason", reason_of(outcome)},
-      {"first_failure", outcome.first_failure ? culprit_json(*outcome.first_failure) : Json(nullptr)},
+      {"first_failure", outcome.first_failure ? failure_json(*outcome.first_failure) : Json(nullptr)},
       {"interrupted_by", outcome.interrupted_by ? Json(signal_text(*outcome.interrupted_by)) : Json(nullptr)},
       {"cancelled_by", outcome.cancelled_by ? Json(*outcome.cancelled_by) : Json(nullptr)},
       {"ranks", ranks_json(plan, outcome)},
       {"processes_ended_behind_ranks", outcome.strays},
       {"nodes_not_verified_clean", outcome.agents_unverified},
       {"walltime", walltime_json(outcome.walltime)},
-      {"time", to_json(outcome.parts)},
+      {"time", to_json(outcome.time)},
       {"pace", to_json(outcome.pace)},
-      {"seconds", ledger}};
+      {"seconds", seconds}};
 }
 
 Json make_record(const RecordedJob& job, const Outcome& outcome, const RunTimes& times, Json attempts,

@@ -1,5 +1,5 @@
 // record.json: the provenance of a run, written when it ends: what ran, from which sources and versions, how
-// each rank ended, who is to blame, where the time went. Its schema is dlrun.record/1.
+// each rank ended, what failed first, where the time went. Its schema is dlrun.record/1.
 #pragma once
 
 #include "schedulers/allocation.hpp"

@@ -38,32 +38,26 @@ Result<Pace> pace_from_json(const Json& json, const std::string& where) {
   out.save = TRY(seconds_or_null(json, "checkpoint", where));
   out.held = TRY(seconds_or_null(json, "held", where));
   if (out.steps < 1 || out.step.count() <= 0)
-    return fail(ErrorKind::input, "{}: a pace of {} steps with {} s each is none", where, out.steps,
+    return fail(ErrorKind::input, "{}: invalid step timing: {} steps, {} s", where, out.steps,
                 out.step.count());
   return out;
 }
 
-void PaceMeter::stepped(Ticks now, std::int64_t step) {
+void StepTiming::stepped(Ticks now, std::int64_t step) {
   if (last_ && step <= last_->step) return;  // a report may say anything
-  last_ = Mark{now, step, held()};
+  last_ = Mark{now, step, checkpoints_.total()};
   if (!first_) first_ = last_;
 }
 
-void PaceMeter::saved(const std::string& what, Seconds took, Seconds held) {
+void StepTiming::saved(const std::string& state, Seconds took, Seconds held) {
   took = std::max(took, Seconds(0));
   held = std::clamp(held, Seconds(0), took);
   longest_save_ = std::max(longest_save_.value_or(took), took);
   longest_held_ = std::max(longest_held_.value_or(held), held);
-  if (what == what_) {
-    held_last_ = std::max(held_last_, held);
-    return;
-  }
-  held_before_ += held_last_;
-  held_last_ = held;
-  what_ = what;
+  checkpoints_.saved(state, held);
 }
 
-std::optional<Pace> PaceMeter::measured() const {
+std::optional<Pace> StepTiming::measured() const {
   if (!first_ || last_->step == first_->step) return std::nullopt;
   const Seconds whole = last_->when - first_->when;
   const Seconds stood = std::min(last_->held - first_->held, whole);

@@ -9,6 +9,7 @@
 #include "src/base/clock.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
+#include "src/record/checkpoint_clock.hpp"
 
 namespace dlrun::job {
 
@@ -22,13 +23,13 @@ struct Pace {
 Json to_json(const std::optional<Pace>& pace);
 Result<Pace> pace_from_json(const Json& json, const std::string& where);
 
-class PaceMeter {
+class StepTiming {
  public:
-  explicit PaceMeter(Ticks began) : began_(began) {}
+  explicit StepTiming(Ticks began) : began_(began) {}
   // Rank 0 has done so many steps; reports may be some steps apart.
   void stepped(Ticks now, std::int64_t step);
-  // Ranks that save together report the same `what`, and count once.
-  void saved(const std::string& what, Seconds took, Seconds held);
+  // Ranks that save together report the same `state`, and count once.
+  void saved(const std::string& state, Seconds took, Seconds held);
   std::optional<Pace> measured() const;
 
  private:
@@ -37,12 +38,9 @@ class PaceMeter {
     std::int64_t step;
     Seconds held;  // so far
   };
-  Seconds held() const { return held_before_ + held_last_; }
-
   Ticks began_;
   std::optional<Mark> first_, last_;
-  std::string what_;
-  Seconds held_before_{0}, held_last_{0};
+  CheckpointClock checkpoints_;
   std::optional<Seconds> longest_save_, longest_held_;
 };
 

@@ -50,33 +50,33 @@ TimeParts sum_of(const std::vector<TimeParts>& attempts, Seconds total) {
   return out;
 }
 
-void Ledger::stepped(Ticks now) {
+void TimeAccounting::stepped(Ticks now) {
   if (!first_step_) first_step_ = now;
   last_step_ = now;
 }
 
-void Ledger::saved(Ticks now, const std::string& what, Seconds took, Seconds held) {
+void TimeAccounting::saved(Ticks now, const std::string& state, Seconds took, Seconds held) {
+  saving_ += took;
   took = std::clamp(took, Seconds(0), between(began_, now));  // a report may say anything
   held = std::clamp(held, Seconds(0), took);
-  if (saved_state_ && what == what_) {
-    held_last_ = std::max(held_last_, held);
-    return;
-  }
-  held_before_ += held_last_;
-  held_last_ = held;
-  what_ = what;
-  saved_state_ = now - std::chrono::duration_cast<Ticks::duration>(took);
+  if (checkpoints_.saved(state, held) == CheckpointClock::Report::new_state)
+    saved_state_ = now - std::chrono::duration_cast<Ticks::duration>(took);
 }
 
-Ticks Ledger::kept_until(End end, Ticks from, Ticks last_exit) const {
+Ticks TimeAccounting::kept_until(End end, Ticks from, Ticks last_exit) const {
   if (end == End::done) return last_exit;
   if (saved_state_) return *saved_state_;
   return end == End::stopped ? last_exit : from;
 }
 
-TimeParts Ledger::conclude(End end, Ticks last_exit, Ticks now) const {
+TimeParts TimeAccounting::conclude(End end, Ticks now) const {
+  const Ticks last_exit = this->last_exit(now);
   TimeParts out;
   out.total = between(began_, now);
+  out.launch = last_start(now) - began_;
+  out.ranks = last_exit - last_start(now);
+  out.finish = now - last_exit;
+  out.saving = saving_;
   const Ticks from = std::min(first_step_.value_or(started_.value_or(now)), now);
   const Ticks to = std::clamp(last_exit, from, now);
   const Ticks kept = std::clamp(kept_until(end, from, to), from, to);
@@ -84,11 +84,11 @@ TimeParts Ledger::conclude(End end, Ticks last_exit, Ticks now) const {
   const Ticks worked = end == End::done ? to : std::clamp(last_step_.value_or(to), from, to);
   out.start = between(began_, from);
   // The last checkpoint of a run that was stopped stands behind the work that it keeps.
-  const Seconds inside = end == End::done ? held_before_ + held_last_ : held_before_;
+  const Seconds inside = end == End::done ? checkpoints_.total() : checkpoints_.before_last();
   out.useful = std::max(between(from, kept) - inside, Seconds(0));
   out.lost = between(kept, worked);
   const Seconds left = out.total - out.start - out.useful - out.lost;
-  out.checkpoint = std::clamp(held_before_ + held_last_, Seconds(0), std::max(left, Seconds(0)));
+  out.checkpoint = std::clamp(checkpoints_.total(), Seconds(0), std::max(left, Seconds(0)));
   out.idle = std::max(left - out.checkpoint, Seconds(0));
   return out;
 }

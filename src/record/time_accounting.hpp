@@ -1,4 +1,5 @@
-// Ledger: where the time of an attempt went, from what its ranks report. Pure. The parts add up to `total`:
+// TimeAccounting: where the time of an attempt went, from what its ranks report. Pure. The parts add up to
+// `total`:
 //   start        until the first step (until the ranks ran, where they report no steps)
 //   useful       work that is kept: up to the end of a run that ended well, else up to the last checkpoint
 //   checkpoint   training stood still for one; what is written beside the training costs nothing here
@@ -6,6 +7,7 @@
 //   idle         the rest: waiting to be ended, cleaning up
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,35 +15,47 @@
 #include "src/base/clock.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
+#include "src/record/checkpoint_clock.hpp"
 
 namespace dlrun::job {
 
 struct TimeParts {
   Seconds start{0}, useful{0}, checkpoint{0}, lost{0}, idle{0}, total{0};
+  // The same time by what processes did: until the last rank was started, until the last one ended, until
+  // all was cleaned up; and what the ranks reported of saving, beside the training or not.
+  Seconds launch{0}, ranks{0}, finish{0}, saving{0};
 };
 Json to_json(const TimeParts& parts);
 Result<TimeParts> time_parts_from_json(const Json& json, const std::string& where);
 // `total` is known apart: what no attempt accounts for is idle.
 TimeParts sum_of(const std::vector<TimeParts>& attempts, Seconds total);
 
-class Ledger {
+class TimeAccounting {
  public:
-  explicit Ledger(Ticks began) : began_(began) {}
+  explicit TimeAccounting(Ticks began) : began_(began) {}
 
-  void ranks_started(Ticks now) { started_ = now; }
+  void rank_started(Ticks now) { last_start_ = now; }
+  void all_started(Ticks now) { started_ = now; }
+  void rank_exited(Ticks now) { last_exit_ = now; }
+  // Where no rank's end was told.
+  void agent_done(Ticks now) {
+    if (!last_exit_) last_exit_ = now;
+  }
   void stepped(Ticks now);
-  // The state of `took` ago is on disk. Ranks that save together report the same `what`, and count once.
-  void saved(Ticks now, const std::string& what, Seconds took, Seconds held);
+  // The state of `took` ago is on disk. Ranks that save together report the same `state`, and count once.
+  void saved(Ticks now, const std::string& state, Seconds took, Seconds held);
 
   enum class End { done, stopped, failed };  // stopped: with a checkpoint, to be carried on
-  TimeParts conclude(End end, Ticks last_exit, Ticks now) const;
+  TimeParts conclude(End end, Ticks now) const;
 
  private:
+  Ticks last_start(Ticks now) const { return last_start_.value_or(now); }
+  Ticks last_exit(Ticks now) const { return std::max(last_exit_.value_or(now), last_start(now)); }
   Ticks kept_until(End end, Ticks from, Ticks last_exit) const;
   Ticks began_;
-  std::optional<Ticks> started_, first_step_, last_step_, saved_state_;
-  std::string what_;
-  Seconds held_before_{0}, held_last_{0};  // by the checkpoints before the last; by the last
+  std::optional<Ticks> last_start_, started_, last_exit_, first_step_, last_step_, saved_state_;
+  Seconds saving_{0};
+  CheckpointClock checkpoints_;
 };
 
 }  // namespace dlrun::job

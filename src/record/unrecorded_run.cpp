@@ -25,28 +25,29 @@ Instant last_written(const fs::path& folder, Instant began) {
   return out;
 }
 
-void replay(const Json& event, Ticks when, Ledger& ledger) {
+void replay(const Json& event, Ticks when, TimeAccounting& time) {
   const std::string kind = field<std::string>(event, "event", "event").value_or("");
-  if (kind == "started") ledger.ranks_started(when);
+  if (kind == "started") time.rank_started(when), time.all_started(when);
   const Json report = field<Json>(event, "report", "event").value_or(Json());
   if (kind != "report" || !report.contains("saved")) return;
   const Seconds took(field<double>(report, "seconds", "report").value_or(0));
-  ledger.saved(when, to_text(report["saved"]), took,
-               Seconds(field<double>(report, "held", "report").value_or(took.count())));
+  time.saved(when, to_text(report["saved"]), took,
+             Seconds(field<double>(report, "held", "report").value_or(took.count())));
 }
 
 }  // namespace
 
 TimeParts times_of_events(const std::vector<Json>& events, Instant began, Instant last_sign) {
   const auto ticks = [&](Instant when) { return Ticks{} + std::max(when - began, Milliseconds(0)); };
-  Ledger ledger(ticks(began));
+  TimeAccounting time(ticks(began));
   for (const Json& event : events)
     if (const auto when = parse_utc(field<std::string>(event, "time", "event").value_or("")))
-      replay(event, ticks(*when), ledger);
-  return ledger.conclude(Ledger::End::failed, ticks(last_sign), ticks(last_sign));
+      replay(event, ticks(*when), time);
+  time.rank_exited(ticks(last_sign));
+  return time.conclude(TimeAccounting::End::failed, ticks(last_sign));
 }
 
-UnrecordedRun read_vanished_run(const fs::path& run_directory, Instant began) {
+UnrecordedRun read_unrecorded_run(const fs::path& run_directory, Instant began) {
   UnrecordedRun out;
   out.last_sign = last_written(run_directory, began);
   std::vector<Json> events;

@@ -17,6 +17,6 @@ struct UnrecordedRun {
 
 // Pure: `events` are lines of events.jsonl.
 TimeParts times_of_events(const std::vector<Json>& events, Instant began, Instant last_sign);
-UnrecordedRun read_vanished_run(const std::filesystem::path& run_directory, Instant began);
+UnrecordedRun read_unrecorded_run(const std::filesystem::path& run_directory, Instant began);
 
 }  // namespace dlrun::job

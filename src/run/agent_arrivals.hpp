@@ -16,7 +16,10 @@ namespace dlrun::job {
 
 class AgentArrivals {
  public:
-  AgentArrivals(const plan::Plan& plan, std::string way) : plan_(plan), way_(std::move(way)) {}
+  // `launcher`: its name, for errors.
+  AgentArrivals(const plan::Plan& plan, std::string launcher) : launcher_(std::move(launcher)) {
+    for (const plan::NodePlan& node : plan.nodes) hosts_.push_back(node.host.get());
+  }
 
   void connected(NodeIndex node) { here_.insert(node.get()); }
   // Also of one that was connected: an agent that goes before the last has come.
@@ -27,8 +30,8 @@ class AgentArrivals {
   // Time is up: what has not answered has failed.
   void give_up(const std::string& why);
 
-  bool all_answered() const { return here_.size() + missing_.size() == plan_.nodes.size(); }
-  bool all_here() const { return here_.size() == plan_.nodes.size(); }
+  bool all_answered() const { return here_.size() + missing_.size() == hosts_.size(); }
+  bool all_here() const { return here_.size() == hosts_.size(); }
   bool is_here(NodeIndex node) const { return here_.contains(node.get()); }
   // "3 of 16 nodes cannot be reached by ssh: n03, n07, n11", with each one's reason; equal reasons once. The
   // kind and the hint are the first one's.
@@ -36,8 +39,8 @@ class AgentArrivals {
   std::vector<std::string> missing_hosts() const;
 
  private:
-  const plan::Plan& plan_;
-  std::string way_;
+  std::vector<std::string> hosts_;
+  std::string launcher_;
   std::set<int> here_;
   std::map<int, Error> missing_;
 };

@@ -27,13 +27,13 @@ class Cancellation {
 
   // An agent was told to end, by somebody else than the head.
   void agent_told(int node, const CaughtSignal& signal) { told_.emplace(node, signal); }
-  // The signal that was meant for the whole run; nothing where only single nodes' agents were told.
+  // The signal that was meant for the whole run; unset where only single nodes' agents were told.
   // `settled`: no more signals are awaited.
   enum class Time { now, settled };
   std::optional<CaughtSignal> of_the_run(Time time) const;
   const std::map<int, CaughtSignal>& told() const { return told_; }
 
-  // The scheduler's job that a signal came from; nothing where a user or a terminal sent it.
+  // The scheduler's job that a signal came from; unset where a user or a terminal sent it.
   std::optional<std::string> sent_by(const CaughtSignal& signal) const;
   // Whether the signal explains a failure that was seen `before` it.
   bool explains(const CaughtSignal& signal, const FirstFailure& failure, Seconds before) const;

@@ -23,17 +23,17 @@ Ticks::duration ticks_of(Seconds time) {
 
 }  // namespace
 
-Deadline::Policy Deadline::policy_for(std::string_view scheduler, std::optional<Seconds> stated_lead) {
-  Policy out{.lead = stated_lead};
+Deadline::Policy Deadline::policy_for(std::string_view scheduler, std::optional<Seconds> requested_lead) {
+  Policy out{.lead = requested_lead};
   if (scheduler != "slurm") return out;
-  out.least_margin = Seconds(5);
-  out.most_margin = Seconds(60);
+  out.min_margin = Seconds(5);
+  out.max_margin = Seconds(60);
   return out;
 }
 
 Seconds Deadline::margin() const {
-  if (!end_) return policy_.least_margin;
-  Seconds out = std::clamp(total() * kMarginShare, policy_.least_margin, policy_.most_margin);
+  if (!end_) return policy_.min_margin;
+  Seconds out = std::clamp(total() * kMarginShare, policy_.min_margin, policy_.max_margin);
   if (policy_.lead) out = std::min(out, *policy_.lead / 2);
   return std::min(out, total() / 4);
 }

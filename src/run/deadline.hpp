@@ -3,7 +3,7 @@
 // how, is the head's business, and so is asking the scheduler.
 //
 // Backwards from the end: `margin` before it whatever still runs gets TERM, a third of that before it KILL,
-// and what is then left is for logs and the record. The wish to save comes earlier by the time that a
+// and what is then left is for logs and the record. The request to save comes earlier by the time that a
 // checkpoint was seen to take, by the longest time between two steps, in which nobody listens, and by what a
 // program needs to end once it has saved.
 #pragma once
@@ -20,15 +20,15 @@ namespace dlrun::job {
 class Deadline {
  public:
   struct Policy {
-    std::optional<Seconds> lead;  // as stated; nothing: worked out from what is measured
-    Seconds least_margin{4}, most_margin{30};
+    std::optional<Seconds> lead;  // as requested; unset: worked out from what is measured
+    Seconds min_margin{4}, max_margin{30};
   };
   // Slurm compares with its controller's clock, and warns and sweeps by the minute: more margin there.
-  static Policy policy_for(std::string_view scheduler, std::optional<Seconds> stated_lead);
+  static Policy policy_for(std::string_view scheduler, std::optional<Seconds> requested_lead);
 
   // Events.
   struct Ends {
-    std::optional<Ticks> at;  // nothing: there is no limit
+    std::optional<Ticks> at;  // unset: there is no limit
   };
   struct Started {};  // every rank runs
   struct Step {};     // rank 0 has done another one
@@ -60,7 +60,7 @@ class Deadline {
   Deadline(Policy policy, Ticks began) : policy_(policy), began_(began) {}
   std::vector<Action> on(const Event& event, Ticks now);
 
-  // How long before the end the wish to save is due, as far as is known now.
+  // How long before the end the request to save is due, as far as is known now.
   Seconds lead() const;
   Seconds margin() const;
 

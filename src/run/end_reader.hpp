@@ -20,7 +20,7 @@ namespace dlrun::job {
 class EndReader {
  public:
   struct Callbacks {
-    std::function<void(std::optional<Instant>)> read;  // nothing: no limit any more
+    std::function<void(std::optional<Instant>)> read;  // unset: no limit any more
     std::function<void(Seconds)> left = {};            // before it: what is left by the scheduler's count
     std::function<void(const Error&)> failed;
   };

@@ -10,25 +10,25 @@
 namespace dlrun::job {
 namespace {
 
-using agent::RankProbe;
+using protocol::from_agent::RankProbe;
 
 bool passed_since(Ticks then, Seconds limit, Ticks now) {
   return limit.count() > 0 && now - then > limit;
 }
 
-// The lower, the more it is to blame for the standstill.
-int weight(const std::optional<RankProbe>& look) {
-  if (!look) return 2;
-  return look->state == 'T' || look->state == 't' ? 0 : look->state == 'D' ? 1 : 2;
+// The lower, the more likely it is that it holds up the others.
+int weight(const std::optional<RankProbe>& probe) {
+  if (!probe) return 2;
+  return probe->state == 'T' || probe->state == 't' ? 0 : probe->state == 'D' ? 1 : 2;
 }
 
-std::string state_text(const RankProbe& look) {
-  const std::string process = fmt::format("its process {} ({})", look.pid, look.name);
-  if (look.state == 'T') return process + " is stopped, as by SIGSTOP";
-  if (look.state == 't') return process + " is stopped by a debugger";
-  if (look.state != 'D') return {};
+std::string state_text(const RankProbe& probe) {
+  const std::string process = fmt::format("its process {} ({})", probe.pid, probe.name);
+  if (probe.state == 'T') return process + " is stopped, as by SIGSTOP";
+  if (probe.state == 't') return process + " is stopped by a debugger";
+  if (probe.state != 'D') return {};
   return process + " waits inside the kernel" +
-         (look.waits.empty() ? "" : fmt::format(" in {}", look.waits)) +
+         (probe.waits.empty() ? "" : fmt::format(" in {}", probe.waits)) +
          ", as for a disk or file server that does not answer";
 }
 
@@ -74,11 +74,11 @@ void HangDetector::exited(Rank rank, Ticks now) {
   if (finalizing_) finalizing_ = now;
 }
 
-void HangDetector::begin_looking() {
-  for (State& state : ranks_) state.look.reset();
+void HangDetector::begin_probing() {
+  for (State& state : ranks_) state.probe.reset();
 }
 
-void HangDetector::all_looked(Ticks now) {
+void HangDetector::all_probed(Ticks now) {
   if (!all_finalize())
     finalizing_.reset();
   else if (!finalizing_)
@@ -95,7 +95,7 @@ std::vector<std::size_t> HangDetector::running() const {
 bool HangDetector::all_finalize() const {
   const auto left = running();
   return !left.empty() && std::all_of(left.begin(), left.end(), [&](std::size_t i) {
-    return ranks_[i].look && ranks_[i].look->finalizing;
+    return ranks_[i].probe && ranks_[i].probe->finalizing;
   });
 }
 
@@ -148,10 +148,10 @@ std::size_t HangDetector::suspect(Kind kind) const {
   const auto left = running();
   const auto key = [&](std::size_t i) {
     const State& state = ranks_[i];
-    const bool waits = state.look && state.look->in_barrier;
+    const bool waits = state.probe && state.probe->in_barrier;
     const bool silent = kind == Kind::no_output ? state.prints == 0 : state.steps == 0;
     const Ticks heard = kind == Kind::no_output ? state.output : state.progress;
-    return std::tuple(weight(state.look), waits, silent, state.step.value_or(0), heard);
+    return std::tuple(weight(state.probe), waits, silent, state.step.value_or(0), heard);
   };
   return *std::min_element(left.begin(), left.end(),
                            [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
@@ -174,8 +174,8 @@ std::string HangDetector::reason_of(Kind kind, std::size_t rank, Ticks now) cons
     out = fmt::format("hung: no rank printed anything for {} (launch.no-output-limit)",
                       format_duration(limits_.no_output)) +
           (state.prints > 0 ? fmt::format(", this one for {}", age(state.output)) : ", this one never did");
-  if (state.look)
-    if (const std::string text = state_text(*state.look); !text.empty()) out += "; " + text;
+  if (state.probe)
+    if (const std::string text = state_text(*state.probe); !text.empty()) out += "; " + text;
   return out;
 }
 
@@ -183,8 +183,8 @@ std::optional<HangDetector::Hang> HangDetector::verdict(Ticks now) {
   const auto kind = passed(now);
   if (!kind) return std::nullopt;
   const std::size_t rank = suspect(*kind);
-  const auto& look = ranks_[rank].look;
-  return Hang{Rank(static_cast<int>(rank)), *kind, reason_of(*kind, rank, now), look && look->state == 'D'};
+  const auto& probe = ranks_[rank].probe;
+  return Hang{Rank(static_cast<int>(rank)), *kind, reason_of(*kind, rank, now), probe && probe->state == 'D'};
 }
 
 }  // namespace dlrun::job

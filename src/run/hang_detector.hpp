@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "src/agent/rank_probe.hpp"
 #include "src/base/clock.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
+#include "src/protocol/messages.hpp"
 
 namespace dlrun::job {
 
@@ -41,15 +41,15 @@ class HangDetector {
   void printed(Rank rank, Ticks now);
   void reported(Rank rank, const Json& report, Ticks now);
   void exited(Rank rank, Ticks now);
-  // The agents are asked to look; each rank's look comes in, and then it is over.
-  void begin_looking();
-  void looked(Rank rank, agent::RankProbe look) { at(rank).look = std::move(look); }
-  void all_looked(Ticks now);
+  // The agents are asked to probe their ranks; each rank's probe comes in, and then the round is over.
+  void begin_probing();
+  void probed(const protocol::from_agent::RankProbe& probe) { at(probe.rank).probe = probe; }
+  void all_probed(Ticks now);
 
-  // One beat. True where a limit has passed and every rank's agent should look at it now. A keeper that did
+  // One beat. True where a limit has passed and every rank's agent should probe it now. A caller that did
   // not run for a while itself (stopped, held up by a slow terminal) does not count that while.
   bool suspicious(Ticks now);
-  // After the looks: who holds it up. Nothing where it has moved again meanwhile.
+  // After the probes: who holds it up. Unset where it has moved again meanwhile.
   std::optional<Hang> verdict(Ticks now);
 
  private:
@@ -58,7 +58,7 @@ class HangDetector {
     Ticks started{}, output{}, progress{};
     int prints = 0, steps = 0;  // 0, 1 or more
     std::optional<double> step;
-    std::optional<agent::RankProbe> look;
+    std::optional<protocol::from_agent::RankProbe> probe;
   };
   State& at(Rank rank) { return ranks_.at(static_cast<std::size_t>(rank.get())); }
   std::optional<Kind> passed(Ticks now) const;

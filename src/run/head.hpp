@@ -1,46 +1,187 @@
-// The head: starts one agent a node, gives each its slice, carries messages between them, and watches them to
-// the end with the same Supervisor that the agents use over their ranks. It knows no scheduler and no
-// framework. When it returns, every agent is gone, and with it every process of the run (or the outcome says
-// which node could not confirm that).
+// The head of a run, as a pure reactor: what happens goes in, what is to be done comes out, and nothing else
+// is touched; the driver (driver.hpp) has the clock, the streams and the processes. The head gives each agent
+// its slice, carries messages between them, and watches them to the end with the same Supervisor that the
+// agents use over their ranks. It knows no scheduler and no framework. A message that says what its sender
+// cannot know, such as a rank of another node, is refused, and its agent is lost with it.
 #pragma once
 
-#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "src/base/clock.hpp"
-#include "src/base/result.hpp"
-#include "src/launch/launcher.hpp"
-#include "src/plan/node_inventory.hpp"
-#include "src/plan/plan.hpp"
-#include "src/plan/ports.hpp"
-#include "src/record/event_log.hpp"
+#include "src/base/exit_code.hpp"
+#include "src/process/stop_signals.hpp"
+#include "src/process/supervisor.hpp"
+#include "src/protocol/heartbeat.hpp"
+#include "src/record/attempt_times.hpp"
 #include "src/record/outcome.hpp"
-#include "src/run/run_status.hpp"
-#include "src/run/walltime_watch.hpp"
+#include "src/run/agent_allgather.hpp"
+#include "src/run/agent_states.hpp"
+#include "src/run/cancellation.hpp"
+#include "src/run/failures.hpp"
+#include "src/run/hang_rounds.hpp"
+#include "src/run/head_actions.hpp"
+#include "src/run/head_events.hpp"
+#include "src/run/rank_output.hpp"
+#include "src/run/rank_table.hpp"
+#include "src/run/setup_watch.hpp"
+#include "src/run/stall_notice.hpp"
+#include "src/run/startup.hpp"
 
 namespace dlrun::job {
 
-struct HeadParts {
-  std::unique_ptr<launch::Launcher> launcher;  // used up: it lives as long as the loop that it is part of
-  FileWriter& writer;                          // of the run directory's files
-  EventLog& events;
-  plan::SecretValues& secrets;  // those that a prolog reads are added
-  RunStatus& status;
-  const Environment& environment;  // of the job, for the agents on other nodes
-  const plan::Plan& shown;         // the plan with its real nodes, where each rank has an agent of its own
-  // Makes the plan anew, in its place, without these ports; the nodes and the ranks stay. What it gives
-  // writes that plan down. Empty: it cannot.
-  std::function<Result<FileWriter::Work>(const plan::TakenPorts&)> plan_without = {};
-  // What the scheduler did not tell is asked of the nodes, once all have their agents, and the plan is made
-  // anew with the answers in the same way; the nodes and the ranks stay.
-  plan::NodeQuestions questions = {};
-  std::function<Result<FileWriter::Work>(const plan::Inventories&)> plan_with = {};
-  WalltimeSettings walltime = {};
+/// Whether agents are on other machines: their streams may be cut without an end, so both sides beat.
+enum class Agents { on_this_machine, across_machines };
+
+struct HeadSettings {
+  std::string launcher;  // its name
+  Agents agents = Agents::across_machines;
+  plan::NodeQuestions questions = {};   // what the scheduler did not tell of the nodes
   std::string scheduler_job = {};       // "Slurm, job 17"; empty outside of a scheduler's job
   std::optional<Rank> input_rank = {};  // that reads our standard input
+  std::string own_host = {};            // where dlrun itself runs
+  plan::SecretValues secrets = {};      // not kept of what ranks print
 };
 
-// Runs one attempt of the plan. An Error where nothing could be started at all; anything later, also that not
-// every node got an agent, is in the Outcome.
-Result<Outcome> run_attempt(const plan::Plan& plan, HeadParts parts);
+/// What the driver knows of the end.
+struct DriverEnd {
+  WalltimeEnd walltime = {};
+  std::size_t strays = 0;          // processes that agents left and the driver ended
+  int agents_unverified = 0;       // agents of which something could not be ended
+  std::string cause_of_file = {};  // what the failing rank's program wrote down of its failure
+};
+
+class Head {
+ public:
+  enum class Phase { starting, claiming, prolog, running, stopping, done };
+
+  Head(PlanPtr plan, HeadSettings settings, Ticks now);
+
+  /// What is to be done, in order.
+  std::vector<Action> on(Event event, Ticks now);
+
+  Phase phase() const;
+  const plan::Plan& plan() const { return *startup_.plan(); }
+  /// Agents whose processes may take a moment to end by themselves: they have said all, or were sent home.
+  bool may_leave(NodeIndex node) const { return sent_home_ || agents_[node].done; }
+  /// Agents that were lost before they said that nothing of their ranks is left.
+  int agents_unverified() const { return agents_unverified_; }
+  const std::optional<FirstFailure>& first_failure() const { return failures_.first(); }
+  /// How the attempt ended; after Finish.
+  Outcome conclude(const DriverEnd& end, Ticks now);
+
+ private:
+  // Events.
+  void on_begun();
+  void on_connected(NodeIndex node);
+  void on_received(AgentState& agent, protocol::FromAgent& message);
+  void on_closed(AgentState& agent, const event::Closed& closed);
+  void on_signal(const CaughtSignal& signal);
+  void on_walltime_over(Deadline::Force force);
+  void on_woken(Timer timer);
+  void on_launcher_note(const std::string& text);
+
+  // Messages.
+  void on(AgentState& agent, const protocol::from_agent::Ready& ready);
+  void on(AgentState& agent, const protocol::from_agent::Inventory& told);
+  void on(AgentState& agent, const protocol::from_agent::PortsClaimed& claimed);
+  void on(AgentState& agent, const protocol::from_agent::PrologEnded& ended);
+  void on(AgentState& agent, const protocol::from_agent::Signalled& signalled);
+  void on(AgentState& agent, const protocol::from_agent::Started& started);
+  void on(AgentState& agent, protocol::from_agent::Output& output);
+  void on(AgentState& agent, const protocol::from_agent::Report& report);
+  void on(AgentState& agent, const protocol::from_agent::Exited& exited);
+  void on(AgentState& agent, const protocol::from_agent::Failed& failed);
+  void on(AgentState& agent, protocol::from_agent::Allgather& given);
+  void on(AgentState& agent, const protocol::from_agent::Log& log);
+  void on(AgentState& agent, const protocol::from_agent::MpiWaits& waits);
+  void on(AgentState& agent, const protocol::from_agent::Probed& probed);
+  void on(AgentState& agent, const protocol::from_agent::InputTaken& taken);
+  void on(AgentState& agent, const protocol::from_agent::InputClosed& closed);
+  void on(AgentState& agent, const protocol::from_agent::WritesStalled& stalled);
+  void on(AgentState& agent, const protocol::from_agent::WritesResumed& resumed);
+  void on(AgentState& agent, const protocol::from_agent::HeadSilent& silent);
+  void on(AgentState& agent, const protocol::from_agent::ToldToEnd& told);
+  void on(AgentState& agent, const protocol::from_agent::AgentFailed& failed);
+  void on(AgentState& agent, const protocol::from_agent::Clean& clean);
+  void on(AgentState& agent, const protocol::from_agent::Done& done);
+  template <class Other>
+  void on(AgentState&, const Other&) {}  // only an event for the record, or a sign of life
+
+  // Steps.
+  void advance(std::vector<Action> actions);
+  void no_agent(const AgentState& agent, Error why);
+  void send_slices();
+  void send_home();
+  void watch_setup();
+  void say_setup();
+  void watch_start();
+  void check_started();
+  void look_for_hangs();
+  void begin_probing();
+  void hide(const std::vector<std::string>& secrets);
+  void show_report(const Json& report);
+  void on_hang(const std::optional<HangDetector::Hang>& hang);
+  void beat();
+  void say_alive();
+  void suspend();
+  void interrupt(const CaughtSignal& signal, Supervisor::Urgency urgency);
+  void end_as_told(Cancellation::Time time);
+  void release_launcher_notes();
+  void stop_agents(protocol::Urgency urgency);
+  void abandon_agents();
+  void await_own_signal();
+  void finish();
+  void explain(FirstFailure& failed, const std::string& cause_of_file) const;
+
+  // Failures.
+  void fail_rank(FirstFailure failure, const plan::RankPlan& rank);
+  void fail_node(const AgentState& agent, ExitCode code, const std::string& reason);
+  void lose(AgentState& agent, ExitCode code, const std::string& why);
+  void refuse(AgentState& agent, const std::string& why);
+  void gone(AgentState& agent);
+  const plan::RankPlan* rank_of(AgentState& agent, Rank rank, std::string_view message);
+  const plan::RankPlan& rank_plan(Rank rank) const {
+    return plan().ranks[static_cast<std::size_t>(rank.get())];
+  }
+
+  // Actions.
+  void act(Action action) { out_.push_back(std::move(action)); }
+  void send(std::vector<NodeIndex> nodes, protocol::ToAgent message);
+  void wake(Timer timer, Seconds delay);
+  void note(std::string text) { act(action::ShowNote{std::move(text)}); }
+  std::vector<NodeIndex> reader() const;
+  void note_if(std::optional<std::string> text);
+  void supervise(const Supervisor::Event& event);
+  bool is_over() const { return finished_ || sent_home_; }
+
+  HeadSettings settings_;  // a prolog's secrets are added
+  Ticks now_;
+  std::vector<Action> out_;  // of the event in hand
+  Startup startup_;
+  AgentStates agents_;
+  RankTable ranks_;
+  Failures failures_;
+  Supervisor supervisor_;
+  AgentAllgather allgather_;
+  Heartbeat heartbeat_;
+  HangRounds hangs_;
+  RankOutput output_;
+  StallNotice stall_;
+  AttemptTimes times_;
+  StopSignals stop_signals_;
+  Cancellation cancellation_;
+  std::optional<SetupWatch> setup_;          // where the job has a prolog, once the agents have their slices
+  std::vector<std::string> launcher_notes_;  // held for a moment
+  Ticks said_alive_{};
+  bool sliced_ = false;     // the agents know their ranks
+  bool sent_home_ = false;  // before any rank was started
+  bool finished_ = false;
+  bool phase_was_reported_ = false;  // by rank 0
+  bool saved_when_stopped_ = false;
+  std::size_t strays_ = 0;
+  int agents_unverified_ = 0;
+  Json result_, last_progress_;
+};
 
 }  // namespace dlrun::job

@@ -19,8 +19,7 @@ PortClaimRounds::Next PortClaimRounds::answered(NodeIndex node) {
   asked_.erase(node.get());
   if (!asked_.empty()) return Next::wait;
   if (!clash_) return Next::start;
-  constexpr int most_rounds = 100;  // each finds at least one more: somebody takes them as fast as we ask
-  return rounds_ < most_rounds ? Next::plan_anew : Next::give_up;
+  return rounds_ < kMaxRounds ? Next::plan_anew : Next::give_up;
 }
 
 }  // namespace dlrun::job

@@ -11,6 +11,8 @@ namespace dlrun::job {
 
 class PortClaimRounds {
  public:
+  // Each round finds at least one more port taken: somebody takes them as fast as we ask.
+  static constexpr int kMaxRounds = 100;
   enum class Next { wait, start, plan_anew, give_up };
 
   // Begins a round: the nodes that have ports to claim. None: there is nothing to wait for.

@@ -69,9 +69,9 @@ plan::MpiProtocol linked_mpi(const Request& request, const Prepared& job, const 
 // What the job's program speaks, where nobody has said it. Our own trainer takes what is there.
 Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Prepared& job,
                                                 const fs::path& directory) {
-  const std::string wish = plan::requested_mpi(job.spec, job.adapter);
-  if (wish == "detect") return linked_mpi(request, job, directory);
-  if (wish != "auto") return std::nullopt;
+  const std::string requested = plan::requested_mpi(job.spec, job.adapter);
+  if (requested == "detect") return linked_mpi(request, job, directory);
+  if (requested != "auto") return std::nullopt;
   Environment environment = request.environment;
   environment.merge(job.spec.environment.set);
   if (!job.adapter.command.empty()) {

@@ -31,7 +31,7 @@ struct Request {
   MissingNodes missing_nodes = MissingNodes::refuse;   // invent: for plans that are only looked at
   bool preview = false;                                // job id without time in it: same input, same plan
   std::optional<Rank> input_rank = {};                 // that reads our standard input
-  std::optional<std::filesystem::path> run_directory;  // nothing: runs/NAME-ID below `here`
+  std::optional<std::filesystem::path> run_directory;  // unset: runs/NAME-ID below `here`
   Environment environment;
   Installation installation;
 };

@@ -12,43 +12,32 @@ constexpr std::size_t kNeverCut = 300;  // bytes of a line; of a longer one, hal
 
 }  // namespace
 
-void RankOutput::take(Rank rank, OutputStream stream, const std::string& text) {
-  const auto number = static_cast<std::size_t>(rank.get());
-  std::deque<std::string>& last = last_[number];
-  std::vector<std::string> lines = split(text, '\n');
-  lines.pop_back();  // behind the last newline
-  for (std::string& line : lines) {
-    if (is_shown(rank)) status_.output(shown_.ranks[number], stream, line);
-    if (line.size() > kNeverCut) line = secrets_.hidden(std::move(line));
-    if (stream == OutputStream::err) causes_[number].take(line);
-    if (last.size() == kKeptLines) last.pop_front();
-    last.push_back(line.substr(0, kMaxKept));
+std::optional<Action> RankOutput::take(protocol::from_agent::Output output) {
+  State& state = at(output.rank);
+  if (output.unfinished) {
+    state.unfinished = secrets_.hidden(output.text).substr(0, kMaxKept);
+    if (!is_shown(output.rank)) return std::nullopt;
+    return action::ShowUnfinished{output.rank, output.stream, std::move(output.text)};
   }
-  unfinished_[number].clear();
-  flush_in_time();
+  std::vector<std::string> lines = split(output.text, '\n');
+  if (lines.back().empty()) lines.pop_back();  // behind the last newline
+  const std::size_t first_kept = lines.size() - std::min(lines.size(), kKeptLines);
+  for (std::size_t i = output.stream == protocol::OutputStream::err ? 0 : first_kept; i < lines.size(); ++i)
+    keep(state, output.stream, lines[i].size() > kNeverCut ? secrets_.hidden(lines[i]) : lines[i]);
+  state.unfinished.clear();
+  if (!is_shown(output.rank)) return std::nullopt;
+  return action::ShowLines{output.rank, output.stream, std::move(lines)};
 }
 
-void RankOutput::take_unfinished(Rank rank, OutputStream stream, const std::string& text) {
-  const auto number = static_cast<std::size_t>(rank.get());
-  unfinished_[number] = secrets_.hidden(text).substr(0, kMaxKept);
-  if (is_shown(rank)) status_.unfinished(shown_.ranks[number], stream, text);
-  flush_in_time();
-}
-
-void RankOutput::flush_in_time() {
-  const auto due = status_.lines_due();
-  if (!due || std::exchange(flush_pending_, true)) return;
-  loop_.after(*due - std::chrono::steady_clock::now(), [this] {
-    flush_pending_ = false;
-    status_.flush_lines(std::chrono::steady_clock::now());
-    flush_in_time();
-  });
+void RankOutput::keep(State& state, protocol::OutputStream stream, const std::string& line) {
+  if (stream == protocol::OutputStream::err) state.cause.take(line);
+  if (state.last.size() == kKeptLines) state.last.pop_front();
+  state.last.push_back(line.substr(0, kMaxKept));
 }
 
 std::vector<std::string> RankOutput::last_lines(Rank rank) const {
-  const auto number = static_cast<std::size_t>(rank.get());
-  std::vector<std::string> lines(last_[number].begin(), last_[number].end());
-  if (!unfinished_[number].empty()) lines.push_back(unfinished_[number]);
+  std::vector<std::string> lines(at(rank).last.begin(), at(rank).last.end());
+  if (!at(rank).unfinished.empty()) lines.push_back(at(rank).unfinished);
   return lines;
 }
 

@@ -15,7 +15,7 @@
 #include "src/record/record.hpp"
 #include "src/run/attempts.hpp"
 #include "src/run/checks.hpp"
-#include "src/run/head.hpp"
+#include "src/run/driver.hpp"
 #include "src/run/login_node.hpp"
 #include "src/run/run_directory.hpp"
 #include "src/run/unread_input.hpp"
@@ -25,7 +25,7 @@
 namespace dlrun::job {
 namespace {
 
-struct Surroundings {
+struct Context {
   const Request& request;
   const Clock& clock;
   RunStatus& status;
@@ -33,12 +33,19 @@ struct Surroundings {
   std::shared_ptr<const launch::SrunVersion> srun_version = {};
 };
 
+// What the agents get of a job that is planned, and how it is written down.
+AttemptPlan attempt_plan(const Prepared& job) {
+  const auto shown = std::make_shared<const plan::Plan>(job.plan);
+  if (job.plan.mpi != plan::MpiProtocol::native) return {shown, shown};
+  return {std::make_shared<const plan::Plan>(plan::agent_per_rank(job.plan)), shown};
+}
+
 // The same job with other ports, before any of its ranks runs.
-Result<FileWriter::Work> plan_without(Prepared& job, const plan::TakenPorts& taken,
-                                      const Surroundings& around) {
+Result<Replanned> plan_without(Prepared& job, const plan::TakenPorts& taken, const Context& context) {
   for (const auto& [host, ports] : taken) job.input.taken_ports[host].insert(ports.begin(), ports.end());
   job.plan = TRY(plan::make_plan(job.input));
-  return [job, data = around.request.installation.data] { return write_plan(job, data); };
+  return Replanned{attempt_plan(job),
+                   [job, data = context.request.installation.data] { return write_plan(job, data); }};
 }
 
 // "Slurm, job 17"; empty outside of a scheduler's job.
@@ -48,7 +55,7 @@ std::string scheduler_job_of(const Allocation& allocation) {
 }
 
 // The same job with what its nodes tell of themselves, before any of its ranks runs.
-Result<FileWriter::Work> plan_with(Prepared& job, const plan::Inventories& told, const Surroundings& around) {
+Result<Replanned> plan_with(Prepared& job, const plan::Inventories& told, const Context& context) {
   plan::fill_in(job.allocation, told, job.spec);
   job.input.allocation = plan::without_stand_ins(std::move(job.input.allocation));
   plan::fill_in(job.input.allocation, told, job.spec);
@@ -58,58 +65,46 @@ Result<FileWriter::Work> plan_with(Prepared& job, const plan::Inventories& told,
                 "{} ranks on {} nodes were planned, and {} on {} with the nodes' answers",
                 job.plan.ranks.size(), job.plan.nodes.size(), planned.ranks.size(), planned.nodes.size());
   job.plan = std::move(planned);
-  return [job, data = around.request.installation.data]() -> Result<void> {
-    TRY(write_allocation(job));
-    return write_plan(job, data);
-  };
+  return Replanned{attempt_plan(job), [job, data = context.request.installation.data]() -> Result<void> {
+                     TRY(write_allocation(job));
+                     return write_plan(job, data);
+                   }};
 }
 
 Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
-                            const Surroundings& around) {
-  const bool apart = job.plan.mpi == plan::MpiProtocol::native;  // an agent a rank
-  plan::Plan split;
-  if (apart) split = plan::agent_per_rank(job.plan);
-  const plan::Plan& plan = apart ? split : job.plan;
+                            const Context& context) {
+  AttemptPlan plans = attempt_plan(job);
+  const plan::Plan& plan = *plans.plan;
   plan::SecretValues secrets;
   secrets.add(job.plan);
-  secrets.add(around.request.environment, job.plan.environment_rules.secrets);
+  secrets.add(context.request.environment, job.plan.environment_rules.secrets);
   // One that a signal ended is no error: the head takes the signal.
   if (!plan::checks_need_setup(plan))
-    if (auto checked = run_checks(plan, around.request.environment); !checked && !stop_signal_is_held())
+    if (auto checked = run_checks(plan, context.request.environment); !checked && !stop_signal_is_held())
       return fail(hidden(secrets, std::move(checked).error()));
   FileWriter writer;
-  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", around.clock, writer, secrets));
+  EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", context.clock, writer, secrets));
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
               {"nodes", plan.nodes.size()}});
-  const auto other_ports = [&](const plan::TakenPorts& taken) -> Result<FileWriter::Work> {
-    FileWriter::Work write = TRY(plan_without(job, taken, around));
-    if (apart) split = plan::agent_per_rank(job.plan);
-    return write;
-  };
-  const auto answers = [&](const plan::Inventories& told) -> Result<FileWriter::Work> {
-    FileWriter::Work write = TRY(plan_with(job, told, around));
-    if (apart) split = plan::agent_per_rank(job.plan);
-    return write;
-  };
-  Outcome outcome =
-      TRY(run_attempt(plan, {.launcher = std::move(launcher),
-                             .writer = writer,
-                             .events = events,
-                             .secrets = secrets,
-                             .status = around.status,
-                             .environment = around.request.environment,
-                             .shown = job.plan,
-                             .plan_without = other_ports,
-                             .questions = plan::questions_about(job.allocation, job.plan, job.spec),
-                             .plan_with = answers,
-                             .walltime = around.walltime,
-                             .scheduler_job = scheduler_job_of(job.allocation),
-                             .input_rank = around.request.input_rank}));
+  Outcome outcome = TRY(run_attempt(
+      std::move(plans),
+      {.launcher = std::move(launcher),
+       .writer = writer,
+       .events = events,
+       .secrets = secrets,
+       .status = context.status,
+       .environment = context.request.environment,
+       .plan_without = [&](const plan::TakenPorts& taken) { return plan_without(job, taken, context); },
+       .plan_with = [&](const plan::Inventories& told) { return plan_with(job, told, context); },
+       .questions = plan::questions_about(job.allocation, job.plan, job.spec),
+       .walltime = context.walltime,
+       .scheduler_job = scheduler_job_of(job.allocation),
+       .input_rank = context.request.input_rank}));
   hide(secrets, outcome);
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
-  wait_until_written(writer, around.status);
+  wait_until_written(writer, context.status);
   if (!events.state() && outcome.exit_code == 0) return fail(events.state().error());
   return outcome;
 }
@@ -122,24 +117,24 @@ Outcome outcome_of(const Error& error) {
   return outcome;
 }
 
-launch::LaunchSettings launch_settings(const Prepared& job, const Surroundings& around) {
+launch::LaunchSettings launch_settings(const Prepared& job, const Context& context) {
   return {.via = job.spec.launch.via,
           .scheduler = job.allocation.scheduler,
           .fan_out = job.spec.launch.fan_out,
           .timeout = job.spec.launch.start_timeout,
           .staging = job.spec.launch.stage ? launch::Staging::where_missing : launch::Staging::never,
           .ssh = job.spec.launch.ssh,
-          .environment = around.request.environment,
-          .srun_version = around.srun_version};
+          .environment = context.request.environment,
+          .srun_version = context.srun_version};
 }
 
 // Plans the job again for one more attempt, on good nodes.
-Result<void> plan_again(Prepared& job, const Attempts& attempts, const Surroundings& around) {
+Result<void> plan_again(Prepared& job, const Attempts& attempts, const Context& context) {
   job.input.allocation = plan::with_stand_ins(TRY(attempts.without_bad_nodes(job.allocation)), job.spec);
   job.input.spec.resources.nodes = static_cast<int>(job.plan.nodes.size());
   ++job.input.attempt;
   job.plan = TRY(plan::make_plan(job.input));
-  return write_further_attempt(job, around.request.installation.data);
+  return write_further_attempt(job, context.request.installation.data);
 }
 
 // Training that is to be over before it began is a mistake to be told, not a run.
@@ -171,27 +166,28 @@ struct Ran {
 };
 
 // Attempt after attempt, until one ends well or another is not worth it.
-Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Surroundings around) {
+Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Context context) {
   Attempts attempts(job.spec.launch.retries, job.plan.nodes.size());
-  Ran out{.last = run_planned(job, std::move(launcher), around)};
+  Ran out{.last = run_planned(job, std::move(launcher), context)};
   for (;;) {
     const Outcome outcome = out.last ? *out.last : outcome_of(out.last.error());
     out.attempts.push_back(attempt_record(job.plan, outcome));
-    out.parts.push_back(outcome.parts);
+    out.parts.push_back(outcome.time);
     if (!out.last || !attempts.should_retry(outcome)) return out;
-    if (around.walltime.told) around.walltime.told = outcome.walltime.end;  // it may have been moved
-    around.status.note(reason_of(outcome));
-    if (auto planned = plan_again(job, attempts, around); !planned) {
-      around.status.note(planned.error().text());
+    if (context.walltime.scheduler_end)
+      context.walltime.scheduler_end = outcome.walltime.end;  // it may have been moved
+    context.status.note(reason_of(outcome));
+    if (auto planned = plan_again(job, attempts, context); !planned) {
+      context.status.note(planned.error().text());
       return out;
     }
     const std::set<std::string> without = attempts.left_out(job.allocation);
-    around.status.note(fmt::format(
+    context.status.note(fmt::format(
         "attempt {} of {}{}", job.plan.attempt, job.spec.launch.retries + 1,
         without.empty() ? "" : " without " + join(std::vector(without.begin(), without.end()), ", ")));
-    (void)around.status.planned(job.plan);  // its nodes are new; the ranks are those of the first attempt
-    auto next = launch::choose_launcher(job.plan, launch_settings(job, around));
-    out.last = next ? run_planned(job, std::move(*next), around) : fail(std::move(next).error());
+    (void)context.status.planned(job.plan);  // its nodes are new; the ranks are those of the first attempt
+    auto next = launch::choose_launcher(job.plan, launch_settings(job, context));
+    out.last = next ? run_planned(job, std::move(*next), context) : fail(std::move(next).error());
   }
 }
 
@@ -206,8 +202,8 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   TRY(check_input_rank(request, job.plan));
   const WalltimeSettings walltime = walltime_settings(job.spec, job.allocation, began, began_ticks);
   TRY(check_time_left(walltime, clock.now()));
-  const Surroundings around{request, clock, status, walltime, srun_version};
-  auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, around)));
+  const Context context{request, clock, status, walltime, srun_version};
+  auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, context)));
   TRY(status.planned(job.plan));
   // Schedulers give a batch job its own script, and much else, as standard input.
   if (const auto unread = unread_input(STDIN_FILENO); unread && !request.input_rank && !job.allocation.job_id)
@@ -219,7 +215,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
       request.run_directory ? job_start(job.allocation, request.environment, session_leader()) : std::nullopt;
   const std::optional<Lease> lease = TRY(claim_run_directory(job.plan.run_directory, start, status));
   TRY(write_run_directory(job, request.installation.data));
-  Ran ran = run_attempts(job, std::move(launcher), around);
+  Ran ran = run_attempts(job, std::move(launcher), context);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   const RecordedJob recorded{job.plan, job.allocation, job.adapter.source};
   Json sources = provenance(recorded, request.environment);

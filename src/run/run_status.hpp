@@ -1,8 +1,8 @@
-// RunStatus: what happens during a run, as calls. The command line draws it, tests record it; the job layer
-// itself prints nothing.
+// RunStatus: what happens during a run, as calls. The command line draws it, tests record it; the run itself
+// prints nothing. While ranks run the calls come from a thread of their own (status_queue.hpp), one after
+// another, so that a reader who takes nothing holds up none but itself; only stopping() comes at any time.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,11 +10,12 @@
 
 #include "src/base/json_fwd.hpp"
 #include "src/plan/plan.hpp"
+#include "src/protocol/messages.hpp"
 #include "src/record/outcome.hpp"
 
 namespace dlrun::job {
 
-enum class OutputStream { out, err };
+using protocol::OutputStream;
 
 class RunStatus {
  public:
@@ -33,10 +34,9 @@ class RunStatus {
       const Json& report) = 0;  // rank 0's {"step": .., "steps": .., "epoch": .., "loss": ..}
   virtual void problem(const std::string& text) = 0;  // said whatever the user wants to hear
   virtual void note(const std::string& text) = 0;
-  // Called every now and then while a slow reader holds up one of these calls: the run must go on meanwhile.
-  virtual void while_waiting(std::function<void()> work) = 0;
-  virtual void resized() {}     // the terminal
-  virtual void stopping() = 0;  // a signal asked for the end: nothing may wait for a slow reader now
+  virtual void resized() {}  // the terminal
+  // A signal asked for the end: nothing may wait for a slow reader now. From any thread.
+  virtual void stopping() = 0;
   virtual void finished(const plan::Plan& plan, const Outcome& outcome) = 0;
 };
 

@@ -28,9 +28,10 @@ class SetupWatch {
   Seconds interval() const;  // when to ask again
 
  private:
-  std::string hosts() const;
+  std::string waiting_hosts() const;
 
-  const plan::Plan& plan_;
+  std::vector<std::string> hosts_;
+  Seconds limit_;
   Ticks began_;
   Seconds next_said_;
   std::set<int> waiting_;

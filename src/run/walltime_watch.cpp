@@ -31,13 +31,13 @@ int signal_of(const std::vector<std::string>& ways) {
 }  // namespace
 
 WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& allocation,
-                                   Instant stated_from, Ticks began) {
+                                   Instant requested_from, Ticks began) {
   std::optional<Seconds> lead;
-  if (const auto stated = parse_duration(spec.checkpoint.lead)) lead = *stated;
-  WalltimeSettings out{.told = allocation.end_time, .stated = {}, .began = began};
+  if (const auto requested = parse_duration(spec.checkpoint.lead)) lead = *requested;
+  WalltimeSettings out{.scheduler_end = allocation.end_time, .requested_end = {}, .began = began};
   if (spec.resources.walltime && *spec.resources.walltime != kUnlimited)
-    out.stated =
-        stated_from + std::chrono::duration_cast<Milliseconds>(std::min(*spec.resources.walltime, kMaxPause));
+    out.requested_end = requested_from + std::chrono::duration_cast<Milliseconds>(
+                                             std::min(*spec.resources.walltime, kMaxPause));
   out.policy = Deadline::policy_for(allocation.scheduler, lead);
   out.request = spec.checkpoint.request;
   out.checkpoint_files = spec.checkpoint.files;
@@ -76,13 +76,13 @@ void WalltimeWatch::beat() {
 }
 
 // A scheduler that suspends a job may stop its clock as well, or move its end. Where nobody is to be asked, a
-// stated walltime is one of work.
+// requested walltime is one of work.
 void WalltimeWatch::notice_sleep() {
   const Seconds slept = sleep_.beat(ticks());
   if (slept.count() <= 0 || stopped_) return;
   callbacks_.event({{"event", "stood_still"}, {"seconds", slept.count()}});
-  if (!settings_.told && settings_.stated) {
-    *settings_.stated += std::chrono::duration_cast<Milliseconds>(slept);
+  if (!settings_.scheduler_end && settings_.requested_end) {
+    *settings_.requested_end += std::chrono::duration_cast<Milliseconds>(slept);
     result_.end = settings_.end();
     return on(ends());
   }
@@ -94,10 +94,10 @@ void WalltimeWatch::notice_sleep() {
 
 // By the scheduler's count of used time the end may be later than by its start; no later than we slept, since
 // that count lags.
-std::optional<Instant> WalltimeWatch::with_sleep(std::optional<Instant> told) const {
-  if (!told || !left_by_count_) return told;
+std::optional<Instant> WalltimeWatch::with_sleep(std::optional<Instant> end) const {
+  if (!end || !left_by_count_) return end;
   const Instant by_count = SystemClock().now() + std::chrono::duration_cast<Milliseconds>(*left_by_count_);
-  return std::clamp(by_count, *told, *told + std::chrono::duration_cast<Milliseconds>(sleep_.total()));
+  return std::clamp(by_count, *end, *end + std::chrono::duration_cast<Milliseconds>(sleep_.total()));
 }
 
 // The wall clock may be set while a run is on: how far away the end is, is worked out when it is told.
@@ -108,13 +108,13 @@ Deadline::Ends WalltimeWatch::ends() const {
   return {ticks() + std::chrono::duration_cast<Ticks::duration>(left)};
 }
 
-void WalltimeWatch::take_end(std::optional<Instant> told) {
+void WalltimeWatch::take_end(std::optional<Instant> end) {
   const bool awaited = std::exchange(end_is_awaited_, false);
-  if (told == settings_.told) {
+  if (end == settings_.scheduler_end) {
     if (awaited) on(ends());
     return;
   }
-  settings_.told = told;
+  settings_.scheduler_end = end;
   result_.end = settings_.end();
   const std::string text = result_.end ? format_utc(*result_.end) : std::string("never");
   callbacks_.event({{"event", "end_changed"}, {"end", text}});
@@ -150,8 +150,7 @@ void WalltimeWatch::on(const Deadline::Event& event) {
 
 void WalltimeWatch::act(const Deadline::Action& action) {
   std::visit(Overloaded{[&](const Deadline::TrySave&) {
-                          if (asks_by("control"))
-                            callbacks_.ask({{"type", "checkpoint"}, {"stop", false}, {"control", true}});
+                          if (asks_by("control")) callbacks_.ask({.stop = false, .control = true});
                         },
                         [&](const Deadline::SaveAndStop& ask) { save_and_stop(ask.left); },
                         [&](const Deadline::EndRanks& end) { end_ranks(end.force); },
@@ -166,8 +165,8 @@ void WalltimeWatch::act(const Deadline::Action& action) {
              action);
 }
 
-bool WalltimeWatch::asks_by(std::string_view way) const {
-  return std::find(settings_.request.begin(), settings_.request.end(), way) != settings_.request.end();
+bool WalltimeWatch::asks_by(std::string_view channel) const {
+  return std::find(settings_.request.begin(), settings_.request.end(), channel) != settings_.request.end();
 }
 
 WalltimeEnd WalltimeWatch::result() const {
@@ -186,11 +185,8 @@ void WalltimeWatch::save_and_stop(Seconds left) {
   callbacks_.event({{"event", "save_and_stop"}, {"seconds_left", left.count()}});
   callbacks_.note(fmt::format("{} until the end of the walltime: asking for a checkpoint and the end",
                               format_duration(left)));
-  callbacks_.ask({{"type", "checkpoint"},
-                  {"stop", true},
-                  {"control", asks_by("control")},
-                  {"file", asks_by("file")},
-                  {"signal", result_.signal}});
+  callbacks_.ask(
+      {.stop = true, .control = asks_by("control"), .file = asks_by("file"), .signal = result_.signal});
 }
 
 void WalltimeWatch::end_ranks(Deadline::Force force) {

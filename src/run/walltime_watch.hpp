@@ -11,6 +11,7 @@
 #include "schedulers/allocation.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/plan/job_spec.hpp"
+#include "src/protocol/messages.hpp"
 #include "src/record/outcome.hpp"
 #include "src/run/checkpoint_files.hpp"
 #include "src/run/deadline.hpp"
@@ -20,25 +21,25 @@
 namespace dlrun::job {
 
 struct WalltimeSettings {
-  std::optional<Instant> told;    // the allocation's end, as the scheduler tells it
-  std::optional<Instant> stated;  // by resources.walltime: serves where nothing tells
-  Ticks began{};                  // of the run: margins are shares of its time
+  std::optional<Instant> scheduler_end;  // of the allocation, as the scheduler tells it
+  std::optional<Instant> requested_end;  // by resources.walltime: serves where the scheduler does not tell
+  Ticks began{};                         // of the run: margins are shares of its time
   Deadline::Policy policy = {};
   std::vector<std::string> request = {};  // checkpoint.request
   std::string checkpoint_files = {};      // checkpoint.files
   std::vector<EndQuestion> questions = {};
   bool pbs_path = false;  // questions need PBS's programs, which PATH may lack
-  std::optional<Instant> end() const { return told ? told : stated; }
+  std::optional<Instant> end() const { return scheduler_end ? scheduler_end : requested_end; }
 };
 
-// `stated_from`: when a stated walltime began.
+// `requested_from`: when a walltime of the job file began.
 WalltimeSettings walltime_settings(const plan::JobSpec& spec, const Allocation& allocation,
-                                   Instant stated_from, Ticks began);
+                                   Instant requested_from, Ticks began);
 
 class WalltimeWatch {
  public:
   struct Callbacks {
-    std::function<void(const Json& message)> ask;  // to every agent
+    std::function<void(const protocol::to_agent::RequestCheckpoint&)> ask;  // of every agent
     std::function<void(Deadline::Force)> end_ranks;
     std::function<void(const std::string& text)> note;
     std::function<void(const Json& event)> event;
@@ -58,14 +59,14 @@ class WalltimeWatch {
  private:
   void on(const Deadline::Event& event);
   void act(const Deadline::Action& action);
-  void take_end(std::optional<Instant> told);
+  void take_end(std::optional<Instant> end);
   void beat();
   void notice_sleep();
-  std::optional<Instant> with_sleep(std::optional<Instant> told) const;
+  std::optional<Instant> with_sleep(std::optional<Instant> end) const;
   Deadline::Ends ends() const;
   void save_and_stop(Seconds left);
   void end_ranks(Deadline::Force force);
-  bool asks_by(std::string_view way) const;
+  bool asks_by(std::string_view channel) const;
 
   EventLoop& loop_;
   WalltimeSettings settings_;

@@ -49,11 +49,11 @@ class Installation(support.Case):
         self.assertIn(f"dlrun: error: {self.agent} cannot be run\n  hint: chmod +x", err)
 
     def test_an_agent_of_another_version_gets_no_orders(self):
-        for ready, its in (({"type": "ready", "pid": 1, "version": "0.0.7"}, "version 0.0.7"), ({"type": "ready", "pid": 1}, "another version")):
+        for ready, its in (({"type": "ready", "pid": 1, "version": "0.0.7"}, "0.0.7"), ({"type": "ready", "pid": 1}, "of an unknown version")):
             self.put_agent(AGENT.format(ready=ready))
             code, out, err = self.run_here()
             self.assertEqual((code, out), (69, ""), err)
-            self.assertRegex(err, f"cannot be reached by local: its dlrun-agent is of {its}, and this dlrun of version [0-9]")
+            self.assertRegex(err, f"cannot be reached by local: version mismatch: dlrun-agent {its}, dlrun [0-9]")
             self.assertIn("hint: install the same version everywhere", err)
             self.assertNotIn("could not confirm", err)
             self.assertFalse(any(event["event"] == "started" for event in self.events()))
@@ -61,7 +61,7 @@ class Installation(support.Case):
 
     def test_an_agent_that_goes_before_the_last_one_has_come(self):
         version = self.dlrun("--version")[1].split()[1]
-        ready = json.dumps({"type": "ready", "pid": 1, "version": version})
+        ready = json.dumps({"type": "ready", "pid": 1, "version": version, "protocol": 1})
         self.put_agent(f"""#!/usr/bin/env python3
 import os, struct, time
 try: os.mkdir("{self.folder}/first")
@@ -71,7 +71,7 @@ else: os.write(1, struct.pack("<II", {len(ready)}, 0) + b'{ready}')
         code, out, err = self.run_here("--via", "local", "--hosts", "a,b")
         self.assertEqual((code, out), (69, ""), err)
         self.assertIn("dlrun: error: 1 of 2 nodes cannot be reached by local: ", err)
-        self.assertIn("the agent ended without a word", err)
+        self.assertIn("the agent exited without an error message", err)
 
     def test_what_is_no_agent_at_all(self):
         self.put_agent("#!/bin/sh\necho strange\n")

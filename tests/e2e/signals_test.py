@@ -233,7 +233,7 @@ class Signals(support.Case):
         os.kill(self.agent_of(head), signal.SIGKILL)
         _, err = head.communicate()
         self.assertEqual(head.returncode, 71, err)
-        self.assertIn("the agent ended without a word", err)
+        self.assertIn("the agent exited without an error message", err)
         self.none_left()
 
     def test_kill_9_of_the_keeper(self):

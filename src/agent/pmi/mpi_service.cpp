@@ -41,6 +41,12 @@ Result<void> check_shape(const plan::NodeSlice& slice) {
 
 }  // namespace
 
+void apply(const MpiBootstrap& bootstrap, Environment& environment) {
+  for (const auto& [name, value] : bootstrap.set) environment.set(name, value);
+  for (const auto& [name, value] : bootstrap.defaults)
+    if (!environment.find(name)) environment.set(name, value);
+}
+
 Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slice, const Environment& own,
                                                      const std::string& scratch, EventLoop& loop,
                                                      MpiService::Callbacks callbacks) {

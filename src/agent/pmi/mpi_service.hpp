@@ -1,7 +1,7 @@
 // MpiService: what makes the ranks of one node an MPI world without mpirun. An implementation serves one wire
 // protocol (PMI-1 for MPICH, PMIx for Open MPI) to the ranks that the agent starts. It starts no process and
-// ends none: it says what a rank needs at birth, and reports what it hears. All callbacks run on the agent's
-// loop.
+// ends none: it says what a rank needs at its start, and reports what it hears. All callbacks run on the
+// agent's loop.
 #pragma once
 
 #include <functional>
@@ -17,15 +17,15 @@
 
 namespace dlrun::agent {
 
-// What a rank is born with: changes to its environment, and descriptors that only this child inherits. The
-// agent closes its copies of `child_fds` after the start.
+// What a rank starts with, to find its MPI world: changes to its environment, and descriptors that only this
+// child inherits. The agent closes its copies of `child_fds` after the start.
 struct MpiBootstrap {
   std::vector<std::pair<std::string, std::string>> set;
   std::vector<std::pair<std::string, std::string>> defaults;  // tuning: what the user has set stays
   std::vector<UniqueFd> child_fds;                            // inherited under the same number
 };
 // Writes both lists into a rank's environment: the last step before its start.
-void apply(const MpiBootstrap& wiring, Environment& environment);
+void apply(const MpiBootstrap& bootstrap, Environment& environment);
 
 class MpiService {
  public:
@@ -41,7 +41,7 @@ class MpiService {
   };
 
   virtual ~MpiService() = default;
-  virtual Result<MpiBootstrap> wire(Rank rank) = 0;
+  virtual Result<MpiBootstrap> bootstrap(Rank rank) = 0;
   virtual void started(Rank rank) = 0;  // the child has been forked
   // The child is gone. What it had said before is delivered (finalized, aborted) before this returns, so that
   // the caller can judge its end.
@@ -52,10 +52,9 @@ class MpiService {
   virtual void exchanged(const std::string& key, const std::vector<std::string>& blobs) = 0;
 };
 
-// The service for `slice.plan.mpi`; nullptr where that is none. `own` is the environment that the agent was
-// born with, which counts where that is engine. `scratch` is a short private folder
-// (0700) that outlives it. Signals that the agent reads through its loop must be blocked before: a service
-// may start threads.
+// The service for `slice.plan.mpi`; nullptr where that is none. `own` is the agent's own environment, which
+// counts where that is native. `scratch` is a short private folder (0700) that outlives it. Signals that the
+// agent reads through its loop must be blocked before: a service may start threads.
 Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slice, const Environment& own,
                                                      const std::string& scratch, EventLoop& loop,
                                                      MpiService::Callbacks callbacks);
@@ -63,9 +62,5 @@ Result<std::unique_ptr<MpiService>> make_mpi_service(const plan::NodeSlice& slic
 // Removes the shared-memory files that a killed agent of this job may have left on this node; the service
 // does it itself at its start and end.
 void remove_mpi_leftovers(const plan::Plan& plan);
-
-// Removes what an outer launcher left (PMI_*, PMIX_*, OMPI_*'s launcher variables), which would lead a rank
-// to it.
-void scrub_launcher_variables(Environment& environment);
 
 }  // namespace dlrun::agent

@@ -49,15 +49,15 @@ class NativeService final : public MpiService {
   NativeService(const plan::NodeSlice& slice, const Environment& own, Callbacks callbacks)
       : slice_(slice), own_(own), callbacks_(std::move(callbacks)) {}
 
-  Result<MpiBootstrap> wire(Rank rank) override {
+  Result<MpiBootstrap> bootstrap(Rank rank) override {
     TRY(check_engine(own_, flavour_of(rank), rank, slice_.world_size()));
-    MpiBootstrap wiring{.set = engine_variables(own_), .defaults = {}, .child_fds = {}};
+    MpiBootstrap bootstrap{.set = engine_variables(own_), .defaults = {}, .child_fds = {}};
     // The line to the launcher is ours until the rank has it; then it is the rank's alone.
     if (const auto fd = parse_integer(own_.get("PMI_FD"), 3, 1 << 20)) {
       ::fcntl(static_cast<int>(*fd), F_SETFD, FD_CLOEXEC);
-      wiring.child_fds.emplace_back(static_cast<int>(*fd));
+      bootstrap.child_fds.emplace_back(static_cast<int>(*fd));
     }
-    return wiring;
+    return bootstrap;
   }
   // Its MPI speaks to the launcher, which sees to those that leave without a word.
   void started(Rank rank) override { callbacks_.connected(rank); }

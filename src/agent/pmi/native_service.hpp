@@ -1,7 +1,7 @@
 // The MPI service of a rank whose agent was itself started as a rank by the site's launcher (srun --mpi=pmix,
-// mpiexec): there is nothing to serve, the agent hands on what it was born with. It refuses to start a rank
-// that would come up as a world of its own: without a PMI, with another world's size, or with a PMI that its
-// program does not speak.
+// mpiexec): there is nothing to serve, the agent passes on what it was started with. It refuses to start a
+// rank that would come up as a world of its own: without a PMI, with another world's size, or with a PMI that
+// its program does not speak.
 #pragma once
 
 #include "src/agent/pmi/mpi_service.hpp"

@@ -5,7 +5,7 @@ namespace dlrun::agent {
 namespace {
 
 // Clients read lines of 1024 bytes; the rest of the line takes some of them.
-constexpr std::size_t longest_mapping = 960;
+constexpr std::size_t kMaxMapping = 960;
 
 struct Block {
   int first_node;
@@ -47,12 +47,12 @@ Result<std::string> pmi1_process_mapping(const std::vector<int>& node_of_rank) {
   for (const Block& block : merged(runs(node_of_rank)))
     text += fmt::format(",({},{},{})", block.first_node, block.nodes, block.ranks_per_node);
   text += ")";
-  if (text.size() <= longest_mapping) return text;
+  if (text.size() <= kMaxMapping) return text;
   return fail(
       Error{.kind = ErrorKind::input,
             .what = fmt::format("the placement of {} ranks needs {} bytes as a PMI-1 process mapping, and "
                                 "clients read {}",
-                                node_of_rank.size(), text.size(), longest_mapping),
+                                node_of_rank.size(), text.size(), kMaxMapping),
             .hint = "place the ranks in blocks, node after node, or use --mpi pmix"});
 }
 

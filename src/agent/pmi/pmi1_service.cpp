@@ -17,7 +17,7 @@ namespace dlrun::agent {
 
 namespace {
 
-constexpr int most_reads = 256;
+constexpr int kMaxReads = 256;
 
 struct Connection {
   UniqueFd fd;
@@ -37,18 +37,18 @@ class Pmi1Service final : public MpiService {
     for (auto& [rank, connection] : connections_) loop_.unwatch(connection.fd.get());
   }
 
-  Result<MpiBootstrap> wire(Rank rank) override {
+  Result<MpiBootstrap> bootstrap(Rank rank) override {
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return fail(ErrorKind::unavailable, "no socket for the PMI of rank {}: {}", rank, system_reason(errno));
     connections_[rank].fd.reset(ends[0]);
-    MpiBootstrap wiring;
-    wiring.child_fds.emplace_back(ends[1]);
-    wiring.set = {{"PMI_FD", std::to_string(ends[1])},
-                  {"PMI_RANK", std::to_string(rank.get())},
-                  {"PMI_SIZE", std::to_string(size_)}};
-    if (!files_.folder().empty()) wiring.defaults = {{"UCX_POSIX_DIR", files_.folder()}};
-    return wiring;
+    MpiBootstrap bootstrap;
+    bootstrap.child_fds.emplace_back(ends[1]);
+    bootstrap.set = {{"PMI_FD", std::to_string(ends[1])},
+                     {"PMI_RANK", std::to_string(rank.get())},
+                     {"PMI_SIZE", std::to_string(size_)}};
+    if (!files_.folder().empty()) bootstrap.defaults = {{"UCX_POSIX_DIR", files_.folder()}};
+    return bootstrap;
   }
 
   void started(Rank rank) override {
@@ -91,7 +91,7 @@ class Pmi1Service final : public MpiService {
   // loop. A handled line may end the connection.
   void read(Rank rank) {
     char bytes[4096];
-    for (int i = 0; i < most_reads; ++i) {
+    for (int i = 0; i < kMaxReads; ++i) {
       const auto found = connections_.find(rank);
       if (found == connections_.end()) return;
       const ssize_t got = ::recv(found->second.fd.get(), bytes, sizeof bytes, MSG_DONTWAIT);

@@ -58,19 +58,19 @@ class PmixService final : public MpiService {
     return {};
   }
 
-  Result<MpiBootstrap> wire(Rank rank) override {
+  Result<MpiBootstrap> bootstrap(Rank rank) override {
     const char* const* entries = nullptr;
     if (const char* problem = table_->environment(rank.get(), &entries); problem != nullptr)
       return fail(ErrorKind::unavailable, "no PMIx environment for rank {}: {}", rank, problem);
-    MpiBootstrap wiring;
+    MpiBootstrap bootstrap;
     for (; *entries != nullptr; ++entries) {
       const std::string_view entry = *entries;
       const std::size_t equals = entry.find('=');
       if (equals != std::string_view::npos)
-        wiring.set.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
+        bootstrap.set.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
     }
-    add_open_mpi_settings(wiring);
-    return wiring;
+    add_open_mpi_settings(bootstrap);
+    return bootstrap;
   }
 
   void started(Rank) override {}
@@ -89,20 +89,20 @@ class PmixService final : public MpiService {
  private:
   // Open MPI 4 asks "who launched me?" before it looks for PMIx; unless its guesses are shut out it declares
   // itself a world of one. We bind the ranks, not the library.
-  void add_open_mpi_settings(MpiBootstrap& wiring) const {
-    wiring.set.emplace_back("OMPI_MCA_schizo", "^orte,slurm");
-    wiring.set.emplace_back("OMPI_MCA_ess", "pmi");
-    wiring.defaults.emplace_back("OMPI_MCA_hwloc_base_binding_policy", "none");
-    wiring.defaults.emplace_back("OMPI_MCA_orte_externally_bound", "1");
+  void add_open_mpi_settings(MpiBootstrap& bootstrap) const {
+    bootstrap.set.emplace_back("OMPI_MCA_schizo", "^orte,slurm");
+    bootstrap.set.emplace_back("OMPI_MCA_ess", "pmi");
+    bootstrap.defaults.emplace_back("OMPI_MCA_hwloc_base_binding_policy", "none");
+    bootstrap.defaults.emplace_back("OMPI_MCA_orte_externally_bound", "1");
     if (!files_.folder().empty()) {
       for (const char* component : {"btl_vader", "btl_sm", "osc_sm"})
-        wiring.defaults.emplace_back(fmt::format("OMPI_MCA_{}_backing_directory", component),
-                                     files_.folder());
-      wiring.defaults.emplace_back("UCX_POSIX_DIR", files_.folder());
+        bootstrap.defaults.emplace_back(fmt::format("OMPI_MCA_{}_backing_directory", component),
+                                        files_.folder());
+      bootstrap.defaults.emplace_back("UCX_POSIX_DIR", files_.folder());
     }
     // On one node only: the search for fabrics takes most of MPI_Init (0.2 of 0.4 s), for nothing.
-    if (one_node_) wiring.defaults.emplace_back("OMPI_MCA_pml", "ob1");
-    if (crowded_) wiring.defaults.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
+    if (one_node_) bootstrap.defaults.emplace_back("OMPI_MCA_pml", "ob1");
+    if (crowded_) bootstrap.defaults.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
   }
 
   static PmixService& self(void* context) { return *static_cast<PmixService*>(context); }

@@ -8,23 +8,16 @@
 
 using namespace dlrun;
 using namespace dlrun::agent;
+using protocol::to_agent::RequestCheckpoint;
 
-TEST_CASE("only the ways that the message names are gone") {
-  const CheckpointRequest nothing = read_checkpoint_request(Json{{"type", "checkpoint"}});
-  CHECK(!nothing.control);
-  CHECK(!nothing.file);
-  CHECK(nothing.signal == 0);
-  const CheckpointRequest all = read_checkpoint_request(
-      Json{{"type", "checkpoint"}, {"stop", true}, {"control", true}, {"file", true}, {"signal", SIGTERM}});
-  CHECK(all.control);
-  CHECK(all.file);
-  CHECK(all.signal == SIGTERM);
-  CHECK(to_text(control_line(all)) == R"({"checkpoint":"now","stop":true})");
-  CHECK(file_content(all) == "stop\n");
+TEST_CASE("a request to stop says so by the channel and by the file") {
+  const RequestCheckpoint request{.stop = true, .control = true, .file = true, .signal = SIGTERM};
+  CHECK(to_text(control_line(request)) == R"({"checkpoint":"now","stop":true})");
+  CHECK(file_content(request) == "stop\n");
 }
 
 TEST_CASE("a checkpoint in between asks nobody to stop") {
-  const CheckpointRequest request = read_checkpoint_request(Json{{"stop", false}, {"control", true}});
+  const RequestCheckpoint request{.stop = false, .control = true};
   CHECK(to_text(control_line(request)) == R"({"checkpoint":"now"})");
   CHECK(file_content(request) == "go on\n");
 }

@@ -65,7 +65,7 @@ TEST_CASE("an agent with the token gets its stream") {
   Head head;
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
   std::thread agent(
-      [&] { stream = call_home({"127.0.0.1"}, head.port->port(), head.token, kCard, Seconds(60)); });
+      [&] { stream = connect_to_head({"127.0.0.1"}, head.port->port(), head.token, kCard, Seconds(60)); });
   head.await_one();
   agent.join();
   REQUIRE(stream.has_value());
@@ -79,8 +79,8 @@ TEST_CASE("an address that leads nowhere is passed over") {
   Head head;
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
   std::thread agent([&] {
-    stream =
-        call_home({"no-such-host.invalid", "127.0.0.1"}, head.port->port(), head.token, kCard, Seconds(60));
+    stream = connect_to_head({"no-such-host.invalid", "127.0.0.1"}, head.port->port(), head.token, kCard,
+                             Seconds(60));
   });
   head.await_one();
   agent.join();
@@ -92,7 +92,7 @@ TEST_CASE("without the token nobody comes in, and the caller learns why") {
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
   std::atomic<bool> ended = false;
   std::thread agent([&] {
-    stream = call_home({"127.0.0.1"}, head.port->port(), Token::random(), kCard, Seconds(0));
+    stream = connect_to_head({"127.0.0.1"}, head.port->port(), Token::random(), kCard, Seconds(0));
     ended = true;
   });
   while (!ended) head.settle();
@@ -118,7 +118,7 @@ TEST_CASE("garbage, floods and silence are dropped, and real agents still come i
   CHECK(head.arrived.empty());
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
   std::thread agent(
-      [&] { stream = call_home({"127.0.0.1"}, head.port->port(), head.token, kCard, Seconds(60)); });
+      [&] { stream = connect_to_head({"127.0.0.1"}, head.port->port(), head.token, kCard, Seconds(60)); });
   head.await_one();
   agent.join();
   CHECK(stream.has_value());

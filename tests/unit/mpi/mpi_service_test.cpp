@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/agent/job_name.hpp"
+#include "src/agent/launcher_variables.hpp"
 #include "src/agent/shared_files.hpp"
 
 namespace dlrun::agent {
@@ -24,12 +25,12 @@ TEST_CASE("an outer launcher's variables go, the user's tuning stays") {
                                    "SLURM_JOB_ID=3", "PATH=/bin"}));
 }
 
-TEST_CASE("wiring overwrites what it must set and leaves the user's tuning") {
+TEST_CASE("the bootstrap overwrites what it must set and leaves the user's tuning") {
   Environment environment = Environment::from_entries({"PMI_FD=5", "UCX_TLS=tcp"});
-  MpiBootstrap wiring;
-  wiring.set = {{"PMI_FD", "9"}};
-  wiring.defaults = {{"UCX_TLS", "shm"}, {"A", "1"}};
-  apply(wiring, environment);
+  MpiBootstrap bootstrap;
+  bootstrap.set = {{"PMI_FD", "9"}};
+  bootstrap.defaults = {{"UCX_TLS", "shm"}, {"A", "1"}};
+  apply(bootstrap, environment);
   CHECK(environment == Environment::from_entries({"PMI_FD=9", "UCX_TLS=tcp", "A=1"}));
 }
 

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "src/agent/launcher_variables.hpp"
 #include "src/agent/pmi/mpi_service.hpp"
 #include "src/base/file.hpp"
 #include "src/process/child.hpp"
@@ -105,7 +106,8 @@ class WorldNode {
   void tell(const char* type, Rank rank) { head_->send({.header = {{"type", type}, {"rank", rank.get()}}}); }
 
   void start(const plan::RankPlan& rank) {
-    const agent::MpiBootstrap wiring = service_ ? must(service_->wire(rank.rank)) : agent::MpiBootstrap{};
+    const agent::MpiBootstrap bootstrap =
+        service_ ? must(service_->bootstrap(rank.rank)) : agent::MpiBootstrap{};
     Environment environment = Environment::of_this_process();
     agent::scrub_launcher_variables(environment);
     environment.merge(spec_.environment);
@@ -114,14 +116,14 @@ class WorldNode {
     environment.set("DLRUN_SIZE", std::to_string(slice_.world_size()));
     environment.set("DLRUN_RANK", std::to_string(rank.rank.get()));
     environment.set("TMPDIR", scratch_);  // an MPI left to itself keeps session files there
-    agent::apply(wiring, environment);
+    agent::apply(bootstrap, environment);
     ChildSpec child;
     child.argv = rank.argv;
     child.environment = environment;
     child.stdout_fd = 1;
     child.stderr_fd = 2;
     child.processors = {rank.rank.get() % processors};
-    for (const UniqueFd& fd : wiring.child_fds) child.inherited_fds.push_back(fd.get());
+    for (const UniqueFd& fd : bootstrap.child_fds) child.inherited_fds.push_back(fd.get());
     children_[must(start_child(child))] = rank.rank;
     if (service_) service_->started(rank.rank);
   }

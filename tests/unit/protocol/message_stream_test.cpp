@@ -106,3 +106,27 @@ TEST_CASE("what a peer said before it went is heard, also where we were still wr
   REQUIRE(loop.run().has_value());
   CHECK(heard == std::vector<std::string>{"exited", "done", "closed"});
 }
+
+TEST_CASE("a stream that is paused reads nothing and loses nothing, and its writer may go meanwhile") {
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  EventLoop loop;
+  std::vector<std::string> seen;
+  MessageStream reader(loop, UniqueFd(fds[0]), UniqueFd(),
+                       {.message = [&](const Message& message) { seen.push_back(message.type()); },
+                        .closed = [&](const std::string&) { loop.stop(); },
+                        .drained = {}});
+  reader.pause();
+  {
+    MessageStream writer(loop, UniqueFd(fds[1]), UniqueFd(), {.message = {}, .closed = {}, .drained = {}});
+    const auto encoded = std::make_shared<const std::string>(encode({{{"type", "alive"}}}));
+    writer.send(encoded);
+    writer.send(encoded);
+  }
+  loop.after(Seconds(0.02), [&] { loop.stop(); });
+  REQUIRE(loop.run().has_value());
+  CHECK(seen.empty());
+  reader.resume();
+  REQUIRE(loop.run().has_value());
+  CHECK(seen == std::vector<std::string>{"alive", "alive"});
+}

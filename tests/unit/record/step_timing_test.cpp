@@ -13,7 +13,7 @@ using namespace dlrun::job;
 namespace {}  // namespace
 
 TEST_CASE("the mean of the steps between two reports, however far apart these are") {
-  PaceMeter meter(at(0));
+  StepTiming meter(at(0));
   meter.stepped(at(3), 101);  // it went on from a checkpoint
   meter.stepped(at(5), 111);
   meter.stepped(at(13), 151);
@@ -25,7 +25,7 @@ TEST_CASE("the mean of the steps between two reports, however far apart these ar
 }
 
 TEST_CASE("standing still for a checkpoint is no part of a step, and ranks that save together stand once") {
-  PaceMeter meter(at(0));
+  StepTiming meter(at(0));
   meter.stepped(at(1), 1);
   for (int rank = 0; rank < 4; ++rank) meter.saved("5", Seconds(3), Seconds(1.5 + 0.1 * rank));
   meter.stepped(at(12.8), 11);
@@ -36,7 +36,7 @@ TEST_CASE("standing still for a checkpoint is no part of a step, and ranks that 
 }
 
 TEST_CASE("one step is no pace") {
-  PaceMeter meter(at(0));
+  StepTiming meter(at(0));
   CHECK_FALSE(meter.measured());
   meter.stepped(at(1), 7);
   meter.stepped(at(2), 7);
@@ -49,7 +49,8 @@ TEST_CASE("a pace reads back as it was written, and nonsense is an error") {
   CHECK(to_json(pace_from_json(json, "record.json").value()) == json);
   Json broken = json;
   broken["steps"] = 0;
-  CHECK(pace_from_json(broken, "record.json").error().what.find("a pace of 0 steps") != std::string::npos);
+  CHECK(pace_from_json(broken, "record.json").error().what.find("invalid step timing: 0 steps") !=
+        std::string::npos);
   broken = json;
   broken["checkpoint"] = -1;
   CHECK_FALSE(pace_from_json(broken, "record.json"));

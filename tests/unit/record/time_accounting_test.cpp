@@ -11,11 +11,12 @@ using namespace dlrun::job;
 namespace {
 
 // Ranks that run from 1 s on, with steps from 3 s to `last`.
-Ledger trained_until(double last) {
-  Ledger ledger(at(0));
-  ledger.ranks_started(at(1));
-  for (double now = 3; now <= last; ++now) ledger.stepped(at(now));
-  return ledger;
+TimeAccounting trained_until(double last) {
+  TimeAccounting time(at(0));
+  time.rank_started(at(1));
+  time.all_started(at(1));
+  for (double now = 3; now <= last; ++now) time.stepped(at(now));
+  return time;
 }
 
 void check(const TimeParts& parts, const std::vector<double>& expected) {
@@ -27,66 +28,84 @@ void check(const TimeParts& parts, const std::vector<double>& expected) {
   CHECK(sum == doctest::Approx(parts.total.count()));
 }
 
+// Whose last rank ended at `last_exit`.
+TimeParts concluded(TimeAccounting time, TimeAccounting::End end, double last_exit, double now) {
+  time.rank_exited(at(last_exit));
+  return time.conclude(end, at(now));
+}
+
 }  // namespace
 
 TEST_CASE("a run to its end: all its work is useful") {
-  check(trained_until(9).conclude(Ledger::End::done, at(10), at(11)), {3, 7, 0, 0, 1});
+  check(concluded(trained_until(9), TimeAccounting::End::done, 10, 11), {3, 7, 0, 0, 1});
 }
 
 TEST_CASE("training that stood still for a checkpoint is not useful work") {
-  Ledger ledger = trained_until(9);
-  ledger.saved(at(6), "4", Seconds(1), Seconds(1));
-  check(ledger.conclude(Ledger::End::done, at(10), at(10)), {3, 6, 1, 0, 0});
+  TimeAccounting time = trained_until(9);
+  time.saved(at(6), "4", Seconds(1), Seconds(1));
+  check(concluded(time, TimeAccounting::End::done, 10, 10), {3, 6, 1, 0, 0});
 }
 
 TEST_CASE("one that is written beside the training costs what it held up") {
-  Ledger ledger = trained_until(9);
-  ledger.saved(at(6), "4", Seconds(2), Seconds(0.25));
-  check(ledger.conclude(Ledger::End::done, at(10), at(10)), {3, 6.75, 0.25, 0, 0});
+  TimeAccounting time = trained_until(9);
+  time.saved(at(6), "4", Seconds(2), Seconds(0.25));
+  check(concluded(time, TimeAccounting::End::done, 10, 10), {3, 6.75, 0.25, 0, 0});
 }
 
 TEST_CASE("a run stopped with a checkpoint loses nothing; waiting for its end is idle") {
-  Ledger ledger = trained_until(8);
-  ledger.saved(at(9), "8", Seconds(1), Seconds(1));
-  check(ledger.conclude(Ledger::End::stopped, at(11), at(12)), {3, 5, 1, 0, 3});
+  TimeAccounting time = trained_until(8);
+  time.saved(at(9), "8", Seconds(1), Seconds(1));
+  check(concluded(time, TimeAccounting::End::stopped, 11, 12), {3, 5, 1, 0, 3});
 }
 
 TEST_CASE("a failure loses the work behind the last checkpoint") {
-  Ledger ledger = trained_until(20);
-  ledger.saved(at(13), "10", Seconds(1), Seconds(0));
-  check(ledger.conclude(Ledger::End::failed, at(21), at(21)), {3, 9, 0, 8, 1});
+  TimeAccounting time = trained_until(20);
+  time.saved(at(13), "10", Seconds(1), Seconds(0));
+  check(concluded(time, TimeAccounting::End::failed, 21, 21), {3, 9, 0, 8, 1});
 }
 
 TEST_CASE("without a checkpoint a failure loses everything") {
-  check(trained_until(20).conclude(Ledger::End::failed, at(20), at(20)), {3, 0, 0, 17, 0});
+  check(concluded(trained_until(20), TimeAccounting::End::failed, 20, 20), {3, 0, 0, 17, 0});
 }
 
 TEST_CASE("a program that reports nothing works from its start to its end") {
-  Ledger ledger(at(0));
-  ledger.ranks_started(at(1));
-  check(ledger.conclude(Ledger::End::done, at(10), at(11)), {1, 9, 0, 0, 1});
-  check(ledger.conclude(Ledger::End::stopped, at(10), at(11)), {1, 9, 0, 0, 1});
-  check(ledger.conclude(Ledger::End::failed, at(10), at(11)), {1, 0, 0, 9, 1});
+  TimeAccounting time(at(0));
+  time.rank_started(at(1));
+  time.all_started(at(1));
+  check(concluded(time, TimeAccounting::End::done, 10, 11), {1, 9, 0, 0, 1});
+  check(concluded(time, TimeAccounting::End::stopped, 10, 11), {1, 9, 0, 0, 1});
+  check(concluded(time, TimeAccounting::End::failed, 10, 11), {1, 0, 0, 9, 1});
 }
 
 TEST_CASE("ranks that write one checkpoint together count once") {
-  Ledger ledger = trained_until(9);
-  for (int rank = 0; rank < 8; ++rank) ledger.saved(at(6), "4", Seconds(1), Seconds(1));
-  check(ledger.conclude(Ledger::End::done, at(10), at(10)), {3, 6, 1, 0, 0});
+  TimeAccounting time = trained_until(9);
+  for (int rank = 0; rank < 8; ++rank) time.saved(at(6), "4", Seconds(1), Seconds(1));
+  check(concluded(time, TimeAccounting::End::done, 10, 10), {3, 6, 1, 0, 0});
 }
 
 TEST_CASE("ranks that never ran: all of it is start") {
-  check(Ledger(at(0)).conclude(Ledger::End::failed, at(5), at(5)), {5, 0, 0, 0, 0});
+  check(concluded(TimeAccounting(at(0)), TimeAccounting::End::failed, 5, 5), {5, 0, 0, 0, 0});
 }
 
 TEST_CASE("nonsense in a report cannot make a part negative, or the sum wrong") {
-  Ledger ledger = trained_until(9);
-  ledger.saved(at(6), "4", Seconds(1e9), Seconds(-5));
-  ledger.saved(at(7), "5", Seconds(-3), Seconds(1e9));
-  check(ledger.conclude(Ledger::End::failed, at(10), at(10)), {});
+  TimeAccounting time = trained_until(9);
+  time.saved(at(6), "4", Seconds(1e9), Seconds(-5));
+  time.saved(at(7), "5", Seconds(-3), Seconds(1e9));
+  check(concluded(time, TimeAccounting::End::failed, 10, 10), {});
 }
 
 TEST_CASE("attempts add up, and what none of them accounts for is idle") {
   TimeParts one{.start = Seconds(1), .useful = Seconds(5), .lost = Seconds(2), .total = Seconds(8)};
   check(sum_of({one, one}, Seconds(20)), {2, 10, 0, 4, 4});
+}
+
+TEST_CASE("the same time by what processes did") {
+  TimeAccounting time = trained_until(9);
+  time.saved(at(6), "4", Seconds(2), Seconds(0.25));
+  const TimeParts parts = concluded(time, TimeAccounting::End::done, 10, 12);
+  CHECK(parts.launch.count() == doctest::Approx(1));
+  CHECK(parts.ranks.count() == doctest::Approx(9));
+  CHECK(parts.finish.count() == doctest::Approx(2));
+  CHECK(parts.saving.count() == doctest::Approx(2));
+  CHECK((parts.launch + parts.ranks + parts.finish).count() == doctest::Approx(parts.total.count()));
 }

@@ -36,7 +36,7 @@ TEST_CASE("work up to the last checkpoint is kept, and what came behind it is lo
 
 TEST_CASE("a run that never started, and one of which nothing is left") {
   CHECK(times_of_events({}, kFirstEvent, kFirstEvent + std::chrono::seconds(9)).start == Seconds(9));
-  const UnrecordedRun none = read_vanished_run("/nowhere", kFirstEvent);
+  const UnrecordedRun none = read_unrecorded_run("/nowhere", kFirstEvent);
   CHECK(none.last_sign == kFirstEvent);
   CHECK(none.time.total == Seconds(0));
 }
@@ -46,7 +46,7 @@ TEST_CASE("the last line may be torn") {
   REQUIRE(make_directories(folder, Access::owner_only));
   REQUIRE(write_new_file(folder / "events.jsonl",
                          to_text(event(5, {{"event", "started"}})) + "\n{\"time\": \"2026-11"));
-  const UnrecordedRun run = read_vanished_run(folder, kFirstEvent);
+  const UnrecordedRun run = read_unrecorded_run(folder, kFirstEvent);
   CHECK(run.time.start == Seconds(5));
   CHECK(run.last_sign > kFirstEvent);
   std::filesystem::remove_all(folder);

@@ -37,7 +37,7 @@ TEST_CASE("an agent that goes before the last one comes is none") {
   const plan::Plan plan = plan_of(2);
   job::AgentArrivals arrivals(plan, "ssh");
   arrivals.connected(NodeIndex(0));
-  arrivals.failed(NodeIndex(0), why("the agent ended without a word"));
+  arrivals.failed(NodeIndex(0), why("the agent exited without an error message"));
   CHECK_FALSE(arrivals.all_answered());
   arrivals.connected(NodeIndex(1));
   CHECK(arrivals.all_answered());

@@ -24,19 +24,24 @@ bool beat_until(HangDetector& watch, double begin, double end) {
   return late;
 }
 
-agent::RankProbe in_state(char state) {
-  agent::RankProbe look;
-  look.state = state;
-  look.pid = 42;
-  look.name = "python";
-  return look;
+protocol::from_agent::RankProbe in_state(char state) {
+  protocol::from_agent::RankProbe probe;
+  probe.state = state;
+  probe.pid = 42;
+  probe.name = "python";
+  return probe;
 }
 
-agent::RankProbe in_finalize(bool in_barrier) {
-  agent::RankProbe look = in_state('R');
-  look.finalizing = true;
-  look.in_barrier = in_barrier;
-  return look;
+protocol::from_agent::RankProbe in_finalize(bool in_barrier) {
+  protocol::from_agent::RankProbe probe = in_state('R');
+  probe.finalizing = true;
+  probe.in_barrier = in_barrier;
+  return probe;
+}
+
+protocol::from_agent::RankProbe of_rank(int rank, protocol::from_agent::RankProbe probe) {
+  probe.rank = Rank(rank);
+  return probe;
 }
 
 }  // namespace
@@ -64,16 +69,16 @@ TEST_CASE("of silent ranks a stopped one is to blame before one that is stuck in
   HangDetector watch = started(3, {.no_output = Seconds(4)});
   watch.printed(Rank(0), at(1));
   CHECK(beat_until(watch, 0, 6));
-  watch.begin_looking();
-  watch.looked(Rank(0), in_state('S'));
-  watch.looked(Rank(1), in_state('D'));
-  watch.looked(Rank(2), in_state('S'));
-  watch.all_looked(at(6));
+  watch.begin_probing();
+  watch.probed(of_rank(0, in_state('S')));
+  watch.probed(of_rank(1, in_state('D')));
+  watch.probed(of_rank(2, in_state('S')));
+  watch.all_probed(at(6));
   auto hang = watch.verdict(at(6));
   REQUIRE(hang);
   CHECK(hang->rank == Rank(1));
   CHECK(hang->node_is_bad);
-  watch.looked(Rank(2), in_state('T'));
+  watch.probed(of_rank(2, in_state('T')));
   hang = watch.verdict(at(6));
   CHECK(hang->rank == Rank(2));
   CHECK(hang->reason.ends_with("its process 42 (python) is stopped, as by SIGSTOP"));
@@ -130,10 +135,10 @@ TEST_CASE("ranks that wait in MPI_Finalize for one that works are not hung") {
   HangDetector watch = started(2, {.finalize = Seconds(4)});
   for (double now = 0; now < 60; ++now) {
     watch.suspicious(at(now));
-    watch.begin_looking();
-    watch.looked(Rank(0), in_finalize(true));
-    watch.looked(Rank(1), in_state('R'));
-    watch.all_looked(at(now));
+    watch.begin_probing();
+    watch.probed(of_rank(0, in_finalize(true)));
+    watch.probed(of_rank(1, in_state('R')));
+    watch.all_probed(at(now));
     CHECK_FALSE(watch.verdict(at(now)));
   }
 }
@@ -145,10 +150,10 @@ TEST_CASE("where every rank left is in MPI_Finalize and nothing moves, one that 
   double now = 1;
   for (; now < 60 && !hang; now += 1) {
     watch.suspicious(at(now));
-    watch.begin_looking();
-    watch.looked(Rank(1), in_finalize(true));
-    watch.looked(Rank(2), in_finalize(false));
-    watch.all_looked(at(now));
+    watch.begin_probing();
+    watch.probed(of_rank(1, in_finalize(true)));
+    watch.probed(of_rank(2, in_finalize(false)));
+    watch.all_probed(at(now));
     hang = watch.verdict(at(now));
   }
   REQUIRE(hang);

@@ -1,0 +1,107 @@
+// What an agent wants done, as values: the driver carries them out in order, and tests read them. An action
+// that can fail, or whose result counts, is answered by an event (event.hpp).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/agent/inventory.hpp"
+#include "src/base/exit_code.hpp"
+#include "src/protocol/messages.hpp"
+
+namespace dlrun::agent {
+
+namespace action {
+
+struct Send {
+  enum class Order { in_turn, ahead };
+  protocol::FromAgent message;
+  Order order = Order::in_turn;  // ahead: of all that waits, since others wait for it
+};
+
+enum class Alarm { beat, above, barriers, supervisor, head_answer, shutdown };
+/// The driver answers at `when` with the event of this alarm. A later one of the same kind replaces it.
+struct WakeAt {
+  Alarm alarm;
+  Ticks when;
+};
+
+// Preparing the node.
+struct TakeInventory {  // -> InventoryTaken
+  Gpus gpus;
+};
+struct ClaimPorts {  // -> PortsClaimed
+  std::vector<int> ports;
+};
+struct PrepareNode {  // -> NodePrepared
+  std::shared_ptr<const plan::NodeSlice> slice;
+  Environment environment;  // of the job
+  std::string temporary_folder;
+};
+struct OpenLogs {  // -> LogsOpened; the driver keeps them for what is started next
+  std::vector<std::string> paths;
+};
+struct StartProlog {  // -> PrologStarted, PrologExited
+  Environment environment;
+};
+struct ReadProlog {};  // -> PrologRead
+
+// The ranks.
+struct StartRanks {  // -> RankStarted of each, RanksStarted
+  Environment environment;
+  std::optional<Rank> input_rank;  // the one of them that gets a standard input of its own
+};
+struct SignalRanks {
+  int number;
+};
+struct SignalProlog {
+  int number;
+};
+struct SignalDescendants {  // every process below us
+  int number;
+};
+struct GiveInput {
+  std::string bytes;
+};
+struct EndInput {};
+struct TellRanks {  // over the control channel -> RanksTold
+  Json line;
+};
+struct ProbeRanks {};     // -> RanksProbed
+struct CheckGpus {};      // -> GpusHeld, where that has changed
+struct WatchGpus {};      // the same a few times, from now on
+struct TellAllgathered {  // to the MPI service
+  std::string key;
+  std::vector<std::string> blobs;
+};
+struct PauseOutput {
+  std::optional<Rank> rank;  // all where there is none
+};
+struct ResumeOutput {};
+struct WriteFile {
+  std::string path, content;
+};
+
+// The end.
+struct EndStrays {};     // -> StraysGone
+struct CloseRanks {};    // -> RanksClosed
+struct AwaitWrites {};   // -> WritesDone
+struct AwaitDrained {};  // -> Drained
+struct Exit {
+  ExitCode code;
+};
+
+}  // namespace action
+
+using Action = std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ClaimPorts,
+                            action::PrepareNode, action::OpenLogs, action::StartProlog, action::ReadProlog,
+                            action::StartRanks, action::SignalRanks, action::SignalProlog,
+                            action::SignalDescendants, action::GiveInput, action::EndInput, action::TellRanks,
+                            action::ProbeRanks, action::CheckGpus, action::WatchGpus, action::TellAllgathered,
+                            action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
+                            action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
+
+}  // namespace dlrun::agent

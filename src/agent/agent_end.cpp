@@ -1,0 +1,114 @@
+// The end of an agent's work: stops, failures of its own, and the steps from the last rank's end to the
+// agent's.
+#include <algorithm>
+#include <csignal>
+
+#include "src/agent/agent.hpp"
+
+namespace dlrun::agent {
+namespace {
+
+namespace from_agent = protocol::from_agent;
+
+}  // namespace
+
+void Agent::said(const protocol::to_agent::Stop& message) {
+  if (!supervisor_) return end_strays();  // there is nothing of the job here
+  stop(message.urgency, message.after_failure ? FailedElsewhere::yes : FailedElsewhere::no);
+}
+
+void Agent::stop(Supervisor::Urgency urgency, FailedElsewhere failed) {
+  apply(supervisor_->on(Supervisor::Stop{urgency, failed == FailedElsewhere::yes}, now_));
+  const bool between = phase_ == Phase::preparing || phase_ == Phase::opening_prolog_log ||
+                       phase_ == Phase::ready || phase_ == Phase::opening_logs;
+  if (between) nothing_to_run();
+}
+
+// Ranks that will never be started are gone.
+void Agent::nothing_to_run() {
+  for (const LocalRank& rank : ranks_)
+    if (!rank.started) apply(supervisor_->on(Supervisor::Gone{rank.member}, now_));
+  if (ranks_.empty()) end_strays();
+}
+
+// An error of the agent's own: tell the head, end what was started.
+void Agent::give_up(const Error& error) {
+  failed_ = true;
+  send(from_agent::AgentFailed{error});
+  if (!supervisor_) return end_strays();
+  if (phase_ != Phase::prolog) nothing_to_run();
+  if (anything_runs()) stop(Supervisor::Urgency::polite);
+}
+
+void Agent::give_up_as_lost(const std::string& why) {
+  give_up({.kind = ErrorKind::lost, .what = why});
+}
+
+bool Agent::anything_runs() const {
+  return phase_ == Phase::prolog || std::any_of(ranks_.begin(), ranks_.end(), [](const LocalRank& rank) {
+           return rank.started && !rank.exited;
+         });
+}
+
+void Agent::take(const event::SupervisorTick&) {
+  if (supervisor_) apply(supervisor_->on(Supervisor::Tick{}, now_));
+}
+
+void Agent::apply(const std::vector<Supervisor::Action>& actions) {
+  for (const Supervisor::Action& action : actions) {
+    if (const auto* signal = std::get_if<Supervisor::Signal>(&action)) signal_all(signal->number);
+    if (const auto* wake = std::get_if<Supervisor::WakeAt>(&action))
+      act(action::WakeAt{action::Alarm::supervisor, wake->when});
+    if (std::holds_alternative<Supervisor::Finish>(action)) end_strays();
+  }
+}
+
+void Agent::signal_all(int number) {
+  send(from_agent::Signalled{number});
+  killed_ = killed_ || number == SIGKILL;
+  signal_own(number);
+  if (suspension_.suspended()) signal_own(SIGCONT);  // who is stopped does not hear SIGTERM
+  if (number == SIGKILL) act(action::SignalDescendants{SIGKILL});
+}
+void Agent::signal_own(int number) {
+  if (phase_ == Phase::prolog) act(action::SignalProlog{number});
+  act(action::SignalRanks{number});
+}
+
+void Agent::end_strays() {
+  if (phase_ >= Phase::cleaning) return;
+  phase_ = Phase::cleaning;
+  act(action::EndStrays{});
+}
+
+void Agent::take(const event::StraysGone& event) {
+  phase_ = Phase::closing;
+  strays_ = event.ended;
+  act(action::CloseRanks{});
+}
+
+// Whatever becomes of the files, no process is left.
+void Agent::take(const event::RanksClosed&) {
+  phase_ = Phase::writing;
+  send(from_agent::Clean{strays_});
+  act(action::AwaitWrites{});
+}
+
+void Agent::take(const event::WritesDone&) {
+  phase_ = Phase::done;
+  send(from_agent::Done{});
+  if (head_gone_) return exit();
+  act(action::AwaitDrained{});
+}
+
+void Agent::said(const protocol::to_agent::Bye&) {
+  exit();
+}
+void Agent::take(const event::ShutdownDue&) {
+  exit();
+}
+void Agent::exit() {
+  act(action::Exit{failed_ ? ExitCode::unavailable : ExitCode::done});
+}
+
+}  // namespace dlrun::agent

@@ -1,0 +1,167 @@
+#include "src/agent/driver.hpp"
+
+#include <csignal>
+#include <deque>
+#include <map>
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "src/agent/agent.hpp"
+#include "src/agent/binding.hpp"
+#include "src/agent/node_processes.hpp"
+#include "src/agent/open_files.hpp"
+#include "src/agent/port_claims.hpp"
+#include "src/process/aside.hpp"
+#include "src/process/descendants.hpp"
+#include "src/process/stop_signals.hpp"
+#include "src/protocol/codec.hpp"
+#include "src/protocol/tcp_acknowledgement.hpp"
+
+namespace dlrun::agent {
+namespace {
+
+using action::Alarm;
+
+class Driver {
+ public:
+  Driver(const Environment& environment, int in, int out)
+      : environment_(environment),
+        agent_(environment),
+        node_(loop_, environment, ports_, [this](Event event) { take_of_node(std::move(event)); }),
+        head_fd_(in),
+        head_(loop_, UniqueFd(in), UniqueFd(out),
+              {.message = [this](Message message) { on_message(std::move(message)); },
+               .closed = [this](const std::string&) { take(event::HeadGone{}); },
+               .drained = [this] { take(event::Drained{}); }}) {}
+
+  int run() {
+    take(event::Begun{prepare_process(), ::getpid()});
+    return to_int(loop_.run() ? exit_code_ : ExitCode::internal);
+  }
+
+ private:
+  Result<void> prepare_process() {
+    TRY(become_subreaper());
+    node_.set_users_open_files(TRY(raise_open_files()));
+    // Blocked before the MPI service starts threads, so that every signal comes to the loop.
+    std::vector<int> signals = stop_signals();
+    signals.insert(signals.end(), {SIGCHLD, SIGPIPE});
+    return loop_.take_signals(signals, [this](const CaughtSignal& signal) { on_signal(signal); });
+  }
+
+  void on_signal(const CaughtSignal& signal) {
+    if (signal.number == SIGCHLD) return node_.child_ended();
+    if (signal.number == SIGPIPE) return;
+    ::getppid() == reaper_ ? take(event::Signalled{signal}) : take(event::ReaperGone{});
+  }
+
+  void on_message(Message message) {
+    auto decoded = protocol::decode_to_agent(std::move(message));
+    decoded ? take(event::HeadSaid{std::move(*decoded)}) : take(event::HeadMalformed{decoded.error()});
+  }
+
+  void take_of_node(Event event) {
+    if (auto* line = std::get_if<event::UnfinishedLine>(&event)) line->queued = head_.queued();
+    take(std::move(event));
+  }
+
+  // An event that comes while actions are carried out waits until these are done.
+  void take(Event event) {
+    events_.push_back(std::move(event));
+    if (busy_) return;
+    busy_ = true;
+    for (; !events_.empty(); events_.pop_front())
+      for (const Action& action : agent_.on(events_.front(), std::chrono::steady_clock::now()))
+        std::visit([this](const auto& what) { perform(what); }, action);
+    busy_ = false;
+  }
+
+  void perform(const action::Send& send) {
+    const Message message = protocol::encode(send.message);
+    send.order == action::Send::Order::ahead ? head_.send_ahead(message) : head_.send(message);
+    const auto* output = std::get_if<protocol::from_agent::Output>(&send.message);
+    if (output != nullptr && !output->unfinished && head_.queued() > 0)
+      take(event::OutputWaits{output->rank, output->text.size(), head_.queued()});
+  }
+  void perform(const action::AwaitDrained&) {
+    if (head_.queued() == 0) take(event::Drained{});
+  }
+
+  void perform(const action::WakeAt& wake) {
+    if (const auto earlier = alarms_.find(wake.alarm); earlier != alarms_.end())
+      loop_.cancel(earlier->second);
+    alarms_[wake.alarm] =
+        loop_.after(wake.when - std::chrono::steady_clock::now(), [this, alarm = wake.alarm] {
+          alarms_.erase(alarm);
+          take(due(alarm));
+        });
+  }
+
+  Event due(Alarm alarm) {
+    switch (alarm) {
+      case Alarm::beat:
+        return event::Beat{unacknowledged_for(head_fd_)};
+      case Alarm::above:
+        return event::AboveSeen{probe_above(reaper_)};
+      case Alarm::barriers:
+        return event::BarriersSeen{node_.any_waits_in_barrier()};
+      case Alarm::supervisor:
+        return event::SupervisorTick{};
+      case Alarm::head_answer:
+        return event::HeadAnswerDue{};
+      case Alarm::shutdown:
+        return event::ShutdownDue{};
+    }
+    return event::ShutdownDue{};
+  }
+
+  // The driver of a GPU may answer late: meanwhile we are to be heard.
+  void perform(const action::TakeInventory& take_it) {
+    inventory_ = std::make_unique<Aside<plan::NodeInventory>>(
+        loop_,
+        [environment = environment_, gpus = take_it.gpus] { return take_inventory(environment, gpus); },
+        [this](plan::NodeInventory found) { take(event::InventoryTaken{std::move(found)}); });
+  }
+
+  void perform(const action::ClaimPorts& claim) { take(event::PortsClaimed{ports_.claim(claim.ports)}); }
+
+  void perform(const action::SignalDescendants& signal) {
+    for (const pid_t pid : descendants()) ::kill(pid, signal.number);
+  }
+
+  void perform(const action::Exit& exit) {
+    exit_code_ = exit.code;
+    loop_.stop();
+  }
+
+  template <class Other>
+  void perform(const Other& action) {
+    node_.perform(action);
+  }
+
+  EventLoop loop_;
+  const Environment environment_;  // of this process, as it was born
+  Agent agent_;
+  PortClaims ports_;
+  NodeProcesses node_;
+  std::deque<Event> events_;
+  bool busy_ = false;
+  std::map<Alarm, EventLoop::TimerId> alarms_;
+  std::unique_ptr<Aside<plan::NodeInventory>> inventory_;
+  const pid_t reaper_ = ::getppid();
+  ExitCode exit_code_ = ExitCode::done;
+  int head_fd_;
+  MessageStream head_;
+};
+
+}  // namespace
+
+int serve(const Environment& environment, int in, int out) {
+  keep_topology_simple();
+  ::prctl(PR_SET_NAME, "dlrun-agent");  // what ps and top show; it was started as /proc/self/exe
+  Driver driver(environment, in, out);
+  return driver.run();
+}
+
+}  // namespace dlrun::agent

@@ -1,0 +1,13 @@
+// The driver of an agent: the loop, the clock, signals and the stream to the head. It turns what happens into
+// events for the Agent and carries out its actions, those about the node's processes through NodeProcesses.
+// It decides nothing.
+#pragma once
+
+#include "src/base/environment.hpp"
+
+namespace dlrun::agent {
+
+/// Serves one job over the descriptors `in` and `out` (taken over) and returns the process's exit code.
+int serve(const Environment& environment, int in, int out);
+
+}  // namespace dlrun::agent

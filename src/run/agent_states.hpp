@@ -1,0 +1,57 @@
+// AgentStates: how far each node's agent has come, and who is to hear what. Pure bookkeeping: it decides
+// nothing, and holds no stream and no process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/plan/plan.hpp"
+
+namespace dlrun::job {
+
+struct AgentState {
+  NodeIndex node;
+  std::string host;
+  bool connected = false;  // its stream is there
+  bool ready = false;      // it has said its version, which is ours
+  bool clean = false;      // no process of its ranks is left; its files may not be written yet
+  bool done = false;       // it has said all
+  bool gone = false;       // its stream is closed
+
+  bool is_there() const { return connected && !gone; }
+  bool works() const { return is_there() && !done; }  // its ranks may run
+};
+
+class AgentStates {
+ public:
+  explicit AgentStates(const plan::Plan& plan) {
+    for (const plan::NodePlan& node : plan.nodes) states_.push_back({node.index, node.host.get()});
+  }
+
+  AgentState& operator[](NodeIndex node) { return states_.at(static_cast<std::size_t>(node.get())); }
+  const AgentState& operator[](NodeIndex node) const {
+    return states_.at(static_cast<std::size_t>(node.get()));
+  }
+  auto begin() { return states_.begin(); }
+  auto end() { return states_.end(); }
+  auto begin() const { return states_.begin(); }
+  auto end() const { return states_.end(); }
+  std::size_t size() const { return states_.size(); }
+
+  /// Those whose streams are there still.
+  std::vector<NodeIndex> there() const { return those(&AgentState::is_there); }
+  /// Those of them whose ranks may still run.
+  std::vector<NodeIndex> working() const { return those(&AgentState::works); }
+
+ private:
+  std::vector<NodeIndex> those(bool (AgentState::*holds)() const) const {
+    std::vector<NodeIndex> out;
+    for (const AgentState& state : states_)
+      if ((state.*holds)()) out.push_back(state.node);
+    return out;
+  }
+
+  std::vector<AgentState> states_;
+};
+
+}  // namespace dlrun::job

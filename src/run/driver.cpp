@@ -1,0 +1,357 @@
+#include "src/run/driver.hpp"
+
+#include <csignal>
+#include <deque>
+#include <set>
+#include <utility>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "schedulers/node_identity.hpp"
+#include "src/agent/pmi/mpi_service.hpp"
+#include "src/base/overloaded.hpp"
+#include "src/plan/secrets.hpp"
+#include "src/plan/slice_texts.hpp"
+#include "src/process/descendants.hpp"
+#include "src/process/stop_signals.hpp"
+#include "src/process/writer_watch.hpp"
+#include "src/protocol/codec.hpp"
+#include "src/protocol/tcp_acknowledgement.hpp"
+#include "src/run/agent_set.hpp"
+#include "src/run/head.hpp"
+#include "src/run/input_forward.hpp"
+#include "src/run/leftovers.hpp"
+#include "src/run/status_queue.hpp"
+
+namespace dlrun::job {
+namespace {
+
+class Driver {
+ public:
+  Driver(AttemptPlan plans, DriverParts parts)
+      : plan_(plans.plan),
+        shown_(std::move(plans.shown)),
+        parts_(std::move(parts)),
+        head_(plan_, settings(), ticks()),
+        agents_(*plan_),
+        walltime_(loop_, parts_.walltime, parts_.environment,
+                  {.ask =
+                       [this](const protocol::to_agent::RequestCheckpoint& request) {
+                         deliver(event::CheckpointDue{request});
+                       },
+                   .end_ranks = [this](Deadline::Force force) { deliver(event::WalltimeOver{force}); },
+                   .note = [this](const std::string& text) { perform(action::ShowNote{text}); },
+                   .event = [this](const Json& event) { parts_.events.add(event); }}) {}
+
+  Result<Outcome> run() {
+    leftovers_.spare(descendants());  // of the shell that became us by exec: not ours to end
+    TRY(become_subreaper());
+    std::vector<int> signals = stop_signals();
+    signals.insert(signals.end(), {SIGCHLD, SIGPIPE, SIGTSTP, SIGWINCH});
+    TRY(loop_.take_signals(signals, [this](const CaughtSignal& signal) { on_signal(signal); }));
+    status_.emplace(parts_.status);
+    loop_.watch(status_->ready_fd(), POLLIN, [this](short) { on_status_ready(); });
+    TRY(start_agents());
+    deliver(event::Begun{});
+    walltime_.begin();
+    TRY(loop_.run());
+    return end();
+  }
+
+ private:
+  static Ticks ticks() { return std::chrono::steady_clock::now(); }
+
+  HeadSettings settings() const {
+    return {.launcher = std::string(parts_.launcher->name()),
+            .agents = parts_.launcher->shares_machine() ? Agents::on_this_machine : Agents::across_machines,
+            .questions = parts_.questions,
+            .scheduler_job = parts_.scheduler_job,
+            .input_rank = parts_.input_rank,
+            .own_host = this_machine().names.front(),
+            .secrets = parts_.secrets};
+  }
+
+  // Events, one after another: what an action leads to waits until all actions before it are done.
+
+  void deliver(Event event) {
+    events_.push_back(std::move(event));
+    if (std::exchange(delivering_, true)) return;
+    for (; !events_.empty(); events_.pop_front())
+      for (Action& action : head_.on(std::move(events_.front()), ticks())) perform(std::move(action));
+    delivering_ = false;
+  }
+
+  Result<void> start_agents() {
+    return parts_.launcher->start(
+        *launched_, loop_,
+        {.connected = [this](NodeIndex node, launch::AgentLink link) { on_connected(node, std::move(link)); },
+         .failed =
+             [this](NodeIndex node, Error why) {
+               deliver(event::NoAgent{node, std::move(why)});
+             },
+         .note = [this](const std::string& text) { deliver(event::LauncherNote{text}); }});
+  }
+
+  void on_connected(NodeIndex node, launch::AgentLink link) {
+    AgentConnection& agent = agents_[node];
+    agent.pid = link.pid;
+    agent.connection = link.from_agent.get();
+    agent.stream = std::make_unique<MessageStream>(
+        loop_, std::move(link.from_agent), std::move(link.to_agent),
+        MessageStream::Handlers{
+            .message = [this, node](Message message) { on_message(node, std::move(message)); },
+            .closed = [this, node](const std::string& reason) { on_closed(node, reason); },
+            .drained = {}});
+    if (held_up_) agent.stream->pause();
+    deliver(event::Connected{node});
+  }
+
+  // An agent of another version says in its first message that it is one, in whatever form.
+  void on_message(NodeIndex node, Message message) {
+    AgentConnection& agent = agents_[node];
+    if (!std::exchange(agent.spoke, true))
+      if (auto same = protocol::check_version(message); !same)
+        return deliver(event::NoAgent{node, std::move(same).error()});
+    auto typed = protocol::decode_from_agent(std::move(message));
+    if (typed)
+      deliver(event::Received{node, std::move(*typed)});
+    else
+      deliver(event::Malformed{node, std::move(typed).error()});
+  }
+
+  void on_closed(NodeIndex node, const std::string& reason) {
+    agents_[node].connection = -1;
+    deliver(event::Closed{node, reason, parts_.launcher->last_words(node)});
+  }
+
+  void on_signal(const CaughtSignal& signal) {
+    if (signal.number == SIGCHLD) return reap_agents();
+    if (signal.number == SIGPIPE) return;
+    if (finished_ && signal.number != SIGTSTP && signal.number != SIGWINCH) return status_->stopping();
+    if (finished_ && signal.number == SIGTSTP) return stop_this_process();
+    deliver(event::Signal{signal});
+  }
+
+  // Timers wait while we are held up: what they would judge may be known, and not be read yet.
+  void on_timer(Timer timer) {
+    if (held_up_ && timer == Timer::beat) {
+      deliver(event::HeldUp{});
+      return wake_at({timer, ticks() + std::chrono::duration_cast<Ticks::duration>(
+                                           beat_interval(plan_->limits.lost_after))});
+    }
+    if (held_up_) return void(late_timers_.push_back(timer));
+    if (timer == Timer::beat) tell_of_unacknowledged();
+    deliver(event::Woken{timer});
+  }
+
+  void tell_of_unacknowledged() {
+    for (AgentConnection& agent : agents_) {
+      if (agent.connection < 0) continue;
+      if (const Seconds since = unacknowledged_for(agent.connection);
+          since > acknowledge_limit(plan_->limits.lost_after))
+        deliver(event::Unacknowledged{agent.node, since});
+    }
+  }
+
+  // A reader of our output that takes nothing: no more is read from the agents than memory is given for.
+
+  void hold_up_if_full() {
+    if (held_up_ || !status_->full()) return;
+    held_up_ = true;
+    for (AgentConnection& agent : agents_)
+      if (agent.stream) agent.stream->pause();
+  }
+
+  void on_status_ready() {
+    status_->take_ready();
+    if (finished_ && status_->idle()) return loop_.stop();
+    if (!held_up_ || status_->full()) return;
+    held_up_ = false;
+    for (AgentConnection& agent : agents_)
+      if (agent.stream) agent.stream->resume();
+    for (const Timer timer : std::exchange(late_timers_, {})) wake_at({timer, ticks()});
+  }
+
+  // Actions.
+
+  void perform(Action action) {
+    std::visit([this](auto& wanted) { do_it(wanted); }, action);
+  }
+
+  void do_it(action::Send& wanted) {
+    const auto bytes = std::make_shared<const std::string>(encode(protocol::encode(wanted.message)));
+    for (const NodeIndex node : wanted.nodes)
+      if (agents_[node].stream) agents_[node].stream->send(bytes);
+  }
+  void do_it(action::SendSlices& wanted) {
+    std::shared_ptr<const std::string> environment;
+    if (!parts_.launcher->shares_environment())
+      environment = std::make_shared<const std::string>(
+          encode(protocol::encode(protocol::ToAgent(protocol::to_agent::Environment{
+              plan::filter_environment(parts_.environment, plan_->environment_rules).entries()}))));
+    const plan::SliceTexts slices(*plan_);
+    for (AgentConnection& agent : agents_) {
+      if (environment) agent.stream->send(environment);
+      agent.stream->send(protocol::encode(
+          protocol::ToAgent(protocol::to_agent::Slice{.json = slices.of(agent.node),
+                                                      .heartbeat = !parts_.launcher->shares_machine(),
+                                                      .input_rank = wanted.input_rank})));
+    }
+  }
+  void do_it(action::CloseStream& wanted) {
+    agents_[wanted.node].connection = -1;
+    if (agents_[wanted.node].stream) agents_[wanted.node].stream->close();
+  }
+  void do_it(action::KillAgent& wanted) {
+    if (agents_[wanted.node].pid) ::kill(*agents_[wanted.node].pid, SIGKILL);
+  }
+  void do_it(action::WakeAt& wanted) { wake_at(wanted); }
+  void do_it(action::PlanWithoutPorts& wanted) { plan_anew(parts_.plan_without(wanted.taken)); }
+  void do_it(action::PlanWithInventories& wanted) { plan_anew(parts_.plan_with(wanted.inventories)); }
+  void do_it(action::StopSelf&) { stop_this_process(); }
+  void do_it(action::BeginInput&) { input_.begin(); }
+  void do_it(action::InputTaken& wanted) { input_.taken(wanted.bytes); }
+  void do_it(action::EndInput&) { input_.stop(); }
+  void do_it(action::AllStarted&) { walltime_.all_started(); }
+  void do_it(action::WalltimeReport& wanted) { walltime_.report(wanted.rank, wanted.report); }
+  void do_it(action::HideSecrets& wanted) {
+    for (const std::string& secret : wanted.values) parts_.secrets.add(secret);
+  }
+  void do_it(action::EndWalltime&) { walltime_.stop(); }
+  void do_it(action::Finish&) { loop_.stop(); }
+  void do_it(action::Record& wanted) { parts_.events.add(wanted.event); }
+
+  void do_it(action::ShowPhase& wanted) {
+    status_->add([text = std::move(wanted.text)](RunStatus& status) { status.phase(text); });
+  }
+  void do_it(action::ShowNote& wanted) {
+    status_->add([text = std::move(wanted.text)](RunStatus& status) { status.note(text); });
+  }
+  void do_it(action::ShowLines& wanted) {
+    std::size_t bytes = sizeof wanted;
+    for (const std::string& line : wanted.lines) bytes += line.size() + sizeof line;
+    status_->add(
+        [shown = shown_, lines = std::move(wanted)](RunStatus& status) {
+          const plan::RankPlan& rank = shown->ranks[static_cast<std::size_t>(lines.rank.get())];
+          for (const std::string& line : lines.lines) status.output(rank, lines.stream, line);
+        },
+        bytes);
+    hold_up_if_full();
+  }
+  void do_it(action::ShowUnfinished& wanted) {
+    const std::size_t bytes = sizeof wanted + wanted.text.size();
+    status_->add(
+        [shown = shown_, line = std::move(wanted)](RunStatus& status) {
+          status.unfinished(shown->ranks[static_cast<std::size_t>(line.rank.get())], line.stream, line.text);
+        },
+        bytes);
+    hold_up_if_full();
+  }
+  void do_it(action::ShowProgress& wanted) {
+    status_->add([report = std::move(wanted.report)](RunStatus& status) { status.progress(report); });
+  }
+  void do_it(action::ShowStopping&) { status_->stopping(); }
+  void do_it(action::ShowResized&) {
+    status_->add([](RunStatus& status) { status.resized(); });
+  }
+
+  void wake_at(const action::WakeAt& wanted) {
+    loop_.after(wanted.when - ticks(), [this, timer = wanted.timer] { on_timer(timer); });
+  }
+
+  // The writer outlives us: a run that has ended meanwhile does not hear of it.
+  void plan_anew(Result<Replanned> made) {
+    if (!made) return deliver(event::Planned{fail(std::move(made).error())});
+    parts_.writer.run(std::move(made->write),
+                      [this, plans = std::move(made->plans),
+                       here = std::weak_ptr<const bool>(here_)](const Result<void>& written) {
+                        if (here.expired()) return;
+                        plan_ = plans.plan;
+                        shown_ = plans.shown;
+                        if (written)
+                          deliver(event::Planned{plans.plan});
+                        else
+                          deliver(event::Planned{fail(written.error())});
+                      });
+  }
+
+  // The end.
+
+  void reap_agents() {
+    parts_.launcher->child_ended();
+    walltime_.child_ended();
+    std::vector<pid_t> own = parts_.launcher->children();
+    for (const pid_t pid : walltime_.children()) own.push_back(pid);
+    agents_.reap_members();
+    for (const pid_t pid : agents_.pids()) own.push_back(pid);
+    reap_orphans(own);
+  }
+
+  Outcome end() {
+    finished_ = true;
+    status_->add([](RunStatus& status) { status.flush_lines(std::nullopt); });
+    input_.stop();
+    const Leftovers::Found left = leftovers_.end({.reap = [this] { reap_agents(); },
+                                                  .leaving = [this] { return leaving(); },
+                                                  .stop_launcher = [this] { parts_.launcher->stop(); },
+                                                  .of_ranks = head_.agents_unverified() > 0});
+    agent::remove_mpi_leftovers(*plan_);  // of an agent that was killed before it could
+    const Outcome outcome = head_.conclude({.walltime = walltime_.result(),
+                                            .strays = left.strays,
+                                            .agents_unverified = left.not_ended ? 1 : 0,
+                                            .cause_of_file = cause_of_file()},
+                                           ticks());
+    if (!status_->idle()) (void)loop_.run();
+    loop_.unwatch(status_->ready_fd());
+    status_.reset();
+    return outcome;
+  }
+
+  // Agents that have said all or were sent home, and the processes that started them.
+  std::vector<pid_t> leaving() {
+    std::vector<pid_t> out = parts_.launcher->children();
+    for (const AgentConnection& agent : agents_)
+      if (agent.pid && head_.may_leave(agent.node)) out.push_back(*agent.pid);
+    return out;
+  }
+
+  std::string cause_of_file() const {
+    const auto& failed = head_.first_failure();
+    if (!failed || !failed->rank || !failed_by_itself(*failed)) return {};
+    return cause_from_error_file(*plan_, plan_->ranks[static_cast<std::size_t>(failed->rank->get())]);
+  }
+
+  PlanPtr plan_, shown_;
+  const PlanPtr launched_ = plan_;  // the launcher may refer to it to its end
+  EventLoop loop_;
+  DriverParts parts_;  // after the loop: the launcher watches descriptors of it to its own end
+  std::optional<StatusQueue> status_;
+  WriterWatch files_{loop_,
+                     parts_.writer,
+                     {.stalled = [this](Seconds so_far) { deliver(event::WritesStalled{so_far}); },
+                      .resumed = [this](Seconds stall) { deliver(event::WritesResumed{stall}); }}};
+  InputForward input_{loop_,
+                      STDIN_FILENO,
+                      {.send = [this](std::string bytes) { deliver(event::Input{std::move(bytes)}); },
+                       .end = [this] { deliver(event::InputEnd{}); }}};
+  Head head_;
+  std::deque<Event> events_;
+  bool delivering_ = false;
+  AgentSet agents_;
+  WalltimeWatch walltime_;
+  Leftovers leftovers_;
+  bool held_up_ = false;  // by a reader of our output
+  std::vector<Timer> late_timers_;
+  bool finished_ = false;  // only what is to be shown is still to be taken
+  std::shared_ptr<const bool> here_ = std::make_shared<const bool>(true);
+};
+
+}  // namespace
+
+Result<Outcome> run_attempt(AttemptPlan plans, DriverParts parts) {
+  Driver driver(std::move(plans), std::move(parts));
+  return driver.run();
+}
+
+}  // namespace dlrun::job

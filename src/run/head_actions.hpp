@@ -1,0 +1,101 @@
+// What the head wants done, as values: the driver does it, in order. No action answers at once: what comes of
+// it is another event (head_events.hpp).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/base/json.hpp"
+#include "src/plan/node_inventory.hpp"
+#include "src/plan/ports.hpp"
+#include "src/run/head_events.hpp"
+
+namespace dlrun::job {
+
+namespace action {
+
+// To the agents.
+
+struct Send {  // one message, encoded once, to all of these
+  std::vector<NodeIndex> nodes;
+  protocol::ToAgent message;
+};
+struct SendSlices {  // to every node its own; made one by one, since all of them together are large
+  std::optional<Rank> input_rank;
+};
+struct CloseStream {  // sends the agent home, or cuts it off
+  NodeIndex node;
+};
+struct KillAgent {  // where it is a process of ours
+  NodeIndex node;
+};
+
+// To the driver.
+
+struct WakeAt {  // one event::Woken then; others of the same timer stay
+  Timer timer;
+  Ticks when;
+};
+struct PlanWithoutPorts {
+  plan::TakenPorts taken;
+};
+struct PlanWithInventories {
+  plan::Inventories inventories;
+};
+struct StopSelf {};  // as Ctrl-Z does; over when this process goes on
+struct BeginInput {};
+struct InputTaken {
+  std::size_t bytes = 0;
+};
+struct EndInput {};
+struct AllStarted {};  // for the walltime's clock
+struct WalltimeReport {
+  Rank rank;
+  Json report;
+};
+struct EndWalltime {};  // nobody is to be asked any more
+struct HideSecrets {    // these, too, from now on
+  std::vector<std::string> values;
+};
+struct Finish {};  // comes once; nothing follows
+
+// To whoever looks on.
+
+struct Record {  // an event, for events.jsonl
+  Json event;
+};
+struct ShowPhase {
+  std::string text;
+};
+struct ShowNote {
+  std::string text;
+};
+struct ShowLines {  // whole lines of one rank
+  Rank rank;
+  protocol::OutputStream stream;
+  std::vector<std::string> lines;
+};
+struct ShowUnfinished {
+  Rank rank;
+  protocol::OutputStream stream;
+  std::string text;
+};
+struct ShowProgress {
+  Json report;
+};
+struct ShowStopping {};
+struct ShowResized {};
+
+}  // namespace action
+
+using Action =
+    std::variant<action::Send, action::SendSlices, action::CloseStream, action::KillAgent, action::WakeAt,
+                 action::PlanWithoutPorts, action::PlanWithInventories, action::StopSelf, action::BeginInput,
+                 action::InputTaken, action::EndInput, action::AllStarted, action::WalltimeReport,
+                 action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase,
+                 action::ShowNote, action::ShowLines, action::ShowUnfinished, action::ShowProgress,
+                 action::ShowStopping, action::ShowResized>;
+
+}  // namespace dlrun::job

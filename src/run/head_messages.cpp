@@ -1,0 +1,282 @@
+// What the agents' messages mean to the head, and what follows of their failures.
+#include <algorithm>
+#include <utility>
+
+#include "src/base/exit_code.hpp"
+#include "src/base/json.hpp"
+#include "src/base/units.hpp"
+#include "src/protocol/codec.hpp"
+#include "src/record/exit_code_of.hpp"
+#include "src/run/head.hpp"
+
+namespace dlrun::job {
+namespace {
+
+using namespace protocol;  // NOLINT: the messages are what this file is about
+
+template <class... Messages>
+bool is_one_of(const FromAgent& message) {
+  return (std::holds_alternative<Messages>(message) || ...);
+}
+
+// The others come often, or say nothing of the run, or are told in another form.
+bool is_recorded(const FromAgent& message) {
+  using namespace from_agent;
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, MpiWaits, Probed, Output, InputTaken, InputClosed,
+                    Report, Allgather>(message);
+}
+
+Json event_of(const std::string& host, const FromAgent& message) {
+  Json event = encode(message).header;
+  event.erase("type");
+  event["event"] = name_of(message);
+  event["host"] = host;
+  return event;
+}
+
+}  // namespace
+
+void Head::on_received(AgentState& agent, FromAgent& message) {
+  if (is_over() || !agent.is_there() || agent.done) return;
+  if (sliced_) heartbeat_.heard(agent.node.get(), now_);
+  if (const auto* ended = std::get_if<from_agent::PrologEnded>(&message)) hide(ended->secrets);
+  if (is_recorded(message)) act(action::Record{event_of(agent.host, message)});
+  std::visit([&](auto& said) { on(agent, said); }, message);
+}
+
+// A message that is none of ours, or speaks of what its sender cannot know: a bug, or a foreign agent. What
+// else it says is not to be believed.
+void Head::refuse(AgentState& agent, const std::string& why) {
+  if (is_over() || !agent.is_there()) return;
+  lose(agent, ExitCode::internal, why);
+}
+
+const plan::RankPlan* Head::rank_of(AgentState& agent, Rank rank, std::string_view message) {
+  if (sliced_ && rank.get() >= 0 && rank.get() < plan().world_size() && rank_plan(rank).node == agent.node)
+    return &rank_plan(rank);
+  refuse(agent, fmt::format("message '{}': field 'rank': {} is no rank of this node", message, rank));
+  return nullptr;
+}
+
+// Its first message. An agent of another version is given no orders: it would follow some and not others.
+void Head::on(AgentState& agent, const from_agent::Ready& ready) {
+  if (agent.ready) return refuse(agent, "message 'ready' came twice");
+  if (auto same = check_version(ready); !same) return no_agent(agent, same.error());
+  agent.ready = true;
+  advance(startup_.agent_ready(agent.node));
+}
+
+void Head::on(AgentState& agent, const from_agent::Inventory& told) {
+  if (!startup_.expects_inventory(agent.node)) return refuse(agent, "message 'inventory' was not asked for");
+  advance(startup_.inventory(agent.node, told.inventory));
+}
+
+void Head::on(AgentState& agent, const from_agent::PortsClaimed& claimed) {
+  if (!startup_.expects_claim(agent.node)) return refuse(agent, "message 'claimed' was not asked for");
+  advance(startup_.claimed(agent.node, claimed.taken));
+}
+
+void Head::hide(const std::vector<std::string>& secrets) {
+  if (secrets.empty()) return;
+  for (const std::string& secret : secrets) settings_.secrets.add(secret);
+  act(action::HideSecrets{secrets});
+}
+
+// A prolog that fails on one node ends the job before any rank was started on another.
+void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
+  if (!setup_) return refuse(agent, "message 'prolog', and the job has none");
+  setup_->ready(agent.node);
+  act(action::ShowPhase{setup_->phase()});
+  if (!setup_->all_ready()) return;
+  send(agents_.there(), to_agent::Go{});
+  watch_start();
+}
+
+void Head::on(AgentState&, const from_agent::Signalled&) {
+  failures_.signalled();
+}
+
+void Head::on(AgentState& agent, const from_agent::Started& started) {
+  const plan::RankPlan* rank = rank_of(agent, started.rank, "started");
+  if (rank == nullptr) return;
+  ranks_.started(started);
+  times_.rank_started(now_);
+  hangs_.detector().started(rank->rank, now_);
+  if (rank->rank == settings_.input_rank) act(action::BeginInput{});
+  if (!ranks_.all_started()) return;
+  times_.all_started(now_);
+  act(action::AllStarted{});
+  if (!phase_was_reported_) act(action::ShowPhase{ranks_are("running", plan())});
+}
+
+void Head::on(AgentState& agent, from_agent::Output& output) {
+  const plan::RankPlan* rank = rank_of(agent, output.rank, "output");
+  if (rank == nullptr) return;
+  hangs_.detector().printed(rank->rank, now_);
+  if (auto shown = output_.take(std::move(output))) act(std::move(*shown));
+}
+
+void Head::on(AgentState& agent, const from_agent::Report& report) {
+  if (rank_of(agent, report.rank, "report") == nullptr) return;
+  const Json& said = report.report;
+  hangs_.detector().reported(report.rank, said, now_);
+  if (said.contains("saved") || said.contains("result") || said.contains("phase"))
+    act(action::Record{{{"event", "report"}, {"rank", report.rank.get()}, {"report", said}}});
+  if (said.contains("saved") && failures_.interrupted()) saved_when_stopped_ = true;
+  if (said.contains("result")) result_ = said["result"];
+  act(action::WalltimeReport{report.rank, said});
+  times_.reported(report.rank, said, now_);
+  if (report.rank == Rank(0)) show_report(said);
+}
+
+void Head::show_report(const Json& report) {
+  if (report.contains("phase")) {
+    phase_was_reported_ = true;
+    act(action::ShowPhase{field<std::string>(report, "phase", "report").value_or(std::string())});
+  }
+  if (!report.contains("step")) return;
+  last_progress_ = report;
+  act(action::ShowProgress{report});
+}
+
+void Head::on(AgentState& agent, const from_agent::Exited& exited) {
+  const plan::RankPlan* rank = rank_of(agent, exited.rank, "exited");
+  if (rank == nullptr) return;
+  ranks_.exited(exited, *rank);
+  if (rank->rank == settings_.input_rank) act(action::EndInput{});
+  times_.rank_exited(now_);
+  hangs_.detector().exited(rank->rank, now_);
+  if (rank->service || !ranks_.services_are_over() || failures_.decided()) return;
+  ranks_.end_services();
+  supervise(Supervisor::Stop{Supervisor::Urgency::polite});
+}
+
+void Head::on(AgentState& agent, const from_agent::Failed& failed) {
+  const plan::RankPlan* rank = rank_of(agent, failed.rank, "failed");
+  if (rank == nullptr || ranks_.is_ended_service(*rank)) return;
+  failures_.follow(rank->rank, ranks_[rank->rank].status, output_.cause(rank->rank));
+  fail_rank(failure_of_rank(plan(), *rank, failed.code, failed.reason), *rank);
+}
+
+void Head::on(AgentState& agent, from_agent::Allgather& given) {
+  if (auto blobs = allgather_.give(given.key, agent.node, std::move(given.blob)))
+    send(agents_.there(), to_agent::Allgathered{std::move(given.key), std::move(*blobs)});
+}
+
+void Head::on(AgentState& agent, const from_agent::Log& log) {
+  note(agent.host + ": " + log.text);
+}
+
+void Head::on(AgentState&, const from_agent::MpiWaits&) {
+  begin_probing();
+}
+
+void Head::on(AgentState& agent, const from_agent::Probed& probed) {
+  for (const from_agent::RankProbe& probe : probed.ranks)
+    if (rank_of(agent, probe.rank, "probed") == nullptr) return;
+  on_hang(hangs_.probed(agent.node, probed, now_));
+}
+
+void Head::on(AgentState&, const from_agent::InputTaken& taken) {
+  act(action::InputTaken{taken.bytes});
+}
+
+void Head::on(AgentState&, const from_agent::InputClosed&) {
+  act(action::EndInput{});
+}
+
+void Head::on(AgentState& agent, const from_agent::WritesStalled& stalled) {
+  note_if(stall_.stalled(agent.host, stalled.seconds));
+}
+
+void Head::on(AgentState& agent, const from_agent::WritesResumed& resumed) {
+  note_if(stall_.resumed(agent.host, resumed.seconds));
+}
+
+// We were stopped or held up for longer than agents wait for a sign of life.
+void Head::on(AgentState& agent, const from_agent::HeadSilent& silent) {
+  const Seconds said_nothing = std::max(Seconds(now_ - said_alive_), silent.waited);
+  const std::string reason = fmt::format(
+      "dlrun said nothing for {}, as when it is stopped or suspended, so its agents ended the ranks: they "
+      "wait {}, three times launch.lost-after",
+      format_duration(said_nothing), format_duration(silent.waited));
+  failures_.add(failure_of_host(settings_.own_host, to_int(ExitCode::lost), reason), now_);
+  supervise(Supervisor::Failed{{agent.node.get(), to_int(ExitCode::lost), reason}});
+}
+
+// An agent got a signal that the head did not send; the head's own may be on its way.
+void Head::on(AgentState& agent, const from_agent::ToldToEnd& told) {
+  if (cancellation_.told().empty()) wake(Timer::told, Cancellation::kSettle);
+  cancellation_.agent_told(agent.node.get(), {told.signal, told.sender});
+  end_as_told(Cancellation::Time::now);
+}
+
+void Head::on(AgentState& agent, const from_agent::AgentFailed& failed) {
+  Error error = failed.error;
+  if (error.where == agent.host) error.where.clear();  // the verdict begins with it
+  fail_node(agent, exit_code(error.kind), error.text());
+}
+
+void Head::on(AgentState& agent, const from_agent::Clean& clean) {
+  agent.clean = true;
+  strays_ += clean.strays;
+}
+
+void Head::on(AgentState& agent, const from_agent::Done&) {
+  send({agent.node}, to_agent::Bye{});
+  agent.done = true;
+  times_.agent_done(now_);
+  on_hang(hangs_.forget(agent.node, now_));
+}
+
+void Head::on_closed(AgentState& agent, const event::Closed& closed) {
+  if (is_over() || !agent.is_there()) return;
+  const std::string why = !closed.last_words.empty() ? closed.last_words
+                          : closed.reason.empty()    ? "the agent exited without an error message"
+                                                     : "the agent was lost: " + closed.reason;
+  if (!agent.done) fail_node(agent, ExitCode::lost, why);
+  gone(agent);
+}
+
+// Failures.
+
+void Head::fail_rank(FirstFailure failure, const plan::RankPlan& rank) {
+  const Supervisor::Failed failed{{rank.node.get(), failure.code, failure.reason}};
+  failures_.add(std::move(failure), now_);
+  if (failures_.first() && failures_.first()->rank) output_.show_only(*failures_.first()->rank);
+  supervise(failed);
+}
+
+void Head::fail_node(const AgentState& agent, ExitCode code, const std::string& reason) {
+  // While others are still on their way: with it, nothing will begin.
+  if (!agent.ready || !startup_.all_here())
+    return no_agent(agent, {.kind = code == ExitCode::internal ? ErrorKind::internal : ErrorKind::unavailable,
+                            .what = reason,
+                            .where = {},
+                            .hint = {},
+                            .also = {}});
+  const int number = to_int(code);
+  if (code == ExitCode::lost) failures_.add_bad_host(agent.host);
+  act(action::Record{{{"event", "node_failed"}, {"host", agent.host}, {"code", number}, {"reason", reason}}});
+  failures_.add(failure_of_host(agent.host, number, reason), now_);
+  if (!sliced_) return send_home();  // no agent has anything to end
+  supervise(Supervisor::Failed{{agent.node.get(), number, reason}});
+}
+
+void Head::lose(AgentState& agent, ExitCode code, const std::string& why) {
+  if (!agent.is_there()) return;
+  fail_node(agent, code, why);
+  act(action::CloseStream{agent.node});
+  gone(agent);
+}
+
+void Head::gone(AgentState& agent) {
+  if (agent.gone) return;
+  heartbeat_.forget(agent.node.get());
+  agent.gone = true;
+  if (!agent.done && !agent.clean && agent.ready) ++agents_unverified_;
+  supervise(Supervisor::Gone{agent.node.get()});
+  on_hang(hangs_.forget(agent.node, now_));
+}
+
+}  // namespace dlrun::job

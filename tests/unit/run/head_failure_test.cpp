@@ -1,0 +1,334 @@
+// The head when something fails: which failure is the verdict, and what the others are told.
+#include <csignal>
+
+#include <doctest/doctest.h>
+
+#include "src/base/exit_code.hpp"
+#include "src/run/attempts.hpp"
+#include "tests/unit/run/head_world.hpp"
+
+using namespace dlrun;
+using namespace dlrun::job;
+using Phase = Head::Phase;
+
+namespace {
+
+from::Output line(int rank, std::string text, protocol::OutputStream stream = protocol::OutputStream::out) {
+  return {.rank = Rank(rank), .stream = stream, .unfinished = false, .text = std::move(text)};
+}
+
+plan::Plan with_service(plan::Plan plan, int rank) {
+  plan.ranks.at(static_cast<std::size_t>(rank)).service = true;
+  plan.ranks.at(static_cast<std::size_t>(rank)).role = "ps";
+  return plan;
+}
+
+plan::Plan watched(plan::Plan plan) {
+  plan.limits.no_output = Seconds(8);
+  return plan;
+}
+
+from::Probed probe(int rank, char state) {
+  from::RankProbe out;
+  out.rank = Rank(rank);
+  out.state = state;
+  out.pid = 1000 + rank;
+  out.name = "train";
+  return {{out}};
+}
+
+}  // namespace
+
+TEST_CASE("the first failing rank is the verdict, and the others are told to stop after a moment") {
+  World world(World::plan_of(2, 2));
+  world.start();
+  world.exit_rank(3, 3);
+  world.fail_rank(3, 3, "exit code 3");
+  CHECK(world.head().phase() == Phase::stopping);
+  CHECK(world.sent<to::Stop>(0).empty());  // their own ends may be on the way
+  world.pass(0.6);
+  REQUIRE(world.sent<to::Stop>(0).size() == 1);
+  CHECK(world.sent<to::Stop>(0)[0].urgency == protocol::Urgency::polite);
+  CHECK(world.sent<to::Stop>(0)[0].after_failure);
+  const Outcome outcome = world.outcome();
+  CHECK(outcome.exit_code == 3);
+  CHECK(outcome.first_failure->rank == Rank(3));
+  CHECK(outcome.first_failure->host == "n2");
+  CHECK(outcome.first_failure->log_path.find("0003") != std::string::npos);
+}
+
+TEST_CASE("a second failure does not take the place of the first") {
+  World world(World::plan_of(2, 1));
+  world.start();
+  world.fail_rank(1, 7, "exit code 7");
+  world.exit_rank(0, 9);
+  world.fail_rank(0, 9, "exit code 9");
+  const Outcome outcome = world.outcome();
+  CHECK(outcome.exit_code == 7);
+  CHECK(outcome.first_failure->rank == Rank(1));
+  CHECK(outcome.first_failure->failed_after == 1);
+}
+
+TEST_CASE("ranks that fail once they were signalled are no followers") {
+  World world(World::plan_of(2, 1));
+  world.start();
+  world.fail_rank(1, 7, "exit code 7");
+  world.say(0, from::Signalled{SIGTERM});
+  world.exit_rank(0, 1);
+  world.fail_rank(0, 1, "exit code 1");
+  CHECK(world.outcome().first_failure->failed_after == 0);
+}
+
+TEST_CASE("the verdict has the last lines of the failing rank and what it said of its failure") {
+  World world(World::plan_of(1, 2));
+  world.start();
+  for (int i = 0; i < 20; ++i) world.say(0, line(1, fmt::format("line {}\n", i)));
+  world.say(0, line(0, "of another rank\n"));
+  world.say(0, line(1, "ValueError: label 11\n", protocol::OutputStream::err));
+  world.exit_rank(1, 1);
+  world.fail_rank(1, 1, "exit code 1");
+  const Outcome outcome = world.outcome();
+  REQUIRE(outcome.first_failure->last_lines.size() == 12);
+  CHECK(outcome.first_failure->last_lines.front() == "line 9");
+  CHECK(outcome.first_failure->last_lines.back() == "ValueError: label 11");
+  CHECK(world.outcome({.cause_of_file = "from its file"}).first_failure->cause == "from its file");
+}
+
+TEST_CASE("once a rank has failed only its own output is shown") {
+  World world(World::plan_of(1, 2));
+  world.start();
+  world.fail_rank(1, 1, "exit code 1");
+  world.forget();
+  world.say(0, line(0, "a victim's traceback\n"));
+  world.say(0, line(1, "the cause\n"));
+  const auto shown = world.actions<action::ShowLines>();
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].rank == Rank(1));
+  CHECK(shown[0].lines == std::vector<std::string>{"the cause"});
+}
+
+TEST_CASE("a line that has no end yet is shown as such") {
+  World world(World::plan_of(1, 1));
+  world.start();
+  from::Output prompt = line(0, "Go on? ");
+  prompt.unfinished = true;
+  world.say(0, prompt);
+  CHECK(world.actions<action::ShowUnfinished>().at(0).text == "Go on? ");
+  world.fail_rank(0, 1, "exit code 1");
+  CHECK(world.outcome().first_failure->last_lines == std::vector<std::string>{"Go on? "});
+}
+
+TEST_CASE("services are ended when the last rank that they serve has ended, and are no failure") {
+  World world(with_service(World::plan_of(2, 2), 0));
+  world.start();
+  world.exit_rank(1);
+  world.exit_rank(2);
+  CHECK(world.sent<to::Stop>(0).empty());
+  world.exit_rank(3);
+  REQUIRE(world.sent<to::Stop>(0).size() == 1);
+  CHECK_FALSE(world.sent<to::Stop>(0)[0].after_failure);
+  world.exit_rank(0, 0, SIGTERM);
+  world.fail_rank(0, 128 + SIGTERM, "killed by SIGTERM (15)");
+  world.end_node(0);
+  world.end_node(1);
+  const Outcome outcome = world.outcome();
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.ranks[0].told_to_end);
+}
+
+TEST_CASE("a service that fails before its work is done is the verdict") {
+  World world(with_service(World::plan_of(2, 2), 0));
+  world.start();
+  world.exit_rank(1);
+  world.exit_rank(0, 5);
+  world.fail_rank(0, 5, "exit code 5");
+  CHECK(world.outcome().exit_code == 5);
+  CHECK(world.outcome().first_failure->role == "ps");
+}
+
+TEST_CASE("services are not ended by a rank that fails") {
+  World world(with_service(World::plan_of(1, 2), 0));
+  world.start();
+  world.exit_rank(1, 4);
+  CHECK(world.sent<to::Stop>(0).empty());
+  world.fail_rank(1, 4, "exit code 4");
+  CHECK(world.outcome().exit_code == 4);
+}
+
+TEST_CASE("a node that says nothing for too long is lost, and its stream is closed") {
+  World world(World::plan_of(2, 1));
+  world.start();
+  for (int second = 0; second < 20; ++second) {
+    world.say(0, from::Alive{});
+    world.pass(1);
+  }
+  CHECK(world.closed(1));
+  CHECK_FALSE(world.closed(0));
+  const Outcome outcome = world.outcome();
+  CHECK(outcome.exit_code == to_int(ExitCode::lost));
+  CHECK(outcome.bad_hosts == std::vector<std::string>{"n2"});
+  CHECK(outcome.first_failure->reason.find("nothing heard from it for") != std::string::npos);
+  CHECK(outcome.agents_unverified == 1);
+}
+
+TEST_CASE("agents on this machine need no signs of life") {
+  HeadSettings local{.launcher = "local", .agents = Agents::on_this_machine, .own_host = "login"};
+  World world(World::plan_of(1, 1), local);
+  world.start();
+  world.pass(1000);
+  CHECK(world.sent<to::Alive>(0).empty());
+  CHECK_FALSE(world.head().first_failure());
+}
+
+TEST_CASE("a head that did not run for long does not miss anybody at once") {
+  World world(World::plan_of(1, 1));
+  world.start();
+  world.live(3);
+  world.happen(event::HeldUp{});
+  world.pass(0.1);
+  CHECK_FALSE(world.head().first_failure());
+  CHECK_FALSE(world.sent<to::Alive>(0).empty());
+}
+
+TEST_CASE("a node whose machine acknowledges nothing is lost") {
+  World world(World::plan_of(2, 1));
+  world.start();
+  world.happen(event::Unacknowledged{NodeIndex(1), Seconds(9)});
+  CHECK(world.closed(1));
+  CHECK(world.outcome().first_failure->reason ==
+        "its machine has acknowledged nothing for 9.0s: the node is cut off or down");
+}
+
+TEST_CASE("a stream that ends without Done is a lost agent") {
+  World world(World::plan_of(2, 1));
+  world.start();
+  world.close(0);
+  CHECK(world.outcome().first_failure->reason == "the agent exited without an error message");
+  CHECK(world.outcome().exit_code == to_int(ExitCode::lost));
+}
+
+TEST_CASE("what the launcher knows of an agent's end is worth more than the stream's") {
+  World world(World::plan_of(1, 1));
+  world.start();
+  world.close(0, "connection reset by peer", "killed by the scheduler");
+  CHECK(world.outcome().first_failure->reason == "killed by the scheduler");
+}
+
+TEST_CASE("a stream that ends after Done is no failure") {
+  World world(World::plan_of(1, 1));
+  world.start();
+  world.exit_rank(0);
+  world.say(0, from::Clean{3});
+  world.say(0, from::Done{});
+  CHECK_FALSE(world.finished());
+  world.close(0, "connection reset by peer");
+  CHECK(world.finished());
+  CHECK(world.outcome().exit_code == 0);
+  CHECK(world.outcome().strays == 3);
+}
+
+TEST_CASE("an agent that confirmed that nothing is left is verified though it goes without Done") {
+  World world(World::plan_of(1, 1));
+  world.start();
+  world.exit_rank(0);
+  world.say(0, from::Clean{});
+  world.close(0);
+  CHECK(world.outcome().agents_unverified == 0);
+}
+
+TEST_CASE("agents that ended the ranks because dlrun was silent are told from a failing rank") {
+  World world(World::plan_of(2, 1));
+  world.start();
+  world.say(1, from::HeadSilent{Seconds(45)});
+  world.exit_rank(1, 0, SIGTERM);
+  world.fail_rank(1, 128 + SIGTERM, "killed by SIGTERM (15)");
+  const Outcome outcome = world.outcome();
+  CHECK(outcome.exit_code == to_int(ExitCode::lost));
+  CHECK(outcome.first_failure->host == "login");
+  CHECK(outcome.first_failure->reason.find("three times launch.lost-after") != std::string::npos);
+}
+
+TEST_CASE("a hang's verdict names the rank that holds up the others") {
+  World world(watched(World::plan_of(2, 1)));
+  world.start();
+  world.live(13);
+  REQUIRE(world.sent<to::ProbeRanks>(0).size() == 1);
+  world.say(0, probe(0, 'S'));
+  CHECK_FALSE(world.head().first_failure());
+  world.say(1, probe(1, 'T'));
+  REQUIRE(world.head().first_failure());
+  CHECK(world.head().first_failure()->rank == Rank(1));
+  CHECK(world.recorded("hang").at(0)["host"] == "n2");
+  CHECK(world.outcome().exit_code == to_int(ExitCode::lost));
+}
+
+TEST_CASE("a rank that the kernel holds up makes its node a bad one") {
+  World world(watched(World::plan_of(2, 1)));
+  world.start();
+  world.live(13);
+  world.say(0, probe(0, 'D'));
+  world.say(1, probe(1, 'S'));
+  CHECK(world.outcome().bad_hosts == std::vector<std::string>{"n1"});
+}
+
+TEST_CASE("an agent that goes while ranks are probed does not keep the others' answers from a verdict") {
+  World world(watched(World::plan_of(3, 1)));
+  world.start();
+  world.live(13);
+  world.say(0, probe(0, 'S'));
+  world.say(1, probe(1, 'T'));
+  world.exit_rank(2);
+  world.say(2, from::Clean{});
+  CHECK_FALSE(world.head().first_failure());
+  world.say(2, from::Done{});
+  REQUIRE(world.head().first_failure());
+  CHECK(world.head().first_failure()->rank == Rank(1));
+}
+
+TEST_CASE("a hang that is found after a failure changes nothing") {
+  World world(watched(World::plan_of(2, 1)));
+  world.start();
+  world.live(13);
+  world.say(0, probe(0, 'T'));
+  world.fail_rank(1, 2, "exit code 2");
+  world.say(1, probe(1, 'S'));
+  CHECK(world.outcome().exit_code == 2);
+  CHECK(world.recorded("hang").empty());
+}
+
+TEST_CASE("while ranks are probed no second round begins") {
+  World world(watched(World::plan_of(2, 1)));
+  world.start();
+  world.live(30);
+  CHECK(world.sent<to::ProbeRanks>(0).size() == 1);
+}
+
+TEST_CASE("a lost node is left out of the next attempt, which has a spare") {
+  World world(World::plan_of(2, 1));
+  world.start();
+  world.close(1, "connection reset by peer");
+  const Outcome outcome = world.outcome();
+  Attempts attempts(1, 2);
+  REQUIRE(attempts.should_retry(outcome));
+  Allocation allocation;
+  for (const char* host : {"n1", "n2", "n3"})
+    allocation.nodes.push_back({.host = HostName(host), .cpus = {}, .gpus = {}});
+  const auto next = attempts.without_bad_nodes(allocation);
+  REQUIRE(next);
+  CHECK(next->nodes.at(1).host.get() == "n3");
+}
+
+TEST_CASE("a run directory that takes no writes on any node is said once") {
+  World world(World::plan_of(2, 1));
+  world.start();
+  world.forget();
+  world.say(0, from::WritesStalled{Seconds(5)});
+  world.say(1, from::WritesStalled{Seconds(5)});
+  world.happen(event::WritesStalled{Seconds(5)});
+  CHECK(world.notes().size() == 1);
+  world.say(0, from::WritesResumed{Seconds(9)});
+  world.say(1, from::WritesResumed{Seconds(7)});
+  CHECK(world.notes().size() == 1);
+  world.happen(event::WritesResumed{Seconds(8)});
+  CHECK(world.notes().back() == "the run directory takes writes again, after 9.0s");
+}
