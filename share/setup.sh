@@ -10,7 +10,7 @@ build_packages=(
   libcli11-dev nlohmann-json3-dev libfmt-dev libyaml-cpp-dev libexpected-dev    # command line, JSON, text, YAML, results
   libssh-dev                                                                    # agents are started by ssh
   libsodium-dev                                                                 # agents prove themselves to their head
-  libpmix-dev libhwloc-dev openmpi-bin libopenmpi-dev mpich libmpich-dev                     # starting MPI ranks; one plug-in a flavour
+  libpmix-dev libhwloc-dev openmpi-bin libopenmpi-dev mpich libmpich-dev                     # starting MPI ranks; one plug-in per flavour
   libdnnl-dev zlib1g-dev libdeflate-dev libjpeg-dev libpng-dev libxxhash-dev                           # the training runtime
   dataset-fashion-mnist                                                         # what the quick start trains on
 )
@@ -43,7 +43,7 @@ fail() {
   exit 1
 }
 
-# The names among "$@" that are not installed, one a line.
+# The names among "$@" that are not installed, one per line.
 missing_of() {
   local name state
   declare -A installed=()

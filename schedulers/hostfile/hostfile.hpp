@@ -1,7 +1,7 @@
 // Host files and --hosts: the nodes that a person names. One reader takes the dialects of Open MPI (slots=,
 // max_slots=), MPICH (HOST:N), DeepSpeed (slots=), Horovod (a:2,b:2) and plain names, with host lists
-// anywhere; man/dlrun.1 has the grammar. A word that fits none of them is an error with its place: it is
-// never skipped, for a file that is read in part names fewer nodes.
+// anywhere; man/dlrun-allocation.1 has the grammar. A word that fits none of them is an error with its place:
+// it is never skipped, for a file that is read in part names fewer nodes.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,7 @@ _dlrun_flags() {
   esac
 }
 
-# Those that hand in jobs, and for other commands those that only tell what a job was given.
+# Those that submit jobs; for other commands also those that only report an allocation.
 _dlrun_schedulers() {
   echo 'slurm torque pbs lsf flux gridengine'
   if [[ $1 != submit ]]; then echo 'oar cobalt local'; fi

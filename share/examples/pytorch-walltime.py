@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A PyTorch training that fits any walltime: it tells dlrun where it stands, saves when it is asked to, leaves with 75, and
-carries on from there when it is run again.
+"""A PyTorch training that fits any walltime: it reports its progress, saves on request, exits with 75, and resumes from
+there when it is run again.
 
     dlrun --framework pytorch --tasks-per-node 2 --walltime 30s -- python3 pytorch-walltime.py --steps 2000
 
@@ -25,7 +25,7 @@ def any_rank(asked):
 
 
 def save(path, state):
-    """Beside, then renamed: a kill in the middle leaves the checkpoint before."""
+    """Writes another file and renames it: a kill in the middle leaves the previous checkpoint."""
     torch.save(state, path + ".part")
     os.replace(path + ".part", path)
 
@@ -47,7 +47,7 @@ def main():
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         if dist.get_rank() == 0:
-            print(f"carrying on from step {first}", flush=True)
+            print(f"resuming from step {first}", flush=True)
     with dlrun_client.connect() as dlrun:
         for step in range(first, options.steps):
             data = torch.Generator().manual_seed(step * dist.get_world_size() + dist.get_rank())

@@ -1,5 +1,5 @@
-"""Tells dlrun where a training script stands, and hears when it should save. One file, no dependencies; copy it beside
-your script or put share/python on PYTHONPATH. Outside of dlrun every call does nothing, so the script runs alone, too.
+"""Reports the progress of a training script to dlrun, and receives requests to save. One file, no dependencies: copy it
+beside your script, or put share/python on PYTHONPATH. Outside dlrun every call does nothing, so the script also runs alone.
 
     import dlrun_client
 
@@ -8,7 +8,7 @@ your script or put share/python on PYTHONPATH. Outside of dlrun every call does 
             loss = train_one_step()
             dlrun.report(step=step + 1, steps=steps, loss=loss)
             if dlrun.checkpoint_requested():
-                with dlrun.saving(step + 1):        # tells dlrun that it is saved, and how long it took
+                with dlrun.saving(step + 1):        # reports that it is saved, and how long it took
                     save_checkpoint()
                 dlrun.stop_if_requested()           # exits with 75: "I have saved, run me again"
         dlrun.result(test_accuracy=evaluate())
@@ -23,8 +23,8 @@ whether any of them was asked:
 
     if dlrun.checkpoint_requested(agree=any_rank): ...
 
-It calls `agree` each time it is asked itself, on all ranks alike. It refuses nothing and raises nothing for a dlrun that
-is gone: training goes on.
+Every call of checkpoint_requested() calls `agree`, on all ranks alike. If dlrun is gone, nothing is raised: training
+continues.
 """
 import contextlib
 import json
@@ -64,7 +64,7 @@ class Client:
         self.close()
 
     def report(self, step, steps=None, epoch=None, epochs=None, loss=None, every=0.25, **more):
-        """Progress; at most one report in `every` seconds is sent, so call it after each step."""
+        """Reports progress. Call it after each step: at most one report per `every` seconds is sent."""
         now = time.monotonic()
         if now - self._last_progress < every:
             return
@@ -73,7 +73,7 @@ class Client:
         self._send({key: _plain(value) for key, value in values.items() if value is not None})
 
     def checkpoint_requested(self, agree=None):
-        """True where a checkpoint is wanted now. `agree`: see above; a wish to stop is agreed on as well."""
+        """True if a checkpoint is requested. `agree`: see above; a request to stop is agreed on as well."""
         self._listen()
         asked, stop = self._save or self._stop, self._stop
         if agree is not None:

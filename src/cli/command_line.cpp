@@ -1,6 +1,8 @@
 #include "src/cli/command_line.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <set>
 
 #include <CLI/CLI.hpp>
 
@@ -12,6 +14,22 @@
 
 namespace dlrun::cli {
 namespace {
+
+// CLI11 names the flags that exclude each other in the order of their addresses, so that help would differ
+// from start to start.
+class SortedFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string out = CLI::Formatter::make_option_opts(option);
+    const std::size_t excluded = out.find(" Excludes:");
+    if (excluded == std::string::npos) return out;
+    std::set<std::string> names;
+    for (const CLI::Option* other : option->get_excludes()) names.insert(other->get_name());
+    out.erase(excluded + std::string_view(" Excludes:").size());
+    for (const std::string& name : names) out += " " + name;
+    return out;
+  }
+};
 
 CLI::Option* add_flag(CLI::App& app, const BoundFlag& bound) {
   const std::string name(bound.flag.name), help(bound.flag.help);
@@ -203,6 +221,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
     if (reading.row->audience == Audience::people) takes.flags(common_flags(), out.common);
   }
   CLI::App app("dlrun: launches distributed training jobs on clusters and on this machine", "dlrun");
+  app.formatter(std::make_shared<SortedFormatter>());
   app.footer(
       "'dlrun JOB.yaml' is 'dlrun run JOB.yaml'. 'dlrun COMMAND --help' shows the flags of a command, with "
       "examples.\nSee also: man dlrun.");

@@ -122,7 +122,7 @@ class Walltime(support.Case):
         steps = self.walltime("first")["saved"] + 50
         code, out, err = train("second", steps, "parts.pt")
         self.assertEqual(code, 0, err)
-        self.assertIn(f"carrying on from step {steps - 50}", out)
+        self.assertIn(f"resuming from step {steps - 50}", out)
         code, _, err = train("whole", steps, "whole.pt")
         self.assertEqual(code, 0, err)
         self.assertEqual(self.record("second")["result"], self.record("whole")["result"])

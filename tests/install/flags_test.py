@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""flags_test.py DLRUN: every flag that dlrun's help names is in man/dlrun.1 and in both completions, and none is there that
-dlrun does not have."""
+"""flags_test.py DLRUN: every flag of every command is in its --help, in its man page and in both completions, and none is there
+that dlrun does not have. `dlrun complete` prints the table of flags. Flags that commands share have one place: those of a job are
+in dlrun-run.1, those of all in dlrun.1."""
 import pathlib
 import re
 import subprocess
@@ -8,33 +9,70 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
+OF_A_JOB = ["run", "plan", "submit"]  # they take the options of a job
 
 
-def help_of(dlrun, *command):
-    return subprocess.run([dlrun, *command, "--help"], capture_output=True, text=True, check=True).stdout
+def run(dlrun, *words):
+    return subprocess.run([dlrun, *words], capture_output=True, text=True, check=True).stdout
+
+
+def flags_of(dlrun, command):
+    return {line.split("\t")[0] for line in run(dlrun, "complete", command).splitlines()}
+
+
+def of_bash(command):
+    script = f"source {ROOT}/share/completions/dlrun.bash; _dlrun_flags {command}"
+    return set(FLAG.findall(subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout))
+
+
+def differences(place, flags, has):
+    yield from (f"{place} lacks {flag}" for flag in sorted(has - flags))
+    yield from (f"{place} has {flag}, which dlrun does not have" for flag in sorted(flags - has))
+
+
+def items(text):
+    return {"--" + name for name in re.findall(r"\.It Fl -([a-z-]+)", text)}
+
+
+def page(name):
+    path = ROOT / "man" / name
+    return path.read_text() if path.exists() else ""
+
+
+def section(text, title):
+    found = re.search(rf"^\.S[hs] {title}\n(.*?)(?=^\.S[hs] )", text, re.S | re.M)
+    return found.group(1) if found else ""
+
+
+def documented(names):
+    """The flags that the pages give to each of these commands; "" is dlrun without one."""
+    common, of_job = section(page("dlrun.1"), "OPTIONS"), section(page("dlrun-run.1"), "Options of the job")
+    shared = items(common) - {"--version"}
+    out = {"": items(common)}
+    for command in names:
+        out[command] = items(page(f"dlrun-{command}.1")) | shared | (items(of_job) if command in OF_A_JOB else set())
+    return out
 
 
 def main(dlrun):
-    helps = [help_of(dlrun, *command) for command in ([], ["run"], ["plan"], ["submit"], ["chain"], ["allocation"], ["hosts"], ["frameworks"])]
-    has = {flag for text in helps for flag in re.findall(r"(?m)^\s+(?:-\w,)?(--[a-z][a-z-]*)", text)}
-    bash = re.sub(r"(?m)#.*$", "", (ROOT / "share/completions/dlrun.bash").read_text())
+    commands = [line.split("\t")[0] for line in run(dlrun, "complete").splitlines()]
+    has = {command: flags_of(dlrun, command) for command in commands}
+    problems = []
+    for command, flags in has.items():
+        named = set(re.findall(r"(?m)^\s+(?:-\w,)?(--[a-z][a-z-]*)", run(dlrun, command, "--help")))
+        problems += differences(f"dlrun {command} --help", named, flags)
+    everything = set().union(*has.values(), {"--version"})
     zsh = (ROOT / "share/completions/_dlrun").read_text()
-    page = (ROOT / "man/dlrun.1").read_text()
-    tables = {
-        "share/completions/dlrun.bash": set(FLAG.findall(bash)),
-        "share/completions/_dlrun": {"--" + name for name in re.findall(r"['\"*,)]--([a-z-]+)[\[}]", zsh)},
-        "man/dlrun.1": {"--" + name for name in re.findall(r"\.It Fl -([a-z-]+)", page)},
-    }
-    bad = 0
-    for place, flags in tables.items():
-        for flag in sorted(has - flags):
-            print(f"{place} lacks {flag}")
-            bad = 1
-        for flag in sorted(flags - has):
-            print(f"{place} has {flag}, which dlrun --help does not name")
-            bad = 1
-    print(f"{len(has)} flags")
-    return bad
+    of_zsh = {"--" + name for name in re.findall(r"['\"*,)]--([a-z-]+)[\[}]", zsh)}
+    problems += differences("share/completions/dlrun.bash", of_bash("none").union(*map(of_bash, commands)), everything)
+    problems += differences("share/completions/_dlrun", of_zsh, everything)
+    pages = documented(commands)
+    for command, flags in has.items():
+        problems += differences(f"man/dlrun-{command}.1", pages[command], flags)
+        if not page(f"dlrun-{command}.1") or not re.search(rf"\.Xr dlrun-{command} 1", page("dlrun.1")):
+            problems.append(f"dlrun {command} has no man page that dlrun.1 names")
+    print("\n".join(problems + [f"{len(everything)} flags of {len(commands)} commands"]))
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

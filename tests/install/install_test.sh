@@ -14,8 +14,15 @@ mv "$work/first place" "$work/second place"
 prefix="$work/second place"
 
 for file in bin/dlrun bin/dlrun-train share/dlrun/frameworks/mpi.yaml share/man/man1/dlrun.1 \
-  share/bash-completion/completions/dlrun share/zsh/site-functions/_dlrun share/doc/dlrun/examples/fashion-mnist.yaml; do
+  share/bash-completion/completions/dlrun share/zsh/site-functions/_dlrun share/doc/dlrun/examples/fashion-mnist.yaml \
+  share/doc/dlrun/LICENSE share/doc/dlrun/NOTICE; do
   [[ -e $prefix/$file ]] || fail "$file is not installed"
+done
+
+# Every command has a page that man finds.
+for command in run plan submit chain allocation hosts frameworks; do
+  LC_ALL=C.UTF-8 man -M "$prefix/share/man" "dlrun-$command" 2>/dev/null | grep -q "^DLRUN-${command^^}(1)" ||
+    fail "man finds no page dlrun-$command"
 done
 links=$(find "$prefix" -type l ! -exec test -e {} \; -print)
 [[ -z $links ]] || fail "dangling links: $links"

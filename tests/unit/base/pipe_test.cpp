@@ -2,10 +2,9 @@
 
 #include <cerrno>
 
+#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-#include <doctest/doctest.h>
 
 #include "src/base/host_name.hpp"
 

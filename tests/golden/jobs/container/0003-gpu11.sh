@@ -10,7 +10,7 @@ dlrun_failed() {  # CODE WHAT
   exit "$1"
 }
 
-# The prolog: once a node, before its ranks; they start from the environment that it leaves.
+# The prolog: once per node, before its ranks, which start in the environment that it leaves.
 if [[ ${1-} != rank ]]; then
   if ! type module >/dev/null 2>&1; then
     for dlrun_file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh; do

@@ -10,7 +10,7 @@ dlrun_failed() {  # CODE WHAT
   exit "$1"
 }
 
-# The prolog: once a node, before its ranks; they start from the environment that it leaves.
+# The prolog: once per node, before its ranks, which start in the environment that it leaves.
 if [[ ${1-} != rank ]]; then
   sh -c 'command -v "$0" >/dev/null || { echo "the program $0 is not found, and framework mpiexec needs it" >&2; exit 1; }' mpirun || dlrun_failed 69 'looking for what framework mpiexec needs'
 fi

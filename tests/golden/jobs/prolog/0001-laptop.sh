@@ -16,7 +16,7 @@ dlrun_ended() {  # CODE: a line of the user's failed, or ended the shell
   exit 69
 }
 
-# The prolog: once a node, before its ranks; they start from the environment that it leaves.
+# The prolog: once per node, before its ranks, which start in the environment that it leaves.
 if [[ ${1-} != rank ]]; then
   if ! type module >/dev/null 2>&1; then
     for dlrun_file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh; do

@@ -10,7 +10,7 @@ dlrun_failed() {  # CODE WHAT
   exit "$1"
 }
 
-# The prolog: once a node, before its ranks; they start from the environment that it leaves.
+# The prolog: once per node, before its ranks, which start in the environment that it leaves.
 if [[ ${1-} != rank ]]; then
   python -c $'import sys\ntry:\n    from importlib.util import find_spec\nexcept ImportError:\n    from imp import find_module as find_spec\ndef there(name):\n    try:\n        return find_spec(name) is not None\n    except ImportError:\n        return False\nmissing = [name for name in sys.argv[2:] if not there(name)]\nif missing:\n    sys.exit(\'%s has no module %s, and framework %s needs it\' % (sys.executable, \', \'.join(missing), sys.argv[1]))\n' tensorflow-ps tensorflow || dlrun_failed 69 'looking for what framework tensorflow-ps needs'
 fi
