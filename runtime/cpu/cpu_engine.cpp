@@ -208,15 +208,29 @@ std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
 
 }  // namespace
 
+namespace {
+
+// Newer instruction sets have the bits of the older ones that they contain.
+bool has(dnnl::cpu_isa instructions) {
+  const auto all = static_cast<int>(dnnl::get_effective_cpu_isa()), asked = static_cast<int>(instructions);
+  return (all & asked) == asked;
+}
+
+}  // namespace
+
 bool is_native(Precision precision) {
-  if (precision != Precision::bf16) return true;
-  // Newer instruction sets have the bits of the older ones that they contain.
-  const auto all = static_cast<int>(dnnl::get_effective_cpu_isa());
-  const auto short_floats = static_cast<int>(dnnl::cpu_isa::avx512_core_bf16);
-  return (all & short_floats) == short_floats;
+  return precision != Precision::bf16 || has(dnnl::cpu_isa::avx512_core_bf16);
+}
+
+bool can_compute(Precision precision) {
+  return precision != Precision::bf16 || has(dnnl::cpu_isa::avx512_core);
 }
 
 Result<std::unique_ptr<CpuEngine>> compile(Graph graph, const EngineOptions& options) {
+  if (!can_compute(options.precision))
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = "this processor cannot compute in bf16: oneDNN needs AVX-512 for it",
+                      .hint = "try precision f32"});
   if (options.batch < 1 || options.batch > (1 << 20))
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("a batch of {} images cannot be", options.batch),

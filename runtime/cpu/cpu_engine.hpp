@@ -21,6 +21,9 @@ class CpuEngine : public Engine {
 // Whether this processor has instructions for it; without them a bf16 is computed, and f32 is faster.
 bool is_native(Precision precision);
 
+/// Whether it can be computed here at all: oneDNN computes bf16 with AVX-512 only.
+bool can_compute(Precision precision);
+
 // Compiles any graph. An Error where oneDNN cannot do it or memory is short.
 Result<std::unique_ptr<CpuEngine>> compile(Graph graph, const EngineOptions& options);
 

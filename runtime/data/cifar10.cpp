@@ -103,7 +103,7 @@ class Cifar10Source final : public DataSource {
   explicit Cifar10Source(std::filesystem::path folder) : folder_(std::move(folder)) {}
   std::size_t channels() const override { return 3; }
   Result<InputShape> probe() const override { return probe_cifar10(folder_); }
-  Result<DataParts> load() const override { return load_cifar10(folder_); }
+  Result<DataParts> load(std::uint64_t) const override { return load_cifar10(folder_); }
   std::string place() const override { return folder_.string(); }
 
  private:

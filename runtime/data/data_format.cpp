@@ -49,8 +49,8 @@ Result<DataSpec> read_data_source(yaml::Fields& data) {
   return out;
 }
 
-Result<DataParts> load_data(const DataSource& source) {
-  DataParts out = TRY(source.load());
+Result<DataParts> load_data(const DataSource& source, std::uint64_t seed) {
+  DataParts out = TRY(source.load(seed));
   if (source.place().empty()) return out;
   const std::int64_t classes = out.train.shape.classes;
   out.notes.insert(out.notes.begin(), fmt::format("found {} classes, {} training and {} test images in {}",

@@ -21,8 +21,8 @@ class DataSource {
   virtual Result<InputShape> probe() const = 0;
   /// The same with everything checked that takes milliseconds.
   virtual Result<InputShape> check() const { return probe(); }
-  /// Both parts, checked from the first byte to the last.
-  virtual Result<DataParts> load() const = 0;
+  /// Both parts, checked from the first byte to the last; `seed` is train.seed, for data that is drawn.
+  virtual Result<DataParts> load(std::uint64_t seed) const = 0;
   /// The folder or file, for people; empty where samples come from nowhere.
   virtual std::string place() const = 0;
 };
@@ -45,6 +45,6 @@ std::span<const DataFormat> data_formats();
 Result<DataSpec> read_data_source(yaml::Fields& data);
 
 /// Loads both parts, and notes what was found and which classes have no training sample.
-Result<DataParts> load_data(const DataSource& source);
+Result<DataParts> load_data(const DataSource& source, std::uint64_t seed);
 
 }  // namespace dlrun::runtime

@@ -215,7 +215,7 @@ class IdxSource final : public DataSource {
   std::size_t channels() const override { return 1; }
   Result<InputShape> probe() const override { return probe_idx(folder_, classes_); }
   Result<InputShape> check() const override { return check_idx(folder_, classes_); }
-  Result<DataParts> load() const override { return load_idx(folder_, classes_); }
+  Result<DataParts> load(std::uint64_t) const override { return load_idx(folder_, classes_); }
   std::string place() const override { return folder_.string(); }
 
  private:

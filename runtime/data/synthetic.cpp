@@ -52,11 +52,10 @@ class SyntheticSource final : public DataSource {
   SyntheticSource(const InputShape& shape, std::uint64_t samples) : shape_(shape), samples_(samples) {}
   std::size_t channels() const override { return static_cast<std::size_t>(shape_.channels); }
   Result<InputShape> probe() const override { return shape_; }
-  Result<DataParts> load() const override { return make_synthetic(shape_, samples_, kSeed); }
+  Result<DataParts> load(std::uint64_t seed) const override { return make_synthetic(shape_, samples_, seed); }
   std::string place() const override { return {}; }
 
  private:
-  static constexpr std::uint64_t kSeed = 1;
   InputShape shape_;
   std::uint64_t samples_;
 };

@@ -21,15 +21,15 @@ std::span<const Model> models() {
                                          Model{"googlenet", googlenet},
                                          Model{"inception-v3", inception_v3},
                                          Model{"hep-cnn", hep_cnn},
-                                         Model{"dcgan", dcgan, Task::generate},
-                                         Model{"cosmogan", cosmogan, Task::generate}};
+                                         Model{"dcgan", dcgan, Purpose::generate},
+                                         Model{"cosmogan", cosmogan, Purpose::generate}};
   return kModels;
 }
 
-Task task_of(std::string_view model) {
+Purpose purpose_of(std::string_view model) {
   for (const Model& known : models())
-    if (known.name == model) return known.task;
-  return Task::classify;
+    if (known.name == model) return known.purpose;
+  return Purpose::classify;
 }
 
 std::vector<std::string> model_names() {

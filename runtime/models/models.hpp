@@ -11,18 +11,18 @@
 
 namespace dlrun::runtime {
 
-enum class Task { classify, generate };
+enum class Purpose { classify, generate };
 
 struct Model {
   std::string_view name;
   Result<Graph> (*build)(const InputShape& input);
-  Task task = Task::classify;
+  Purpose purpose = Purpose::classify;
 };
 
 std::span<const Model> models();
 std::vector<std::string> model_names();
 
-Task task_of(std::string_view model);  // classify, where there is no model of that name
+Purpose purpose_of(std::string_view model);  // classify, where there is no model of that name
 
 /// The named model on images of this shape; an Error for an unknown name, with the nearest one.
 Result<Graph> build_model(const std::string& name, const InputShape& input);

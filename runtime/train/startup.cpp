@@ -99,7 +99,7 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
 Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prepared& out) {
   const int rank = TRY(rank_of(environment));
   const InputShape shape = TRY(spec.data.source->probe());
-  auto data = std::async(std::launch::async, [&spec] { return load_data(*spec.data.source); });
+  auto data = std::async(std::launch::async, [&spec] { return load_data(*spec.data.source, spec.seed); });
   auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
     return make_engine(spec, environment, shape, rank);
   });

@@ -223,14 +223,13 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_allreduce(fields, out));
   TRY(read_parameter_server(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
-  if (task_of(out.model) == Task::generate) TRY(adapt_to_gan(fields, out));
+  if (purpose_of(out.model) == Purpose::generate) TRY(adapt_to_gan(fields, out));
   if (const Node* stop = fields.find("stop-at")) {
     Fields target = TRY(Fields::of(*stop, "train.stop-at"));
     out.stop_at_accuracy =
         TRY(yaml::as_number(*TRY(target.require("accuracy")), "train.stop-at.accuracy", 0, 1));
     TRY(target.finish());
   }
-  out.data.seed = out.seed;
   return fields.finish();
 }
 

@@ -182,13 +182,19 @@ Result<void> NodeProcesses::start_ranks(const action::StartRanks& start) {
        .limits = limits_,
        .input_rank = start.input_rank,
        .input = std::move(input)},
-      [this](const RankState& rank, const Processors& processors) { tell_start(rank, processors); });
+      [this, environment = start.environment](const RankState& rank, const Processors& processors) {
+        tell_start(rank, environment, processors);
+      });
 }
 
-void NodeProcesses::tell_start(const RankState& rank, const Processors& processors) {
+void NodeProcesses::tell_start(const RankState& rank, const Environment& environment,
+                               const Processors& processors) {
   const pid_t pid = rank.process->pid();
   attach(pid);
-  tell_(event::RankStarted{{rank.plan.rank, pid, program_of(pid), processors}});
+  std::string program = program_of(pid);
+  if (program.empty())
+    program = program_started_by(rank.plan.argv, environment, slice_->plan.working_directory);
+  tell_(event::RankStarted{{rank.plan.rank, pid, std::move(program), processors}});
 }
 
 // The end that the rank reads.

@@ -63,7 +63,7 @@ class NodeProcesses {
   plan::EnvironmentChanges interface_variables();
   std::optional<rlimit> take_open_files();
   void attach(pid_t process);
-  void tell_start(const RankState& rank, const Processors& processors);
+  void tell_start(const RankState& rank, const Environment& environment, const Processors& processors);
   void tell_exit(const RankState& rank);
   std::vector<RankProcesses> running_ranks();
   void note(const std::string& text) { tell_(event::Noted{text}); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/core.h>
 
@@ -64,6 +65,27 @@ std::string program_behind_env(const Argv& argv, const Environment& environment,
     }
   }
   return {};
+}
+
+std::string program_started_by(const Argv& argv, const Environment& environment,
+                               const std::string& working_directory) {
+  if (argv.empty()) return {};
+  const auto file = find_program(argv[0], environment, working_directory);
+  if (!file) return {};
+  std::ifstream stream(*file);
+  std::string first(256, '\0');  // as much as the kernel reads of it
+  stream.read(first.data(), static_cast<std::streamsize>(first.size()));
+  first.resize(static_cast<std::size_t>(stream.gcount()));
+  first.resize(std::min(first.find('\n'), first.size()));
+  std::error_code problem;
+  if (!first.starts_with("#!")) return fs::weakly_canonical(*file, problem).string();
+  const std::string_view line = trim(std::string_view(first).substr(2));
+  const std::size_t blank = std::min(line.find(' '), line.size());
+  Argv words{std::string(line.substr(0, blank))};
+  if (const auto rest = trim(line.substr(blank)); !rest.empty()) words.emplace_back(rest);
+  if (fs::path(words[0]).filename() == "env")
+    return program_behind_env(words, environment, working_directory);
+  return fs::weakly_canonical(words[0], problem).string();
 }
 
 std::string program_of(pid_t pid) {

@@ -18,4 +18,9 @@ std::string program_of(pid_t pid);
 std::string program_behind_env(const Argv& argv, const Environment& environment,
                                const std::string& working_directory);
 
+/// What these words would start, for a process that has ended before anybody could look: the file, or the
+/// interpreter that its first line names; empty where there is none.
+std::string program_started_by(const Argv& argv, const Environment& environment,
+                               const std::string& working_directory);
+
 }  // namespace dlrun::agent

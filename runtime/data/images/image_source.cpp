@@ -12,7 +12,7 @@ class ImageSource final : public DataSource {
   explicit ImageSource(ImageSpec spec) : spec_(std::move(spec)) {}
   std::size_t channels() const override { return 3; }
   Result<InputShape> probe() const override { return probe_images(spec_); }
-  Result<DataParts> load() const override { return load_images(spec_); }
+  Result<DataParts> load(std::uint64_t) const override { return load_images(spec_); }
   std::string place() const override { return spec_.place().string(); }
 
  private:

@@ -1,6 +1,7 @@
 #include "src/agent/rank_program.hpp"
 
 #include <filesystem>
+#include <fstream>
 
 #include <doctest/doctest.h>
 
@@ -24,6 +25,26 @@ TEST_CASE("what env starts is named in env's place") {
   CHECK(behind_env({"/usr/bin/env", "-S sleep  -u", "./train.py"}) == kSleep);
   CHECK(behind_env({"env", "-vS", "-i A=b sleep", "1"}) == kSleep);
   CHECK(behind_env({"env", "/bin/sleep"}) == kSleep);
+}
+
+TEST_CASE("a program that is gone already is named by its file and that file's first line") {
+  Environment environment;
+  environment.set("PATH", "/usr/bin:/bin");
+  const auto folder = std::filesystem::temp_directory_path() / "dlrun-rank-program-test";
+  std::filesystem::create_directories(folder);
+  const auto started_by = [&](const char* first_line) {
+    const std::string script = (folder / "script").string();
+    std::ofstream(script) << first_line << "\ntrue\n";
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    return agent::program_started_by({"./script"}, environment, folder.string());
+  };
+  CHECK(started_by("#!/usr/bin/env sleep") == kSleep);
+  CHECK(started_by("#!/usr/bin/env -S sleep -u") == kSleep);
+  CHECK(started_by("#! /bin/sleep 1") == kSleep);
+  CHECK(started_by("no script").ends_with("dlrun-rank-program-test/script"));
+  CHECK(agent::program_started_by({"sleep", "1"}, environment, "/") == kSleep);
+  CHECK(agent::program_started_by({"no-such-program-of-ours"}, environment, "/").empty());
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("env that starts nothing names nothing") {

@@ -58,7 +58,7 @@ TEST_CASE("a synthetic source is probed and loaded without a file, and notes not
   REQUIRE(shape);
   CHECK(shape->width == 5);
   CHECK(shape->classes == 3);
-  const auto parts = load_data(*spec->source);
+  const auto parts = load_data(*spec->source, 1);
   REQUIRE(parts);
   CHECK(parts->train.count == 16);
   CHECK(parts->test.count == 2);

@@ -114,7 +114,7 @@ TEST_CASE("a packed folder that was changed is refused") {
 
 TEST_CASE("what was found is said once: classes, images, what is left out, classes that nothing trains") {
   const Photos photos;
-  CHECK(load_data(*make_image_source(photos.spec()))->notes ==
+  CHECK(load_data(*make_image_source(photos.spec()), 1)->notes ==
         std::vector<std::string>{"found 2 classes, 7 training and 2 test images in " + photos.path.string()});
   photos.write("train/aster/0.jpg", "no image");
   photos.write("list.txt", "train/aster/0.jpg 0\ntrain/aster/2.jpg 0\ntrain/tulip/1.jpg 2\n");
@@ -122,7 +122,7 @@ TEST_CASE("what was found is said once: classes, images, what is left out, class
   spec.list = photos.path / "list.txt";
   spec.classes = 4;
   spec.train_share = 0.5;
-  CHECK(load_data(*make_image_source(spec))->notes ==
+  CHECK(load_data(*make_image_source(spec), 1)->notes ==
         std::vector<std::string>{"found 4 classes, 2 training and 0 test images in " + spec.list.string(),
                                  "1 damaged images are left out",
                                  "2 of 4 classes have no training image: number 1, 3"});
@@ -136,7 +136,7 @@ TEST_CASE("pixels of a shard that changed are noticed where they are read, with 
   std::string shard = *read_file(out.path / "p/train-00000.bin");
   shard[3 * 144 + 20] ^= 1;  // of image 3
   out.write("p/train-00000.bin", shard);
-  const DataParts parts = load_data(*make_image_source(spec)).value();
+  const DataParts parts = load_data(*make_image_source(spec), 1).value();
   const BatchFiller filler(parts.train, {}, {});
   std::vector<float> input(144);
   std::vector<std::int32_t> label(1);

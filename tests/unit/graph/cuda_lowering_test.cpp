@@ -60,7 +60,7 @@ TEST_CASE("every model has a form on a GPU") {
     CAPTURE(name);
     InputShape shape{3, 299, 299, 10};
     if (name == "mnist-cnn") shape = {};
-    if (model.task == Task::generate) shape = {3, 64, 64, 10};
+    if (model.purpose == Purpose::generate) shape = {3, 64, 64, 10};
     CHECK(lower(fuse(model.build(shape).value()), {}));
   }
 }

@@ -15,13 +15,14 @@ using namespace dlrun::runtime::test;
 namespace {
 
 void check_compiled(const Graph& graph) {
-  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+  for (const Precision precision : precisions_here()) {
     CAPTURE(graph.model);
     CAPTURE(precision == Precision::bf16);
     for (const OperatorTime& line : engine_for(graph, 2, precision)->profile_step(0)) {
       if (line.operations == 0) continue;
       CAPTURE(line.name);
-      CHECK(line.description.find("ref") == std::string::npos);
+      if (can_compute(Precision::bf16))  // with AVX2 some f32 passes have no other loops
+        CHECK(line.description.find("ref") == std::string::npos);
     }
   }
 }

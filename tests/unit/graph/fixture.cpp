@@ -34,6 +34,12 @@ void put(Engine& engine, const Batch& batch) {
   std::copy(batch.labels.begin(), batch.labels.end(), engine.labels().begin());
 }
 
+std::vector<Precision> precisions_here() {
+  if (can_compute(Precision::bf16)) return {Precision::f32, Precision::bf16};
+  MESSAGE("no bf16 here: this processor has no AVX-512");
+  return {Precision::f32};
+}
+
 std::unique_ptr<CpuEngine> engine_for(const Graph& graph, std::int64_t batch, Precision precision) {
   auto engine = compile(graph, {.batch = batch, .precision = precision});
   INFO((engine ? std::string() : engine.error().text()));

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "reference.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
@@ -13,6 +14,9 @@ namespace dlrun::runtime::test {
 std::vector<float> random_numbers(std::size_t count, std::uint64_t seed);
 Batch random_batch(const InputShape& shape, std::int64_t rows, std::uint64_t seed = 5);
 void put(Engine& engine, const Batch& batch);
+
+// Those that this processor computes: f32 and, with AVX-512, bf16.
+std::vector<Precision> precisions_here();
 
 std::unique_ptr<CpuEngine> engine_for(const Graph& graph, std::int64_t batch,
                                       Precision precision = Precision::f32);

@@ -183,7 +183,7 @@ TEST_CASE("concatenation in bf16 of channels that fill no vector leaves no trace
   const Value x = g.convolution("first", g.input(), {.filters = 16, .kernel = 3, .padding = 1});
   const Value few = g.convolution("few", x, {.filters = 8, .kernel = 3, .padding = 1});
   g.softmax_cross_entropy(g.fully_connected("last", g.concat({g.detach(x), few}), input.classes));
-  const auto engine = engine_for(finished(std::move(g)), 16, Precision::bf16);
+  const auto engine = engine_for(finished(std::move(g)), 16, precisions_here().back());
   put(*engine, random_batch(input, 16));
   engine->train_batch(0, nullptr);
   for (const auto& gradient : gradients_of(*engine)) {
@@ -278,7 +278,7 @@ TEST_CASE("scores that are read on are f32 for the loss, and bf16 as an image") 
   }();
   const Batch batch = random_batch(input, 8);
   double losses[2] = {};
-  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+  for (const Precision precision : precisions_here()) {
     const auto engine = engine_for(graph, 8, precision);
     put(*engine, batch);
     losses[precision == Precision::f32 ? 0 : 1] = engine->train_batch(0, nullptr).loss_sum;

@@ -255,7 +255,11 @@ TEST_CASE("bf16 on a processor without instructions for it is said to be slow") 
   program.checkpoint = Json::object();
   program.train["precision"] = "bf16";
   program.variables = {"ONEDNN_MAX_CPU_ISA=AVX512_CORE"};
-  CHECK(program.run() == 0);
+  const int code = program.run();
+  if (code != 0) {  // one without AVX-512
+    CHECK(contains(program.output(), "this processor cannot compute in bf16"));
+    return;
+  }
   CHECK(contains(program.output(), "no instructions for bf16: f32 is faster here"));
 }
 
