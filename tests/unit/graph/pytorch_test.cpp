@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "fixture.hpp"
+#include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cpu/operators/noise.hpp"
 #include "runtime/engine/random_keys.hpp"
 #include "runtime/models/models.hpp"

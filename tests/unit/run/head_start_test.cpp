@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "src/base/exit_code.hpp"
+#include "src/base/version.hpp"
 #include "tests/unit/run/head_world.hpp"
 
 using namespace dlrun;
@@ -271,11 +272,11 @@ TEST_CASE("ranks may start once the prolog has ended on every node") {
   world.arrive();
   CHECK(world.head().phase() == Phase::prolog);
   CHECK(world.phases().back() == "setting up the environment on n1, n2, n3");
-  world.say(0, from::PrologEnded{Seconds(1)});
-  world.say(2, from::PrologEnded{Seconds(1)});
+  world.say(0, from::PrologEnded{Seconds(1), {}});
+  world.say(2, from::PrologEnded{Seconds(1), {}});
   CHECK(world.sent<to::Go>(0).empty());
   CHECK(world.phases().back() == "setting up the environment on n2");
-  world.say(1, from::PrologEnded{Seconds(9)});
+  world.say(1, from::PrologEnded{Seconds(9), {}});
   CHECK(world.sent<to::Go>(0).size() == 1);
   CHECK(world.sent<to::Go>(2).size() == 1);
   CHECK(world.recorded("prolog").size() == 3);
@@ -284,7 +285,7 @@ TEST_CASE("ranks may start once the prolog has ended on every node") {
 TEST_CASE("a prolog that fails on node 3 of 5 stops the others, and no rank is told to go") {
   World world(with_prolog(World::plan_of(5, 1)));
   world.arrive();
-  world.say(0, from::PrologEnded{Seconds(1)});
+  world.say(0, from::PrologEnded{Seconds(1), {}});
   world.say(2,
             from::AgentFailed{{.kind = ErrorKind::unavailable, .what = "the prolog failed: no module cuda"}});
   world.live(1);
@@ -304,7 +305,7 @@ TEST_CASE("a prolog that takes too long fails its node") {
   plan.limits.setup_timeout = Seconds(20);
   World world(plan);
   world.arrive();
-  world.say(0, from::PrologEnded{Seconds(1)});
+  world.say(0, from::PrologEnded{Seconds(1), {}});
   world.live(26);
   const Outcome outcome = world.outcome();
   REQUIRE(outcome.first_failure);
@@ -315,7 +316,7 @@ TEST_CASE("a prolog that takes too long fails its node") {
 TEST_CASE("who still works at the prolog is said after a while") {
   World world(with_prolog(World::plan_of(2, 1)));
   world.arrive();
-  world.say(1, from::PrologEnded{Seconds(1)});
+  world.say(1, from::PrologEnded{Seconds(1), {}});
   world.live(36);
   REQUIRE(world.notes().size() == 1);
   CHECK(world.notes()[0].find("still on n1") != std::string::npos);

@@ -21,8 +21,8 @@ TEST_CASE("names and former names of schedulers are all different") {
 TEST_CASE("every scheduler detects its jobs, and who submits jobs has a program for it") {
   for (const Scheduler& scheduler : all_schedulers()) {
     CAPTURE(scheduler.name);
-    CHECK(scheduler.detect != nullptr);
-    CHECK(scheduler.allocation != nullptr);
+    CHECK(static_cast<bool>(scheduler.detect));
+    CHECK(static_cast<bool>(scheduler.allocation));
     CHECK_FALSE(scheduler.title.empty());
     CHECK((scheduler.submission != nullptr) == !scheduler.submit_program.empty());
     if (scheduler.submission != nullptr) CHECK(scheduler.submission()->name() == scheduler.name);

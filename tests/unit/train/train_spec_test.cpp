@@ -203,7 +203,7 @@ TEST_CASE("synthetic data and how pixels become numbers") {
       "  model: resnet18-cifar\n  data: {format: synthetic, shape: [3, 32, 32], samples: 100, mean: 0.5, "
       "std: [0.2, 0.2, 0.3], augment: [crop, flip]}\n");
   REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
-  CHECK(spec->data.synthetic_shape.channels == 3);
+  CHECK(spec->data.source->channels() == 3);
   CHECK(spec->conversion.mean == std::vector<double>{0.5, 0.5, 0.5});
   CHECK(spec->augmentation.crop_padding == 4);
   CHECK(spec->augmentation.flip);
