@@ -40,6 +40,7 @@ struct PrepareNode {  // -> NodePrepared
   std::shared_ptr<const plan::NodeSlice> slice;
   Environment environment;  // of the job
   std::string temporary_folder;
+  std::string log_level;  // of the agent's own log: DLRUN_LOG
 };
 struct OpenLogs {  // -> LogsOpened; the driver keeps them for what is started next
   std::vector<std::string> paths;

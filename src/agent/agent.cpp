@@ -7,6 +7,7 @@
 #include "src/agent/launcher_variables.hpp"
 #include "src/agent/node_environment.hpp"
 #include "src/base/json.hpp"
+#include "src/base/log.hpp"
 #include "src/base/version.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/plan/secret_values.hpp"
@@ -171,9 +172,9 @@ Result<void> Agent::take_slice(const std::string& json) {
                       Supervisor::Policy{.grace = slice_->plan.limits.grace,
                                          .grace_after_failure = slice_->plan.limits.grace_after_failure});
   phase_ = Phase::preparing;
-  const std::string folder = temporary_folder(environment_);
+  const std::string folder = temporary_folder(environment_), log_level = environment_.get(log::kVariable);
   environment_ = plan::filter_environment(environment_, slice_->plan.environment_rules);
-  act(action::PrepareNode{slice_, environment_, folder});
+  act(action::PrepareNode{slice_, environment_, folder, log_level});
   scrub_launcher_variables(environment_);
   return {};
 }

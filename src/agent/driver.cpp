@@ -12,6 +12,10 @@
 #include "src/agent/node_processes.hpp"
 #include "src/agent/open_files.hpp"
 #include "src/agent/port_claims.hpp"
+#include "src/base/json.hpp"
+#include "src/base/log.hpp"
+#include "src/base/type_name.hpp"
+#include "src/plan/run_directory.hpp"
 #include "src/process/aside.hpp"
 #include "src/process/descendants.hpp"
 #include "src/process/stop_signals.hpp"
@@ -71,14 +75,24 @@ class Driver {
     events_.push_back(std::move(event));
     if (busy_) return;
     busy_ = true;
-    for (; !events_.empty(); events_.pop_front())
+    for (; !events_.empty(); events_.pop_front()) {
+      if (log::is_on()) log_event(events_.front());
       for (const Action& action : agent_.on(events_.front(), std::chrono::steady_clock::now()))
         std::visit([this](const auto& what) { perform(what); }, action);
+    }
     busy_ = false;
+  }
+
+  // Headers alone: environments, secrets and what ranks print are in bodies.
+  static void log_event(const Event& event) {
+    if (const auto* said = std::get_if<event::HeadSaid>(&event))
+      return log::debug("from head {}", to_text(protocol::encode(said->message).header));
+    std::visit([]<class T>(const T&) { log::debug("event {}", type_name<T>()); }, event);
   }
 
   void perform(const action::Send& send) {
     const Message message = protocol::encode(send.message);
+    if (log::is_on()) log::debug("to head {}", to_text(message.header));
     send.order == action::Send::Order::ahead ? head_.send_ahead(message) : head_.send(message);
     const auto* output = std::get_if<protocol::from_agent::Output>(&send.message);
     if (output != nullptr && !output->unfinished && head_.queued() > 0)
@@ -135,8 +149,16 @@ class Driver {
     loop_.stop();
   }
 
+  void perform(const action::PrepareNode& prepare) {
+    auto opened =
+        log::open(prepare.log_level, plan::agent_log_path(prepare.slice->plan, prepare.slice->node));
+    if (!opened) take(event::Noted{opened.error().text()});
+    node_.perform(prepare);
+  }
+
   template <class Other>
   void perform(const Other& action) {
+    log::debug("action {}", type_name<Other>());
     node_.perform(action);
   }
 

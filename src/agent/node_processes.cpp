@@ -1,12 +1,10 @@
 #include "src/agent/node_processes.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <utility>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "src/agent/inherited_descriptors.hpp"
@@ -18,6 +16,7 @@
 #include "src/agent/rank_probe.hpp"
 #include "src/agent/rank_program.hpp"
 #include "src/base/file.hpp"
+#include "src/base/pipe.hpp"
 #include "src/plan/run_directory.hpp"
 #include "src/process/descendants.hpp"
 
@@ -200,13 +199,12 @@ void NodeProcesses::tell_start(const RankState& rank, const Environment& environ
 // The end that the rank reads.
 Result<UniqueFd> NodeProcesses::open_input(std::optional<Rank> rank) {
   if (!rank) return UniqueFd();
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return fail(ErrorKind::unavailable, "pipe: {}", system_reason(errno));
-  ::fcntl(fds[1], F_SETFL, O_NONBLOCK);
-  input_.emplace(loop_, UniqueFd(fds[1]),
+  Pipe pipe = TRY(make_pipe());
+  set_nonblocking(pipe.write);
+  input_.emplace(loop_, std::move(pipe.write),
                  RankInput::Callbacks{.taken = [this](std::size_t bytes) { tell_(event::InputTaken{bytes}); },
                                       .closed = [this] { tell_(event::InputClosed{}); }});
-  return UniqueFd(fds[0]);
+  return std::move(pipe.read);
 }
 
 // The interface that reaches the next node and the first, where ranks meet.

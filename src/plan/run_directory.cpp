@@ -15,6 +15,12 @@ constexpr std::array<std::string_view, 12> kOwnFiles{
 // Tokens and copies of dlrun, whose names go on with a number or an end.
 constexpr std::array<std::string_view, 2> kOwnPrefixes{"agent-token", "dlrun-copy"};
 
+std::string node_log_path(const Plan& plan, NodeIndex node, std::string_view of) {
+  const NodePlan& entry = plan.nodes.at(static_cast<std::size_t>(node.get()));
+  return fmt::format("{}/logs/{}-{:04}-{}.log", plan.run_directory, of, node.get() + 1,
+                     as_job_name(entry.host.get()));
+}
+
 }  // namespace
 
 std::string node_script_name(const NodePlan& node) {
@@ -31,9 +37,15 @@ std::string rank_log_path(const Plan& plan, const RankPlan& rank) {
 }
 
 std::string prolog_log_path(const Plan& plan, NodeIndex node) {
-  const NodePlan& entry = plan.nodes.at(static_cast<std::size_t>(node.get()));
-  return fmt::format("{}/logs/prolog-{:04}-{}.log", plan.run_directory, node.get() + 1,
-                     as_job_name(entry.host.get()));
+  return node_log_path(plan, node, "prolog");
+}
+
+std::string agent_log_path(const Plan& plan, NodeIndex node) {
+  return node_log_path(plan, node, "agent");
+}
+
+std::string head_log_path(const Plan& plan) {
+  return plan.run_directory + "/logs/head.log";
 }
 
 std::string checkpoint_request_path(const Plan& plan) {

@@ -15,6 +15,9 @@ std::string node_script_path(const Plan& plan, NodeIndex node);
 std::string rank_log_path(const Plan& plan, const RankPlan& rank);
 // RUN/logs/prolog-0001-HOST.log
 std::string prolog_log_path(const Plan& plan, NodeIndex node);
+/// RUN/logs/agent-0001-HOST.log and RUN/logs/head.log: the diagnostic logs, where DLRUN_LOG asks for them.
+std::string agent_log_path(const Plan& plan, NodeIndex node);
+std::string head_log_path(const Plan& plan);
 // RUN/checkpoint-request: a file that appears when a checkpoint is wanted (DLRUN_CHECKPOINT_REQUEST).
 std::string checkpoint_request_path(const Plan& plan);
 // True for a path below the run directory that dlrun itself writes, or that lies in a folder of its own.

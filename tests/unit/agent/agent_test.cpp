@@ -85,7 +85,7 @@ TEST_CASE("with a prolog ranks start when every node is ready, from the environm
   Bench bench;
   bench.begin();
   bench.slice(with_prolog());
-  CHECK(bench.on(event::NodePrepared{}) == "wake above 0; open /run/logs/prolog-0000-n1.log");
+  CHECK(bench.on(event::NodePrepared{}) == "wake above 0; open /run/logs/prolog-0001-n1.log");
   bench.now = 2;
   CHECK(bench.on(event::LogsOpened{}) == "start prolog");
   CHECK(bench.on(event::PrologStarted{}).empty());
