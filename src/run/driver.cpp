@@ -10,7 +10,10 @@
 
 #include "schedulers/node_identity.hpp"
 #include "src/agent/pmi/mpi_service.hpp"
+#include "src/base/json.hpp"
+#include "src/base/log.hpp"
 #include "src/base/overloaded.hpp"
+#include "src/base/type_name.hpp"
 #include "src/plan/secrets.hpp"
 #include "src/plan/slice_texts.hpp"
 #include "src/process/descendants.hpp"
@@ -77,9 +80,19 @@ class Driver {
   void deliver(Event event) {
     events_.push_back(std::move(event));
     if (std::exchange(delivering_, true)) return;
-    for (; !events_.empty(); events_.pop_front())
+    for (; !events_.empty(); events_.pop_front()) {
+      if (log::is_on()) log_event(events_.front());
       for (Action& action : head_.on(std::move(events_.front()), ticks())) perform(std::move(action));
+    }
     delivering_ = false;
+  }
+
+  // Headers alone: environments, secrets and what ranks print are in bodies.
+  static void log_event(const Event& event) {
+    if (const auto* received = std::get_if<event::Received>(&event))
+      return log::debug("from node {} {}", received->node,
+                        to_text(protocol::encode(received->message).header));
+    std::visit([]<class T>(const T&) { log::debug("event {}", type_name<T>()); }, event);
   }
 
   Result<void> start_agents() {
@@ -180,6 +193,7 @@ class Driver {
   }
 
   void do_it(action::Send& wanted) {
+    log::debug("to {} nodes {}", wanted.nodes.size(), protocol::name_of(wanted.message));
     const auto bytes = std::make_shared<const std::string>(encode(protocol::encode(wanted.message)));
     for (const NodeIndex node : wanted.nodes)
       if (agents_[node].stream) agents_[node].stream->send(bytes);

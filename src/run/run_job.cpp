@@ -4,11 +4,13 @@
 
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
+#include "src/base/log.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/launch/launcher.hpp"
 #include "src/plan/agent_per_rank.hpp"
 #include "src/plan/job_checks.hpp"
+#include "src/plan/run_directory.hpp"
 #include "src/process/stop_signals.hpp"
 #include "src/record/event_log.hpp"
 #include "src/record/record.hpp"
@@ -196,6 +198,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   const Instant began = clock.now();
   const Ticks began_ticks = clock.ticks();
   const auto begun = launch::begin_launcher(request.environment);
+  TRY(log::check_level(request.environment.get(log::kVariable)));
   Prepared job = TRY(prepare(request, began));
   TRY(check_input_rank(request, job.plan));
   const WalltimeSettings walltime = walltime_settings(job.spec, job.allocation, began, began_ticks);
@@ -214,6 +217,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
       request.run_directory ? job_start(job.allocation, request.environment, session_leader()) : std::nullopt;
   const std::optional<Lease> lease = TRY(claim_run_directory(job.plan.run_directory, start, status));
   TRY(write_run_directory(job, request.installation.data));
+  TRY(log::open(request.environment.get(log::kVariable), plan::head_log_path(job.plan)));
   Ran ran = run_attempts(job, std::move(launcher), context);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
   const RecordedJob recorded{job.plan, job.allocation, job.adapter.source};

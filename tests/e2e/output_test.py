@@ -52,6 +52,24 @@ class Output(support.Case):
         self.assertAlmostEqual(seconds["start"] + seconds["ranks"] + seconds["finish"], seconds["total"], places=5)
         self.assertEqual([event["event"] for event in self.events()][0], "planned")
 
+    def test_a_diagnostic_log_is_written_where_it_is_asked_for_and_nowhere_else(self):
+        self.plain("true")
+        self.assertEqual(os.listdir(os.path.join(self.folder, "run/logs")), ["0000-worker-0.log"])
+        self.environment["DLRUN_LOG"] = "debug"
+        self.environment["API_TOKEN"] = "hunter2-of-the-log"
+        code, _, err = self.dlrun("--framework", "plain", "--run-dir", "debug", "--", "bash", "-c", "echo $API_TOKEN")
+        self.assertEqual(code, 0, err)
+        logs = {name.split("-")[0]: self.read(f"debug/logs/{name}") for name in os.listdir(os.path.join(self.folder, "debug/logs"))}
+        self.assertEqual(sorted(logs), ["0000", "agent", "head.log"])
+        self.assertRegex(logs["head.log"], r'from node 0 .*"started"')
+        self.assertRegex(logs["agent"], r"event LogsOpened\n.*action StartRanks\n")
+        self.assertNotIn("hunter2", logs["head.log"] + logs["agent"])
+        self.environment["DLRUN_LOG"] = "loud"
+        code, _, err = self.dlrun("--framework", "plain", "--run-dir", "loud", "--", "true")
+        self.assertEqual(code, 64)
+        self.assertFalse(self.exists("loud"))
+        self.assertIn("DLRUN_LOG: unknown value 'loud'", err)
+
     def test_lines_that_a_full_disk_does_not_take_are_in_the_logs(self):
         with open("/dev/full", "w") as full:
             process = subprocess.run([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--", "echo", "hello"], cwd=self.folder,
