@@ -3,8 +3,8 @@
 #pragma once
 
 #include "runtime/checkpoint/catalog.hpp"
-#include "runtime/engine/engine.hpp"
 #include "runtime/comm/communicator.hpp"
+#include "runtime/engine/engine.hpp"
 
 namespace dlrun::runtime {
 

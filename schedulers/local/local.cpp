@@ -39,8 +39,7 @@ Result<Allocation> local_allocation(const DiscoveryContext& context) {
   Allocation out;
   out.scheduler = "local";
   out.nodes.push_back({.host = HostName(host), .slots = cores, .cpus = cores, .gpus = gpus.names});
-  out.evidence = {"host name " + host, fmt::format("affinity mask: {} cores", cores),
-                  gpus.evidence};
+  out.evidence = {"host name " + host, fmt::format("affinity mask: {} cores", cores), gpus.evidence};
   if (gpus.warning) out.warnings.push_back(*gpus.warning);
   return out;
 }

@@ -39,12 +39,16 @@ void detail::write(const std::string& text) {
   writer().logger->debug(text);
 }
 
+Result<void> check_level(std::string_view level) {
+  if (level.empty() || level == "debug") return {};
+  return fail({.kind = ErrorKind::usage,
+               .what = fmt::format("{}: unknown value '{}'", kVariable, level),
+               .hint = "set it to debug, or unset it"});
+}
+
 Result<void> open(std::string_view level, const std::filesystem::path& file) {
+  TRY(check_level(level));
   if (level.empty() || is_on()) return {};
-  if (level != "debug")
-    return fail({.kind = ErrorKind::usage,
-                 .what = fmt::format("{}: unknown value '{}'", kVariable, level),
-                 .hint = "debug, or unset"});
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
     writer().thread = start_thread();

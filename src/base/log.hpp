@@ -25,8 +25,10 @@ inline bool is_on() {
   return detail::on.load(std::memory_order_relaxed);
 }
 
+/// An Error where the value of DLRUN_LOG is neither "debug" nor empty.
+Result<void> check_level(std::string_view level);
 /// Begins to write to `file` where `level` (the value of DLRUN_LOG) is "debug"; does nothing where it is
-/// empty. Any other level is an Error.
+/// empty.
 Result<void> open(std::string_view level, const std::filesystem::path& file);
 /// Writes what waits, and ends.
 void close();

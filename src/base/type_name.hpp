@@ -1,4 +1,5 @@
-// type_name(): what a type is called in the source, for logs. No other use: compilers may spell it differently.
+// type_name(): what a type is called in the source, for logs. No other use: compilers may spell it
+// differently.
 #pragma once
 
 #include <string_view>

@@ -93,7 +93,7 @@ Result<Allocation> allocation_of(const AllocationCommand& options, const Context
   const SystemCommands commands;
   const SystemClock clock;
   const DiscoveryContext discovery{context.environment, commands, clock, gpus_of_driver,
-                                  options.hosts.named()};
+                                   options.hosts.named()};
   return find_allocation(discovery, options.scheduler);
 }
 

@@ -51,11 +51,12 @@ Json to_json(const Resources& resources) {
 Json to_json(const std::vector<RoleSpec>& roles) {
   Json out = Json::object();
   for (const RoleSpec& role : roles)
-    out[role.name] = {{"count", or_null(role.count)},
-                      {"per-node", or_null(role.per_node)},
-                      {"gpus", or_null(role.gpus)},
-                      {"port", or_null(role.port)},
-                      {"placement", role.placement ? Json(kPlacements.name(*role.placement)) : Json(nullptr)}};
+    out[role.name] = {
+        {"count", or_null(role.count)},
+        {"per-node", or_null(role.per_node)},
+        {"gpus", or_null(role.gpus)},
+        {"port", or_null(role.port)},
+        {"placement", role.placement ? Json(kPlacements.name(*role.placement)) : Json(nullptr)}};
   return out;
 }
 

@@ -23,11 +23,12 @@ enum class RoleDefault {
   node,            // one on every node
   other_nodes,     // one on every node that has no task of the roles before it
 };
-inline constexpr auto kRoleDefaults = enum_names<RoleDefault>({{RoleDefault::absent, "absent"},
-                                                               {RoleDefault::count, "count"},
-                                                               {RoleDefault::tasks_per_node, "tasks-per-node"},
-                                                               {RoleDefault::node, "node"},
-                                                               {RoleDefault::other_nodes, "other-nodes"}});
+inline constexpr auto kRoleDefaults =
+    enum_names<RoleDefault>({{RoleDefault::absent, "absent"},
+                             {RoleDefault::count, "count"},
+                             {RoleDefault::tasks_per_node, "tasks-per-node"},
+                             {RoleDefault::node, "node"},
+                             {RoleDefault::other_nodes, "other-nodes"}});
 
 // One entry of an adapter's `roles`.
 struct RoleKind {

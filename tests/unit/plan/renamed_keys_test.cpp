@@ -28,7 +28,8 @@ TEST_CASE("a key under its old name is read, explained under the new one, and sa
   CHECK(spec.chain.mode == "presubmit");
   CHECK(spec.warnings == std::vector<std::string>{"chain.way is now called chain.mode",
                                                   "chain.mode: ahead is now called presubmit"});
-  CHECK(source_of(spec, "chain.mode") == fmt::format("presubmit from {}/job.yaml:2:14", folder.path.string()));
+  CHECK(source_of(spec, "chain.mode") ==
+        fmt::format("presubmit from {}/job.yaml:2:14", folder.path.string()));
   CHECK(source_of(spec, "chain.way") == "nothing");
 }
 
