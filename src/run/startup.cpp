@@ -59,7 +59,7 @@ std::vector<Action> Startup::after_arrival() {
 }
 
 bool Startup::expects_inventory(NodeIndex node) const {
-  return state_ == State::asking && !inventories_.contains(host_of(node));
+  return state_ == State::asking && !told_.contains(node);
 }
 
 bool Startup::expects_claim(NodeIndex node) const {
@@ -67,8 +67,9 @@ bool Startup::expects_claim(NodeIndex node) const {
 }
 
 std::vector<Action> Startup::inventory(NodeIndex node, const plan::NodeInventory& inventory) {
+  told_.insert(node);
   inventories_[host_of(node)] = inventory;
-  if (inventories_.size() < plan_->nodes.size()) return {};
+  if (told_.size() < plan_->nodes.size()) return {};
   planning_ = true;
   return {action::PlanWithInventories{inventories_}};
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ class Startup {
   AgentArrivals arrivals_;
   plan::NodeQuestions questions_;
   plan::Inventories inventories_;
+  std::set<NodeIndex> told_;  // with an agent per rank, several have one host
   PortClaimRounds ports_;
   bool planning_ = false;  // the driver makes and writes the plan
   State state_ = State::arriving;

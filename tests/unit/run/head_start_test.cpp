@@ -166,6 +166,19 @@ TEST_CASE("nodes are asked for what the scheduler did not tell, and the plan is 
   CHECK(world.head().plan().ranks[1].gpus == planned.ranks[1].gpus);
 }
 
+TEST_CASE("with an agent per rank, every agent of a host tells what it has") {
+  plan::Plan plan = World::plan_of(3, 1);
+  plan.nodes[1].host = plan.nodes[0].host;
+  World world(plan, asking());
+  world.arrive();
+  world.say(0, from::Inventory{{.cpus = 8}});
+  world.say(1, from::Inventory{{.cpus = 8}});
+  CHECK(world.actions<action::PlanWithInventories>().empty());
+  world.say(2, from::Inventory{{.cpus = 4}});
+  CHECK(world.actions<action::PlanWithInventories>().size() == 1);
+  CHECK_FALSE(world.finished());
+}
+
 TEST_CASE("a node that turns out too small ends the start with the planner's error") {
   World world(World::plan_of(2, 1), asking());
   world.arrive();
