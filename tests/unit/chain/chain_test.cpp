@@ -177,7 +177,8 @@ TEST_CASE("a ledger reads back as it was written, and a broken one is an error")
   CHECK(chain_from_json(older, "chain.json")->links[1].end == LinkEnd::lost);
   Json broken = json;
   broken["state"] = "tired";
-  CHECK(chain_from_json(broken, "chain.json").error().text() == "chain.json: unknown value 'tired'");
+  CHECK(chain_from_json(broken, "chain.json").error().text() ==
+        "chain.json: unknown value 'tired'\n  hint: valid names: queued, running, done, stopped, failed");
   CHECK_FALSE(chain_from_json(Json::array(), "chain.json"));
 }
 
