@@ -1,72 +1,76 @@
-# Completion of dlrun's command line for bash. Flags and commands stand here; what is known only at run time
-# (adapters) is asked of dlrun itself. tests/install compares the flags with dlrun --help.
+# Completion of dlrun's command line for bash. Commands, flags and their values are asked of dlrun itself:
+# `dlrun complete` prints its commands, `dlrun complete COMMAND` the flags of one, a row each.
 
-# What may follow "dlrun COMMAND".
-_dlrun_flags() {
-  local common='--color --quiet --verbose --json --help'
-  case $1 in
-    none) echo '--version' "$(_dlrun_flags run)" ;;
-    allocation) echo "--allocation --scheduler --hostfile --private-hostfile --hosts $common" ;;
-    hosts) echo "--separator --unique $common" ;;
-    frameworks) echo "--framework-dir $common" ;;
-    submit) echo '--dry-run --chain --epochs --mtbf --measured --probe' "$(_dlrun_flags run)" ;;
-    chain) echo "--now $common" ;;
-    plan) echo '--scripts --explain' "$(_dlrun_flags run)" ;;
-    run)
-      echo '--framework --spec --link-of --name --nodes --gpus-per-node --tasks-per-node --cpus-per-task --walltime --mpi --via --retries --no-output-limit --no-progress-limit --no-bind --stage --set --run-dir' \
-        '--tee --stdin --no-fold --allocation --hostfile --private-hostfile --hosts --scheduler --framework-dir' "$common"
-      ;;
-  esac
+_dlrun_rows() {
+  "${COMP_WORDS[0]:-dlrun}" complete "$@" 2>/dev/null
 }
 
-# Those that submit jobs; for other commands also those that only report an allocation.
-_dlrun_schedulers() {
-  echo 'slurm torque pbs lsf flux gridengine'
-  if [[ $1 != submit ]]; then echo 'oar cobalt local'; fi
+# Before a command is named, the flags of `dlrun run` may follow.
+_dlrun_flags() {
+  if [[ $1 == none ]]; then echo '--version'; fi
+  _dlrun_rows "${1/#none/run}" | cut -f 1
 }
 
 _dlrun_frameworks() {
-  "${1:-dlrun}" frameworks --json 2>/dev/null |
+  "${COMP_WORDS[0]:-dlrun}" frameworks --json 2>/dev/null |
     grep -o '"name": *"[^"]*"' | sed 's/.*"\([^"]*\)"$/\1/'
 }
 
+# compgen's exit status is 1 where it has nothing to offer, which is no failure.
+_dlrun_offer() {
+  mapfile -t COMPREPLY < <(compgen "$@" -- "${COMP_WORDS[COMP_CWORD]}" || true)
+}
+
+# What may follow a flag, from the name of its value and its usual values.
+_dlrun_value() {
+  case $1 in
+    FRAMEWORK) _dlrun_offer -W "$(_dlrun_frameworks)" ;;
+    FILE) _dlrun_offer -f ;;
+    DIR | RUN) _dlrun_offer -d ;;
+    *) if [[ $2 != - ]]; then _dlrun_offer -W "$2"; fi ;;
+  esac
+}
+
+_dlrun_job_files() {
+  local current=${COMP_WORDS[COMP_CWORD]}
+  mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(
+    compgen -d -- "$current" || true
+    compgen -f -X '!*.yaml' -- "$current" || true
+    compgen -f -X '!*.yml' -- "$current" || true
+  )
+}
+
 _dlrun() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=none word
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=none word commands value choices
   COMPREPLY=()
+  commands=" $(_dlrun_rows | cut -f 1 | tr '\n' ' ')"
 
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case $word in
-      --) return 0 ;; # the program's own words
-      run | plan | submit | chain | allocation | hosts | frameworks) command=$word && break ;;
+      --) return 0 ;; # the program's own arguments
+      -*) ;;
+      *) if [[ $commands == *" $word "* ]]; then command=$word && break; fi ;;
     esac
   done
 
-  case $previous in
-    --mpi) mapfile -t COMPREPLY < <(compgen -W 'auto pmix pmi1 native none' -- "$current") && return 0 ;;
-    --via) mapfile -t COMPREPLY < <(compgen -W 'auto local ssh mpiexec slurm torque pbs lsf flux gridengine' -- "$current") && return 0 ;;
-    --scheduler) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_schedulers "$command")" -- "$current") && return 0 ;;
-    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$current") && return 0 ;;
-    --framework) mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") && return 0 ;;
-    --chain) mapfile -t COMPREPLY < <(compgen -W 'auto' -- "$current") && return 0 ;;
-    --run-dir | --measured | --link-of | --scripts | --framework-dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") && return 0 ;;
-    --allocation | --hostfile | --private-hostfile) mapfile -t COMPREPLY < <(compgen -f -- "$current") && return 0 ;;
-    --nodes | --gpus-per-node | --tasks-per-node | --cpus-per-task | --walltime | --name | --set | --hosts | --retries | --tee | --stdin | --no-output-limit | --no-progress-limit | --epochs | --mtbf | --probe | --separator) return 0 ;;
-    chain) mapfile -t COMPREPLY < <(compgen -W 'status stop' -- "$current") ;;
-    hosts) mapfile -t COMPREPLY < <(compgen -W 'expand compress count' -- "$current") ;;
-    frameworks) mapfile -t COMPREPLY < <(compgen -W "check $(_dlrun_frameworks "${COMP_WORDS[0]}")" -- "$current") ;;
-    check) [[ $command != frameworks ]] || mapfile -t COMPREPLY < <(compgen -d -- "$current" || true; compgen -f -X '!*.yaml' -- "$current" || true) ;;
-  esac
-
-  if [[ $current == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$(_dlrun_flags "$command")" -- "$current")
-  elif [[ $command != allocation && $command != hosts && $command != chain && $command != frameworks ]]; then
-    mapfile -t COMPREPLY < <(
-      compgen -d -- "$current" || true # nothing to offer is no failure
-      compgen -f -X '!*.yaml' -- "$current" || true
-      compgen -f -X '!*.yml' -- "$current" || true
-      if ((COMP_CWORD == 1)); then compgen -W 'run plan submit chain allocation hosts frameworks' -- "$current" || true; fi
-    )
+  if [[ $previous == -* ]]; then
+    IFS=$'\t' read -r value choices < <(_dlrun_rows "${command/#none/run}" | awk -F '\t' -v flag="$previous" '$1 == flag || $2 == flag { print $3 "\t" $4 }')
+    if [[ ${value:--} != - ]]; then _dlrun_value "$value" "$choices" && return 0; fi
   fi
+
+  case $command,$previous,$current in
+    *,*,-*) _dlrun_offer -W "$(_dlrun_flags "$command")" ;;
+    chain,chain,*) _dlrun_offer -W 'status stop' ;;
+    hosts,hosts,*) _dlrun_offer -W 'expand compress count' ;;
+    frameworks,frameworks,*) _dlrun_offer -W "check $(_dlrun_frameworks)" ;;
+    frameworks,check,*) _dlrun_job_files ;;
+    chain,status,* | chain,stop,*) _dlrun_offer -d ;;
+    allocation,* | hosts,* | chain,* | frameworks,*) ;;
+    *)
+      if ((COMP_CWORD == 1)); then _dlrun_offer -W "$commands"; fi
+      _dlrun_job_files
+      ;;
+  esac
 }
 
 complete -o filenames -F _dlrun dlrun

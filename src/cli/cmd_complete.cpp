@@ -1,5 +1,7 @@
 #include "src/cli/cmd_complete.hpp"
 
+#include "schedulers/scheduler.hpp"
+#include "src/base/strings.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/usage_error.hpp"
 
@@ -15,11 +17,26 @@ std::string_view short_name(const Flag& flag) {
   return flag.name.starts_with("--") ? std::string_view() : flag.name.substr(0, flag.name.find(','));
 }
 
-// long name, short name, value, choices, help
-std::string line_of(const BoundFlag& bound) {
+std::string scheduler_names(const CommandRow& row) {
+  std::vector<std::string> out;
+  for (const Scheduler& scheduler : all_schedulers())
+    if (scheduler.name != "hostfile" && (row.name != "submit" || scheduler.submission != nullptr))
+      out.emplace_back(scheduler.name);
+  return join(out, " ");
+}
+
+// The names of schedulers and launchers are those of the table of schedulers.
+std::string choices_of(const Flag& flag, const CommandRow& row) {
+  if (flag.value == "SCHEDULER") return scheduler_names(row);
+  if (flag.value == "LAUNCHER") return "auto " + join(launcher_names(), " ");
+  return field(flag.choices);
+}
+
+// long name, short name, value, choices, whether it may be repeated, help
+std::string line_of(const BoundFlag& bound, const CommandRow& row) {
   const Flag& flag = bound.flag;
-  return fmt::format("{}\t{}\t{}\t{}\t{}\n", flag.long_name(), field(short_name(flag)), field(flag.value),
-                     field(flag.choices), field(flag.help));
+  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", flag.long_name(), field(short_name(flag)), field(flag.value),
+                     choices_of(flag, row), bound.repeated ? "many" : "once", flag.help);
 }
 
 std::string flags_of(const CommandRow& row) {
@@ -29,8 +46,8 @@ std::string flags_of(const CommandRow& row) {
   command->add(takes);
   takes.flags(common_flags(), common);
   std::string out;
-  for (const BoundFlag& bound : takes.flags()) out += line_of(bound);
-  return out + line_of({.flag = {.name = "-h,--help", .help = "print help with examples"}});
+  for (const BoundFlag& bound : takes.flags()) out += line_of(bound, row);
+  return out + line_of({.flag = {.name = "-h,--help", .help = "print help with examples"}}, row);
 }
 
 std::string all_commands() {

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""flags_test.py DLRUN: every flag of every command is in its --help, in its man page and in both completions, and none is there
-that dlrun does not have. `dlrun complete` prints the table of flags. Flags that commands share have one place: those of a job are
+"""flags_test.py DLRUN: every flag of every command is in its --help and in its man page, both completions offer it, and none
+is there that dlrun does not have. `dlrun complete` prints the table of flags. Flags that commands share have one place: those of a job are
 in dlrun-run.1, those of all in dlrun.1."""
+import os
 import pathlib
 import re
 import subprocess
@@ -20,9 +21,20 @@ def flags_of(dlrun, command):
     return {line.split("\t")[0] for line in run(dlrun, "complete", command).splitlines()}
 
 
-def of_bash(command):
-    script = f"source {ROOT}/share/completions/dlrun.bash; _dlrun_flags {command}"
-    return set(FLAG.findall(subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout))
+def offered(dlrun, *shell):
+    environment = {**os.environ, "PATH": f"{pathlib.Path(dlrun).resolve().parent}:{os.environ['PATH']}"}
+    said = subprocess.run(shell, capture_output=True, text=True, check=True, env=environment).stdout
+    return {flag for line in said.splitlines() for flag in FLAG.findall(line.split("[")[0])}
+
+
+def of_bash(dlrun, command):
+    return offered(dlrun, "bash", "-c", f"source {ROOT}/share/completions/dlrun.bash; _dlrun_flags {command}")
+
+
+def of_zsh(dlrun, command):
+    """All of the file but its last line, which completes."""
+    load = f"source =(sed '$d' {ROOT}/share/completions/_dlrun)"
+    return offered(dlrun, "zsh", "-f", "-c", f"{load}; typeset -a specs; _dlrun_specs {command}; print -l -- $specs")
 
 
 def differences(place, flags, has):
@@ -61,11 +73,9 @@ def main(dlrun):
     for command, flags in has.items():
         named = set(re.findall(r"(?m)^\s+(?:-\w,)?(--[a-z][a-z-]*)", run(dlrun, command, "--help")))
         problems += differences(f"dlrun {command} --help", named, flags)
+        problems += differences(f"dlrun.bash, {command}", of_bash(dlrun, command), flags)
+        problems += differences(f"_dlrun, {command}", of_zsh(dlrun, command), flags)
     everything = set().union(*has.values(), {"--version"})
-    zsh = (ROOT / "share/completions/_dlrun").read_text()
-    of_zsh = {"--" + name for name in re.findall(r"['\"*,)]--([a-z-]+)[\[}]", zsh)}
-    problems += differences("share/completions/dlrun.bash", of_bash("none").union(*map(of_bash, commands)), everything)
-    problems += differences("share/completions/_dlrun", of_zsh, everything)
     pages = documented(commands)
     for command, flags in has.items():
         problems += differences(f"man/dlrun-{command}.1", pages[command], flags)

@@ -2,7 +2,7 @@
 """schedulers.py: a scheduler is one folder and one row. Checks the places that would have to know more; exits 1 if one does.
 
 1. Outside of schedulers/NAME and the table, no code names a scheduler or its variables, but for what ELSEWHERE allows and why.
-2. The completions and the man pages have the names that the table has, for --scheduler and --via.
+2. The man pages have the names that the table has, for --scheduler and --via. (The completions ask dlrun for them.)
 `schedulers.py --self-test` feeds the first rule a tree that breaks it.
 """
 import pathlib
@@ -85,20 +85,11 @@ def rows(root):
 def differing_lists(root):
     table = rows(root)
     launchers = {"auto", "local", "ssh", "mpiexec"} | {name for name, row in table.items() if ".launcher =" in row}
-    submitting = {name for name, row in table.items() if ".submission =" in row}
     finding = {name for name in table if name != "hostfile"}
-    bash, zsh = ((root / "share/completions" / file).read_text() for file in ("dlrun.bash", "_dlrun"))
     man = "".join(page.read_text() for page in sorted((root / "man").glob("*.1")))
     job_man = (root / "man/dlrun-job.5").read_text()
-    checks = [
-        ("dlrun.bash, --via", launchers, re.search(r"--via\) .*?-W '([^']*)'", bash).group(1)),
-        ("dlrun.bash, --scheduler of submit", submitting, re.search(r"echo '([^']*)'\n  if", bash).group(1)),
-        ("dlrun.bash, --scheduler", finding - submitting, re.search(r"submit \]\]; then echo '([^']*)'", bash).group(1)),
-        ("_dlrun, --via", launchers, re.search(r"--via\[[^]]*\]:\w+:\(([^)]*)\)", zsh).group(1)),
-        *(("_dlrun, --scheduler", finding, names) for names in re.findall(r"--scheduler\[[^]]*\]:scheduler:\(([^)]*)\)", zsh)[:1]),
-    ]
     via = [line for line in man.splitlines() if line.startswith(".It Fl -via")]
-    checks += [("man, --via", launchers, line.split(" Ar ", 1)[1].replace("|", " ")) for line in via]
+    checks = [("man, --via", launchers, line.split(" Ar ", 1)[1].replace("|", " ")) for line in via]
     if not via:
         yield "no man page has '.It Fl -via'"
     for where, expected, text in checks:
