@@ -4,6 +4,7 @@
 
 #include "schedulers/hostlist/hostlist.hpp"
 #include "schedulers/scheduler.hpp"
+#include "src/base/json.hpp"
 #include "src/base/named_file.hpp"
 #include "src/base/strings.hpp"
 

@@ -1,10 +1,12 @@
 #include "src/cli/cmd_chain.hpp"
 
+#include "schedulers/submission.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/chain/folder.hpp"
 #include "src/chain/times.hpp"
 #include "src/cli/usage_error.hpp"
+#include "src/process/command.hpp"
 
 namespace dlrun::cli {
 namespace {

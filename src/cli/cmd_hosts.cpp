@@ -7,6 +7,7 @@
 
 #include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/file.hpp"
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/cli/usage_error.hpp"
 
