@@ -182,7 +182,7 @@ class GraphOnGpu final : public CudaEngine {
     std::vector<std::uint64_t> keys;
     std::size_t layer = 0;
     for (const RandomUse& use : plan_.random_uses)
-      keys.push_back(use.of == RandomUse::Of::noise
+      keys.push_back(use.of == Randomness::samples
                          ? noise_key(options_, step)
                          : dropout_rule(options_, layer++, step, use.probability).key);
     return keys;

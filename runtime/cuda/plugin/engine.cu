@@ -123,8 +123,8 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
     tensor.wanted = lifetimes[index].bytes != 0;
     tensor.last_reader = last_reader(plan, index);
     tensor.elements = plan.batch * node.channels * node.height * node.width;
-    tensor.value = node.kind == DLRUN_CUDA_DETACH ? device_.tensors[node.inputs[0]].value
-                                                  : start + packing.offsets[index];
+    tensor.value = (node.facts & DLRUN_CUDA_IN_PLACE) != 0 ? device_.tensors[node.inputs[0]].value
+                                                           : start + packing.offsets[index];
     if (gradients[index].bytes != 0) tensor.gradient = start + packing.offsets[plan.count + index];
     device_.tensors.push_back(tensor);
   }
