@@ -14,7 +14,7 @@ namespace dlrun::runtime {
 
 namespace {
 
-class GraphOnGpu final : public CudaEngine {
+class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceReducing {
  public:
   GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, CudaPlan plan)
       : library_(library),
@@ -82,12 +82,11 @@ class GraphOnGpu final : public CudaEngine {
   BatchResult evaluate_batch() override {
     return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");
   }
-  bool generates() const override { return generator_.has_value(); }
+  GanEngine* gan() override { return generator_ ? this : nullptr; }
+  DeviceReducing* reducing() override { return sum_ ? this : nullptr; }
   Result<void> generate(std::span<float> images) override {
-    if (!generator_) return Engine::generate(images);
     const Shape& shape = graph_.nodes[generator_->last].shape;
-    if (images.size() != static_cast<std::size_t>(options_.batch * shape.elements()))
-      return Engine::generate(images);
+    TRY(check_room(images.size(), options_.batch * shape.elements()));
     const std::vector<std::uint64_t> keys = keys_of(kShownNoise);
     if (library_.table().generate(engine_, generator_->first, generator_->last, keys.data(), images.data()) !=
         0)
@@ -103,14 +102,12 @@ class GraphOnGpu final : public CudaEngine {
     return {};
   }
   void set_sums(Sums sums) override {
-    if (!sum_) return;
     const DlrunCudaSum calls{this, sum_floats, is_lost};
     note(library_.table().connect(engine_, sums == Sums::together ? &calls : nullptr), "choosing the sums");
   }
   Result<double> seconds_of_sums() override {
     return TRY(time_sum(layout().floats() - kSpareSlots)).captured;
   }
-  bool sums_gradients() const override { return sum_ != nullptr; }
   Result<SumTime> time_sum(std::size_t count) override {
     float issued = 0, captured = 0;
     if (library_.table().time_sum(engine_, count, &issued, &captured) != 0)
