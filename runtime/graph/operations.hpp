@@ -104,6 +104,11 @@ struct SigmoidCrossEntropy {
   enum class Target { labels, real, fake, generator };
   Target target = Target::labels;
 };
+// x times the probability that a normal number is below x; tanh: an approximation of that.
+struct Gelu {
+  enum class Form { erf, tanh };
+  Form form = Form::erf;
+};
 }  // namespace op
 
 // The table of operators: a row is the type of its settings and the name of its files. Graphs, both devices
@@ -130,7 +135,8 @@ struct SigmoidCrossEntropy {
   ROW(Noise, noise)                                  \
   ROW(Detach, detach)                                \
   ROW(SigmoidCrossEntropy, sigmoid_cross_entropy)    \
-  ROW(Reshape, reshape)
+  ROW(Reshape, reshape)                              \
+  ROW(Gelu, gelu)
 
 namespace detail {
 template <class Before, class... Listed>
