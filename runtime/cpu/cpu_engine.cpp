@@ -94,7 +94,7 @@ BatchResult CompiledEngine::result() const {
 
 Result<void> CompiledEngine::generate(std::span<float> images) {
   const Shape& shape = plan_.graph().nodes[generator_->last].shape;
-  TRY(check_room(images.size(), plan_.batch() * shape.elements()));
+  TRY(check_size_of_images(images.size(), plan_.batch() * shape.elements()));
   const Run run{stream_, Mode::evaluate, 0};
   plan_.parameters().refresh(stream_);
   for (std::size_t node = generator_->first; node <= generator_->last; ++node) operators_[node]->forward(run);

@@ -34,6 +34,8 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
                              .count = plan_.nodes.size(),
                              .buckets = plan_.buckets.data(),
                              .bucket_count = plan_.buckets.size(),
+                             .parameters = plan_.tensors.data(),
+                             .parameter_count = plan_.tensors.size(),
                              .batch = options_.batch,
                              .precision = precision_of(options_.precision),
                              .gradients = options_.ranks > 1 ? DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST
@@ -86,7 +88,7 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
   DeviceReducing* reducing() override { return sum_ ? this : nullptr; }
   Result<void> generate(std::span<float> images) override {
     const Shape& shape = graph_.nodes[generator_->last].shape;
-    TRY(check_room(images.size(), options_.batch * shape.elements()));
+    TRY(check_size_of_images(images.size(), options_.batch * shape.elements()));
     const std::vector<std::uint64_t> keys = keys_of(kShownNoise);
     if (library_.table().generate(engine_, generator_->first, generator_->last, keys.data(), images.data()) !=
         0)

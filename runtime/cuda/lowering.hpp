@@ -25,6 +25,7 @@ struct CudaPlan {
   std::vector<RandomUse> random_uses;  // each node's `rng_key` is one of them
   StateLayout layout;
   std::vector<DeviceOrder> orders;       // of the parameters
+  std::vector<DlrunCudaTensor> tensors;  // the layout's parameters
   std::vector<DlrunCudaBucket> buckets;  // the layout's
 };
 

@@ -79,11 +79,19 @@ struct DlrunCudaBucket {
   size_t offset, length, node;
 };
 
+// A parameter's slice of the arenas.
+struct DlrunCudaTensor {
+  size_t offset, length;
+  int is_vector;  // 1: it has one dimension, as a bias has
+};
+
 struct DlrunCudaPlan {
   const struct DlrunCudaNode* nodes;
   size_t count;
   const struct DlrunCudaBucket* buckets;
   size_t bucket_count;
+  const struct DlrunCudaTensor* parameters;
+  size_t parameter_count;
   int64_t batch;
   enum DlrunCudaPrecision precision;
   enum DlrunCudaGradients gradients;

@@ -52,9 +52,9 @@ class GanEngine {
   virtual Result<void> generate(std::span<float> images) = 0;
 
  protected:
-  static Result<void> check_room(std::size_t given, std::int64_t wanted) {
+  static Result<void> check_size_of_images(std::size_t given, std::int64_t wanted) {
     if (given == static_cast<std::size_t>(wanted)) return {};
-    return fail(ErrorKind::internal, "room for {} numbers, but the images have {}", given, wanted);
+    return fail(ErrorKind::internal, "{} numbers for images that have {}", given, wanted);
   }
 };
 

@@ -115,6 +115,7 @@ struct Stream {
 };
 
 constexpr std::int64_t kBiasSplits = 64;
+constexpr unsigned kTensorSplits = 64;
 constexpr std::size_t kResults = 3;  // loss, correct, the generator's loss
 
 struct Device {
@@ -127,7 +128,11 @@ struct Device {
   std::vector<Tensor> tensors;
   float *values = nullptr, *gradients = nullptr, *statistics = nullptr;
   float* state[runtime::kMaxStateSlots] = {};  // of the optimizer
-  Bf16* copies = nullptr;                      // of the values, where the plan is bf16
+  // The parameters' slices of the arenas, and room for kTensorSplits pairs of sums of each.
+  const DlrunCudaTensor* parameters = nullptr;
+  std::size_t tensor_count = 0;
+  void* tensor_sums = nullptr;
+  Bf16* copies = nullptr;  // of the values, where the plan is bf16
   Rows input;
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
