@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/cpu/onednn.hpp"
@@ -41,7 +42,12 @@ using OperatorPtr = std::unique_ptr<Operator>;
 DLRUN_OPERATORS(DLRUN_DECLARE)
 #undef DLRUN_DECLARE
 
-// The layout and type in which a convolution would like to find its input.
-Desc preferred_source(Plan& plan, const Node& node, const op::Convolution& spec);
+// The layout and type in which an operator would like to find the images; nothing where it takes them as they
+// are.
+std::optional<Desc> preferred_source(Plan& plan, const Node& node, const op::Convolution& spec);
+template <class Spec>
+std::optional<Desc> preferred_source(Plan&, const Node&, const Spec&) {
+  return std::nullopt;
+}
 
 }  // namespace dlrun::runtime

@@ -236,7 +236,7 @@ class Convolution final : public Operator {
 
 }  // namespace
 
-Desc preferred_source(Plan& plan, const Node& node, const op::Convolution& spec) {
+std::optional<Desc> preferred_source(Plan& plan, const Node& node, const op::Convolution& spec) {
   const DataType type = data_type(plan.options().precision);
   const Shape& from = plan.node().shape;
   const Desc source = any_layout({plan.batch(), from.channels, from.height, from.width}, type);
