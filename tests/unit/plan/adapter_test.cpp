@@ -233,6 +233,7 @@ TEST_CASE("an adapter that has the former name of an MPI mode works, with a warn
   const auto old = plan::parse_adapter("name: a\nsummary: s\nmpi: engine\n", "a.yaml");
   REQUIRE_MESSAGE(old.has_value(), error_of(old));
   CHECK(old->mpi == "native");
-  CHECK(old->warnings == std::vector<std::string>{"mpi: engine is now called native"});
+  REQUIRE(old->warnings.size() == 1);
+  CHECK(old->warnings[0].ends_with("is now called native"));
   CHECK(plan::parse_adapter("name: a\nsummary: s\nmpi: native\n", "a.yaml")->warnings.empty());
 }
