@@ -6,6 +6,7 @@ important, and the order is the same in every call.
 """
 import dataclasses
 
+SIDES = ("dlrun", "eager", "compile", "torchrun", "nccl", "nccl-graph")
 PARTS = ("weak", "strong", "sums", "first", "kill", "memory")
 GLOBAL_BATCH = 256  # of strong scaling
 
@@ -13,7 +14,7 @@ GLOBAL_BATCH = 256  # of strong scaling
 @dataclasses.dataclass(frozen=True)
 class Point:
     kind: str  # train, first, sum, kill
-    side: str  # dlrun; eager, compile, torchrun of PyTorch; nccl, nccl-graph
+    side: str  # of SIDES; eager, compile and torchrun are PyTorch's
     gpus: int
     model: str = "resnet50"
     batch: int = 256  # images per GPU

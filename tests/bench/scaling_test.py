@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""gpu_scaling without a GPU: the order of its points and what a budget drops, the arithmetic of its table, its commands, and that
-nothing that was started outlives a run that hangs or fails."""
+"""What gpu_scaling and table decide: the order of the points and what a budget drops, the arithmetic of the figures, commands."""
 import contextlib
 import io
+import json
 import pathlib
-import shutil
 import sys
 import tempfile
 import unittest
@@ -12,6 +11,8 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import figures  # noqa: E402 pylint: disable=wrong-import-position
+import figures_markdown  # noqa: E402 pylint: disable=wrong-import-position
+import scaling_report  # noqa: E402 pylint: disable=wrong-import-position
 import scaling_processes  # noqa: E402 pylint: disable=wrong-import-position
 import scaling_runs  # noqa: E402 pylint: disable=wrong-import-position
 from scaling_plan import PARTS, SECONDS, Budget, Point, forecast, plan  # noqa: E402 pylint: disable=wrong-import-position
@@ -36,8 +37,9 @@ class Planning(unittest.TestCase):
     def test_what_two_parts_need_is_measured_once(self):
         points = plan(PARTS, [1, 2, 4])
         self.assertEqual(len(points), len(set(points)))
-        strong = [point for point in points if point.kind == "train" and point.side == "dlrun" and point.batch * point.gpus == 256]
-        self.assertEqual({(point.gpus, point.batch) for point in strong if point.model == "resnet50"}, {(1, 256), (2, 128), (4, 64)})
+        ours = [point for point in points if (point.kind, point.side, point.model) == ("train", "dlrun", "resnet50")]
+        strong = {(point.gpus, point.batch) for point in ours if point.batch * point.gpus == 256}
+        self.assertEqual(strong, {(1, 256), (2, 128), (4, 64)})
 
     def test_a_part_alone_has_what_it_needs(self):
         self.assertEqual(plan(["first"], [1, 4])[:2], [Point("first", "dlrun", 4), Point("train", "eager", 4)])
@@ -154,7 +156,7 @@ class Tables(unittest.TestCase):
         ours = {"sums": [{"bytes": 65536, CAPTURED: 9, ISSUED: 3}, {"bytes": 1 << 30, CAPTURED: 320, ISSUED: 320}]}
         raw = {"sums": [{"bytes": 65536, ISSUED: 4}, {"bytes": 1 << 30, ISSUED: 325}]}
         graph = {"sums": [{"bytes": 65536, CAPTURED: 10, ISSUED: 2}]}
-        measured = {Point("sum", "dlrun", 4, "", 0): ours, Point("sum", "nccl", 4, "", 0): raw, Point("sum", "nccl-graph", 4, "", 0): graph}
+        measured = {Point("sum", side, 4, "", 0): seen for side, seen in (("dlrun", ours), ("nccl", raw), ("nccl-graph", graph))}
         small = self.row(measured, "sum of 64 KiB, 4 GPUs, NCCL's best")
         self.assertEqual((small.ours, small.peer, small.met), (9, 10, False))
         large = self.row(measured, "sum of 1024 MiB, 4 GPUs, NCCL's best")
@@ -178,6 +180,55 @@ class Tables(unittest.TestCase):
         self.assertEqual(self.row(measured, "memory of a GPU, ResNet-50, 256 per GPU, 4 GPUs, eager").ratio, 0.8)
 
 
+class FakeRuns:
+    """Takes some seconds of a clock per point; fails for some sides and models."""
+
+    def __init__(self, clock, seconds, failing=()):
+        self.clock, self.seconds, self.failing, self.tried = clock, seconds, failing, []
+
+    def measure(self, point, _):
+        self.tried.append(point)
+        self.clock.seconds += self.seconds
+        if point.side in self.failing or point.model in self.failing:
+            raise scaling_processes.Failed("no such luck")
+        return {"images_per_s": 100 * point.gpus}
+
+
+class Measuring(unittest.TestCase):
+    def run_points(self, budget, seconds=10, failing=(), parts=("weak",)):
+        clock = Clock()
+        runs = FakeRuns(clock, seconds, failing)
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+            path = pathlib.Path(folder) / "figures.json"
+            report = scaling_report.Report({"card": "none"}, path)
+            scaling_report.measure(plan(parts, [1, 2, 4]), runs, Budget(budget, clock), report)
+            return runs, report, json.loads(path.read_text())
+
+    def test_what_does_not_fit_is_dropped_and_named(self):
+        runs, report, written = self.run_points(100)
+        self.assertLessEqual(runs.clock.seconds, 100)
+        self.assertEqual(len(report.measured) + len(report.dropped), len(plan(["weak"], [1, 2, 4])))
+        self.assertIn("s are left", written["dropped"][0]["why"])
+        self.assertEqual(len(written["measured"]), len(report.measured))
+
+    def test_a_peer_that_fails_is_given_up_and_ours_goes_on(self):
+        runs, report, written = self.run_points(10000, failing=("eager",))
+        self.assertEqual(sum(point.side == "eager" for point in runs.tried), 4)  # two of each model
+        self.assertEqual([entry["why"] for entry in written["failed"]], ["no such luck"] * 4)
+        self.assertTrue(all(point.side != "eager" for point in report.measured))
+        self.assertIn("ResNet-50, 256 per GPU, 4 GPUs of 4 x 1, eager", [figure["name"] for figure in written["figures"]])
+
+    def test_without_ours_nothing_else_takes_time(self):
+        runs, report, _ = self.run_points(10000, failing=("dlrun",))
+        self.assertEqual(len(runs.tried), 3)  # ours, the peer, and ours again
+        self.assertTrue(report.dropped)
+
+    def test_one_model_that_fails_does_not_stop_the_others(self):
+        runs, _, written = self.run_points(10000, failing=("inception-v3",))
+        self.assertEqual(sum(point.model == "inception-v3" and point.side == "dlrun" for point in runs.tried), 2)
+        self.assertIn("ResNet-50, 32 per GPU, 4 GPUs, eager", [figure["name"] for figure in written["figures"]])
+
+
 class Commands(unittest.TestCase):
     def setUp(self):
         self.runs = scaling_runs.Runs("/build/bin", "python3", "cuda", pathlib.Path("/scratch"))
@@ -197,45 +248,26 @@ class Commands(unittest.TestCase):
         self.assertIn("samples: 4096", self.runs.job(Point("train", "dlrun", 4)))
 
 
-class Processes(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gpu-scaling-test-"))
-        self.addCleanup(shutil.rmtree, self.folder)
+class Markdown(unittest.TestCase):
+    FIGURE = {"name": "sum of 1 MiB", "unit": "GB/s", "peer": 100.0, "ours": 97.0, "ratio": 0.97, "target": "ratio >= 0.98",
+              "met": False}
 
-    def group(self, *scripts, limit=60.0):
-        return scaling_processes.Group([(["sh", "-c", script], {}) for script in scripts], self.folder / "run", limit)
+    def lines(self, *figure, only="", mark_missed=False, **facts):
+        return figures_markdown.markdown({"figures": list(figure), **facts}, only, mark_missed)
 
-    def assert_failed(self, group, pattern):
-        with self.assertRaisesRegex(scaling_processes.Failed, pattern):
-            with group:
-                group.wait()
-        self.assertEqual(group.alive(), {})
+    def test_a_row_per_figure_below_where_and_when(self):
+        lines = self.lines(self.FIGURE, card="H", cards=4, driver="580", torch="2.11", date="2026-11-29 20:00 UTC")
+        self.assertEqual(lines[0], "On 4 x H, driver 580, PyTorch 2.11, 2026-11-29 20:00 UTC:")
+        self.assertEqual(lines[-1], "| sum of 1 MiB | 100 GB/s | 97 GB/s | 0.97 |")
 
-    def test_what_hangs_is_ended_with_all_that_it_started(self):
-        self.assert_failed(self.group("setsid sleep 1000 & echo begun; sleep 1000", limit=0.5), "did not end within.*\n.*begun")
+    def test_misses_and_what_was_dropped_can_be_shown(self):
+        lines = self.lines(self.FIGURE, dropped=[{"point": "sum nccl", "why": "late"}], mark_missed=True)
+        self.assertIn("97 GB/s (missed: ratio >= 0.98)", lines[1])
+        self.assertEqual(lines[-1], "Not measured: sum nccl.")
 
-    def test_a_rank_that_fails_ends_the_others_and_is_heard(self):
-        self.assert_failed(self.group("sleep 1000", "echo no memory; exit 3"), "(?s)exit codes .*3.*no memory")
-
-    def test_a_program_that_is_not_there_is_named(self):
-        group = scaling_processes.Group([(["/nowhere/dlrun"], {})], self.folder / "run", 60)
-        with self.assertRaisesRegex(scaling_processes.Failed, "/nowhere/dlrun"):
-            with group:
-                pass
-
-    def test_multicast_is_off_in_every_process(self):
-        with self.group("echo $NCCL_NVLS_ENABLE $EXTRA") as group:
-            group.wait()
-        self.assertEqual(group.output(), "0\n")
-
-    def test_a_killed_rank_is_timed_named_and_nothing_is_left(self):
-        launcher = ("sh -c 'RANK=0; while :; do sleep 0.05; done' & DLRUN_RANK=1 sleep 1000 & mkdir run; "
-                    "printf '1\\n2\\n' > run/metrics.jsonl; wait %2; kill %1; "
-                    "echo 'worker 1 (rank 1) on here: killed by SIGKILL (9)'; exit 137")
-        group = scaling_processes.Group([(["bash", "-c", "set -m; " + launcher], {})], self.folder / "run", 60)
-        seen = scaling_runs.Runs("/build/bin", "python3", "cpu", self.folder).kill(Point("kill", "dlrun", 2, batch=64), group)
-        self.assertEqual((seen["code"], seen["left"], seen["named"]), (137, 0, True))
-        self.assertLessEqual(seen["returned_s"], seen["gone_s"])
+    def test_rows_are_chosen_by_name_and_may_lack_a_peer(self):
+        alone = {**self.FIGURE, "name": "alone", "peer": None, "ratio": None, "ours": 12345.6, "unit": "images/s"}
+        self.assertEqual(self.lines(self.FIGURE, alone, only="^alone$")[1:], ["| alone | - | 12,346 images/s | - |"])
 
 
 if __name__ == "__main__":
