@@ -33,7 +33,7 @@ HangDetector detector_of(const plan::Plan& plan) {
 
 }  // namespace
 
-Head::Head(PlanPtr plan, HeadSettings settings, Ticks now)
+Head::Head(const PlanPtr& plan, HeadSettings settings, Ticks now)
     : settings_(std::move(settings)),
       now_(now),
       startup_(plan, settings_.launcher, settings_.questions),

@@ -55,7 +55,7 @@ class Head {
  public:
   enum class Phase { starting, claiming, prolog, running, stopping, done };
 
-  Head(PlanPtr plan, HeadSettings settings, Ticks now);
+  Head(const PlanPtr& plan, HeadSettings settings, Ticks now);
 
   /// What is to be done, in order.
   std::vector<Action> on(Event event, Ticks now);
