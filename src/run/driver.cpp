@@ -312,10 +312,10 @@ class Driver {
                                                   .of_ranks = head_.agents_unverified() > 0});
     agent::remove_mpi_leftovers(*plan_);  // of an agent that was killed before it could
     Outcome outcome = head_.conclude({.walltime = walltime_.result(),
-                                            .strays = left.strays,
-                                            .agents_unverified = left.not_ended ? 1 : 0,
-                                            .cause_of_file = cause_of_file()},
-                                           ticks());
+                                      .strays = left.strays,
+                                      .agents_unverified = left.not_ended ? 1 : 0,
+                                      .cause_of_file = cause_of_file()},
+                                     ticks());
     if (!status_->idle()) (void)loop_.run();
     loop_.unwatch(status_->ready_fd());
     status_.reset();
