@@ -21,7 +21,7 @@ constexpr Seconds kNotesHold{1};  // srun tells of tasks that end before we know
 using namespace protocol;  // NOLINT: the messages are what this file is about
 
 Supervisor::Policy policy_of(const plan::Plan& plan) {
-  return {.settle = kFailureWindow, .grace = plan.limits.grace + kAgentMargin};
+  return {.failure_window = kFailureWindow, .grace = plan.limits.grace + kAgentMargin};
 }
 
 HangDetector detector_of(const plan::Plan& plan) {
