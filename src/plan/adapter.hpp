@@ -37,7 +37,8 @@ struct Adapter {
   GpuView gpu_view = GpuView::own;
   int reserve_cpus = 0;  // of a rank's cores, for threads that communicate
   std::vector<std::vector<AdapterWord>>
-      plan_checks;  // those that look at the job alone: dlrun plan runs them
+      plan_checks;                    // those that look at the job alone: dlrun plan runs them
+  std::vector<std::string> warnings;  // of values in it that have new names
 };
 
 Result<Adapter> parse_adapter(std::string_view text, const std::string& file);
