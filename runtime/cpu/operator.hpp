@@ -42,8 +42,7 @@ using OperatorPtr = std::unique_ptr<Operator>;
 DLRUN_OPERATORS(DLRUN_DECLARE)
 #undef DLRUN_DECLARE
 
-// The layout and type in which an operator would like to find the images; nothing where it takes them as they
-// are.
+// The layout and type in which an operator would like to find the images; empty where it takes any.
 std::optional<Desc> preferred_source(Plan& plan, const Node& node, const op::Convolution& spec);
 template <class Spec>
 std::optional<Desc> preferred_source(Plan&, const Node&, const Spec&) {
