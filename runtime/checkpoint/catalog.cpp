@@ -121,11 +121,11 @@ Result<void> check_choice(const Choice& choice, const std::filesystem::path& fol
     return refusal.kind == RefusalKind::foreign;
   });
   Error error{.kind = ErrorKind::input,
-              .what = fmt::format("{} checkpoint{} here and none can be carried on", count,
+              .what = fmt::format("{} checkpoint{} here, and none can be resumed from", count,
                                   count == 1 ? " is" : "s are"),
               .where = folder.string(),
-              .hint = foreign ? "name another checkpoint.dir for this training, or remove these"
-                              : "to start from the beginning, remove them or name another checkpoint.dir"};
+              .hint = foreign ? "set another checkpoint.dir for this training, or remove these"
+                              : "to start from the beginning, remove them or set another checkpoint.dir"};
   for (const Refusal& refusal : choice.refused) error.also.push_back(refusal.name + ": " + refusal.reason);
   return fail(std::move(error));
 }

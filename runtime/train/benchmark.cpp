@@ -79,8 +79,8 @@ std::string BenchmarkFigures::reason() const {
     return fmt::format("rank {} computes {:.0f} % longer than the median rank", slowest(),
                        100 * (most / compute()));
   return ranks.size() == 1
-             ? fmt::format("{:.2f} ms of a step outside computing: the machine was busy otherwise", ms(most))
-             : fmt::format("{:.2f} ms of the exchange are not hidden behind computing", ms(most));
+             ? fmt::format("{:.2f} ms of a step outside computation: the machine did other work", ms(most))
+             : fmt::format("{:.2f} ms of communication are not hidden behind computation", ms(most));
 }
 
 Json BenchmarkFigures::to_json() const {
@@ -106,7 +106,7 @@ Json BenchmarkFigures::to_json() const {
       {"input", {{"share", input_share()}, {"images_per_s_repeated_batch", images / repeated_input.count()}}},
       {"bound",
        {{"compute_ms", ms(compute())},
-        {"wire_ms", ms(communication)},
+        {"communication_ms", ms(communication)},
         {"bound_ms", ms(bound())},
         {"reached", bound() / steps.median()},
         {"input_ms", ms(parts.input)},

@@ -21,7 +21,7 @@ class Checkpointing {
                                                      const Engine& engine, Manifest facts, LeaseOwner owner,
                                                      Reporter& reporter);
 
-  /// The checkpoint to carry on from, after telling about every one that was passed over.
+  /// The checkpoint to resume from, after reporting every one that was refused.
   Result<std::optional<LoadedCheckpoint>> choose(Reporter& reporter);
   /// Where the run starts: nothing is due there.
   void start_from(const Position& position, const RunShape& run);

@@ -174,7 +174,7 @@ Result<void> check_container(const JobSpec& spec, MpiProtocol mpi) {
     const Mount mount = mount_of(text);
     const bool options = mount.options.empty() || mount.options == "ro" || mount.options == "rw";
     if (!mount.from.starts_with('/') || !mount.to.starts_with('/') || !options || split(text, ':').size() > 3)
-      return refused(spec, "environment.container.mounts", fmt::format("'{}' is no mount", text),
+      return refused(spec, "environment.container.mounts", fmt::format("'{}' is not a valid mount", text),
                      "write an absolute folder, or FROM:TO, or FROM:TO:ro");
   }
   if (container.engine == "podman" && mpi == MpiProtocol::pmi1)

@@ -267,7 +267,7 @@ Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::pa
   for (const std::string& module : out.modules)
     if (module.empty() || module.find_first_of(" \t\n") != std::string::npos || module.starts_with('-'))
       return yaml::error_at(*fields.find("modules"),
-                            fmt::format("environment.modules: '{}' is no module's name", module));
+                            fmt::format("environment.modules: '{}' is not a valid module name", module));
   return out;
 }
 
@@ -290,7 +290,7 @@ Result<SshSpec> read_ssh(Fields fields) {
     return yaml::error_at(*user, fmt::format("launch.ssh.user: '{}' is no user's name", out.user));
   if (out.connect_timeout.count() <= 0)
     return yaml::error_at(*fields.find("connect-timeout"),
-                          "launch.ssh.connect-timeout must be longer than nothing");
+                          "launch.ssh.connect-timeout must be longer than 0s");
   return out;
 }
 
@@ -315,7 +315,7 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.ssh = TRY(read_ssh(TRY(section(fields, "ssh"))));
   TRY(fields.finish());
   if (out.start_timeout.count() <= 0)
-    return yaml::error_at(*fields.find("start-timeout"), "launch.start-timeout must be longer than nothing");
+    return yaml::error_at(*fields.find("start-timeout"), "launch.start-timeout must be longer than 0s");
   if (out.lost_after < Seconds(1))
     return yaml::error_at(*fields.find("lost-after"), "launch.lost-after must be 1s or more");
   return out;
@@ -363,7 +363,7 @@ Result<ChainSpec> read_chain(Fields fields) {
   if (fields.has("mtbf")) out.mtbf = TRY(fields.duration_or("mtbf", Seconds(0)));
   TRY(fields.finish());
   if (out.mtbf && out.mtbf->count() <= 0)
-    return yaml::error_at(*fields.find("mtbf"), "chain.mtbf must be longer than nothing");
+    return yaml::error_at(*fields.find("mtbf"), "chain.mtbf must be longer than 0s");
   return out;
 }
 

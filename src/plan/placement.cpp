@@ -84,14 +84,14 @@ Result<void> check_gpus(const JobSpec& spec, const std::vector<AllocatedNode>& n
     asked = std::max(asked, needed);
     if (needed == 0 || (node.gpus && node.gpus->size() >= needed)) continue;
     error.also.push_back(!node.gpus
-                             ? fmt::format("{}: nothing tells its GPUs", node.host)
+                             ? fmt::format("{}: its GPUs are unknown", node.host)
                              : fmt::format("{} has {}{}", node.host, count_text(node.gpus->size(), "GPU"),
                                            node.gpus->empty() ? "" : ": " + join(*node.gpus, ", ")));
   }
   if (error.also.empty()) return {};
-  error.what = fmt::format("the job asks for {} a node, and {} of {} not enough", count_text(asked, "GPU"),
+  error.what = fmt::format("the job asks for {} per node, but {} of {} not have them", count_text(asked, "GPU"),
                            error.also.size(),
-                           count_text(nodes.size(), "node") + (error.also.size() == 1 ? " has" : " have"));
+                           count_text(nodes.size(), "node") + (error.also.size() == 1 ? " does" : " do"));
   return fail(std::move(error));
 }
 
@@ -104,7 +104,7 @@ Result<int> gpus_shared_each(const JobSpec& spec, const NodeTasks& tasks) {
   std::string place = place_of(spec, "resources.tasks-per-node");
   if (place.empty()) place = place_of(spec, "resources.gpus-per-node");
   return fail(Error{.kind = ErrorKind::input,
-                    .what = fmt::format("{} a node cannot be shared out equally among {}",
+                    .what = fmt::format("{} per node cannot be divided equally among {}",
                                         count_text(static_cast<std::size_t>(std::max(gpus, 0)), "GPU"),
                                         count_text(static_cast<std::size_t>(tasks.sharing), "task")),
                     .where = std::move(place),

@@ -170,7 +170,7 @@ Result<RoleTasks> distribute_tasks(const JobSpec& spec, const std::vector<Role>&
                 .what = fmt::format("role {} gets no task: no node has the {} it asks for", role.name,
                                     count_text(static_cast<std::size_t>(role.gpus.value_or(0)), "GPU")),
                 .where = role.where,
-                .hint = "ask for fewer GPUs a task, or get other nodes"});
+                .hint = "ask for fewer GPUs per task, or get nodes with more"});
   }
   constexpr std::int64_t most = 10'000'000;
   if (total == 0 || total > most)

@@ -86,13 +86,13 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
                        : tasks_per_node(spec.resources);
   if (out.per_node == 0)
     return fail(Error{.kind = ErrorKind::allocation,
-                      .what = fmt::format("role {} asks for {} GPUs a task, and the job for {} a node",
+                      .what = fmt::format("role {} asks for {} GPUs per task, and the job for {} per node",
                                           out.name, *out.gpus, *spec.resources.gpus_per_node),
                       .where = out.where,
                       .hint = "ask for more GPUs per node, or fewer per task"});
   if (out.placement == Placement::dedicated && !out.count)
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("role {} is dedicated and gives no count", out.name),
+                      .what = fmt::format("role {} is dedicated but has no count", out.name),
                       .where = out.where,
                       .hint = "a dedicated role has one node each: say how many with 'count'"});
   if (kind.most && out.count.value_or(kMaxOfRole) > *kind.most)

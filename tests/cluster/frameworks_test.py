@@ -40,7 +40,7 @@ class Frameworks(support.Case):
         return self.start("salloc", "-Q", "--mem=2000", f"-N{nodes}", DLRUN, "--run-dir", run, "--framework", framework, "--tasks-per-node",
                           str(tasks), "--set", "launch.grace=2s", "--", *self.program("ddp", f"{framework}.pt", "--more", str(more)))
 
-    def test_pytorch_is_killed_and_carries_on_with_or_without_torchrun(self):
+    def test_pytorch_is_killed_and_resumes_with_or_without_torchrun(self):
         for framework, nodes, tasks, ranks in (("pytorch", 4, 1, 4), ("pytorch-torchrun", 2, 1, 2)):
             with self.subTest(framework):
                 state = f"{self.folder}/{framework}.pt"

@@ -80,7 +80,7 @@ class Gpus(support.Case):
     def test_a_node_with_fewer_gpus_than_asked_is_named(self):
         code, _, err = self.two_nodes("--via", "local", "--gpus-per-node", "4")
         self.assertEqual(code, 66, err)
-        self.assertIn("the job asks for 4 GPUs a node, and 2 of 2 nodes have not enough", err)
+        self.assertIn("the job asks for 4 GPUs per node, but 2 of 2 nodes do not have them", err)
         self.assertIn("a1 has 2 GPUs: 0, 1", err)
 
     def test_what_is_told_is_not_asked(self):

@@ -53,7 +53,7 @@ class Walltime(support.Case):
         # One was tried early, to learn what it takes.
         first = next(event["report"] for event in self.events() if "saved" in event.get("report", {}))
         self.assertLess(first["saved"], facts["saved"])
-        # The next run carries on from just there, and ends as one run does.
+        # The next run resumes at that step, and ends as an uninterrupted run does.
         _, out, _ = self.dlrun("--walltime", "12s", "--run-dir", "next", "job.yaml")
         self.assertIn(f"step {facts['saved']}, epoch", out)
 

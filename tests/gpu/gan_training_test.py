@@ -31,8 +31,8 @@ class GanTraining(Trainings):
 
     def test_goes_on_from_gpu_to_cpu_and_back(self):
         self.assertIn("on GPU 0: NVIDIA", self.run_one(epochs=3, precision="bf16", **GAN))
-        self.assertIn("carrying on from", self.run_one(epochs=4, device="cpu", precision="f32", **GAN))
-        self.assertIn("carrying on from", self.run_one(epochs=8, precision="tf32", **GAN))
+        self.assertIn("resuming from", self.run_one(epochs=4, device="cpu", precision="f32", **GAN))
+        self.assertIn("resuming from", self.run_one(epochs=8, precision="tf32", **GAN))
         for epoch in range(1, 9):
             self.look_at_grid(epoch)
         self.look_at_losses()

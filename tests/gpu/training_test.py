@@ -11,9 +11,9 @@ class Training(Trainings):
         first = self.run_one(epochs=2, precision="bf16")
         self.assertIn("on GPU 0: NVIDIA", first)
         middle = self.run_one(epochs=3, device="cpu", precision="f32")
-        self.assertIn("carrying on from", middle)
+        self.assertIn("resuming from", middle)
         last = self.run_one(epochs=12, precision="bf16")
-        self.assertIn("carrying on from", last)
+        self.assertIn("resuming from", last)
         self.assertGreater(self.accuracy(last), 91)
 
     def test_auto_takes_the_gpu_that_is_seen_and_else_the_cpu(self):

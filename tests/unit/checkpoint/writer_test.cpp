@@ -152,7 +152,7 @@ TEST_CASE("where no checkpoint can be used, the run does not start anew behind t
     const auto checked = check_choice(*choose_checkpoint(bench.files, bench.path, other), bench.path);
     REQUIRE_FALSE(checked.has_value());
     CHECK(contains(checked.error().text(), "seed 1 there, 2 here"));
-    CHECK(contains(checked.error().text(), "name another checkpoint.dir"));
+    CHECK(contains(checked.error().text(), "set another checkpoint.dir"));
   }
   SUBCASE("but an empty or missing folder is a start") {
     CHECK(check_choice(bench.choose(), bench.path).has_value());

@@ -108,13 +108,13 @@ TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that 
   CHECK(error_of(make_plan(
             input("command: [x]\nresources: {gpus-per-node: 2}\n",
                   cluster_of({node("c1", 4, {{"0", "1"}}), node("c2", 4, {{"3"}}), node("c3", 4)})))) ==
-        "job.yaml:2:28: the job asks for 2 GPUs a node, and 2 of 3 nodes have not enough\n"
+        "job.yaml:2:28: the job asks for 2 GPUs per node, but 2 of 3 nodes do not have them\n"
         "  c2 has 1 GPU: 3\n"
-        "  c3: nothing tells its GPUs\n"
+        "  c3: its GPUs are unknown\n"
         "  hint: ask for what is there with --gpus-per-node, or get other nodes");
   CHECK(error_of(make_plan(input("command: [x]\nresources: {gpus-per-node: 2, tasks-per-node: 4}\n",
                                  machine(8, {{"0", "1"}})))) ==
-        "job.yaml:2:47: 2 GPUs a node cannot be shared out equally among 4 tasks\n"
+        "job.yaml:2:47: 2 GPUs per node cannot be divided equally among 4 tasks\n"
         "  hint: use --tasks-per-node 2, one task per GPU");
   CHECK(make_plan(input("command: [x]\nresources: {nodes: 2}\n", machine(2))).error().kind ==
         ErrorKind::allocation);

@@ -62,11 +62,11 @@ TEST_CASE("inventory: a node that has less than the job asks for is named with w
       kTwoGpus, {{"n1", {.cpus = 8, .gpus = Names{"0", "1"}}}, {"n2", {.cpus = 8, .gpus = Names{"0"}}}});
   CHECK(planned.error().kind == ErrorKind::allocation);
   CHECK(error_of(planned) ==
-        "job.yaml:2:28: the job asks for 2 GPUs a node, and 1 of 2 nodes has not enough\n"
+        "job.yaml:2:28: the job asks for 2 GPUs per node, but 1 of 2 nodes does not have them\n"
         "  n2 has 1 GPU: 0\n"
         "  hint: ask for what is there with --gpus-per-node, or get other nodes");
   CHECK(error_of(planned_with(kTwoGpus, {{"n1", {.cpus = 8}}, {"n2", {.cpus = 8}}}))
-            .find("n1: nothing tells its GPUs") != std::string::npos);
+            .find("n1: its GPUs are unknown") != std::string::npos);
   CHECK(error_of(planned_with("command: [x]\nresources: {cpus-per-task: 4, tasks-per-node: 2}\n",
                               {{"n1", {.cpus = 8}}, {"n2", {.cpus = 4}}}))
             .find("2 tasks of 4 cores need 8 cores, and n2 has 4") != std::string::npos);
