@@ -119,14 +119,14 @@ Result<ChainPrediction> predict_chain(const SubmitCommand& options, const job::S
                                       const Context& context) {
   ChainPrediction out;
   out.run = TRY(measure(options, plan, context));
-  out.question.pace = out.run.pace;
+  out.question.timing = out.run.timing;
   out.question.steps = TRY(steps_of(options, plan, out.run));
   if (plan.spec.resources.walltime != kUnlimited) out.question.walltime = plan.spec.resources.walltime;
   std::optional<Seconds> lead;
   if (const auto stated = parse_duration(plan.spec.checkpoint.lead)) lead = *stated;
   out.question.policy = job::Deadline::policy_for(plan.scheduler->name(), lead);
   out.question.every =
-      TRY(job::interval_of(plan.spec.checkpoint.every, out.run.pace.step, out.run.steps_per_epoch));
+      TRY(job::interval_of(plan.spec.checkpoint.every, out.run.timing.step, out.run.steps_per_epoch));
   if (plan.spec.chain.mtbf) out.question.mtbf = *plan.spec.chain.mtbf / plan.spec.resources.nodes.value_or(1);
   out.question.queue = out.run.queue.value_or(Seconds(0));
   out.forecast = TRY(job::forecast(out.question));
@@ -154,7 +154,7 @@ Json to_json(const ChainPrediction& prediction, Instant now) {
     return time ? Json(time->count()) : Json(nullptr);
   };
   return {{"measured", prediction.run.source},
-          {"pace", job::to_json(std::optional(asked.pace))},
+          {"step_timing", job::to_json(std::optional(asked.timing))},
           {"steps", asked.steps},
           {"links", out.links},
           {"max_links", prediction.max_links},
@@ -174,13 +174,13 @@ Json to_json(const ChainPrediction& prediction, Instant now) {
 
 std::vector<std::string> lines_of(const ChainPrediction& prediction, Instant now) {
   const job::ChainForecast& out = prediction.forecast;
-  const job::Pace& pace = prediction.question.pace;
+  const job::StepTiming& timing = prediction.question.timing;
   const std::string queue = prediction.run.queue ? fmt::format("with {} of queue before each further link",
                                                                format_duration(*prediction.run.queue))
                                                  : "and the queue's time, which is not known";
   return {
-      fmt::format("measured    {} per step, {} per checkpoint, {} to start: {}", format_duration(pace.step),
-                  format_duration(*pace.save), format_duration(pace.start), prediction.run.source),
+      fmt::format("measured    {} per step, {} per checkpoint, {} to start: {}", format_duration(timing.step),
+                  format_duration(*timing.save), format_duration(timing.start), prediction.run.source),
       fmt::format("links       {} of {} each for {} steps; {} at most", out.links,
                   format_duration(out.walltime), prediction.question.steps, prediction.max_links),
       fmt::format("checkpoint  {}; and {} before a link's end", interval_text(prediction),

@@ -72,7 +72,7 @@ struct Outcome {
   Json last_progress;
   WalltimeEnd walltime;
   TimeParts time;  // where it went
-  std::optional<Pace> pace;
+  std::optional<StepTiming> timing;
 };
 
 /// Takes the values of secrets out of what ranks and agents said.

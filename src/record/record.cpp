@@ -166,7 +166,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"nodes_not_verified_clean", outcome.agents_unverified},
       {"walltime", walltime_json(outcome.walltime)},
       {"time", to_json(outcome.time)},
-      {"pace", to_json(outcome.pace)},
+      {"step_timing", to_json(outcome.timing)},
       {"seconds", seconds}};
 }
 
