@@ -22,8 +22,8 @@ Result<int> number_of(const CudaLibrary& library, const Environment& environment
             .hint = "start as many ranks per node as it has GPUs"});
 }
 
-// Most nodes without a GPU are told by a look, which costs less than loading the plug-in.
-Result<CudaLibrary> look_for_gpu() {
+// A check of the driver's device file, which costs less than loading the plug-in on a node without a GPU.
+Result<CudaLibrary> probe_gpu() {
   constexpr const char* driver = "/dev/nvidiactl";
   if (!std::filesystem::exists(driver))
     return fail(ErrorKind::unavailable, "there is no NVIDIA driver here ({})", driver);
@@ -35,7 +35,7 @@ Result<CudaLibrary> look_for_gpu() {
 Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment) {
   if (wanted == TrainSpec::Device::cpu) return Device{};
   const bool may_be_cpu = wanted == TrainSpec::Device::automatic;
-  auto library = may_be_cpu ? look_for_gpu() : CudaLibrary::open();
+  auto library = may_be_cpu ? probe_gpu() : CudaLibrary::open();
   if (!library && may_be_cpu)
     return Device{.library = {}, .said = fmt::format("on the CPU: {}", library.error().what)};
   Device out;

@@ -95,9 +95,9 @@ class Session {
                      .gradients = gradients,
                      .data = prepared_.data,
                      .reporter = *reporter_,
-                     // The steps of a benchmark are no training: no checkpoint gets them.
+                     // The steps of a benchmark are not training: no checkpoint records them.
                      .checkpoints = spec_.benchmark ? nullptr : checkpoints_.get(),
-                     .local_requests = [this] { return stop_request_.look(); },
+                     .local_requests = [this] { return stop_request_.probe(); },
                      .folder = folder,
                      .check_finished = check_finished_},
                     start);

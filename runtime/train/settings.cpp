@@ -69,7 +69,7 @@ Settings settings_of(const TrainSpec& spec) {
   out["precision"] = std::string(runtime::name_of(spec.precision));
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
-  out["data.std"] = text_of(spec.conversion.deviation);
+  out["data.std"] = text_of(spec.conversion.std_dev);
   out["data.augment.crop"] = fmt::format("{}", spec.augmentation.crop_padding);
   out["data.augment.flip"] = spec.augmentation.flip ? "true" : "false";
   out["stop-at.accuracy"] = spec.stop_at_accuracy ? fmt::format("{}", *spec.stop_at_accuracy) : "none";

@@ -199,8 +199,8 @@ Result<void> adapt_to_gan(Fields& train, TrainSpec& out) {
     return yaml::error_at(*stop,
                           fmt::format("train.stop-at has no accuracy to wait for: {} is a GAN", out.model),
                           "leave train.stop-at out");
-  if (out.conversion.mean.empty() && out.conversion.deviation.empty())
-    out.conversion.mean = out.conversion.deviation = std::vector<double>(out.data.source->channels(), 0.5);
+  if (out.conversion.mean.empty() && out.conversion.std_dev.empty())
+    out.conversion.mean = out.conversion.std_dev = std::vector<double>(out.data.source->channels(), 0.5);
   return {};
 }
 

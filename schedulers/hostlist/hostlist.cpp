@@ -128,7 +128,7 @@ class Reader {
     if (text_[place_] != ',' && text_[place_] != ']') return fail(unexpected());
     if (out.high < out.low)
       return fail(error_with_caret(
-          text_, start, fmt::format("the range {} runs backwards", text_.substr(start, place_ - start))));
+          text_, start, fmt::format("the range {} is descending", text_.substr(start, place_ - start))));
     if (out.high - out.low >= most_) return fail(too_many(start));
     return out;
   }
@@ -284,14 +284,14 @@ std::vector<std::string_view> split_hostlist(std::string_view text) {
 }
 
 Error error_with_caret(std::string_view text, std::size_t place, std::string what, std::string hint) {
-  constexpr std::size_t around = 36;
-  const std::size_t start = place > around ? place - around : 0;
-  std::string shown(text.substr(start, 2 * around));
+  constexpr std::size_t context = 36;
+  const std::size_t start = place > context ? place - context : 0;
+  std::string shown(text.substr(start, 2 * context));
   for (char& c : shown)
     if (c < ' ' || c > '~') c = '?';
   std::string mark(place - start, ' ');
   if (start > 0) shown.insert(0, "..."), mark.insert(0, "   ");
-  if (start + 2 * around < text.size()) shown += "...";
+  if (start + 2 * context < text.size()) shown += "...";
   return Error{.kind = ErrorKind::input,
                .what = std::move(what),
                .where = fmt::format("host list, column {}", place + 1),

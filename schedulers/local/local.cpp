@@ -1,5 +1,5 @@
-// This machine as an allocation of one node: the cores that we may run on, the GPUs that its driver tells. It
-// has no job id and no end. It never invents a second node.
+// This machine as an allocation of one node, with the cores that this process may use and the GPUs that the
+// driver lists. It has no job id and no end time, and never a second node.
 #include "schedulers/local/local.hpp"
 
 #include <sched.h>

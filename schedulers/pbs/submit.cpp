@@ -175,7 +175,7 @@ class AnyPbs : public Submission {
   }
 };
 
-// Nodes and the most CPUs of one, of `pbsnodes -a`: nothing where it tells no nodes.
+// The number of nodes and the maximum CPUs per node, from `pbsnodes -a`; 0 if it lists no nodes.
 struct PbsNodes {
   int count = 0;
   std::int64_t most_cpus = 0;

@@ -42,8 +42,8 @@ struct Partition {
   Walltime limit;
 };
 
-// The partition that the job would go to, of `sinfo -h -o "%P %l %D"`: nothing where that is not told. A
-// partition has a line for each kind of node.
+// The partition of the job, from `sinfo -h -o "%P %l %D"`; unset if it is not listed. A partition has a line
+// for each kind of node.
 std::optional<Partition> partition_of(std::string_view text, std::string_view wanted) {
   std::optional<Partition> out;
   for (const std::string& line : split(text, '\n')) {

@@ -41,9 +41,9 @@ struct AllreduceAlgorithm {
 };
 
 std::span<const AllreduceAlgorithm> allreduce_algorithms();
-/// By name or alias; unset where there is none of that name.
+/// Finds an algorithm by name or alias; null if the name is unknown.
 const AllreduceAlgorithm* find_allreduce(std::string_view name);
-/// The names that a job file may write, `auto` first.
+/// The names that are valid in a job file, `auto` first.
 std::vector<std::string> allreduce_names();
 
 /// Which algorithm a job asks for, and where: unset is `auto`.

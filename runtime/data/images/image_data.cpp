@@ -51,10 +51,10 @@ std::vector<std::string> decode_into(std::span<std::byte> room, const std::vecto
                    reinterpret_cast<std::uint8_t*>(room.data()) + i * stride);
     }
   };
-  std::vector<std::jthread> crew;
-  for (unsigned i = 1; i < threads; ++i) crew.emplace_back(work);
+  std::vector<std::jthread> helpers;
+  for (unsigned i = 1; i < threads; ++i) helpers.emplace_back(work);
   work();
-  crew.clear();
+  helpers.clear();
   return problems;
 }
 

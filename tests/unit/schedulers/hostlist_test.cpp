@@ -40,7 +40,7 @@ TEST_CASE("names, ranges and single numbers, in and out of brackets") {
   CHECK(expanded("nodeA,nodeB[001,003],nodeC") == "nodeA nodeB001 nodeB003 nodeC");
   CHECK(expanded("[1-3]") == "1 2 3");
   CHECK(expanded("n[1-2]-ib0.example") == "n1-ib0.example n2-ib0.example");
-  CHECK(expanded("gpu-sm01-02") == "gpu-sm01-02");  // a dash outside brackets is no range
+  CHECK(expanded("gpu-sm01-02") == "gpu-sm01-02");  // a dash outside brackets is not a range
   CHECK(expanded("fe80::[8-9]") == "fe80::8 fe80::9");
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("what is wrong is shown with a caret below it") {
   CHECK(expanded("n[1, 2]").starts_with("host list, column 5: a blank stands where a number belongs\n"));
   CHECK(expanded("n[]").starts_with("host list, column 3: the bracket is empty\n"));
   CHECK(expanded("n[1,,2]").starts_with("host list, column 5: a number is missing here\n"));
-  CHECK(expanded("n[3-1]").starts_with("host list, column 3: the range 3-1 runs backwards\n"));
+  CHECK(expanded("n[3-1]").starts_with("host list, column 3: the range 3-1 is descending\n"));
   CHECK(expanded("n[1-[2]]").starts_with("host list, column 5: a bracket stands inside a bracket\n"));
   CHECK(expanded("n1]").starts_with("host list, column 3: ']' closes no bracket\n"));
   CHECK(expanded("n1,,n2").starts_with("host list, column 4: a host name is empty\n"));

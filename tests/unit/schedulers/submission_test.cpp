@@ -453,11 +453,11 @@ TEST_CASE("a directive of the user's own takes the place of the one that says th
   for (const char* gone : {"--nodes=", "--time-limit="}) CHECK_FALSE(contains(lines, gone));
 }
 
-TEST_CASE("of two that say the same none is taken without a word") {
+TEST_CASE("two directives that set the same are refused") {
   SubmissionRequest request = small();
   request.extra = {"-l select=2", "-l select=3"};
   CHECK(contains(lines_of(*make_pbs_submission(), request),
-                 "resources.extra says -l select twice: '#PBS -l select=2' and '#PBS -l select=3'"));
+                 "resources.extra sets -l select twice: '#PBS -l select=2' and '#PBS -l select=3'"));
   request.extra = {"--gres=lscratch:100"};
   CHECK(contains(lines_of(*make_slurm_submission(), request), "#SBATCH --gres=lscratch:100\n"));
   request.gpus_per_node = 2;

@@ -110,7 +110,7 @@ TEST_CASE("a GAN's pixels lie in -1..1 unless the job says otherwise, and it has
   const auto spec = read("  model: dcgan\n" + data);
   REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
   CHECK(spec->conversion.mean == std::vector<double>{0.5});
-  CHECK(spec->conversion.deviation == std::vector<double>{0.5});
+  CHECK(spec->conversion.std_dev == std::vector<double>{0.5});
   CHECK(read("  model: dcgan\n  data: {format: cifar10, dir: /data, mean: 0.4, std: 1}\n")->conversion.mean ==
         std::vector<double>{0.4, 0.4, 0.4});
   CHECK(read(model + data)->conversion.mean.empty());
