@@ -44,7 +44,8 @@ Result<std::optional<int>> optional_integer(const Json& object, std::string_view
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return std::optional<int>{};
   if (!found->is_number_integer() || *found < low || *found > 10'000'000)
-    return bad(where, fmt::format("field '{}' is no whole number from {}: {}", key, low, short_text(*found)));
+    return bad(where, fmt::format("field '{}' must be a whole number of at least {}, not {}", key, low,
+                                  short_text(*found)));
   return std::optional<int>(found->get<int>());
 }
 

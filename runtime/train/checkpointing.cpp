@@ -99,7 +99,8 @@ Result<void> Checkpointing::tell(Result<std::optional<Saved>> ended, Reporter& r
     else if (error.hint.empty())
       error.hint =
           good_ ? fmt::format(
-                      "free some space or set another checkpoint.dir; {} in {} is complete, and the next run resumes from it",
+                      "free some space or set another checkpoint.dir; {} in {} is complete, and the next run "
+                      "resumes from it",
                       checkpoint_name(*good_), options_.folder.string())
                 : fmt::format("free some space or set another checkpoint.dir; {} has no checkpoint yet",
                               options_.folder.string());

@@ -310,8 +310,9 @@ Result<Node> parse(std::string_view whole, const std::string& file) {
     Node root = TRY(builder.result());
     Builder more(file);
     if (parser.HandleNextDocument(more))
-      return fail(Error{
-          .kind = ErrorKind::input, .what = "a second YAML document starts here; a file may hold one", .where = file});
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = "a second YAML document starts here; a file may hold one",
+                        .where = file});
     return root;
   } catch (const YAML::Exception& problem) {
     return fail(not_yaml(text, file, problem));

@@ -39,8 +39,8 @@ Result<Enum> read_name(const std::string& text, const EnumNames<Enum, N>& names,
 // A chain that an older dlrun began has the key's old name and value.
 Result<ChainMode> mode_from(const Json& json, const std::string& where) {
   if (json.contains("mode")) return read_name(TRY(field<std::string>(json, "mode", where)), kModes, where);
-  const auto way = TRY(field<std::string>(json, "way", where));
-  return read_name(way == "ahead" ? "presubmit" : way, kModes, where);
+  const auto mode = TRY(field<std::string>(json, "way", where));
+  return read_name(mode == "ahead" ? "presubmit" : mode, kModes, where);
 }
 
 // A ledger that somebody edited is read as strictly as a job file.
@@ -91,7 +91,7 @@ Result<Link> link_from_json(const Json& json, const std::string& where) {
   out.job_id = TRY(field<std::string>(json, "job_id", where));
   out.run_directory = TRY(field<std::string>(json, "run_directory", where));
   const auto end = TRY(field<std::string>(json, "end", where));
-  out.end = TRY(read_name(end == "vanished" ? "lost" : end, kEnds, where));  // an older dlrun's word
+  out.end = TRY(read_name(end == "vanished" ? "lost" : end, kEnds, where));  // "vanished": of an older dlrun
   out.exit_code = TRY(field<int>(json, "exit_code", where));
   out.reason = TRY(field<std::string>(json, "reason", where));
   out.began = TRY(field<std::string>(json, "began", where));

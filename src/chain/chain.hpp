@@ -70,9 +70,9 @@ Json to_json(const Chain& chain);
 Result<Chain> chain_from_json(const Json& json, const std::string& where);
 
 std::size_t jobs_used(const Chain& chain);
-// How many of max_links.
+// The links that count towards max_links.
 std::size_t links_used(const Chain& chain);
-// Steps that are done, of how many; nothing where no link reported any.
+// The number of steps done, and of all steps; unset if no link reported any.
 struct ChainProgress {
   std::int64_t step = 0, steps = 0;
 };

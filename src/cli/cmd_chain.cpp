@@ -1,5 +1,6 @@
 #include "src/cli/cmd_chain.hpp"
 
+#include "schedulers/scheduler.hpp"
 #include "schedulers/submission.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -19,11 +20,11 @@ using job::Chain;
 using job::ChainFolder;
 using job::ChainState;
 
-// The chain as it is shown: one whose jobs are all gone without a word stands still for ever.
+// The chain as it is shown. A chain of which all jobs are gone makes no progress any more.
 struct Shown {
   Chain chain;
   std::vector<std::string> waiting;
-  std::string held;  // why the next job will not start by itself; empty: it will
+  std::string held;  // why the next job is on hold; empty: it is not
   job::TimeParts time;
   std::optional<job::TimeLeft> left;
 };
@@ -39,7 +40,8 @@ bool all_gone(const std::vector<std::string>& jobs, const Submission& scheduler,
   return true;
 }
 
-// A ledger that nobody can write any more: the scheduler knows none of its jobs.
+// Reads the ledger. If the scheduler knows none of its jobs, nobody writes it any more, and the chain is
+// stopped.
 Result<Chain> read_chain(const ChainFolder& folder, const Context& context) {
   Chain chain = TRY(folder.read());
   if (is_over(chain.state)) return chain;
@@ -52,7 +54,7 @@ Result<Chain> read_chain(const ChainFolder& folder, const Context& context) {
   const Chain again = TRY(folder.read());  // a link may have ended while we asked
   if (to_json(again) != to_json(chain)) return again;
   chain.state = ChainState::stopped;
-  chain.reason = fmt::format("job {} is gone from {} and wrote no end down: what it printed is in {}",
+  chain.reason = fmt::format("job {} is gone from {} without a recorded end; its output is in {}",
                              jobs.back(), chain.scheduler, folder.path().string());
   return chain;
 }
@@ -68,7 +70,7 @@ std::string why_held(const Chain& chain, const std::string& job, const Context& 
   return said ? (*scheduler)->why_held(*said) : std::string();
 }
 
-Result<Shown> look_at(const ChainFolder& folder, const Context& context) {
+Result<Shown> inspect(const ChainFolder& folder, const Context& context) {
   Shown out;
   out.chain = TRY(read_chain(folder, context));
   out.waiting = is_over(out.chain.state) ? std::vector<std::string>{} : waiting_jobs(folder, out.chain);
@@ -266,7 +268,7 @@ Result<int> ChainCommand::run(const Context& context) {
     return list_chains(chains, context);
   const ChainFolder chain(folder.empty() ? TRY(job::newest_chain(here)) : std::filesystem::absolute(folder));
   if (action == "stop") return stop(chain, *this, context);
-  const Shown shown = TRY(look_at(chain, context));
+  const Shown shown = TRY(inspect(chain, context));
   if (context.common.json)
     TRY(context.console.data(to_pretty_text(status_json(shown, chain))));
   else

@@ -63,7 +63,7 @@ AgentPort::AgentPort(EventLoop& loop, const Token& token, Arrived arrived, Uniqu
       port_(port),
       listener_(loop, std::move(listener),
                 {.connected = [this](UniqueFd fd) { add(std::move(fd)); },
-                 // Without a descriptor to spare the oldest stranger makes room.
+                 // If no descriptor is free, the oldest unproven connection is dropped.
                  .make_room =
                      [this] {
                        if (callers_.empty()) return false;

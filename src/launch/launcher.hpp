@@ -65,10 +65,10 @@ struct BegunLauncher {
   std::string scheduler;
   PendingLauncher pending;
 };
-/// Of the scheduler whose job we are in; nothing where there is none.
+/// Begins the launcher of the scheduler whose job this is; unset outside of jobs.
 std::optional<BegunLauncher> begin_launcher(const Environment& environment);
 
-// What the job and its environment say about launching.
+// The settings of the job and its environment for launching.
 struct LaunchSettings {
   std::string via = "auto";         // a launcher's name, or auto
   std::string scheduler = "local";  // whose allocation it is

@@ -25,22 +25,22 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }
 
 Result<fs::path> find_file(const AdapterPath& path, const std::string& name, const std::string& asked_at) {
-  std::vector<std::string> known, looked;
+  std::vector<std::string> known, searched;
   std::error_code problem;
   for (const fs::path& folder : path.folders) {
     const fs::path file = folder / (name + ".yaml");
     if (as_job_name(name) == name && fs::exists(file, problem)) return file;
     for (std::string& other : names_in(folder)) known.push_back(std::move(other));
-    looked.push_back(folder.string());
+    searched.push_back(folder.string());
   }
   return fail(
       Error{.kind = ErrorKind::input,
             .what = fmt::format("framework '{}' is not known", name),
             .where = asked_at,
-            .hint = known.empty() ? "no adapters in " + join(looked, ", ") : did_you_mean(name, known)});
+            .hint = known.empty() ? "no adapters in " + join(searched, ", ") : did_you_mean(name, known)});
 }
 
-// The file, laid over what it extends. `chain` is who extends whom so far.
+// The file, merged over the adapter that it extends. `chain` lists the adapters so far.
 Result<yaml::Node> load_tree(const AdapterPath& path, const fs::path& file, std::vector<std::string> chain) {
   yaml::Node tree = TRY(yaml::parse(TRY(read_file(file)), file.string()));
   const yaml::Node* extends = tree.find("extends");

@@ -143,7 +143,7 @@ class Expander {
   std::vector<Expansion> changes_;
 };
 
-// A folder called ~name is nobody's wish.
+// Refuses ~name: nobody wants a folder of that name.
 Result<void> check_tilde(const Node& node, std::string_view path) {
   if (!node.scalar.starts_with('~') || node.scalar == "~" || node.scalar.starts_with("~/")) return {};
   return yaml::error_at(

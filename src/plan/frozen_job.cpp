@@ -48,12 +48,12 @@ struct HiddenText {
 void hide_lines(const Node* lines, const std::string& path, const std::vector<std::string>& patterns,
                 std::vector<HiddenText>& out) {
   if (lines == nullptr) return;
-  const auto look = [&](const Node& line, const std::string& at) {
+  const auto hide = [&](const Node& line, const std::string& at) {
     std::string shown = without_secret_values(line.scalar, patterns);
     if (line.kind == Kind::scalar && shown != line.scalar) out.push_back({at, std::move(shown)});
   };
-  look(*lines, path);
-  for (std::size_t i = 0; i < lines->items.size(); ++i) look(lines->items[i], fmt::format("{}.{}", path, i));
+  hide(*lines, path);
+  for (std::size_t i = 0; i < lines->items.size(); ++i) hide(lines->items[i], fmt::format("{}.{}", path, i));
 }
 
 void hide_words(const Node* command, const std::vector<std::string>& patterns, std::vector<HiddenText>& out) {

@@ -38,10 +38,10 @@ Result<void> check_supported(const JobSpec& spec) {
 }
 
 Result<MpiProtocol> protocol(const PlanInput& input) {
-  const std::string wish = requested_mpi(input.spec, input.adapter);
+  const std::string requested = requested_mpi(input.spec, input.adapter);
   for (const MpiProtocol known :
        {MpiProtocol::none, MpiProtocol::pmix, MpiProtocol::pmi1, MpiProtocol::native})
-    if (to_text(known) == wish) return known;
+    if (to_text(known) == requested) return known;
   if (input.detected_mpi) return *input.detected_mpi;
   return fail(ErrorKind::internal, "mpi: auto reached the planner unresolved");
 }
@@ -259,7 +259,7 @@ bool uses_rendezvous_port(const Adapter& adapter) {
                      [&](const auto& file) { return in(file.second); });
 }
 
-// The port at which ranks meet, as found free so far; nothing where the framework's adapter names none.
+// The rendezvous port, skipping ports in use; unset if the framework's adapter does not use one.
 std::optional<int> free_rendezvous_port(const Plan& plan, const PlanInput& input) {
   if (!uses_rendezvous_port(input.adapter)) return std::nullopt;
   int port = rendezvous_port(plan.job_id, plan.attempt);
@@ -311,7 +311,7 @@ Result<Plan> make_plan(const PlanInput& input) {
                  .no_output = input.spec.launch.no_output,
                  .no_progress = input.spec.launch.no_progress,
                  .finalize = input.spec.launch.finalize};
-  plan.hypothetical_nodes = input.allocation.scheduler == kInventedNodes;
+  plan.hypothetical_nodes = input.allocation.scheduler == kHypotheticalNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
   TRY(check_nested_launcher(input.spec, input.adapter, plan));

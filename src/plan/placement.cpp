@@ -89,8 +89,8 @@ Result<void> check_gpus(const JobSpec& spec, const std::vector<AllocatedNode>& n
                                            node.gpus->empty() ? "" : ": " + join(*node.gpus, ", ")));
   }
   if (error.also.empty()) return {};
-  error.what = fmt::format("the job asks for {} per node, but {} of {} not have them", count_text(asked, "GPU"),
-                           error.also.size(),
+  error.what = fmt::format("the job asks for {} per node, but {} of {} not have them",
+                           count_text(asked, "GPU"), error.also.size(),
                            count_text(nodes.size(), "node") + (error.also.size() == 1 ? " does" : " do"));
   return fail(std::move(error));
 }

@@ -27,11 +27,11 @@ Result<E> named(const Json& object, std::string_view key, std::string_view where
   return bad(where, fmt::format("field '{}': '{}' is not known", key, text));
 }
 
-// nlohmann converts 1.5 and true to int without a word; this does not.
+// Refuses 1.5 and true, which nlohmann silently converts to int.
 Result<int> json_integer(const Json& object, std::string_view key, std::string_view where, int low = 0) {
   const Json value = TRY(field<Json>(object, key, where));
   if (!value.is_number_integer() || value < low || value > kLargest)
-    return bad(where, fmt::format("field '{}' is no whole number from {} to {}: {}", key, low, kLargest,
+    return bad(where, fmt::format("field '{}' must be a whole number in [{}, {}], not {}", key, low, kLargest,
                                   dlrun::to_text(value).substr(0, 60)));
   return value.get<int>();
 }
@@ -181,7 +181,7 @@ Result<Prolog> prolog_from_json(const Json& json, std::string_view where) {
   return out;
 }
 
-// Everything but the demand that ranks are dense, which a slice does not meet.
+// All checks except that ranks are dense, which those of a slice are not.
 Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   Plan out;
   const auto schema = TRY(field<std::string>(json, "schema", where));

@@ -150,7 +150,7 @@ Json files_context(const Plan& plan) {
 
 Json checks_context(const Plan& plan, NodeIndex node) {
   Json out = Json::array();
-  if (node.get() != 0) return out;  // once a job, not once a node
+  if (node.get() != 0) return out;  // once per job, not once per node
   for (const Argv& check : plan.checks)
     out.push_back({{"command", shell_line(check)},
                    {"what", one_line("the check: " + shell_join(plan::without_secret_values(

@@ -68,7 +68,7 @@ class ChainDrills(chain_support.Case):
         """It saves its state every few seconds. What it forgot of the chain's jobs it ends, and never starts."""
         status = self.restart_controller_under(signal.SIGKILL)
         if status["state"] != "done":  # a link that outlives its own job cannot hand in another behind it
-            self.assertRegex(status["reason"], r"job \d+ is gone from slurm and wrote no end down|there is no next link: slurm refused")
+            self.assertRegex(status["reason"], r"job \d+ is gone from slurm without a recorded end|there is no next link: slurm refused")
 
     def test_a_link_that_ends_while_there_is_no_controller(self):
         chain = self.submit(COUNTER.format(drill=WAIT, retries=0), 9)
@@ -95,7 +95,7 @@ class ChainDrills(chain_support.Case):
         wait_until(lambda: self.status(chain)["state"] not in ("queued", "running"), 0.2)
         status = self.status(chain)
         self.assertEqual(status["state"], "stopped", status)
-        self.assertRegex(status["reason"], r"job \d+ is gone from slurm and wrote no end down: what it printed is in ")
+        self.assertRegex(status["reason"], r"job \d+ is gone from slurm without a recorded end; its output is in ")
         os.unlink(f"{SMALL}/filled")
         code, _, err = self.run_on(DLRUN, "chain", "stop", chain)
         self.assertEqual(code, 0, err)

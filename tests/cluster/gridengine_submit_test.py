@@ -95,7 +95,7 @@ class GridEngineSubmit(Following, gridengine_support.Case):
                     os.kill(pid, signal.SIGKILL)
         status = self.wait_over(chain)
         self.assertEqual((status["state"], self.ends(status)), ("stopped", ["running"]))
-        self.assertIn("is gone from gridengine and wrote no end down", status["reason"])
+        self.assertIn("is gone from gridengine without a recorded end", status["reason"])
 
     def test_trainings_save_before_their_time_is_over_and_go_on_in_the_next_job(self):
         endless = TRAINING.replace("epochs: 4", "epochs: 1000000").replace("nodes: 1", "nodes: 2").replace("dir: ckpt", "dir: endless-ckpt")

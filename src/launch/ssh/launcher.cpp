@@ -16,7 +16,7 @@
 namespace dlrun::launch {
 namespace {
 
-constexpr Seconds kEnd{4};           // for the threads to say farewell to their servers
+constexpr Seconds kEnd{4};           // for the threads to disconnect from their servers
 constexpr Seconds kHeadMargin{0.5};  // our reasons come before the head's own limit
 
 class SshLauncher final : public Launcher {
@@ -62,7 +62,7 @@ class SshLauncher final : public Launcher {
   }
 
   void start_next() {
-    if (next_ < waiting_.size()) start_ssh_errand(waiting_[next_++], table_, shared_);
+    if (next_ < waiting_.size()) start_ssh_request(waiting_[next_++], table_, shared_);
   }
 
   void hear() {

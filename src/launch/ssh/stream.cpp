@@ -111,7 +111,7 @@ void SshStream::take_answer(const Start& start) {
   if (copied_) to_agent_ = fmt::format("{}\n{}", start.copy.size(), start.copy);
 }
 
-// As much as there is room for. Nobody else writes before the agent has spoken.
+// Sends as much as the channel takes. Nobody else writes before the agent's first line.
 void SshStream::send_copy() {
   std::size_t sent = 0;
   while (sent < to_agent_.size() && ::ssh_channel_window_size(command_.channel()) > 0) {
@@ -155,7 +155,7 @@ Error SshStream::failed_start(const StreamStart& heard, bool reached, const Star
   return error;
 }
 
-// Why nothing more is to be expected of the node; nothing where it is there.
+// Why the node is lost; unset if it is not.
 std::optional<std::string> SshStream::dead() {
   const Ticks at = now();
   if (const Seconds since = unacknowledged_for(::ssh_get_fd(session_.handle()));

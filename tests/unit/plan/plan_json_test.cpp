@@ -189,8 +189,8 @@ TEST_CASE("a plan that breaks its promises is refused") {
   };
   CHECK(broken("/schema", "dlrun.plan/2") ==
         "plan: schema 'dlrun.plan/2' is not 'dlrun.plan/1': another version wrote it");
-  CHECK(broken("/attempt", 1.5) == "plan: field 'attempt' is no whole number from 1 to 10000000: 1.5");
-  CHECK(broken("/attempt", 1e300).starts_with("plan: field 'attempt' is no whole number"));
+  CHECK(broken("/attempt", 1.5) == "plan: field 'attempt' must be a whole number in [1, 10000000], not 1.5");
+  CHECK(broken("/attempt", 1e300).starts_with("plan: field 'attempt' must be a whole number"));
   CHECK(broken("/mpi", "smoke") == "plan: field 'mpi': 'smoke' is not known");
   CHECK(broken("/limits/grace", -1) == "plan: field 'grace' is no number of seconds: -1");
   CHECK(broken("/ranks/1/rank", 0) == "plan: rank 0 stands at position 1");

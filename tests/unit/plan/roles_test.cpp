@@ -96,7 +96,7 @@ TEST_CASE("a dedicated role has the last nodes, which need no GPUs") {
 
 TEST_CASE("what does not fit is refused, with both counts") {
   CHECK(planned("resources: {gpus-per-node: 1}\nroles: {worker: {count: 4}}", {1, 1, 1}) ==
-        "job.yaml:3:17: role worker asks for 4 tasks with 1 GPU each, and the 3 nodes have room for 3\n"
+        "job.yaml:3:17: role worker asks for 4 tasks with 1 GPU each, but the 3 nodes have GPUs for 3\n"
         "  hint: use count: 3, or get more nodes: no GPU is given to two tasks");
   const auto in = input("command: [x]\nroles: {ps: {count: 3, placement: dedicated}}\n", cluster({1, 1, 1}),
                         tensorflow());
