@@ -124,7 +124,7 @@ class Frameworks(support.Case):
         self.assertEqual(self.lines(out), [f"{task} in chief:1 ps:2 worker:3" for task in (
             "chief 0", "evaluator 0", "ps 0", "ps 1", "worker 0", "worker 1", "worker 2")])
 
-    def test_dmlc_scheduler_servers_and_workers_meet(self):
+    def test_dmlc_scheduler_servers_and_workers_find_each_other(self):
         self.adapter("dmlc", "extends: mxnet\nneeds: {modules: [json]}\n")
         code, out, err = self.job("dmlc", *self.program("dmlc"), flags=("--set", "roles.server.count=2"))
         self.assertEqual(code, 0, out + err)

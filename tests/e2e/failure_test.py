@@ -89,7 +89,7 @@ class Failure(support.Case):
         self.assertEqual(code, 5)
         self.assertEqual(self.record()["attempts"][0]["ranks"][1]["end"], "killed by SIGKILL (9)")
 
-    def test_the_first_failure_is_the_culprit_not_its_victims(self):
+    def test_the_first_failure_is_named_not_those_that_follow(self):
         script = 'trap "exit 9" TERM; if [ $DLRUN_RANK = 2 ]; then exit 4; fi; while :; do sleep 0.02; done'
         code, _, err = self.plain(script, "--tasks-per-node", "4")
         self.assertEqual(code, 4)
@@ -265,7 +265,7 @@ class Failure(support.Case):
             subprocess.run(["umount", disk], check=True)
 
 
-class Surroundings(support.Case):
+class BadEnvironment(support.Case):
     def test_a_temporary_folder_that_cannot_hold_a_socket_or_be_written(self):
         long = os.path.join(self.folder, "x" * 150)
         os.mkdir(long)

@@ -35,8 +35,8 @@ class Installation(support.Case):
         return self.dlrun(*words, "--framework", "plain", "--run-dir", "run", "--", "echo", "ran", program=f"{self.folder}/here/bin/dlrun")
 
     def test_dlrun_that_was_copied_alone(self):
-        for way in ("local", "mpiexec"):
-            code, out, err = self.run_here("--via", way)
+        for launcher in ("local", "mpiexec"):
+            code, out, err = self.run_here("--via", launcher)
             self.assertEqual((code, out), (69, ""), err)
             shutil.rmtree(f"{self.folder}/run")
             self.assertIn(f"dlrun: error: there is no {self.agent}\n  hint: dlrun starts dlrun-agent from beside itself", err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plans of several nodes, each played by an agent on this machine (--via local): labels, shapes, MPI worlds, failures."""
+"""Plans of several nodes, each emulated by an agent on this machine (--via local): labels, shapes, MPI worlds, failures."""
 import json
 import os
 import signal

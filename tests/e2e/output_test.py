@@ -115,7 +115,7 @@ class Output(support.Case):
         process = self.start("--framework", "plain", "--run-dir", "run", "--", "bash", "-c", "seq 120000; exit 3")
         wait_until(lambda: self.exists("run/logs/0000-worker-0.log") and self.read("run/logs/0000-worker-0.log").endswith("120000\n"),
                    "the rank wrote all")
-        time.sleep(6)  # longer than the agent waits for an answer to its farewell
+        time.sleep(6)  # longer than the agent waits for an answer when it disconnects
         out, err = process.communicate()
         self.assertEqual(process.returncode, 3, err)
         self.assertEqual(len(out.splitlines()), 120000)

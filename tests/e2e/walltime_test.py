@@ -87,7 +87,7 @@ class Walltime(support.Case):
         self.assertLess(self.record()["ended"], self.walltime()["end"])
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "here\n")
 
-    def test_a_rank_that_knows_no_checkpoint_dies_of_the_request_and_is_no_culprit(self):
+    def test_a_rank_without_checkpoints_dies_of_the_request_and_is_no_failure(self):
         code, _, err = self.plain("while :; do sleep 0.1; done", "--walltime", "8s", "--tasks-per-node", "2")
         self.assertEqual(code, 143, err)
         self.assertIsNone(self.record()["attempts"][0]["first_failure"])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sums_training_test.py DLRUN_TRAIN [PART...]: the ways in which ranks on GPUs sum, against NCCL alone: by NCCL inside nodes and
-messages between them, where this machine plays several nodes, and in 16 bits. Two ranks and, where there are four GPUs, four.
+"""sums_training_test.py DLRUN_TRAIN [PART...]: the allreduce algorithms of ranks on GPUs, against NCCL alone: NCCL inside nodes and
+messages between them, on one machine that emulates several nodes, and 16-bit dtypes. Two ranks and, where there are four GPUs, four.
 Needs two GPUs, the data of Debian's dataset-fashion-mnist or DLRUN_FASHION, and mpirun for the part that has an MPI."""
 import json
 import shutil

@@ -49,7 +49,8 @@ class NoMpich {
 
 }  // namespace
 
-TEST_CASE("ranks of one node meet through the launcher's PMI service and sum through shared memory") {
+TEST_CASE(
+    "ranks of one node find each other through the launcher's PMI service and sum through shared memory") {
   for (const std::vector<int>& nodes : {std::vector<int>{0, 0}, std::vector<int>{0, 0, 0, 0}}) {
     const WorldEnd end = run_world(world_of(nodes, {{"DLRUN_COMM", "pmi"}}));
     check_all_well(end);

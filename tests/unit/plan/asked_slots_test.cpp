@@ -49,7 +49,7 @@ TEST_CASE("asked slots: those of a job with roles are of all roles together, as 
   CHECK(ranks_per_node(kNoWord, with_slots({2, 2}), roles) == Counts{2, 1});
 }
 
-TEST_CASE("asked slots: one a node, and slots that were not asked for, say nothing") {
+TEST_CASE("asked slots: one per node, and slots that were not asked for, do not count") {
   CHECK(ranks_per_node(kNoWord, with_slots({{}, {}})) == Counts{1, 1});
   CHECK(ranks_per_node("command: [x]\nresources: {tasks-per-node: 3}\n", with_slots({1, 1})) == Counts{3, 3});
 }

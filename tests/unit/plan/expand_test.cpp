@@ -70,7 +70,7 @@ TEST_CASE("paths and words are expanded, also from environment.set; other texts 
         "command[2]=$HOME\n");
 }
 
-TEST_CASE("a text for an interpreter and the words behind -- keep their dollar signs") {
+TEST_CASE("a text for an interpreter and the arguments after -- keep their dollar signs") {
   CHECK(changes("command: [bash, -c, 'echo $HOME $RANK']\n").empty());
   CHECK(changes("command: [env, A=1, /bin/bash, -o, pipefail, -lc, 'echo $RANK', $SCRATCH]\n") ==
         "command[7]=/scratch/ann\n");

@@ -98,7 +98,7 @@ TEST_CASE("relative paths are relative to the job file") {
         "venv:/home/ann/jobs/env");
 }
 
-TEST_CASE("tasks a node: as asked, else the GPUs a node, else one") {
+TEST_CASE("tasks per node: as set, else the GPUs per node, else one") {
   const auto tasks = [](const std::string& resources) {
     return plan::tasks_per_node(job("command: [x]\nresources: " + resources + "\n")->resources);
   };

@@ -41,7 +41,7 @@ TEST_CASE("every rank learns its place") {
   CHECK(plan.working_directory == "/home/ann/jobs");
 }
 
-TEST_CASE("cores are shared out, and OMP_NUM_THREADS follows unless the user chose it") {
+TEST_CASE("cores are divided among the ranks, and OMP_NUM_THREADS follows unless the user set it") {
   auto plan = make_plan(input(kTwoTasks, machine(8))).value();
   CHECK(plan.ranks[1].cpus == plan::CpuShare{.share = 1, .of = 2});
   CHECK(plan.ranks[1].defaults.at("OMP_NUM_THREADS") == "4");

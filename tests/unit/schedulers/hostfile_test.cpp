@@ -182,7 +182,7 @@ TEST_CASE("two names of this machine are told") {
   CHECK(warnings("localhost:4").empty());
 }
 
-TEST_CASE("a host file wins over the scheduler, and does not go with another wish") {
+TEST_CASE("a host file overrides the scheduler, and excludes other choices of nodes") {
   World world;
   world.set("SLURM_JOB_ID", "7");
   const SystemClock clock;

@@ -130,9 +130,9 @@ TEST_CASE("killed at any moment and run again, a job ends with the bits of an un
   Program killed;
   killed.train = whole.train;
   int kills = 0;
-  const auto kill_when = [&](auto moment) {
+  const auto kill_when = [&](auto reached) {
     killed.start();
-    if (killed.wait_until(moment)) {
+    if (killed.wait_until(reached)) {
       ::kill(killed.process, SIGKILL);
       ++kills;
     }
@@ -140,7 +140,7 @@ TEST_CASE("killed at any moment and run again, a job ends with the bits of an un
   };
   kill_when([&] { return killed.has_checkpoint_like(".writing-"); });  // in the first write
   kill_when([&] { return killed.has_checkpoint_like("step-"); });
-  for (int round = 0; round < 4; ++round) {  // in a later write, at no chosen point of it
+  for (int round = 0; round < 4; ++round) {  // in a later write, at any point of it
     kill_when([&] { return killed.has_checkpoint_like(".writing-"); });
     kill_when([&, first = std::string()]() mutable {
       std::string now;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The other ways of a chain under a real Slurm: one job that is requeued, and pre-submitted links; and what cannot be a
+"""The other modes of a chain under a real Slurm: one job that is requeued, and pre-submitted links; and what cannot be a
 chain."""
 import json
 import os
@@ -23,7 +23,7 @@ checkpoint: {dir: ckpt}
 """
 
 
-class ChainWays(chain_support.Case):
+class ChainModes(chain_support.Case):
     def job_ids(self, status):
         return [link["job_id"] for link in status["links"]]
 
