@@ -37,11 +37,11 @@ Result<IndexRange> parse_index_range(std::string_view text, std::string_view lis
 Result<std::vector<int>> parse_array_indices(std::string_view list) {
   if (list.find('%') != list.npos)
     return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("array indices '{}': each is a chain of its own, and nothing "
-                                          "limits how many of them run at a time",
+                      .what = fmt::format("array indices '{}': each element is a chain of its own, and the "
+                                          "number that run at a time cannot be limited",
                                           list),
                       .where = {},
-                      .hint = "leave out what follows the %"});
+                      .hint = "remove the % and what follows it"});
   std::vector<int> out;
   for (const std::string& part : split(list, ',')) {
     const IndexRange range = TRY(parse_index_range(trim(part), list));

@@ -1,5 +1,5 @@
 // Which options of a scheduler set the same thing, so that a directive of the user replaces dlrun's and none
-// is there twice: of two, a scheduler silently uses the first or the last. Pure.
+// is listed twice: of two, a scheduler silently uses the first or the last. Pure.
 #pragma once
 
 #include <string>

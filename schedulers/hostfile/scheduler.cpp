@@ -51,7 +51,7 @@ Result<Allocation> hostfile_allocation(const DiscoveryContext& context) {
     out.warnings.push_back(std::move(warning));
   if (context.named.private_hostfile)
     out.evidence.push_back("private addresses: " + context.named.private_hostfile->string());
-  out.evidence.emplace_back("a host file tells no end time, and cores and GPUs only by cpus= and gpus=");
+  out.evidence.emplace_back("a host file has no end time, and has cores and GPUs only as cpus= and gpus=");
   return out;
 }
 

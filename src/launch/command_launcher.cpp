@@ -272,7 +272,7 @@ class CommandLauncher final : public Launcher {
     for (const LaunchCodeHint& known : traits_.code_hints)
       if (known.code == code) return known.hint;
     if (!says("No such file or directory") || settings_.staging != Staging::never) return {};
-    return "dlrun must be at the same place on every node; --stage copies it to those that do not have it";
+    return "dlrun must be at the same path on every node; --stage copies it to nodes that do not have it";
   }
 
   void never_comes(NodeIndex node, std::string why, const Running& running, int code) {

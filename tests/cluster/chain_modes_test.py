@@ -97,7 +97,7 @@ class ChainModes(chain_support.Case):
 
     def test_an_array_that_cannot_be_taken_apart_is_refused(self):
         self.write("job.yaml", ELEMENT)
-        for option, why in (("--array=1-3%2", "leave out what follows the %"), ("-a 3-1", "'3-1' is a descending range"),
+        for option, why in (("--array=1-3%2", "remove the % and what follows it"), ("-a 3-1", "'3-1' is a descending range"),
                             ("--array=1-3 --mem=1G", "give the array a line of its own")):
             code, out, err = self.run_on(DLRUN, "submit", "--chain", "3", "--set", f"resources.extra=['{option}']", "job.yaml")
             self.assertEqual((code, out), (64, ""), err)

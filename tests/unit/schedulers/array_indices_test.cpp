@@ -26,5 +26,5 @@ TEST_CASE("array indices: what is none is refused by name") {
     CHECK_MESSAGE(refused_list(list).find("array indices '") == 0, list);
   CHECK(refused_list("9-1").find("'9-1' is a descending range") != std::string::npos);
   CHECK(refused_list("0-99999999").find("more than 1000 jobs") != std::string::npos);
-  CHECK(refused_list("1-9%2").find("leave out what follows the %") != std::string::npos);
+  CHECK(refused_list("1-9%2").find("remove the % and what follows it") != std::string::npos);
 }

@@ -176,8 +176,8 @@ TEST_CASE("an empty address stops, and the listed name is the fallback") {
 }
 
 TEST_CASE("two names of this machine are told") {
-  CHECK(has(warnings("localhost:8,203.0.113.254:8"), "localhost, 203.0.113.254 are all this machine"));
-  CHECK(has(warnings("localhost:1,n2:1"), "localhost stands among other hosts"));
+  CHECK(has(warnings("localhost:8,203.0.113.254:8"), "localhost, 203.0.113.254 all name this machine"));
+  CHECK(has(warnings("localhost:1,n2:1"), "localhost is listed with other hosts"));
   CHECK(warnings("n1:1,n2:1").empty());
   CHECK(warnings("localhost:4").empty());
 }
@@ -194,7 +194,7 @@ TEST_CASE("a host file overrides the scheduler, and excludes other choices of no
   const auto found = ask({.host_words = "n1:2,n2:2"}, "auto");
   CHECK(text_of(found) == "n1:2 n2:2");
   CHECK(has(join(found->evidence, "; "), "SLURM_JOB_ID"));
-  CHECK(has(text_of(ask({.host_words = "n1:2"}, "slurm")), "both say where the nodes come from"));
+  CHECK(has(text_of(ask({.host_words = "n1:2"}, "slurm")), "exclude each other: both set the nodes"));
   CHECK(has(text_of(ask({}, "hostfile")), "no host file is named"));
   CHECK(has(text_of(ask({.private_hostfile = "x"}, "auto")), "no host file is named"));
   CHECK(has(text_of(ask({.hostfile = "/nonexistent/hosts"}, "auto")), "/nonexistent/hosts"));
