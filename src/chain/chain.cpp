@@ -48,7 +48,8 @@ Result<int> count_from(const Json& json, const char* name, int low, const std::s
   constexpr int high = 1'000'000;
   const auto number = TRY(field<double>(json, name, where));
   if (number < low || number > high || number != std::floor(number))
-    return fail(ErrorKind::input, "{}: '{}' is {}: {} to {} are possible", where, name, number, low, high);
+    return fail(ErrorKind::input, "{0}: '{1}' must be a whole number in [{3}, {4}], not {2}", where, name,
+                number, low, high);
   return static_cast<int>(number);
 }
 
@@ -154,7 +155,7 @@ Result<Chain> chain_from_json(const Json& json, const std::string& where) {
   if (json.contains("checkpoint_files"))
     out.checkpoint_files = TRY(field<std::string>(json, "checkpoint_files", where));
   const Json links = TRY(field<Json>(json, "links", where));
-  if (!links.is_array()) return fail(ErrorKind::input, "{}: 'links' is no list", where);
+  if (!links.is_array()) return fail(ErrorKind::input, "{}: 'links' is not a list", where);
   for (const Json& link : links) out.links.push_back(TRY(link_from_json(link, where)));
   return out;
 }
@@ -207,11 +208,9 @@ Verdict judge(const Chain& chain, StopRequest request) {
 Verdict judge_next(const Chain& chain, StopRequest request) {
   Verdict verdict = judge(chain, request);
   if (is_over(verdict.state) || links_used(chain) < static_cast<std::size_t>(chain.max_links)) return verdict;
-  return {
-      ChainState::stopped,
-      fmt::format("all {} links are used; the last one: {}; to go on, submit again with a new --chain: it "
-                  "resumes from the checkpoint",
-                  chain.max_links, chain.links.back().reason)};
+  return {ChainState::stopped, fmt::format("all {} links are used; the last one: {}; to continue, submit "
+                                           "again with a new --chain: it resumes from the checkpoint",
+                                           chain.max_links, chain.links.back().reason)};
 }
 
 }  // namespace dlrun::job

@@ -60,7 +60,7 @@ Json timing_of(const Json& attempt, const std::string& source) {
 
 Result<void> check_fit(const MeasuredRun& run, const MeasureWanted& wanted) {
   if (run.name != wanted.name || run.framework != wanted.framework)
-    return fail(ErrorKind::input, "{} is of job {} ({}), and this one is {} ({})", run.source, run.name,
+    return fail(ErrorKind::input, "{} is a run of job {} ({}), and this job is {} ({})", run.source, run.name,
                 run.framework, wanted.name, wanted.framework);
   if (run.ranks != wanted.ranks)
     return fail(ErrorKind::input, "{} has {} rank(s), and this job has {}", run.source, run.ranks,
@@ -119,7 +119,7 @@ Result<MeasuredRun> find_measured(const fs::path& here, const fs::path& named, c
     if (problem.also.size() < shown) problem.also.push_back(run.error().what);
   }
   if (!named.empty())
-    problem.what = fmt::format("{} has no record that tells what this job takes", named.string());
+    problem.what = fmt::format("{} has no record with the times of this job", named.string());
   return fail(std::move(problem));
 }
 

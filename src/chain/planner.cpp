@@ -71,7 +71,7 @@ Result<void> check_walltime(const ChainQuestion& question) {
                           format_duration(stop_of(question, *question.walltime).margin)),
       .where = {},
       .hint =
-          fmt::format("ask for {} or more: resources.walltime", format_duration(least_walltime(question))),
+          fmt::format("request {} or more: resources.walltime", format_duration(least_walltime(question))),
       .also = {}});
 }
 
@@ -150,7 +150,7 @@ Result<ChainForecast> forecast(const ChainQuestion& question) {
                       .what = fmt::format("a chain of jobs of {} would need more than {}",
                                           format_duration(out.walltime), kMaxLinks),
                       .where = {},
-                      .hint = "ask for a longer walltime: resources.walltime",
+                      .hint = "request a longer walltime: resources.walltime",
                       .also = {}});
   out.links = static_cast<int>(links);
   out.in_jobs = (links - 1) * (out.walltime - out.lead + *timing.save) + timing.start +

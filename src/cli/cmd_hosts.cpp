@@ -17,9 +17,9 @@ namespace {
 constexpr FlagRow<HostsCommand> kHostsFlags[] = {
     {{.name = "--separator",
       .value = "TEXT",
-      .help = "with expand: between names (default: one name per line)"},
+      .help = "with expand: the separator of names (default: one name per line)"},
      &HostsCommand::separator},
-    {{.name = "--unique", .help = "take each name once, where it is first"}, &HostsCommand::unique},
+    {{.name = "--unique", .help = "keep the first of equal names"}, &HostsCommand::unique},
 };
 
 // "\n" and "\t" in a separator, as shells pass them on.
@@ -82,7 +82,7 @@ Result<std::vector<Input>> inputs_of(const HostsCommand& options) {
     }
     if (std::exchange(used, true))
       return fail(
-          {.kind = ErrorKind::usage, .what = "standard input is named twice", .hint = "give '-' once"});
+          {.kind = ErrorKind::usage, .what = "standard input is given twice", .hint = "give '-' once"});
     TRY(add_standard_input(out));
   }
   return out;
@@ -166,7 +166,7 @@ Result<void> HostsCommand::finish(const ExtraArguments& extra) {
   lists.assign(extra.of_command.begin() + 1, extra.of_command.end());
   lists.insert(lists.end(), extra.of_program.begin(), extra.of_program.end());
   if (lists.empty())
-    return fail(usage_error("hosts", "no host list", "name one, or '-' to read them from standard input"));
+    return fail(usage_error("hosts", "no host list", "give one, or '-' to read lists from standard input"));
   separator = unescaped(separator);
   return {};
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr FlagRow<PlanCommand> kPlanFlags[] = {
     {{.name = "--scripts", .value = "DIR", .help = "write the node scripts into this folder"},
      &PlanCommand::scripts},
-    {{.name = "--explain", .help = "show every setting and where it came from"}, &PlanCommand::explain},
+    {{.name = "--explain", .help = "show every setting and its source"}, &PlanCommand::explain},
 };
 
 void print_plan(const job::Prepared& job, Console& console) {
@@ -156,7 +156,7 @@ Result<int> PlanCommand::run(const Context& context) {
     return fail(Error{.kind = ErrorKind::allocation,
                       .what = asked + ": their scripts cannot be written before",
                       .where = {},
-                      .hint = "name them in the allocation (gpus=4 in a host file)",
+                      .hint = "list them in the allocation (gpus=4 in a host file)",
                       .also = {}});
   if (!asked.empty()) context.console.say("dlrun: " + asked);
   if (!scripts.empty()) {

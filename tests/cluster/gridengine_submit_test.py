@@ -81,7 +81,7 @@ class GridEngineSubmit(Following, gridengine_support.Case):
         wait_until(lambda: os.path.exists(f"{self.folder}/drilled"))
         code, _, err = self.run_on(DLRUN, "chain", "stop", chain)
         self.assertEqual(code, 0, err)
-        self.assertIn("is asked to save and end", err)
+        self.assertIn("will save and end", err)
         self.write("answered", "")
         status = self.wait_over(chain)
         self.assertEqual((status["state"], self.ends(status)), ("stopped", ["again", "interrupted"]), status)

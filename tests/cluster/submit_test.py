@@ -120,7 +120,7 @@ class Submit(support.Case):
         code, out, err = self.run_on(DLRUN, "submit", "--scheduler", "torque", "--chain", "3", "--nodes", "1", "job.yaml")
         self.assertEqual(code, 0, err)
         self.wait_for(out.strip(), "FAILED")
-        self.assertIn("PBS_JOBID is not set: this is no job of torque", self.read(f"job.sh.e{out.strip()}"))
+        self.assertIn("PBS_JOBID is not set: this is not a job of torque", self.read(f"job.sh.e{out.strip()}"))
 
     def test_a_job_may_submit_another(self):
         self.write("job.yaml", JOB)

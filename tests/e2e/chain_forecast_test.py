@@ -62,7 +62,7 @@ class ChainForecast(support.Case):
         _, _, job = self.forecast("--epochs", "25", "--walltime", "2min", "--mtbf", "2h")
         self.assertRegex(job["checkpoint"]["every"], r"^[0-9.]+s$")
         for text in ("measured    500ms per step, 4.0s per checkpoint, 10.0s to start", "of 2m00s each for 1000 steps",
-                     "by Daly (2006) for a failure every 2h00m; Young (1974) says 2m00s", "and the queue's time, which is not known"):
+                     "by Daly (2006) for a failure every 2h00m; 2m00s by Young (1974)", "plus an unknown time in the queue"):
             self.assertIn(text, err)
 
     def test_the_length_is_the_job_s_where_none_is_given_and_one_link_holds_it(self):

@@ -75,7 +75,7 @@ class Output(support.Case):
             process = subprocess.run([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--", "echo", "hello"], cwd=self.folder,
                                      env=self.environment, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(process.returncode, 74, process.stderr)
-        self.assertIn("dlrun: error: not all that the ranks printed could be shown: No space left on device; it is in run/logs\n", process.stderr)
+        self.assertIn("dlrun: error: part of the ranks' output could not be shown: No space left on device; all of it is in run/logs\n", process.stderr)
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "hello\n")
 
     def test_lines_that_a_file_on_a_full_disk_does_not_take_are_in_the_logs(self):
@@ -86,7 +86,7 @@ class Output(support.Case):
                 process = subprocess.run([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--", "seq", "10000"], cwd=self.folder,
                                          env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True)
             self.assertEqual(process.returncode, 74, process.stderr)
-            self.assertIn("could be shown: No space left on device; it is in run/logs\n", process.stderr)
+            self.assertIn("could not be shown: No space left on device; all of it is in run/logs\n", process.stderr)
             self.assertEqual(self.read("run/logs/0000-worker-0.log").split(), [str(i + 1) for i in range(10000)])
         finally:
             subprocess.run(["umount", "small"], cwd=self.folder, check=True)

@@ -216,7 +216,7 @@ class Signals(support.Case):
         done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.returncode, 0)
-        self.assertNotIn("left behind", done.stderr)
+        self.assertNotIn("stray process", done.stderr)
         pid = int(self.read("before"))
         self.assertIn(pid, self.marked())
         os.kill(pid, signal.SIGKILL)

@@ -29,7 +29,7 @@ TEST_CASE("a tree knows where each node stands") {
   CHECK(root->key_sources[1] == "job.yaml:2:1");
 }
 
-TEST_CASE("a key that stands twice is an error that names both places") {
+TEST_CASE("a duplicate key is an error that names both places") {
   CHECK(error_of("a: 1\nb: 2\na: 3\n") ==
         "job.yaml:3:1: duplicate key 'a'; it was first set at job.yaml:1:1");
 }

@@ -61,7 +61,7 @@ TEST_CASE("if no run fits, the error says why the newest ones do not") {
         std::string::npos);
   CHECK(find_measured(there.path, there.path / "runs" / "nothing", kWanted)
             .error()
-            .what.ends_with("has no record that tells what this job takes"));
+            .what.ends_with("has no record with the times of this job"));
 }
 
 TEST_CASE("a record of an older dlrun has the step timing under its old name") {
