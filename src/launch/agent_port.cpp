@@ -35,7 +35,7 @@ Result<UniqueFd> listen_anywhere() {
   any.sin_family = AF_INET;
   if (!four || ::bind(four.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
       ::listen(four.get(), kBacklog) != 0)
-    return fail(ErrorKind::unavailable, "no TCP port for the agents: {}", system_reason(errno));
+    return fail(ErrorKind::unavailable, "cannot open a TCP port for the agents: {}", system_reason(errno));
   return four;
 }
 

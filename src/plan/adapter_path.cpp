@@ -49,7 +49,7 @@ Result<yaml::Node> load_tree(const AdapterPath& path, const fs::path& file, std:
   chain.push_back(file.stem().string());
   if (std::find(chain.begin(), chain.end(), name) != chain.end())
     return yaml::error_at(
-        *extends, fmt::format("adapters extend each other in a circle: {} -> {}", join(chain, " -> "), name));
+        *extends, fmt::format("adapters extend each other in a cycle: {} -> {}", join(chain, " -> "), name));
   const yaml::Node parent = TRY(load_tree(path, TRY(find_file(path, name, extends->source)), chain));
   return extend_adapter(parent, tree);
 }
@@ -58,7 +58,7 @@ Result<Adapter> load(const AdapterPath& path, const fs::path& file) {
   Adapter adapter = TRY(parse_adapter(TRY(load_tree(path, file, {})), file.string()));
   if (adapter.name != file.stem().string())
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("the adapter calls itself '{}' and its file '{}'", adapter.name,
+                      .what = fmt::format("the adapter has the name '{}' and its file '{}'", adapter.name,
                                           file.stem().string()),
                       .where = file.string(),
                       .hint = "name the file after the framework"});

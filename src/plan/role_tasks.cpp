@@ -175,7 +175,7 @@ Result<RoleTasks> distribute_tasks(const JobSpec& spec, const std::vector<Role>&
   }
   constexpr std::int64_t most = 10'000'000;
   if (total == 0 || total > most)
-    return fail(ErrorKind::input, "the job has {} ranks; from 1 to {} can be planned", total, most);
+    return fail(ErrorKind::input, "the job has {} ranks, which is out of range [1, {}]", total, most);
   return out;
 }
 

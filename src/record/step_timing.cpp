@@ -16,7 +16,7 @@ Result<std::optional<Seconds>> seconds_or_null(const Json& json, const char* nam
   if (TRY(field<Json>(json, name, where)).is_null()) return std::nullopt;
   const double seconds = TRY(field<double>(json, name, where));
   if (seconds >= 0) return Seconds(seconds);
-  return fail(ErrorKind::input, "{}: {} is {}, and no time is negative", where, name, seconds);
+  return fail(ErrorKind::input, "{}: {} is {}, and times cannot be negative", where, name, seconds);
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ Json NodeScripts::of_node(NodeIndex node) const {
 
 Result<std::string> NodeScripts::render(NodeIndex node) const {
   if (node.get() < 0 || node.get() >= static_cast<int>(plan_.nodes.size()))
-    return fail(ErrorKind::internal, "a script is asked for node {} of {}", node, plan_.nodes.size());
+    return fail(ErrorKind::internal, "there is no script for node {} of {}", node, plan_.nodes.size());
   const Json own = of_node(node);
   const std::array contexts{&shared_, &own};
   return script_.render(contexts, shell_quote);

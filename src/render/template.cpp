@@ -140,7 +140,7 @@ struct Template::Parser {
     }
     if (sign == '#' || sign == '^' || sign == '/') body = trim(body.substr(1));
     if (!is_name(body))
-      return error(node, fmt::format("'{}' is no name", body.substr(0, 40)),
+      return error(node, fmt::format("'{}' is not a name", body.substr(0, 40)),
                    "write {{name}}, {{{name}}}, {{#name}}, {{^name}}, {{/name}} or {{! a comment}}");
     node.text = std::string(body);
     node.path = split(node.text, '.');

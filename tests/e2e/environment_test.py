@@ -194,7 +194,7 @@ command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_
         code, out, err = self.dlrun("plan", "--explain", job)
         self.assertEqual(code, 0, err)
         self.assertRegex(out, rf"checkpoint.dir +{self.folder}/scratch/ckpt +\S+job.yaml:3:19, written \$SCRATCH/ckpt")
-        for word, why in (("$NO_SUCH", "is unset"), ("$TMPDIR/x", "differs from node to node"), ("$SLURM_PROCID", "differs")):
+        for word, why in (("$NO_SUCH", "is unset"), ("$TMPDIR/x", "differs between nodes"), ("$SLURM_PROCID", "differs")):
             bad = self.write("bad.yaml", f"command: [./show, {word}]\n")
             code, _, err = self.dlrun(bad)
             self.assertEqual(code, 65, err)

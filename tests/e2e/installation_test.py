@@ -39,7 +39,7 @@ class Installation(support.Case):
             code, out, err = self.run_here("--via", launcher)
             self.assertEqual((code, out), (69, ""), err)
             shutil.rmtree(f"{self.folder}/run")
-            self.assertIn(f"dlrun: error: there is no {self.agent}\n  hint: dlrun starts dlrun-agent from beside itself", err)
+            self.assertIn(f"dlrun: error: there is no {self.agent}\n  hint: dlrun starts the dlrun-agent in its own folder", err)
 
     def test_an_agent_that_may_not_be_run(self):
         self.put_agent(AGENT)

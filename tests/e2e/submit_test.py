@@ -245,7 +245,7 @@ environment: {{set: {{HF_TOKEN: {SECRET}}}, setup: ['export A_TOKEN={SECRET}']}}
         for words in (["--set", f"environment.set.HF_TOKEN={SECRET}", "job.yaml"], ["job.yaml", "--", "--api-key", SECRET]):
             code, out, err = self.dlrun("submit", "--scheduler", "slurm", *words)
             self.assertEqual((code, out), (64, ""), err)
-            self.assertIn("has the value of a secret, and a submission keeps none", err)
+            self.assertIn("has the value of a secret, which a submission does not keep", err)
             self.assertNotIn(SECRET, err)
         self.assertFalse(self.exists("runs"))
 

@@ -92,7 +92,7 @@ TEST_CASE("an empty variable makes another path of a path, and an empty argument
 TEST_CASE("what is unset, differs per rank or is a secret is refused with its place") {
   CHECK(changes("checkpoint: {dir: $WORK/ckpt}\n") ==
         "job.yaml:1:19: checkpoint.dir: $WORK is unset\n"
-        "  hint: set it where dlrun is started, or in environment.set; $$ is a dollar sign");
+        "  hint: set it in the environment of dlrun, or in environment.set; $$ is a dollar sign");
   CHECK(changes("command: [a, --rank, $SLURM_PROCID]\n")
             .find("differs from node to node or rank to rank\n"
                   "  hint: let a shell on the node expand it") != std::string::npos);

@@ -106,8 +106,8 @@ TEST_CASE("what does not fit is refused, with both counts") {
   CHECK(plan.error().what ==
         "dedicated roles need 3 nodes of their own (3 ps) and worker at least one more, and the job has 3 "
         "nodes");
-  CHECK(
-      planned("roles: {chief: {count: 2}}", {1}).starts_with("job.yaml:2:16: role chief can have at most 1"));
+  CHECK(planned("roles: {chief: {count: 2}}", {1})
+            .starts_with("job.yaml:2:16: role chief can have a maximum of 1"));
   CHECK(planned("roles: {woker: {count: 2}}", {1}).find("did you mean 'worker'") != std::string::npos);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE(
   auto stated = input(job + "roles: {worker: {port: 2221}}\n", cluster({2, 2}), tensorflow());
   CHECK(make_plan(stated).value().ranks[0].port == 2221);
   stated.taken_ports = one.taken_ports;
-  CHECK(make_plan(stated).error().what == "port 2222 of role worker is taken on n2 by process 8 (nc)");
+  CHECK(make_plan(stated).error().what == "port 2222 of role worker is in use on n2 by process 8 (nc)");
 }
 
 TEST_CASE("TF_CONFIG lists every role in the order of the task indices") {

@@ -71,8 +71,8 @@ TEST_CASE("what a host has is said by gpus= and cpus=, and does not add up") {
   CHECK_FALSE(nodes.nodes[2].cpus.has_value());
   CHECK(merge_entries(*read_host_words("a:2,b:2 gpus=2"))->nodes[1].gpus == Names{"0", "1"});
   CHECK(has(file("n1 gpus=2\nn1 gpus=4\n"), "host n1 has gpus=4 here and 2 on line 1"));
-  CHECK(has(file("n1 gpus=0,1\n"), "'0,1' is no number of GPUs from 0"));
-  CHECK(has(file("n1 cpus=0\n"), "'0' is no number of cores from 1"));
+  CHECK(has(file("n1 gpus=0,1\n"), "the number of GPUs, '0,1', is out of range [0, "));
+  CHECK(has(file("n1 cpus=0\n"), "the number of cores, '0', is out of range [1, "));
 }
 
 TEST_CASE("addresses are whole names") {
