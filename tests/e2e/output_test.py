@@ -137,6 +137,18 @@ class Output(support.Case):
             process = subprocess.run([support.DLRUN, "allocation", "--json"], stdout=full, stderr=subprocess.PIPE, env=self.environment,
                                      cwd=self.folder, check=False)
         self.assertEqual(process.returncode, 74)
+        self.assertEqual(process.stderr.count(b"dlrun: error: "), 1, process.stderr)
+
+    def test_an_error_under_json_is_an_object_on_standard_output(self):
+        for words, kind, code in ((("plan", "--json", "--no-such-flag"), "usage", 64), (("--json", "no-such.yaml"), "input", 65),
+                                  (("--json", "--set", "resources.nodes=two", "--", "true"), "usage", 64)):
+            with self.subTest(words):
+                ended, out, err = self.dlrun(*words)
+                error = json.loads(out)["error"]
+                self.assertEqual((ended, error["kind"], error["exit_code"]), (code, kind, code), err)
+                self.assertIn(f"dlrun: error: {error['where'] + ': ' if error['where'] else ''}{error['message']}", err)
+        code, out, err = self.dlrun("plan", "no-such.yaml", "--", "--json")  # an argument of the program
+        self.assertEqual((code, out), (65, ""), err)
 
     def test_an_answer_that_cannot_be_written_is_an_error_for_people_too(self):
         self.write("job.yaml", "framework: plain\ncommand: [echo, x]\n")
