@@ -73,7 +73,7 @@ Result<World> start(const BenchSettings& settings) {
       .optimizer = momentum_sgd(0.9)};
   out.engine = TRY(compile_cuda(out.library, TRY(build_model(settings.model, shape)), options, out.device));
   if (out.comm->size() == 1) return out;
-  if (out.library.table().use(out.device) != 0) return fail(out.library.error("no GPU can be used"));
+  if (out.library.table().use(out.device) != 0) return fail(out.library.error("no usable GPU"));
   NamedAllreduce summing = TRY(make_device_allreduce({.world = *out.comm,
                                                       .calls = make_cuda_device_calls(out.library),
                                                       .dtype = settings.dtype,

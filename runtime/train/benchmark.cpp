@@ -74,7 +74,7 @@ std::string BenchmarkFigures::reason() const {
   const Gap parts = gap();
   const Seconds most = std::max({parts.input, parts.exposed, parts.stragglers});
   if (beyond(steps.median(), bound()) <= near_the_bound * steps.median()) return "none: at the bound";
-  if (most == parts.input) return fmt::format("input, {:.2f} ms of a step: batches come too late", ms(most));
+  if (most == parts.input) return fmt::format("input, {:.2f} ms of a step: batches are late", ms(most));
   if (most == parts.stragglers)
     return fmt::format("rank {} computes {:.0f} % longer than the median rank", slowest(),
                        100 * (most / compute()));

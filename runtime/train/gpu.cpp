@@ -18,8 +18,8 @@ Result<int> number_of(const CudaLibrary& library, const Environment& environment
   if (local && *local < library.devices()) return static_cast<int>(*local);
   return fail(
       Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("no GPU is left for local rank {}: {} are seen", text, library.devices()),
-            .hint = "start as many ranks per node as it has GPUs"});
+            .what = fmt::format("there is no GPU for local rank {}: {} are visible", text, library.devices()),
+            .hint = "start at most one rank per GPU"});
 }
 
 // A check of the driver's device file, which costs less than loading the plug-in on a node without a GPU.
@@ -51,8 +51,7 @@ Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Commu
   const AllreduceChoice choice = TRY(choose_allreduce(environment, spec.allreduce.choice));
   if (choice.is_of_host())
     return fmt::format("gradients go through the host: {}={}", choice.asked_by, choice.algorithm->name);
-  if (device.library->table().use(device.number) != 0)
-    return fail(device.library->error("no GPU can be used"));
+  if (device.library->table().use(device.number) != 0) return fail(device.library->error("no usable GPU"));
   auto made = make_device_allreduce({.world = comm,
                                      .calls = make_cuda_device_calls(*device.library),
                                      .dtype = spec.allreduce.dtype,
@@ -62,7 +61,8 @@ Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Commu
     return fmt::format("gradients go through the host: {}", made.error().what);
   NamedAllreduce summing = TRY(std::move(made));
   TRY(engine.connect(std::move(summing.sum)));
-  return fmt::format("gradients are summed on the GPUs by {}, beside backward", summing.description);
+  return fmt::format("gradients are summed on the GPUs by {}, in parallel with the backward pass",
+                     summing.description);
 }
 
 }  // namespace dlrun::runtime

@@ -91,8 +91,8 @@ Result<void> check_finished(const std::vector<std::string>& changes, const std::
       Error{.kind = ErrorKind::input,
             .what = fmt::format("{}, but with other settings than this job's: nothing was trained", why),
             .where = checkpoint,
-            .hint = "to train with the new settings, name another folder: --set checkpoint.dir=ckpt2; or "
-                    "set them back",
+            .hint = "to train with the new settings, set another folder: --set checkpoint.dir=ckpt2; or "
+                    "restore the settings",
             .also = changes});
 }
 

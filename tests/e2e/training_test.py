@@ -107,7 +107,7 @@ class Training(support.Case):
         self.without_mpi()
         code, out, err = self.train("run")
         self.assertEqual(code, 0, err)
-        self.assertRegex(out, r"no MPI \(cannot load .*libmpich.so.12.*\): ranks use dlrun's own links, sums through shared memory")
+        self.assertRegex(out, r"no MPI \(cannot load .*libmpich.so.12.*\): ranks use dlrun's own links, allreduce through shared memory")
         self.assertEqual(self.weights(), expected)
         code, out, err = self.train("one", "--tasks-per-node", "1", "--set", "checkpoint.dir=one", "--set", "train.epochs=1")
         self.assertEqual(code, 0, err)

@@ -137,7 +137,7 @@ Result<void> check_call_of_host(const std::shared_ptr<DeviceCalls>& calls) {
 }  // namespace
 
 Result<void> compare_dtypes(const CudaLibrary& library) {
-  if (library.table().use(0) != 0) return fail(library.error("no GPU can be used"));
+  if (library.table().use(0) != 0) return fail(library.error("no usable GPU"));
   const std::shared_ptr<DeviceCalls> calls = make_cuda_device_calls(library);
   for (const CommDtype dtype : {CommDtype::bf16, CommDtype::f16})
     for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{4096}, std::size_t{4099}})

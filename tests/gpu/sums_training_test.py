@@ -55,7 +55,7 @@ class SumsTraining(Trainings):
         for count in WORLDS:
             peers = self.losses(count, ALONE, "gradients are summed on the GPUs by NCCL")
             for dtype in ("bf16", "f16"):
-                losses = self.losses(count, ALONE, f" as {dtype}, beside backward", allreduce={"dtype": dtype})
+                losses = self.losses(count, ALONE, f" as {dtype}, in parallel with the backward pass", allreduce={"dtype": dtype})
                 self.assert_near(losses, peers, 0.02)
 
     def test_a_16_bit_dtype_between_nodes_trains_as_f32(self):

@@ -20,7 +20,7 @@ class Training(Trainings):
         small = {"data": {"format": "synthetic", "samples": 256}, "epochs": 1}
         self.assertIn("on GPU 0: ", self.run_one(device="auto", **small))
         self.setUp()
-        self.assertIn("on the CPU: no GPU can be used", self.run_one({"CUDA_VISIBLE_DEVICES": ""}, device="auto", **small))
+        self.assertIn("on the CPU: no usable GPU", self.run_one({"CUDA_VISIBLE_DEVICES": ""}, device="auto", **small))
 
     def test_precisions_reach_the_same_loss(self):
         accuracies = []

@@ -74,7 +74,7 @@ TEST_CASE("whatever is wrong with the newest, it is refused by name and the one 
   std::string reason;
   SUBCASE("torn") {
     std::filesystem::resize_file(newest / "model.safetensors", 100);
-    reason = "model.safetensors has 100 bytes where the manifest says";
+    reason = "model.safetensors has 100 bytes, but ";
   }
   SUBCASE("a bit flipped in the data") {
     flip_byte(newest / "model.safetensors", 700);

@@ -62,6 +62,6 @@ TEST_CASE("finished under other settings is an error that names them and the way
   CHECK(error.error().text() ==
         "ckpt/step-1: 2 epochs are complete, but with other settings than this job's: nothing was trained\n"
         "  batch: 64 in the checkpoint, 32 now\n"
-        "  hint: to train with the new settings, name another folder: --set checkpoint.dir=ckpt2; or set "
-        "them back");
+        "  hint: to train with the new settings, set another folder: --set checkpoint.dir=ckpt2; or restore "
+        "the settings");
 }
