@@ -12,7 +12,7 @@
 namespace dlrun {
 
 struct Walltime {
-  std::optional<std::chrono::seconds> limit;  // nothing: no limit
+  std::optional<std::chrono::seconds> limit;  // unset: no limit
 };
 
 // "30" (minutes), "30:00", "1:30:00", "2-12", "2-12:30", "2-12:30:15"; UNLIMITED, INFINITE and -1 are no

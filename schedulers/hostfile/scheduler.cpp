@@ -1,5 +1,5 @@
-// --hostfile and --hosts as an allocation. What the user names explicitly wins over every scheduler; nothing
-// is looked for where nothing is named.
+// --hostfile and --hosts as an allocation. An explicit list of hosts overrides every scheduler; without
+// one, this scheduler is not used.
 #include "schedulers/hostfile/scheduler.hpp"
 
 #include <unistd.h>

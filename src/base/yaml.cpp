@@ -205,7 +205,7 @@ void collect_key_sources(const Node& node, const std::string& path, JsonMembers&
   }
 }
 
-// What the "sources" or the "keys" say of each path; all that is no text says nothing.
+// The entry of each path in "sources" or "keys"; entries that are not text are ignored.
 using Places = std::unordered_map<std::string_view, std::string_view>;
 
 Places places_in(const Json& object) {

@@ -1,6 +1,6 @@
 // A chain: one training over many jobs, as a value, and the one decision about it: after a link has ended, is
 // the training done, does the next link go on, or is this the end? Pure. Progress is what a link's program
-// reported or, where it reported nothing, that its checkpoint folder changed.
+// reported or, without reports, that its checkpoint folder changed.
 #pragma once
 
 #include <optional>

@@ -132,7 +132,7 @@ Result<void> check_cores(const JobSpec& spec, const std::vector<AllocatedNode>& 
 
 struct CoreShare {
   std::optional<int> cores;
-  std::optional<int> shares;  // into how many equal runs the node's cores are divided; nothing: no binding
+  std::optional<int> shares;  // the number of equal runs of the node's cores; unset: no binding
 };
 
 // More tasks than cores share them all and are not bound: two ranks on one core would wait for each other.

@@ -100,11 +100,12 @@ Result<const DlrunSshTable*> load_table(const std::filesystem::path& path) {
   auto* const table_of = TRY(library->symbol<const DlrunSshTable*()>(DLRUN_SSH_TABLE_SYMBOL));
   const DlrunSshTable* table = table_of();
   if (table->version == DLRUN_SSH_TABLE_VERSION) return table;
-  return fail({.kind = ErrorKind::unavailable,
-               .what = fmt::format("the plug-in speaks version {} of the table, this program version {}",
-                                   table->version, DLRUN_SSH_TABLE_VERSION),
-               .where = path.string(),
-               .hint = "install the plug-ins of the same build as the program"});
+  return fail(
+      {.kind = ErrorKind::unavailable,
+       .what = fmt::format("version mismatch: the plug-in has version {} of the table, this program {}",
+                           table->version, DLRUN_SSH_TABLE_VERSION),
+       .where = path.string(),
+       .hint = "install the plug-ins of the same build as the program"});
 }
 
 }  // namespace
