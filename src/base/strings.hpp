@@ -8,7 +8,7 @@
 
 namespace dlrun {
 
-// In ASCII, whatever the locale.
+/// Whether `c` is an ASCII digit, in any locale.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

@@ -83,9 +83,9 @@ struct Verdict {
   ChainState state = ChainState::queued;  // queued: go on
   std::string reason;
 };
-// The last link has ended.
+/// The verdict after the end of the last link.
 Verdict judge(const Chain& chain, StopRequest request);
-// The same, and whether there may be another job.
+/// The same verdict, and whether another job may follow.
 Verdict judge_next(const Chain& chain, StopRequest request);
 
 }  // namespace dlrun::job

@@ -7,14 +7,14 @@
 
 namespace dlrun::job {
 
-// Of the links that have ended.
+/// The time accounting of the links that have ended.
 TimeParts times_of(const Chain& chain);
 // The mean time from the end of a link to the start of the next; unset before the second link.
 std::optional<Seconds> mean_queue(const Chain& chain);
 
 struct TimeLeft {
   Seconds in_jobs{0};
-  int further_links = 0;         // behind the one that runs
+  int further_links = 0;         // after the one that runs
   std::optional<Seconds> queue;  // before these; unset: unknown
   Seconds total() const { return in_jobs + queue.value_or(Seconds(0)); }
 };

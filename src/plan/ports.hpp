@@ -27,7 +27,7 @@ struct PortUse {
   int port = 0;
   Rank rank;  // the rank for which it is held
 };
-// By node.
+/// The ports of the plan, by node.
 std::vector<std::vector<PortUse>> ports_by_node(const Plan& plan);
 
 }  // namespace dlrun::plan
