@@ -158,7 +158,7 @@ def parts(path, text):
     if path.endswith(CODE):
         code, other = split(text)
         return re.sub(r"#\s*include[^\n]*", "", code), other
-    if path.endswith(".py"):
+    if path.endswith(".py") or text.startswith("#!/usr/bin/env python3") or text.startswith("#!/usr/bin/python3"):
         return split_python(text)
     return "", text
 
@@ -180,13 +180,17 @@ def found_in(path, text):
                     yield term, number + 1, lines[number].strip()
 
 
+def is_script(path):
+    return path.suffix in (".py", ".sh") or (not path.suffix and path.read_bytes()[:2] == b"#!")
+
+
 def files(root):
     for folder in ["README.md", *FOLDERS]:
         top = root / folder
         for path in [top] if top.is_file() else sorted(top.rglob("*")):
             name = path.relative_to(root).as_posix()
             if path.is_file() and not matches(name, SKIP) and (name.endswith(CODE) or matches(name, TEXTS) or
-                                                              (folder == "tests" and name.endswith((".py", ".sh")))):
+                                                              (folder == "tests" and is_script(path))):
                 yield name, path
 
 
