@@ -49,7 +49,7 @@ Result<void> GradientExchange::start(std::size_t bucket) {
 
 Result<void> GradientExchange::finish() {
   const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
-  const bool whole = travels_whole() && !engine_->sums_gradients();
+  const bool whole = travels_whole() && engine_->reducing() == nullptr;
   TRY(comm_->allreduce_start(whole ? last : engine_->spare_slots()));
   return comm_->wait_all();
 }

@@ -68,10 +68,9 @@ TEST_CASE("no two tensors of a model overlap in both time and memory") {
 TEST_CASE("what is detached has no memory of its own, and stays for those that read it there") {
   const CudaPlan flat = in_bf16("dcgan", {3, 64, 64, 10});
   const std::vector<Lifetime> lives = value_lifetimes(plan_of(flat, 8), 2);
-  const auto detached =
-      std::find_if(flat.nodes.begin(), flat.nodes.end(),
-                   [](const DlrunCudaNode& node) { return node.kind == DLRUN_CUDA_DETACH; }) -
-      flat.nodes.begin();
+  const auto detached = std::find_if(flat.nodes.begin(), flat.nodes.end(),
+                                     [](const DlrunCudaNode& node) { return is(node, "detach"); }) -
+                        flat.nodes.begin();
   const Lifetime& alone = lives[static_cast<std::size_t>(detached)];
   const Lifetime& images = lives[flat.nodes[static_cast<std::size_t>(detached)].inputs[0]];
   CHECK(alone.bytes == 0);
@@ -87,7 +86,7 @@ TEST_CASE("a gradient that a loss leaves in the forward pass lives from there, a
   g.auxiliary_loss(first, 0.5F);
   g.softmax_cross_entropy(g.fully_connected("last", first, 2));
   const CudaPlan flat = lower(fuse(std::move(g).finish().value()), {}).value();
-  REQUIRE(flat.nodes[2].kind == DLRUN_CUDA_SOFTMAX_LOSS);
+  REQUIRE(is(flat.nodes[2], "softmax_cross_entropy"));
   CHECK(gradient_lifetimes(plan_of(flat, 8), 4)[1].first == 2);
 }
 

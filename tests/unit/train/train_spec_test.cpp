@@ -106,6 +106,15 @@ TEST_CASE("Adam has betas where SGD has momentum") {
         std::string::npos);
 }
 
+TEST_CASE("LARS has a momentum and a trust coefficient, LAMB what Adam has") {
+  const auto lars =
+      read(model + data + "  optimizer: {name: lars, momentum: 0.8, trust-coefficient: 0.01}\n");
+  REQUIRE_MESSAGE(lars.has_value(), lars.error().text());
+  CHECK(lars->optimizer.optimizer.identity() == "lars momentum=0.8 trust-coefficient=0.01");
+  CHECK(read(model + data + "  optimizer: {name: lamb}\n")->optimizer.optimizer.identity() ==
+        "lamb beta1=0.9 beta2=0.999 epsilon=1e-06");
+}
+
 TEST_CASE(
     "a GAN's pixels are scaled to -1..1 unless the job sets mean or std, and it has no accuracy to stop at") {
   const auto spec = read("  model: dcgan\n" + data);
@@ -120,8 +129,9 @@ TEST_CASE(
 }
 
 TEST_CASE("what a training cannot be is refused by name, with what there is") {
-  CHECK(refusal(model + data + "  optimizer: {name: lars}\n")
-            .find("unknown optimizer 'lars'\n  hint: valid names: sgd, adam") != std::string::npos);
+  CHECK(refusal(model + data + "  optimizer: {name: rprop}\n")
+            .find("unknown optimizer 'rprop'\n  hint: valid names: sgd, adam, lars, lamb") !=
+        std::string::npos);
   CHECK(refusal(model + "  data: {format: images}\n").find("'train.data.dir' is missing") !=
         std::string::npos);
   CHECK(refusal(model + "  data: {format: images, dir: /x, size: [1, 2, 3]}\n")

@@ -1,5 +1,5 @@
-// Adam on a GPU: five updates of a small net against the CPU's, then one of them by its own numbers: what the
-// mean gained tells the gradient, and with that the rest is known.
+// Optimizers on a GPU: five updates of a small net against the CPU's. Then one by Adam against its own
+// numbers: what the mean gained tells the gradient, and with that the rest is known.
 #include <algorithm>
 #include <cmath>
 
@@ -27,15 +27,15 @@ UpdateStep update(int number) {
 
 // Nothing in it has a gradient of nothing but rounding, which Adam would blow up: no bias before the norm.
 Result<Graph> net() {
-  GraphBuilder g("adam", kShape);
+  GraphBuilder g("optimizers", kShape);
   Value x = g.convolution("c", g.input(), {.filters = 16, .kernel = 3, .bias = Bias::none});
   x = g.tanh(g.batch_norm("bn", x));
   g.softmax_cross_entropy(g.fully_connected("last", x, kShape.classes));
   return std::move(g).finish();
 }
 
-EngineOptions options(Precision precision) {
-  return {.batch = 16, .precision = precision, .seed = 3, .optimizer = adam()};
+EngineOptions options(Precision precision, const Optimizer& optimizer) {
+  return {.batch = 16, .precision = precision, .seed = 3, .optimizer = optimizer};
 }
 
 void train(Engine& engine, double disturbance) {
@@ -91,17 +91,18 @@ Result<void> check_one_update(Engine& engine, const std::string& name) {
   return {};
 }
 
-}  // namespace
-
 // A number whose gradient is nearly 0 goes one way or the other by the sign of noise: so the noise of the
-// CPU's own arithmetic is the measure.
-Result<void> compare_adam(const CudaLibrary& library, Precision precision) {
+// CPU's own arithmetic is the measure. The engine on the GPU as it is then.
+Result<std::unique_ptr<CudaEngine>> compare_updates(const CudaLibrary& library, Precision precision,
+                                                    const Optimizer& optimizer) {
   const bool by_hand = precision == Precision::f32;
-  const auto cpu =
-      TRY(compile(TRY(net()), options(precision == Precision::bf16 ? Precision::bf16 : Precision::f32)));
-  const auto disturbed =
-      TRY(compile(TRY(net()), options(precision == Precision::tf32 ? Precision::bf16 : Precision::f32)));
-  const auto gpu = TRY(compile_cuda(library, TRY(net()), options(precision), 0));
+  const auto on_cpu = [&](Precision how) -> Result<std::unique_ptr<CpuEngine>> {
+    return compile(TRY(net()), options(how, optimizer));
+  };
+  const auto cpu = TRY(on_cpu(precision == Precision::bf16 ? Precision::bf16 : Precision::f32));
+  const auto disturbed = TRY(on_cpu(precision == Precision::tf32 ? Precision::bf16 : Precision::f32));
+  auto gpu = TRY(compile_cuda(library, TRY(net()), options(precision, optimizer), 0));
+  const std::string name(optimizer.traits->name);
   const std::vector<float> first = TRY(read(*cpu, "c.weight"));
   train(*cpu, 0), train(*gpu, 0), train(*disturbed, by_hand ? 1e-6 : 0);
   for (const TensorInfo& info : cpu->tensors()) {
@@ -109,12 +110,26 @@ Result<void> compare_adam(const CudaLibrary& library, Precision precision) {
                              other = TRY(read(*disturbed, info.name));
     const double off = distance(left, right, 1e-9), noise = distance(left, other, 1e-9);
     const double limit = std::max(by_hand ? 1e-4 : 2e-2, 4 * noise);
-    expect(off <= limit, fmt::format("adam: {} is {:.2e} apart, allowed {:.2e}", info.name, off, limit));
+    expect(off <= limit, fmt::format("{}: {} is {:.2e} apart, allowed {:.2e}", name, info.name, off, limit));
   }
-  expect(distance(first, TRY(read(*gpu, "c.weight")), 1e-9) > 0.01, "adam: the weights have moved");
-  for (const char* name : {"c.weight", "bn.weight", "last.bias"}) TRY(check_one_update(*gpu, name));
-  fmt::print("{} adam: {} updates as the CPU's\n", name_of(precision), kUpdates);
-  return gpu->status();
+  expect(distance(first, TRY(read(*gpu, "c.weight")), 1e-9) > 1e-3, name + ": the weights have moved");
+  fmt::print("{} {}: {} updates as the CPU's\n", name_of(precision), name, kUpdates);
+  return gpu;
+}
+
+}  // namespace
+
+Result<void> compare_optimizers(const CudaLibrary& library, Precision precision) {
+  for (const OptimizerTraits* traits : optimizers()) {
+    Optimizer optimizer = default_optimizer(traits->name);
+    if (traits->name == "adam") optimizer = adam();
+    if (traits->name == "lars") optimizer = {traits, {0.9, 0.5}};
+    const auto gpu = TRY(compare_updates(library, precision, optimizer));
+    if (traits->name == "adam")
+      for (const char* name : {"c.weight", "bn.weight", "last.bias"}) TRY(check_one_update(*gpu, name));
+    TRY(gpu->status());
+  }
+  return {};
 }
 
 }  // namespace dlrun::runtime::gpu

@@ -42,7 +42,10 @@ __global__ void score(T* grad, bool adds, const T* scores, const std::int32_t* l
 
 class SoftmaxLoss final : public Operator {
  public:
-  SoftmaxLoss(Device& device, const DlrunCudaNode& node) : node_(node), rows_(device, node) {}
+  SoftmaxLoss(Device& device, const DlrunCudaNode& node)
+      : node_(node),
+        weight_(static_cast<double>(settings_of<op::SoftmaxCrossEntropy>(node).weight)),
+        rows_(device, node) {}
   void forward(Device& device, Mode mode) override {
     Tensor& in = device.tensors[node_.inputs[0]];
     const LossRows::GradientRows grad = LossRows::grad(in, mode);
@@ -50,8 +53,7 @@ class SoftmaxLoss final : public Operator {
       using T = decltype(zero);
       score<<<blocks(device.batch * 32), 256, 0, device.stream>>>(
           static_cast<T*>(grad.array), grad.adds, static_cast<const T*>(in.value), device.labels,
-          rows_.data(), device.batch, static_cast<int>(node_.in_channels),
-          static_cast<double>(node_.loss_weight));
+          rows_.data(), device.batch, static_cast<int>(node_.in_channels), weight_);
     });
     check(cudaGetLastError(), "the loss");
     rows_.report(device);
@@ -60,13 +62,14 @@ class SoftmaxLoss final : public Operator {
 
  private:
   DlrunCudaNode node_;
+  double weight_;
   LossRows rows_;
 };
 
 }  // namespace
 
-OperatorPtr make_softmax_loss(Device& device, const DlrunCudaNode& node, std::size_t) {
-  return std::make_unique<SoftmaxLoss>(device, node);
+OperatorPtr make_softmax_cross_entropy(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<SoftmaxLoss>(device, plan.nodes[index]);
 }
 
 }  // namespace dlrun::cuda

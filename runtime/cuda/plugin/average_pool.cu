@@ -53,7 +53,8 @@ void gather(Device& device, P* to, const P* grad, Sizes s, bool counts_padding, 
 
 class WindowAverage final : public Operator {
  public:
-  WindowAverage(Device& device, const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {
+  WindowAverage(Device& device, const DlrunCudaNode& node, std::size_t index)
+      : node_(node), out_(index), counts_padding_(counts_padding(settings_of<op::AveragePool>(node))) {
     check_fits(device, node,
                node.channels % (16 / static_cast<std::int64_t>(device.size())) == 0
                    ? 16 / static_cast<std::int64_t>(device.size())
@@ -66,7 +67,7 @@ class WindowAverage final : public Operator {
       by_pack<decltype(zero)>(node_.channels, [&](auto pack) {
         using P = decltype(pack);
         means(device, static_cast<P*>(to), static_cast<const P*>(from), Sizes(node_, P::kSize),
-              node_.counts_padding != 0);
+              counts_padding_);
       });
     });
   }
@@ -79,20 +80,26 @@ class WindowAverage final : public Operator {
       by_pack<decltype(zero)>(node_.channels, [&](auto pack) {
         using P = decltype(pack);
         gather(device, static_cast<P*>(in.gradient), static_cast<const P*>(grad), Sizes(node_, P::kSize),
-               node_.counts_padding != 0, adds);
+               counts_padding_, adds);
       });
     });
   }
 
  private:
+  // The CPU's rule: padding counts where there is any and it is to.
+  static bool counts_padding(const op::AveragePool& spec) {
+    return spec.counted == runtime::Padding::counts && spec.padding > 0;
+  }
+
   DlrunCudaNode node_;
   std::size_t out_;
+  bool counts_padding_;
 };
 
 }  // namespace
 
-OperatorPtr make_window_average(Device& device, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<WindowAverage>(device, node, index);
+OperatorPtr make_average_pool(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<WindowAverage>(device, plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

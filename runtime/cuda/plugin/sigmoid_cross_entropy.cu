@@ -8,12 +8,13 @@ namespace {
 
 // Whether a row counts, and the answer that is wanted of it.
 struct Target {
-  DlrunCudaTarget of;
+  op::SigmoidCrossEntropy::Target of;
   __device__ bool counts(std::int32_t label) const {
-    return label >= 0 && (of != DLRUN_CUDA_OF_LABEL || label <= 1);
+    return label >= 0 && (of != op::SigmoidCrossEntropy::Target::labels || label <= 1);
   }
   __device__ bool wanted(std::int32_t label) const {
-    return of == DLRUN_CUDA_OF_LABEL ? label == 1 : of == DLRUN_CUDA_ALWAYS_1;
+    return of == op::SigmoidCrossEntropy::Target::labels ? label == 1
+                                                         : of != op::SigmoidCrossEntropy::Target::fake;
   }
 };
 
@@ -36,14 +37,15 @@ void score(Device& device, T* grad, bool adds, const T* logits, double* rows, Ta
 
 class SigmoidLoss final : public Operator {
  public:
-  SigmoidLoss(Device& device, const DlrunCudaNode& node) : node_(node), rows_(device, node) {}
+  SigmoidLoss(Device& device, const DlrunCudaNode& node)
+      : node_(node), target_{settings_of<op::SigmoidCrossEntropy>(node).target}, rows_(device, node) {}
   void forward(Device& device, Mode mode) override {
     Tensor& in = device.tensors[node_.inputs[0]];
     const LossRows::GradientRows grad = LossRows::grad(in, mode);
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
       score(device, static_cast<T*>(grad.array), grad.adds, static_cast<const T*>(in.value), rows_.data(),
-            Target{node_.target});
+            target_);
     });
     rows_.report(device);
   }
@@ -51,13 +53,14 @@ class SigmoidLoss final : public Operator {
 
  private:
   DlrunCudaNode node_;
+  Target target_;
   LossRows rows_;
 };
 
 }  // namespace
 
-OperatorPtr make_sigmoid_loss(Device& device, const DlrunCudaNode& node, std::size_t) {
-  return std::make_unique<SigmoidLoss>(device, node);
+OperatorPtr make_sigmoid_cross_entropy(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<SigmoidLoss>(device, plan.nodes[index]);
 }
 
 }  // namespace dlrun::cuda
