@@ -25,11 +25,11 @@
 namespace dlrun::runtime {
 namespace {
 
-std::uint64_t training_samples(const TrainSpec& spec, const Prepared& prepared) {
+std::uint64_t training_samples(const TrainSpec& spec, const PreparedTraining& prepared) {
   return Split(prepared.data.train.count, spec.data.train_share, spec.seed).training();
 }
 
-Manifest manifest_facts(const TrainSpec& spec, const Prepared& prepared) {
+Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared) {
   return Manifest{.position = {},
                   .identity = {.model = spec.model,
                                .shape = prepared.data.train.shape,
@@ -173,7 +173,7 @@ class Session {
   Ticks begin_;
   StopRequest stop_request_;
   std::unique_ptr<FileSystem> files_ = real_file_system();
-  Prepared prepared_;
+  PreparedTraining prepared_;
   std::optional<Reporter> reporter_;
   std::unique_ptr<Checkpointing> checkpoints_;
   std::function<Result<void>(const std::string&)> check_finished_;

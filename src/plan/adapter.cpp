@@ -8,6 +8,7 @@
 #include "src/base/strings.hpp"
 #include "src/plan/enum_choice.hpp"
 #include "src/plan/job_spec.hpp"
+#include "src/plan/renamed_keys.hpp"
 #include "src/plan/run_directory.hpp"
 
 namespace dlrun::plan {
@@ -121,7 +122,10 @@ yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child) {
   return out;
 }
 
-Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
+Result<Adapter> parse_adapter(const yaml::Node& written, const std::string& file) {
+  Adapter out;
+  yaml::Node root = written;
+  rename_adapter_values(root, out.warnings);
   static const std::array<std::string, 6> protocols{"none", "auto", "detect", "pmix", "pmi1", "native"};
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key :
@@ -129,7 +133,6 @@ Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file) {
         "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus", "interfaces", "gpu-view"})
     fields.known(key);
   TRY(fields.finish());
-  Adapter out;
   out.source = file;
   out.name = TRY(fields.text("name"));
   out.summary = TRY(fields.text("summary"));

@@ -37,6 +37,7 @@ struct Adapter {
   GpuView gpu_view = GpuView::own;
   int reserve_cpus = 0;                               // of a rank's cores, for threads that communicate
   std::vector<std::vector<AdapterWord>> plan_checks;  // the checks of the job alone: dlrun plan runs them
+  std::vector<std::string> warnings;                  // about values in it that have new names
 };
 
 Result<Adapter> parse_adapter(std::string_view text, const std::string& file);

@@ -20,6 +20,7 @@ struct RenamedValue {
 };
 constexpr RenamedValue kRenamedValues[] = {{"launch.mpi", "engine", "native"},
                                            {"chain.mode", "ahead", "presubmit"}};
+constexpr RenamedValue kRenamedInAdapters[] = {{"mpi", "engine", "native"}};
 
 void warn_once(std::string text, std::vector<std::string>& warnings) {
   if (std::find(warnings.begin(), warnings.end(), text) == warnings.end())
@@ -81,6 +82,10 @@ void rename_values(Node& tree, std::vector<std::string>& warnings) {
   for (const Scheduler& scheduler : all_schedulers())
     for (const std::string_view alias : scheduler.aliases)
       rename_value(tree, {"launch.via", alias, scheduler.name}, warnings);
+}
+
+void rename_adapter_values(Node& tree, std::vector<std::string>& warnings) {
+  for (const RenamedValue& renamed : kRenamedInAdapters) rename_value(tree, renamed, warnings);
 }
 
 }  // namespace dlrun::plan

@@ -20,4 +20,7 @@ Result<void> rename_keys(yaml::Node& layer, std::vector<std::string>& warnings);
 /// Gives the values of the merged tree their new names.
 void rename_values(yaml::Node& tree, std::vector<std::string>& warnings);
 
+/// The same for the values of an adapter: those of users may be older than this dlrun.
+void rename_adapter_values(yaml::Node& tree, std::vector<std::string>& warnings);
+
 }  // namespace dlrun::plan

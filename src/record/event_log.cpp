@@ -35,7 +35,7 @@ void EventLog::add(const Json& event) {
   file_->append(to_text(line) + "\n");
   constexpr Seconds pause{0.1};
   constexpr std::size_t kMaxQueued = std::size_t{16} << 20;
-  while (file_->queued() > kMaxQueued && !writer_->settle(pause)) {
+  while (file_->queued() > kMaxQueued && !writer_->drain(pause)) {
   }
 }
 

@@ -243,8 +243,8 @@ class Driver {
     status_->add([text = std::move(wanted.text)](RunStatus& status) { status.note(text); });
   }
   void do_it(action::ShowLines& wanted) {
-    std::size_t bytes = sizeof wanted;
-    for (const std::string& line : wanted.lines) bytes += line.size() + sizeof line;
+    std::size_t bytes = sizeof(action::ShowLines);
+    for (const std::string& line : wanted.lines) bytes += line.size() + sizeof(std::string);
     status_->add(
         [shown = shown_, lines = std::move(wanted)](RunStatus& status) {
           const plan::RankPlan& rank = shown->ranks[static_cast<std::size_t>(lines.rank.get())];
@@ -311,11 +311,11 @@ class Driver {
                                                   .stop_launcher = [this] { parts_.launcher->stop(); },
                                                   .of_ranks = head_.agents_unverified() > 0});
     agent::remove_mpi_leftovers(*plan_);  // of an agent that was killed before it could
-    const Outcome outcome = head_.conclude({.walltime = walltime_.result(),
-                                            .strays = left.strays,
-                                            .agents_unverified = left.not_ended ? 1 : 0,
-                                            .cause_of_file = cause_of_file()},
-                                           ticks());
+    Outcome outcome = head_.conclude({.walltime = walltime_.result(),
+                                      .strays = left.strays,
+                                      .agents_unverified = left.not_ended ? 1 : 0,
+                                      .cause_of_file = cause_of_file()},
+                                     ticks());
     if (!status_->idle()) (void)loop_.run();
     loop_.unwatch(status_->ready_fd());
     status_.reset();

@@ -21,7 +21,7 @@ constexpr Seconds kNotesHold{1};  // srun tells of tasks that end before we know
 using namespace protocol;  // NOLINT: the messages are what this file is about
 
 Supervisor::Policy policy_of(const plan::Plan& plan) {
-  return {.settle = kFailureWindow, .grace = plan.limits.grace + kAgentMargin};
+  return {.failure_window = kFailureWindow, .grace = plan.limits.grace + kAgentMargin};
 }
 
 HangDetector detector_of(const plan::Plan& plan) {
@@ -33,7 +33,7 @@ HangDetector detector_of(const plan::Plan& plan) {
 
 }  // namespace
 
-Head::Head(PlanPtr plan, HeadSettings settings, Ticks now)
+Head::Head(const PlanPtr& plan, HeadSettings settings, Ticks now)
     : settings_(std::move(settings)),
       now_(now),
       startup_(plan, settings_.launcher, settings_.questions),

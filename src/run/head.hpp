@@ -55,7 +55,7 @@ class Head {
  public:
   enum class Phase { starting, claiming, prolog, running, stopping, done };
 
-  Head(PlanPtr plan, HeadSettings settings, Ticks now);
+  Head(const PlanPtr& plan, HeadSettings settings, Ticks now);
 
   /// What is to be done, in order.
   std::vector<Action> on(Event event, Ticks now);
@@ -135,7 +135,7 @@ class Head {
   void explain(FirstFailure& failed, const std::string& cause_of_file) const;
 
   // Failures.
-  void fail_rank(FirstFailure failure, const plan::RankPlan& rank);
+  void fail_rank(FirstFailure failure, const plan::RankPlan& rank, Standing standing = Standing::of_itself);
   void fail_node(const AgentState& agent, ExitCode code, const std::string& reason);
   void lose(AgentState& agent, ExitCode code, const std::string& why);
   void refuse(AgentState& agent, const std::string& why);

@@ -92,8 +92,8 @@ void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
   watch_start();
 }
 
-void Head::on(AgentState&, const from_agent::Signalled&) {
-  failures_.signalled();
+void Head::on(AgentState&, const from_agent::Signalled& signalled) {
+  failures_.signalled(signalled.signal);
 }
 
 void Head::on(AgentState& agent, const from_agent::Started& started) {
@@ -154,8 +154,10 @@ void Head::on(AgentState& agent, const from_agent::Exited& exited) {
 void Head::on(AgentState& agent, const from_agent::Failed& failed) {
   const plan::RankPlan* rank = rank_of(agent, failed.rank, "failed");
   if (rank == nullptr || ranks_.is_ended_service(*rank)) return;
-  failures_.follow(rank->rank, ranks_[rank->rank].status, output_.cause(rank->rank));
-  fail_rank(failure_of_rank(plan(), *rank, failed.code, failed.reason), *rank);
+  const std::optional<ExitStatus>& status = ranks_[rank->rank].status;
+  failures_.follow(rank->rank, status, output_.cause(rank->rank));
+  fail_rank(failure_of_rank(plan(), *rank, failed.code, failed.reason), *rank,
+            failures_.standing_of(plan(), failed.code, status));
 }
 
 void Head::on(AgentState& agent, from_agent::Allgather& given) {
@@ -240,9 +242,9 @@ void Head::on_closed(AgentState& agent, const event::Closed& closed) {
 
 // Failures.
 
-void Head::fail_rank(FirstFailure failure, const plan::RankPlan& rank) {
+void Head::fail_rank(FirstFailure failure, const plan::RankPlan& rank, Standing standing) {
   const Supervisor::Failed failed{{rank.node.get(), failure.code, failure.reason}};
-  failures_.add(std::move(failure), now_);
+  failures_.add(std::move(failure), now_, standing);
   if (failures_.first() && failures_.first()->rank) output_.show_only(*failures_.first()->rank);
   supervise(failed);
 }

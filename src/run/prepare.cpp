@@ -127,6 +127,8 @@ Result<Prepared> prepare(const Request& request, Instant now) {
     invent_nodes(job.spec, job.allocation);
   job.adapter = TRY(
       plan::find_adapter(adapters_of(request), job.spec.framework, plan::place_of(job.spec, "framework")));
+  for (const std::string& warning : job.adapter.warnings)
+    job.spec.warnings.push_back(fmt::format("{}: {}", job.adapter.source, warning));
   plan::PlanInput& input = job.input;
   input.spec = job.spec;
   input.allocation = plan::with_stand_ins(job.allocation, job.spec);

@@ -52,13 +52,13 @@ class Delivered(Following, support.Case):
         number = next(self.made)
         dumps, run = f"{self.folder}/dumps-{number}", f"{self.folder}/run-{number}"
         user = self.environment(dumps, mpi)
-        self.write_job(mpi, DUMP if mpi == "engine" else DUMP_MPI)
+        self.write_job(mpi, DUMP if mpi == "native" else DUMP_MPI)
         code, _, err = self.run_on(*before, DLRUN, "--quiet", "--via", via, "--framework-dir", self.folder, "--run-dir", run, "job.yaml", env=user)
         self.assertEqual(code, 0, err)
         return self.is_delivered(run, dumps, user)
 
     def test_by_slurm(self):
-        for mpi in ("none", "pmix", "pmi1", "engine"):
+        for mpi in ("none", "pmix", "pmi1", "native"):
             with self.subTest(mpi):
                 delivered = self.run_by("slurm", mpi, "salloc", "-Q", "-N2")
                 for rank, dump in delivered.ranks:

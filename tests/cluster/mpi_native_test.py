@@ -29,8 +29,8 @@ class MpiEngine(support.Case):
         _, err = process.communicate()
         self.assertIn(process.returncode, (0, 130), err)
 
-    IN_JOB = ("salloc", "-Q", "-N4", DLRUN, "--quiet", "--mpi", "engine", "--tasks-per-node", "2", "--framework", "mpi", "--")
-    BY_MPIEXEC = (DLRUN, "--quiet", "--mpi", "engine", "--via", "mpiexec", "--hosts", HOSTS, "--tasks-per-node", "2",
+    IN_JOB = ("salloc", "-Q", "-N4", DLRUN, "--quiet", "--mpi", "native", "--tasks-per-node", "2", "--framework", "mpi", "--")
+    BY_MPIEXEC = (DLRUN, "--quiet", "--mpi", "native", "--via", "mpiexec", "--hosts", HOSTS, "--tasks-per-node", "2",
                   "--framework", "mpi", "--")
 
     def in_job(self, program, env=None):
@@ -65,7 +65,7 @@ class MpiEngine(support.Case):
         self.assertRegex(err, r"rank \d would come up as 1 of 1, not as one of 8: the launcher gave it no PMI")
 
     def test_a_way_that_starts_no_mpi(self):
-        code, _, err = self.run_on(DLRUN, "--mpi", "engine", "--via", "ssh", "--hosts", HOSTS, "--framework", "mpi", "--", MPI + "openmpi")
+        code, _, err = self.run_on(DLRUN, "--mpi", "native", "--via", "ssh", "--hosts", HOSTS, "--framework", "mpi", "--", MPI + "openmpi")
         self.assertEqual(code, 64)
         self.assertIn("launch.mpi: native needs a launcher that starts MPI ranks, and launch.via is ssh", err)
 

@@ -37,7 +37,7 @@ MPI_LIBRARY = {"none": "", "pmix": "libmpi.so.40", "pmi1": "libmpich.so.12"}
 # The variables by which an MPI bootstraps, which are no part of the plan; names that shells and containers set.
 BOOTSTRAP = {"none": (), "pmix": ("PMIX_", "OMPI_", "OPAL_", "PRTE_", "ORTE_", "HWLOC_", "UCX_"),
           "pmi1": ("PMI_", "MPI_LOCAL", "MPIR_", "HYDI_", "UCX_", "FI_"),
-          "engine": ("PMI", "OMPI_", "OPAL_", "PRTE_", "ORTE_", "HYDI_", "HYDRA_", "MPI", "SLURM_", "HWLOC_", "IPATH_", "PSM2_", "TMPDIR")}
+          "native": ("PMI", "OMPI_", "OPAL_", "PRTE_", "ORTE_", "HYDI_", "HYDRA_", "MPI", "SLURM_", "HWLOC_", "IPATH_", "PSM2_", "TMPDIR")}
 BY_SHELLS = {"_", "PWD", "OLDPWD", "SHLVL"}
 OF_THE_AGENT = {"DLRUN_CONTROL", "DLRUN_CHECKPOINT_REQUEST"}
 HIDDEN = "(secret, not shown)"
@@ -238,7 +238,7 @@ class Delivery:
         inherited = {number: target for number, target in dump["descriptors"].items() if int(number) > 2}
         if self.plan["mpi"] == "pmi1":  # the line to the PMI server
             inherited.pop(dump["environment"].get("PMI_FD"), None)
-        if self.plan["mpi"] == "engine":  # what its launcher hands on, a rank may need
+        if self.plan["mpi"] == "native":  # what its launcher hands on, a rank may need
             inherited = {number: target for number, target in inherited.items() if not target.startswith("socket:")}
         self.same("descriptors beside the standard ones", inherited, {})
         self.same("standard input", dump["descriptors"].get("0"), "/dev/null")

@@ -45,7 +45,7 @@ Engine::~Engine() {
 }
 
 // The side stream fills what main leaves idle: it must not delay it. Sums come first: what they wait for is
-// the wire, and the other ranks wait for them.
+// the network, and the other ranks wait for them.
 void Engine::make_streams() {
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");

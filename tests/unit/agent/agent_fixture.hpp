@@ -53,7 +53,7 @@ class Bench {
   std::string on(const Event& event) {
     std::vector<std::string> words;
     for (const Action& action : agent_.on(event, dlrun::test::at(now)))
-      words.push_back(std::visit([this](const auto& what) { return text(what); }, action));
+      words.push_back(std::visit([this](const auto& what) { return this->text(what); }, action));
     return join(words, "; ");
   }
   std::string says(protocol::ToAgent message) { return on(event::HeadSaid{std::move(message)}); }

@@ -228,3 +228,12 @@ TEST_CASE("cores for threads that communicate are not for OpenMP") {
   CHECK(threads(2, 2) == "1+1");
   CHECK(threads(2, 1) == "1+0");
 }
+
+TEST_CASE("an adapter that has the former name of an MPI mode works, with a warning") {
+  const auto old = plan::parse_adapter("name: a\nsummary: s\nmpi: engine\n", "a.yaml");
+  REQUIRE_MESSAGE(old.has_value(), error_of(old));
+  CHECK(old->mpi == "native");
+  REQUIRE(old->warnings.size() == 1);
+  CHECK(old->warnings[0].ends_with("is now called native"));
+  CHECK(plan::parse_adapter("name: a\nsummary: s\nmpi: native\n", "a.yaml")->warnings.empty());
+}
