@@ -224,7 +224,7 @@ class Ssh(support.Case):
     def test_a_name_that_nobody_knows(self):
         err = self.refused(hosts="n1,nowhere")
         self.assertIn("1 of 2 nodes cannot be reached by ssh: nowhere", err)
-        self.assertIn("the name nowhere is not known here", err)
+        self.assertIn("the host name nowhere cannot be resolved here", err)
 
     def test_a_node_that_comes_later_than_lost_after_harms_nobody(self):
         """Its login shell takes its time, and the agents of the others wait for it."""

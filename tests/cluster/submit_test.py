@@ -95,7 +95,7 @@ class Submit(support.Case):
     def test_what_slurm_would_take_and_never_run_is_refused(self):
         self.write("job.yaml", JOB)
         for flags, why in ((["--nodes", "5"], "partition main has 4 nodes and the job requests 5"),
-                           (["--set", "resources.queue=short"], "partition short ends jobs after 0:02:00 and the job asks for 0:05:00")):
+                           (["--set", "resources.queue=short"], "partition short ends jobs after 0:02:00 and the job requests 0:05:00")):
             code, out, err = self.run_on(DLRUN, "submit", *flags, "job.yaml")
             self.assertEqual((code, out), (66, ""), err)
             self.assertIn(why + ": the job would wait forever", err)

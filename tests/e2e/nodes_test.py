@@ -70,7 +70,7 @@ class Nodes(support.Case):
         for words in (("plan",), ("run", "--run-dir", "run")):
             code, _, err = self.dlrun(*words, "--hostfile", "hosts", "--framework", "plain", "--", "true")
             self.assertEqual(code, 0, err)
-            self.assertIn("dlrun: warning: host localhost stands 2 times (lines 1, 2): its counts add up to 2 slots\n", err)
+            self.assertIn("dlrun: warning: host localhost is listed 2 times (lines 1, 2): its counts add up to 2 slots\n", err)
 
     def test_slots_that_were_asked_for_are_ranks(self):
         self.write("hosts", "a1 slots=1\na2 slots=2\n")

@@ -72,7 +72,7 @@ class SumsTraining(Trainings):
             return
         codes = world.wait(LONGEST)
         self.assertNotIn(0, codes)
-        self.assertIn("the hierarchical sum needs equally many ranks on every node", world.text(0))
+        self.assertIn("the hierarchical allreduce needs the same number of ranks on every node", world.text(0))
 
     def test_an_mpi_between_nodes_trains_as_nccl_alone(self):
         self.assertIsNotNone(shutil.which("mpirun"), "this part needs mpirun of Open MPI")

@@ -70,7 +70,7 @@ TEST_CASE("what only a shell can do is refused by name") {
               " needs a shell, and no shell reads the command\n  hint: put it in single quotes, or "
               "write the command as [bash, -c, 'TEXT']") != std::string::npos);
   }
-  CHECK(refusal("a\nb").starts_with("a line break is for a shell"));
+  CHECK(refusal("a\nb").starts_with("a line break needs a shell"));
   CHECK(refusal("a 'b") == "a ' is not closed");
   CHECK(refusal("a \\") == "the command ends with a backslash");
   CHECK(refusal("OMP_NUM_THREADS=4 python x.py") ==

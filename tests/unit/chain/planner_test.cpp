@@ -106,7 +106,7 @@ TEST_CASE("a walltime that cannot hold one checkpoint is refused, with the one t
   CHECK(refused.error().kind == ErrorKind::allocation);
   CHECK(refused.error().text() ==
         "a walltime of 1m00s cannot hold one checkpoint: 10.0s until the first step, 500ms for a step, 40.0s "
-        "for a checkpoint, and 5.0s to end\n  hint: ask for 2m00s or more: resources.walltime");
+        "for a checkpoint, and a margin of 5.0s\n  hint: request 2m00s or more: resources.walltime");
   asked.walltime = 2 * kMinute;
   CHECK(planned(asked).links > 1);
 }

@@ -6,7 +6,9 @@
 #include "src/base/json.hpp"
 
 using namespace dlrun;
-using namespace dlrun::cli;
+using cli::asks_for_json;
+using cli::error_json;
+using cli::exit_code_of;
 
 TEST_CASE("an error under --json has kind, message, place, hint, further lines and exit code") {
   const Error error{.kind = ErrorKind::allocation,

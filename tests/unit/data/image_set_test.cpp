@@ -61,7 +61,7 @@ TEST_CASE("one part alone is held out from, and a test part is asked for") {
   tree.touch("aster/1.jpg");
   tree.touch("tulip/2.jpg");
   CHECK(listed(tree.find(0.5).value().train) == "1.jpg:0 2.jpg:1 ");
-  CHECK(tree.find().error().text().find("there are no test images\n  hint: make a folder test") !=
+  CHECK(tree.find().error().text().find("there are no test images\n  hint: add a folder test") !=
         std::string::npos);
 }
 

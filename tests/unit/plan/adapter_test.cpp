@@ -123,7 +123,7 @@ TEST_CASE("an adapter that extends another says only what differs") {
   CHECK(both.roles.front().port == 2000);
 }
 
-TEST_CASE("adapters that extend each other in a circle, or what is not there, are named") {
+TEST_CASE("adapters that extend each other in a cycle, or that do not exist, are named") {
   const Folder data;
   data.write("frameworks/a.yaml", "name: a\nextends: b\n");
   data.write("frameworks/b.yaml", "name: b\nextends: c\n");
@@ -134,7 +134,7 @@ TEST_CASE("adapters that extend each other in a circle, or what is not there, ar
   const auto refusal = [&](const std::string& name) { return error_of(plan::find_adapter(path, name)); };
   CHECK(refusal("a").find("c.yaml:2:10: adapters extend each other in a cycle: a -> b -> c -> a") !=
         std::string::npos);
-  CHECK(refusal("self").find("in a circle: self -> self") != std::string::npos);
+  CHECK(refusal("self").find("in a cycle: self -> self") != std::string::npos);
   CHECK(refusal("orphan").find("orphan.yaml:2:10: framework 'd' is not known") != std::string::npos);
 }
 

@@ -94,7 +94,7 @@ TEST_CASE("what is unset, differs per rank or is a secret is refused with its pl
         "job.yaml:1:19: checkpoint.dir: $WORK is unset\n"
         "  hint: set it in the environment of dlrun, or in environment.set; $$ is a dollar sign");
   CHECK(changes("command: [a, --rank, $SLURM_PROCID]\n")
-            .find("differs from node to node or rank to rank\n"
+            .find("differs between nodes or ranks\n"
                   "  hint: let a shell on the node expand it") != std::string::npos);
   CHECK(changes("command: [a, $DLRUN_RANK]\n").find("differs") != std::string::npos);
   CHECK(changes("checkpoint: {dir: $TMPDIR/c}\n").find("differs") != std::string::npos);

@@ -237,7 +237,7 @@ TEST_CASE("what no program can be started with is refused by name and size") {
   auto in = input("command: [x]\n", machine(2));
   in.spec.command.push_back(std::string(131072, 'x'));
   CHECK(error_of(make_plan(in)) ==
-        "word 2 of the command of rank 0 (worker 0) takes 131072 bytes, and the system passes at most 131071 "
+        "word 2 of the command of rank 0 (worker 0) has 131072 bytes, and the system passes at most 131071 "
         "to "
         "a program\n  hint: pass long lists in a file");
   in.spec.command.back().pop_back();
@@ -246,7 +246,7 @@ TEST_CASE("what no program can be started with is refused by name and size") {
   for (int i = 0; i < 9999; ++i) many.nodes.push_back(node(fmt::format("a-node-called-{:06}", i), 1));
   const auto hosts = adapter("name: a\nsummary: s\nenv: {HOSTS: {json: node.hosts}}\n");
   CHECK(error_of(make_plan(input("command: [x]\n", many, hosts)))
-            .starts_with("variable HOSTS of the job takes 229984 bytes"));
+            .starts_with("variable HOSTS of the job has 229984 bytes"));
 }
 
 TEST_CASE("the plan is pure: the same input gives the same plan") {

@@ -155,7 +155,7 @@ TEST_CASE("a job that the scheduler would accept and never run is refused; no an
   CHECK(check(*slurm) == "possible");
   request.walltime = std::chrono::seconds(121);
   CHECK(check(*slurm) ==
-        "partition short ends jobs after 0:02:00 and the job asks for 0:02:01: the job would wait forever");
+        "partition short ends jobs after 0:02:00 and the job requests 0:02:01: the job would wait forever");
   world.commands.answer(
       "pbsnodes",
       "pbsx1\n     Mom = pbsx1.pbsx.test\n     resources_available.ncpus = 8\n\npbsx2\n     Mom = x\n");
