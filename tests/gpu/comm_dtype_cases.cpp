@@ -88,11 +88,8 @@ Result<void> compare_forms(const std::shared_ptr<DeviceCalls>& calls, const Tria
 
 Result<void> compare_sums(const std::shared_ptr<DeviceCalls>& calls, const Trial& trial, int own_place,
                           int places) {
-  < < < < < < < < HEAD : tests / gpu / comm_dtype_cases.cpp Room plain(calls), packed(calls), sums(calls);
-  == == == == DeviceArray plain(calls), packed(calls), sums(calls);
-  >>>>>>>> w - words : tests / gpu / dtype_cases.cpp const std::size_t stride = (trial.count + 7) / 8 * 8,
-                                                                       bytes =
-                                                                           bytes_of(trial.dtype, trial.count);
+  DeviceArray plain(calls), packed(calls), sums(calls);
+  const std::size_t stride = (trial.count + 7) / 8 * 8, bytes = bytes_of(trial.dtype, trial.count);
   const std::vector<float> own = numbers(77, trial.count);
   std::vector<std::byte> others(bytes_of(trial.dtype, stride * static_cast<std::size_t>(places)));
   std::vector<float> sum(trial.count);
