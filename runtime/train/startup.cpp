@@ -49,7 +49,7 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
   if (!out.device.library) {
     out.engine = TRY(compile(TRY(graph_of(spec, shape)), options));
     if (!is_native(spec.precision))
-      out.device.said += fmt::format("{}this processor has no instructions for bf16: f32 is faster here",
+      out.device.said += fmt::format("{}this processor has no bf16 instructions: f32 is faster here",
                                      out.device.said.empty() ? "" : "; ");
     return out;
   }

@@ -40,7 +40,7 @@ Token Token::random() {
 
 Result<Token> Token::parse(std::string_view hex) {
   Token out;
-  if (!read_hex(hex, out.key_)) return fail(ErrorKind::input, "this is no token of dlrun's (64 hex digits)");
+  if (!read_hex(hex, out.key_)) return fail(ErrorKind::input, "this is not a token of dlrun (64 hex digits)");
   return out;
 }
 

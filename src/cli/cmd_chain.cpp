@@ -1,5 +1,6 @@
 #include "src/cli/cmd_chain.hpp"
 
+#include "schedulers/scheduler.hpp"
 #include "schedulers/submission.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -19,11 +20,11 @@ using job::Chain;
 using job::ChainFolder;
 using job::ChainState;
 
-// The chain as it is shown: one whose jobs are all gone without a word stands still for ever.
+// The chain as it is shown. A chain of which all jobs are gone makes no progress any more.
 struct Shown {
   Chain chain;
   std::vector<std::string> waiting;
-  std::string held;  // why the next job will not start by itself; empty: it will
+  std::string held;  // why the next job is on hold; empty: it is not
   job::TimeParts time;
   std::optional<job::TimeLeft> left;
 };
@@ -39,7 +40,8 @@ bool all_gone(const std::vector<std::string>& jobs, const Submission& scheduler,
   return true;
 }
 
-// A ledger that nobody can write any more: the scheduler knows none of its jobs.
+// Reads the ledger. If the scheduler knows none of its jobs, nobody writes it any more, and the chain is
+// stopped.
 Result<Chain> read_chain(const ChainFolder& folder, const Context& context) {
   Chain chain = TRY(folder.read());
   if (is_over(chain.state)) return chain;
@@ -52,7 +54,7 @@ Result<Chain> read_chain(const ChainFolder& folder, const Context& context) {
   const Chain again = TRY(folder.read());  // a link may have ended while we asked
   if (to_json(again) != to_json(chain)) return again;
   chain.state = ChainState::stopped;
-  chain.reason = fmt::format("job {} is gone from {} and wrote no end down: what it printed is in {}",
+  chain.reason = fmt::format("job {} is gone from {} without a recorded end; its output is in {}",
                              jobs.back(), chain.scheduler, folder.path().string());
   return chain;
 }
@@ -68,7 +70,7 @@ std::string why_held(const Chain& chain, const std::string& job, const Context& 
   return said ? (*scheduler)->why_held(*said) : std::string();
 }
 
-Result<Shown> look_at(const ChainFolder& folder, const Context& context) {
+Result<Shown> inspect(const ChainFolder& folder, const Context& context) {
   Shown out;
   out.chain = TRY(read_chain(folder, context));
   out.waiting = is_over(out.chain.state) ? std::vector<std::string>{} : waiting_jobs(folder, out.chain);
@@ -87,8 +89,9 @@ std::string too_few_jobs(const Shown& shown) {
   if (!shown.left || is_over(shown.chain.state)) return {};
   const auto used = links_used(shown.chain) + static_cast<std::size_t>(shown.left->further_links);
   if (used <= static_cast<std::size_t>(shown.chain.max_links)) return {};
-  return fmt::format("about {} jobs are needed, and {} are allowed: submit again when this chain has stopped",
-                     used, shown.chain.max_links);
+  return fmt::format(
+      "about {} jobs are needed, and the maximum is {}: submit again after the end of this chain", used,
+      shown.chain.max_links);
 }
 
 Json status_json(const Shown& shown, const ChainFolder& folder) {
@@ -131,7 +134,7 @@ std::string left_text(const job::TimeLeft& left) {
   const std::string queue = left.further_links == 0 ? ""
                             : left.queue            ? fmt::format(", {} in the queue before {} more",
                                                                   format_duration(*left.queue), left.further_links)
-                                                    : ", and the queue's time";
+                                                    : ", plus time in the queue";
   return fmt::format("{} in jobs{}: done {}", format_duration(left.in_jobs), queue, eta(left));
 }
 
@@ -140,10 +143,10 @@ void print_status(const Shown& shown, const ChainFolder& folder, Console& consol
   console.out(fmt::format("chain      {} in {}", chain.name, folder.path().string()));
   console.out(
       fmt::format("state      {}{}{}", word_of(chain.state), chain.reason.empty() ? "" : ": ", chain.reason));
-  console.out(fmt::format("jobs       {} of at most {}", links_used(chain), chain.max_links));
+  console.out(fmt::format("jobs       {} of a maximum of {}", links_used(chain), chain.max_links));
   if (!shown.waiting.empty())
     console.out(
-        fmt::format("waiting    job {}{}", join(shown.waiting, ", "),
+        fmt::format("pending    job {}{}", join(shown.waiting, ", "),
                     shown.held.empty() ? "" : ": on hold (" + shown.held + "), until it is released"));
   if (const std::string warning = too_few_jobs(shown); !warning.empty()) console.out("warning    " + warning);
   if (const auto progress = job::progress_of(chain))
@@ -205,7 +208,7 @@ Result<int> stop(const ChainFolder& folder, const ChainCommand& options, const C
   const std::string running = chain.links.back().job_id;
   if (!options.now) {
     context.console.say(fmt::format(
-        "dlrun: job {} is asked to save and end: it looks into the folder of the chain every second",
+        "dlrun: job {} will save and end: it reads the request from the folder of the chain within a second",
         running));
     return 0;
   }
@@ -229,7 +232,7 @@ Result<int> list_chains(const std::vector<std::filesystem::path>& chains, const 
         chain->max_links, progress ? fmt::format("  step {} of {}", progress->step, progress->steps) : "",
         path.lexically_relative(path.parent_path().parent_path()).string()));
   }
-  context.console.say("dlrun: more of one: dlrun chain status DIR");
+  context.console.say("dlrun: details: dlrun chain status DIR");
   return 0;
 }
 
@@ -266,7 +269,7 @@ Result<int> ChainCommand::run(const Context& context) {
     return list_chains(chains, context);
   const ChainFolder chain(folder.empty() ? TRY(job::newest_chain(here)) : std::filesystem::absolute(folder));
   if (action == "stop") return stop(chain, *this, context);
-  const Shown shown = TRY(look_at(chain, context));
+  const Shown shown = TRY(inspect(chain, context));
   if (context.common.json)
     TRY(context.console.data(to_pretty_text(status_json(shown, chain))));
   else

@@ -35,7 +35,7 @@ Result<UniqueFd> listen_anywhere() {
   any.sin_family = AF_INET;
   if (!four || ::bind(four.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
       ::listen(four.get(), kBacklog) != 0)
-    return fail(ErrorKind::unavailable, "no TCP port for the agents: {}", system_reason(errno));
+    return fail(ErrorKind::unavailable, "cannot open a TCP port for the agents: {}", system_reason(errno));
   return four;
 }
 
@@ -63,7 +63,7 @@ AgentPort::AgentPort(EventLoop& loop, const Token& token, Arrived arrived, Uniqu
       port_(port),
       listener_(loop, std::move(listener),
                 {.connected = [this](UniqueFd fd) { add(std::move(fd)); },
-                 // Without a descriptor to spare the oldest stranger makes room.
+                 // If no descriptor is free, the oldest unproven connection is dropped.
                  .make_room =
                      [this] {
                        if (callers_.empty()) return false;

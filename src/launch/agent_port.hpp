@@ -1,6 +1,6 @@
-// AgentPort: where agents call back to the head over TCP, for launchers that start programs but give no
-// stream to them. It hands over connections that proved themselves; all others are dropped without a word:
-// wrong, slow and flooding ones cost a bounded number of descriptors and bytes, and nothing else.
+// AgentPort: accepts the TCP connections of agents to the head, for launchers that start programs without a
+// stream to them. It passes on connections that have proved their token and silently drops all others:
+// invalid, slow and flooding ones cost a bounded number of descriptors and bytes.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace dlrun::launch {
 class AgentPort {
  public:
   using Arrived = std::function<void(const AgentIdentity& card, UniqueFd connection)>;
-  // `token` outlives it.
+  // `token` must outlive the port.
   static Result<std::unique_ptr<AgentPort>> open(EventLoop& loop, const Token& token, Arrived arrived);
   ~AgentPort();
 

@@ -81,8 +81,7 @@ Result<Node> merge_layers(std::vector<Node> layers) {
   for (Node& layer : layers) {
     if (layer.kind == Kind::null) continue;
     if (layer.kind != Kind::map)
-      return yaml::error_at(layer, "a map of keys is expected here",
-                            "write it as 'framework: builtin' and so on");
+      return yaml::error_at(layer, "expected a map of keys", "write it as 'framework: builtin' and so on");
     std::string source = layer.source;
     out = yaml::overlay(std::move(out), std::move(layer));
     out.source = std::move(source);  // the highest layer's place stands for the whole

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plans of several nodes, each played by an agent on this machine (--via local): labels, shapes, MPI worlds, failures."""
+"""Plans of several nodes, each emulated by an agent on this machine (--via local): labels, shapes, MPI worlds, failures."""
 import json
 import os
 import signal
@@ -70,7 +70,7 @@ class Nodes(support.Case):
         for words in (("plan",), ("run", "--run-dir", "run")):
             code, _, err = self.dlrun(*words, "--hostfile", "hosts", "--framework", "plain", "--", "true")
             self.assertEqual(code, 0, err)
-            self.assertIn("dlrun: warning: host localhost stands 2 times (lines 1, 2): its counts add up to 2 slots\n", err)
+            self.assertIn("dlrun: warning: host localhost is listed 2 times (lines 1, 2): its counts add up to 2 slots\n", err)
 
     def test_slots_that_were_asked_for_are_ranks(self):
         self.write("hosts", "a1 slots=1\na2 slots=2\n")
@@ -80,7 +80,7 @@ class Nodes(support.Case):
         self.assertEqual(sorted(out.splitlines()), ["[worker 0 a1] 1", "[worker 1 a2] 2", "[worker 2 a2] 2"])
         code, _, err = self.dlrun("--tasks-per-node", "2", *words)
         self.assertEqual(code, 66, err)
-        self.assertIn("the job asks for 2 tasks per node, and fewer slots were asked for on 1 of 2 nodes\n  a1 has 1 slot\n", err)
+        self.assertIn("the job asks for 2 tasks per node, but fewer slots were requested on 1 of 2 nodes\n  a1 has 1 slot\n", err)
 
     def test_a_way_that_is_none_is_refused(self):
         code, _, err = self.dlrun("--allocation", "three.json", "--via", "loca", "--framework", "plain", "--", "true")

@@ -51,6 +51,6 @@ Result<void> compare(const CudaLibrary& library, const Case& of, Precision preci
 // Several updates by each optimizer.
 Result<void> compare_optimizers(const CudaLibrary& library, Precision precision);
 // What sums over ranks need of a GPU.
-Result<void> compare_wires(const CudaLibrary& library);
+Result<void> compare_dtypes(const CudaLibrary& library);
 
 }  // namespace dlrun::runtime::gpu

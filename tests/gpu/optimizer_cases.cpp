@@ -56,17 +56,17 @@ Result<std::vector<float>> read(const Engine& engine, const std::string& name) {
   return fail(ErrorKind::internal, "there is no tensor '{}'", name);
 }
 
-struct Moments {
+struct AdamState {
   std::vector<float> value, mean, square;
 };
-Result<Moments> moments_of(const Engine& engine, const std::string& name) {
-  return Moments{TRY(read(engine, name)), TRY(read(engine, name + ".exp_avg")),
-                 TRY(read(engine, name + ".exp_avg_sq"))};
+Result<AdamState> adam_state_of(const Engine& engine, const std::string& name) {
+  return AdamState{TRY(read(engine, name)), TRY(read(engine, name + ".exp_avg")),
+                   TRY(read(engine, name + ".exp_avg_sq"))};
 }
 
 // One number, from before to after.
-void follow(const AdamFactors& by, const Moments& before, const Moments& after, std::size_t i,
-            Moments& wanted) {
+void follow(const AdamFactors& by, const AdamState& before, const AdamState& after, std::size_t i,
+            AdamState& wanted) {
   const double gradient =
       (static_cast<double>(after.mean[i]) - static_cast<double>(by.beta1) * before.mean[i]) / (1 - by.beta1);
   const double square = by.beta2 * before.square[i] + (1 - by.beta2) * gradient * gradient;
@@ -76,11 +76,11 @@ void follow(const AdamFactors& by, const Moments& before, const Moments& after, 
 }
 
 Result<void> check_one_update(Engine& engine, const std::string& name) {
-  const Moments before = TRY(moments_of(engine, name));
+  const AdamState before = TRY(adam_state_of(engine, name));
   engine.train_batch(kUpdates, {});
   engine.apply(update(kUpdates));
-  const Moments after = TRY(moments_of(engine, name));
-  Moments wanted;
+  const AdamState after = TRY(adam_state_of(engine, name));
+  AdamState wanted;
   const auto by = named_factors<AdamFactors>(adam().factors(update(kUpdates)).data());
   for (std::size_t i = 0; i < before.value.size(); ++i) follow(by, before, after, i, wanted);
   const double square = distance(wanted.square, after.square, 1e-12),

@@ -1,4 +1,4 @@
-// What may share memory on a GPU: lifetimes that do not meet, and nothing else.
+// Only tensors with disjoint lifetimes share memory on a GPU.
 #include "runtime/cuda/lifetimes.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST_CASE("what is needed at the same time has memory of its own, the rest share
   CHECK(placed.bytes == 1624);
 }
 
-TEST_CASE("no two tensors of a model that meet in time meet in memory") {
+TEST_CASE("no two tensors of a model overlap in both time and memory") {
   CHECK(clashes(flat_resnet50()) == 0);
   CHECK(clashes(in_bf16("googlenet", {3, 224, 224, 1000})) == 0);
   CHECK(clashes(in_bf16("inception-v3", {3, 299, 299, 1000})) == 0);

@@ -31,8 +31,8 @@ struct Head {
 
   // Serves until the next agent has proved itself.
   void await_one() { REQUIRE(loop.run().has_value()); }
-  // Serves what is there.
-  void settle() {
+  // Serves what has arrived.
+  void serve_pending() {
     for (int i = 0; i < 20; ++i) {
       loop.after(Seconds(0.005), [] {});
       REQUIRE(loop.turn().has_value());
@@ -87,7 +87,7 @@ TEST_CASE("an address that leads nowhere is passed over") {
   CHECK(stream.has_value());
 }
 
-TEST_CASE("without the token nobody comes in, and the caller learns why") {
+TEST_CASE("a caller without the token is rejected, and learns why") {
   Head head;
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
   std::atomic<bool> ended = false;
@@ -95,26 +95,26 @@ TEST_CASE("without the token nobody comes in, and the caller learns why") {
     stream = connect_to_head({"127.0.0.1"}, head.port->port(), Token::random(), kCard, Seconds(0));
     ended = true;
   });
-  while (!ended) head.settle();
+  while (!ended) head.serve_pending();
   agent.join();
   CHECK(head.arrived.empty());
   REQUIRE_FALSE(stream.has_value());
   CHECK(stream.error().also == std::vector<std::string>{"127.0.0.1: it hung up"});
 }
 
-TEST_CASE("garbage, floods and silence are dropped, and real agents still come in") {
+TEST_CASE("garbage, floods and silence are dropped, and agents are still accepted") {
   Head head;
   std::vector<UniqueFd> silent;
   for (int i = 0; i < 300; ++i)
-    silent.push_back(stranger(head.port->port()));  // more than are waited for at a time
+    silent.push_back(stranger(head.port->port()));  // more than may wait at a time
   const UniqueFd garbage = stranger(head.port->port()), flood = stranger(head.port->port());
   REQUIRE(::send(garbage.get(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL) == 18);
   const std::string much(1 << 20, 'x');
   (void)!::send(flood.get(), much.data(), much.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  for (int i = 0; i < 20; ++i) head.settle();
+  for (int i = 0; i < 20; ++i) head.serve_pending();
   CHECK(is_dropped(garbage));
   CHECK(is_dropped(flood));
-  CHECK(is_dropped(silent.front()));  // the oldest made room
+  CHECK(is_dropped(silent.front()));  // the oldest was dropped for others
   CHECK(head.arrived.empty());
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
   std::thread agent(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The other ways of a chain under a real Slurm: one job that is requeued, and pre-submitted links; and what cannot be a
+"""The other modes of a chain under a real Slurm: one job that is requeued, and pre-submitted links; and what cannot be a
 chain."""
 import json
 import os
@@ -23,7 +23,7 @@ checkpoint: {dir: ckpt}
 """
 
 
-class ChainWays(chain_support.Case):
+class ChainModes(chain_support.Case):
     def job_ids(self, status):
         return [link["job_id"] for link in status["links"]]
 
@@ -41,7 +41,7 @@ class ChainWays(chain_support.Case):
         status = self.wait_over(self.submit(COUNTER.format(drill=":", retries=0), 9, *REQUEUE,
                                             "--set", "resources.extra=[--no-requeue]"))
         self.assertEqual((status["state"], self.ends(status)), ("failed", ["again"]))
-        self.assertIn("does not start job", status["reason"])
+        self.assertIn("does not requeue job", status["reason"])
 
     def test_presubmitted_links_cancel_those_that_are_not_needed(self):
         chain = self.submit(COUNTER.format(drill=":", retries=0), 7, *PRESUBMIT)
@@ -97,8 +97,8 @@ class ChainWays(chain_support.Case):
 
     def test_an_array_that_cannot_be_taken_apart_is_refused(self):
         self.write("job.yaml", ELEMENT)
-        for option, why in (("--array=1-3%2", "leave out what follows the %"), ("-a 3-1", "'3-1' runs backwards"),
-                            ("--array=1-3 --mem=1G", "give the array a line of its own")):
+        for option, why in (("--array=1-3%2", "remove the % and what follows it"), ("-a 3-1", "'3-1' is a descending range"),
+                            ("--array=1-3 --mem=1G", "write the array as a separate item")):
             code, out, err = self.run_on(DLRUN, "submit", "--chain", "3", "--set", f"resources.extra=['{option}']", "job.yaml")
             self.assertEqual((code, out), (64, ""), err)
             self.assertIn(why, err)

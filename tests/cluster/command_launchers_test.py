@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Ways onto the nodes that are a site's commands: both MPIs' own launchers for real, and the schedulers' commands as small
-programs that do what the real ones do, which is to run a command on a node of the job."""
+"""Launchers that are commands of a site: those of both MPIs for real, and those of schedulers as small programs that do what the
+real ones do: they run a command on a node of the job."""
 import glob
 import os
 
@@ -19,7 +19,7 @@ MANY_HOSTS = {"blaunch": '[ "$1 $2" = "-n -z" ] || exit 9; hosts=$3; shift 3\n'
                       'ranks=$4; shift 4; for rank in ${ranks//,/ }; do ssh -n "n$((rank + 1))" "$(printf "%q " "$@")" & done; wait\n'}
 
 
-class Engines(support.Case):
+class CommandLaunchers(support.Case):
     def tools(self, **programs):
         """A folder with these programs alone, to be first on PATH."""
         folder = f"{self.folder}/bin"
@@ -28,9 +28,9 @@ class Engines(support.Case):
             self.write(f"bin/{name}", "#!/bin/bash\n" + text)
         return folder
 
-    def run_by(self, way, tools, job, nodes=NODES):
+    def run_by(self, launcher, tools, job, nodes=NODES):
         code, out, err = self.run_on(
-            DLRUN, "--quiet", "--via", way, "--hosts", ",".join(nodes), "--run-dir", "a run", "--framework", "plain", "--",
+            DLRUN, "--quiet", "--via", launcher, "--hosts", ",".join(nodes), "--run-dir", "a run", "--framework", "plain", "--",
             "sh", "-c", "echo $(hostname) $DLRUN_RANK", env={"PATH": f"{tools}:/usr/bin:/bin", **job})
         self.assertEqual(code, 0, err)
         self.assertEqual(sorted(out.splitlines()), [f"[worker {i} {node}] {node} {i}" for i, node in enumerate(nodes)])
@@ -68,7 +68,7 @@ class Engines(support.Case):
         self.assertIn("1 of 4 nodes cannot be reached by gridengine: n3", err)
         self.assertIn("| error: no task on n3", err)
 
-    def test_an_engine_outside_of_a_job(self):
+    def test_a_launcher_outside_of_a_job(self):
         code, _, err = self.run_on(DLRUN, "--via", "pbs", "--hosts", "n1,n2", "--framework", "plain", "--", "hostname")
         self.assertEqual(code, 69)
         self.assertIn("launch.via: pbs works only inside a PBS job (PBS_JOBID is not set)", err)
