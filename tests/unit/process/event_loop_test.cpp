@@ -125,7 +125,7 @@ TEST_CASE("a watch that a handler makes is not told of what was ready before it"
   CHECK(new_calls == 1);
 }
 
-TEST_CASE("another wish about a descriptor keeps its handler; a hang-up comes without one") {
+TEST_CASE("a change of the events of a descriptor keeps its handler; a hang-up comes without one") {
   EventLoop loop;
   Pair pipe = make_pair_of_ends();
   short seen = 0;
