@@ -17,7 +17,7 @@
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/process/init_process.hpp"
-#include "src/protocol/connect_to_head.hpp"
+#include "src/protocol/call_agent_port.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -73,7 +73,7 @@ Result<int> run(const std::vector<std::string>& words) {
   if (arguments.head.empty()) return serve_standard_streams(environment);
   const Token token = TRY(read_token(arguments.token_file, secret));
   UniqueFd head =
-      TRY(connect_to_head(arguments.head, arguments.port, token, identity_of(environment), kConnectTimeout));
+      TRY(call_agent_port("the head", arguments.head, arguments.port, token, identity_of(environment), kConnectTimeout));
   const int fd = head.release();
   return run_under_reaper([&] { return serve(environment, fd, -1); }, {fd});
 }

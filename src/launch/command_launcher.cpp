@@ -18,12 +18,12 @@
 #include "src/base/install.hpp"
 #include "src/base/pipe.hpp"
 #include "src/base/strings.hpp"
-#include "src/launch/agent_port.hpp"
+#include "src/protocol/agent_port.hpp"
 #include "src/launch/agent_program.hpp"
 #include "src/launch/stage.hpp"
 #include "src/process/child.hpp"
 #include "src/process/line_buffer.hpp"
-#include "src/protocol/connect_to_head.hpp"
+#include "src/protocol/call_agent_port.hpp"
 
 namespace dlrun::launch {
 namespace {

@@ -1,6 +1,7 @@
-// AgentPort: where agents call back to the head over TCP, for launchers that start programs but give no
-// stream to them. It hands over connections that proved themselves; all others are dropped without a word:
-// wrong, slow and flooding ones cost a bounded number of descriptors and bytes, and nothing else.
+// AgentPort: where agents call over TCP: back to the head, for launchers that start programs but give no
+// stream to them, or to the agent above them in the relay tree. It hands over connections that proved
+// themselves; all others are dropped silently: wrong, slow and flooding ones cost a bounded number of
+// descriptors and bytes, and nothing else.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 #include "src/process/listener.hpp"
 #include "src/protocol/handshake.hpp"
 
-namespace dlrun::launch {
+namespace dlrun {
 
 class AgentPort {
  public:
@@ -48,4 +49,4 @@ class AgentPort {
   Listener listener_;
 };
 
-}  // namespace dlrun::launch
+}  // namespace dlrun
