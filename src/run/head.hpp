@@ -53,6 +53,8 @@ struct DriverEnd {
 
 class Head {
  public:
+  /// Beyond the ranks' own grace: an agent ends its strays and says Done.
+  static constexpr Seconds kAgentMargin{8};
   enum class Phase { starting, claiming, prolog, running, stopping, done };
 
   Head(PlanPtr plan, HeadSettings settings, Ticks now);
