@@ -111,6 +111,7 @@ void Head::send_slices() {
   // From now on: before, agents wait for each other.
   for (const AgentState& agent : agents_) heartbeat_.heard(agent.node.get(), now_);
   act(action::SendSlices{settings_.input_rank});
+  if (settings_.collectives == Collectives::by_tree) begin_relay();
   plan().prolog.empty() ? watch_start() : watch_setup();
 }
 
