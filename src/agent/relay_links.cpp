@@ -13,7 +13,7 @@
 namespace dlrun::agent {
 namespace {
 
-constexpr Seconds kJoinTimeout{10};
+constexpr Seconds kJoinTimeout{3};  // it listens already: who does not answer at once is behind a firewall
 constexpr int kIdleSeconds = 10, kProbeSeconds = 5, kProbes = 3;
 
 // One that only waits for a result sends nothing: the kernel asks whether the other machine is there.
