@@ -48,6 +48,13 @@ std::string Token::text() const {
   return hex_of(key_);
 }
 
+Token Token::derived(std::string_view purpose) const {
+  Token out;
+  static_assert(sizeof out.key_ == crypto_auth_hmacsha256_BYTES);
+  ::crypto_auth_hmacsha256(out.key_.data(), bytes_of(purpose), purpose.size(), key_.data());
+  return out;
+}
+
 std::string Token::proof(std::string_view message) const {
   Proof out{};
   ::crypto_auth_hmacsha256(out.data(), bytes_of(message), message.size(), key_.data());

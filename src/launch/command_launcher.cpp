@@ -18,12 +18,12 @@
 #include "src/base/install.hpp"
 #include "src/base/pipe.hpp"
 #include "src/base/strings.hpp"
-#include "src/launch/agent_port.hpp"
 #include "src/launch/agent_program.hpp"
 #include "src/launch/stage.hpp"
 #include "src/process/child.hpp"
 #include "src/process/line_buffer.hpp"
-#include "src/protocol/connect_to_head.hpp"
+#include "src/protocol/agent_port.hpp"
+#include "src/protocol/call_agent_port.hpp"
 
 namespace dlrun::launch {
 namespace {
@@ -62,6 +62,7 @@ class CommandLauncher final : public Launcher {
   }
 
   std::string_view name() const override { return traits_.name; }
+  const Token* token() const override { return &token_; }
 
   Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
     loop_ = &loop;

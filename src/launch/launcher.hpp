@@ -16,6 +16,7 @@
 #include "schedulers/launch_command.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
+#include "src/base/token.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/ssh_spec.hpp"
@@ -44,6 +45,8 @@ class Launcher {
   virtual bool shares_environment() const { return false; }
   // Whether they are on this machine, where a stream ends with its process and needs no heartbeats.
   virtual bool shares_machine() const { return false; }
+  // The token that the agents got with their start; nullptr where their streams need none.
+  virtual const Token* token() const { return nullptr; }
   // Begins, and returns at once; an Error if no agent can be started. Its signals are blocked
   // already.
   virtual Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) = 0;

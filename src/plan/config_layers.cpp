@@ -65,6 +65,7 @@ Node default_layer() {
              {"retries", text(std::to_string(spec.launch.retries))},
              {"mpi", text(spec.launch.mpi)},
              {"bind", text(spec.launch.bind ? "true" : "false")},
+             {"relay", text(std::string(name_of(spec.launch.relay)))},
              {"stage", text(spec.launch.stage ? "true" : "false")},
              {"ssh", section_below({{"host-keys", text(std::string(name_of(spec.launch.ssh.host_keys)))},
                                     {"connect-timeout", duration(spec.launch.ssh.connect_timeout)}})}})},

@@ -311,6 +311,7 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
   out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
   out.bind = TRY(fields.bool_or("bind", out.bind));
+  out.relay = TRY(enum_or(fields, "relay", out.relay, kRelayUses));
   out.stage = TRY(fields.bool_or("stage", out.stage));
   out.ssh = TRY(read_ssh(TRY(section(fields, "ssh"))));
   TRY(fields.finish());

@@ -16,6 +16,7 @@
 #include "src/base/yaml.hpp"
 #include "src/plan/environment_rules.hpp"
 #include "src/plan/expand.hpp"
+#include "src/plan/relay_use.hpp"
 #include "src/plan/ssh_spec.hpp"
 #include "src/plan/valid_names.hpp"
 
@@ -88,6 +89,7 @@ struct LaunchSpec {
   int retries = 0;                                     // further attempts in the same allocation
   std::string mpi = "auto";                            // auto, pmix, pmi1, native, none
   bool bind = true;
+  RelayUse relay = RelayUse::automatic;
   bool stage = false;  // dlrun is copied to nodes that do not have it
   SshSpec ssh = {};
 };

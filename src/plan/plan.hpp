@@ -132,6 +132,9 @@ class Slicer {
 };
 
 Json to_json(const Plan& plan);
+Json to_json(const RankPlan& rank);
+/// The same as of a plan, with an empty list of ranks.
+Json json_without_ranks(const Plan& plan);
 Result<Plan> plan_from_json(const Json& json);
 Json to_json(const NodeSlice& slice);
 Result<NodeSlice> slice_from_json(const Json& json);

@@ -82,6 +82,8 @@ Result<std::vector<int>> node_runs(const Json& object, std::string_view key, std
   return out;
 }
 
+}  // namespace
+
 // Without an initializer list, which allocates for every value: a large job has tens of thousands of ranks.
 Json to_json(const RankPlan& rank) {
   Json cpus = nullptr;
@@ -103,6 +105,8 @@ Json to_json(const RankPlan& rank) {
   out.emplace_back("argv", rank.argv);
   return out;
 }
+
+namespace {
 
 Result<std::optional<int>> port_or_nothing(const Json& json, std::string_view key, std::string_view where) {
   if (TRY(field<Json>(json, key, where)).is_null()) return std::nullopt;
@@ -233,8 +237,6 @@ std::string_view to_text(ProcessModel model) {
   return kProcessModels.name(model);
 }
 
-namespace {
-
 Json json_without_ranks(const Plan& plan) {
   Json nodes = Json::array();
   for (const NodePlan& node : plan.nodes)
@@ -278,6 +280,8 @@ Json json_without_ranks(const Plan& plan) {
           {"nodes", std::move(nodes)},
           {"ranks", Json::array()}};
 }
+
+namespace {
 
 void append_indented(std::string& out, std::string_view text, std::string_view indent) {
   for (std::size_t begin = 0; begin < text.size();) {

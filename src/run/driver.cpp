@@ -66,7 +66,10 @@ class Driver {
   static Ticks ticks() { return std::chrono::steady_clock::now(); }
 
   HeadSettings settings() const {
+    // Streams that need no token keep one to themselves.
     return {.launcher = std::string(parts_.launcher->name()),
+            .collectives = parts_.collectives,
+            .relay_token = parts_.launcher->token() != nullptr ? std::string() : Token::random().text(),
             .agents = parts_.launcher->shares_machine() ? Agents::on_this_machine : Agents::across_machines,
             .questions = parts_.questions,
             .scheduler_job = parts_.scheduler_job,

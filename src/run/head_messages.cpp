@@ -23,7 +23,7 @@ bool is_one_of(const FromAgent& message) {
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
   return !is_one_of<Alive, Ready, Inventory, PortsClaimed, MpiWaits, Probed, Output, InputTaken, InputClosed,
-                    Report, Allgather>(message);
+                    Report, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -158,11 +158,6 @@ void Head::on(AgentState& agent, const from_agent::Failed& failed) {
   failures_.follow(rank->rank, status, output_.cause(rank->rank));
   fail_rank(failure_of_rank(plan(), *rank, failed.code, failed.reason), *rank,
             failures_.standing_of(plan(), failed.code, status));
-}
-
-void Head::on(AgentState& agent, from_agent::Allgather& given) {
-  if (auto blobs = allgather_.give(given.key, agent.node, std::move(given.blob)))
-    send(agents_.there(), to_agent::Allgathered{std::move(given.key), std::move(*blobs)});
 }
 
 void Head::on(AgentState& agent, const from_agent::Log& log) {

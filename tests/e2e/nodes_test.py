@@ -33,6 +33,41 @@ class Nodes(support.Case):
                 for rank in range(6):
                     self.assertIn(f"rank {rank} of 6, sum 21, on this node 2\n", out)
 
+    def through_the_tree(self, flavour, *words):
+        """Seven nodes: the first is above 1, 3, 5 and 6, and two of these have one below them."""
+        self.write("seven.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "none",
+                                             "nodes": [{"host": f"a{i}", "slots": 1} for i in range(1, 8)]}))
+        self.environment["DLRUN_LOG"] = "debug"
+        run = f"run-{flavour}"
+        code, out, err = self.dlrun("--allocation", "seven.json", "--via", "local", "--run-dir", run, *words, "--framework", "mpi", "--",
+                                    MPI + flavour)
+        self.assertEqual(code, 0, err)
+        for rank in range(7):
+            self.assertIn(f"rank {rank} of 7, sum 28, on this node 1\n", out)
+        names = sorted(name for name in os.listdir(os.path.join(self.folder, run, "logs")) if name.startswith("agent-"))
+        self.assertEqual(len(names), 7)
+        return err, self.read(f"{run}/logs/head.log"), [self.read(f"{run}/logs/{name}") for name in names]
+
+    def test_collectives_go_through_the_tree_of_agents_where_the_job_wants_it(self):
+        for flavour in ("openmpi", "mpich"):
+            with self.subTest(flavour):
+                err, head, agents = self.through_the_tree(flavour, "--set", "launch.relay=on")
+                self.assertNotIn("launch.relay", err)
+                self.assertNotIn("allgather", head)
+                self.assertNotIn("ParentSaid", agents[0])
+                self.assertIn("ChildSaid", agents[0])
+                for agent in agents[1:]:
+                    self.assertIn("ParentSaid", agent)
+
+    def test_the_head_carries_what_agents_cannot_send_each_other(self):
+        self.environment.update(LD_PRELOAD=os.environ["E2E_SHIMS"], DLRUN_TEST_SHIM="firewall")
+        err, head, agents = self.through_the_tree("mpich", "--set", "launch.relay=on")
+        self.assertEqual(err.count("what its MPI exchanges goes through dlrun (launch.relay)"), 1, err)
+        self.assertIn("does not answer at port", err)
+        self.assertEqual(self.read("run-mpich/events.jsonl").count("no_relay_parent"), 6)
+        self.assertIn("subtree_allgather", head)
+        self.assertIn("child_allgather", agents[0])
+
     def test_a_failure_on_one_node_ends_the_others(self):
         code, _, err = self.many("--framework", "plain", "--", "sh", "-c", "[ $DLRUN_RANK = 4 ] && exit 9; setsid sleep 1000 & sleep 1000")
         self.assertEqual(code, 9)

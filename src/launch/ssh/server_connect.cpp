@@ -14,7 +14,7 @@
 
 #include "src/base/file.hpp"
 #include "src/base/units.hpp"
-#include "src/launch/ssh/socket_option.hpp"
+#include "src/process/socket_option.hpp"
 
 namespace dlrun::launch {
 namespace {

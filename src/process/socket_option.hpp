@@ -3,10 +3,10 @@
 
 #include <sys/socket.h>
 
-namespace dlrun::launch {
+namespace dlrun {
 
 inline void set_option(int fd, int level, int name, int value) {
   ::setsockopt(fd, level, name, &value, sizeof value);
 }
 
-}  // namespace dlrun::launch
+}  // namespace dlrun

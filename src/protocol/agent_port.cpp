@@ -1,4 +1,4 @@
-#include "src/launch/agent_port.hpp"
+#include "src/protocol/agent_port.hpp"
 
 #include <array>
 #include <cerrno>
@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 
 #include "src/base/file.hpp"
-#include "src/launch/ssh/socket_option.hpp"
+#include "src/process/socket_option.hpp"
 
-namespace dlrun::launch {
+namespace dlrun {
 namespace {
 
 constexpr std::size_t kMaxUnproven = 256;  // beyond it the oldest goes; a real agent calls again
@@ -64,7 +64,7 @@ AgentPort::AgentPort(EventLoop& loop, const Token& token, Arrived arrived, Uniqu
       listener_(loop, std::move(listener),
                 {.connected = [this](UniqueFd fd) { add(std::move(fd)); },
                  // If no descriptor is free, the oldest unproven connection is dropped.
-                 .make_room =
+                 .free_a_place =
                      [this] {
                        if (callers_.empty()) return false;
                        drop(callers_.begin());
@@ -120,4 +120,4 @@ void AgentPort::finish(Place caller, const std::string& line) {
   arrived_(*card, std::move(fd));
 }
 
-}  // namespace dlrun::launch
+}  // namespace dlrun

@@ -1,6 +1,7 @@
-// AgentPort: accepts the TCP connections of agents to the head, for launchers that start programs without a
-// stream to them. It passes on connections that have proved their token and silently drops all others:
-// invalid, slow and flooding ones cost a bounded number of descriptors and bytes.
+// AgentPort: accepts the TCP connections of agents: to the head, for launchers that start programs without a
+// stream to them, or to the agent above them in the relay tree. It passes on connections that have proved
+// their token and silently drops all others: invalid, slow and flooding ones cost a bounded number of
+// descriptors and bytes.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 #include "src/process/listener.hpp"
 #include "src/protocol/handshake.hpp"
 
-namespace dlrun::launch {
+namespace dlrun {
 
 class AgentPort {
  public:
@@ -48,4 +49,4 @@ class AgentPort {
   Listener listener_;
 };
 
-}  // namespace dlrun::launch
+}  // namespace dlrun

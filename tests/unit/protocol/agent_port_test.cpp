@@ -1,4 +1,4 @@
-#include "src/launch/agent_port.hpp"
+#include "src/protocol/agent_port.hpp"
 
 #include <atomic>
 #include <thread>
@@ -8,10 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "src/protocol/connect_to_head.hpp"
+#include "src/protocol/call_agent_port.hpp"
 
 using namespace dlrun;
-using namespace dlrun::launch;
+using namespace dlrun;
 
 namespace {
 
@@ -64,8 +64,9 @@ bool is_dropped(const UniqueFd& fd) {
 TEST_CASE("an agent with the token gets its stream") {
   Head head;
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
-  std::thread agent(
-      [&] { stream = connect_to_head({"127.0.0.1"}, head.port->port(), head.token, kCard, Seconds(60)); });
+  std::thread agent([&] {
+    stream = call_agent_port("the head", {"127.0.0.1"}, head.port->port(), head.token, kCard, Seconds(60));
+  });
   head.await_one();
   agent.join();
   REQUIRE(stream.has_value());
@@ -79,8 +80,8 @@ TEST_CASE("an address that leads nowhere is passed over") {
   Head head;
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
   std::thread agent([&] {
-    stream = connect_to_head({"no-such-host.invalid", "127.0.0.1"}, head.port->port(), head.token, kCard,
-                             Seconds(60));
+    stream = call_agent_port("the head", {"no-such-host.invalid", "127.0.0.1"}, head.port->port(), head.token,
+                             kCard, Seconds(60));
   });
   head.await_one();
   agent.join();
@@ -92,7 +93,8 @@ TEST_CASE("a caller without the token is rejected, and learns why") {
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
   std::atomic<bool> ended = false;
   std::thread agent([&] {
-    stream = connect_to_head({"127.0.0.1"}, head.port->port(), Token::random(), kCard, Seconds(0));
+    stream =
+        call_agent_port("the head", {"127.0.0.1"}, head.port->port(), Token::random(), kCard, Seconds(0));
     ended = true;
   });
   while (!ended) head.serve_pending();
@@ -117,8 +119,9 @@ TEST_CASE("garbage, floods and silence are dropped, and agents are still accepte
   CHECK(is_dropped(silent.front()));  // the oldest was dropped for others
   CHECK(head.arrived.empty());
   Result<UniqueFd> stream = fail(ErrorKind::internal, "not called");
-  std::thread agent(
-      [&] { stream = connect_to_head({"127.0.0.1"}, head.port->port(), head.token, kCard, Seconds(60)); });
+  std::thread agent([&] {
+    stream = call_agent_port("the head", {"127.0.0.1"}, head.port->port(), head.token, kCard, Seconds(60));
+  });
   head.await_one();
   agent.join();
   CHECK(stream.has_value());

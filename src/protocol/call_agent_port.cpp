@@ -1,4 +1,4 @@
-#include "src/protocol/connect_to_head.hpp"
+#include "src/protocol/call_agent_port.hpp"
 
 #include <cerrno>
 #include <memory>
@@ -64,7 +64,7 @@ Result<void> prove(const UniqueFd& fd, const Token& token, const AgentIdentity& 
   if (::send(fd.get(), answer.data(), answer.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(answer.size()))
     return fail(ErrorKind::unavailable, "it does not listen");
   if (!handshake.is_receipt(TRY(read_line(fd))))
-    return fail(ErrorKind::unavailable, "it cannot prove that it is this run's head");
+    return fail(ErrorKind::unavailable, "it cannot prove that it is of this run");
   return {};
 }
 
@@ -89,11 +89,11 @@ Result<UniqueFd> try_address(const std::string& name, Port port, const Token& to
 
 }  // namespace
 
-Result<UniqueFd> connect_to_head(const std::vector<std::string>& addresses, Port port, const Token& token,
-                                 const AgentIdentity& identity, Seconds timeout) {
+Result<UniqueFd> call_agent_port(std::string_view whom, const std::vector<std::string>& addresses, Port port,
+                                 const Token& token, const AgentIdentity& identity, Seconds timeout) {
   const auto until = std::chrono::steady_clock::now() + timeout;
   Error error{.kind = ErrorKind::unavailable,
-              .what = fmt::format("the head does not answer at port {}", port),
+              .what = fmt::format("{} does not answer at port {}", whom, port),
               .where = {},
               .hint = "does a firewall keep the nodes from each other?"};
   do {
