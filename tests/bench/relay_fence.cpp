@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -53,8 +54,8 @@ class Tree {
     for (const NodeIndex child : relay.children()) {
       auto part = std::get<Relay::Part>(
           read_message(std::exchange(given_[at(child)], {}), protocol::decode_from_agent));
-      for (agent::Action& action : relay.child_gave(child, std::move(part), Relay::Route::direct).value())
-        actions.push_back(std::move(action));
+      auto next = relay.child_gave(child, std::move(part), Relay::Route::direct).value();
+      std::move(next.begin(), next.end(), std::back_inserter(actions));
     }
     for (agent::Action& action : actions) {
       if (auto* send = std::get_if<agent::action::SendToParent>(&action))
