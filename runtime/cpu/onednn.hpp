@@ -60,7 +60,7 @@ struct Blocking {
   friend bool operator==(const Blocking&, const Blocking&) = default;
 };
 Blocking blocking_of(const Desc& desc);
-// Nothing where oneDNN cannot be told of it: version 3 makes only layouts that have a tag, or no blocks.
+// Unset where oneDNN cannot describe it: version 3 makes only layouts that have a tag, or no blocks.
 std::optional<Desc> desc_of(const Blocking& blocking, DataType type);
 Dims dims_of(const Desc& desc);
 DataType type_of(const Desc& desc);

@@ -22,7 +22,7 @@ void reorder(const Desc& from, const void* source, const Desc& to, void* target,
 }
 
 // The arena's layout of a matrix whose columns are an image, as one layout of `shape`: a block of the
-// matrix's columns must be a run of channels of one pixel. Nothing where it is not so.
+// matrix's columns must be a run of channels of one pixel. Unset where it is not.
 std::optional<Desc> joined(const Desc& arena, const Desc& columns) {
   const Blocking matrix = blocking_of(arena), image = blocking_of(columns);
   const bool rows = matrix.dims.size() == 2 && matrix.inner_axes == std::vector<std::int64_t>{1, 0};

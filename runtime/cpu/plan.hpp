@@ -45,8 +45,9 @@ struct Tensor {
   }
 };
 
-// What the engine does to the gradient of an output before its producer's backward, which fused `activation`.
-inline void settle_after(Tensor& out, Activation activation, float slope) {
+// Sets what the engine does to the gradient of an output before the backward of its producer, which fused
+// `activation`.
+inline void set_activation_backward(Tensor& out, Activation activation, float slope) {
   out.masked_by_producer = activation == Activation::none;
   if (activation != Activation::none) out.activation = activation;
   out.slope = slope;

@@ -23,7 +23,7 @@ inline Desc in_whole_blocks(Dims dims, DataType type, const Layout& layout) {
   return {dims, type, layout.tag};
 }
 
-// The same bytes, of them only the first `channels` counted; nothing where oneDNN would not pad these to as
+// The same bytes, of which only the first `channels` count; unset where oneDNN would not pad these to as
 // many.
 inline std::optional<Desc> with_channels(const Desc& desc, std::int64_t channels) {
   if (channels_of(desc) == channels) return desc;

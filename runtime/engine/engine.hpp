@@ -107,7 +107,7 @@ class Engine {
   // Floats at the arena's end that belong to the last bucket and travel with it: loss, correct, stop votes.
   // train_batch leaves them alone.
   virtual std::span<float> spare_slots() = 0;
-  // Without gaps, in the order of the arena; each lies in one bucket. Nothing where the engine cannot tell.
+  // Without gaps, in the order of the arena; each lies in one bucket. Empty where the engine does not know.
   virtual std::vector<GradientSlice> gradient_slices() const { return {}; }
 
   // Named state, in plain layout. Sizes must match; an Error names the tensor that does not.

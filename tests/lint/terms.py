@@ -102,6 +102,7 @@ ALLOWED = [
     ("slope", "runtime/*", r"leaky|relu|activation", "leaky ReLU has a slope"),
     ("slope", "man/dlrun-train.1", r"slope for negative values", "leaky ReLU has a slope"),
     ("slope", "tests/unit/graph/*", r"\bslope\b", "leaky ReLU has a slope"),
+    ("slope", "runtime/cpu/kernels/smooth.cpp", r"\* slope\b", "leaky ReLU has a slope"),
     ("slope", "runtime/*", r"spec\.slope|out\.slope|slope >= 0|\bfloat slope\b|\[slope\]|the slope where", "leaky ReLU has a slope"),
     ("sge", "*", r"SGE|/sge|alias|renamed|sge_(execd|qmaster)", "Grid Engine's own names, and the alias for one release"),
     ("sge", "man/dlrun-job.5", r"\.Ic sge$", "the alias for one release"),

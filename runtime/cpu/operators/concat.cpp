@@ -23,7 +23,7 @@ struct Part {
   }
 };
 
-enum class Way { gather, scatter };  // into the output; out of it
+enum class Direction { gather, scatter };  // into the output; out of it
 
 class Concat final : public Operator {
  public:
@@ -46,7 +46,7 @@ class Concat final : public Operator {
     if (out_.extents.channels() != parts_.back().first + parts_.back().channels)
       std::memset(out_.value->data, 0, out_.desc.get_size());
     for (const Part& part : parts_)
-      move(part, *part.value, *out_.value, size_of(out_.precision), Way::gather);
+      move(part, *part.value, *out_.value, size_of(out_.precision), Direction::gather);
   }
 
   void backward_data(const Run&) override {
@@ -56,31 +56,33 @@ class Concat final : public Operator {
       // Here too: 0 times what is not a number would reach the weights.
       if (part.extents.channels() != part.channels)
         std::memset(part.gradient->data, 0, part.elements() * size);
-      move(part, *part.gradient, *out_.gradients[0], size, Way::scatter);
+      move(part, *part.gradient, *out_.gradients[0], size, Direction::scatter);
     }
   }
 
  private:
   static std::size_t size_of(Precision precision) { return runtime::size_of(data_type(precision)); }
 
-  void move(const Part& part, const Buffer& in, const Buffer& out, std::size_t size, Way way) const {
+  void move(const Part& part, const Buffer& in, const Buffer& out, std::size_t size,
+            Direction direction) const {
     const Extents& from = part.extents;
     const bool whole = part.first % out_.extents.inner == 0 && part.channels % from.inner == 0 &&
                        from.inner == out_.extents.inner;
     if (whole)
-      move_planes(part, in.data, out.data, size, way);
+      move_planes(part, in.data, out.data, size, direction);
     else
-      move_channels(part, in.data, out.data, size, way);
+      move_channels(part, in.data, out.data, size, direction);
   }
 
-  static void copy(std::byte* in, std::byte* out, std::size_t bytes, Way way) {
-    if (way == Way::gather)
+  static void copy(std::byte* in, std::byte* out, std::size_t bytes, Direction direction) {
+    if (direction == Direction::gather)
       std::memcpy(out, in, bytes);
     else
       std::memcpy(in, out, bytes);
   }
 
-  void move_planes(const Part& part, std::byte* in, std::byte* out, std::size_t size, Way way) const {
+  void move_planes(const Part& part, std::byte* in, std::byte* out, std::size_t size,
+                   Direction direction) const {
     const Extents& from = part.extents;
     const auto plane = static_cast<std::size_t>(from.height * from.width * from.inner) * size;
     const auto image = static_cast<std::size_t>(from.outer) * plane;
@@ -88,12 +90,13 @@ class Concat final : public Operator {
     const auto offset = static_cast<std::size_t>(part.first / from.inner) * plane;
     parallel_for(static_cast<std::size_t>(from.batch), 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t n = begin; n < end; ++n)
-        copy(in + n * image, out + n * out_image + offset, image, way);
+        copy(in + n * image, out + n * out_image + offset, image, direction);
     });
   }
 
   // Runs of channels of one pixel where all channels lie side by side, else one after the other.
-  void move_channels(const Part& part, std::byte* in, std::byte* out, std::size_t size, Way way) const {
+  void move_channels(const Part& part, std::byte* in, std::byte* out, std::size_t size,
+                     Direction direction) const {
     const Extents &from = part.extents, &to = out_.extents;
     const std::int64_t area = from.height * from.width;
     const bool rows = from.outer == 1 && to.outer == 1;
@@ -108,7 +111,7 @@ class Concat final : public Operator {
         for (std::int64_t channel = 0; channel < part.channels; channel += run)
           for (std::int64_t pixel = 0; pixel < area; ++pixel)
             copy(in + place(from, n, pixel, channel), out + place(to, n, pixel, part.first + channel),
-                 static_cast<std::size_t>(run) * size, way);
+                 static_cast<std::size_t>(run) * size, direction);
     });
   }
 

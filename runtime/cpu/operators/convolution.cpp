@@ -87,7 +87,7 @@ class Convolution final : public Operator {
   Convolution(Plan& plan, const op::Convolution& spec) {
     Tensor& in = plan.input();
     Tensor& out = plan.output();
-    settle_after(out, spec.activation, spec.slope);
+    set_activation_backward(out, spec.activation, spec.slope);
     const auto forward = fast_forward_desc(plan, spec);
     const std::int64_t channels = plan.input_shape().channels;
     source_ = plan.source(in.value, in.desc, *with_channels(forward.src_desc(), channels), Pass::forward);

@@ -22,7 +22,7 @@ class FullyConnected final : public Operator {
     const Precision out_precision = feeds_loss(plan) ? Precision::f32 : plan.options().precision;
     plan.set_layout(out, Desc({plan.batch(), outputs_}, data_type(out_precision), Tag::nc), out_precision,
                     {plan.batch(), 1, 1, 1, outputs_});
-    settle_after(out, spec.activation, 0);
+    set_activation_backward(out, spec.activation, 0);
     source_ = Desc({plan.batch(), inputs_}, type, Tag::nc);
 
     const auto forward =

@@ -1,6 +1,6 @@
-// Leaky ReLU and tanh on their own, where no operator before them can take them over. Backward is the
-// engine's, from the output (settle), and in place. Behind a batch norm, whose backward reads its input
-// alone, the output lies in the place of what it is of.
+// Leaky ReLU and tanh as operators, where no operator before them can fuse them. The engine computes their
+// backward from the output (set_activation_backward), in place. Behind a batch norm, whose backward reads
+// only its input, the output takes the place of the input.
 #include "runtime/cpu/parallel.hpp"
 #include "runtime/cpu/plan.hpp"
 
@@ -17,7 +17,7 @@ class SmoothActivation final : public Operator {
     if (in_.value_not_read && plan.is_only_reader() && in_.masked_by_producer)
       Plan::share(out_.value, in_.value);
     if (!in_.needs_gradient()) return;
-    settle_after(out_, activation, slope);
+    set_activation_backward(out_, activation, slope);
     Plan::share(in_.gradients[plan.claim_gradient()], out_.gradients[0]);
   }
 

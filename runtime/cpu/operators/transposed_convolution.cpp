@@ -26,7 +26,7 @@ class TransposedConvolution final : public Operator {
         strides_{spec.stride, spec.stride},
         padding_{spec.padding, spec.padding},
         dims_{plan.input_shape().channels, spec.filters, spec.kernel, spec.kernel} {
-    settle_after(out_, spec.activation, spec.slope);
+    set_activation_backward(out_, spec.activation, spec.slope);
     const Extents& of = out_.extents;
     channels_ = {of.batch, of.outer, of.height * of.width, of.inner, spec.filters};
     const Tensor& in = plan.input();

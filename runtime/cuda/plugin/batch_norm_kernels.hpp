@@ -67,15 +67,15 @@ __device__ void store(T* to, std::int64_t at, const Pack<T, V>& pack) {
 template <int V>
 __device__ void leave(const float (&first)[V], const float (&second)[V], std::int64_t group, const Walk& walk,
                       float* partial) {
-  __shared__ float room[2][kThreads];
+  __shared__ float scratch[2][kThreads];
   const int lane = threadIdx.y * blockDim.x + threadIdx.x;
 #pragma unroll
   for (int v = 0; v < V; ++v) {
-    room[0][lane] = first[v], room[1][lane] = second[v];
+    scratch[0][lane] = first[v], scratch[1][lane] = second[v];
     __syncthreads();
     if (threadIdx.y < 2 && group < walk.columns) {
       float sum = 0;
-      for (unsigned y = 0; y < blockDim.y; ++y) sum += room[threadIdx.y][y * blockDim.x + threadIdx.x];
+      for (unsigned y = 0; y < blockDim.y; ++y) sum += scratch[threadIdx.y][y * blockDim.x + threadIdx.x];
       partial[((threadIdx.y * walk.columns + group) * V + v) * gridDim.y + blockIdx.y] = sum;
     }
     __syncthreads();
@@ -197,12 +197,12 @@ struct GradientFactors {
   const float *constant, *linear;  // dx = scale dy - constant - (x - mean) linear
 };
 
-template <class T, int V, After AFTER, bool ADDS>
+template <class T, int V, After AFTER, bool ACCUMULATE>
 __global__ __launch_bounds__(kThreads, kBackward) void apply_gradients(T* to, const T* x, const T* grad,
                                                                        Affine affine, GradientFactors by,
                                                                        Walk walk) {
   cudaGridDependencySynchronize();
-  constexpr int kRows = ADDS ? kFew : kMany;
+  constexpr int kRows = ACCUMULATE ? kFew : kMany;
   const std::int64_t group = my_group();
   if (group >= walk.columns) return;
   Channels<V> mean, scale, bias, constant, linear;
@@ -212,7 +212,7 @@ __global__ __launch_bounds__(kThreads, kBackward) void apply_gradients(T* to, co
   down<kRows>(walk, group, [&](std::int64_t at, std::int64_t step, int count) {
     Pack<T, V> xs[kRows], grads[kRows], before[kRows];
     load(xs, x, at, step, count), load(grads, grad, at, step, count);
-    if constexpr (ADDS) load(before, static_cast<const T*>(to), at, step, count);
+    if constexpr (ACCUMULATE) load(before, static_cast<const T*>(to), at, step, count);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       if (r >= count) break;
@@ -222,7 +222,7 @@ __global__ __launch_bounds__(kThreads, kBackward) void apply_gradients(T* to, co
         if constexpr (AFTER == After::relu) stops = !(fmaf(centred, scale.of[v], bias.of[v]) > 0);
         const float dy = stops ? 0.0F : number(grads[r].of[v]);
         float dx = fmaf(dy, scale.of[v], -constant.of[v]) - centred * linear.of[v];
-        if constexpr (ADDS) dx += number(before[r].of[v]);
+        if constexpr (ACCUMULATE) dx += number(before[r].of[v]);
         put(xs[r].of[v], dx);
       }
       store(to, at + r * step, xs[r]);
@@ -247,11 +247,12 @@ __global__ void finish_kernel(const float* partial, int splits, std::int64_t cha
     first += __shfl_down_sync(0xffffffffU, first, offset);
     second += __shfl_down_sync(0xffffffffU, second, offset);
   }
-  __shared__ double room[2][kMaxWarps];
-  if (threadIdx.x % 32 == 0) room[0][threadIdx.x / 32] = first, room[1][threadIdx.x / 32] = second;
+  __shared__ double scratch[2][kMaxWarps];
+  if (threadIdx.x % 32 == 0) scratch[0][threadIdx.x / 32] = first, scratch[1][threadIdx.x / 32] = second;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) first += room[0][warp], second += room[1][warp];
+  for (unsigned warp = 1; warp < blockDim.x / 32; ++warp)
+    first += scratch[0][warp], second += scratch[1][warp];
   finish(channel, first, second);
 }
 

@@ -5,7 +5,7 @@
 
 namespace dlrun::cuda {
 
-// On the convolution's output, in place; nothing where there is neither.
+// On the output of the convolution, in place; no change where the node has neither.
 void add_bias(Device& device, const DlrunCudaNode& node, const Tensor& out);
 // Makes the gradient of the output that of what the activation is of, and leaves the bias's own.
 void bias_backward(Device& device, const DlrunCudaNode& node, const Tensor& out);

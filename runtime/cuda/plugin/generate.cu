@@ -1,5 +1,5 @@
-// What a generator makes: its operators alone, in evaluation, and their images as the host reads them. Not
-// within a graph: it is done once an epoch.
+// The images of a generator: only its operators, in evaluation, and their images as the host reads them. It
+// is in no captured graph: it runs once per epoch.
 #include "runtime/cuda/plugin/engine.hpp"
 #include "runtime/cuda/plugin/image_order.hpp"
 

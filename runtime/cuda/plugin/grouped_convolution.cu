@@ -13,12 +13,12 @@ class GroupedConvolution final : public Operator {
   GroupedConvolution(Device& device, const DlrunCudaNode& node, std::size_t index)
       : node_(node), out_(index), one_(of_one_group(node)) {
     weights_ = one_.channels * one_.in_channels * one_.window * one_.window_width;
-    x_ = room(device, in_pixels(device) * one_.in_channels);
-    y_ = room(device, out_pixels(device) * one_.channels);
-    dy_ = room(device, out_pixels(device) * one_.channels);
-    if (learns()) grad_ = device.half() ? room(device, weights_) : device.gradients + node.weight;
+    x_ = workspace(device, in_pixels(device) * one_.in_channels);
+    y_ = workspace(device, out_pixels(device) * one_.channels);
+    dy_ = workspace(device, out_pixels(device) * one_.channels);
+    if (learns()) grad_ = device.half() ? workspace(device, weights_) : device.gradients + node.weight;
     if (device.tensors[node.inputs[0]].gradient != nullptr)
-      dx_ = room(device, in_pixels(device) * one_.in_channels);
+      dx_ = workspace(device, in_pixels(device) * one_.in_channels);
     passes_ = std::make_unique<Passes>(device, one_,
                                        Passes::Arrays{x_, device.weights(node.weight), y_, dy_, grad_, dx_});
   }
@@ -64,7 +64,7 @@ class GroupedConvolution final : public Operator {
     out.in_channels /= node.groups, out.channels /= node.groups;
     return out;
   }
-  static void* room(Device& device, std::int64_t numbers) {
+  static void* workspace(Device& device, std::int64_t numbers) {
     return device.memory.device(static_cast<std::size_t>(numbers) * device.size(), "a group's channels");
   }
   std::int64_t in_pixels(const Device& device) const {

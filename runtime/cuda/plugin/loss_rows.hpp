@@ -1,5 +1,5 @@
-// What every loss has: two numbers a row (its loss, and 1 where the answer is right), and their sums in one
-// fixed order: the same bits in every run.
+// What every loss has: two numbers per row (its loss, and 1 where the answer is right), and their sums in
+// one fixed order: the same bits in every run.
 #pragma once
 
 #include "runtime/cuda/plugin/device.hpp"

@@ -1,6 +1,6 @@
-// The gradient of a convolution's weights, whichever way round, on its way into the arena: written there at
-// once, or in bf16 by way of an array of that type, and added where other nodes share the weights. It is the
-// side stream's work. Nothing where the weights are frozen.
+// The gradient of the weights of a convolution or a transposed convolution. A pass writes it into the arena
+// directly, or in bf16 through an array of that type; it is added where other nodes share the weights. It
+// runs on the side stream. Frozen weights have none.
 #pragma once
 
 #include "runtime/cuda/plugin/bias.hpp"
@@ -13,9 +13,9 @@ class WeightGradient {
   WeightGradient(Device& device, const DlrunCudaNode& node)
       : node_(node),
         count_(node.channels * node.in_channels * node.window * node.window_width),
-        array_(room(device)) {}
+        array_(allocate(device)) {}
 
-  void* array() const { return array_; }  // what the pass writes; null where the weights are held
+  void* array() const { return array_; }  // what the pass writes; null where the weights are frozen
 
   // Waits for what the side stream did before, also where it has nothing to do: the plan's lifetimes rely on
   // it.
@@ -30,7 +30,7 @@ class WeightGradient {
   }
 
  private:
-  void* room(Device& device) const {
+  void* allocate(Device& device) const {
     if (node_.learning == DLRUN_CUDA_FROZEN) return nullptr;
     if (!device.half()) return device.gradients + node_.weight;
     return device.memory.device(static_cast<std::size_t>(count_) * sizeof(Bf16), "gradients of weights");

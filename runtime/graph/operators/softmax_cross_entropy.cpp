@@ -11,7 +11,7 @@ const OperatorTraits& softmax_cross_entropy_traits() {
       .shape = [](Operation&, ShapeContext& in) -> Shape {
         const Shape& scores = in.inputs[0];
         if (scores != Shape{in.data.classes, 1, 1})
-          in.refuse(fmt::format("the scores are {}, not one a class", text(scores)));
+          in.refuse(fmt::format("the scores are {}, not one per class", text(scores)));
         return {1, 1, 1};
       },
       .takes_vector = true,

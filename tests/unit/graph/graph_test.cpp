@@ -46,7 +46,7 @@ TEST_CASE("the first thing that cannot be is what the builder complains of") {
 
   GraphBuilder scores("test", {3, 8, 8, 10});
   scores.softmax_cross_entropy(scores.fully_connected("fc", scores.input(), 9));
-  CHECK(complaint(std::move(scores)).find("the scores are 9x1x1, not one a class") != std::string::npos);
+  CHECK(complaint(std::move(scores)).find("the scores are 9x1x1, not one per class") != std::string::npos);
 
   GraphBuilder endless("test", {3, 8, 8, 10});
   endless.relu(endless.input());
