@@ -13,14 +13,14 @@
 
 namespace dlrun::agent {
 
-// The command that makes the session of `process` known to the scheduler of the job with these variables;
-// nothing where none is needed or none is there.
+// The command that reports the session of `process` to the scheduler of the job with these variables; unset
+// where the scheduler needs no such command or it is not installed.
 std::optional<Argv> attach_command(const Environment& environment, pid_t process);
 
 class Accounting {
  public:
   explicit Accounting(const Environment& environment) : environment_(environment) {}
-  // Runs it, and waits for a moment. After a first Error it does nothing more: a run is worth more than its
+  // Runs it, and waits briefly. After a first Error it does nothing more: a run is worth more than its
   // accounting.
   Result<void> attach(pid_t process);
 

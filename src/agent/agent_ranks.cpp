@@ -25,7 +25,7 @@ void Agent::take(const event::RankLines& event) {
 // It may be dropped while the head is slow to read: the next one tells more.
 void Agent::take(const event::UnfinishedLine& event) {
   constexpr std::size_t kMaxShown = 4096;
-  if (head_gone_ || !OutputFlow::has_room(event.queued)) return;
+  if (head_gone_ || !OutputFlow::has_capacity(event.queued)) return;
   send(from_agent::Output{event.rank, event.stream, true, event.text.substr(0, kMaxShown)});
 }
 

@@ -10,7 +10,7 @@
 namespace dlrun::agent {
 namespace {
 
-constexpr std::int64_t kHighestPort = 65535;
+constexpr std::int64_t kMaxPort = 65535;
 
 constexpr std::string_view kUsage = "dlrun-agent [--head A,B --port N [--token FILE]] [--hold DIR]";
 
@@ -28,8 +28,8 @@ Result<void> take(Arguments& out, const std::string& flag, const std::string& va
   if (flag == "--head") {
     out.head = split(value, ',');
   } else if (flag == "--port") {
-    const auto port = parse_integer(value, 1, kHighestPort);
-    if (!port) return usage(fmt::format("--port: '{}' is no port", value));
+    const auto port = parse_integer(value, 1, kMaxPort);
+    if (!port) return usage(fmt::format("--port: '{}' is not a port number in [1, {}]", value, kMaxPort));
     out.port = Port(static_cast<std::uint16_t>(*port));
   } else if (flag == "--token") {
     out.token_file = value;

@@ -17,7 +17,7 @@ struct Arguments {
   std::string hold = {};        // the folder that this copy of dlrun lies in
 };
 
-// What goes to stdout where a person asks, by --help or --version; nothing where an agent is wanted.
+// The text for stdout after --help or --version; unset where the arguments start an agent.
 std::optional<std::string> answer_to_person(const std::vector<std::string>& words);
 
 // `words` without the program's name. An Error (usage) names the word that is wrong.

@@ -130,40 +130,41 @@ class Units {
 };
 
 // What the ranks whose GPUs have the same neighbours leave to each of them.
-int near_part(const Units& units, const std::vector<Wish>& wishes, std::size_t which) {
-  int rivals = 0, before = 0;
-  for (std::size_t i = 0; i < wishes.size(); ++i) {
-    if (wishes[i].near != wishes[which].near) continue;
+int near_part(const Units& units, const std::vector<CpuRequest>& requests, std::size_t which) {
+  int neighbours = 0, before = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].near != requests[which].near) continue;
     if (i < which) ++before;
-    ++rivals;
+    ++neighbours;
   }
-  return Units::quota(units.count_near(wishes[which].near), {.share = before, .of = rivals});
+  return Units::quota(units.count_near(requests[which].near), {.share = before, .of = neighbours});
 }
 
-Result<void> check(const Units& units, const std::vector<Wish>& wishes) {
-  for (const Wish& wish : wishes)
-    if (wish.share.share < 0 || wish.share.share >= wish.share.of || units.count() < wish.share.of)
+Result<void> check(const Units& units, const std::vector<CpuRequest>& requests) {
+  for (const CpuRequest& request : requests)
+    if (request.share.share < 0 || request.share.share >= request.share.of ||
+        units.count() < request.share.of)
       return fail(ErrorKind::allocation,
                   "cannot bind rank share {} of {}: this node lets us use {} processors",
-                  wish.share.share + 1, wish.share.of, units.count());
+                  request.share.share + 1, request.share.of, units.count());
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<Wish>& wishes) {
+Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<CpuRequest>& requests) {
   int shares = 1;
-  for (const Wish& wish : wishes) shares = std::max(shares, wish.share.of);
+  for (const CpuRequest& request : requests) shares = std::max(shares, request.share.of);
   Units units(cores, shares);
-  TRY(check(units, wishes));
-  std::vector<Processors> out(wishes.size());
+  TRY(check(units, requests));
+  std::vector<Processors> out(requests.size());
   std::vector<int> missing;
-  for (std::size_t i = 0; i < wishes.size(); ++i) {
-    missing.push_back(Units::quota(units.count(), wishes[i].share));
-    if (wishes[i].near.empty()) continue;
-    missing[i] -= units.take(std::min(missing[i], near_part(units, wishes, i)), wishes[i].near, out[i]);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    missing.push_back(Units::quota(units.count(), requests[i].share));
+    if (requests[i].near.empty()) continue;
+    missing[i] -= units.take(std::min(missing[i], near_part(units, requests, i)), requests[i].near, out[i]);
   }
-  for (std::size_t i = 0; i < wishes.size(); ++i) units.take(missing[i], {}, out[i]);
+  for (std::size_t i = 0; i < requests.size(); ++i) units.take(missing[i], {}, out[i]);
   return out;
 }
 

@@ -29,17 +29,17 @@ Result<Cores> usable_cores();
 // tells, or where the device is near all of them alike.
 Result<Processors> processors_near(const std::string& pci_bus_id);
 
-// What one rank wants.
-struct Wish {
+// The processors that one rank requests.
+struct CpuRequest {
   plan::CpuShare share;
   Processors near = {};  // of its GPU; empty: all cores are alike to it
 };
 
-// The processors of each wish, in order. Each gets run `share` of `of`: whole cores as long as there are
-// enough of them, then single processors; uneven counts give the first shares one more. Nobody's core is
-// another's. Wishes with a GPU take cores near it first, as many as the GPU's neighbours leave them; all else
-// is filled from what remains, in order. An Error where there are fewer processors than shares (the plan
-// should not have bound these ranks).
-Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<Wish>& wishes);
+// The processors of each request, in order. Each request gets run `share` of `of`: whole cores as long as
+// there are enough of them, else single processors; uneven counts give the first shares one more. Two
+// requests never share a core. A request with a GPU takes cores near it first, as many as the other requests
+// near that GPU leave; the rest comes from the remaining cores, in order. An Error where there are fewer
+// processors than shares (the plan should not have bound these ranks).
+Result<std::vector<Processors>> divide(const Cores& cores, const std::vector<CpuRequest>& requests);
 
 }  // namespace dlrun::agent

@@ -8,7 +8,7 @@ namespace dlrun::agent {
 namespace {
 
 constexpr Seconds kFirstCheck{3};
-constexpr int kMaxChecks = 6;  // the last one a minute and a half after the start
+constexpr int kMaxChecks = 6;  // the last one 90 s after the start
 
 }  // namespace
 

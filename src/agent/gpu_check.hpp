@@ -22,7 +22,7 @@ class GpuCheck {
   };
   GpuCheck(EventLoop& loop, Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {}
 
-  // For ranks that have just been started. Does nothing where the job has no word about GPUs.
+  // For ranks that have just been started. Has no effect where the job does not mention GPUs.
   void begin();
   // Now: somebody wants to know.
   void check();

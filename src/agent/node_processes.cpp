@@ -207,7 +207,7 @@ Result<UniqueFd> NodeProcesses::open_input(std::optional<Rank> rank) {
   return std::move(pipe.read);
 }
 
-// The interface that reaches the next node and the first, where ranks meet.
+// The interface that reaches the next node and the first, where the rendezvous of the ranks is.
 plan::EnvironmentChanges NodeProcesses::interface_variables() {
   constexpr Seconds kEachAnswers{0.5};
   plan::EnvironmentChanges out = slice_->plan.interface_variables;

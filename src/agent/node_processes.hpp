@@ -24,7 +24,7 @@ namespace dlrun::agent {
 class NodeProcesses {
  public:
   using Tell = std::function<void(Event)>;
-  /// `environment`: as the agent was born with it. `ports`: held for the ranks.
+  /// `environment`: that the agent was started with. `ports`: held for the ranks.
   NodeProcesses(EventLoop& loop, Environment environment, PortClaims& ports, Tell tell);
 
   void set_users_open_files(rlimit limit) { open_files_ = limit; }

@@ -22,8 +22,8 @@ class OutputFlow {
     return queued > kMaxQueued ? Pause::all : floods ? Pause::rank : Pause::none;
   }
   void drained() { queued_of_.clear(); }
-  /// Whether there is room for what need not be said.
-  static bool has_room(std::size_t queued) { return queued <= kMaxOfOne; }
+  /// Whether the queue has capacity for messages that may be dropped.
+  static bool has_capacity(std::size_t queued) { return queued <= kMaxOfOne; }
 
  private:
   std::map<int, std::size_t> queued_of_;  // by rank, since the queue was empty

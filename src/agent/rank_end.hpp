@@ -1,5 +1,5 @@
 // What the end of a rank means: pure. A rank that exits 0 can still have failed its job, if it was to be one
-// of N and never joined the others, or left them without a word.
+// of N and never connected to the others, or ended without MPI_Finalize.
 #pragma once
 
 #include <optional>

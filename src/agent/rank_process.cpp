@@ -75,7 +75,7 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
 
 RankProcess::~RankProcess() {
   pause_output();
-  if (moment_) loop_.cancel(*moment_);
+  if (flush_timer_) loop_.cancel(*flush_timer_);
 }
 
 void RankProcess::signal(int number) const {
@@ -127,12 +127,13 @@ void RankProcess::take(Stream stream, std::string_view bytes) {
   if (!lines.empty()) callbacks_.lines(rank_, stream, lines);
   // The first rank's progress bar is drawn as it moves.
   constexpr Seconds shown_live{0.2}, within_a_second{0.8};
-  if (from.has_news && !moment_)
-    moment_ = loop_.after(rank_ == Rank(0) ? shown_live : within_a_second, [this] { after_a_moment(); });
+  if (from.has_news && !flush_timer_)
+    flush_timer_ =
+        loop_.after(rank_ == Rank(0) ? shown_live : within_a_second, [this] { flush_unfinished(); });
 }
 
-void RankProcess::after_a_moment() {
-  moment_.reset();
+void RankProcess::flush_unfinished() {
+  flush_timer_.reset();
   for (const Stream stream : kStreams) {
     OutputPipe& from = pipe(stream);
     if (!from.unlogged.empty()) write_log(std::exchange(from.unlogged, {}));

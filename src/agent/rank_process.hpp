@@ -1,6 +1,6 @@
 // RankProcess: one rank from start to end. Reads both its streams, writes their bytes to the rank's log, and
-// hands them on as lines; a line that has no end yet (a prompt, a progress bar) is logged and handed on after
-// a moment. While the log's file system takes no writes, the rank's pipes are not
+// hands them on as lines; a line that has no end yet (a prompt, a progress bar) is logged and handed on within
+// a second. While the log's file system takes no writes, the rank's pipes are not
 // read. It decides nothing: when to signal and what an end means is the Supervisor's and the agent's.
 #pragma once
 
@@ -27,7 +27,7 @@ class RankProcess {
     std::function<void(Rank, Stream, const std::vector<std::string>& lines)> lines;
     // A line that has no end yet, as it stands: also where it looks the same, for bytes came.
     std::function<void(Rank, Stream, const std::string& text)> unfinished;
-    std::function<void(Rank, const Error&)> log_failed;  // the log file cannot be written; once a rank
+    std::function<void(Rank, const Error&)> log_failed;  // the log file cannot be written; once per rank
   };
   struct Start {
     Environment environment;
@@ -76,7 +76,7 @@ class RankProcess {
   void take(Stream stream, std::string_view bytes);
   void finish(Stream stream);
   void write_log(std::string_view bytes);
-  void after_a_moment();
+  void flush_unfinished();
   void update_watches();
   OutputPipe& pipe(Stream stream) { return stream == Stream::out ? out_ : err_; }
 
@@ -88,7 +88,7 @@ class RankProcess {
   OutputPipe out_, err_;
   std::unique_ptr<AppendedFile> log_;
   bool paused_ = false;
-  std::optional<EventLoop::TimerId> moment_;
+  std::optional<EventLoop::TimerId> flush_timer_;
 };
 
 // Opens a log at its end; may block. The run directory is made where dlrun runs: what is not there on another

@@ -54,12 +54,12 @@ Result<std::vector<Processors>> processors_for(const std::deque<RankState>& rank
     return std::vector<Processors>{TRY(usable_processors())};
   std::vector<DriverGpu> gpus;
   if (any_bound_with_gpus(ranks)) gpus = ask_nvml().value_or(std::vector<DriverGpu>{});
-  std::vector<Wish> wishes;
+  std::vector<CpuRequest> requests;
   for (const RankState& rank : ranks)
-    if (rank.plan.cpus) wishes.push_back({*rank.plan.cpus, TRY(near_gpus(rank.plan, gpus))});
+    if (rank.plan.cpus) requests.push_back({*rank.plan.cpus, TRY(near_gpus(rank.plan, gpus))});
   std::vector<Processors> out(ranks.size());
-  if (wishes.empty()) return out;
-  std::vector<Processors> divided = TRY(divide(TRY(usable_cores()), wishes));
+  if (requests.empty()) return out;
+  std::vector<Processors> divided = TRY(divide(TRY(usable_cores()), requests));
   for (std::size_t i = 0, next = 0; i < ranks.size(); ++i)
     if (ranks[i].plan.cpus) out[i] = std::move(divided[next++]);
   return out;

@@ -1,7 +1,7 @@
-// MpiService: what makes the ranks of one node an MPI world without mpirun. An implementation serves one wire
-// protocol (PMI-1 for MPICH, PMIx for Open MPI) to the ranks that the agent starts. It starts no process and
-// ends none: it says what a rank needs at its start, and reports what it hears. All callbacks run on the
-// agent's loop.
+// MpiService: makes the ranks of one node an MPI world without mpirun. An implementation serves one process
+// management interface (PMI-1 for MPICH, PMIx for Open MPI) to the ranks that the agent starts. It starts no
+// process and ends none: it says what a rank needs at its start, and reports what the rank tells it. All
+// callbacks run on the agent's loop.
 #pragma once
 
 #include <functional>

@@ -63,7 +63,7 @@ class NativeService final : public MpiService {
     }
     return bootstrap;
   }
-  // Its MPI speaks to the launcher, which sees to those that leave without a word.
+  // Its MPI speaks to the launcher, which handles ranks that end without MPI_Finalize.
   void started(Rank rank) override { callbacks_.connected(rank); }
   void exited(Rank rank) override { callbacks_.finalized(rank); }
   void exchanged(const std::string&, const std::vector<std::string>&) override {}

@@ -12,7 +12,7 @@ namespace {
 // Four cores of two threads each, numbered as Linux does.
 const agent::Cores kCores{{0, 4}, {1, 5}, {2, 6}, {3, 7}};
 Processors of(int share, int of) {
-  std::vector<agent::Wish> all;
+  std::vector<agent::CpuRequest> all;
   for (int i = 0; i < of; ++i) all.push_back({{i, of}});
   return divide(kCores, all).value()[static_cast<std::size_t>(share)];
 }
@@ -76,11 +76,11 @@ TEST_CASE("ranks without a GPU leave the cores near the GPUs to those with one")
 TEST_CASE("whatever is near what, every core is given once") {
   for (int of = 1; of <= 8; ++of)
     for (int pattern = 0; pattern < 6561; pattern += 7) {  // each rank: no GPU, first or second socket
-      std::vector<agent::Wish> wishes;
+      std::vector<agent::CpuRequest> requests;
       for (int i = 0, rest = pattern; i < of; ++i, rest /= 3)
-        wishes.push_back({{i, of}, rest % 3 == 0 ? Processors{} : rest % 3 == 1 ? kFirst : kSecond});
+        requests.push_back({{i, of}, rest % 3 == 0 ? Processors{} : rest % 3 == 1 ? kFirst : kSecond});
       Processors all;
-      const auto divided = divide(kSockets, wishes);
+      const auto divided = divide(kSockets, requests);
       for (const Processors& own : divided.value()) {
         CHECK(static_cast<int>(own.size()) >= 8 / of);
         all.insert(all.end(), own.begin(), own.end());
