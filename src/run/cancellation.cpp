@@ -25,7 +25,8 @@ std::optional<CaughtSignal> Cancellation::of_the_run(Time time) const {
 }
 
 bool Cancellation::explains(const CaughtSignal& signal, const FirstFailure& failure, Seconds before) const {
-  if (before < kSettle && sent_by(signal)) return true;  // others fail of what the first one's end breaks
+  if (before < kSignalWindow && sent_by(signal))
+    return true;  // others fail of what the first one's end breaks
   return before < kSameSignal && failure.code == 128 + signal.number;
 }
 

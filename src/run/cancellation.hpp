@@ -17,7 +17,7 @@ namespace dlrun::job {
 class Cancellation {
  public:
   // How long after an agent's signal the head's own may come.
-  static constexpr Seconds kSettle{2};
+  static constexpr Seconds kSignalWindow{2};
   // And how long after the end of all ranks, where one died of such a signal.
   static constexpr Seconds kOwnSignal{0.5};
 
@@ -28,8 +28,8 @@ class Cancellation {
   // An agent was told to end, by somebody else than the head.
   void agent_told(int node, const CaughtSignal& signal) { told_.emplace(node, signal); }
   // The signal that was meant for the whole run; unset where only single nodes' agents were told.
-  // `settled`: no more signals are awaited.
-  enum class Time { now, settled };
+  // `after_window`: no more signals are awaited.
+  enum class Time { now, after_window };
   std::optional<CaughtSignal> of_the_run(Time time) const;
   const std::map<int, CaughtSignal>& told() const { return told_; }
 

@@ -12,8 +12,8 @@ std::string mark_of_files(const std::string& pattern);
 // The name in a mark.
 std::string name_in_mark(const std::string& mark);
 
-// Over one run: what was written since it began, and since it was asked to stop. Does nothing where the
-// pattern is empty.
+// Over one run: what was written since it began, and since it was asked to stop. An empty pattern fits no
+// file.
 class CheckpointFiles {
  public:
   explicit CheckpointFiles(std::string pattern);

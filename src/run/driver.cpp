@@ -325,7 +325,7 @@ class Driver {
     return outcome;
   }
 
-  // Agents that have said all or were sent home, and the processes that started them.
+  // Agents that have said all or were dismissed, and the processes that started them.
   std::vector<pid_t> leaving() {
     std::vector<pid_t> out = parts_.launcher->children();
     for (const AgentConnection& agent : agents_)

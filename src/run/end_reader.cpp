@@ -14,7 +14,7 @@
 namespace dlrun::job {
 namespace {
 
-constexpr Seconds kPatience{30};  // nobody waits for the answer
+constexpr Seconds kAnswerTimeout{30};  // nobody waits for the answer
 constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
 
 }  // namespace
@@ -51,7 +51,7 @@ void EndReader::start() {
   answer_.clear();
   pipe_ = std::move(pipe->read);
   loop_.watch(pipe_.get(), POLLIN, [this](short) { read_some(); });
-  limit_ = loop_.after(kPatience, [this] {
+  limit_ = loop_.after(kAnswerTimeout, [this] {
     limit_.reset();
     if (pid_) ::kill(-*pid_, SIGKILL);
     close();

@@ -102,7 +102,7 @@ void Head::no_agent(const AgentState& agent, Error why) {
 void Head::advance(std::vector<Action> actions) {
   for (Action& action : actions) act(std::move(action));
   if (sliced_ || is_over()) return;
-  if (startup_.state() == Startup::State::failed) return send_home();
+  if (startup_.state() == Startup::State::failed) return dismiss_agents();
   if (startup_.state() == Startup::State::ready) send_slices();
 }
 
@@ -116,8 +116,8 @@ void Head::send_slices() {
 }
 
 // Agents without a slice have started nothing and go when their streams end.
-void Head::send_home() {
-  sent_home_ = true;
+void Head::dismiss_agents() {
+  dismissed_ = true;
   for (const NodeIndex node : agents_.there()) act(action::CloseStream{node});
   finish();
 }
@@ -143,7 +143,7 @@ void Head::on_woken(Timer timer) {
     case Timer::beat:
       return beat();
     case Timer::hang:
-      return look_for_hangs();
+      return check_for_hangs();
     case Timer::setup:
       return say_setup();
     case Timer::start:
@@ -151,7 +151,7 @@ void Head::on_woken(Timer timer) {
     case Timer::supervisor:
       return supervise(Supervisor::Tick{});
     case Timer::told:
-      return end_as_told(Cancellation::Time::settled);
+      return end_as_told(Cancellation::Time::after_window);
     case Timer::notes:
       return release_launcher_notes();
     case Timer::suspend:
@@ -197,7 +197,7 @@ void Head::say_alive() {
   send(agents_.there(), to_agent::Alive{});
 }
 
-void Head::look_for_hangs() {
+void Head::check_for_hangs() {
   if (failures_.decided()) return;
   if (hangs_.detector().suspicious(now_)) begin_probing();
   wake(Timer::hang, hangs_.detector().interval());

@@ -68,8 +68,8 @@ class Head {
 
   Phase phase() const;
   const plan::Plan& plan() const { return *startup_.plan(); }
-  /// Agents whose processes may take a moment to end by themselves: they have said all, or were sent home.
-  bool may_leave(NodeIndex node) const { return sent_home_ || agents_[node].done; }
+  /// Agents whose processes may take some time to end by themselves: they have said all, or were dismissed.
+  bool may_leave(NodeIndex node) const { return dismissed_ || agents_[node].done; }
   /// Agents that were lost before they said that nothing of their ranks is left.
   int agents_unverified() const { return agents_unverified_; }
   const std::optional<FirstFailure>& first_failure() const { return failures_.first(); }
@@ -125,12 +125,12 @@ class Head {
   void begin_relay();
   bool has_relay(AgentState& agent, std::string_view message);
   std::vector<NodeIndex> present(const std::vector<NodeIndex>& nodes) const;
-  void send_home();
+  void dismiss_agents();
   void watch_setup();
   void say_setup();
   void watch_start();
   void check_started();
-  void look_for_hangs();
+  void check_for_hangs();
   void begin_probing();
   void hide(const std::vector<std::string>& secrets);
   void show_report(const Json& report);
@@ -166,7 +166,7 @@ class Head {
   std::vector<NodeIndex> reader() const;
   void note_if(std::optional<std::string> text);
   void supervise(const Supervisor::Event& event);
-  bool is_over() const { return finished_ || sent_home_; }
+  bool is_over() const { return finished_ || dismissed_; }
 
   HeadSettings settings_;  // a prolog's secrets are added
   Ticks now_;
@@ -190,7 +190,7 @@ class Head {
   std::vector<std::string> launcher_notes_;  // held for a moment
   Ticks said_alive_{};
   bool sliced_ = false;     // the agents know their ranks
-  bool sent_home_ = false;  // before any rank was started
+  bool dismissed_ = false;  // before any rank was started
   bool finished_ = false;
   bool phase_was_reported_ = false;  // by rank 0
   bool saved_when_stopped_ = false;

@@ -50,7 +50,7 @@ void Head::interrupt(const CaughtSignal& signal, Supervisor::Urgency urgency) {
                    urgency == Supervisor::Urgency::now ? " at once"
                    : no_more                           ? ""  // these mean no more when they come again
                                                        : "; again to stop at once"));
-  if (!sliced_) return send_home();
+  if (!sliced_) return dismiss_agents();
   supervise(Supervisor::Stop{urgency});
 }
 
@@ -70,7 +70,7 @@ void Head::on_walltime_over(Deadline::Force force) {
   failures_.end_in_time();
   if (!sliced_) {
     startup_.give_up("no agent from there when the walltime ended");
-    return send_home();
+    return dismiss_agents();
   }
   supervise(Supervisor::Stop{force == Deadline::Force::kill ? Supervisor::Urgency::now
                                                             : Supervisor::Urgency::polite});

@@ -47,7 +47,7 @@ struct Received {
   NodeIndex node;
   protocol::FromAgent message;
 };
-struct Malformed {  // a message that is none of ours: a bug, or a foreign agent
+struct Malformed {  // a message that the protocol does not have: a bug, or a foreign agent
   NodeIndex node;
   Error why;
 };

@@ -44,8 +44,8 @@ void Head::on_received(AgentState& agent, FromAgent& message) {
   std::visit([&](auto& said) { on(agent, said); }, message);
 }
 
-// A message that is none of ours, or speaks of what its sender cannot know: a bug, or a foreign agent. What
-// else it says is not to be believed.
+// The protocol does not have this message, or its sender cannot know what it says: a bug, or a foreign agent.
+// The head trusts nothing else of that agent.
 void Head::refuse(AgentState& agent, const std::string& why) {
   if (is_over() || !agent.is_there()) return;
   lose(agent, ExitCode::internal, why);
@@ -203,7 +203,7 @@ void Head::on(AgentState& agent, const from_agent::HeadSilent& silent) {
 
 // An agent got a signal that the head did not send; the head's own may be on its way.
 void Head::on(AgentState& agent, const from_agent::ToldToEnd& told) {
-  if (cancellation_.told().empty()) wake(Timer::told, Cancellation::kSettle);
+  if (cancellation_.told().empty()) wake(Timer::told, Cancellation::kSignalWindow);
   cancellation_.agent_told(agent.node.get(), {told.signal, told.sender});
   end_as_told(Cancellation::Time::now);
 }
@@ -256,7 +256,7 @@ void Head::fail_node(const AgentState& agent, ExitCode code, const std::string& 
   if (code == ExitCode::lost) failures_.add_bad_host(agent.host);
   act(action::Record{{{"event", "node_failed"}, {"host", agent.host}, {"code", number}, {"reason", reason}}});
   failures_.add(failure_of_host(agent.host, number, reason), now_);
-  if (!sliced_) return send_home();  // no agent has anything to end
+  if (!sliced_) return dismiss_agents();  // no agent has anything to end
   supervise(Supervisor::Failed{{agent.node.get(), number, reason}});
 }
 

@@ -30,7 +30,7 @@ std::string preview_id(const Allocation& allocation) {
 }
 
 // The nodes asked for, where this machine alone is not enough and only a look at the plan is wanted.
-void invent_nodes(const plan::JobSpec& spec, Allocation& allocation) {
+void assume_nodes(const plan::JobSpec& spec, Allocation& allocation) {
   const plan::Resources& asked = spec.resources;
   if (allocation.scheduler != "local" || !asked.nodes) return;
   const auto& gpus = allocation.nodes.front().gpus;
@@ -124,7 +124,7 @@ Result<Prepared> prepare(const Request& request, Instant now) {
   job.tree = job.spec.tree;
   job.allocation = TRY(allocation_of(request));
   if (request.missing_nodes == MissingNodes::invent && !request.allocation_file)
-    invent_nodes(job.spec, job.allocation);
+    assume_nodes(job.spec, job.allocation);
   job.adapter = TRY(
       plan::find_adapter(adapters_of(request), job.spec.framework, plan::place_of(job.spec, "framework")));
   for (const std::string& warning : job.adapter.warnings)

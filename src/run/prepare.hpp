@@ -29,7 +29,7 @@ struct Request {
   std::string scheduler = "auto";
   NamedHosts named_hosts;
   std::optional<std::filesystem::path> framework_dir;
-  MissingNodes missing_nodes = MissingNodes::refuse;   // invent: for plans that are only looked at
+  MissingNodes missing_nodes = MissingNodes::refuse;   // the other: for plans that are only shown
   bool preview = false;                                // job id without time in it: same input, same plan
   std::optional<Rank> input_rank = {};                 // that reads our standard input
   std::optional<std::filesystem::path> run_directory;  // unset: runs/NAME-ID below `here`

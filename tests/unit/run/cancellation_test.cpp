@@ -37,7 +37,7 @@ TEST_CASE("some agents told by a scheduler is the whole run once no more is awai
   Cancellation cancellation(3, "Slurm, job 17");
   cancellation.agent_told(2, kByScheduler);
   CHECK_FALSE(cancellation.of_the_run(Time::now).has_value());
-  CHECK(cancellation.of_the_run(Time::settled).has_value());
+  CHECK(cancellation.of_the_run(Time::after_window).has_value());
   CHECK(cancellation.sent_by(kByScheduler) == "Slurm, job 17");
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("one agent that a user told to end is that node's, also where it is th
   for (const std::size_t nodes : {std::size_t{1}, std::size_t{3}}) {
     Cancellation cancellation(nodes, "Slurm, job 17");
     cancellation.agent_told(0, kByUser);
-    CHECK_FALSE(cancellation.of_the_run(Time::settled).has_value());
+    CHECK_FALSE(cancellation.of_the_run(Time::after_window).has_value());
     CHECK_FALSE(cancellation.sent_by(kByUser).has_value());
   }
 }

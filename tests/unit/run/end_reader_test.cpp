@@ -12,7 +12,7 @@ namespace {
 EndQuestion end_question(Argv argv) {
   return {std::move(argv), [](const std::string& answer) -> Result<std::optional<Instant>> {
             if (answer == "never\n") return std::optional<Instant>{};
-            if (answer != "soon\n") return fail(ErrorKind::input, "'{}' is no end", answer);
+            if (answer != "soon\n") return fail(ErrorKind::input, "'{}' is not an end time", answer);
             return std::optional<Instant>(Instant(std::chrono::seconds(1)));
           }};
 }
@@ -61,7 +61,7 @@ TEST_CASE("a program that fails, and an answer that says nothing, are told and c
   const Asked failed({end_question({"sh", "-c", "echo soon; exit 3"})});
   CHECK(!failed.end);
   CHECK(failed.error == "sh: exit code 3");
-  CHECK(Asked({end_question({"echo", "what?"})}).error == "'what?\n' is no end");
+  CHECK(Asked({end_question({"echo", "what?"})}).error == "'what?\n' is not an end time");
 }
 
 TEST_CASE("a controller that does not answer holds up nothing") {
