@@ -15,7 +15,8 @@ struct FileRange {
   std::uint64_t offset = 0, size = 0;
 };
 
-// Nothing where the file defines no such function. An Error where it is no ELF of this machine.
+// Unset where the file does not define such a function. An Error where the file is not an ELF of this
+// machine.
 Result<std::optional<FileRange>> find_elf_symbol(const std::filesystem::path& file, std::string_view name);
 
 }  // namespace dlrun

@@ -18,7 +18,7 @@ struct ProcessState {
   std::string waits = {};  // the kernel's function that it waits in, where the kernel tells
 };
 
-// One process; nothing where it is gone.
+// One process; unset where it is gone.
 std::optional<ProcessState> process_state(pid_t pid);
 
 // The process and all below it, itself first; empty where it is gone.

@@ -30,7 +30,7 @@ std::vector<Supervisor::Action> Supervisor::kill() {
 
 std::vector<Supervisor::Action> Supervisor::advance(Ticks now) {
   if (now < deadline_) return {};
-  if (state_ == State::settling) return terminate(now);
+  if (state_ == State::failure_window) return terminate(now);
   if (state_ == State::terminating) return kill();
   return {};
 }
@@ -41,10 +41,10 @@ std::vector<Supervisor::Action> Supervisor::on(const Event& event, Ticks now) {
                         [&](const Failed& failed) -> std::vector<Action> {
                           if (!first_failure_) first_failure_ = failed.failure;
                           failed_ = true;
-                          const bool early = state_ == State::running || state_ == State::settling;
+                          const bool early = state_ == State::running || state_ == State::failure_window;
                           if (early && failed.urgency == Urgency::now) return terminate(now);
                           if (state_ != State::running) return {};
-                          state_ = State::settling;
+                          state_ = State::failure_window;
                           deadline_ = later(now, policy_.failure_window);
                           return {WakeAt{deadline_}};
                         },

@@ -2,7 +2,7 @@
 // process, no clock, no signal is touched here. The agent uses it over its ranks, the head over its nodes.
 //
 // The first failure opens a short window, in which the others' own ends may still arrive (they are
-// victims, not culprits); then the members left get TERM, and after the grace KILL. A polite stop goes to
+// consequences, not causes); then the members left get TERM, and after the grace KILL. A polite stop goes to
 // TERM at once, and however often it comes, the grace stays; whoever cannot wait says `now`.
 #pragma once
 
@@ -64,7 +64,7 @@ class Supervisor {
   const std::set<int>& left() const { return left_; }
 
  private:
-  enum class State { running, settling, terminating, killing, finished };
+  enum class State { running, failure_window, terminating, killing, finished };
   std::vector<Action> terminate(Ticks now);
   std::vector<Action> kill();
   std::vector<Action> advance(Ticks now);

@@ -39,7 +39,8 @@ TEST_CASE("members that end in order finish the job, once") {
   CHECK_FALSE(supervisor.first_failure().has_value());
 }
 
-TEST_CASE("a failure settles, then TERM, then KILL, and the first one is the first_failure") {
+TEST_CASE(
+    "a failure opens the failure window, then TERM, then KILL, and the first one is the first failure") {
   S supervisor(3, kPolicy);
   CHECK(text(supervisor.on(S::Failed{{1, 3, "exit code 3"}}, at(1))) == "wake 1.3");
   CHECK(text(supervisor.on(S::Gone{1}, at(1))).empty());
@@ -54,13 +55,13 @@ TEST_CASE("a failure settles, then TERM, then KILL, and the first one is the fir
   CHECK(supervisor.first_failure()->code == 3);
 }
 
-TEST_CASE("an urgent failure does not settle") {
+TEST_CASE("an urgent failure has no failure window") {
   S supervisor(2, kPolicy);
   CHECK(text(supervisor.on(S::Failed{{0, 7, "called MPI_Abort(7)"}, S::Urgency::now}, at(1))) ==
         "TERM wake 11.0");
-  S settling(2, kPolicy);
-  settling.on(S::Failed{{0, 1, "exit code 1"}}, at(1));
-  CHECK(text(settling.on(S::Failed{{1, 7, "abort"}, S::Urgency::now}, at(1.1))) == "TERM wake 11.1");
+  S in_window(2, kPolicy);
+  in_window.on(S::Failed{{0, 1, "exit code 1"}}, at(1));
+  CHECK(text(in_window.on(S::Failed{{1, 7, "abort"}, S::Urgency::now}, at(1.1))) == "TERM wake 11.1");
 }
 
 TEST_CASE("a polite stop is TERM at once; a second one keeps the grace; one that cannot wait is KILL") {
