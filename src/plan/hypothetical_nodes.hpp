@@ -1,5 +1,5 @@
-// Invented nodes: an allocation of nodes that are not there (node0001, ...), for a look at how a job would be
-// planned on a cluster of that shape. Nothing is ever run on it.
+// Hypothetical nodes: an allocation of nodes that do not exist (node0001, ...), which shows how a job would
+// be planned on a cluster of that shape. Nothing is ever run on it.
 #pragma once
 
 #include <optional>

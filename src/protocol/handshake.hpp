@@ -42,7 +42,7 @@ class AgentHandshake {
  public:
   AgentHandshake(const Token& token, AgentIdentity identity)
       : token_(token), identity_(std::move(identity)), challenge_(random_challenge()) {}
-  // The answer to a greeting; an Error where it is none of a dlrun head of this version.
+  // The answer to a greeting; an Error where no dlrun head of this version sent it.
   Result<std::string> answer(std::string_view greeting);
   bool is_receipt(std::string_view line) const;
 

@@ -1,5 +1,5 @@
 // Heartbeat: who has been silent for too long. Pure: told when something was heard and asked at each beat. A
-// keeper that did not run for a while itself (stopped, suspended, waiting for a slow terminal) starts
+// process that did not run for a while itself (stopped, suspended, waiting for a slow terminal) starts
 // counting anew, because it cannot know what it would have heard.
 #pragma once
 

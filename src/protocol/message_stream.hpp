@@ -32,7 +32,7 @@ std::string encode(const Message& message);
 class MessageDecoder {
  public:
   void add(std::string_view bytes) { buffer_.append(bytes); }
-  // The next whole message; nothing where more bytes are needed.
+  // The next whole message; unset where more bytes are needed.
   Result<std::optional<Message>> next();
   bool empty() const { return used_ == buffer_.size(); }
 
