@@ -1,7 +1,7 @@
 // RankProcess: one rank from start to end. Reads both its streams, writes their bytes to the rank's log, and
-// hands them on as lines; a line that has no end yet (a prompt, a progress bar) is logged and handed on within
-// a second. While the log's file system takes no writes, the rank's pipes are not
-// read. It decides nothing: when to signal and what an end means is the Supervisor's and the agent's.
+// hands them on as lines; a line that has no end yet (a prompt, a progress bar) is logged and handed on
+// within a second. While the log's file system takes no writes, the rank's pipes are not read. It makes no
+// decision: when to signal and what an end means is the Supervisor's and the agent's.
 #pragma once
 
 #include <functional>
