@@ -10,6 +10,7 @@
 #include "src/agent/agent.hpp"
 #include "src/agent/binding.hpp"
 #include "src/agent/node_processes.hpp"
+#include "src/agent/node_usage.hpp"
 #include "src/agent/open_files.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/base/json.hpp"
@@ -27,6 +28,8 @@ namespace {
 
 using action::Alarm;
 
+constexpr Seconds kFirstUsage{2}, kUsageInterval{5};
+
 class Driver {
  public:
   Driver(const Environment& environment, int in, int out)
@@ -41,6 +44,7 @@ class Driver {
 
   int run() {
     take(event::Begun{prepare_process(), ::getpid()});
+    loop_.after(kFirstUsage, [this] { tell_usage(); });
     return to_int(loop_.run() ? exit_code_ : ExitCode::internal);
   }
 
@@ -98,6 +102,13 @@ class Driver {
     if (output != nullptr && !output->unfinished && head_.queued() > 0)
       take(event::OutputWaits{output->rank, output->text.size(), head_.queued()});
   }
+  // For whoever looks on. It waits behind what ranks print, and is left out where that has to wait.
+  void tell_usage() {
+    if (head_.queued() == 0)
+      head_.send(protocol::encode(protocol::FromAgent(protocol::from_agent::NodeUsage{usage_.measure()})));
+    loop_.after(kUsageInterval, [this] { tell_usage(); });
+  }
+
   void perform(const action::AwaitDrained&) {
     if (head_.queued() == 0) take(event::Drained{});
   }
@@ -171,6 +182,7 @@ class Driver {
   bool busy_ = false;
   std::map<Alarm, EventLoop::TimerId> alarms_;
   std::unique_ptr<Aside<plan::NodeInventory>> inventory_;
+  NodeUsageMeter usage_;
   const pid_t reaper_ = ::getppid();
   ExitCode exit_code_ = ExitCode::done;
   int head_fd_;

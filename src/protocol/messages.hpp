@@ -23,7 +23,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 1;
+inline constexpr int kVersion = 2;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -107,6 +107,9 @@ struct InterfaceChosen {
 struct GpusHeld {
   Json ranks;  // who holds which GPU, as gpu_check found it: for the events
 };
+struct NodeUsage {
+  Json usage;  // an object: how busy the node is (src/agent/node_usage.hpp), for whoever looks on
+};
 struct Signalled {
   int signal = 0;  // that the agent sent to all its ranks
 };
@@ -187,12 +190,12 @@ struct Done {};
 
 using FromAgent =
     std::variant<from_agent::Ready, from_agent::Inventory, from_agent::PortsClaimed, from_agent::PrologEnded,
-                 from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Signalled,
-                 from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited,
-                 from_agent::Failed, from_agent::Allgather, from_agent::Alive, from_agent::Log,
-                 from_agent::MpiWaits, from_agent::Probed, from_agent::InputTaken, from_agent::InputClosed,
-                 from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
-                 from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
+                 from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::NodeUsage,
+                 from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report,
+                 from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::Alive,
+                 from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::InputTaken,
+                 from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
+                 from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
                  from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
 
 }  // namespace dlrun::protocol
