@@ -7,9 +7,13 @@
 #include "src/cli/cmd_complete.hpp"
 #include "src/cli/cmd_frameworks.hpp"
 #include "src/cli/cmd_hosts.hpp"
+#include "src/cli/cmd_list.hpp"
+#include "src/cli/cmd_logs.hpp"
 #include "src/cli/cmd_plan.hpp"
 #include "src/cli/cmd_run.hpp"
 #include "src/cli/cmd_slurm_end.hpp"
+#include "src/cli/cmd_status.hpp"
+#include "src/cli/cmd_stop.hpp"
 #include "src/cli/cmd_submit.hpp"
 
 namespace dlrun::cli {
@@ -26,6 +30,11 @@ const CommandRow kCommands[] = {
     {"submit", "submit the job to the scheduler of this cluster", SubmitCommand::kExamples,
      make<SubmitCommand>},
     {"chain", "show or stop a chain of jobs", ChainCommand::kExamples, make<ChainCommand>},
+    {"list", "show the runs, submissions and chains of this folder", ListCommand::kExamples,
+     make<ListCommand>},
+    {"status", "show how a run stands, also live", StatusCommand::kExamples, make<StatusCommand>},
+    {"logs", "show what the ranks of a run printed", LogsCommand::kExamples, make<LogsCommand>},
+    {"stop", "end a run, a submitted job or a chain", StopCommand::kExamples, make<StopCommand>},
     {"allocation", "show the nodes we may use, and how that is known", AllocationCommand::kExamples,
      make<AllocationCommand>},
     {"hosts", "expand, compress and count host lists", HostsCommand::kExamples, make<HostsCommand>},
