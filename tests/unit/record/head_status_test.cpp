@@ -22,7 +22,7 @@ HeadStatus full() {
                  .nodes = 2,
                  .ranks = 16,
                  .began = parse_utc("2026-11-29T19:33:33Z").value(),
-                 .written = parse_utc("2026-11-29T19:34:00.5Z").value(),
+                 .written = parse_utc("2026-11-29T19:34:00.500Z").value(),
                  .beats = 7,
                  .stage = HeadStage::running,
                  .phase = "training"};
