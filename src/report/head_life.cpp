@@ -32,8 +32,7 @@ std::vector<Life> lives_of(const std::vector<HeadSign>& heads, Instant now,
                            const std::function<void(Seconds)>& pause) {
   std::vector<Life> out;
   for (const HeadSign& head : heads)
-    out.push_back(
-        first_judgement(life_of(head.status.process, head.run_directory), now - head.status.written));
+    out.push_back(first_judgement(life_of(head.status.process), now - head.status.written));
   for (Seconds watched{0}; watched < kWatch; watched += kWatchStep) {
     if (std::find(out.begin(), out.end(), Life::unknown) == out.end()) break;
     pause(kWatchStep);
