@@ -37,6 +37,7 @@ const Plots = (() => {
   const two = (value) => String(value).padStart(2, "0");
   function duration(seconds) {
     if (seconds === null || seconds === undefined) return unknown;
+    if (seconds === 0) return "0 s";
     if (seconds < 1) return Math.round(seconds * 1000) + " ms";
     if (seconds < 60) return Number(seconds.toPrecision(3)) + " s";
     const whole = Math.round(seconds), minutes = Math.floor(whole / 60), hours = Math.floor(minutes / 60);
@@ -55,11 +56,16 @@ const Plots = (() => {
       const kind = columns[i].kind;
       return el(i === 0 && tag === "td" ? "th" : tag, {scope: i === 0 ? "row" : null, class: kind === "number" ? "number" : kind, text: value === null || value === undefined ? unknown : String(value)});
     });
-    return el("div", {class: "table", tabindex: "0", role: "region", "aria-label": caption},
-      el("table", {}, el("caption", {text: caption}),
+    const place = el("div", {class: "table"}, el("table", {}, el("caption", {text: caption}),
         el("thead", {}, el("tr", {}, columns.map((c) => el("th", {scope: "col", class: c.kind === "number" ? "number" : null, text: c.name})))),
         el("tbody", {}, rows.map((row) => el("tr", {}, cells(row, "td")))),
-        foot ? el("tfoot", {}, el("tr", {}, cells(foot, "td"))) : null));
+      foot ? el("tfoot", {}, el("tr", {}, cells(foot, "td"))) : null));
+    // The keyboard scrolls what is wider than its place.
+    new ResizeObserver(() => {
+      const wide = place.scrollWidth > place.clientWidth + 1;
+      for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", caption]]) wide ? place.setAttribute(name, value) : place.removeAttribute(name);
+    }).observe(place);
+    return place;
   }
   // A table that is made when it is opened: some have thousands of rows.
   function folded(summary, make) {
@@ -102,7 +108,7 @@ const Plots = (() => {
   // plot: {title, caption, xName, format, wide, series: [{name, x, y, points, lowest, highest, last, median}]}
   function lines(plot) {
     const format = plot.format || number;
-    const place = el("div", {class: "plot", tabindex: "0", role: "group", style: {height: "230px"},
+    const place = el("div", {class: "plot", tabindex: "0", role: "group", style: {height: "240px"},
       "aria-label": `${plot.title}: ${plot.series.map((s) => s.name).join(", ")}. Left and right move along the plot, Home and End to its ends, Escape shows all of it.`});
     const live = el("span", {class: "live", "aria-live": "polite"});
     const at = el("span", {class: "at"});
@@ -111,8 +117,11 @@ const Plots = (() => {
     const shown = plot.series.map(() => true);
     const positive = plot.series.every((s) => s.lowest.value > 0);
     const steep = positive && Math.max(...plot.series.map((s) => s.highest.value)) > 50 * Math.min(...plot.series.map((s) => s.lowest.value));
-    const joined = plot.series.length === 1 ? [plot.series[0].x, plot.series[0].y] : uPlot.join(plot.series.map((s) => [s.x, s.y]));
-    const near = (i, from) => {  // the closest point that this series has
+    // What is drawn: the points of each series and, where they are many, the means over them.
+    const drawnLines = plot.series.flatMap((s, i) => (s.mean ? [{i, x: s.x, y: s.y, faint: true}, {i, x: s.mean.x, y: s.mean.y}] : [{i, x: s.x, y: s.y}]));
+    const joined = drawnLines.length === 1 ? [drawnLines[0].x, drawnLines[0].y] : uPlot.join(drawnLines.map((line) => [line.x, line.y]));
+    const toRead = plot.series.map((_, i) => drawnLines.findIndex((line) => line.i === i && !line.faint) + 1);
+    const near = (i, from) => {  // the closest point that this line has
       const values = joined[i];
       for (let gap = 0; gap < values.length; ++gap)
         for (const k of [from - gap, from + gap]) if (k >= 0 && k < values.length && values[k] !== null && values[k] !== undefined) return k;
@@ -120,20 +129,20 @@ const Plots = (() => {
     };
     function readout(k) {
       index = k;
-      at.textContent = k === null ? "last" : `${plot.xName} ${number(joined[0][k])}`;
-      plot.series.forEach((s, i) => { outputs[i].textContent = format(k === null ? s.last.value : joined[i + 1][near(i + 1, k)]); });
+      at.textContent = k === null ? `at the last ${plot.xName}` : `${plot.xName} ${number(joined[0][k])}`;
+      plot.series.forEach((s, i) => { outputs[i].textContent = format(k === null ? s.last.value : joined[toRead[i]][near(toRead[i], k)]); });
     }
     function draw() {
       if (u) u.destroy();
       const text = color("quiet"), line = color("line");
       const axis = {stroke: text, grid: {stroke: line, width: 1}, ticks: {stroke: line, width: 1, size: 4}, font: "12px system-ui, sans-serif"};
       u = new uPlot({
-        width: widthOf(place, plot.wide), height: 230, legend: {show: false}, padding: [8, 12, 0, 0],
+        width: widthOf(place, plot.wide), height: 240, legend: {show: false}, padding: [8, 12, 0, 0],
         cursor: {y: false, drag: {x: true, y: false}, points: {size: 7}, dataIdx: (_, i, k) => (i === 0 || k === null ? k : near(i, k))},
         scales: {x: {time: false}, y: {distr: logarithmic ? 3 : 1, range: logarithmic || !plot.fromZero ? undefined : (_, __, high) => [0, high * 1.05 || 1]}},
-        axes: [{...axis, size: 34, space: 64, values: (_, splits) => splits.map((v) => (v === null ? "" : compact(v)))},
-          {...axis, size: 62, values: (_, splits) => splits.map((v) => (v === null ? "" : (plot.tick || format)(v)))}],
-        series: [{}, ...plot.series.map((s, i) => ({label: s.name, spanGaps: true, width: 1.75, show: shown[i], points: {show: s.x.length < 40, size: 5}, ...lineStyle(i)}))],
+        axes: [{...axis, size: 30, space: 64, label: plot.xName, labelSize: 16, labelGap: 0, labelFont: axis.font, values: (_, splits) => splits.map((v) => (v === null ? "" : compact(v)))},
+          {...axis, size: (_, texts) => 18 + 7 * Math.max(4, ...(texts || []).map((text) => String(text).length)), values: (_, splits) => splits.map((v) => (v === null ? "" : (plot.tick || format)(v)))}],
+        series: [{}, ...drawnLines.map(({i, x, faint}) => ({spanGaps: true, width: faint ? 1 : 2, alpha: faint ? 0.3 : 1, show: shown[i], points: {show: x.length < 40, size: 5}, ...lineStyle(i), ...(faint ? {dash: []} : {})}))],
         hooks: {setCursor: [(self) => { const k = self.cursor.idx; if (self.cursor.left >= 0 && k !== null && k !== undefined) readout(k); else if (document.activeElement !== place) readout(null); }]},
       }, joined, place);
     }
@@ -149,14 +158,14 @@ const Plots = (() => {
       live.textContent = `${at.textContent}: ${plot.series.map((s, i) => `${s.name} ${outputs[i].textContent}`).join(", ")}`;
     });
     const legend = el("div", {class: "bar"}, plot.series.map((s, i) => el(plot.series.length > 1 ? "label" : "span", {},
-      plot.series.length > 1 ? el("input", {type: "checkbox", checked: true, onchange: (event) => { shown[i] = event.target.checked; u.setSeries(i + 1, {show: shown[i]}); }}) : null,
+      plot.series.length > 1 ? el("input", {type: "checkbox", checked: true, onchange: (event) => { shown[i] = event.target.checked; drawnLines.forEach((line, k) => { if (line.i === i) u.setSeries(k + 1, {show: shown[i]}); }); }}) : null,
       swatch(i), el("span", {text: s.name}), outputs[i])),
       steep ? el("button", {type: "button", "aria-pressed": "false", text: "log scale", onclick: (event) => {
         logarithmic = !logarithmic;
         event.target.setAttribute("aria-pressed", String(logarithmic));
         draw();
       }}) : null, at);
-    const figure = el("figure", {class: plot.wide ? "wide" : null}, el("h3", {text: plot.title}), legend, place, live,
+    const figure = el("figure", {class: plot.wide ? "wide" : null}, el("h" + (plot.level || 3), {text: plot.title}), legend, place, live,
       plot.caption ? el("figcaption", {text: plot.caption}) : null,
       folded(`Table: ${plot.title.toLowerCase()}`, () => el("div", {}, summaryTable(plot, format), pointTable(plot, format))));
     return {figure, draw: () => { readout(null); drawn(draw); }};
@@ -238,7 +247,7 @@ const Plots = (() => {
       if (x >= 0 && y >= 0 && y < height) to(Math.floor(y / height * rows), Math.floor(x / (width - left - 8) * columns));
     });
     const scaleBar = el("span", {class: "swatch", style: {width: "9rem", background: `linear-gradient(90deg, ${ramp.map((_, i) => shade(i / (ramp.length - 1))).join(",")})`}});
-    const figure = el("figure", {class: "wide"}, el("h3", {text: map.title}),
+    const figure = el("figure", {class: "wide"}, el("h" + (map.level || 3), {text: map.title}),
       el("div", {class: "bar"}, el("span", {text: "≤ " + map.format(low)}), scaleBar, el("span", {text: "≥ " + map.format(high)}), at), place, live,
       map.caption ? el("figcaption", {text: map.caption}) : null, map.table ? map.table() : null);
     return {figure, draw: () => drawn(draw)};

@@ -6,6 +6,8 @@
   const {el, svg, table, folded, number, percent, duration, date} = Plots;
   const data = JSON.parse(document.getElementById("data").textContent);
   const main = document.getElementById("main");
+  const alone = data.runs.length === 1;
+  const depth = alone ? 2 : 3;  // of the headings within a run
   const later = [];  // plots are drawn once all of them have their places, so that nothing moves
   const plots = (...made) => made.map((each) => { later.push(each.draw); return each.figure; });
 
@@ -65,7 +67,7 @@
 
   function failures(run) {
     return run.failures.map((failure) => el("section", {class: "failure"},
-      el("h3", {text: `${run.kind === "chain" ? `Link ${failure.link}, attempt` : "Attempt"} ${failure.attempt} failed: ${failure.rank === null ? "" : `${failure.role} ${failure.task_index} (rank ${failure.rank}) on `}${failure.host || "?"}`}),
+      el("h" + depth, {text: `${run.kind === "chain" ? `Link ${failure.link}, attempt` : "Attempt"} ${failure.attempt} failed: ${failure.rank === null ? "" : `${failure.role} ${failure.task_index} (rank ${failure.rank}) on `}${failure.host || "?"}`}),
       el("p", {text: [failure.reason, failure.cause].filter(Boolean).join(": ")}),
       failure.last_lines.length ? el("pre", {tabindex: "0", "aria-label": "its last lines", text: failure.last_lines.join("\n")}) : null));
   }
@@ -75,31 +77,32 @@
     const made = [], absent = [];
     for (const group of groups) {
       const series = seriesOf(run, group.group);
-      if (series.length) made.push(...plots(Plots.lines({...group, xName: "step", series: series.map((s) => ({...s, name: nice(s.name)}))})));
+      if (series.length) made.push(...plots(Plots.lines({...group, level: depth + 1, xName: "step", series: series.map((s) => ({...s, name: nice(s.name)}))})));
       else if (group.absent && !(group.group === "energy" && run.energy)) absent.push(group.absent);
     }
     const notes = [];
     if (!run.metrics.series.length) notes.push("This run wrote no metrics.jsonl, so that its loss, accuracy and throughput are not known.");
     if (absent.length) notes.push(`Not recorded: ${absent.join(", ")}.`);
-    if (run.metrics.lines) notes.push(`${number(run.metrics.lines)} lines of metrics; plots keep the lowest and the highest point of each stretch.`);
+    if (run.metrics.lines) notes.push(`${number(run.metrics.lines)} lines of metrics.`);
+    if (run.metrics.series.some((s) => s.mean)) notes.push(`The faint lines keep the lowest and the highest point of each stretch, and the strong ones are its mean.`);
     if (run.metrics.repeated_lines) notes.push(`${number(run.metrics.repeated_lines)} lines are of steps that a later link did again, and are not shown.`);
     if (run.metrics.unread_lines) notes.push(`${number(run.metrics.unread_lines)} lines could not be read.`);
     if (run.metrics.not_shown.length) notes.push(`Too many figures; not shown: ${run.metrics.not_shown.join(", ")}.`);
     const energy = run.energy ? flat(run.energy) : [];
-    return section(3, id + "-training", "Training", el("p", {class: "quiet", text: notes.join(" ")}), el("div", {class: "plots"}, made),
+    return section(depth, id + "-training", "Training", el("p", {class: "quiet", text: notes.join(" ")}), el("div", {class: "plots"}, made),
       energy.length ? table("Energy", [{name: "figure"}, {name: "value", kind: "number"}], energy.map(([name, value]) => [nice(name), number(value)])) : null);
   }
 
   function stepTimes(run, id) {
     const times = run.step_times;
-    if (!times) return section(3, id + "-ranks", "Step times by rank", el("p", {class: "quiet", text: "Not recorded: no step times by rank are among the events of this run."}));
+    if (!times) return section(depth, id + "-ranks", "Step times by rank", el("p", {class: "quiet", text: "Not recorded: no step times by rank are among the events of this run."}));
     const rows = times.tenths_of_milliseconds.length;
     const from = (i) => Math.floor(times.ranks * i / rows), to = (i) => Math.floor(times.ranks * (i + 1) / rows) - 1;
     const names = (i) => (from(i) === to(i) ? `rank ${from(i)}` : `${from(i)}–${to(i)}`);
     const slowest = () => table("The ranks with the longest median step", [{name: "rank", kind: "number"}, {name: "median", kind: "number"}, {name: "longest", kind: "number"}, {name: "against the median of all", kind: "number"}],
       times.slowest.map((rank) => [number(rank.rank), duration(rank.median), duration(rank.longest), times.median > 0 ? `× ${(rank.median / times.median).toFixed(2)}` : null]));
-    return section(3, id + "-ranks", "Step times by rank", ...plots(Plots.heat({
-      title: `Seconds per step of ${number(times.ranks)} ranks`, cells: times.tenths_of_milliseconds, rowName: names, columnName: (k) => date(times.times[k]).slice(5, 16),
+    return section(depth, id + "-ranks", "Step times by rank", ...plots(Plots.heat({
+      level: depth + 1, title: `Seconds per step of ${number(times.ranks)} ranks`, cells: times.tenths_of_milliseconds, rowName: names, columnName: (k) => date(times.times[k]).slice(5, 16),
       format: (v) => duration(v / 1e4), caption: rows < times.ranks ? "A row is several ranks, and shows the slowest of them." : null, table: slowest})));
   }
 
@@ -140,7 +143,7 @@
       const x = (t) => left + (t - from) / (to - from) * (width - left - right);
       const node = svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Time axis of ${links.length} link${links.length === 1 ? "" : "s"} from ${date(from)} to ${date(to)} UTC; the tables below have the same.`});
       for (const tick of Plots.timeTicks(from, to, Math.max(2, (width - left) / 95)))
-        node.append(svg("line", {class: "grid", x1: x(tick.at), x2: x(tick.at), y1: 0, y2: height - 24}), svg("text", {class: "tick", x: Math.min(x(tick.at), width - 24), y: height - 8, "text-anchor": "middle", text: tick.text}));
+        node.append(svg("line", {class: "grid", x1: x(tick.at), x2: x(tick.at), y1: 0, y2: height - 24}), svg("text", {class: "tick", x: Math.min(Math.max(x(tick.at), tick.text.length * 3.6), width - tick.text.length * 3.6), y: height - 8, "text-anchor": "middle", text: tick.text}));
       links.forEach((link, i) => {
         const y = i * high + high * 0.5 - 2, thick = Math.min(high * 0.38, 15);
         if (run.kind === "chain") node.append(svg("text", {x: 0, y: y + thick * 0.8, text: `link ${link.number}`}));
@@ -148,7 +151,12 @@
         for (const [part, begin, end] of spans(link))
           node.append(svg("rect", {x: x(begin), y, width: Math.max(x(end) - x(begin), 0.5), height: thick, fill: `var(--${part})`}, svg("title", {text: `${part} ${duration(end - begin)}`})));
         for (const saved of run.events.checkpoints) if (saved.t >= link.began && saved.t <= (link.ended || to)) node.append(markNode("checkpoint", x(saved.t), y + thick + 5, `checkpoint ${saved.what} at ${date(saved.t)}`));
-        for (const mark of marks) if (mark.link === link.number && !(mark.kind === "resume" && high < 30)) node.append(markNode(mark.kind, Math.min(Math.max(x(mark.t), left + 6), width - right - 1), y - 8, `${mark.text}, ${date(mark.t)} UTC`));
+        let last = -Infinity;  // marks of one time stand beside each other
+        for (const mark of marks) {
+          if (mark.link !== link.number || (mark.kind === "resume" && high < 30)) continue;
+          last = Math.max(Math.min(Math.max(x(mark.t), left + 6), width - right - 1), last + 12);
+          node.append(markNode(mark.kind, last, y - 8, `${mark.text}, ${date(mark.t)} UTC`));
+        }
       });
       place.replaceChildren(node);
     };
@@ -156,7 +164,7 @@
     const present = Object.keys(markKinds).filter((kind) => marks.some((mark) => mark.kind === kind) || (kind === "checkpoint" && run.events.checkpoints.length));
     const legend = el("ul", {class: "bar"}, partNames.filter((part) => run.time && run.time[part] > 0).map((part) => el("li", {}, Plots.box(part), part)),
       present.map((kind) => el("li", {}, svg("svg", {width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true"}, markNode(kind, 0, 0)), markKinds[kind].name)));
-    return el("figure", {class: "wide"}, el("h4", {class: "quiet", text: `${date(from)} to ${date(to)} UTC`, style: {margin: ".4rem 0 0", "font-weight": "400"}}), legend, place,
+    return el("figure", {class: "wide"}, el("h" + (depth + 1), {text: `Time axis, ${date(from)} to ${date(to)} UTC`}), legend, place,
       el("figcaption", {text: "The parts of an attempt stand in the order start, useful, checkpoint, lost, idle; marks below a bar are checkpoints."}));
   }
 
@@ -170,21 +178,21 @@
   }
 
   function time(run, id) {
-    if (!run.time) return section(3, id + "-time", "Time", el("p", {class: "quiet", text: "Where the time went is not recorded."}));
+    if (!run.time) return section(depth, id + "-time", "Time", el("p", {class: "quiet", text: "Where the time went is not recorded."}));
     const chain = run.kind === "chain";
     const parts = partNames.filter((part) => part !== "queue" || chain).map((part) => ({name: part, color: part, value: run.time[part] || 0, text: duration(run.time[part])}));
     const rows = [];
     for (const link of run.links)
       for (const attempt of link.attempts.length ? link.attempts : [{attempt: 1, time: link.time, reason: link.reason, exit_code: link.exit_code}]) {
         const own = attempt.time || (link.attempts.length === 1 ? link.time : null) || {};
-        rows.push([chain ? `link ${link.number}${link.job ? ` (job ${link.job})` : ""}${link.attempts.length > 1 ? `, attempt ${attempt.attempt}` : ""}` : `attempt ${attempt.attempt}`,
+        rows.push([...(chain ? [`link ${link.number}`, link.job] : []), `attempt ${attempt.attempt}`,
           ...partNames.slice(0, 5).map((part) => duration(own[part])), ...(chain ? [attempt.attempt === 1 ? duration(link.queue) : Plots.unknown] : []), duration(own.total),
           attempt.exit_code ?? link.exit_code, attempt.reason ?? link.reason ?? link.end]);
       }
-    const columns = [{name: chain ? "link" : "attempt"}, ...partNames.slice(0, chain ? 6 : 5).map((name) => ({name, kind: "number"})), {name: "total", kind: "number"}, {name: "exit code", kind: "number"}, {name: "reason", kind: "text"}];
-    const foot = ["all", ...partNames.slice(0, chain ? 6 : 5).map((part) => duration(run.time[part])), duration(run.time.total), run.exit_code, ""];
+    const columns = [...(chain ? [{name: "link"}, {name: "job"}] : []), {name: "attempt"}, ...partNames.slice(0, chain ? 6 : 5).map((name) => ({name, kind: "number"})), {name: "total", kind: "number"}, {name: "exit code", kind: "number"}, {name: "reason", kind: "text"}];
+    const foot = ["all", ...(chain ? ["", ""] : []), ...partNames.slice(0, chain ? 6 : 5).map((part) => duration(run.time[part])), duration(run.time.total), run.exit_code, ""];
     const saved = run.events.checkpoints_reported;
-    return section(3, id + "-time", "Time", Plots.share("Time", parts),
+    return section(depth, id + "-time", "Time", Plots.share("Time", parts),
       el("p", {class: "quiet", text: partNames.filter((part) => part !== "queue" || chain).map((part) => `${part}: ${partTexts[part]}`).join("; ") + `. ${saved ? `${number(saved)} checkpoint${saved === 1 ? " was" : "s were"} reported.` : "No checkpoint was reported."}`}),
       timeline(run), rows.length > 60 ? folded(`Table: ${rows.length} attempts`, () => table("Time of each attempt", columns, rows, foot)) : table("Time of each attempt", columns, rows, foot), eventTable(run));
   }
@@ -227,19 +235,19 @@
     return el("div", {}, el("div", {class: "bar"}, plan.roles.map((role, i) => el("span", {}, Plots.box("c" + (i % 7)), " " + role)), at), place);
   }
   function nodeCards(plan) {
-    return el("ul", {class: "nodes"}, plan.map.map((node) => el("li", {}, el("h4", {text: node.host}), el("ul", {class: "ranks"}, node.ranks.map((rank) => el("li", {class: rank[4] === null ? null : "bad", style: {"--role": roleColor(rank[1])}, title: rankTitle(plan, node, rank)},
-      `rank ${rank[0]}`, el("small", {text: [plan.roles[rank[1]], rank[2] ? `GPU ${rank[2]}` : null, rank[3] ? `core${/[-,]/.test(rank[3]) ? "s" : ""} ${rank[3]}` : null, rank[4]].filter(Boolean).join(", ")})))))));
+    return el("ul", {class: "nodes"}, plan.map.map((node) => el("li", {}, el("strong", {text: node.host}), el("ul", {class: "ranks"}, node.ranks.map((rank) => el("li", {class: rank[4] === null ? null : "bad", style: {"--role": roleColor(rank[1])}, title: rankTitle(plan, node, rank)},
+      `rank ${rank[0]}`, el("small", {text: [plan.roles.length > 1 ? plan.roles[rank[1]] : null, rank[2] ? `GPU ${rank[2]}` : null, rank[3] ? `core${/[-,]/.test(rank[3]) ? "s" : ""} ${rank[3]}` : null, rank[4]].filter(Boolean).join(", ")})))))));
   }
   const span = (numbers) => (numbers.length === 0 ? "" : numbers[numbers.length - 1] - numbers[0] === numbers.length - 1 && numbers.length > 1 ? `${numbers[0]}–${numbers[numbers.length - 1]}` : numbers.join(", "));
   function planMap(run, id) {
     const plan = run.plan;
-    if (!plan) return section(3, id + "-plan", "Plan", el("p", {class: "quiet", text: "There is no plan in the run directory."}));
+    if (!plan) return section(depth, id + "-plan", "Plan", el("p", {class: "quiet", text: "There is no plan in the run directory."}));
     const rows = () => plan.map.map((node) => {
       const gpus = node.ranks.map((rank) => rank[2]), ends = node.ranks.filter((rank) => rank[4] !== null);
       return [node.host, node.count, span(node.ranks.map((rank) => rank[0])), gpus.every((g) => g === null) ? "not told" : [...new Set(gpus.filter(Boolean))].join(", ") || "none", ends.map((rank) => `${rank[0]}: ${rank[4]}`).slice(0, 4).join("; ") + (ends.length > 4 ? " …" : "")];
     });
     const made = () => table("Nodes, ranks and GPUs", [{name: "node"}, {name: "ranks", kind: "number"}, {name: "which"}, {name: "GPUs"}, {name: "ends other than exit code 0", kind: "text"}], rows());
-    return section(3, id + "-plan", "Plan",
+    return section(depth, id + "-plan", "Plan",
       el("p", {text: `${number(plan.ranks)} rank${plan.ranks === 1 ? "" : "s"} on ${number(plan.nodes)} node${plan.nodes === 1 ? "" : "s"}${plan.roles.length ? `; roles: ${plan.roles.join(", ")}` : ""}.${plan.shown === "nodes" ? " There are too many ranks to show each." : ""}`}),
       plan.shown === "nodes" || plan.ranks > 128 ? compactMap(plan) : nodeCards(plan), folded(`Table: ${number(plan.map.length)} node${plan.map.length === 1 ? "" : "s"}`, made));
   }
@@ -252,7 +260,7 @@
     const rows = [["directory", run.directory], ["id", run.id], ["framework", run.framework], ["scheduler", run.scheduler], ["MPI", run.mpi], ["began (UTC)", date(began(run))], ["ended (UTC)", date(ended(run))], ...flat(run.provenance)]
       .map(([name, value]) => [name, value === null || value === undefined ? "not recorded" : String(value)]);
     const results = flat(run.result);
-    return section(3, id + "-provenance", "Provenance", table("What ran, and from which sources", [{name: "fact"}, {name: "value", kind: "text"}], rows),
+    return section(depth, id + "-provenance", "Provenance", table("What ran, and from which sources", [{name: "fact"}, {name: "value", kind: "text"}], rows),
       results.length ? table("What the program reported as its result", [{name: "figure"}, {name: "value", kind: "text"}], results.map(([name, value]) => [nice(name), number(value)])) : null,
       folded("The job", () => el("pre", {tabindex: "0", text: JSON.stringify(run.job, null, 2)})),
       run.problems.length ? el("div", {}, el("p", {text: "What could not be read:"}), el("ul", {}, run.problems.map((text) => el("li", {text})))) : null);
@@ -269,7 +277,7 @@
       const names = [...new Set(runs.flatMap((run) => seriesOf(run, group.group).map((s) => s.name)))];
       for (const name of names.slice(0, 2)) {
         const series = runs.flatMap((run, i) => seriesOf(run, group.group).filter((s) => s.name === name).map((s) => ({...s, name: labels[i]})));
-        if (series.length > 1) made.push(...plots(Plots.lines({...group, title: nice(name), xName: "step", series})));
+        if (series.length > 1) made.push(...plots(Plots.lines({...group, title: nice(name).replace(/^./, (c) => c.toUpperCase()), xName: "step", series})));
       }
     }
     return section(2, "comparison", "Comparison", table("The runs of this page", [{name: "run"}, {name: "state"}, ...["ranks", "steps", "last loss", "result", "throughput (median)", "time", "useful"].map((name) => ({name, kind: "number"}))], rows), el("div", {class: "plots"}, made));
@@ -277,12 +285,11 @@
 
   function runSection(run, i, alone) {
     const id = "run" + i;
-    const head = [el("p", {}, badge(run), " ", stateText[run.state] || run.reason || ""), el("p", {class: "quiet", text: `${run.kind === "chain" ? "Chain" : "Run"} ${run.id && run.kind !== "chain" ? run.id + " " : ""}of framework ${run.framework || "?"}, ${date(began(run))} to ${date(ended(run))} UTC, in ${run.directory}`})];
+    const head = [el("p", {}, badge(run), " ", stateText[run.state] || (run.reason === run.state ? "" : run.reason) || ""), el("p", {class: "quiet", text: `${run.kind === "chain" ? "Chain" : "Run"} ${run.id && run.kind !== "chain" ? run.id + " " : ""}of framework ${run.framework || "?"}, ${date(began(run))} to ${date(ended(run))} UTC, in ${run.directory}`})];
     const body = [...head, tiles(run), ...failures(run), training(run, id), stepTimes(run, id), time(run, id), planMap(run, id), provenance(run, id)];
     return alone ? el("div", {id}, body) : section(2, id, `${titleOf(run)} (${i + 1} of ${data.runs.length})`, ...body);
   }
 
-  const alone = data.runs.length === 1;
   const sections = alone ? [["run0-training", "Training"], ["run0-ranks", "Step times by rank"], ["run0-time", "Time"], ["run0-plan", "Plan"], ["run0-provenance", "Provenance"]] : [["comparison", "Comparison"], ...data.runs.map((run, i) => ["run" + i, `${i + 1}: ${titleOf(run)}`])];
   main.replaceChildren(el("header", {}, el("h1", {text: alone ? titleOf(data.runs[0]) : `${data.runs.length} runs`}), el("nav", {"aria-label": "Sections"}, el("ul", {}, sections.map(([id, text]) => el("li", {}, el("a", {href: "#" + id, text})))))));
   if (!alone) main.append(comparison(data.runs));

@@ -76,6 +76,26 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
+// A noisy series of more points than these has its means too: a trend, where lines alone are a block of
+// colour.
+constexpr std::size_t kNoisy = 300, kMeans = 150;
+
+// Of equal stretches, each at its middle.
+Json means_json(const Points& points) {
+  const std::size_t size = points.values.size();
+  if (size <= kNoisy) return nullptr;
+  Json x = Json::array(), y = Json::array();
+  for (std::size_t part = 0; part < kMeans; ++part) {
+    const std::size_t from = size * part / kMeans, to = size * (part + 1) / kMeans;
+    const auto begin = points.values.begin();
+    const double sum = std::accumulate(begin + static_cast<std::ptrdiff_t>(from),
+                                       begin + static_cast<std::ptrdiff_t>(to), 0.0);
+    x.push_back(figure(points.steps[(from + to) / 2]));
+    y.push_back(figure(sum / static_cast<double>(to - from)));
+  }
+  return {{"x", std::move(x)}, {"y", std::move(y)}};
+}
+
 Json one_series(const MetricColumn& column, const Points& points, std::size_t limit) {
   const auto& values = points.values;
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
@@ -93,7 +113,8 @@ Json one_series(const MetricColumn& column, const Points& points, std::size_t li
           {"highest", point_json(points, high)},
           {"median", figure(median_of(values))},
           {"x", std::move(x)},
-          {"y", std::move(y)}};
+          {"y", std::move(y)},
+          {"mean", means_json(points)}};
 }
 
 }  // namespace
