@@ -99,8 +99,8 @@
     const rows = times.tenths_of_milliseconds.length;
     const from = (i) => Math.floor(times.ranks * i / rows), to = (i) => Math.floor(times.ranks * (i + 1) / rows) - 1;
     const names = (i) => (from(i) === to(i) ? `rank ${from(i)}` : `${from(i)}–${to(i)}`);
-    const slowest = () => table("The ranks with the longest median step", [{name: "rank", kind: "number"}, {name: "median", kind: "number"}, {name: "longest", kind: "number"}, {name: "against the median of all", kind: "number"}],
-      times.slowest.map((rank) => [number(rank.rank), duration(rank.median), duration(rank.longest), times.median > 0 ? `× ${(rank.median / times.median).toFixed(2)}` : null]));
+    const slowest = () => table("The ranks with the longest median step", [{name: "rank", kind: "number"}, {name: "median", kind: "number"}, {name: "longest", kind: "number"}, {name: "× median", kind: "number"}],
+      times.slowest.map((rank) => [number(rank.rank), duration(rank.median), duration(rank.longest), times.median > 0 ? (rank.median / times.median).toFixed(2) : null]));
     return section(depth, id + "-ranks", "Step times by rank", ...plots(Plots.heat({
       level: depth + 1, title: `Seconds per step of ${number(times.ranks)} ranks`, cells: times.tenths_of_milliseconds, rowName: names, columnName: (k) => date(times.times[k]).slice(5, 16),
       format: (v) => duration(v / 1e4), caption: rows < times.ranks ? "A row is several ranks, and shows the slowest of them." : null, table: slowest})));
@@ -185,11 +185,11 @@
     for (const link of run.links)
       for (const attempt of link.attempts.length ? link.attempts : [{attempt: 1, time: link.time, reason: link.reason, exit_code: link.exit_code}]) {
         const own = attempt.time || (link.attempts.length === 1 ? link.time : null) || {};
-        rows.push([...(chain ? [`link ${link.number}`, link.job] : []), `attempt ${attempt.attempt}`,
+        rows.push([...(chain ? [`link ${link.number}`, link.job] : []), chain ? attempt.attempt : `attempt ${attempt.attempt}`,
           ...partNames.slice(0, 5).map((part) => duration(own[part])), ...(chain ? [attempt.attempt === 1 ? duration(link.queue) : Plots.unknown] : []), duration(own.total),
           attempt.exit_code ?? link.exit_code, attempt.reason ?? link.reason ?? link.end]);
       }
-    const columns = [...(chain ? [{name: "link"}, {name: "job"}] : []), {name: "attempt"}, ...partNames.slice(0, chain ? 6 : 5).map((name) => ({name, kind: "number"})), {name: "total", kind: "number"}, {name: "exit code", kind: "number"}, {name: "reason", kind: "text"}];
+    const columns = [...(chain ? [{name: "link"}, {name: "job"}, {name: "attempt", kind: "number"}] : [{name: "attempt"}]), ...partNames.slice(0, chain ? 6 : 5).map((name) => ({name, kind: "number"})), {name: "total", kind: "number"}, {name: "exit code", kind: "number"}, {name: "reason", kind: "text"}];
     const foot = ["all", ...(chain ? ["", ""] : []), ...partNames.slice(0, chain ? 6 : 5).map((part) => duration(run.time[part])), duration(run.time.total), run.exit_code, ""];
     const saved = run.events.checkpoints_reported;
     return section(depth, id + "-time", "Time", Plots.share("Time", parts),
@@ -207,7 +207,7 @@
     const at = el("span", {class: "at", text: "point at a rank to see what it is"});
     const place = el("div", {class: "plot"});
     const draw = () => {
-      const width = Plots.widthOf(place, true), size = 9, gap = 7, most = Math.max(...blocks.map((b) => Math.min(b.ranks.length, 16)));
+      const width = Plots.widthOf(place, true), size = width < 600 ? 5 : 9, gap = width < 600 ? 4 : 7, most = Math.max(...blocks.map((b) => Math.min(b.ranks.length, 16)));
       const across = Math.max(1, Math.floor((width + gap) / (most * size + gap))), deep = Math.max(...blocks.map((b) => Math.ceil(b.ranks.length / 16)));
       const height = Math.ceil(blocks.length / across) * (deep * size + gap);
       const node = svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${number(plan.ranks)} ranks on ${number(plan.nodes)} nodes; the table below has them.`});
@@ -218,7 +218,7 @@
         block.ranks.forEach((rank, k) => {
           const x = left + (k % 16) * size, y = top + Math.floor(k / 16) * size;
           const role = rank ? rank[1] : 0, bad = rank && rank[4] !== null;
-          (paths[role] || paths[0] || (paths[0] = {good: "", bad: ""}))[bad ? "bad" : "good"] += bad ? `M${x + 1},${y + 1}l6,6m0,-6l-6,6` : `M${x},${y}h8v8h-8Z`;
+          (paths[role] || paths[0] || (paths[0] = {good: "", bad: ""}))[bad ? "bad" : "good"] += bad ? `M${x + 1},${y + 1}l${size - 3},${size - 3}m0,${3 - size}l${3 - size},${size - 3}` : `M${x},${y}h${size - 1}v${size - 1}h${1 - size}Z`;
         });
       });
       paths.forEach((path, role) => node.append(svg("path", {d: path.good, fill: roleColor(role)}), svg("path", {d: path.bad, fill: "none", stroke: "var(--bad)", "stroke-width": 2.5})));

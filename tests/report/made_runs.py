@@ -59,7 +59,7 @@ def make_run(folder, ranks=8, name="resnet50", seconds=14000, lines=200, first_s
         reason = f"worker 3 (rank 3) on gpu0001: killed by SIGBUS (7): </script><script>alert(1)</script>"
         events += [{"time": utc(at - 30), "event": "failed", "rank": 3, "code": 135, "reason": "killed by SIGBUS (7)", "host": "gpu0001"},
                    {"time": utc(at), "event": "ended", "exit_code": 135, "reason": reason}, {"time": utc(at + 1), "event": "planned", "attempt": 2, "ranks": ranks}]
-        attempts.append({"attempt": 1, "exit_code": 135, "reason": reason, "ranks": [], "pace": None,
+        attempts.append({"attempt": 1, "exit_code": 135, "reason": reason, "ranks": [],
                          "first_failure": {"rank": 3, "role": "worker", "task_index": 3, "host": "gpu0001", "code": 135, "reason": "killed by SIGBUS (7)",
                                            "cause": "NVRM: Xid 79: GPU has fallen off the bus", "last_lines": ["step 4100 loss 1.02", "NVRM: Xid 79: GPU has fallen off the bus", "</pre></script><b>"]},
                          "time": {"start": 40, "useful": 3500, "checkpoint": 60, "lost": 560, "idle": 40, "total": 4200}})
@@ -72,7 +72,7 @@ def make_run(folder, ranks=8, name="resnet50", seconds=14000, lines=200, first_s
         events.append({"time": utc(began + seconds - 60), "event": "save_and_stop", "seconds_left": 120})
     events.append({"time": utc(began + seconds), "event": "ended", "exit_code": exit_code, "reason": reason})
     length = began + seconds - at
-    attempts.append({"attempt": len(attempts) + 1, "exit_code": exit_code, "reason": reason, "first_failure": None, "pace": None,
+    attempts.append({"attempt": len(attempts) + 1, "exit_code": exit_code, "reason": reason, "first_failure": None,
                      "ranks": [{"rank": r, "role": "worker", "task_index": r, "host": f"gpu{r // 8 + 1:04d}", "processors": [2 * (r % 8), 2 * (r % 8) + 1],
                                 "end": "exit code 0" if r != 7 or not fail else "killed by SIGTERM (15)", "code": 0 if r != 7 or not fail else 143} for r in range(ranks)],
                      "time": {"start": 35, "useful": length - 115, "checkpoint": 50, "lost": 0, "idle": 30, "total": length}})
