@@ -248,7 +248,7 @@
     });
     const made = () => table("Nodes, ranks and GPUs", [{name: "node"}, {name: "ranks", kind: "number"}, {name: "which"}, {name: "GPUs"}, {name: "ends other than exit code 0", kind: "text"}], rows());
     return section(depth, id + "-plan", "Plan",
-      el("p", {text: `${number(plan.ranks)} rank${plan.ranks === 1 ? "" : "s"} on ${number(plan.nodes)} node${plan.nodes === 1 ? "" : "s"}${plan.roles.length ? `; roles: ${plan.roles.join(", ")}` : ""}.${plan.shown === "nodes" ? " There are too many ranks to show each." : ""}`}),
+      el("p", {text: `${number(plan.ranks)} rank${plan.ranks === 1 ? "" : "s"} on ${number(plan.nodes)} node${plan.nodes === 1 ? "" : "s"}${plan.roles.length ? `; roles: ${plan.roles.join(", ")}` : ""}.${plan.shown === "nodes" ? " There are too many ranks to show each." : ""}${plan.map.length < plan.nodes ? ` The first ${number(plan.map.length)} nodes are in this page.` : ""}`}),
       plan.shown === "nodes" || plan.ranks > 128 ? compactMap(plan) : nodeCards(plan), folded(`Table: ${number(plan.map.length)} node${plan.map.length === 1 ? "" : "s"}`, made));
   }
 

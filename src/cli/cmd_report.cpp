@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kUsualBytes = 1'000'000;
+
 constexpr FlagRow<ReportCommand> kReportFlags[] = {
     {{.name = "-o,--output", .value = "FILE", .help = "write the page there; -: to standard output"},
      &ReportCommand::output},
@@ -44,7 +46,9 @@ Result<void> write_page(const std::string& page, const std::string& file, const 
   if (file == "-") return context.console.data(page);
   TRY(replace_file(file, page, Durability::none));
   context.console.out(file);
-  context.console.detail(fmt::format("dlrun: {} has {}", file, format_size(page.size())));
+  if (page.size() > kUsualBytes)
+    context.console.say(
+        fmt::format("dlrun: {} has {}: name fewer runs for a smaller page", file, format_size(page.size())));
   return {};
 }
 

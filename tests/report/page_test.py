@@ -20,6 +20,11 @@ PICTURES = os.environ["REPORT_PICTURES"]
 HOSTILE = 'evil </script><script>document.title="broken"</script> & <b>'
 # What a page may show nowhere: a value that somebody computed from what is not there.
 NO_VALUES = "document.body.innerText.match(/\\b(undefined|NaN|Infinity|\\[object)/g)"
+SHIFTS = """new Promise((done) => {
+  let sum = 0;
+  new PerformanceObserver((list) => { for (const entry of list.getEntries()) sum += entry.value; }).observe({type: "layout-shift", buffered: true});
+  setTimeout(() => done(sum), 100);
+})"""
 HEADINGS = "[...document.querySelectorAll('h1,h2,h3,h4')].map((h) => Number(h.tagName[1]))"
 
 
@@ -52,6 +57,7 @@ class Page(support.Case):
         self.assertEqual(self.js("document.documentElement.dataset.ready"), "yes")
         self.assertIsNone(self.js(NO_VALUES))
         self.assertLessEqual(self.js("document.documentElement.scrollWidth"), width, "it scrolls sideways")
+        self.assertEqual(self.js(SHIFTS), 0, "its layout jumps")
         levels = self.js(HEADINGS)
         self.assertEqual(levels[0], 1)
         self.assertTrue(all(b <= a + 1 for a, b in zip(levels, levels[1:])), levels)

@@ -81,12 +81,12 @@ double median_of(std::vector<double> values) {
 constexpr std::size_t kNoisy = 300, kMeans = 150;
 
 // Of equal stretches, each at its middle.
-Json means_json(const Points& points) {
-  const std::size_t size = points.values.size();
+Json means_json(const Points& points, std::size_t limit) {
+  const std::size_t size = points.values.size(), parts = std::clamp<std::size_t>(limit / 2, 1, kMeans);
   if (size <= kNoisy) return nullptr;
   Json x = Json::array(), y = Json::array();
-  for (std::size_t part = 0; part < kMeans; ++part) {
-    const std::size_t from = size * part / kMeans, to = size * (part + 1) / kMeans;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t from = size * part / parts, to = size * (part + 1) / parts;
     const auto begin = points.values.begin();
     const double sum = std::accumulate(begin + static_cast<std::ptrdiff_t>(from),
                                        begin + static_cast<std::ptrdiff_t>(to), 0.0);
@@ -114,7 +114,7 @@ Json one_series(const MetricColumn& column, const Points& points, std::size_t li
           {"median", figure(median_of(values))},
           {"x", std::move(x)},
           {"y", std::move(y)},
-          {"mean", means_json(points)}};
+          {"mean", means_json(points, limit)}};
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace dlrun::report {
 namespace {
 
-constexpr std::size_t kFewestPoints = 64;
+constexpr std::size_t kFewestPoints = 16;
 constexpr std::size_t kMaxProblems = 20;
 
 Json at(const Json& object, const char* name) {
