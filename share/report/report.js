@@ -58,7 +58,7 @@
     if (run.kind === "chain") add("Links", number(run.links.length), run.time ? `${duration(run.time.queue)} in the queue` : null);
     if (run.plan) {
       const gpus = run.plan.map.flatMap((node) => node.ranks).reduce((sum, rank) => sum + (rank[2] ? rank[2].split(",").length : 0), 0);
-      add("Ranks", number(run.plan.ranks), `${number(run.plan.nodes)} node${run.plan.nodes === 1 ? "" : "s"}${gpus ? `, ${number(gpus)} GPUs` : ""}`);
+      add("Ranks", number(run.plan.ranks), `${number(run.plan.nodes)} node${run.plan.nodes === 1 ? "" : "s"}${gpus ? `, ${number(gpus)} GPU${gpus === 1 ? "" : "s"}` : ""}`);
     }
     const restarts = run.links.reduce((sum, link) => sum + Math.max(link.attempts.length - 1, 0), 0);
     if (restarts) add("Retries", number(restarts));
