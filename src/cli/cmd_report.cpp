@@ -83,7 +83,7 @@ Result<int> ReportCommand::run(const Context& context) {
   }
   const fs::path parts = TRY(this_installation()).data / "report";
   const std::string page =
-      TRY(report::make_page({.parts = parts, .script = "report.js", .title = title_of(data)}, data));
+      TRY(report::make_page({.parts = parts, .shell = "report.html", .title = title_of(data)}, data));
   TRY(write_page(page, output.empty() ? base_name(runs.front()) + ".html" : output, context));
   return 0;
 }

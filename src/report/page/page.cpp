@@ -1,6 +1,6 @@
 #include "src/report/page/page.hpp"
 
-#include <map>
+#include <functional>
 
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
@@ -8,21 +8,17 @@
 namespace dlrun::report {
 namespace {
 
-// What stands in page.html as @name@, and the text in its place.
-using Texts = std::map<std::string, std::string, std::less<>>;
+using TextOf = std::function<Result<std::string>(std::string_view name)>;
 
-// In one pass: what was put in is not searched again.
-Result<std::string> fill(std::string_view shell, const Texts& texts, const std::string& where) {
+// Puts a text in the place of each @name@, in one pass: what was put in is not searched again.
+Result<std::string> fill(std::string_view shell, const TextOf& text_of) {
   std::string out;
   while (true) {
     const std::size_t from = shell.find('@');
     const std::size_t to = from == std::string_view::npos ? from : shell.find('@', from + 1);
     if (to == std::string_view::npos) break;
-    const auto text = texts.find(shell.substr(from + 1, to - from - 1));
-    if (text == texts.end())
-      return bad_input(where, fmt::format("unknown name '{}'", shell.substr(from, to - from + 1)));
     out += shell.substr(0, from);
-    out += text->second;
+    out += TRY(text_of(shell.substr(from + 1, to - from - 1)));
     shell.remove_prefix(to + 1);
   }
   return out.append(shell);
@@ -77,15 +73,15 @@ std::string script_json(const Json& data) {
 }
 
 Result<std::string> make_page(const PageRequest& request, const Json& data) {
-  const auto part = [&](const std::string& name) { return read_file(request.parts / name); };
-  Texts texts{{"title", escape_html(request.title)}, {"data", script_json(data)}};
-  texts["library-style"] = TRY(part("uPlot.min.css"));
-  texts["style"] = TRY(part("page.css"));
-  texts["library-licence"] = escape_html(TRY(part("uPlot.LICENSE")));
-  texts["library"] = TRY(part("uPlot.min.js"));
-  texts["plots"] = TRY(part("plots.js"));
-  texts["script"] = TRY(part(request.script));
-  return fill(TRY(part("page.html")), texts, (request.parts / "page.html").string());
+  const std::filesystem::path shell = request.parts / request.shell;
+  const auto text_of = [&](std::string_view name) -> Result<std::string> {
+    constexpr std::string_view file = "file:";
+    if (name == "title") return escape_html(request.title);
+    if (name == "data") return script_json(data);
+    if (name.starts_with(file)) return read_file(request.parts / name.substr(file.size()));
+    return bad_input(shell.string(), fmt::format("unknown name '@{}@'", name));
+  };
+  return fill(TRY(read_file(shell)), text_of);
 }
 
 }  // namespace dlrun::report

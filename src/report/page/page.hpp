@@ -1,6 +1,6 @@
-// The page of a report: one HTML file that needs no network. The shell, the styles, uPlot and our scripts are
-// files in share/dlrun/report; the data goes between them as JSON that no text in it can end. What `dlrun
-// bench` plots takes the same parts with a script of its own.
+// The page of a report: one HTML file that needs no network. Its shell, a file in share/dlrun/report, names
+// what is put into it: @title@, @data@ (JSON that no text in it can end) and @file:NAME@, the styles and
+// scripts beside it. What `dlrun bench` plots takes the same files with a shell of its own.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 namespace dlrun::report {
 
 struct PageRequest {
-  std::filesystem::path parts;  // the folder with page.html and what it needs
-  std::string script;           // "report.js": what it shows
+  std::filesystem::path parts;  // the folder of the shell and of the files that it names
+  std::string shell;            // "report.html"
   std::string title;
 };
 Result<std::string> make_page(const PageRequest& request, const Json& data);

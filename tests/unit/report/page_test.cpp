@@ -168,14 +168,13 @@ TEST_CASE("no text ends the script or the element that it is in") {
 
 TEST_CASE("a page is its parts, and what is put in is not searched for names") {
   const test::Folder folder;
-  for (const char* part : {"uPlot.min.css", "page.css", "uPlot.LICENSE", "uPlot.min.js", "plots.js"})
-    folder.write(part, part);
   folder.write("own.js", "@title@");
-  folder.write("page.html",
-               "<title>@title@</title>@style@ @library-style@ @data@ @script@ @plots@ @library@.");
-  const PageRequest request{.parts = folder.path, .script = "own.js", .title = "a <b>"};
-  CHECK(make_page(request, {{"n", "@style@"}}).value() ==
-        R"(<title>a &lt;b&gt;</title>page.css uPlot.min.css {"n":"@style@"} @title@ plots.js uPlot.min.js.)");
-  folder.write("page.html", "@other@");
+  folder.write("own.html", "<title>@title@</title> @file:own.js@ @data@.");
+  const PageRequest request{.parts = folder.path, .shell = "own.html", .title = "a <b>"};
+  CHECK(make_page(request, {{"n", "@title@"}}).value() ==
+        R"(<title>a &lt;b&gt;</title> @title@ {"n":"@title@"}.)");
+  folder.write("own.html", "@other@");
   CHECK(make_page(request, nullptr).error().what == "unknown name '@other@'");
+  folder.write("own.html", "@file:nowhere@");
+  CHECK(make_page(request, nullptr).error().what.find("nowhere") != std::string::npos);
 }
