@@ -8,6 +8,7 @@
 #include "src/cli/cmd_frameworks.hpp"
 #include "src/cli/cmd_hosts.hpp"
 #include "src/cli/cmd_plan.hpp"
+#include "src/cli/cmd_report.hpp"
 #include "src/cli/cmd_run.hpp"
 #include "src/cli/cmd_slurm_end.hpp"
 #include "src/cli/cmd_submit.hpp"
@@ -26,6 +27,8 @@ const CommandRow kCommands[] = {
     {"submit", "submit the job to the scheduler of this cluster", SubmitCommand::kExamples,
      make<SubmitCommand>},
     {"chain", "show or stop a chain of jobs", ChainCommand::kExamples, make<ChainCommand>},
+    {"report", "write what runs and chains did as one HTML page", ReportCommand::kExamples,
+     make<ReportCommand>},
     {"allocation", "show the nodes of the allocation, and the evidence for them",
      AllocationCommand::kExamples, make<AllocationCommand>},
     {"hosts", "expand, compress and count host lists", HostsCommand::kExamples, make<HostsCommand>},

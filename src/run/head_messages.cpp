@@ -126,6 +126,8 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   if (said.contains("result")) result_ = said["result"];
   act(action::WalltimeReport{report.rank, said});
   times_.reported(report.rank, said, now_);
+  step_times_.reported(report.rank, said, now_);
+  if (auto event = step_times_.due(now_)) act(action::Record{std::move(*event)});
   if (report.rank == Rank(0)) show_report(said);
 }
 
