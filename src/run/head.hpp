@@ -93,6 +93,7 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::Inventory& told);
   void on(AgentState& agent, const protocol::from_agent::PortsClaimed& claimed);
   void on(AgentState& agent, const protocol::from_agent::PrologEnded& ended);
+  void on(AgentState& agent, const protocol::from_agent::NodeUsage& told);
   void on(AgentState& agent, const protocol::from_agent::Signalled& signalled);
   void on(AgentState& agent, const protocol::from_agent::Started& started);
   void on(AgentState& agent, protocol::from_agent::Output& output);

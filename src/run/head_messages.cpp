@@ -22,8 +22,9 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, MpiWaits, Probed, Output, InputTaken, InputClosed,
-                    Report, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(message);
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, MpiWaits, Probed, Output, InputTaken,
+                    InputClosed, Report, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(
+      message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -90,6 +91,10 @@ void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
   if (!setup_->all_ready()) return;
   send(agents_.there(), to_agent::Go{});
   watch_start();
+}
+
+void Head::on(AgentState& agent, const from_agent::NodeUsage& told) {
+  act(action::ShowUsage{agent.host, told.usage});
 }
 
 void Head::on(AgentState&, const from_agent::Signalled& signalled) {

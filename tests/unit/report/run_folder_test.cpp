@@ -19,7 +19,8 @@ TEST_CASE("a folder is a run, a submission or a chain by its files") {
   folder.write("run/status.json", "{}");
   CHECK(kind_of(folder.path / "run") == FolderKind::run);
   CHECK(kind_of("/nowhere") == FolderKind::none);
-  CHECK(read_run_folder(folder.path / "submit").error().what.find("is no run directory") != std::string::npos);
+  CHECK(read_run_folder(folder.path / "submit").error().what.find("is no run directory") !=
+        std::string::npos);
 }
 
 TEST_CASE("what is not there is null, and what does not read is said") {
