@@ -4,6 +4,7 @@ import base64
 import fcntl
 import json
 import os
+import select
 import subprocess
 import tempfile
 
@@ -55,12 +56,17 @@ class Browser:
 
     def message(self):
         while b"\0" not in self.rest:
+            if not select.select([self.from_read], [], [], LIMIT)[0]:
+                raise TimeoutError(f"the browser said nothing for {LIMIT} s")
             piece = os.read(self.from_read, 1 << 20)
             if not piece:
                 raise EOFError("the browser ended")
             self.rest += piece
         text, _, self.rest = self.rest.partition(b"\0")
-        return json.loads(text)
+        message = json.loads(text)
+        if message.get("method") == "Page.javascriptDialogOpening":  # it waits for somebody to close it
+            raise RuntimeError(f"the page opens a dialog: {message['params']['message']}")
+        return message
 
     def call(self, method, **parameters):
         self.number += 1
