@@ -10,7 +10,6 @@
 namespace dlrun::runtime {
 
 enum class CommDtype { f32, bf16, f16 };
-using Wire = CommDtype;  // of runtime/engine and runtime/cuda, until they say CommDtype
 
 std::string_view name_of(CommDtype dtype);
 std::size_t bytes_of(CommDtype dtype, std::size_t count);

@@ -7,8 +7,8 @@ namespace {
 DlrunCudaPlace table_place(DeviceCalls::Place place) {
   return place == DeviceCalls::Place::pinned ? DLRUN_CUDA_PINNED : DLRUN_CUDA_ON_DEVICE;
 }
-DlrunCudaWire table_wire(Wire wire) {
-  return wire == Wire::f16 ? DLRUN_CUDA_WIRE_F16 : DLRUN_CUDA_WIRE_BF16;
+DlrunCudaCommDtype table_dtype(CommDtype dtype) {
+  return dtype == CommDtype::f16 ? DLRUN_CUDA_COMM_F16 : DLRUN_CUDA_COMM_BF16;
 }
 
 class CudaDeviceCalls final : public DeviceCalls {
@@ -28,15 +28,17 @@ class CudaDeviceCalls final : public DeviceCalls {
   Result<void> call_host(void (*function)(void*), void* context, void* stream) override {
     return told(calls().call_host(function, context, stream));
   }
-  Result<void> pack(Wire wire, void* to, const float* from, std::size_t count, void* stream) override {
-    return told(calls().pack(table_wire(wire), to, from, count, stream));
+  Result<void> pack(CommDtype dtype, void* to, const float* from, std::size_t count, void* stream) override {
+    return told(calls().pack(table_dtype(dtype), to, from, count, stream));
   }
-  Result<void> unpack(Wire wire, float* to, const void* from, std::size_t count, void* stream) override {
-    return told(calls().unpack(table_wire(wire), to, from, count, stream));
+  Result<void> unpack(CommDtype dtype, float* to, const void* from, std::size_t count,
+                      void* stream) override {
+    return told(calls().unpack(table_dtype(dtype), to, from, count, stream));
   }
-  Result<void> pack_sum(Wire wire, void* to, const Terms& terms, std::size_t count, void* stream) override {
+  Result<void> pack_sum(CommDtype dtype, void* to, const Terms& terms, std::size_t count,
+                        void* stream) override {
     const DlrunCudaTerms there{terms.own, terms.others, terms.stride, terms.own_place, terms.places};
-    return told(calls().pack_sum(table_wire(wire), to, &there, count, stream));
+    return told(calls().pack_sum(table_dtype(dtype), to, &there, count, stream));
   }
 
  private:

@@ -1,5 +1,5 @@
 // DeviceCalls: what sums on devices need of a device beside NCCL: memory, copies, a call of the host, and the
-// loops that bring numbers into a short wire's form and back. Behind it is the plug-in of the GPUs or, in
+// loops that convert numbers to a communication dtype and back. Behind it is the plug-in of the GPUs or, in
 // tests, the host itself. Streams are addresses, as in device_allreduce.hpp; all but memory may be captured
 // in a graph.
 #pragma once
@@ -16,7 +16,7 @@ namespace dlrun::runtime {
 class DeviceCalls {
  public:
   enum class Place { device, pinned };  // pinned: the host's, which the device reaches
-  // The terms of a sum: `own` as f32, those of the others as the wire has them, one behind the other every
+  // The terms of a sum: `own` as f32, those of the others in the dtype, one behind the other every
   // `stride` numbers. The place of `own` among these is empty.
   struct Terms {
     const float* own;
@@ -31,10 +31,13 @@ class DeviceCalls {
   virtual Result<void> copy(void* to, const void* from, std::size_t bytes, void* stream) = 0;
   // The function runs on a thread of the driver's, which it may hold; it makes no call of the device.
   virtual Result<void> call_host(void (*function)(void*), void* context, void* stream) = 0;
-  virtual Result<void> pack(Wire wire, void* to, const float* from, std::size_t count, void* stream) = 0;
-  virtual Result<void> unpack(Wire wire, float* to, const void* from, std::size_t count, void* stream) = 0;
+  virtual Result<void> pack(CommDtype dtype, void* to, const float* from, std::size_t count,
+                            void* stream) = 0;
+  virtual Result<void> unpack(CommDtype dtype, float* to, const void* from, std::size_t count,
+                              void* stream) = 0;
   // Adds in f32, in the order of the places, and packs the sum.
-  virtual Result<void> pack_sum(Wire wire, void* to, const Terms& terms, std::size_t count, void* stream) = 0;
+  virtual Result<void> pack_sum(CommDtype dtype, void* to, const Terms& terms, std::size_t count,
+                                void* stream) = 0;
 };
 
 // Memory of a device that grows. What it was is kept to the end: a captured graph may use it still.

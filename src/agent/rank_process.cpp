@@ -144,7 +144,7 @@ void RankProcess::write_log(std::string_view bytes) {
 
 // Whole lines are logged at once, so that those of both streams do not mix.
 void RankProcess::take(Stream stream, std::string_view bytes) {
-  Pipe& from = pipe(stream);
+  OutputPipe& from = pipe(stream);
   const std::vector<std::string> lines = from.lines.add(bytes);
   const std::size_t newline = bytes.rfind('\n');
   const std::size_t whole = newline == std::string_view::npos ? 0 : newline + 1;
@@ -163,7 +163,7 @@ void RankProcess::take(Stream stream, std::string_view bytes) {
 void RankProcess::after_a_moment() {
   moment_.reset();
   for (const Stream stream : kStreams) {
-    Pipe& from = pipe(stream);
+    OutputPipe& from = pipe(stream);
     if (!from.unlogged.empty()) write_log(std::exchange(from.unlogged, {}));
     if (std::exchange(from.has_news, false)) callbacks_.unfinished(rank_, stream, from.lines.unfinished());
   }
@@ -171,7 +171,7 @@ void RankProcess::after_a_moment() {
 
 // The last line may lack its newline.
 void RankProcess::finish(Stream stream) {
-  Pipe& from = pipe(stream);
+  OutputPipe& from = pipe(stream);
   if (std::exchange(from.mid_line, false)) write_log(std::exchange(from.unlogged, {}) + "\n");
   from.has_news = false;
   if (const auto lines = from.lines.finish(); !lines.empty()) callbacks_.lines(rank_, stream, lines);

@@ -89,15 +89,16 @@ std::string program_started_by(const Argv& argv, const Environment& environment,
 }
 
 std::string program_of(pid_t pid) {
-  const std::string program = link_of(pid, "exe");
+  std::string program = link_of(pid, "exe");
   if (fs::path(program).filename() != "env") return program;
   const Argv argv = words_of(pid, "cmdline");
   const Environment environment = Environment::from_entries(words_of(pid, "environ"));
   const std::string directory = link_of(pid, "cwd");
   // It may have gone on meanwhile: what was read then is another program's.
-  if (const std::string now = link_of(pid, "exe"); now != program) return now;
-  const std::string behind = program_behind_env(argv, environment, directory);
-  return behind.empty() ? program : behind;
+  if (std::string now = link_of(pid, "exe"); now != program) return now;
+  // In the middle of an exec the kernel shows no arguments and no environment yet: then nothing is found
+  // here.
+  return program_behind_env(argv, environment, directory);
 }
 
 }  // namespace dlrun::agent

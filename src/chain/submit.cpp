@@ -143,14 +143,14 @@ Result<void> take_array_out(SubmissionPlan& plan) {
   }
   if (std::count(option.begin(), option.end(), '-') > 1 && option.find(" -") != option.npos)
     return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("'{}' makes an array of jobs beside other things", option),
+                      .what = fmt::format("'{}' combines a job array with other options", option),
                       .where = place,
-                      .hint = "with --chain, give the array a line of its own in resources.extra"});
+                      .hint = "with --chain, write the array as a separate item of resources.extra"});
   plan.array = *indices;
   plan.directives.erase(line);
   if (array_directive(plan) != plan.directives.end())
     return fail(Error{.kind = ErrorKind::usage,
-                      .what = "resources.extra makes an array of jobs twice",
+                      .what = "resources.extra sets a job array twice",
                       .where = place,
                       .hint = "keep one of them"});
   return {};
@@ -200,7 +200,7 @@ Result<void> submit_all(const SubmissionPlan& plan, const std::string& first, co
         submit_job(*plan.scheduler, plan.directives, plan.script_path, jobs.back(), environment, commands);
     if (!next) {
       next.error().what += fmt::format("; {} of {} links are submitted", jobs.size(), plan.chain->max_links);
-      next.error().hint = fmt::format("let these run, or end them: dlrun chain stop {}", plan.folder);
+      next.error().hint = fmt::format("let these run, or cancel them: dlrun chain stop {}", plan.folder);
       return fail(std::move(next).error());
     }
     jobs.push_back(*next);

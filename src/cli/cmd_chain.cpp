@@ -41,7 +41,7 @@ std::string left_text(const job::TimeLeft& left) {
   const std::string queue = left.further_links == 0 ? ""
                             : left.queue            ? fmt::format(", {} in the queue before {} more",
                                                                   format_duration(*left.queue), left.further_links)
-                                                    : ", and the queue's time";
+                                                    : ", plus time in the queue";
   return fmt::format("{} in jobs{}: done {}", format_duration(left.in_jobs), queue,
                      report::eta_text(left, SystemClock().now()));
 }
@@ -53,10 +53,10 @@ void print_chain(const Shown& shown, const ChainFolder& folder, Console& console
   console.out(fmt::format("chain      {} in {}", chain.name, folder.path().string()));
   console.out(
       fmt::format("state      {}{}{}", word_of(chain.state), chain.reason.empty() ? "" : ": ", chain.reason));
-  console.out(fmt::format("jobs       {} of at most {}", links_used(chain), chain.max_links));
+  console.out(fmt::format("jobs       {} of a maximum of {}", links_used(chain), chain.max_links));
   if (!shown.waiting.empty())
     console.out(
-        fmt::format("waiting    job {}{}", join(shown.waiting, ", "),
+        fmt::format("pending    job {}{}", join(shown.waiting, ", "),
                     shown.held.empty() ? "" : ": on hold (" + shown.held + "), until it is released"));
   if (const std::string warning = too_few_jobs(shown); !warning.empty()) console.out("warning    " + warning);
   if (const auto progress = job::progress_of(chain))
@@ -124,7 +124,7 @@ Result<int> stop_chain(const ChainFolder& folder, StopTime time, const Context& 
   const std::string running = chain.links.back().job_id;
   if (time == StopTime::when_saved) {
     context.console.say(fmt::format(
-        "dlrun: job {} is asked to save and end: it looks into the folder of the chain every second",
+        "dlrun: job {} will save and end: it reads the request from the folder of the chain within a second",
         running));
     return 0;
   }
@@ -151,7 +151,7 @@ Result<int> list_chains(const std::vector<std::filesystem::path>& chains, const 
         chain->max_links, progress ? fmt::format("  step {} of {}", progress->step, progress->steps) : "",
         path.lexically_relative(path.parent_path().parent_path()).string()));
   }
-  context.console.say("dlrun: more of one: dlrun chain status DIR");
+  context.console.say("dlrun: details: dlrun chain status DIR");
   return 0;
 }
 

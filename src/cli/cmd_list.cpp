@@ -42,7 +42,7 @@ void ListCommand::add(Arguments& arguments) {
 Result<void> ListCommand::finish(const ExtraArguments&) {
   std::error_code problem;
   if (folder.empty() || std::filesystem::is_directory(folder, problem)) return {};
-  return fail(usage_error("list", fmt::format("'{}' is no folder", folder)));
+  return fail(usage_error("list", fmt::format("'{}' is not a folder", folder)));
 }
 
 Result<int> ListCommand::run(const Context& context) {

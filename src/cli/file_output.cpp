@@ -43,7 +43,7 @@ Result<void> FileOutput::write_to_file(int fd, std::string_view text) {
 void FileOutput::put(int fd, std::string_view text, const Waiting& waiting) {
   constexpr std::size_t task = 256;  // what a short line takes in memory besides its bytes
   writer_.collect();
-  while (queued_ >= kMaxQueued && waiting()) writer_.settle(kMoment);
+  while (queued_ >= kMaxQueued && waiting()) writer_.drain(kMoment);
   const std::size_t size = text.size() + task;
   queued_ += size;
   writer_.run([this, fd, kept = std::string(text)] { return sink_(fd, kept); },
@@ -54,7 +54,7 @@ void FileOutput::put(int fd, std::string_view text, const Waiting& waiting) {
 }
 
 void FileOutput::finish() {
-  while (!writer_.settle(kMoment)) continue;
+  while (!writer_.drain(kMoment)) continue;
 }
 
 }  // namespace dlrun::cli

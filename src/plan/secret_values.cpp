@@ -62,7 +62,8 @@ std::string SecretValues::hidden(std::string text) const {
     std::size_t first = std::string::npos, size = 0;
     for (const std::string& value : values_)
       if (const std::size_t at = text.find(value, done); at < first) first = at, size = value.size();
-    if (first == std::string::npos) return done == 0 ? text : out + text.substr(done);
+    if (first == std::string::npos && done == 0) return text;
+    if (first == std::string::npos) return out.append(text, done);
     out.append(text, done, first - done).append(kHidden);
     done = first + size;
   }

@@ -82,7 +82,7 @@ Seconds FileWriter::busy_for(Ticks now) const {
   return began_ ? Seconds(now - *began_) : Seconds(0);
 }
 
-bool FileWriter::settle(Seconds limit) {
+bool FileWriter::drain(Seconds limit) {
   const Ticks end = std::chrono::steady_clock::now() + std::chrono::duration_cast<Ticks::duration>(limit);
   for (;;) {
     collect();

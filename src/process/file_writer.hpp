@@ -36,7 +36,7 @@ class FileWriter {
   // How long the work in hand has taken so far; 0 where there is none.
   Seconds busy_for(Ticks now) const;
   // Collects until it is idle: true; or until `limit` has passed.
-  bool settle(Seconds limit);
+  bool drain(Seconds limit);
   // Called when the first work comes after it was idle.
   void when_busy(std::function<void()> handler) { when_busy_ = std::move(handler); }
 

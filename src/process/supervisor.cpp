@@ -45,7 +45,7 @@ std::vector<Supervisor::Action> Supervisor::on(const Event& event, Ticks now) {
                           if (early && failed.urgency == Urgency::now) return terminate(now);
                           if (state_ != State::running) return {};
                           state_ = State::settling;
-                          deadline_ = later(now, policy_.settle);
+                          deadline_ = later(now, policy_.failure_window);
                           return {WakeAt{deadline_}};
                         },
                         [&](const Gone& gone) -> std::vector<Action> {

@@ -1,7 +1,7 @@
 // Supervisor: decides when a job's members must end, and how. Pure: events and the time in, actions out; no
 // process, no clock, no signal is touched here. The agent uses it over its ranks, the head over its nodes.
 //
-// The first failure starts a short settling time, in which the others' own ends may still arrive (they are
+// The first failure opens a short window, in which the others' own ends may still arrive (they are
 // victims, not culprits); then the members left get TERM, and after the grace KILL. A polite stop goes to
 // TERM at once, and however often it comes, the grace stays; whoever cannot wait says `now`.
 #pragma once
@@ -25,7 +25,7 @@ struct Failure {
 class Supervisor {
  public:
   struct Policy {
-    Seconds settle{0.3};
+    Seconds failure_window{0.3};  // ends of other members that follow from the first failure may still arrive
     Seconds grace{10};
     std::optional<Seconds> grace_after_failure = {};  // the same where nothing is said
   };
@@ -34,7 +34,7 @@ class Supervisor {
   // Events. Gone says that a member is no more, for whatever reason; Failed may come before it, or never.
   struct Failed {
     Failure failure;
-    Urgency urgency = Urgency::polite;  // now: no settling time
+    Urgency urgency = Urgency::polite;  // now: no failure window
   };
   struct Gone {
     int member;

@@ -71,8 +71,9 @@ constexpr Format<Parts...> format(std::string_view name, Parts... parts) {
   return {name, {parts...}};
 }
 
-inline constexpr Range kPorts{1, 65535}, kPids{1}, kSignals{1, 64}, kSignalOrNone{0, 64}, kExitCodes{0, 255},
-    kFailureCodes{1, 255}, kProcessors{0, 1'000'000}, kSizes{0, std::numeric_limits<std::uint32_t>::max()};
+inline constexpr Range kPorts{1, 65535}, kPortOrNone{0, 65535}, kPids{1}, kSignals{1, 64},
+    kSignalOrNone{0, 64}, kExitCodes{0, 255}, kFailureCodes{1, 255}, kProcessors{0, 1'000'000},
+    kSizes{0, std::numeric_limits<std::uint32_t>::max()};
 
 /// How the message T looks on the stream.
 template <class T>
@@ -100,6 +101,17 @@ inline constexpr auto format_of<to_agent::Allgathered> = format("allgathered",
                                                                 field("key", &to_agent::Allgathered::key),
                                                                 sized_parts("sizes",
                                                                             &to_agent::Allgathered::blobs));
+template <>
+inline constexpr auto format_of<to_agent::Relay> = format("relay", field("token", &to_agent::Relay::token));
+template <>
+inline constexpr auto format_of<to_agent::RelayParent> =
+    format("relay_parent", field("addresses", &to_agent::RelayParent::addresses),
+           field("port", &to_agent::RelayParent::port, kPortOrNone));
+template <>
+inline constexpr auto format_of<to_agent::ChildAllgather> =
+    format("child_allgather", field("child", &to_agent::ChildAllgather::child),
+           field("key", &to_agent::ChildAllgather::key), field("nodes", &to_agent::ChildAllgather::nodes),
+           sized_parts("sizes", &to_agent::ChildAllgather::blobs));
 template <>
 inline constexpr auto format_of<to_agent::Stop> = format("stop", field("urgency", &to_agent::Stop::urgency),
                                                          field("after_failure",
@@ -190,6 +202,23 @@ template <>
 inline constexpr auto format_of<from_agent::Allgather> = format("allgather",
                                                                 field("key", &from_agent::Allgather::key),
                                                                 body(&from_agent::Allgather::blob));
+template <>
+inline constexpr auto format_of<from_agent::RelayPort> =
+    format("relay_port", field("port", &from_agent::RelayPort::port, kPortOrNone),
+           field("addresses", &from_agent::RelayPort::addresses));
+template <>
+inline constexpr auto format_of<from_agent::NoRelayParent> =
+    format("no_relay_parent", field("reason", &from_agent::NoRelayParent::reason));
+template <>
+inline constexpr auto format_of<from_agent::SubtreeAllgather> =
+    format("subtree_allgather", field("key", &from_agent::SubtreeAllgather::key),
+           field("nodes", &from_agent::SubtreeAllgather::nodes),
+           sized_parts("sizes", &from_agent::SubtreeAllgather::blobs));
+template <>
+inline constexpr auto format_of<from_agent::ChildrenAllgathered> =
+    format("children_allgathered", field("children", &from_agent::ChildrenAllgathered::children),
+           field("key", &from_agent::ChildrenAllgathered::key),
+           sized_parts("sizes", &from_agent::ChildrenAllgathered::blobs));
 template <>
 inline constexpr auto format_of<from_agent::Alive> = format("alive");
 template <>

@@ -28,7 +28,7 @@ Result<Instant> instant_field(const Json& json, std::string_view name, const std
   const std::string text = TRY(field<std::string>(json, name, where));
   const auto when = parse_utc(text);
   return when ? Result<Instant>(*when)
-              : fail(ErrorKind::input, "{}: field '{}': '{}' is no time", where, name, text);
+              : fail(ErrorKind::input, "{}: field '{}': '{}' is not a time", where, name, text);
 }
 
 Json to_json(const SlowestRank& slowest) {

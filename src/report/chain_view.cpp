@@ -44,7 +44,7 @@ Result<Chain> read_chain(const ChainFolder& folder, const World& world) {
   const Chain again = TRY(folder.read());  // a link may have ended while we asked
   if (job::to_json(again) != job::to_json(chain)) return again;
   chain.state = ChainState::stopped;
-  chain.reason = fmt::format("job {} is gone from {} and wrote no end down: what it printed is in {}",
+  chain.reason = fmt::format("job {} is gone from {} without a recorded end; its output is in {}",
                              jobs.back(), chain.scheduler, folder.path().string());
   return chain;
 }
@@ -70,8 +70,9 @@ std::string too_few_jobs(const ChainView& shown) {
   if (!shown.left || is_over(shown.chain.state)) return {};
   const auto used = links_used(shown.chain) + static_cast<std::size_t>(shown.left->further_links);
   if (used <= static_cast<std::size_t>(shown.chain.max_links)) return {};
-  return fmt::format("about {} jobs are needed, and {} are allowed: submit again when this chain has stopped",
-                     used, shown.chain.max_links);
+  return fmt::format(
+      "about {} jobs are needed, and the maximum is {}: submit again after the end of this chain", used,
+      shown.chain.max_links);
 }
 
 Json to_json(const ChainView& shown, const ChainFolder& folder, Instant now) {

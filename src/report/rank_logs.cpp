@@ -134,7 +134,7 @@ Result<Instant> since_of(const std::string& text, Instant now) {
   if (const auto when = parse_utc(text)) return *when;
   if (const auto ago = parse_duration(text)) return now - std::chrono::duration_cast<Milliseconds>(*ago);
   return fail({.kind = ErrorKind::usage,
-               .what = fmt::format("--since: '{}' is no time", text),
+               .what = fmt::format("--since: '{}' is not a time", text),
                .where = {},
                .hint = "write how long ago, 10min, or a time in UTC, 2026-11-29T20:00:00Z",
                .also = {}});

@@ -82,7 +82,10 @@ class Driver {
   static Ticks ticks() { return std::chrono::steady_clock::now(); }
 
   HeadSettings settings() const {
+    // Streams that need no token keep one to themselves.
     return {.launcher = std::string(parts_.launcher->name()),
+            .collectives = parts_.collectives,
+            .relay_token = parts_.launcher->token() != nullptr ? std::string() : Token::random().text(),
             .agents = parts_.launcher->shares_machine() ? Agents::on_this_machine : Agents::across_machines,
             .questions = parts_.questions,
             .scheduler_job = parts_.scheduler_job,
@@ -276,8 +279,8 @@ class Driver {
     status_->add([text = std::move(wanted.text)](RunStatus& status) { status.note(text); });
   }
   void do_it(action::ShowLines& wanted) {
-    std::size_t bytes = sizeof wanted;
-    for (const std::string& line : wanted.lines) bytes += line.size() + sizeof line;
+    std::size_t bytes = sizeof(action::ShowLines);
+    for (const std::string& line : wanted.lines) bytes += line.size() + sizeof(std::string);
     status_->add(
         [shown = shown_, lines = std::move(wanted)](RunStatus& status) {
           const plan::RankPlan& rank = shown->ranks[static_cast<std::size_t>(lines.rank.get())];
@@ -349,11 +352,11 @@ class Driver {
                                                   .stop_launcher = [this] { parts_.launcher->stop(); },
                                                   .of_ranks = head_.agents_unverified() > 0});
     agent::remove_mpi_leftovers(*plan_);  // of an agent that was killed before it could
-    const Outcome outcome = head_.conclude({.walltime = walltime_.result(),
-                                            .strays = left.strays,
-                                            .agents_unverified = left.not_ended ? 1 : 0,
-                                            .cause_of_file = cause_of_file()},
-                                           ticks());
+    Outcome outcome = head_.conclude({.walltime = walltime_.result(),
+                                      .strays = left.strays,
+                                      .agents_unverified = left.not_ended ? 1 : 0,
+                                      .cause_of_file = cause_of_file()},
+                                     ticks());
     if (!status_->idle()) (void)loop_.run();
     loop_.unwatch(status_->ready_fd());
     status_.reset();

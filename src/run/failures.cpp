@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/base/exit_code.hpp"
 #include "src/plan/run_directory.hpp"
 
 namespace dlrun::job {
@@ -30,14 +31,23 @@ bool failed_by_itself(const FirstFailure& failure) {
          failure.reason.starts_with("called MPI_Abort");
 }
 
-void Failures::add(FirstFailure failure, Ticks now) {
-  if (decided() || (failure.rank && ended_in_time_)) return;
+Standing Failures::standing_of(const plan::Plan& plan, int code,
+                               const std::optional<ExitStatus>& status) const {
+  const bool lost_another = plan.framework == "builtin" && code == to_int(ExitCode::lost);
+  const bool ended_by_us = status && status->signal != 0 && signals_.contains(status->signal);
+  return lost_another || ended_by_us ? Standing::follows : Standing::of_itself;
+}
+
+void Failures::add(FirstFailure failure, Ticks now, Standing standing) {
+  if (interrupted_by_ || (failure.rank && ended_in_time_)) return;
+  if (first_ && (standing_ == Standing::of_itself || standing == Standing::follows)) return;
   first_ = std::move(failure);
+  standing_ = standing;
   failed_at_ = now;
 }
 
 void Failures::follow(Rank rank, const std::optional<ExitStatus>& status, const std::string& cause) {
-  const bool by_itself = !signalled_ && status && status->signal == 0;
+  const bool by_itself = signals_.empty() && status && status->signal == 0;
   if (!first_ || !first_->rank || *first_->rank == rank || !by_itself) return;
   if (first_->failed_after++ == 0) first_->failed_after_cause = cause;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,16 +22,23 @@ FirstFailure failure_of_rank(const plan::Plan& plan, const plan::RankPlan& rank,
 /// Whether the rank's program ended it, so that what it said last may tell why.
 bool failed_by_itself(const FirstFailure& failure);
 
+/// Whether a failure is known to follow from another one.
+enum class Standing { of_itself, follows };
+
 class Failures {
  public:
-  /// A rank, a node or dlrun itself has failed. It is the verdict where nothing was before it.
-  void add(FirstFailure failure, Ticks now);
+  /// A rank, a node or dlrun itself has failed. It is the verdict where nothing was before it, or only what
+  /// follows from a failure: a killed rank that holds a GPU ends some time after its peers have seen it go.
+  void add(FirstFailure failure, Ticks now, Standing standing = Standing::of_itself);
+  /// What the end of a rank tells. The builtin runtime has an exit code for a rank that lost another; ranks
+  /// that the agents ended follow, too.
+  Standing standing_of(const plan::Plan& plan, int code, const std::optional<ExitStatus>& status) const;
   /// A node that no further attempt should use.
   void add_bad_host(const std::string& host) { bad_hosts_.push_back(host); }
   /// Ranks that end from now on were ended by us, for the end of the walltime.
   void end_in_time() { ended_in_time_ = true; }
   /// Agents have sent their ranks a signal: ranks that end from now on may have ended of it.
-  void signalled() { signalled_ = true; }
+  void signalled(int number) { signals_.insert(number); }
   /// A rank that fails by itself once another has failed, and what it said of it.
   void follow(Rank rank, const std::optional<ExitStatus>& status, const std::string& cause);
   /// The run was asked to stop. A failure that the signal explains is none.
@@ -45,11 +53,13 @@ class Failures {
 
  private:
   std::optional<FirstFailure> first_;
+  Standing standing_ = Standing::of_itself;
   Ticks failed_at_{};
   std::optional<int> interrupted_by_;
   std::optional<std::string> cancelled_by_;
   std::vector<std::string> bad_hosts_;
-  bool ended_in_time_ = false, signalled_ = false;
+  std::set<int> signals_;  // that agents have sent to their ranks
+  bool ended_in_time_ = false;
 };
 
 }  // namespace dlrun::job

@@ -23,7 +23,8 @@ bool is_one_of(const FromAgent& message) {
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
   return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, MpiWaits, Probed, Output, InputTaken,
-                    InputClosed, Report, Allgather>(message);
+                    InputClosed, Report, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(
+      message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -96,8 +97,8 @@ void Head::on(AgentState& agent, const from_agent::NodeUsage& told) {
   act(action::ShowUsage{agent.host, told.usage});
 }
 
-void Head::on(AgentState&, const from_agent::Signalled&) {
-  failures_.signalled();
+void Head::on(AgentState&, const from_agent::Signalled& signalled) {
+  failures_.signalled(signalled.signal);
 }
 
 void Head::on(AgentState& agent, const from_agent::Started& started) {
@@ -130,6 +131,8 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   if (said.contains("result")) result_ = said["result"];
   act(action::WalltimeReport{report.rank, said});
   times_.reported(report.rank, said, now_);
+  step_times_.reported(report.rank, said, now_);
+  if (auto event = step_times_.due(now_)) act(action::Record{std::move(*event)});
   if (report.rank == Rank(0)) show_report(said);
 }
 
@@ -158,13 +161,10 @@ void Head::on(AgentState& agent, const from_agent::Exited& exited) {
 void Head::on(AgentState& agent, const from_agent::Failed& failed) {
   const plan::RankPlan* rank = rank_of(agent, failed.rank, "failed");
   if (rank == nullptr || ranks_.is_ended_service(*rank)) return;
-  failures_.follow(rank->rank, ranks_[rank->rank].status, output_.cause(rank->rank));
-  fail_rank(failure_of_rank(plan(), *rank, failed.code, failed.reason), *rank);
-}
-
-void Head::on(AgentState& agent, from_agent::Allgather& given) {
-  if (auto blobs = allgather_.give(given.key, agent.node, std::move(given.blob)))
-    send(agents_.there(), to_agent::Allgathered{std::move(given.key), std::move(*blobs)});
+  const std::optional<ExitStatus>& status = ranks_[rank->rank].status;
+  failures_.follow(rank->rank, status, output_.cause(rank->rank));
+  fail_rank(failure_of_rank(plan(), *rank, failed.code, failed.reason), *rank,
+            failures_.standing_of(plan(), failed.code, status));
 }
 
 void Head::on(AgentState& agent, const from_agent::Log& log) {
@@ -244,9 +244,9 @@ void Head::on_closed(AgentState& agent, const event::Closed& closed) {
 
 // Failures.
 
-void Head::fail_rank(FirstFailure failure, const plan::RankPlan& rank) {
+void Head::fail_rank(FirstFailure failure, const plan::RankPlan& rank, Standing standing) {
   const Supervisor::Failed failed{{rank.node.get(), failure.code, failure.reason}};
-  failures_.add(std::move(failure), now_);
+  failures_.add(std::move(failure), now_, standing);
   if (failures_.first() && failures_.first()->rank) output_.show_only(*failures_.first()->rank);
   supervise(failed);
 }

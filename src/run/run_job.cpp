@@ -102,6 +102,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
        .environment = context.request.environment,
        .plan_without = [&](const plan::TakenPorts& taken) { return plan_without(job, taken, context); },
        .plan_with = [&](const plan::Inventories& told) { return plan_with(job, told, context); },
+       .collectives = collectives_of(job.spec.launch.relay, plan),
        .questions = plan::questions_about(job.allocation, job.plan, job.spec),
        .walltime = context.walltime,
        .scheduler_job = scheduler_job_of(job.allocation),

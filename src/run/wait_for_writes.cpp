@@ -9,10 +9,10 @@ namespace dlrun::job {
 
 void wait_until_written(FileWriter& writer, RunStatus& status) {
   constexpr Seconds tell_after{5}, forever{1e6};
-  if (writer.settle(tell_after)) return;
+  if (writer.drain(tell_after)) return;
   status.note(fmt::format("the run directory has not taken writes for {}: waiting for it",
                           format_duration(tell_after)));
-  while (!writer.settle(forever)) {
+  while (!writer.drain(forever)) {
   }
 }
 

@@ -38,7 +38,7 @@ class Figure:
     """One row: `pairs` holds (ours, peer) of every round; peer is None where the target is absolute."""
     name: str
     unit: str
-    target: str  # "ratio >= 1.5", "ours <= 30"
+    target: str  # "ratio >= 1.5", "ours <= 30", "-": none
     pairs: list = dataclasses.field(default_factory=list)
     loads: list = dataclasses.field(default_factory=list)
 
@@ -60,6 +60,8 @@ class Figure:
 
     @property
     def met(self):
+        if self.target == "-":
+            return None
         what, sign, bound = self.target.split()
         value = {"ratio": self.ratio, "ours": self.ours}[what]
         return value >= float(bound) if sign == ">=" else value <= float(bound)
@@ -75,9 +77,12 @@ def number(value):
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+VERDICTS = {True: "met", False: "MISSED", None: ""}
+
+
 def print_table(figures):
     head = ("figure", "peer", "ours", "unit", "ratio", "target", "", "load1")
-    rows = [(f.name, number(f.peer), number(f.ours), f.unit, number(f.ratio), f.target, "met" if f.met else "MISSED",
+    rows = [(f.name, number(f.peer), number(f.ours), f.unit, number(f.ratio), f.target, VERDICTS[f.met],
              f"{min(f.loads):.1f}-{max(f.loads):.1f}") for f in figures]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     for row in [head, *rows]:

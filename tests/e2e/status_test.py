@@ -143,7 +143,7 @@ class Status(support.Case):
         line = json.loads(self.dlrun("logs", "run", "--rank", "2", "--json")[1])
         self.assertEqual((line["schema"], line["rank"], line["text"]), ("dlrun.log-line/1", 2, "I am 2"))
         for flags, expected in ((("--rank", "9"), "ranks 0 to 2"), (("--role", "workr"), "did you mean 'worker'?"),
-                                (("--host", "gpu07"), "has none named 'gpu07'"), (("--since", "noon"), "is no time")):
+                                (("--host", "gpu07"), "has none named 'gpu07'"), (("--since", "noon"), "is not a time")):
             code, _, err = self.dlrun("logs", "run", *flags)
             self.assertEqual(code, 64, err)
             self.assertIn(expected, err)

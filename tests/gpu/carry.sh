@@ -1,10 +1,11 @@
 #!/bin/sh
-# carry.sh DIR [BUILD [train]]: copies what was built into DIR so that it runs on a machine with another Linux: bin, lib and
+# carry.sh DIR [BUILD [train|bench]]: copies what was built into DIR so that it runs on a machine with another Linux: bin, lib and
 # share/dlrun without links, stripped, and beside them in libs/ the shared libraries that such a machine may lack. The programs
 # find these by a run path of their own (patchelf), so that ranks do not inherit it. With `train` the training runtime, too, which
-# is nine tenths of it. Then, there: DLRUN_BIN=DIR/bin tests/gpu/frameworks_test.py
+# is nine tenths of it; with `bench` also what tests/bench/gpu_* run. Then, there: DLRUN_BIN=DIR/bin
+# tests/gpu/frameworks_test.py, or tests/bench/gpu_scaling --build DIR
 set -eu
-[ $# -ge 1 ] || { echo "usage: $0 DIR [BUILD [train]]" >&2; exit 64; }
+[ $# -ge 1 ] || { echo "usage: $0 DIR [BUILD [train|bench]]" >&2; exit 64; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
 build=${2:-$here/build/release}
 command -v patchelf >/dev/null || { echo "$0: error: patchelf is not installed: apt-get install patchelf" >&2; exit 69; }
@@ -13,11 +14,12 @@ mkdir -p "$1/bin" "$1/libs"
 out=$(cd "$1" && pwd)
 cp "$build/bin/dlrun" "$build/bin/dlrun-agent" "$out/bin/"
 cp -rL "$build/lib" "$out/"
-if [ "${3:-}" = train ]; then
-  cp "$build/bin/dlrun-train" "$out/bin/"
-else
-  rm -f "$out"/lib/dlrun/libdlrun-cuda* "$out"/lib/dlrun/libdlrun-mpi-*
-fi
+case ${3:-} in
+  train) cp "$build/bin/dlrun-train" "$out/bin/" ;;
+  bench) cp "$build/bin/dlrun-train" "$build/bin/dlrun-gpu-bench" "$build/bin/dlrun-engine-bench" "$out/bin/" ;;
+  '') rm -f "$out"/lib/dlrun/libdlrun-cuda* "$out"/lib/dlrun/libdlrun-mpi-* ;;
+  *) echo "$0: error: unknown argument '$3'; expected train or bench" >&2; exit 64 ;;
+esac
 mkdir -p "$out/share"
 cp -rL "$build/share/dlrun" "$out/share/"
 

@@ -31,14 +31,15 @@ int call_host(void (*function)(void*), void* context, void* stream) {
   return guarded(
       [&] { check(cudaLaunchHostFunc(stream_of(stream), function, context), "calling the host"); });
 }
-int pack_on(DlrunCudaWire wire, void* to, const float* from, std::size_t count, void* stream) {
-  return guarded([&] { pack(wire, to, from, count, stream_of(stream)); });
+int pack_on(DlrunCudaCommDtype dtype, void* to, const float* from, std::size_t count, void* stream) {
+  return guarded([&] { pack(dtype, to, from, count, stream_of(stream)); });
 }
-int unpack_on(DlrunCudaWire wire, float* to, const void* from, std::size_t count, void* stream) {
-  return guarded([&] { unpack(wire, to, from, count, stream_of(stream)); });
+int unpack_on(DlrunCudaCommDtype dtype, float* to, const void* from, std::size_t count, void* stream) {
+  return guarded([&] { unpack(dtype, to, from, count, stream_of(stream)); });
 }
-int pack_sum_on(DlrunCudaWire wire, void* to, const DlrunCudaTerms* terms, std::size_t count, void* stream) {
-  return guarded([&] { pack_sum(wire, to, *terms, count, stream_of(stream)); });
+int pack_sum_on(DlrunCudaCommDtype dtype, void* to, const DlrunCudaTerms* terms, std::size_t count,
+                void* stream) {
+  return guarded([&] { pack_sum(dtype, to, *terms, count, stream_of(stream)); });
 }
 
 }  // namespace

@@ -10,9 +10,9 @@ namespace dlrun::cuda {
 extern const DlrunCudaSumCalls kSumCalls;
 
 // Rounded to the nearest, to even on a tie, as the CPU's (runtime/base/comm_dtype.hpp).
-void pack(DlrunCudaWire wire, void* to, const float* from, std::size_t count, cudaStream_t stream);
-void unpack(DlrunCudaWire wire, float* to, const void* from, std::size_t count, cudaStream_t stream);
-void pack_sum(DlrunCudaWire wire, void* to, const DlrunCudaTerms& terms, std::size_t count,
+void pack(DlrunCudaCommDtype dtype, void* to, const float* from, std::size_t count, cudaStream_t stream);
+void unpack(DlrunCudaCommDtype dtype, float* to, const void* from, std::size_t count, cudaStream_t stream);
+void pack_sum(DlrunCudaCommDtype dtype, void* to, const DlrunCudaTerms& terms, std::size_t count,
               cudaStream_t stream);
 
 }  // namespace dlrun::cuda

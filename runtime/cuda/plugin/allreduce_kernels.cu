@@ -1,5 +1,5 @@
-// The loops of sums on a short wire: four numbers a thread where the addresses allow it. Memory is their
-// bound: each reads and writes every number once.
+// The loops of sums in a communication dtype: four numbers a thread where the addresses allow it. Memory is
+// their bound: each reads and writes every number once.
 #include <type_traits>
 
 #include <cuda_fp16.h>
@@ -35,8 +35,8 @@ void by_number(std::size_t count, const Body& body, Addresses... addresses) {
 }
 
 template <class Body>
-void by_wire(DlrunCudaWire wire, const Body& body) {
-  if (wire == DLRUN_CUDA_WIRE_BF16)
+void by_dtype(DlrunCudaCommDtype dtype, const Body& body) {
+  if (dtype == DLRUN_CUDA_COMM_BF16)
     body(Bf16{});
   else
     body(F16{});
@@ -93,8 +93,8 @@ __global__ void pack_sum_kernel(std::int64_t packs, Pack<Short, V>* to, const Pa
 
 }  // namespace
 
-void pack(DlrunCudaWire wire, void* to, const float* from, std::size_t count, cudaStream_t stream) {
-  by_wire(wire, [&](auto zero) {
+void pack(DlrunCudaCommDtype dtype, void* to, const float* from, std::size_t count, cudaStream_t stream) {
+  by_dtype(dtype, [&](auto zero) {
     using Short = decltype(zero);
     by_number(
         count,
@@ -109,8 +109,8 @@ void pack(DlrunCudaWire wire, void* to, const float* from, std::size_t count, cu
   check(cudaGetLastError(), "packing gradients");
 }
 
-void unpack(DlrunCudaWire wire, float* to, const void* from, std::size_t count, cudaStream_t stream) {
-  by_wire(wire, [&](auto zero) {
+void unpack(DlrunCudaCommDtype dtype, float* to, const void* from, std::size_t count, cudaStream_t stream) {
+  by_dtype(dtype, [&](auto zero) {
     using Short = decltype(zero);
     by_number(
         count,
@@ -125,9 +125,9 @@ void unpack(DlrunCudaWire wire, float* to, const void* from, std::size_t count, 
   check(cudaGetLastError(), "unpacking gradients");
 }
 
-void pack_sum(DlrunCudaWire wire, void* to, const DlrunCudaTerms& terms, std::size_t count,
+void pack_sum(DlrunCudaCommDtype dtype, void* to, const DlrunCudaTerms& terms, std::size_t count,
               cudaStream_t stream) {
-  by_wire(wire, [&](auto zero) {
+  by_dtype(dtype, [&](auto zero) {
     using Short = decltype(zero);
     by_number(
         count,

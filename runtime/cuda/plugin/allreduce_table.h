@@ -1,11 +1,11 @@
 // The part of the C table that sums over ranks are made of, beside NCCL: memory, copies, a call of the host,
-// and the loops of a short wire. `stream` is a cudaStream_t; all but memory may be captured in a graph.
-// Memory and streams are of the calling thread's current device.
+// and the loops of a communication dtype. `stream` is a cudaStream_t; all but memory may be captured in a
+// graph. Memory and streams are of the calling thread's current device.
 #pragma once
 
 #include <stddef.h>
 
-enum DlrunCudaWire { DLRUN_CUDA_WIRE_BF16, DLRUN_CUDA_WIRE_F16 };
+enum DlrunCudaCommDtype { DLRUN_CUDA_COMM_BF16, DLRUN_CUDA_COMM_F16 };
 enum DlrunCudaPlace { DLRUN_CUDA_ON_DEVICE, DLRUN_CUDA_PINNED };
 
 // Terms of a sum: `own` in f32, the others packed, each `stride` numbers behind the last, by place; that of
@@ -24,8 +24,8 @@ struct DlrunCudaSumCalls {
   int (*copy)(void* to, const void* from, size_t bytes, void* stream);
   // On a thread of the driver's; the function makes no CUDA call.
   int (*call_host)(void (*function)(void* context), void* context, void* stream);
-  int (*pack)(enum DlrunCudaWire wire, void* to, const float* from, size_t count, void* stream);
-  int (*unpack)(enum DlrunCudaWire wire, float* to, const void* from, size_t count, void* stream);
-  int (*pack_sum)(enum DlrunCudaWire wire, void* to, const struct DlrunCudaTerms* terms, size_t count,
+  int (*pack)(enum DlrunCudaCommDtype dtype, void* to, const float* from, size_t count, void* stream);
+  int (*unpack)(enum DlrunCudaCommDtype dtype, float* to, const void* from, size_t count, void* stream);
+  int (*pack_sum)(enum DlrunCudaCommDtype dtype, void* to, const struct DlrunCudaTerms* terms, size_t count,
                   void* stream);
 };

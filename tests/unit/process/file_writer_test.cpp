@@ -46,9 +46,9 @@ Pipe make_pipe() {
   return {UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
-void settle(FileWriter& writer) {
+void drain(FileWriter& writer) {
   constexpr Seconds forever{1e6};
-  CHECK(writer.settle(forever));
+  CHECK(writer.drain(forever));
 }
 
 }  // namespace
@@ -66,10 +66,10 @@ TEST_CASE("work is done in order beside its owner, who hears of it when it colle
   writer.run([]() -> Result<void> { return fail(ErrorKind::io, "no space left on device"); },
              [&](const Result<void>& result) { done += result ? "!" : "b"; });
   CHECK(!writer.idle());
-  CHECK(!writer.settle(Seconds(0.01)));
+  CHECK(!writer.drain(Seconds(0.01)));
   CHECK(done.empty());
   gate.open();
-  settle(writer);
+  drain(writer);
   CHECK(done == "ab");
   CHECK(writer.busy_for(std::chrono::steady_clock::now()) == Seconds(0));
 }
@@ -96,14 +96,14 @@ TEST_CASE("a file that takes no writes slows its source down and loses nothing")
     CHECK(drained == 0);
     gate.open();
     std::thread reader([&] { got = read_all(pipe.read.get(), "pipe").value(); });
-    settle(writer);
+    drain(writer);
     CHECK(drained == 1);
     CHECK(!file.full());
     send(file, "written though its file is left at once\n");
     send(file, "and this, too\n");
     reading = std::move(reader);
   }
-  settle(writer);
+  drain(writer);
   reading.join();
   CHECK(got == sent);
 }
@@ -116,9 +116,9 @@ TEST_CASE("the first write that fails is told once, and nothing is written behin
   AppendedFile file(writer, std::move(full), "run/logs/rank-0.log",
                     {.failed = [&](const Error& error) { errors.push_back(error.what); }, .drained = {}});
   file.append("one\n");
-  settle(writer);
+  drain(writer);
   file.append("two\n");
-  settle(writer);
+  drain(writer);
   CHECK(errors == std::vector<std::string>{"cannot write run/logs/rank-0.log: No space left on device"});
 }
 

@@ -27,7 +27,7 @@ std::string text(const std::vector<S::Action>& actions) {
   return out;
 }
 
-const S::Policy kPolicy{.settle = Seconds(0.3), .grace = Seconds(10)};
+const S::Policy kPolicy{.failure_window = Seconds(0.3), .grace = Seconds(10)};
 
 }  // namespace
 

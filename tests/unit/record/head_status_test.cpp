@@ -68,7 +68,7 @@ TEST_CASE("what is no status is refused with its place") {
   CHECK(head_status_from_json(other, "s").error().what == "s: unknown stage 'dancing'");
   other = to_json(full());
   other["began"] = "yesterday";
-  CHECK(head_status_from_json(other, "s").error().what == "s: field 'began': 'yesterday' is no time");
+  CHECK(head_status_from_json(other, "s").error().what == "s: field 'began': 'yesterday' is not a time");
   CHECK_FALSE(head_status_from_json(Json(3), "s"));
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("what was printed since a time begins at the last mark before it") {
   CHECK_FALSE(offset_since(folder.path / "none", {}));
   const Instant now = since_of("2026-11-29T20:10:00Z", {}).value();
   CHECK(now - since_of("10min", now).value() == std::chrono::minutes(10));
-  CHECK(since_of("yesterday", now).error().what == "--since: 'yesterday' is no time");
+  CHECK(since_of("yesterday", now).error().what == "--since: 'yesterday' is not a time");
 }
 
 TEST_CASE("a log is read on from where it was, in whole lines until its end") {

@@ -69,6 +69,42 @@ TEST_CASE("a second failure does not take the place of the first") {
   CHECK(outcome.first_failure->failed_after == 1);
 }
 
+TEST_CASE("a rank that says that it lost another is the verdict only while no other failure is known") {
+  const auto verdict = [](const char* framework, int signal_to_others) {
+    plan::Plan plan = World::plan_of(1, 3);
+    plan.framework = framework;
+    World world(std::move(plan));
+    world.start();
+    world.exit_rank(0, 71);
+    world.fail_rank(0, 71, "exit code 71");
+    world.say(0, from::Signalled{SIGTERM});
+    world.exit_rank(1, 128 + signal_to_others, signal_to_others);
+    world.fail_rank(1, 128 + signal_to_others, "killed by a signal");
+    world.exit_rank(2, 137, SIGKILL);  // the driver takes its GPU's memory down first
+    world.fail_rank(2, 137, "killed by SIGKILL (9)");
+    const Outcome outcome = world.outcome();
+    CHECK(outcome.exit_code == outcome.first_failure->code);
+    return outcome.first_failure->rank->get();
+  };
+  CHECK(verdict("builtin", SIGTERM) == 2);  // the second rank was ended by its agent
+  CHECK(verdict("builtin", SIGSEGV) == 1);
+  CHECK(verdict("plain", SIGTERM) == 0);  // there, 71 is the program's own
+}
+
+TEST_CASE("a lost node is the verdict over the ranks that tell of it") {
+  plan::Plan plan = World::plan_of(2, 1);
+  plan.framework = "builtin";
+  World world(std::move(plan));
+  world.start();
+  world.exit_rank(0, 71);
+  world.fail_rank(0, 71, "exit code 71");
+  world.close(1);
+  const Outcome outcome = world.outcome();
+  CHECK(outcome.first_failure->host == "n2");
+  CHECK_FALSE(outcome.first_failure->rank);
+  CHECK(outcome.bad_hosts == std::vector<std::string>{"n2"});
+}
+
 TEST_CASE("ranks that fail once they were signalled are no followers") {
   World world(World::plan_of(2, 1));
   world.start();
