@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedulers/queue_place.hpp"
 #include "src/base/clock.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
@@ -96,6 +97,13 @@ class Submission {
   // it will, or where it does not tell.
   virtual Argv hold_command(const std::string& job_id) const { return state_command(job_id); }
   virtual std::string why_held(const CommandOutput& /*state*/) const { return {}; }
+  // Where a waiting job stands, by the answer to this command, which is asked in English and UTC; no command
+  // where it does not tell, unset where the job does not wait.
+  virtual Argv queue_command() const { return {}; }
+  virtual std::optional<QueuePlace> queue_place(const CommandOutput& /*queue*/,
+                                                std::string_view /*job_id*/) const {
+    return std::nullopt;
+  }
   virtual std::string_view own_job_variable() const = 0;
   // Whether a text has the shape of one of its job ids: what is read back from a file goes into commands.
   virtual bool is_job_id(std::string_view text) const;

@@ -26,6 +26,7 @@ test_packages=(
   openssh-server openssh-client iproute2 util-linux e2fsprogs pdsh clustershell tcsh
   python3-mpi4py python3-distributed                        # frameworks that are run over the cluster
   environment-modules python3-venv charliecloud busybox-static   # environments of ranks
+  chromium poppler-utils                                    # the pages of dlrun report, as people see and print them
   man-db mandoc zsh shellcheck codespell tmux procps        # man pages, completions, scripts, spelling, terminals
 )
 # Debian has either Slurm's qsub or Grid Engine's installed: these are only unpacked, and the tests lay them over /usr in a

@@ -7,6 +7,7 @@
 
 #include "schedulers/directive.hpp"
 #include "schedulers/gridengine/gridengine.hpp"
+#include "schedulers/gridengine/queue_place.hpp"
 
 namespace dlrun {
 namespace {
@@ -98,6 +99,10 @@ class GridEngineSubmission final : public Submission {
   }
   std::optional<bool> is_pending_or_alive(const CommandOutput& state) const override {
     return is_alive(state);  // qstat -j knows waiting jobs, and none that is over
+  }
+  Argv queue_command() const override { return gridengine_queue_command(); }
+  std::optional<QueuePlace> queue_place(const CommandOutput& queue, std::string_view job_id) const override {
+    return queue.status.success() ? gridengine_queue_place(queue.out, job_id) : std::nullopt;
   }
   std::string_view own_job_variable() const override { return "JOB_ID"; }
 

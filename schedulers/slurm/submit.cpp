@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/slurm/queue_place.hpp"
 #include "schedulers/slurm/slurm.hpp"
 #include "schedulers/walltime.hpp"
 #include "src/base/units.hpp"
@@ -202,6 +203,10 @@ class SlurmSubmission final : public Submission {
     const std::string_view reason = trim(state.out);
     const bool held = reason == "DependencyNeverSatisfied" || reason.starts_with("JobHeld");
     return state.status.success() && held ? std::string(reason) : std::string();
+  }
+  Argv queue_command() const override { return slurm_queue_command(); }
+  std::optional<QueuePlace> queue_place(const CommandOutput& queue, std::string_view job_id) const override {
+    return queue.status.success() ? slurm_queue_place(queue.out, job_id) : std::nullopt;
   }
   std::string_view own_job_variable() const override { return "SLURM_JOB_ID"; }
 

@@ -10,6 +10,7 @@
 #include "src/agent/agent.hpp"
 #include "src/agent/binding.hpp"
 #include "src/agent/node_processes.hpp"
+#include "src/agent/node_usage.hpp"
 #include "src/agent/open_files.hpp"
 #include "src/agent/port_claims.hpp"
 #include "src/agent/relay_links.hpp"
@@ -29,6 +30,7 @@ namespace {
 using action::Alarm;
 
 constexpr Seconds kRelayDrains{5};  // how long agents below may take to read what they wait for
+constexpr Seconds kFirstUsage{2}, kUsageInterval{5};
 
 class Driver {
  public:
@@ -47,6 +49,7 @@ class Driver {
 
   int run() {
     take(event::Begun{prepare_process(), ::getpid()});
+    loop_.after(kFirstUsage, [this] { tell_usage(); });
     return to_int(loop_.run() ? exit_code_ : ExitCode::internal);
   }
 
@@ -108,6 +111,12 @@ class Driver {
   void drained_if_all() {
     if (leaving_ && relay_.queued() == 0) loop_.stop();
     if (head_.queued() == 0 && relay_.queued() == 0) take(event::Drained{});
+  }
+  // For whoever looks on. It waits behind what ranks print, and is left out where that has to wait.
+  void tell_usage() {
+    if (head_.queued() == 0)
+      head_.send(protocol::encode(protocol::FromAgent(protocol::from_agent::NodeUsage{usage_.measure()})));
+    loop_.after(kUsageInterval, [this] { tell_usage(); });
   }
   void perform(const action::OpenRelay& open) { relay_.perform(open); }
   void perform(const action::JoinParent& join) { relay_.perform(join); }
@@ -188,6 +197,7 @@ class Driver {
   std::map<Alarm, EventLoop::TimerId> alarms_;
   std::unique_ptr<Aside<plan::NodeInventory>> inventory_;
   RelayLinks relay_;
+  NodeUsageMeter usage_;
   const pid_t reaper_ = ::getppid();
   ExitCode exit_code_ = ExitCode::done;
   int head_fd_;

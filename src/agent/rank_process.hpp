@@ -76,6 +76,7 @@ class RankProcess {
   void take(Stream stream, std::string_view bytes);
   void finish(Stream stream);
   void write_log(std::string_view bytes);
+  void mark_time();
   void flush_unfinished();
   void update_watches();
   OutputPipe& pipe(Stream stream) { return stream == Stream::out ? out_ : err_; }
@@ -87,6 +88,10 @@ class RankProcess {
   std::optional<ExitStatus> status_;
   OutputPipe out_, err_;
   std::unique_ptr<AppendedFile> log_;
+  FileWriter* writer_ = nullptr;
+  std::string times_path_;       // where it is written down when the log had which length
+  std::uint64_t logged_ = 0;     // bytes
+  std::optional<Ticks> marked_;  // the last time
   bool paused_ = false;
   std::optional<EventLoop::TimerId> flush_timer_;
 };

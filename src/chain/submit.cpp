@@ -209,6 +209,17 @@ Result<void> submit_all(const SubmissionPlan& plan, const std::string& first, co
   return {};
 }
 
+// Which job it became: `dlrun status` asks the scheduler for it.
+Result<void> write_submission(const SubmissionPlan& plan, const std::string& job) {
+  const Json json{{"schema", "dlrun.submitted/1"},
+                  {"name", plan.name},
+                  {"framework", plan.spec.framework},
+                  {"scheduler", plan.scheduler->name()},
+                  {"job_id", job},
+                  {"submitted", format_utc(SystemClock().now())}};
+  return replace_file(fs::path(plan.folder) / "submission.json", to_pretty_text(json), Durability::synced);
+}
+
 }  // namespace
 
 Result<void> write_frozen_job(const fs::path& path, const std::string& text) {
@@ -267,6 +278,7 @@ Result<std::string> submit(const SubmissionPlan& plan, const Environment& enviro
   }
   std::error_code ignored;
   if (!job) fs::remove_all(plan.folder, ignored);
+  if (job) TRY(write_submission(plan, *job));
   if (!job || !plan.chain) return job;
   // Beside the ledger, which is the first link's as soon as the job is submitted.
   TRY(ChainFolder(plan.folder).write_first_job(*job));

@@ -171,6 +171,9 @@ template <>
 inline constexpr auto format_of<from_agent::GpusHeld> =
     format("gpus", field("ranks", &from_agent::GpusHeld::ranks, Shape::list));
 template <>
+inline constexpr auto format_of<from_agent::NodeUsage> =
+    format("usage", field("usage", &from_agent::NodeUsage::usage, Shape::object));
+template <>
 inline constexpr auto format_of<from_agent::Signalled> =
     format("signalled", field("signal", &from_agent::Signalled::signal, kSignals));
 template <>

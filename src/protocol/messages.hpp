@@ -121,6 +121,9 @@ struct InterfaceChosen {
 struct GpusHeld {
   Json ranks;  // who holds which GPU, as gpu_check found it: for the events
 };
+struct NodeUsage {
+  Json usage;  // an object: how busy the node is (src/agent/node_usage.hpp), for whoever looks on
+};
 struct Signalled {
   int signal = 0;  // that the agent sent to all its ranks
 };
@@ -216,15 +219,14 @@ struct Done {};
 
 }  // namespace from_agent
 
-using FromAgent =
-    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::PortsClaimed, from_agent::PrologEnded,
-                 from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Signalled,
-                 from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited,
-                 from_agent::Failed, from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent,
-                 from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered, from_agent::Alive,
-                 from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::InputTaken,
-                 from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
-                 from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
-                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+using FromAgent = std::variant<
+    from_agent::Ready, from_agent::Inventory, from_agent::PortsClaimed, from_agent::PrologEnded,
+    from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::NodeUsage, from_agent::Signalled,
+    from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited, from_agent::Failed,
+    from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
+    from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
+    from_agent::Probed, from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled,
+    from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent,
+    from_agent::ToldToEnd, from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
 
 }  // namespace dlrun::protocol

@@ -77,7 +77,7 @@ class ChainForecast(support.Case):
         code, out, err = self.submit("--walltime", "1min")
         self.assertEqual((code, out), (66, ""))
         self.assertIn("a walltime of 1m00s cannot hold one checkpoint", err)
-        self.assertIn("hint: ask for 2m00s or more: resources.walltime", err)
+        self.assertIn("hint: request 2m00s or more: resources.walltime", err)
 
     def test_more_links_than_the_job_allows_are_refused(self):
         self.measured()

@@ -61,7 +61,7 @@ class Installation(support.Case):
 
     def test_an_agent_that_goes_before_the_last_one_has_come(self):
         version = self.dlrun("--version")[1].split()[1]
-        ready = json.dumps({"type": "ready", "pid": 1, "version": version, "protocol": 1})
+        ready = json.dumps({"type": "ready", "pid": 1, "version": version, "protocol": 2})
         self.put_agent(f"""#!/usr/bin/env python3
 import os, struct, time
 try: os.mkdir("{self.folder}/first")

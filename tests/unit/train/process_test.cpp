@@ -365,7 +365,7 @@ TEST_CASE("a full disk ends the run with 74, the reason, and the last good check
   CHECK(contains(program.output(), "No space left on device"));
   const auto left = program.finished();
   REQUIRE(left.size() == 1);
-  CHECK(contains(program.output(), left[0] + " in ckpt is sound"));
+  CHECK(contains(program.output(), left[0] + " in ckpt is complete"));
   CHECK(program.checkpoints().size() == 2);  // it and the lock
   CHECK(program.run() == 74);
   CHECK(contains(program.output(), "resuming from ckpt/" + left[0]));
