@@ -2,7 +2,7 @@
 # suite.sh: a bare root of another Debian suite, and commands in it, with nothing of this system changed. Root only.
 #
 #   suite.sh root SUITE KIND           makes build/suites/SUITE-KIND unless it is there, and prints its path
-#   suite.sh run SUITE KIND COMMAND... runs a command there: this tree is /dlrun, $SUITE_SHARE (if set) is /share; what it
+#   suite.sh run SUITE KIND COMMAND... runs a command there: this tree is /source, $SUITE_SHARE (if set) is /share; what it
 #                                      writes elsewhere is gone afterwards
 #   suite.sh enter SUITE KIND COMMAND... the same, and what it writes stays in the root
 #   suite.sh test SUITE [CTEST-ARG...] builds the whole tree with that suite's toolchain in /var/tmp of the root of kind
@@ -45,7 +45,7 @@ install_root() {
     --keyring=/usr/share/keyrings "$suite" "$root.new" \
     "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $from $suite main" >&2 ||
     fail "no root of $suite could be made (the messages are above)"
-  mkdir -p "$root.new/dlrun" "$root.new/share"
+  mkdir -p "$root.new/source" "$root.new/share"
   mv -T "$root.new" "$root"
 }
 
@@ -71,7 +71,7 @@ run_in() {
     mount --rbind /sys "$root/sys"
     mount --rbind /dev "$root/dev"
     mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
-    mount --bind "$tree" "$root/dlrun"
+    mount --bind "$tree" "$root/source"
     if [[ -n $share ]]; then mount --bind "$share" "$root/share"; fi
     for file in hosts resolv.conf hostname; do
       if [[ -e /etc/$file ]]; then touch "$root/etc/$file" && mount --bind "/etc/$file" "$root/etc/$file"; fi
@@ -101,7 +101,7 @@ case ${1:-} in
   test)
     (($# > 1)) || fail "usage: suite.sh test SUITE [CTEST-ARGUMENT...]"
     make_root "$2" build
-    run_in kept "$roots/$2-build" /dlrun/share/packaging/suite_build.sh "${@:3}"
+    run_in kept "$roots/$2-build" /source/share/packaging/suite_build.sh "${@:3}"
     ;;
   *) fail "usage: suite.sh root|run|enter|test SUITE ..." ;;
 esac

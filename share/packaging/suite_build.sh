@@ -3,8 +3,8 @@
 # every warning an error, and runs the tests of which one needs no cluster, no GPU and no network (the labels unit, golden,
 # e2e, mpi; arguments choose others). -O1, as much of it is built once. A second call builds what changed.
 set -euo pipefail
-cd /dlrun
-build=/var/tmp/dlrun-build
+cd /source
+build=/var/tmp/build
 g++ --version | head -1
 dpkg-query --show --showformat='${Package} ${Version}\n' libdnnl-dev libopenmpi-dev libmpich-dev libpmix-dev libyaml-cpp-dev libfmt-dev
 export CCACHE_DIR=/var/tmp/ccache
