@@ -44,13 +44,14 @@ Result<std::optional<int>> optional_integer(const Json& object, std::string_view
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return std::optional<int>{};
   if (!found->is_number_integer() || *found < low || *found > 10'000'000)
-    return bad(where, fmt::format("field '{}' is no whole number from {}: {}", key, low, short_text(*found)));
+    return bad(where, fmt::format("field '{}' must be a whole number of at least {}, not {}", key, low,
+                                  short_text(*found)));
   return std::optional<int>(found->get<int>());
 }
 
 Result<Instant> end_time_of(const std::string& text, std::string_view where) {
   if (const auto end = parse_utc(text)) return *end;
-  return bad(where, fmt::format("end_time: '{}' is no time", text), "write it as 2026-11-27T21:00:00Z");
+  return bad(where, fmt::format("end_time: '{}' is not a time", text), "write it as 2026-11-27T21:00:00Z");
 }
 
 // A name of a host or an address, by the rule that host lists and host files have.
@@ -126,12 +127,12 @@ Result<Allocation> allocation_from_json(const Json& json, std::string_view where
   if (json.contains("warnings"))
     out.warnings = TRY(as_allocation(field<std::vector<std::string>>(json, "warnings", where)));
   const Json nodes = TRY(as_allocation(field<Json>(json, "nodes", where)));
-  if (!nodes.is_array() || nodes.empty()) return bad(where, "field 'nodes' is no list of nodes");
+  if (!nodes.is_array() || nodes.empty()) return bad(where, "field 'nodes' is not a list of nodes");
   std::set<std::string> seen;
   for (const Json& node : nodes) {
     out.nodes.push_back(TRY(node_from_json(node, fmt::format("{}: node {}", where, out.nodes.size() + 1))));
     if (!seen.insert(out.nodes.back().host.get()).second)
-      return bad(where, fmt::format("host {} stands twice", out.nodes.back().host));
+      return bad(where, fmt::format("host {} is listed twice", out.nodes.back().host));
   }
   return out;
 }

@@ -1,5 +1,5 @@
 // Allocation: the nodes we may use, as one scheduler (or this machine) tells it. Hosts keep the scheduler's
-// order and spelling. What is not known is nothing, never 0 or -1; `evidence` says what won and why.
+// order and spelling. An unknown value is unset, never 0 or -1; `evidence` says what won and why.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ struct Allocation {
   std::optional<std::string> job_id;
   std::optional<int> array_index;
   std::vector<AllocatedNode> nodes;
-  std::optional<Instant> end_time;  // nothing: no limit
+  std::optional<Instant> end_time;  // unset: no limit
   std::vector<std::string> evidence;
   std::vector<std::string> warnings;  // what a person should know, though the answer stands
 };

@@ -91,7 +91,7 @@ Result<const Scheduler*> find_submit_scheduler(std::string_view wanted, const En
   const Scheduler* named = find_scheduler(wanted);
   if (named != nullptr && named->submission != nullptr) return named;
   return fail(Error{.kind = ErrorKind::usage,
-                    .what = fmt::format("jobs cannot be submitted to '{}'", wanted),
+                    .what = fmt::format("dlrun submit does not support '{}'", wanted),
                     .where = {},
                     .hint = did_you_mean(wanted, submit_names())});
 }

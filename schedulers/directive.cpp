@@ -19,7 +19,7 @@ tl::unexpected<Error> unsayable(std::string_view key, std::string_view value, st
   std::string shown(value.substr(0, 80));
   std::replace_if(shown.begin(), shown.end(), is_control, '?');
   return fail(Error{.kind = ErrorKind::input,
-                    .what = fmt::format("{}: '{}' cannot be written in a scheduler's directive", key, shown),
+                    .what = fmt::format("{}: '{}' is not valid in a scheduler's directive", key, shown),
                     .where = {},
                     .hint = std::move(hint),
                     .also = {}});

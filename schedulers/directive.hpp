@@ -48,9 +48,9 @@ class DirectiveList {
  public:
   explicit DirectiveList(std::string_view marker) : marker_(marker) {}
   void add(std::string_view option, std::string_view key = {});
-  // `option` and the value as one word; nothing where the value is empty.
+  // Adds `option` and the value as one word; adds no directive if the value is empty.
   Result<void> add_word(std::string_view option, std::string_view value, std::string_view key);
-  // With the user's own, which take the place of those that say the same.
+  // Adds the user's directives, which replace those of dlrun that set the same.
   Result<std::vector<Directive>> with_extra(const SubmissionRequest& request, const OptionTable& table) &&;
 
  private:
@@ -58,7 +58,7 @@ class DirectiveList {
   std::vector<Directive> lines_;
 };
 
-// The last line of `printed` that `shape` takes whole; nothing where none does.
+// The last line of `printed` that `shape` matches as a whole; empty if none does.
 template <class Shape>
 std::string last_line_of_shape(std::string_view printed, Shape shape);
 

@@ -3,7 +3,7 @@
 namespace dlrun {
 
 tl::unexpected<Error> no_end_told(std::string_view program, std::string_view job_id) {
-  return fail(ErrorKind::allocation, "{} tells no end of job {}", program, job_id);
+  return fail(ErrorKind::allocation, "{} does not report the end of job {}", program, job_id);
 }
 
 }  // namespace dlrun

@@ -18,10 +18,10 @@ namespace dlrun {
 
 struct EndQuestion {
   Argv argv;
-  // Nothing: the job has no limit. What does not tell is an Error.
+  // Unset: the job has no limit. An answer without an end is an Error.
   std::function<Result<std::optional<Instant>>(const std::string& answer)> read;
   // The same answer: what is left by the scheduler's own count, which stands still while the job is
-  // suspended. Empty, or nothing: the end itself moves then, or nobody counts.
+  // suspended. Empty or unset: the end itself moves then, or the time is not counted.
   std::function<std::optional<Seconds>(const std::string& answer)> left = {};
 };
 

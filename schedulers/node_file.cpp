@@ -19,8 +19,9 @@ Result<Allocation> node_file_allocation(const NodeFileVariables& variables, cons
   if (const auto index = parse_integer(context.environment.get(variables.array_index), 0, INT32_MAX))
     out.array_index = static_cast<int>(*index);
   out.nodes = TRY(nodes_of_lines(file.text, file.path));
-  out.evidence = {fmt::format("{}={}: {} nodes", variables.file, file.path, out.nodes.size()),
-                  fmt::format("{} tells a job neither its GPUs nor its end: unknown", variables.scheduler)};
+  out.evidence = {
+      fmt::format("{}={}: {} nodes", variables.file, file.path, out.nodes.size()),
+      fmt::format("{} reports neither the GPUs nor the end of a job: unknown", variables.scheduler)};
   return out;
 }
 

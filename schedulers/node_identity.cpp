@@ -136,7 +136,7 @@ Result<std::vector<std::size_t>> same_nodes(std::span<const HostName> names) {
       if (!may_be_same(other.get(), longest->get()))
         return fail(Error{.kind = ErrorKind::allocation,
                           .what = fmt::format("host {} may be {} or {}", spellings[i], other, *longest),
-                          .hint = "use one spelling for each node"});
+                          .hint = "use one spelling per node"});
     node_of[i] = first_of.at(longest->get());
   }
   std::unordered_map<std::size_t, std::size_t> first_position;

@@ -32,9 +32,9 @@ class NodeFinder {
  public:
   explicit NodeFinder(std::span<const HostName> nodes);
 
-  // The position of the node that `name` means: the one spelled so, else the only one of which one name is
-  // the other's beginning (n1 and n1.cluster). Nothing where no node is meant; an Error (allocation) that
-  // shows them where several may be.
+  // The index of the node that `name` denotes: the node with that spelling, else the only node where one name
+  // is a prefix of the other (n1 and n1.cluster). Unset if there is none; an Error (allocation) that lists
+  // the candidates if there are several.
   Result<std::optional<std::size_t>> find(std::string_view name) const;
 
   // The node with this first label, if only one has it: for a machine that calls itself by another network's
@@ -57,11 +57,11 @@ struct MachineNames {
 };
 MachineNames this_machine();
 
-// Whether `name` means this machine without doubt: loopback, one of its names or its addresses.
+// Whether `name` certainly denotes this machine: loopback, one of its names or one of its addresses.
 bool is_machine(std::string_view name, const MachineNames& machine);
 
-// The node of the list that this machine is: by its names, its addresses, then by first label. Nothing where
-// it is none of them (a login node); an Error (allocation) where it may be several.
+// The index of this machine in the list: by its names, its addresses, then by first label. Unset if it is not
+// in the list (a login node); an Error (allocation) if several nodes match.
 Result<std::optional<std::size_t>> find_machine(const NodeFinder& nodes, const MachineNames& machine);
 
 }  // namespace dlrun

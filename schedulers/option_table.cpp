@@ -97,10 +97,10 @@ Result<std::vector<Directive>> replace_directives(std::vector<Directive> ours, s
     for (const std::string& subject : table.subjects(option_text(line, marker)))
       if (const auto [first, added] = said.try_emplace(subject, line.text); !added)
         return fail(Error{.kind = ErrorKind::input,
-                          .what = fmt::format("resources.extra says {} twice: '{}' and '{}'", subject,
+                          .what = fmt::format("resources.extra sets {} twice: '{}' and '{}'", subject,
                                               first->second, line.text),
                           .where = {},
-                          .hint = "keep one of them: the scheduler would take one without a word"});
+                          .hint = "keep one of them: the scheduler would silently use one"});
   std::erase_if(ours, [&](const Directive& line) {
     const std::vector<std::string> subjects = table.subjects(option_text(line, marker));
     return std::any_of(subjects.begin(), subjects.end(),

@@ -1,5 +1,5 @@
-// Which options of a scheduler mean the same thing, so that a directive of the user's own takes the place of
-// dlrun's and none is there twice: schedulers take the first of two, or the last, without a word. Pure.
+// Which options of a scheduler set the same thing, so that a directive of the user replaces dlrun's and none
+// is listed twice: of two, a scheduler silently uses the first or the last. Pure.
 #pragma once
 
 #include <string>

@@ -15,10 +15,10 @@ inline constexpr Seconds kQueryLimit{5};
 // `environment` for such a program: times in UTC, words in English.
 Environment query_environment(Environment environment);
 
-// What the program printed; the Error tells why there is nothing. Times are printed in UTC.
+// The output of the program; the Error says why there is none. Times are printed in UTC.
 Result<std::string> ask_scheduler(const DiscoveryContext& context, const Argv& argv);
 
-// A calendar time in UTC by strptime's format; nothing where the text is another.
+// Parses a calendar time in UTC by strptime's format; unset if the text has another format.
 std::optional<Instant> parse_calendar(const std::string& text, const char* format);
 
 }  // namespace dlrun

@@ -42,7 +42,7 @@ void note_others(const DiscoveryContext& context, Allocation& found) {
     if (other.name == found.scheduler || other.name == "local") continue;
     if (const std::string why = other.detect(context); !why.empty())
       found.evidence.push_back(
-          fmt::format("{} too ({}): not taken; --scheduler {} would", why, other.name, other.name));
+          fmt::format("{} too ({}): ignored; select it with --scheduler {}", why, other.name, other.name));
   }
 }
 
@@ -50,11 +50,11 @@ Result<void> check_named_once(const DiscoveryContext& context, std::string_view 
   const Scheduler& hostfile = all_schedulers().front();
   const std::string named = hostfile.detect(context);
   if (named.empty() || wanted == "auto" || wanted == hostfile.name) return {};
-  return fail(
-      Error{.kind = ErrorKind::usage,
-            .what = fmt::format("--scheduler {} and {} both say where the nodes come from", wanted, named),
-            .where = {},
-            .hint = "give one of them"});
+  return fail(Error{
+      .kind = ErrorKind::usage,
+      .what = fmt::format("--scheduler {} and {} exclude each other: both set the nodes", wanted, named),
+      .where = {},
+      .hint = "give one of them"});
 }
 
 const Scheduler* detected_scheduler(const DiscoveryContext& context) {

@@ -138,9 +138,9 @@ Result<void> check_taken(const Submission& submission, const std::string& job_id
     const bool gone = cancelled && cancelled->status.success();
     return fail(Error{
         .kind = ErrorKind::allocation,
-        .what = fmt::format("{} accepted job {} and would never run it: {}", submission.name(), job_id, *why),
+        .what = fmt::format("{} accepted job {} but will never run it: {}", submission.name(), job_id, *why),
         .where = {},
-        .hint = gone ? "the job is cancelled; ask for what the cluster has"
+        .hint = gone ? "the job is cancelled; request what the cluster has"
                      : "the job could not be cancelled: it is still in the queue",
         .also = {}});
   }

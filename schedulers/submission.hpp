@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedulers/queue_place.hpp"
 #include "src/base/clock.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
@@ -81,13 +82,14 @@ class Submission {
   virtual Argv requeue_command(const std::string& /*job_id*/) const { return {}; }
   // The directive without which it would refuse that.
   virtual std::string_view requeue_directive() const { return {}; }
-  // The indices, as written, where an option of the script makes it an array of jobs; nothing: it makes none.
+  // The indices, as written, if an option of the script makes the job an array; else unset.
   virtual std::optional<std::string> array_list(std::string_view option) const = 0;
-  virtual std::string_view array_variable() const = 0;  // tells a job of an array its index
+  virtual std::string_view array_variable() const = 0;  // the variable with the index of an array element
   virtual Argv state_command(const std::string& job_id) const = 0;
-  // What the state command's answer means; nothing where it is no answer: a controller that is busy.
+  // Whether the job is alive, from the output of the state command; unset if that is no answer (a busy
+  // controller).
   virtual std::optional<bool> is_alive(const CommandOutput& state) const = 0;
-  // Whether the job waits or runs, or is to be started again; nothing where the answer does not tell.
+  // Whether the job is pending, runs or will be requeued; unset if the output does not tell.
   virtual std::optional<bool> is_pending_or_alive(const CommandOutput& state) const {
     return is_alive(state).value_or(false) ? std::optional(true) : std::nullopt;
   }
@@ -95,6 +97,13 @@ class Submission {
   // it will, or where it does not tell.
   virtual Argv hold_command(const std::string& job_id) const { return state_command(job_id); }
   virtual std::string why_held(const CommandOutput& /*state*/) const { return {}; }
+  // Where a waiting job stands, by the answer to this command, which is asked in English and UTC; no command
+  // where it does not tell, unset where the job does not wait.
+  virtual Argv queue_command() const { return {}; }
+  virtual std::optional<QueuePlace> queue_place(const CommandOutput& /*queue*/,
+                                                std::string_view /*job_id*/) const {
+    return std::nullopt;
+  }
   virtual std::string_view own_job_variable() const = 0;
   // Whether a text has the shape of one of its job ids: what is read back from a file goes into commands.
   virtual bool is_job_id(std::string_view text) const;
@@ -107,10 +116,10 @@ class Submission {
                                       const CommandRunner& /*commands*/) const {
     return {};
   }
-  // Why a job that was accepted will never run, by the state command's answer: empty where it may run,
-  // nothing where nobody has looked at it yet.
+  // Why an accepted job will never run, from the output of the state command: empty if it may run, unset if
+  // the scheduler has not considered it yet.
   virtual std::optional<std::string> why_never(const CommandOutput& /*state*/) const { return std::nullopt; }
-  // How long after accepting a job a scheduler may find that out; zero: it never does.
+  // How long after accepting a job the scheduler may find that out; zero: it never does.
   virtual Seconds doubts_for() const { return Seconds(0); }
   virtual std::vector<RefusalKeyword> refusal_keywords() const { return {}; }
   // What its commands may inherit: no variables of a job that they are called from, whosever job it is. A

@@ -34,7 +34,7 @@ tl::unexpected<Error> no_time(std::string_view scheduler, std::string_view text,
                     .hint = fmt::format("valid forms: {}", forms)});
 }
 
-// Fields of digits between colons; nothing where one of them is anything else.
+// The numbers between colons; unset if a field has anything but digits.
 std::optional<std::vector<std::int64_t>> fields_of(std::string_view text) {
   std::vector<std::int64_t> out;
   for (const std::string& part : split(text, ':')) {

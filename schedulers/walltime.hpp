@@ -12,7 +12,7 @@
 namespace dlrun {
 
 struct Walltime {
-  std::optional<std::chrono::seconds> limit;  // nothing: no limit
+  std::optional<std::chrono::seconds> limit;  // unset: no limit
 };
 
 // "30" (minutes), "30:00", "1:30:00", "2-12", "2-12:30", "2-12:30:15"; UNLIMITED, INFINITE and -1 are no
@@ -22,8 +22,8 @@ Result<Walltime> parse_slurm_walltime(std::string_view text);
 // "3600" (seconds), "30:00", "1:30:00", with fractions of a second, which are dropped.
 Result<Walltime> parse_pbs_walltime(std::string_view text);
 
-// The time that squeue prints as left (%L): nothing where it does not know (INVALID, NOT_SET: over the limit,
-// more than a year, or no limit known).
+// The remaining time that squeue prints (%L); unset if it is unknown (INVALID, NOT_SET: over the limit, more
+// than a year, or no known limit).
 Result<std::optional<Walltime>> parse_slurm_time_left(std::string_view text);
 
 }  // namespace dlrun

@@ -2,8 +2,8 @@
 # quickstart.sh [--cuda] [DLRUN-FLAG...]: installs what building needs, builds, and trains a network on Fashion-MNIST with
 # two ranks on this machine. Ends with the accuracy and the run directory. Run again, it builds what changed and finds the
 # training finished; `rm -r ckpt` in the project's folder starts it afresh.
-# Its build (build/first) compiles many sources at once and no tests, which is the quickest way to the first run; who changes
-# sources uses the release preset. The CUDA plug-in takes many minutes: it is built where this machine has a GPU, or by --cuda.
+# Its build (build/first) compiles many sources at once and no tests, so that the first run comes soon; use the release preset
+# to change sources. The CUDA plug-in takes many minutes: it is built if this machine has a GPU, or with --cuda.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"

@@ -32,6 +32,7 @@ test_packages=(
   libjemalloc2 libtirpc3 libmunge2 libhwloc15               # what the unpacked Grid Engine links
   openssh-server iproute2 e2fsprogs pdsh clustershell tcsh
   python3-distributed                                       # a framework that is run over the cluster
+  chromium poppler-utils                                    # the pages of dlrun report, as people see and print them
   man-db mandoc zsh codespell                               # man pages, completions, spelling
   lua5.4                                                    # reads the Lmod file
   mmdebstrap                                                # roots of other suites: share/packaging/suite.sh

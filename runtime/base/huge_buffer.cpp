@@ -17,7 +17,7 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 }  // namespace
 
 Result<HugeBuffer> HugeBuffer::make(std::size_t size) {
-  if (size > SIZE_MAX / 2) return fail(ErrorKind::input, "a buffer of {} bytes is not possible", size);
+  if (size > SIZE_MAX / 2) return fail(ErrorKind::input, "a buffer of {} bytes is too large", size);
   if (size == 0) return HugeBuffer();
   // Small buffers stay in small pages: a huge one for a kilobyte would be waste.
   const bool huge = size >= huge_page / 2;
@@ -27,11 +27,11 @@ Result<HugeBuffer> HugeBuffer::make(std::size_t size) {
   out.mapped_ = rounded + (huge ? huge_page : 4096);
   void* base = ::mmap(nullptr, out.mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED)
-    return fail(
-        Error{.kind = ErrorKind::unavailable,
-              .what = fmt::format("cannot get {} of memory: {}", format_size(size), system_reason(errno)),
-              .hint = "use a smaller batch or fewer ranks on this node, or see its limits (ulimit -v, the "
-                      "batch job's memory)"});
+    return fail(Error{
+        .kind = ErrorKind::unavailable,
+        .what = fmt::format("cannot allocate {} of memory: {}", format_size(size), system_reason(errno)),
+        .hint = "use a smaller batch or fewer ranks on this node, or see its limits (ulimit -v, the "
+                "batch job's memory)"});
   out.base_ = base;
   const auto address = reinterpret_cast<std::uintptr_t>(base);
   const std::uintptr_t align = huge ? huge_page : 4096;

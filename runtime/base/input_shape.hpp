@@ -11,7 +11,7 @@ struct InputShape {
   std::int64_t channels = 1, height = 28, width = 28, classes = 10;
 };
 
-// What a byte of a pixel means, a number a channel: byte * scale + shift.
+// How a byte of a pixel becomes a number: byte * scale + shift, with one scale and shift per channel.
 struct InputScaling {
   std::vector<float> scale, shift;
 };

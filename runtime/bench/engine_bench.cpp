@@ -69,18 +69,18 @@ const char* name_of(Precision precision) {
   return precision == Precision::bf16 ? "bf16" : "f32";
 }
 
-struct Wanted {
+struct BenchSettings {
   std::string model;
   Precision precision = Precision::f32;
   std::int64_t batch = 64, steps = 40;
 };
 
 // Fills, runs and prints.
-void run(Engine& engine, const Wanted& wanted, double created) {
-  fill(engine, bench_shape(wanted.model).classes);
+void run(Engine& engine, const BenchSettings& settings, double created) {
+  fill(engine, bench_shape(settings.model).classes);
   std::vector<double> times, busy;
   BatchResult result;
-  for (std::int64_t step = 0; step < wanted.steps; ++step) {
+  for (std::int64_t step = 0; step < settings.steps; ++step) {
     const Time begin = std::chrono::steady_clock::now();
     const double busy_before = processor_seconds();
     result = engine.train_batch(static_cast<std::uint64_t>(step), nullptr);
@@ -88,9 +88,9 @@ void run(Engine& engine, const Wanted& wanted, double created) {
     times.push_back(seconds_since(begin));
     busy.push_back(processor_seconds() - busy_before);
   }
-  const auto batch = static_cast<double>(wanted.batch);
+  const auto batch = static_cast<double>(settings.batch);
   fmt::print("{} {} batch {}: {:.0f} images/s, {:.0f} a second of processor time (best step {:.0f})\n",
-             wanted.model, name_of(wanted.precision), wanted.batch, batch / median(times),
+             settings.model, name_of(settings.precision), settings.batch, batch / median(times),
              batch / median(busy), batch / *std::min_element(busy.begin(), busy.end()));
   fmt::print("step {:.2f} ms, the first {:.1f}; created in {:.1f} ms; {} of arenas; loss {:.4f}\n",
              median(times) * 1e3, times[0] * 1e3, created * 1e3, format_size(engine.memory_bytes()),
@@ -121,23 +121,23 @@ void print_gpu_table(std::vector<OperatorTime> rows, std::int64_t batch) {
   for (const OperatorTime& row : rows) line(row.name + " " + row.phase, row);
 }
 
-Result<void> bench(const Wanted& wanted, std::string_view device) {
-  Graph graph = TRY(build_model(wanted.model, bench_shape(wanted.model)));
+Result<void> bench(const BenchSettings& settings, std::string_view device) {
+  Graph graph = TRY(build_model(settings.model, bench_shape(settings.model)));
   const EngineOptions options{
-      .batch = wanted.batch, .precision = wanted.precision, .optimizer = momentum_sgd(0.9)};
+      .batch = settings.batch, .precision = settings.precision, .optimizer = momentum_sgd(0.9)};
   const Time start = std::chrono::steady_clock::now();
   if (device == "cuda") {
     const CudaLibrary library = TRY(CudaLibrary::open());
     const auto engine = TRY(compile_cuda(library, std::move(graph), options, 0));
-    run(*engine, wanted, seconds_since(start));
+    run(*engine, settings, seconds_since(start));
     TRY(engine->status());
-    print_gpu_table(TRY(engine->profile()), wanted.batch);
+    print_gpu_table(TRY(engine->profile()), settings.batch);
     fmt::print("memory: {} bytes of the GPU\n", engine->memory_bytes());
     return {};
   }
   const auto engine = TRY(compile(std::move(graph), options));
-  run(*engine, wanted, seconds_since(start));
-  print_table(*engine, std::min<std::int64_t>(wanted.steps, 11));
+  run(*engine, settings, seconds_since(start));
+  print_table(*engine, std::min<std::int64_t>(settings.steps, 11));
   return {};
 }
 

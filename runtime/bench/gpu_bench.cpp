@@ -28,7 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 3, kWarm = 8;
 
-struct Wanted {
+struct BenchSettings {
   std::string model = "mnist-cnn";
   Precision precision = Precision::bf16;
   std::int64_t batch = 64, steps = 40;
@@ -56,27 +56,27 @@ std::vector<std::uint8_t> random_bytes(std::size_t count) {
   return out;
 }
 
-Result<World> start(const Wanted& wanted) {
+Result<World> start(const BenchSettings& settings) {
   const Environment environment = Environment::of_this_process();
   auto comm = TRY(make_communicator(environment));
   CudaLibrary library = TRY(CudaLibrary::open());
   World out{std::move(comm), std::move(library), 0, nullptr};
   out.device = out.comm->rank() % out.library.devices();
-  const InputShape shape = bench_shape(wanted.model);
+  const InputShape shape = bench_shape(settings.model);
   const auto channels = static_cast<std::size_t>(shape.channels);
   const EngineOptions options{
-      .batch = wanted.batch,
-      .precision = wanted.precision,
+      .batch = settings.batch,
+      .precision = settings.precision,
       .rank = out.comm->rank(),
       .ranks = out.comm->size(),
       .pixels = InputScaling{std::vector<float>(channels, 1.0F / 255), std::vector<float>(channels, 0)},
       .optimizer = momentum_sgd(0.9)};
-  out.engine = TRY(compile_cuda(out.library, TRY(build_model(wanted.model, shape)), options, out.device));
+  out.engine = TRY(compile_cuda(out.library, TRY(build_model(settings.model, shape)), options, out.device));
   if (out.comm->size() == 1) return out;
-  if (out.library.table().use(out.device) != 0) return fail(out.library.error("no GPU can be used"));
+  if (out.library.table().use(out.device) != 0) return fail(out.library.error("no usable GPU"));
   NamedAllreduce summing = TRY(make_device_allreduce({.world = *out.comm,
                                                       .calls = make_cuda_device_calls(out.library),
-                                                      .dtype = wanted.dtype,
+                                                      .dtype = settings.dtype,
                                                       .environment = environment},
                                                      TRY(choose_allreduce(environment))));
   TRY(out.engine->connect(std::move(summing.sum)));
@@ -103,10 +103,10 @@ Result<double> time_steps(World& world, std::int64_t steps) {
   return rounds[rounds.size() / 2];
 }
 
-Result<void> train(const Wanted& wanted) {
-  World world = TRY(start(wanted));
+Result<void> train(const BenchSettings& settings) {
+  World world = TRY(start(settings));
   CudaEngine& engine = *world.engine;
-  const auto classes = static_cast<std::uint32_t>(bench_shape(wanted.model).classes);
+  const auto classes = static_cast<std::uint32_t>(bench_shape(settings.model).classes);
   const std::vector<std::uint8_t> images = random_bytes(engine.pixels().size());
   const auto fill = [&] {
     std::copy(images.begin(), images.end(), engine.pixels().begin());
@@ -114,12 +114,12 @@ Result<void> train(const Wanted& wanted) {
     for (std::int32_t& label : engine.labels()) label = static_cast<std::int32_t>(number++ % classes);
   };
   fill();
-  const double resident = TRY(time_steps(world, wanted.steps));
+  const double resident = TRY(time_steps(world, settings.steps));
   engine.while_waiting(fill);
-  const double fed = TRY(time_steps(world, wanted.steps));
-  const auto all = static_cast<double>(wanted.batch * wanted.steps * world.comm->size());
-  print(world, Json{{"model", wanted.model},
-                    {"batch", wanted.batch},
+  const double fed = TRY(time_steps(world, settings.steps));
+  const auto all = static_cast<double>(settings.batch * settings.steps * world.comm->size());
+  print(world, Json{{"model", settings.model},
+                    {"batch", settings.batch},
                     {"ranks", world.comm->size()},
                     {"device", world.library.device_name(world.device)},
                     {"images_per_second", all / resident},

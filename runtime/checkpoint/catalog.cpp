@@ -34,7 +34,7 @@ Result<LoadedCheckpoint> load(FileSystem& files, const std::filesystem::path& fo
     out.files[i] = TRY(files.read(folder / entry.name / promised.name, promised.bytes));
     const std::uint64_t have = checksum(out.files[i].bytes());
     if (have != promised.checksum)
-      return damaged_checkpoint(fmt::format("{}: checksum {} where the manifest says {}", promised.name,
+      return damaged_checkpoint(fmt::format("{}: checksum {}, but {} in the manifest", promised.name,
                                             hex(have), hex(promised.checksum)));
   }
   return out;
@@ -81,7 +81,7 @@ Result<Manifest> read_manifest(FileSystem& files, const std::filesystem::path& f
     const std::uint64_t have = TRY(files.size(place / file.name));
     if (have != file.bytes)
       return damaged_checkpoint(
-          fmt::format("{} has {} bytes where the manifest says {}", file.name, have, file.bytes));
+          fmt::format("{} has {} bytes, but {} in the manifest", file.name, have, file.bytes));
   }
   return manifest;
 }
@@ -121,11 +121,11 @@ Result<void> check_choice(const Choice& choice, const std::filesystem::path& fol
     return refusal.kind == RefusalKind::foreign;
   });
   Error error{.kind = ErrorKind::input,
-              .what = fmt::format("{} checkpoint{} here and none can be carried on", count,
+              .what = fmt::format("{} checkpoint{} here, and none can be resumed from", count,
                                   count == 1 ? " is" : "s are"),
               .where = folder.string(),
-              .hint = foreign ? "name another checkpoint.dir for this training, or remove these"
-                              : "to start from the beginning, remove them or name another checkpoint.dir"};
+              .hint = foreign ? "set another checkpoint.dir for this training, or remove these"
+                              : "to start from the beginning, remove them or set another checkpoint.dir"};
   for (const Refusal& refusal : choice.refused) error.also.push_back(refusal.name + ": " + refusal.reason);
   return fail(std::move(error));
 }

@@ -1,5 +1,5 @@
-// Catalog: the checkpoints in a folder, and which of them a run carries on from: the newest that is sound and
-// belongs to the same training. Every one that is passed over is named with its reason. It never changes the
+// Catalog: the checkpoints in a folder, and the one from which a run resumes: the newest that is complete and
+// belongs to the same training. Every newer one is refused with its reason. The catalog never changes the
 // folder.
 #pragma once
 
@@ -40,8 +40,8 @@ struct Choice {
 
 std::string checkpoint_name(std::uint64_t step);  // "step-00001200"
 
-/// Finished checkpoints by name alone, newest (by number) first. Names that only begin like one go to
-/// `others`.
+/// Finished checkpoints by name alone, newest (by number) first. Names that begin like that of a checkpoint
+/// but are none go to `others`.
 Result<std::vector<CatalogEntry>> list_checkpoints(FileSystem& files, const std::filesystem::path& folder,
                                                    std::vector<std::string>* others = nullptr);
 
@@ -49,12 +49,12 @@ Result<std::vector<CatalogEntry>> list_checkpoints(FileSystem& files, const std:
 Result<Manifest> read_manifest(FileSystem& files, const std::filesystem::path& folder,
                                const CatalogEntry& entry);
 
-/// Looks from the newest down, verifying everything, and stops at the first sound one.
+/// Verifies checkpoints from the newest down, and stops at the first complete one.
 Result<Choice> choose_checkpoint(FileSystem& files, const std::filesystem::path& folder,
                                  const Identity& identity);
 
-/// The Error for a folder that has checkpoints of which none can be used: starting anew there would look like
-/// going on. Nothing where a start from the beginning is right.
+/// Refuses a folder that has checkpoints of which none can be used: a training that starts over there would
+/// look like a resumed one. Succeeds if a start from the beginning is right.
 Result<void> check_choice(const Choice& choice, const std::filesystem::path& folder);
 
 }  // namespace dlrun::runtime

@@ -130,13 +130,13 @@ class RealFileSystem final : public FileSystem {
     const UniqueFd fd = std::move(file->fd);
     const std::uint64_t length = file->size;
     if (length > most)
-      return fail(ErrorKind::io, "{} has {} bytes, more than the {} possible", path.string(), length, most);
+      return fail(ErrorKind::io, "{} has {} bytes, more than the maximum of {}", path.string(), length, most);
     HugeBuffer out = TRY(HugeBuffer::make(length));
     for (std::size_t have = 0; have < length;) {
       const ssize_t got = ::read(fd.get(), out.data() + have, length - have);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return io_error("read", path, errno);
-      if (got == 0) return fail(ErrorKind::io, "{} became shorter while it was read", path.string());
+      if (got == 0) return fail(ErrorKind::io, "{} was truncated while it was read", path.string());
       have += static_cast<std::size_t>(got);
     }
     return out;

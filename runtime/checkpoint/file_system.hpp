@@ -33,10 +33,10 @@ class FileSystem {
   virtual Result<void> sync_directory(const Path& path) = 0;
   virtual Result<void> rename(const Path& from, const Path& to) = 0;
   virtual Result<void> remove_all(const Path& path) = 0;
-  /// Names in a folder, unordered; nothing where the folder is not there.
+  /// Names in a folder, unordered; empty if the folder does not exist.
   virtual Result<std::vector<std::string>> list(const Path& path) = 0;
   virtual bool exists(const Path& path) = 0;
-  /// A whole file; an Error where it is larger than `most` bytes.
+  /// Reads a whole file; refuses one larger than `most` bytes.
   virtual Result<HugeBuffer> read(const Path& path, std::uint64_t most) = 0;
   virtual Result<std::uint64_t> size(const Path& path) = 0;
 };

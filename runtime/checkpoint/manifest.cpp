@@ -48,7 +48,7 @@ Json body(const Manifest& manifest) {
 
 Result<Identity> parse_identity(const Json& json, const std::string& name) {
   const auto shape = TRY(field<std::vector<std::int64_t>>(json, "input", name));
-  if (shape.size() != 4) return bad_input(name, "field 'input' has not four numbers");
+  if (shape.size() != 4) return bad_input(name, "field 'input' does not have four numbers");
   Identity out;
   out.model = TRY(field<std::string>(json, "model", name));
   out.shape = {shape[0], shape[1], shape[2], shape[3]};

@@ -14,14 +14,14 @@
 
 namespace dlrun::runtime {
 
-// Where a run stands, at a step boundary. `seen` samples of epoch `epoch` (from 0) have been used.
+// The position of a run, at a step boundary. `seen` samples of epoch `epoch` (from 0) have been used.
 struct Position {
   std::uint64_t step = 0, epoch = 0, seen = 0;
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-// What must be equal for a checkpoint to be carried on. The number of ranks, the batch, the learning rate,
-// the precision may all change.
+// What must be equal for a run to resume from a checkpoint. The number of ranks, the batch, the learning rate
+// and the precision may change.
 struct Identity {
   std::string model;
   InputShape shape;
@@ -30,10 +30,10 @@ struct Identity {
   std::uint64_t data = 0;     // fingerprint of the training data
   std::uint64_t tensors = 0;  // checksum of names and shapes
 };
-/// What differs, for people ("model: resnet18-cifar there, mnist-cnn here"); empty where nothing does.
+/// The difference, for people ("model: resnet18-cifar there, mnist-cnn here"); empty if there is none.
 std::string difference(const Identity& there, const Identity& here);
 
-// Of the training, as the job file has them; empty in checkpoints of older versions.
+// The settings of the training, as the job file has them; empty in checkpoints of older versions.
 using Settings = std::map<std::string, std::string>;
 
 struct ManifestFile {

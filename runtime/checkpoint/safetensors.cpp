@@ -29,18 +29,17 @@ Result<StoredTensor> parse_entry(const std::string& key, const Json& value, std:
                                  std::size_t data_bytes, const std::string& name) {
   const std::string where = fmt::format("{}: tensor '{}'", name, key);
   const auto type = TRY(field<std::string>(value, "dtype", where));
-  if (type != "F32") return bad_input(where, fmt::format("has the type '{}', only F32 is read", type));
+  if (type != "F32") return bad_input(where, fmt::format("has the type '{}'; only F32 is supported", type));
   StoredTensor out{.name = key, .shape = {}};
   out.shape = TRY(field<std::vector<std::int64_t>>(value, "shape", where));
   const auto offsets = TRY(field<std::vector<std::uint64_t>>(value, "data_offsets", where));
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes)
-    return bad_input(where, fmt::format("data_offsets do not lie within the {} bytes of data", data_bytes));
+    return bad_input(where, fmt::format("data_offsets are outside of the {} bytes of data", data_bytes));
   out.begin = data_start + offsets[0];
   out.bytes = offsets[1] - offsets[0];
   if (out.begin % sizeof(float) != 0) return bad_input(where, "is not aligned to four bytes");
   if (elements(out.shape, data_bytes / sizeof(float)) * sizeof(float) != out.bytes)
-    return bad_input(where,
-                     fmt::format("its shape does not make the {} bytes that its offsets span", out.bytes));
+    return bad_input(where, fmt::format("its shape does not have the {} bytes of its offsets", out.bytes));
   return out;
 }
 
@@ -83,11 +82,12 @@ SafetensorsLayout plan_safetensors(std::vector<StoredTensor> tensors) {
 Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> file,
                                                     const std::string& name) {
   if (file.size() < 8)
-    return bad_input(name, fmt::format("has {} bytes: no safetensors file is that short", file.size()));
+    return bad_input(name, fmt::format("has {} bytes, too short for a safetensors file", file.size()));
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
   if (length > longest_header || length > file.size() - 8)
-    return bad_input(name, fmt::format("says its header has {} bytes, in a file of {}", length, file.size()));
+    return bad_input(name, fmt::format("has a header of {} bytes by its first number, in a file of {}",
+                                       length, file.size()));
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, length);
   const Json header = TRY(parse_json(text, name));
   if (!header.is_object()) return bad_input(name, "its header is not a JSON object");

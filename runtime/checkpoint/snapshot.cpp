@@ -71,7 +71,7 @@ Result<void> restore(Engine& engine, const std::array<std::span<const std::byte>
   }
   for (std::size_t file = 0; file < 2; ++file)
     if (used[file] != stored[file].size())
-      return fail(ErrorKind::input, "{} has {} tensors where the model has {}", state_file_names[file],
+      return fail(ErrorKind::input, "{} has {} tensors, but the model has {}", state_file_names[file],
                   stored[file].size(), used[file]);
   return {};
 }

@@ -18,7 +18,7 @@ struct CheckpointPlace {
   int keep = 3;
 };
 
-/// Writes one checkpoint; `manifest.files` is filled in here. On an Error nothing of it is left behind and
+/// Writes one checkpoint; `manifest.files` is filled in here. On an Error no part of it is left and
 /// what was there before is untouched.
 Result<void> write_checkpoint(FileSystem& files, const std::filesystem::path& folder, Manifest manifest,
                               const std::array<std::span<const std::byte>, 2>& state);

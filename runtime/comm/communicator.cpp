@@ -12,13 +12,12 @@ namespace {
 Result<std::unique_ptr<Communicator>> one_rank(const Environment& environment) {
   const std::string promised = environment.get("DLRUN_SIZE", "1");
   if (promised == "1") return make_one_rank_communicator();
-  return fail(
-      Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("DLRUN_SIZE promises {} ranks, but nothing here connects them: neither "
-                                "PMIx (PMIX_NAMESPACE) nor PMI-1 (PMI_FD) is offered",
-                                promised),
-            .where = fmt::format("rank {}", environment.get("DLRUN_RANK", "unknown")),
-            .hint = "start the job with --mpi pmix or --mpi pmi1"});
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("DLRUN_SIZE is {}, but nothing connects the ranks: neither PMIx "
+                                        "(PMIX_NAMESPACE) nor PMI-1 (PMI_FD) is available",
+                                        promised),
+                    .where = fmt::format("rank {}", environment.get("DLRUN_RANK", "unknown")),
+                    .hint = "start the job with --mpi pmix or --mpi pmi1"});
 }
 
 Result<std::unique_ptr<Communicator>> over_mpi(MpiFlavour flavour, const Environment& environment,
@@ -27,7 +26,7 @@ Result<std::unique_ptr<Communicator>> over_mpi(MpiFlavour flavour, const Environ
   if (mpi) return make_mpi_communicator(std::move(*mpi), environment, choice);
   Error error = std::move(mpi).error();
   if (error.hint.empty())
-    error.hint = "load a module that brings this MPI, or start the job with --mpi pmi1, which needs no MPI";
+    error.hint = "load a module with this MPI, or start the job with --mpi pmi1, which needs no MPI";
   return fail(std::move(error));
 }
 

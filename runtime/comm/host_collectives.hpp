@@ -30,7 +30,7 @@ class HostCollectives {
   int rank() const { return link_.rank(); }
   int size() const { return link_.size(); }
 
-  /// As the Communicator's functions of like names.
+  /// The functions of Communicator with the same names.
   Result<void> allreduce_start(std::span<float> data, CommDtype dtype);
   Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces);
   Result<void> wait_all();

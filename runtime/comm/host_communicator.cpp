@@ -57,17 +57,17 @@ std::vector<int> HostCommunicator::whole_world(int ranks) {
 }
 
 Result<std::unique_ptr<Communicator>> HostCommunicator::split(int color, int key) {
-  struct Wish {
+  struct Request {
     int color, key;
   };
-  const Wish mine{color, key};
-  std::vector<Wish> all(static_cast<std::size_t>(size()));
+  const Request mine{color, key};
+  std::vector<Request> all(static_cast<std::size_t>(size()));
   TRY(allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));
   std::vector<int> ranks = whole_world(size());
-  const auto wish_of = [&](int rank) { return all[static_cast<std::size_t>(rank)]; };
-  std::erase_if(ranks, [&](int rank) { return wish_of(rank).color != color; });
+  const auto request_of = [&](int rank) { return all[static_cast<std::size_t>(rank)]; };
+  std::erase_if(ranks, [&](int rank) { return request_of(rank).color != color; });
   std::stable_sort(ranks.begin(), ranks.end(),
-                   [&](int left, int right) { return wish_of(left).key < wish_of(right).key; });
+                   [&](int left, int right) { return request_of(left).key < request_of(right).key; });
   for (int& rank : ranks) rank = members_[static_cast<std::size_t>(rank)];
   return std::make_unique<Group>(*world_, ranks, choice_of_group(collectives_->choice()));
 }

@@ -48,7 +48,8 @@ void JobThread::work() {
   (void)::prctl(PR_SET_TIMERSLACK, 1000UL);  // ns: a poll that sleeps is to wake when it asked to
   while (const std::optional<Job> job = next()) {
     if (!outcome_) continue;  // written by this thread only, and by wait() while it stands still
-    Result<void> done = given_up_ ? fail(ErrorKind::lost, "this rank has given up its peers") : (*job)();
+    Result<void> done =
+        given_up_ ? fail(ErrorKind::lost, "this rank has disconnected from its peers") : (*job)();
     const std::lock_guard lock(mutex_);
     if (!done) outcome_ = std::move(done);
   }

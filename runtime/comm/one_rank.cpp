@@ -39,7 +39,7 @@ class OneRank final : public Communicator {
 
  private:
   static Result<void> no_peer(int rank) {
-    return fail(ErrorKind::internal, "there is no rank {} in a world of one to exchange messages with", rank);
+    return fail(ErrorKind::internal, "rank {} does not exist in a world of one rank", rank);
   }
 };
 

@@ -27,7 +27,7 @@ Result<std::string> announcement_of(PmiClient& pmi, int rank) {
   if (announced) return announced;
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = fmt::format("rank {} has announced no port to rank {}", rank, pmi.rank()),
-                    .hint = "where an MPI is on some nodes only, set DLRUN_COMM=pmi for all ranks",
+                    .hint = "if only some nodes have an MPI, set DLRUN_COMM=pmi for all ranks",
                     .also = {announced.error().what}});
 }
 
@@ -83,7 +83,7 @@ class OwnCommunicator final : public HostCommunicator {
   }
 
   std::string description() const override {
-    return collectives_.shared() ? "dlrun's own links, sums through shared memory"
+    return collectives_.shared() ? "dlrun's own links, allreduce through shared memory"
                                  : "dlrun's own links over TCP";
   }
   std::string note() const override {

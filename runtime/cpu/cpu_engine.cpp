@@ -17,7 +17,7 @@ namespace dlrun::runtime {
 
 namespace {
 
-class CompiledEngine final : public CpuEngine {
+class CompiledEngine final : public CpuEngine, private GanEngine {
  public:
   CompiledEngine(Graph graph, const EngineOptions& options)
       : plan_(as_images(fuse(std::move(graph))), options), stream_(plan_.engine()) {}
@@ -48,13 +48,13 @@ class CompiledEngine final : public CpuEngine {
     return runtime::plan_hash(plan_.graph(), plan_.options(), layout());
   }
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
-  bool generates() const override { return generator_.has_value(); }
-  Result<void> generate(std::span<float> images) override;
+  GanEngine* gan() override { return generator_ ? this : nullptr; }
   std::vector<OperatorTime> profile_step(std::uint64_t step) override;
 
  private:
   const StateLayout& layout() const { return plan_.parameters().layout(); }
   void finalize_gradient(std::size_t node);
+  Result<void> generate(std::span<float> images) override;
 
   Plan plan_;
   dnnl::stream stream_;
@@ -93,10 +93,8 @@ BatchResult CompiledEngine::result() const {
 }
 
 Result<void> CompiledEngine::generate(std::span<float> images) {
-  if (!generator_) return Engine::generate(images);
   const Shape& shape = plan_.graph().nodes[generator_->last].shape;
-  if (images.size() != static_cast<std::size_t>(plan_.batch() * shape.elements()))
-    return Engine::generate(images);
+  TRY(check_size_of_images(images.size(), plan_.batch() * shape.elements()));
   const Run run{stream_, Mode::evaluate, 0};
   plan_.parameters().refresh(stream_);
   for (std::size_t node = generator_->first; node <= generator_->last; ++node) operators_[node]->forward(run);

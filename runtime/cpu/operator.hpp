@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/cpu/onednn.hpp"
@@ -37,29 +38,15 @@ class Operator {
 // One maker per operator, each in its own file of operators/. It reads plan.node(), plan.input(),
 // plan.output().
 using OperatorPtr = std::unique_ptr<Operator>;
-OperatorPtr make_operator(Plan& plan, const op::Input& spec);
-OperatorPtr make_operator(Plan& plan, const op::Convolution& spec);
-OperatorPtr make_operator(Plan& plan, const op::FullyConnected& spec);
-OperatorPtr make_operator(Plan& plan, const op::MaxPool& spec);
-OperatorPtr make_operator(Plan& plan, const op::AveragePool& spec);
-OperatorPtr make_operator(Plan& plan, const op::GlobalAveragePool& spec);
-OperatorPtr make_operator(Plan& plan, const op::LocalResponseNorm& spec);
-OperatorPtr make_operator(Plan& plan, const op::BatchNorm& spec);
-OperatorPtr make_operator(Plan& plan, const op::Relu& spec);
-OperatorPtr make_operator(Plan& plan, const op::Dropout& spec);
-OperatorPtr make_operator(Plan& plan, const op::Add& spec);
-OperatorPtr make_operator(Plan& plan, const op::Concat& spec);
-OperatorPtr make_operator(Plan& plan, const op::Flatten& spec);
-OperatorPtr make_operator(Plan& plan, const op::SoftmaxCrossEntropy& spec);
-OperatorPtr make_operator(Plan& plan, const op::TransposedConvolution& spec);
-OperatorPtr make_operator(Plan& plan, const op::LeakyRelu& spec);
-OperatorPtr make_operator(Plan& plan, const op::Tanh& spec);
-OperatorPtr make_operator(Plan& plan, const op::Noise& spec);
-OperatorPtr make_operator(Plan& plan, const op::Detach& spec);
-OperatorPtr make_operator(Plan& plan, const op::SigmoidCrossEntropy& spec);
-OperatorPtr make_operator(Plan& plan, const op::Reshape& spec);
+#define DLRUN_DECLARE(TYPE, NAME) OperatorPtr make_operator(Plan& plan, const op::TYPE& spec);
+DLRUN_OPERATORS(DLRUN_DECLARE)
+#undef DLRUN_DECLARE
 
-// The layout and type in which a convolution would like to find its input.
-Desc preferred_source(Plan& plan, const Node& node, const op::Convolution& spec);
+// The layout and type in which an operator would like to find the images; empty where it takes any.
+std::optional<Desc> preferred_source(Plan& plan, const Node& node, const op::Convolution& spec);
+template <class Spec>
+std::optional<Desc> preferred_source(Plan&, const Node&, const Spec&) {
+  return std::nullopt;
+}
 
 }  // namespace dlrun::runtime

@@ -201,13 +201,36 @@ void Parameters::apply(const UpdateStep& step, const dnnl::stream& stream) {
   stale_ = false;
 }
 
+UpdateRange Parameters::range_of(Parameter& parameter, std::size_t begin, std::size_t end) const {
+  UpdateRange out{parameter.value.floats() + begin, parameter.gradient.floats() + begin, {}, end - begin};
+  for (std::size_t slot = 0; slot < state_.size(); ++slot)
+    out.state[slot] = parameter.state[slot].floats() + begin;
+  return out;
+}
+
+// By a pass over the whole parameter where the optimizer asks for one, part by part: the sums do not depend
+// on the number of threads.
+Factors Parameters::factors_of(Parameter& parameter, const Factors& common) const {
+  const TensorPass* const pass = optimizer_->traits->tensor_pass;
+  if (pass == nullptr) return common;
+  const Factors factors = parameter.shape.size() == 1 ? pass->of_vector(common) : common;
+  const std::size_t count = floats_of(parameter);
+  std::vector<TensorSums> parts((count + kernels::kGrain - 1) / kernels::kGrain);
+  parallel_for(count, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t at = begin; at < end; at += kernels::kGrain)
+      parts[at / kernels::kGrain] =
+          pass->measure(range_of(parameter, at, std::min(at + kernels::kGrain, end)), factors);
+  });
+  TensorSums sums{};
+  for (const TensorSums& part : parts) sums[0] += part[0], sums[1] += part[1];
+  return pass->adapt(factors, sums);
+}
+
 // One pass over the parameter, its gradient, its state and, where the optimizer can, its interleaved copy.
-void Parameters::update(Parameter& parameter, const Factors& factors) {
+void Parameters::update(Parameter& parameter, const Factors& common) {
+  const Factors factors = factors_of(parameter, common);
   const auto range = [this, &parameter](std::size_t begin, std::size_t end) {
-    UpdateRange out{parameter.value.floats() + begin, parameter.gradient.floats() + begin, {}, end - begin};
-    for (std::size_t slot = 0; slot < state_.size(); ++slot)
-      out.state[slot] = parameter.state[slot].floats() + begin;
-    return out;
+    return range_of(parameter, begin, end);
   };
   const OptimizerTraits& traits = *optimizer_->traits;
   const Copy* const copy = interleaved_copy_of(parameter);

@@ -89,7 +89,9 @@ class Parameters {
   std::byte* data_of(std::size_t tensor) const;
   Result<std::byte*> workspace(std::size_t bytes) const;
   Copy* interleaved_copy_of(const Parameter& parameter);
-  void update(Parameter& parameter, const Factors& factors);
+  UpdateRange range_of(Parameter& parameter, std::size_t begin, std::size_t end) const;
+  Factors factors_of(Parameter& parameter, const Factors& common) const;
+  void update(Parameter& parameter, const Factors& common);
   void refresh(Copy& copy, const dnnl::stream& stream);
 
   std::deque<Parameter> parameters_;

@@ -2,21 +2,29 @@
 #include "runtime/cpu/plan.hpp"
 
 #include <algorithm>
+#include <cassert>
+
+#include "runtime/graph/operators/traits.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-bool has_parameters(const Node& node) {
-  if (node.weights == Weights::frozen) return false;
-  return std::holds_alternative<op::Convolution>(node.operation) ||
-         std::holds_alternative<op::TransposedConvolution>(node.operation) ||
-         std::holds_alternative<op::FullyConnected>(node.operation) ||
-         std::holds_alternative<op::BatchNorm>(node.operation);
+bool learns(const Node& node) {
+  return node.weights != Weights::frozen && traits_of(node.operation).parameters != nullptr;
 }
 
 bool ends_gradients(const Node& node) {
-  return std::holds_alternative<op::Detach>(node.operation);
+  return traits_of(node.operation).stops_gradient;
+}
+
+// The rule of that part.
+template <class Rule>
+const Rule& find(const std::vector<Rule>& rules, std::string_view part) {
+  const auto at =
+      std::find_if(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.part == part; });
+  assert(at != rules.end());
+  return *at;
 }
 
 }  // namespace
@@ -70,9 +78,8 @@ bool Plan::is_only_reader(std::size_t which) const {
 bool Plan::has_parameters_before(std::size_t index) const {
   const Node& node = graph_.nodes[index];
   if (ends_gradients(node)) return false;
-  return has_parameters(node) || std::any_of(node.inputs.begin(), node.inputs.end(), [this](Value input) {
-           return tensors_[input.get()]->needs_gradient();
-         });
+  return learns(node) || std::any_of(node.inputs.begin(), node.inputs.end(),
+                                     [this](Value input) { return tensors_[input.get()]->needs_gradient(); });
 }
 
 void Plan::make_tensor() {
@@ -104,14 +111,31 @@ Buffer* Plan::labels() {
   return labels_;
 }
 
-Parameter* Plan::declare(Parameter parameter) {
-  if (node().weights == Weights::own) return parameters_.declare(std::move(parameter));
-  return parameters_.find_parameter(parameter.name);
+Parameter* Plan::parameter(std::string_view part, const Desc& layout, const std::optional<Desc>& columns) {
+  const std::string name = node().name + std::string(part);
+  if (node().weights != Weights::own) return parameters_.find_parameter(name);
+  const std::vector<ParameterRule> rules = parameters_of(graph_, node());
+  const ParameterRule& rule = find(rules, part);
+  return parameters_.declare(Parameter{.name = name,
+                                       .shape = rule.shape,
+                                       .node = index_,
+                                       .bound = rule.bound,
+                                       .constant = rule.constant,
+                                       .layout = layout,
+                                       .columns = columns});
 }
 
-Statistic* Plan::declare(Statistic statistic) {
-  if (node().weights == Weights::own) return parameters_.declare(std::move(statistic));
-  return parameters_.find_statistic(statistic.name);
+Statistic* Plan::statistic(std::string_view part) {
+  const std::string name = node().name + std::string(part);
+  if (node().weights != Weights::own) return parameters_.find_statistic(name);
+  const std::vector<StatisticRule> rules = statistics_of(graph_, node());
+  const StatisticRule& rule = find(rules, part);
+  return parameters_.declare(Statistic{name, rule.constant, rule.elements, {}});
+}
+
+double Plan::operations() const {
+  const auto products = traits_of(node().operation).products;
+  return 2.0 * static_cast<double>(batch() * products(node().operation, input_shape(), node().shape));
 }
 
 Buffer* Plan::gradient_of(Parameter* parameter, const Desc& layout) {

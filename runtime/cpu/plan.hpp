@@ -11,7 +11,6 @@
 #include "runtime/cpu/operator.hpp"
 #include "runtime/cpu/parameters.hpp"
 #include "runtime/engine/arena.hpp"
-#include "runtime/graph/init_bound.hpp"
 
 namespace dlrun::runtime {
 
@@ -29,7 +28,10 @@ struct Tensor {
   // False: the engine sets the gradient to 0 where the value is not positive, before the producer's backward.
   bool masked_by_producer = true;
   Activation activation = Activation::relu;  // what the engine undoes where it is not
-  float slope = 0;                           // of a leaky ReLU
+  // Set by producers whose backward leaves the gradient as it is, or does not read the value: a reader may
+  // have its own gradient, or its own value, in that place.
+  bool gradient_only_read = false, value_not_read = false;
+  float slope = 0;  // of a leaky ReLU
 
   bool needs_gradient() const { return !gradients.empty(); }
   Desc gradient_desc() const;
@@ -94,9 +96,12 @@ class Plan {
   std::size_t claim_gradient(std::size_t which = 0) { return input(which).readers_made++; }
   bool is_only_reader(std::size_t which = 0) const;
   const std::vector<std::size_t>& readers_of_output() const { return readers_[index_]; }
-  // A parameter of this node, or the one it shares with a node before it.
-  Parameter* declare(Parameter parameter);
-  Statistic* declare(Statistic statistic);
+  // A parameter of this node by its part of the traits' rules (".weight"), or the one that the node shares
+  // with one before it. `columns`: see Parameter.
+  Parameter* parameter(std::string_view part, const Desc& layout, const std::optional<Desc>& columns = {});
+  Statistic* statistic(std::string_view part);
+  // Floating-point operations of this node's forward pass, where it is products of weights and values.
+  double operations() const;
   // Where this node's part of the parameter's gradient goes, in this layout.
   Buffer* gradient_of(Parameter* parameter, const Desc& layout);
   void set_layout(Tensor& tensor, const Desc& desc, Precision precision, const Extents& extents);

@@ -14,7 +14,7 @@ namespace dlrun::runtime {
 
 namespace {
 
-class GraphOnGpu final : public CudaEngine {
+class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceReducing {
  public:
   GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, CudaPlan plan)
       : library_(library),
@@ -34,6 +34,8 @@ class GraphOnGpu final : public CudaEngine {
                              .count = plan_.nodes.size(),
                              .buckets = plan_.buckets.data(),
                              .bucket_count = plan_.buckets.size(),
+                             .parameters = plan_.tensors.data(),
+                             .parameter_count = plan_.tensors.size(),
                              .batch = options_.batch,
                              .precision = precision_of(options_.precision),
                              .gradients = options_.ranks > 1 ? DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST
@@ -82,12 +84,11 @@ class GraphOnGpu final : public CudaEngine {
   BatchResult evaluate_batch() override {
     return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");
   }
-  bool generates() const override { return generator_.has_value(); }
+  GanEngine* gan() override { return generator_ ? this : nullptr; }
+  DeviceReducing* reducing() override { return sum_ ? this : nullptr; }
   Result<void> generate(std::span<float> images) override {
-    if (!generator_) return Engine::generate(images);
     const Shape& shape = graph_.nodes[generator_->last].shape;
-    if (images.size() != static_cast<std::size_t>(options_.batch * shape.elements()))
-      return Engine::generate(images);
+    TRY(check_size_of_images(images.size(), options_.batch * shape.elements()));
     const std::vector<std::uint64_t> keys = keys_of(kShownNoise);
     if (library_.table().generate(engine_, generator_->first, generator_->last, keys.data(), images.data()) !=
         0)
@@ -103,14 +104,12 @@ class GraphOnGpu final : public CudaEngine {
     return {};
   }
   void set_sums(Sums sums) override {
-    if (!sum_) return;
     const DlrunCudaSum calls{this, sum_floats, is_lost};
     note(library_.table().connect(engine_, sums == Sums::together ? &calls : nullptr), "choosing the sums");
   }
   Result<double> seconds_of_sums() override {
     return TRY(time_sum(layout().floats() - kSpareSlots)).captured;
   }
-  bool sums_gradients() const override { return sum_ != nullptr; }
   Result<SumTime> time_sum(std::size_t count) override {
     float issued = 0, captured = 0;
     if (library_.table().time_sum(engine_, count, &issued, &captured) != 0)
@@ -182,7 +181,7 @@ class GraphOnGpu final : public CudaEngine {
     std::vector<std::uint64_t> keys;
     std::size_t layer = 0;
     for (const RandomUse& use : plan_.random_uses)
-      keys.push_back(use.of == RandomUse::Of::noise
+      keys.push_back(use.of == Randomness::samples
                          ? noise_key(options_, step)
                          : dropout_rule(options_, layer++, step, use.probability).key);
     return keys;

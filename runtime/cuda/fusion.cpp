@@ -15,13 +15,14 @@ class Fusion {
   // gradients add up in the order of the nodes, and here they come early.
   void fuse_norm_sums() {
     for (DlrunCudaNode& sum : plan_.nodes) {
-      if (sum.kind != DLRUN_CUDA_ADD || sum.inputs[0] == sum.inputs[1]) continue;
+      if (!is(sum, kSum) || sum.inputs[0] == sum.inputs[1]) continue;
       if (!is_fused_into_sum(sum.inputs[0]) || !is_fused_into_sum(sum.inputs[1])) continue;
-      sum.kind = DLRUN_CUDA_NORM_SUM;
+      sum.kind = DLRUN_CUDA_NORM_SUM, sum.facts = DLRUN_CUDA_BACKWARD_READS_INPUTS;
       for (std::size_t i = 0; i < 2; ++i) {
         DlrunCudaNode& norm = plan_.nodes[sum.inputs[i]];
         sum.norms[i] = sum.inputs[i], sum.inputs[i] = norm.inputs[0];
-        norm.kind = DLRUN_CUDA_ELIDED, norm.input_count = 0, norm.needs_gradient = 0;
+        elide(norm);
+        norm.input_count = 0, norm.needs_gradient = 0;
       }
     }
   }
@@ -30,7 +31,7 @@ class Fusion {
   void fuse_sums() {
     for (std::size_t index = 1; index < plan_.nodes.size(); ++index) {
       DlrunCudaNode &norm = plan_.nodes[index - 1], &sum = plan_.nodes[index];
-      if (norm.kind != DLRUN_CUDA_BATCH_NORM || rectifies(norm) || sum.kind != DLRUN_CUDA_ADD) continue;
+      if (!is(norm, kNorm) || rectifies(norm) || !is(sum, kSum)) continue;
       if (read_by_[index - 1].size() != 1) continue;
       const std::size_t other = sum.inputs[0] == index - 1 ? sum.inputs[1] : sum.inputs[0];
       if (other == index - 1) continue;
@@ -47,8 +48,7 @@ class Fusion {
   void fuse_pools() {
     for (std::size_t index = 2; index < plan_.nodes.size(); ++index) {
       DlrunCudaNode &norm = plan_.nodes[index - 1], &pool = plan_.nodes[index];
-      if (norm.kind != DLRUN_CUDA_BATCH_NORM || norm.input_count != 1 || pool.kind != DLRUN_CUDA_MAX_POOL)
-        continue;
+      if (!is(norm, kNorm) || norm.input_count != 1 || !is(pool, kPool)) continue;
       if (pool.inputs[0] != index - 1 || read_by_[index - 1].size() != 1) continue;
       if (read_by_[norm.inputs[0]].size() != 1 || rectifies(pool)) continue;
       const DlrunCudaNode before = pool;
@@ -62,18 +62,20 @@ class Fusion {
   }
 
  private:
+  static constexpr const char *kNorm = "batch_norm", *kSum = "add", *kPool = "max_pool";
+
+  static void elide(DlrunCudaNode& node) { node.kind = DLRUN_CUDA_ELIDED, node.facts = DLRUN_CUDA_IS_ELIDED; }
   static bool rectifies(const DlrunCudaNode& node) { return node.activation != DLRUN_CUDA_NO_ACTIVATION; }
 
   bool is_fused_into_sum(std::size_t index) const {
     const DlrunCudaNode& norm = plan_.nodes[index];
-    return norm.kind == DLRUN_CUDA_BATCH_NORM && !rectifies(norm) && read_by_[index].size() == 1 &&
-           !tensors_.shares(index);
+    return is(norm, kNorm) && !rectifies(norm) && read_by_[index].size() == 1 && !tensors_.shares(index);
   }
 
   // The node before `index` is fused into it: that owns its tensors now.
   void give_way(std::size_t index) {
     plan_.nodes[index - 1] = {};
-    plan_.nodes[index - 1].kind = DLRUN_CUDA_ELIDED;
+    elide(plan_.nodes[index - 1]);
     plan_.nodes[index - 1].weight = plan_.nodes[index - 1].bias = DLRUN_CUDA_NOWHERE;
     tensors_.move(index - 1, index);
   }

@@ -7,38 +7,29 @@
 namespace dlrun::cuda {
 namespace {
 
+bool has(const DlrunCudaNode& node, DlrunCudaFact fact) {
+  return (node.facts & fact) != 0;
+}
+
 std::size_t bytes_of(const DlrunCudaPlan& plan, const DlrunCudaNode& node, std::size_t number_size) {
-  if (node.kind == DLRUN_CUDA_ELIDED) return 0;
+  if (has(node, DLRUN_CUDA_IS_ELIDED)) return 0;
   const std::int64_t numbers = plan.batch * node.channels * node.height * node.width;
   return static_cast<std::size_t>(numbers) * number_size;
 }
 
-bool convolves(const DlrunCudaNode& node) {
-  return node.kind == DLRUN_CUDA_CONVOLUTION || node.kind == DLRUN_CUDA_TRANSPOSED_CONVOLUTION;
-}
-
-bool is_loss(const DlrunCudaNode& node) {
-  return node.kind == DLRUN_CUDA_SOFTMAX_LOSS || node.kind == DLRUN_CUDA_SIGMOID_LOSS;
-}
-
-// Whether backward of `node` reads the value of its input number `which`, or of its own output.
+// Whether backward of `node` reads the value of its input number `which`.
 bool backward_reads_input(const DlrunCudaNode& node, std::size_t which) {
-  return convolves(node) || node.kind == DLRUN_CUDA_LOCAL_RESPONSE_NORM ||
-         node.kind == DLRUN_CUDA_NORM_POOL || node.kind == DLRUN_CUDA_NORM_SUM ||
-         (node.kind == DLRUN_CUDA_BATCH_NORM && which == 0);
-}
-bool backward_reads_output(const DlrunCudaNode& node) {
-  return node.activation != DLRUN_CUDA_NO_ACTIVATION &&
-         (convolves(node) || node.kind == DLRUN_CUDA_ACTIVATION || node.kind == DLRUN_CUDA_ADD);
+  return has(node, DLRUN_CUDA_BACKWARD_READS_INPUTS) ||
+         (has(node, DLRUN_CUDA_BACKWARD_READS_INPUT) && which == 0);
 }
 
 // When what a convolution's backward reads may go: its gradient of weights runs beside the way back until the
 // next convolution there waits for it. One that no loss depends on does nothing on the way back.
 std::size_t released(const DlrunCudaPlan& plan, std::size_t index) {
   const std::size_t backward = 2 * plan.count - 1 - index;
-  if (!convolves(plan.nodes[index])) return backward;
+  if (!has(plan.nodes[index], DLRUN_CUDA_MULTIPLIES)) return backward;
   for (std::size_t below = index; below-- > 0;)
-    if (convolves(plan.nodes[below]) && plan.nodes[below].needs_gradient != 0)
+    if (has(plan.nodes[below], DLRUN_CUDA_MULTIPLIES) && plan.nodes[below].needs_gradient != 0)
       return 2 * plan.count - 1 - below;
   return 2 * plan.count - 1;
 }
@@ -46,7 +37,7 @@ std::size_t released(const DlrunCudaPlan& plan, std::size_t index) {
 // The first loss that reads the value, which leaves its gradient in the forward pass.
 std::optional<std::size_t> first_loss(const DlrunCudaPlan& plan, std::size_t index) {
   for (std::size_t reader = index + 1; reader < plan.count; ++reader)
-    if (is_loss(plan.nodes[reader]) && plan.nodes[reader].inputs[0] == index) return reader;
+    if (has(plan.nodes[reader], DLRUN_CUDA_IS_LOSS) && plan.nodes[reader].inputs[0] == index) return reader;
   return std::nullopt;
 }
 
@@ -65,7 +56,7 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
   std::vector<Lifetime> out;
   for (std::size_t index = 0; index < plan.count; ++index) {
     Lifetime life{bytes_of(plan, plan.nodes[index], number_size), index, last_reader(plan, index)};
-    if (backward_reads_output(plan.nodes[index])) life.last = backward_of(index);
+    if (has(plan.nodes[index], DLRUN_CUDA_BACKWARD_READS_OUTPUT)) life.last = backward_of(index);
     for (std::size_t reader = plan.count; reader-- > index + 1;)
       for (std::size_t i = 0; i < plan.nodes[reader].input_count; ++i)
         if (plan.nodes[reader].inputs[i] == index && backward_reads_input(plan.nodes[reader], i))
@@ -74,7 +65,7 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
   }
   // What is detached lies where it is detached from.
   for (std::size_t index = plan.count; index-- > 0;) {
-    if (plan.nodes[index].kind != DLRUN_CUDA_DETACH) continue;
+    if (!has(plan.nodes[index], DLRUN_CUDA_IN_PLACE)) continue;
     Lifetime& from = out[plan.nodes[index].inputs[0]];
     from.last = std::max(from.last, out[index].last);
     out[index].bytes = 0;

@@ -2,11 +2,13 @@
 #include "runtime/cuda/lowering.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
 #include <functional>
 #include <numeric>
 
 #include "runtime/cuda/fusion.hpp"
-#include "runtime/graph/init_bound.hpp"
 #include "runtime/graph/roles.hpp"
 
 namespace dlrun::runtime {
@@ -27,6 +29,13 @@ DlrunCudaActivation form_of(Activation activation) {
   return DLRUN_CUDA_NO_ACTIVATION;
 }
 
+const char* kind_of(const Operation& operation) {
+#define DLRUN_ROW(TYPE, NAME) #NAME,
+  static constexpr const char* kKinds[] = {DLRUN_OPERATORS(DLRUN_ROW)};
+#undef DLRUN_ROW
+  return kKinds[operation.index()];
+}
+
 class Lowering {
  public:
   Lowering(const Graph& graph, const EngineOptions& options)
@@ -44,8 +53,7 @@ class Lowering {
   }
 
  private:
-  // Nothing flows back through a detach.
-  static bool ends_gradients(const Node& node) { return std::holds_alternative<op::Detach>(node.operation); }
+  static bool ends_gradients(const Node& node) { return traits_of(node.operation).stops_gradient; }
 
   // Of the last node, which those nodes read.
   void find_gradient(const std::vector<std::size_t>& read_by) {
@@ -62,132 +70,73 @@ class Lowering {
   }
 
   Result<void> add(const Node& node) {
-    DlrunCudaNode flat{};
-    flat.kind = DLRUN_CUDA_INPUT;
     if (node.inputs.size() > DLRUN_CUDA_MAX_INPUTS) return no_form(node, "of so many values");
+    const OperatorTraits& traits = traits_of(node.operation);
+    plan_.nodes.emplace_back();
+    DlrunCudaNode& flat = plan_.nodes.back();
+    flat.kind = kind_of(node.operation);
     flat.input_count = node.inputs.size();
     for (std::size_t i = 0; i < node.inputs.size(); ++i) flat.inputs[i] = node.inputs[i].get();
-    const Shape from = node.inputs.empty() ? node.shape : graph_.nodes[node.inputs[0].get()].shape;
-    flat.in_channels = from.channels, flat.in_height = from.height, flat.in_width = from.width;
-    flat.channels = node.shape.channels, flat.height = node.shape.height, flat.width = node.shape.width;
-    flat.weight = flat.bias = flat.running_mean = flat.running_variance = DLRUN_CUDA_NOWHERE;
-    plan_.nodes.push_back(flat);
-    std::visit([&](const auto& spec) { fill(plan_.nodes.back(), node, from, spec); }, node.operation);
+    set_shapes(flat, node, traits);
+    std::visit([&flat](const auto& spec) { set_settings(flat, spec); }, node.operation);
+    if (traits.activation != nullptr) {
+      const ActivationRule rule = traits.activation(node.operation);
+      flat.activation = form_of(rule.activation), flat.slope = rule.slope;
+    }
+    flat.facts = facts_of(traits, flat);
+    flat.first_row = options_.rank * options_.batch;
+    if (traits.random != Randomness::none) draw(flat, node, traits);
+    if (traits.loss != LossKind::none) flat.report = report(node, traits);
+    declare(node);
     return {};
   }
 
-  template <class Windowed>
-  static void window(DlrunCudaNode& flat, const Windowed& spec, std::int64_t size) {
-    flat.window = flat.window_width = size, flat.stride = spec.stride;
-    flat.padding = flat.padding_width = spec.padding;
-    if constexpr (requires { spec.activation; }) flat.activation = form_of(spec.activation);
-    if constexpr (requires { spec.slope; }) flat.slope = spec.slope;
+  // A fully connected layer is a convolution of one pixel with as many channels as there are inputs.
+  void set_shapes(DlrunCudaNode& flat, const Node& node, const OperatorTraits& traits) const {
+    Shape from = node.inputs.empty() ? node.shape : graph_.nodes[node.inputs[0].get()].shape;
+    if (traits.gives_vector) from = {from.elements(), 1, 1};
+    flat.in_channels = from.channels, flat.in_height = from.height, flat.in_width = from.width;
+    flat.channels = node.shape.channels, flat.height = node.shape.height, flat.width = node.shape.width;
   }
 
-  void fill(DlrunCudaNode&, const Node&, const Shape&, const op::Input&) {}
-  void fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::Convolution& spec) {
-    flat.kind = DLRUN_CUDA_CONVOLUTION;
-    window(flat, spec, spec.kernel);
-    flat.window_width = spec.kernel_width, flat.padding_width = spec.padding_width;
-    flat.groups = spec.groups;
-    const std::int64_t channels = from.channels / spec.groups;
-    weights(node, {spec.filters, channels, spec.kernel, spec.kernel_width}, {channels, spec.init_std},
-            spec.bias);
-  }
-  // The weights are those of the convolution that it turns round, from the output to the input.
-  void fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::TransposedConvolution& spec) {
-    flat.kind = DLRUN_CUDA_TRANSPOSED_CONVOLUTION;
-    window(flat, spec, spec.kernel);
-    flat.groups = 1;
-    weights(node, {from.channels, spec.filters, spec.kernel, spec.kernel}, {spec.filters, spec.init_std},
-            spec.bias);
-  }
-  // A convolution of one pixel with as many channels as there are inputs.
-  void fill(DlrunCudaNode& flat, const Node& node, const Shape& from, const op::FullyConnected& spec) {
-    flat.kind = DLRUN_CUDA_CONVOLUTION;
-    flat.in_channels = from.elements(), flat.in_height = flat.in_width = 1;
+  // Those that several operators have by their names, and all of them as they are.
+  template <class Spec>
+  static void set_settings(DlrunCudaNode& flat, const Spec& spec) {
     flat.window = flat.window_width = flat.stride = flat.groups = 1;
-    flat.activation = form_of(spec.activation);
-    weights(node, {spec.outputs, from.elements()}, {from.channels, spec.init_std}, Bias::learned);
+    if constexpr (requires { spec.kernel; }) flat.window = flat.window_width = spec.kernel;
+    if constexpr (requires { spec.window; }) flat.window = flat.window_width = spec.window;
+    if constexpr (requires { spec.stride; }) flat.stride = spec.stride;
+    if constexpr (requires { spec.padding; }) flat.padding = flat.padding_width = spec.padding;
+    if constexpr (requires { spec.kernel_width; })
+      flat.window_width = spec.kernel_width, flat.padding_width = spec.padding_width;
+    if constexpr (requires { spec.groups; }) flat.groups = spec.groups;
+    if constexpr (requires { spec.activation; }) flat.activation = form_of(spec.activation);
+    if constexpr (requires { spec.slope; }) flat.slope = spec.slope;
+    static_assert(sizeof spec <= sizeof flat.settings && std::is_trivially_copyable_v<Spec>);
+    std::memcpy(flat.settings, &spec, sizeof spec);
+    flat.settings_bytes = sizeof spec;
   }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::MaxPool& spec) {
-    flat.kind = DLRUN_CUDA_MAX_POOL;
-    window(flat, spec, spec.window);
+
+  static unsigned facts_of(const OperatorTraits& traits, const DlrunCudaNode& flat) {
+    unsigned facts = 0;
+    if (traits.backward_reads_input) facts |= DLRUN_CUDA_BACKWARD_READS_INPUT;
+    if (traits.backward_reads_output && flat.activation != DLRUN_CUDA_NO_ACTIVATION)
+      facts |= DLRUN_CUDA_BACKWARD_READS_OUTPUT;
+    if (traits.products != nullptr) facts |= DLRUN_CUDA_MULTIPLIES;
+    if (traits.loss != LossKind::none) facts |= DLRUN_CUDA_IS_LOSS;
+    if (traits.stops_gradient) facts |= DLRUN_CUDA_IN_PLACE;
+    return facts;
   }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::GlobalAveragePool&) {
-    flat.kind = DLRUN_CUDA_AVERAGE_POOL;
-  }
-  void fill(DlrunCudaNode& flat, const Node& node, const Shape&, const op::BatchNorm& spec) {
-    flat.kind = DLRUN_CUDA_BATCH_NORM;
-    flat.epsilon = spec.epsilon, flat.bn_momentum = spec.momentum, flat.activation = form_of(spec.activation);
-    vector(node, ".weight", &DlrunCudaNode::weight, spec.init_std > 0 ? init_bound(spec.init_std, 1) : 0, 1);
-    vector(node, ".bias", &DlrunCudaNode::bias, 0, 0);
-    flat.running_mean = statistic(node, ".running_mean", 0);
-    flat.running_variance = statistic(node, ".running_var", 1);
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Relu&) {
-    flat.kind = DLRUN_CUDA_ACTIVATION;
-    flat.activation = DLRUN_CUDA_RELU;
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::LeakyRelu& spec) {
-    flat.kind = DLRUN_CUDA_ACTIVATION;
-    flat.activation = DLRUN_CUDA_LEAKY_RELU, flat.slope = spec.slope;
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Tanh&) {
-    flat.kind = DLRUN_CUDA_ACTIVATION;
-    flat.activation = DLRUN_CUDA_TANH;
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Dropout& spec) {
-    flat.kind = DLRUN_CUDA_DROPOUT;
-    flat.probability = spec.probability;
+
+  void draw(DlrunCudaNode& flat, const Node& node, const OperatorTraits& traits) {
+    RandomUse use{traits.random};
+    std::visit(
+        [&use](const auto& spec) {
+          if constexpr (requires { spec.probability; }) use.probability = spec.probability;
+        },
+        node.operation);
     flat.rng_key = plan_.random_uses.size();
-    plan_.random_uses.push_back({RandomUse::Of::dropout, spec.probability});
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Noise&) {
-    flat.kind = DLRUN_CUDA_NOISE;
-    flat.first_row = options_.rank * options_.batch;
-    flat.rng_key = plan_.random_uses.size();
-    plan_.random_uses.push_back({RandomUse::Of::noise, 0});
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Add& spec) {
-    flat.kind = DLRUN_CUDA_ADD;
-    flat.activation = form_of(spec.activation);
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::SoftmaxCrossEntropy& spec) {
-    flat.kind = DLRUN_CUDA_SOFTMAX_LOSS;
-    flat.loss_weight = spec.weight;
-    flat.report = report(DLRUN_CUDA_REPORTED);
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::SigmoidCrossEntropy& spec) {
-    using Target = op::SigmoidCrossEntropy::Target;
-    flat.kind = DLRUN_CUDA_SIGMOID_LOSS;
-    flat.target = spec.target == Target::labels ? DLRUN_CUDA_OF_LABEL
-                  : spec.target == Target::fake ? DLRUN_CUDA_ALWAYS_0
-                                                : DLRUN_CUDA_ALWAYS_1;
-    flat.report = report(spec.target == Target::generator ? DLRUN_CUDA_OF_GENERATOR : DLRUN_CUDA_REPORTED);
-  }
-  // The CPU's rule: padding counts where there is any and it is to.
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::AveragePool& spec) {
-    flat.kind = DLRUN_CUDA_WINDOW_AVERAGE;
-    window(flat, spec, spec.window);
-    flat.counts_padding = spec.counted == Padding::counts && spec.padding > 0 ? 1 : 0;
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::LocalResponseNorm& spec) {
-    flat.kind = DLRUN_CUDA_LOCAL_RESPONSE_NORM;
-    flat.size = spec.size, flat.alpha = spec.alpha, flat.beta = spec.beta, flat.constant = spec.bias;
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Concat&) {
-    flat.kind = DLRUN_CUDA_CONCAT;
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Detach&) {
-    flat.kind = DLRUN_CUDA_DETACH;
-  }
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Reshape&) {
-    flat.kind = DLRUN_CUDA_RESHAPE;
-  }
-  // What is left of them after fuse(): before a reader that means a vector.
-  void fill(DlrunCudaNode& flat, const Node&, const Shape&, const op::Flatten&) {
-    flat.kind = DLRUN_CUDA_FLATTEN;
+    plan_.random_uses.push_back(use);
   }
 
   Result<void> no_form(const Node& node, const char* which) const {
@@ -197,46 +146,48 @@ class Lowering {
                       .hint = "write device: cpu"});
   }
 
-  DlrunCudaReport report(DlrunCudaReport where) const {
-    const bool told = std::find(reported_.begin(), reported_.end(), last()) != reported_.end();
-    return told ? where : DLRUN_CUDA_UNREPORTED;
+  DlrunCudaReport report(const Node& node, const OperatorTraits& traits) const {
+    if (std::find(reported_.begin(), reported_.end(), last()) == reported_.end())
+      return DLRUN_CUDA_UNREPORTED;
+    const bool of_generator = traits.of_generator != nullptr && traits.of_generator(node.operation);
+    return of_generator ? DLRUN_CUDA_OF_GENERATOR : DLRUN_CUDA_REPORTED;
   }
 
   std::size_t last() const { return plan_.nodes.size() - 1; }
 
-  // A filter is `channels` of some pixels.
-  struct Filter {
-    std::int64_t channels;
-    float init_std;
-  };
-  void weights(const Node& node, std::vector<std::int64_t> shape, const Filter& filter, Bias bias) {
-    const auto filters = static_cast<std::size_t>(shape[0]),
-               channels = static_cast<std::size_t>(filter.channels);
-    const auto count = static_cast<std::size_t>(
-        std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
-    const std::size_t each = count / filters;
-    const float bound = init_bound(filter.init_std, static_cast<std::int64_t>(each));
-    parameter(node, {.name = node.name + ".weight", .shape = std::move(shape), .bound = bound},
-              {filters, channels, each / channels}, &DlrunCudaNode::weight);
-    if (bias == Bias::learned)
-      vector(node, ".bias", &DlrunCudaNode::bias, filter.init_std > 0 ? 0 : bound, 0);
+  // The tensors of the last node, in the order of the fields of a DlrunCudaNode.
+  void declare(const Node& node) {
+    static constexpr std::array kParameters = {&DlrunCudaNode::weight, &DlrunCudaNode::bias};
+    static constexpr std::array kStatistics = {&DlrunCudaNode::running_mean,
+                                               &DlrunCudaNode::running_variance};
+    for (const auto at : {kParameters, kStatistics})
+      for (const auto place : at) plan_.nodes.back().*place = DLRUN_CUDA_NOWHERE;
+    const std::vector<ParameterRule> parameters = parameters_of(graph_, node);
+    const std::vector<StatisticRule> statistics = statistics_of(graph_, node);
+    assert(parameters.size() <= kParameters.size() && statistics.size() <= kStatistics.size());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const ParameterRule& rule = parameters[i];
+      tensors_.parameter(last(), node.weights,
+                         {.name = node.name + std::string(rule.part),
+                          .shape = rule.shape,
+                          .bound = rule.bound,
+                          .constant = rule.constant},
+                         order_of(rule), kParameters[i]);
+      plan_.nodes.back().*kParameters[i] = 0;  // known to be there; its place follows
+    }
+    for (std::size_t i = 0; i < statistics.size(); ++i)
+      plan_.nodes.back().*kStatistics[i] = tensors_.statistic(
+          node.weights,
+          {node.name + std::string(statistics[i].part), statistics[i].elements, statistics[i].constant});
   }
 
-  // A number per channel of the output.
-  void vector(const Node& node, const char* part, std::size_t DlrunCudaNode::*at, float bound,
-              float constant) {
-    parameter(
-        node,
-        {.name = node.name + part, .shape = {node.shape.channels}, .bound = bound, .constant = constant},
-        {1, static_cast<std::size_t>(node.shape.channels), 1}, at);
-  }
-  std::size_t statistic(const Node& node, const char* part, float constant) {
-    return tensors_.statistic(node.weights, {node.name + part, node.shape.channels, constant});
-  }
-  void parameter(const Node& node, ParameterSpec spec, const DeviceOrder& order,
-                 std::size_t DlrunCudaNode::*at) {
-    tensors_.parameter(last(), node.weights, std::move(spec), order, at);
-    plan_.nodes.back().*at = 0;  // known to be there; its place follows
+  // A vector is one filter.
+  static DeviceOrder order_of(const ParameterRule& rule) {
+    const std::int64_t numbers =
+        std::accumulate(rule.shape.begin(), rule.shape.end(), std::int64_t{1}, std::multiplies<>());
+    const std::int64_t filters = rule.shape.size() > 1 ? rule.shape[0] : 1;
+    return {static_cast<std::size_t>(filters), static_cast<std::size_t>(rule.channels),
+            static_cast<std::size_t>(numbers / filters / rule.channels)};
   }
 
   const Graph& graph_;
@@ -248,6 +199,10 @@ class Lowering {
 };
 
 }  // namespace
+
+bool is(const DlrunCudaNode& node, std::string_view kind) {
+  return node.kind == kind;
+}
 
 Result<CudaPlan> lower(const Graph& graph, const EngineOptions& options) {
   return Lowering(graph, options).run();

@@ -7,21 +7,25 @@
 #include "runtime/cuda/table.h"
 #include "runtime/cuda/tensors.hpp"
 #include "runtime/graph/graph.hpp"
+#include "runtime/graph/operators/traits.hpp"
 
 namespace dlrun::runtime {
 
 // A node that takes random numbers, other ones in each step.
 struct RandomUse {
-  enum class Of { dropout, noise };
-  Of of = Of::noise;
-  float probability = 0;  // of dropout
+  Randomness of = Randomness::none;
+  float probability = 0;  // of a mask
 };
+
+// Whether the node is of that kind.
+bool is(const DlrunCudaNode& node, std::string_view kind);
 
 struct CudaPlan {
   std::vector<DlrunCudaNode> nodes;
   std::vector<RandomUse> random_uses;  // each node's `rng_key` is one of them
   StateLayout layout;
   std::vector<DeviceOrder> orders;       // of the parameters
+  std::vector<DlrunCudaTensor> tensors;  // the layout's parameters
   std::vector<DlrunCudaBucket> buckets;  // the layout's
 };
 

@@ -5,22 +5,18 @@ namespace dlrun::runtime {
 
 namespace {
 
-// Floating-point operations of a forward pass of one sample. A convolution turned round spreads each number
-// of its input, where another gathers each number of its output.
-double operations(const DlrunCudaNode& node) {
-  std::int64_t products = 0;
-  if (node.kind == DLRUN_CUDA_CONVOLUTION)
-    products = node.channels * node.height * node.width * (node.in_channels / node.groups);
-  if (node.kind == DLRUN_CUDA_TRANSPOSED_CONVOLUTION)
-    products = node.in_channels * node.in_height * node.in_width * node.channels;
-  return 2.0 * static_cast<double>(products * node.window * node.window_width);
+// Floating-point operations of a forward pass of one sample.
+double operations(const Graph& graph, const Node& node) {
+  const auto products = traits_of(node.operation).products;
+  if (products == nullptr) return 0;
+  return 2.0 *
+         static_cast<double>(products(node.operation, graph.nodes[node.inputs[0].get()].shape, node.shape));
 }
 
 // Backward makes the gradients of its weights, where they learn, and of its input, where that is wanted.
-double operations_back(const CudaPlan& plan, const DlrunCudaNode& node) {
-  const int passes =
-      (node.learning == DLRUN_CUDA_FROZEN ? 0 : 1) + (plan.nodes[node.inputs[0]].needs_gradient != 0 ? 1 : 0);
-  return operations(node) * passes;
+int passes_back(const CudaPlan& plan, const DlrunCudaNode& node) {
+  return (node.learning == DLRUN_CUDA_FROZEN ? 0 : 1) +
+         (plan.nodes[node.inputs[0]].needs_gradient != 0 ? 1 : 0);
 }
 
 OperatorTime line(std::string name, const char* phase, float milliseconds, double operations) {
@@ -35,11 +31,12 @@ std::vector<OperatorTime> operator_times(const CudaPlan& plan, const Graph& grap
   const auto rows = static_cast<double>(batch);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const DlrunCudaNode& node = plan.nodes[i];
-    if (node.kind == DLRUN_CUDA_ELIDED) continue;
+    if (is(node, DLRUN_CUDA_ELIDED)) continue;
     const std::string name =
         fmt::format("{} {}", operation_name(graph.nodes[i].operation), graph.nodes[i].name);
-    out.push_back(line(name, "forward", milliseconds[2 * i], rows * operations(node)));
-    out.push_back(line(name, "backward", milliseconds[2 * i + 1], rows * operations_back(plan, node)));
+    const double forward = rows * operations(graph, graph.nodes[i]);
+    out.push_back(line(name, "forward", milliseconds[2 * i], forward));
+    out.push_back(line(name, "backward", milliseconds[2 * i + 1], forward * passes_back(plan, node)));
   }
   const char* const whole[] = {"copy", "update", "step"};
   for (std::size_t i = 0; i < 3; ++i)

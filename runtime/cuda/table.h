@@ -8,31 +8,23 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 7u
+#define DLRUN_CUDA_TABLE_VERSION 9u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
-enum DlrunCudaKind {
-  DLRUN_CUDA_INPUT,
-  DLRUN_CUDA_CONVOLUTION,  // also fully connected: 1x1 over one pixel of all its inputs
-  DLRUN_CUDA_TRANSPOSED_CONVOLUTION,
-  DLRUN_CUDA_MAX_POOL,
-  DLRUN_CUDA_AVERAGE_POOL,  // over the whole image
-  DLRUN_CUDA_WINDOW_AVERAGE,
-  DLRUN_CUDA_LOCAL_RESPONSE_NORM,
-  DLRUN_CUDA_CONCAT,
-  DLRUN_CUDA_BATCH_NORM,  // with a second input: that is added before the ReLU
-  DLRUN_CUDA_NORM_POOL,   // batch norm, its ReLU and the maximum pooling behind it
-  DLRUN_CUDA_NORM_SUM,    // the sum of two batch norms: its inputs are theirs
-  DLRUN_CUDA_ACTIVATION,
-  DLRUN_CUDA_DROPOUT,
-  DLRUN_CUDA_ADD,
-  DLRUN_CUDA_NOISE,
-  DLRUN_CUDA_DETACH,   // the value as it lies; no gradient
-  DLRUN_CUDA_RESHAPE,  // a vector (channels, then pixels) as an image
-  DLRUN_CUDA_FLATTEN,  // the other way round
-  DLRUN_CUDA_SOFTMAX_LOSS,
-  DLRUN_CUDA_SIGMOID_LOSS,
-  DLRUN_CUDA_ELIDED  // fused into a node behind it
+// Kinds of nodes that no graph has: an operator of a graph has its name in graph/operations.hpp as its kind.
+#define DLRUN_CUDA_NORM_POOL "norm_pool"  // batch norm, its ReLU and the maximum pooling behind it
+#define DLRUN_CUDA_NORM_SUM "norm_sum"    // the sum of two batch norms: its inputs are theirs
+#define DLRUN_CUDA_ELIDED "elided"        // fused into a node behind it
+
+// What the memory of values depends on: bits of a node's `facts`.
+enum DlrunCudaFact {
+  DLRUN_CUDA_BACKWARD_READS_INPUT = 1,   // the value of its first input
+  DLRUN_CUDA_BACKWARD_READS_INPUTS = 2,  // the values of all
+  DLRUN_CUDA_BACKWARD_READS_OUTPUT = 4,
+  DLRUN_CUDA_MULTIPLIES = 8,  // by weights, whose gradient is computed on the side stream
+  DLRUN_CUDA_IS_LOSS = 16,    // leaves the gradient of its input in the forward pass
+  DLRUN_CUDA_IN_PLACE = 32,   // its value lies where its input's does
+  DLRUN_CUDA_IS_ELIDED = 64   // has no value
 };
 enum DlrunCudaActivation {
   DLRUN_CUDA_NO_ACTIVATION,
@@ -43,8 +35,6 @@ enum DlrunCudaActivation {
 // What a node does with the gradients of its parameters: writes them, adds them to those of nodes behind it
 // that share the parameters, or has none, as they are frozen. Running statistics are frozen with them.
 enum DlrunCudaLearning { DLRUN_CUDA_GRAD_WRITE, DLRUN_CUDA_GRAD_ACCUMULATE, DLRUN_CUDA_FROZEN };
-// Of sigmoid cross entropy: the label, or the same for every row.
-enum DlrunCudaTarget { DLRUN_CUDA_OF_LABEL, DLRUN_CUDA_ALWAYS_0, DLRUN_CUDA_ALWAYS_1 };
 // What becomes of a loss: nothing, it joins DlrunCudaResult's loss_sum and correct, or generator_loss_sum.
 enum DlrunCudaReport { DLRUN_CUDA_UNREPORTED, DLRUN_CUDA_REPORTED, DLRUN_CUDA_OF_GENERATOR };
 enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_TF32, DLRUN_CUDA_BF16 };
@@ -57,28 +47,27 @@ enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_EVALUATE };
 #define DLRUN_CUDA_NOWHERE ((size_t)-1)
 #define DLRUN_CUDA_MAX_INPUTS 32
 #define DLRUN_CUDA_MAX_CHANNELS 8  // of pixels that come as bytes
+#define DLRUN_CUDA_MAX_SETTINGS 12
 
 struct DlrunCudaNode {
-  enum DlrunCudaKind kind;
+  const char* kind;
+  unsigned facts;
   size_t inputs[DLRUN_CUDA_MAX_INPUTS];
   size_t input_count;
-  int64_t in_channels, in_height, in_width;  // of inputs[0]
+  int64_t in_channels, in_height, in_width;  // of inputs[0]; those of a fully connected layer are one pixel
   int64_t channels, height, width;           // of the output
-  int64_t window, stride, padding;           // convolution and pooling
+  int64_t window, stride, padding;           // convolution and pooling; else of one pixel
   int64_t window_width, padding_width;       // of convolutions, where not as the height
   int64_t groups;                            // of a convolution
   enum DlrunCudaActivation activation;       // what follows in the same pass
   float slope;                               // of a leaky ReLU
-  int counts_padding;                        // 1: a mean is over the padding's zeros as well
-  float epsilon, bn_momentum, probability;
-  int64_t size;                 // of local response norm
-  float alpha, beta, constant;  // of local response norm: x / (constant + alpha / size * sum) ^ beta
-  float loss_weight;            // of the loss's gradient
-  size_t norms[2];              // of a sum of batch norms: the nodes that joined it and have their parameters
-  enum DlrunCudaTarget target;
+  // The operator's settings as graph/operations.hpp has them: that struct, byte by byte.
+  uint64_t settings[DLRUN_CUDA_MAX_SETTINGS];
+  size_t settings_bytes;
+  size_t norms[2];  // of a sum of batch norms: the nodes that joined it and have their parameters
   enum DlrunCudaReport report;
-  size_t rng_key;     // of dropout and noise: which of the keys that begin() gets
-  int64_t first_row;  // of noise: the number of this rank's first row among all ranks'
+  size_t rng_key;     // of what draws random numbers: which of the keys that begin() gets
+  int64_t first_row;  // the number of this rank's first row among all ranks'
   // Floats from the start of their arena, DLRUN_CUDA_NOWHERE where there is none.
   size_t weight, bias, running_mean, running_variance;
   enum DlrunCudaLearning learning;
@@ -90,11 +79,19 @@ struct DlrunCudaBucket {
   size_t offset, length, node;
 };
 
+// A parameter's slice of the arenas.
+struct DlrunCudaTensor {
+  size_t offset, length;
+  int is_vector;  // 1: it has one dimension, as a bias has
+};
+
 struct DlrunCudaPlan {
   const struct DlrunCudaNode* nodes;
   size_t count;
   const struct DlrunCudaBucket* buckets;
   size_t bucket_count;
+  const struct DlrunCudaTensor* parameters;
+  size_t parameter_count;
   int64_t batch;
   enum DlrunCudaPrecision precision;
   enum DlrunCudaGradients gradients;

@@ -77,6 +77,11 @@ void CudaTensors::place(CudaPlan& plan, const EngineOptions& options) {
   layout_.finish(*options.optimizer.traits, options.bucket_bytes);
   plan.layout = std::move(layout_);
   plan.orders = std::move(orders_);
+  for (std::size_t index = 0; index < plan.layout.parameters().size(); ++index) {
+    const Bucket& slice = plan.layout.slice(index);
+    const bool is_vector = plan.layout.parameters()[index].shape.size() == 1;
+    plan.tensors.push_back({slice.offset, slice.length, is_vector ? 1 : 0});
+  }
   for (std::size_t bucket = 0; bucket < plan.layout.buckets().size(); ++bucket) {
     const Bucket& of = plan.layout.buckets()[bucket];
     plan.buckets.push_back({of.offset, of.length, plan.layout.bucket_nodes()[bucket]});

@@ -18,9 +18,9 @@ InputScaling input_scaling_of(const Conversion& conversion, std::size_t channels
   InputScaling out;
   for (std::size_t c = 0; c < channels; ++c) {
     const double mean = conversion.mean.empty() ? 0 : conversion.mean[c];
-    const double deviation = conversion.deviation.empty() ? 1 : conversion.deviation[c];
-    out.scale.push_back(static_cast<float>(1 / (255 * deviation)));
-    out.shift.push_back(static_cast<float>(-mean / deviation));
+    const double std_dev = conversion.std_dev.empty() ? 1 : conversion.std_dev[c];
+    out.scale.push_back(static_cast<float>(1 / (255 * std_dev)));
+    out.shift.push_back(static_cast<float>(-mean / std_dev));
   }
   return out;
 }

@@ -1,5 +1,5 @@
 // BatchFiller: turns samples into an engine's input rows. Pixels become value / 255, or standardised by the
-// channel's mean and deviation; augmentation (random crop, flip) is a pure function of (seed, epoch, sample),
+// channel's mean and std; augmentation (random crop, flip) is a pure function of (seed, epoch, sample),
 // so that a resumed run sees the same images.
 #pragma once
 
@@ -19,7 +19,7 @@ struct Augmentation {
 };
 
 struct Conversion {
-  std::vector<double> mean, deviation;  // per channel, of pixels in 0..1; empty: 0 and 1
+  std::vector<double> mean, std_dev;  // per channel, of pixels in 0..1; empty: 0 and 1
 };
 
 InputScaling input_scaling_of(const Conversion& conversion, std::size_t channels);

@@ -24,7 +24,7 @@ Result<void> check_batch_length(const StoredFile& file) {
                           records, record, records * record, size, missing, missing == 1 ? "" : "s",
                           (records - 1) * record),
       .where = file.name(),
-      .hint = "fetch it again: it was cut off, or is not CIFAR-10's binary version"});
+      .hint = "download it again: it is truncated, or is not the binary version of CIFAR-10"});
 }
 
 Result<StoredFile> open_batch(const std::filesystem::path& path) {
@@ -49,11 +49,10 @@ Result<void> take_labels(Dataset& out, const StoredFile& file, std::uint64_t fir
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto label = std::to_integer<std::uint8_t>(out.bytes.data()[(first + i) * record]);
     if (label >= classes)
-      return fail(
-          Error{.kind = ErrorKind::input,
-                .what = fmt::format("label {} of record {} at offset {} is out of range: 0 to 9 are possible",
-                                    label, i, i * record),
-                .where = file.name()});
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = fmt::format("label {} of record {} at offset {} is out of range [0, 9]",
+                                            label, i, i * record),
+                        .where = file.name()});
     out.labels.push_back(label);
   }
   return {};

@@ -15,15 +15,15 @@ namespace dlrun::runtime {
 class DataSource {
  public:
   virtual ~DataSource() = default;
-  /// Channels of an image.
+  /// The number of channels of an image.
   virtual std::size_t channels() const = 0;
-  /// What the samples will look like. Opens every file and checks headers and lengths.
+  /// The shape of the samples. Opens every file and checks headers and lengths.
   virtual Result<InputShape> probe() const = 0;
-  /// The same with everything checked that takes milliseconds.
+  /// The shape, after all checks that take milliseconds.
   virtual Result<InputShape> check() const { return probe(); }
-  /// Both parts, checked from the first byte to the last; `seed` is train.seed, for data that is drawn.
+  /// Loads both parts and checks every byte; `seed` is train.seed, for synthetic data.
   virtual Result<DataParts> load(std::uint64_t seed) const = 0;
-  /// The folder or file, for people; empty where samples come from nowhere.
+  /// The folder or file, for people; empty for synthetic data.
   virtual std::string place() const = 0;
 };
 

@@ -12,7 +12,7 @@ Result<void> Dataset::check_sample(std::uint64_t sample) const {
   if (checksums.empty() || checksum(std::as_bytes(pixels(sample))) == checksums[sample]) return {};
   return bad_input(
       shards[sample / shard_samples].name(),
-      fmt::format("image {} is not as it was packed: its checksum differs", sample % shard_samples),
+      fmt::format("image {} was changed after it was packed: its checksum differs", sample % shard_samples),
       "pack the images again: dlrun-train --prepare");
 }
 

@@ -1,6 +1,6 @@
 // Dataset: all samples of one part (training, test) in memory, the pixels as the bytes of the file and one
-// label each. What reads it from files is a DataSource (data_format.hpp). Everything a file can get wrong is
-// found while loading, so that training never meets it.
+// label each. What reads it from files is a DataSource (data_format.hpp). Loading finds every
+// fault of a file, so that none interrupts a training.
 #pragma once
 
 #include <string>

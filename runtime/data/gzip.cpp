@@ -16,7 +16,7 @@ tl::unexpected<Error> damaged(const std::string& name, std::string what) {
   return fail(Error{.kind = ErrorKind::input,
                     .what = std::move(what),
                     .where = name,
-                    .hint = "the file is damaged: fetch it again"});
+                    .hint = "the file is damaged: download it again"});
 }
 
 // One zlib inflater over the file, member after member.
@@ -89,10 +89,9 @@ class Inflater {
                              "{}); none of the data is used",
                              produced_, consumed_));
     if (said == "incorrect length check")
-      return damaged(name_,
-                     fmt::format("gzip length mismatch: {} bytes of data came, the trailer before compressed "
-                                 "byte {} says otherwise",
-                                 produced_, consumed_));
+      return damaged(name_, fmt::format("gzip length mismatch: {} bytes of data, but another number in the "
+                                        "trailer before compressed byte {}",
+                                        produced_, consumed_));
     return damaged(name_, fmt::format("corrupt gzip data at compressed byte {}, offset {} of the data: {}",
                                       consumed_, produced_, said));
   }

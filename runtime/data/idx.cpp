@@ -38,20 +38,20 @@ Result<Header> read_header(const StoredFile& file, std::uint32_t magic) {
   const std::vector<std::byte> head = TRY(file.head(header.length));
   if (head.size() >= 4 && big_endian(head, 0) != magic)
     return bad_input(file.name(),
-                     fmt::format("magic number {}{} at offset 0 where {}{} belongs", big_endian(head, 0),
+                     fmt::format("magic number {}{} at offset 0; expected {}{}", big_endian(head, 0),
                                  meaning(big_endian(head, 0)), magic, meaning(magic)));
   if (head.size() < header.length)
     return bad_input(file.name(), fmt::format("ends at offset {}, within the IDX header of {} bytes",
                                               head.size(), header.length));
   header.count = big_endian(head, 4);
-  if (header.count == 0) return bad_input(file.name(), "the IDX header says 0 items (offset 4)");
+  if (header.count == 0) return bad_input(file.name(), "the IDX header has 0 items (offset 4)");
   if (dimensions == 1) return header;
   header.height = big_endian(head, 8);
   header.width = big_endian(head, 12);
   if (header.height == 0 || header.width == 0 || header.height > kMaxSide || header.width > kMaxSide)
     return bad_input(
         file.name(),
-        fmt::format("the IDX header says images of {} x {} (offset 8): 1 to {} a side are possible",
+        fmt::format("the IDX header has images of {} x {} (offset 8), which is out of range [1, {}]",
                     header.height, header.width, kMaxSide));
   return header;
 }
@@ -68,12 +68,12 @@ Result<void> check_length(const StoredFile& file, const Header& header, std::uin
   const bool shorter = have.bytes < header.expected();
   return bad_input(
       file.name(),
-      fmt::format("the IDX header says {}, {} bytes in all: {}{} {}", sizes(header, magic), header.expected(),
+      fmt::format("the IDX header has {}, {} bytes in all: {}{} {}", sizes(header, magic), header.expected(),
                   file.compressed() ? "the uncompressed data is " : "the file is ",
                   length_difference(have, header.expected()),
                   shorter ? fmt::format("(it ends at offset {})", have.bytes)
                           : fmt::format("(trailing bytes from offset {} on)", header.expected())),
-      shorter ? "fetch it again: it was cut off" : "");
+      shorter ? "download it again: it is truncated" : "");
 }
 
 // Before any memory is asked for: what the header says must be possible for a file of this size.
@@ -81,10 +81,9 @@ Result<void> check_possible(const StoredFile& file, const Header& header, std::u
   if (!file.compressed())
     return check_length(file, header, magic, StreamLength{.bytes = file.stored_bytes()});
   if (header.expected() <= file.longest()) return {};
-  return bad_input(
-      file.name(),
-      fmt::format("the IDX header says {}, {} bytes in all: {} compressed bytes cannot hold that",
-                  sizes(header, magic), header.expected(), file.stored_bytes()));
+  return bad_input(file.name(),
+                   fmt::format("the IDX header has {}, {} bytes in all: {} compressed bytes cannot hold that",
+                               sizes(header, magic), header.expected(), file.stored_bytes()));
 }
 
 Result<HugeBuffer> read_body(const StoredFile& file, const Header& header, std::uint32_t magic) {
@@ -158,9 +157,9 @@ Result<std::vector<std::uint16_t>> read_labels(const IdxPart& part, std::int64_t
     labels[i] = std::to_integer<std::uint8_t>(body.data()[header.length + i]);
     if (labels[i] >= classes)
       return bad_input(part.labels.name(),
-                       fmt::format("label {} at offset {} is out of range: 0 to {} are possible", labels[i],
+                       fmt::format("label {} at offset {} is out of range [0, {}]", labels[i],
                                    header.length + i, classes - 1),
-                       "data.classes of the job file says how many classes there are");
+                       "data.classes of the job file sets the number of classes");
   }
   return labels;
 }

@@ -35,9 +35,9 @@ Result<StoredFile> StoredFile::open(const std::filesystem::path& path) {
                      "gunzip it, or name it " + path.filename().string() + ".gz");
   if (!out.compressed_ && named_gz)
     return bad_input(out.name_,
-                     fmt::format("is not gzip: it starts with {:02x} {:02x} at offset 0 where 1f 8b belongs",
+                     fmt::format("is not gzip: it starts with {:02x} {:02x} at offset 0; expected 1f 8b",
                                  std::to_integer<int>(start[0]), std::to_integer<int>(start[1])),
-                     "fetch it again, or drop the .gz from its name");
+                     "download it again, or remove .gz from its name");
   return out;
 }
 
@@ -53,8 +53,7 @@ Result<void> StoredFile::read_range(std::span<std::byte> room) const {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       return bad_input(name_, fmt::format("cannot be read at offset {}: {}", have, system_reason(errno)));
-    if (got == 0)
-      return bad_input(name_, fmt::format("became shorter while it was read: {} bytes now", have));
+    if (got == 0) return bad_input(name_, fmt::format("was truncated to {} bytes while it was read", have));
     have += static_cast<std::size_t>(got);
   }
   return {};

@@ -18,11 +18,11 @@ class StoredFile {
 
   const std::string& name() const { return name_; }
   bool compressed() const { return compressed_; }
-  /// Of the file on disk.
+  /// The size of the file on disk.
   std::uint64_t stored_bytes() const { return size_; }
-  /// The uncompressed stream cannot be longer than this (and is exactly that long where it is stored plain).
+  /// The maximum length of the uncompressed stream, which is its length if the file is not compressed.
   std::uint64_t longest() const;
-  /// Up to `count` first bytes of the uncompressed stream.
+  /// Reads the first bytes of the uncompressed stream, up to `count`.
   Result<std::vector<std::byte>> head(std::size_t count) const;
   /// The whole stream into `room`, from its first byte on; its true length, for the caller to compare.
   Result<StreamLength> read(std::span<std::byte> room) const;

@@ -44,6 +44,31 @@ struct BatchResult {
   double generator_loss_sum = 0;
 };
 
+/// An engine whose model is a GAN.
+class GanEngine {
+ public:
+  virtual ~GanEngine() = default;
+  /// Fills as many images as a batch has rows, as Engine::input() lies, always of the same noise.
+  virtual Result<void> generate(std::span<float> images) = 0;
+
+ protected:
+  static Result<void> check_size_of_images(std::size_t given, std::int64_t wanted) {
+    if (given == static_cast<std::size_t>(wanted)) return {};
+    return fail(ErrorKind::internal, "{} numbers for images that have {}", given, wanted);
+  }
+};
+
+/// An engine on a device that sums gradients over the ranks beside backward.
+class DeviceReducing {
+ public:
+  virtual ~DeviceReducing() = default;
+  /// alone: train_batch leaves this rank's own gradients, so that it can be timed by itself.
+  enum class Sums { together, alone };
+  virtual void set_sums(Sums sums) = 0;
+  /// Seconds of the sums of one step by themselves; all ranks call it.
+  virtual Result<double> seconds_of_sums() = 0;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -68,20 +93,12 @@ class Engine {
   virtual void apply(const UpdateStep& step) = 0;
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
-  // Whether the model is a GAN. Then generate() fills as many images as a batch has rows, as input() lies,
-  // always of the same noise.
-  virtual bool generates() const { return false; }
-  virtual Result<void> generate(std::span<float> images) {
-    return fail(ErrorKind::internal, "room for {} numbers, but the model makes no images", images.size());
-  }
-  // Whether train_batch leaves gradients that are summed over all ranks already. Then it calls no on_bucket,
-  // and spare_slots() alone are left to be summed.
-  virtual bool sums_gradients() const { return false; }
-  // alone: train_batch of such an engine leaves this rank's own gradients, so that it can be timed by itself.
-  enum class Sums { together, alone };
-  virtual void set_sums(Sums) {}
-  // Seconds of such an engine's sums of one step by themselves; all ranks call it.
-  virtual Result<double> seconds_of_sums() { return 0.0; }
+  /// What it does besides where the model is a GAN; null where it is none.
+  virtual GanEngine* gan() { return nullptr; }
+  /// What it does besides where train_batch leaves gradients that are summed over all ranks already. Then it
+  /// calls no on_bucket, and spare_slots() alone are left to be summed. Null where it leaves the sums to the
+  /// caller.
+  virtual DeviceReducing* reducing() { return nullptr; }
   // An Error where a device failed in a call before; results and gradients since then mean nothing.
   virtual Result<void> status() const { return {}; }
 

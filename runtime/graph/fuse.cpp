@@ -1,10 +1,11 @@
 // The passes of fuse(): flatten disappears (a fully connected layer reads any shape), an activation joins its
-// producer, and max pooling takes over the ReLU before it. relu(max(x)) is max(relu(x)) in value and in
-// gradient: where the maximum is positive both send the gradient to the same element, else both send none.
+// producer, and what swaps with a ReLU takes over the one before it. What an operator allows is in its
+// traits.
 #include "runtime/graph/fuse.hpp"
 
-#include <optional>
 #include <utility>
+
+#include "runtime/graph/operators/traits.hpp"
 
 namespace dlrun::runtime {
 
@@ -21,20 +22,6 @@ Activation* activation_of(Operation& operation) {
       operation);
 }
 
-template <class T>
-bool is(const Node& node) {
-  return std::holds_alternative<T>(node.operation);
-}
-
-// The activation that a node is, and a leaky one's slope.
-std::optional<std::pair<Activation, float>> pure_activation(const Node& node) {
-  if (is<op::Relu>(node)) return std::pair(Activation::relu, 0.0F);
-  if (is<op::Tanh>(node)) return std::pair(Activation::tanh, 0.0F);
-  if (const auto* leaky = std::get_if<op::LeakyRelu>(&node.operation))
-    return std::pair(Activation::leaky_relu, leaky->slope);
-  return std::nullopt;
-}
-
 // A copy without the nodes marked `gone`; whoever read one reads its (first) input instead.
 Graph without(const Graph& graph, const std::vector<bool>& gone) {
   Graph result{.model = graph.model, .nodes = {}};
@@ -49,20 +36,21 @@ Graph without(const Graph& graph, const std::vector<bool>& gone) {
     result.nodes.push_back(node);
     Node& kept = result.nodes.back();
     for (Value& value : kept.inputs) value = moved[value.get()];
-    if (pure_activation(kept) || is<op::Dropout>(kept)) kept.shape = result.nodes[kept.inputs[0].get()].shape;
+    if (traits_of(kept.operation).elementwise) kept.shape = result.nodes[kept.inputs[0].get()].shape;
   }
   return result;
 }
 
 bool reads_any_shape(const Node& node) {
-  return is<op::FullyConnected>(node) || pure_activation(node) || is<op::Dropout>(node);
+  const OperatorTraits& traits = traits_of(node.operation);
+  return traits.elementwise || traits.gives_vector;
 }
 
 Graph drop_flatten(Graph graph) {
   const auto read_by = readers(graph);
   std::vector<bool> gone(graph.nodes.size(), false);
   for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
-    bool needless = is<op::Flatten>(graph.nodes[index]);
+    bool needless = traits_of(graph.nodes[index].operation).flattens;
     for (const std::size_t reader : read_by[index])
       needless = needless && reads_any_shape(graph.nodes[reader]);
     gone[index] = needless;
@@ -88,27 +76,28 @@ Graph join_activations(Graph graph) {
   const auto read_by = readers(graph);
   std::vector<bool> gone(graph.nodes.size(), false);
   for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
-    const auto joined = pure_activation(graph.nodes[index]);
-    if (!joined) continue;
+    const auto rule = traits_of(graph.nodes[index].operation).activation;
+    if (rule == nullptr) continue;
+    const ActivationRule joined = rule(graph.nodes[index].operation);
     const std::size_t producer = graph.nodes[index].inputs[0].get();
     Operation& operation = graph.nodes[producer].operation;
-    if (read_by[producer].size() != 1 || !takes(operation, joined->first, joined->second)) continue;
-    *activation_of(operation) = joined->first;
+    if (read_by[producer].size() != 1 || !takes(operation, joined.activation, joined.slope)) continue;
+    *activation_of(operation) = joined.activation;
     gone[index] = true;
   }
   return without(graph, gone);
 }
 
-void pool_before_relu(Graph& graph) {
+void swap_with_relu(Graph& graph) {
   const auto read_by = readers(graph);
   for (Node& node : graph.nodes) {
-    if (!is<op::MaxPool>(node)) continue;
+    if (!traits_of(node.operation).swaps_with_relu) continue;
     const std::size_t producer = node.inputs[0].get();
-    if (read_by[producer].size() != 1 || is<op::BatchNorm>(graph.nodes[producer])) continue;
+    if (read_by[producer].size() != 1 || traits_of(graph.nodes[producer].operation).keeps_relu) continue;
     Activation* activation = activation_of(graph.nodes[producer].operation);
     if (activation == nullptr || *activation != Activation::relu) continue;
     *activation = Activation::none;
-    std::get<op::MaxPool>(node.operation).activation = Activation::relu;
+    *activation_of(node.operation) = Activation::relu;
   }
 }
 
@@ -116,7 +105,7 @@ void pool_before_relu(Graph& graph) {
 
 Graph fuse(Graph graph) {
   Graph fused = join_activations(drop_flatten(std::move(graph)));
-  pool_before_relu(fused);
+  swap_with_relu(fused);
   return fused;
 }
 

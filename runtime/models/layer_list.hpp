@@ -18,7 +18,6 @@ struct LayerList {
     Operation operation;
     std::string name;                 // of its tensors and for others' `from`; empty: numbered
     std::vector<std::size_t> inputs;  // layers, counted from 1; 0 is the image
-    bool scores = false;              // fully connected with as many outputs as there are classes
   };
   enum class LossKind { softmax, sigmoid };  // sigmoid: of one logit, for two classes
   std::string name;

@@ -9,7 +9,7 @@
 
 namespace dlrun::runtime {
 
-inline constexpr std::size_t kMaxFactors = 8;
+inline constexpr std::size_t kMaxFactors = 10;
 inline constexpr std::size_t kMaxStateSlots = 2;  // tensors of state that a parameter has
 
 using Factors = std::array<float, kMaxFactors>;

@@ -5,4 +5,6 @@
 
 #define DLRUN_OPTIMIZERS(ROW) \
   ROW(sgd)                    \
-  ROW(adam)
+  ROW(adam)                   \
+  ROW(lars)                   \
+  ROW(lamb)

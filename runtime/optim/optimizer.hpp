@@ -46,6 +46,33 @@ struct InterleavedCopy {
   std::size_t row;  // floats
 };
 
+/// Two sums over a tensor, of squares or what the optimizer needs.
+using TensorSums = std::array<double, 2>;
+
+/// What an optimizer does that looks at a whole tensor before it changes a number of it.
+struct TensorPass {
+  // The factors of a tensor of one dimension: a bias, or one of batch norm's.
+  Factors (*of_vector)(const Factors& factors);
+  // A first pass, which may leave state for the second. Sums of parts are added up.
+  TensorSums (*measure)(const UpdateRange& range, const Factors& factors);
+  // The factors of the second pass, which is OptimizerTraits::update.
+  Factors (*adapt)(const Factors& factors, const TensorSums& sums);
+};
+
+/// For first passes: the sums of term(i) for i below `count`, sixteen side by side.
+template <class Term>
+TensorSums sums_of(std::size_t count, const Term& term) {
+  std::array<TensorSums, kernels::kLanes> lanes{};
+  for (std::size_t i = 0; i < count; ++i) {
+    const TensorSums one = term(i);
+    lanes[i % kernels::kLanes][0] += one[0];
+    lanes[i % kernels::kLanes][1] += one[1];
+  }
+  TensorSums out{};
+  for (const TensorSums& lane : lanes) out[0] += lane[0], out[1] += lane[1];
+  return out;
+}
+
 struct OptimizerTraits {
   std::string_view name;
   double learning_rate;  // where the job file gives none
@@ -56,6 +83,7 @@ struct OptimizerTraits {
   // The same, and writes the copy in the same pass; null where the engine is to refresh it by itself.
   void (*update_and_interleave)(const UpdateRange& range, const InterleavedCopy& copy,
                                 const Factors& factors);
+  const TensorPass* tensor_pass = nullptr;  // null: an update looks at each number alone
 };
 
 /// All of them, in the order of list.hpp.

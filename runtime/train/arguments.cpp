@@ -44,13 +44,13 @@ std::string_view help_text() {
 
   dlrun-train --config FILE            trains; FILE is JSON that dlrun wrote from a job file
   dlrun-train --check --config FILE    checks the job, the data files' headers and the checkpoint folder
-  dlrun-train --check-settings --config FILE    checks what the job says, and looks at nothing else
+  dlrun-train --check-settings --config FILE    checks the settings of the job alone
   dlrun-train --prepare DIR --into NEW [--size 224] [--damaged drop]    packs folders of images for fast reading
-              [--list FILE --classes N [--test-list FILE]]              ... or those that lists name
+              [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
   dlrun-train --version | --help
 
 Exit codes: 0 done, 64 usage, 65 job file or data malformed, 69 ranks could not connect, 70 a bug,
-71 a rank was lost, 74 a checkpoint or metrics cannot be written, 75 stopped on request with a checkpoint.
+71 lost a rank, 74 a checkpoint or metrics cannot be written, 75 stopped on request with a checkpoint.
 )";
 }
 

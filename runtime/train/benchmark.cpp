@@ -74,13 +74,13 @@ std::string BenchmarkFigures::reason() const {
   const Gap parts = gap();
   const Seconds most = std::max({parts.input, parts.exposed, parts.stragglers});
   if (beyond(steps.median(), bound()) <= near_the_bound * steps.median()) return "none: at the bound";
-  if (most == parts.input) return fmt::format("input, {:.2f} ms of a step: batches come too late", ms(most));
+  if (most == parts.input) return fmt::format("input, {:.2f} ms of a step: batches are late", ms(most));
   if (most == parts.stragglers)
     return fmt::format("rank {} computes {:.0f} % longer than the median rank", slowest(),
                        100 * (most / compute()));
   return ranks.size() == 1
-             ? fmt::format("{:.2f} ms of a step outside computing: the machine was busy otherwise", ms(most))
-             : fmt::format("{:.2f} ms of the exchange are not hidden behind computing", ms(most));
+             ? fmt::format("{:.2f} ms of a step outside computation: the machine did other work", ms(most))
+             : fmt::format("{:.2f} ms of communication are not hidden behind computation", ms(most));
 }
 
 Json BenchmarkFigures::to_json() const {
@@ -106,7 +106,7 @@ Json BenchmarkFigures::to_json() const {
       {"input", {{"share", input_share()}, {"images_per_s_repeated_batch", images / repeated_input.count()}}},
       {"bound",
        {{"compute_ms", ms(compute())},
-        {"wire_ms", ms(communication)},
+        {"communication_ms", ms(communication)},
         {"bound_ms", ms(bound())},
         {"reached", bound() / steps.median()},
         {"input_ms", ms(parts.input)},

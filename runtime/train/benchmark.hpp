@@ -11,19 +11,19 @@
 
 namespace dlrun::runtime {
 
-// Of each rank, in rank order.
+// The figures of one rank.
 struct RankFigures {
-  double compute_seconds = 0;  // of a step without input and exchange, all ranks at once
+  double compute_seconds = 0;  // of a step without input and communication, all ranks at once
   double peak_bytes = 0;       // of host memory
-  double engine_bytes = 0;     // of the model, where it lives: on a GPU those of the GPU
+  double engine_bytes = 0;     // of the model's arenas, on the device that has them
 };
 
 struct BenchmarkFigures {
-  Throughput steps;                     // whole ones, as training takes them
-  Seconds repeated_input{0};            // a whole step on a batch that lies there
-  Seconds communication{0};             // the exchange of all gradients, alone
-  Seconds alone{0};                     // a step of rank 0 without exchange while the others rest
-  std::vector<RankFigures> ranks = {};  // at least one
+  Throughput steps;                     // whole steps, as in training
+  Seconds repeated_input{0};            // a whole step on a batch in memory
+  Seconds communication{0};             // the allreduce of all gradients, alone
+  Seconds alone{0};                     // a step of rank 0 without communication while the others wait
+  std::vector<RankFigures> ranks = {};  // in rank order, at least one
 
   struct Gap {
     Seconds input, exposed, stragglers;

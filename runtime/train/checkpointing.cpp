@@ -22,7 +22,7 @@ Result<std::unique_ptr<Checkpointing>> Checkpointing::open(const CheckpointOptio
   Lease lease = TRY(take_lease({.folder = options.folder / ".lease",
                                 .owner = std::move(owner),
                                 .what = fmt::format("checkpoint folder {}", options.folder.string()),
-                                .hint = "wait for that run to end, or name another checkpoint.dir",
+                                .hint = "wait for that run to end, or set another checkpoint.dir",
                                 .waiting = [&](const std::string& holder, Seconds wait) {
                                   reporter.note(fmt::format(
                                       "checkpoint folder {} is in use by {}: waiting {} for it to end",
@@ -99,9 +99,10 @@ Result<void> Checkpointing::tell(Result<std::optional<Saved>> ended, Reporter& r
     else if (error.hint.empty())
       error.hint =
           good_ ? fmt::format(
-                      "make room or name another checkpoint.dir; {} in {} is sound and will be carried on",
+                      "free some space or set another checkpoint.dir; {} in {} is complete, and the next run "
+                      "resumes from it",
                       checkpoint_name(*good_), options_.folder.string())
-                : fmt::format("make room or name another checkpoint.dir; none is in {} yet",
+                : fmt::format("free some space or set another checkpoint.dir; {} has no checkpoint yet",
                               options_.folder.string());
     return fail(std::move(error));
   }

@@ -21,9 +21,9 @@ class Checkpointing {
                                                      const Engine& engine, Manifest facts, LeaseOwner owner,
                                                      Reporter& reporter);
 
-  /// The checkpoint to carry on from, after telling about every one that was passed over.
+  /// The checkpoint to resume from, after reporting every one that was refused.
   Result<std::optional<LoadedCheckpoint>> choose(Reporter& reporter);
-  /// Where the run starts: nothing is due there.
+  /// The position at which the run starts; no checkpoint is due there.
   void start_from(const Position& position, const RunShape& run);
   /// After each step: writes where one is due or asked for, and tells of those that got done.
   Result<void> after_step(const Engine& engine, const Position& position, bool asked, Reporter& reporter);

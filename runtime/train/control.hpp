@@ -20,7 +20,7 @@ struct Requests {
 
 class ControlChannel {
  public:
-  /// Without a name there is nobody to talk to, and everything below does nothing.
+  /// Without a name there is no channel, and all calls below have no effect.
   static ControlChannel open(const std::string& socket_name, int rank);
 
   bool connected() const { return static_cast<bool>(fd_); }

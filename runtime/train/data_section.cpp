@@ -60,7 +60,7 @@ Result<void> read_data_section(Fields& train, TrainSpec& out) {
   out.data = TRY(read_data_source(data));
   const std::size_t channels = out.data.source->channels();
   out.conversion.mean = TRY(read_per_channel(data, "mean", -1e3, channels));
-  out.conversion.deviation = TRY(read_per_channel(data, "std", 1e-6, channels));
+  out.conversion.std_dev = TRY(read_per_channel(data, "std", 1e-6, channels));
   out.augmentation = TRY(read_augmentation(data));
   return data.finish();
 }

@@ -18,12 +18,12 @@ Result<int> number_of(const CudaLibrary& library, const Environment& environment
   if (local && *local < library.devices()) return static_cast<int>(*local);
   return fail(
       Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("no GPU is left for local rank {}: {} are seen", text, library.devices()),
-            .hint = "start as many ranks per node as it has GPUs"});
+            .what = fmt::format("there is no GPU for local rank {}: {} are visible", text, library.devices()),
+            .hint = "start at most one rank per GPU"});
 }
 
-// Most nodes without a GPU are told by a look, which costs less than loading the plug-in.
-Result<CudaLibrary> look_for_gpu() {
+// A check of the driver's device file, which costs less than loading the plug-in on a node without a GPU.
+Result<CudaLibrary> probe_gpu() {
   constexpr const char* driver = "/dev/nvidiactl";
   if (!std::filesystem::exists(driver))
     return fail(ErrorKind::unavailable, "there is no NVIDIA driver here ({})", driver);
@@ -35,7 +35,7 @@ Result<CudaLibrary> look_for_gpu() {
 Result<Device> choose_device(TrainSpec::Device wanted, const Environment& environment) {
   if (wanted == TrainSpec::Device::cpu) return Device{};
   const bool may_be_cpu = wanted == TrainSpec::Device::automatic;
-  auto library = may_be_cpu ? look_for_gpu() : CudaLibrary::open();
+  auto library = may_be_cpu ? probe_gpu() : CudaLibrary::open();
   if (!library && may_be_cpu)
     return Device{.library = {}, .said = fmt::format("on the CPU: {}", library.error().what)};
   Device out;
@@ -51,8 +51,7 @@ Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Commu
   const AllreduceChoice choice = TRY(choose_allreduce(environment, spec.allreduce.choice));
   if (choice.is_of_host())
     return fmt::format("gradients go through the host: {}={}", choice.asked_by, choice.algorithm->name);
-  if (device.library->table().use(device.number) != 0)
-    return fail(device.library->error("no GPU can be used"));
+  if (device.library->table().use(device.number) != 0) return fail(device.library->error("no usable GPU"));
   auto made = make_device_allreduce({.world = comm,
                                      .calls = make_cuda_device_calls(*device.library),
                                      .dtype = spec.allreduce.dtype,
@@ -62,7 +61,8 @@ Result<std::string> connect_gpus(CudaEngine& engine, const Device& device, Commu
     return fmt::format("gradients go through the host: {}", made.error().what);
   NamedAllreduce summing = TRY(std::move(made));
   TRY(engine.connect(std::move(summing.sum)));
-  return fmt::format("gradients are summed on the GPUs by {}, beside backward", summing.description);
+  return fmt::format("gradients are summed on the GPUs by {}, in parallel with the backward pass",
+                     summing.description);
 }
 
 }  // namespace dlrun::runtime

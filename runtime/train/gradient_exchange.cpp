@@ -15,12 +15,12 @@ Result<void> GradientExchange::choose_servers(const ParameterServerSpec& spec) {
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("train.parameter-server.servers is {}, but the job has {} rank{}",
                                           servers, comm_->size(), comm_->size() == 1 ? "" : "s"),
-                      .hint = "a server lives on a rank: ask for fewer servers or for more ranks"});
+                      .hint = "a server runs inside a rank: set fewer servers or more ranks"});
   const std::vector<GradientSlice> tensors = engine_->gradient_slices();
   if (tensors.empty())
     return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = "train.parameter-server works with gradients on the CPU only",
-                      .hint = "set train.device to cpu, or leave train.parameter-server out"});
+                      .what = "train.parameter-server supports gradients on the CPU only",
+                      .hint = "set train.device to cpu, or remove train.parameter-server"});
   slices_ = place(tensors, spec.placement, servers);
   loads_ = loads(slices_, servers, comm_->size());
   for (PlacedSlice& slice : slices_) slice.server = rank_of_server(slice.server, servers, comm_->size());
@@ -49,7 +49,7 @@ Result<void> GradientExchange::start(std::size_t bucket) {
 
 Result<void> GradientExchange::finish() {
   const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
-  const bool whole = travels_whole() && !engine_->sums_gradients();
+  const bool whole = travels_whole() && engine_->reducing() == nullptr;
   TRY(comm_->allreduce_start(whole ? last : engine_->spare_slots()));
   return comm_->wait_all();
 }

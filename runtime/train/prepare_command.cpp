@@ -37,7 +37,7 @@ Result<Flags> read_flags(const std::vector<std::string>& words) {
 Result<std::int64_t> side(const std::string& text) {
   const auto out = parse_integer(text, 1, 1 << 13);
   if (!out)
-    return wrong_option(fmt::format("--size: '{}' is no number of pixels", text),
+    return wrong_option(fmt::format("--size: '{}' is not a number of pixels", text),
                         "write --size 224 or 240x320");
   return *out;
 }
@@ -65,7 +65,7 @@ Result<void> read_lists(const Flags& flags, ImageSpec& data) {
   if (data.list.empty()) return {};
   const auto classes = parse_integer(value("--classes"), 2, 65536);
   if (!classes)
-    return wrong_option(fmt::format("--classes: '{}' is no number from 2 to 65536", value("--classes")));
+    return wrong_option(fmt::format("--classes: '{}' is out of range [2, 65536]", value("--classes")));
   data.classes = *classes;
   return {};
 }
@@ -80,7 +80,7 @@ Result<PackJob> parse_prepare(const std::vector<std::string>& words) {
   TRY(read_size(flags, out.data));
   TRY(read_lists(flags, out.data));
   if (const auto into = flags.find("--into"); into != flags.end()) out.into = into->second;
-  if (out.into.empty()) return wrong_option("--into DIR is missing: where the packed images go");
+  if (out.into.empty()) return wrong_option("--into DIR, the folder for packed images, is missing");
   if (const auto damaged = flags.find("--damaged"); damaged != flags.end()) {
     if (damaged->second != "drop" && damaged->second != "refuse")
       return wrong_option(fmt::format("--damaged: '{}' is neither refuse nor drop", damaged->second));
@@ -102,7 +102,7 @@ Result<std::string> run_prepare(PackJob job) {
   return fmt::format(
       "packed {} training and {} test images of {} x {} into {}{}", packed->train, packed->test,
       job.data.height, job.data.width, job.into.string(),
-      packed->dropped == 0 ? "" : fmt::format("; {} damaged ones were left out", packed->dropped));
+      packed->dropped == 0 ? "" : fmt::format("; {} damaged images were dropped", packed->dropped));
 }
 
 }  // namespace dlrun::runtime

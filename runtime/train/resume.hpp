@@ -8,7 +8,7 @@
 
 namespace dlrun::runtime {
 
-/// `chosen` is rank 0's (nothing on the others). Where the run stands; the very start where there was none.
+/// `chosen` is set on rank 0 alone. Returns the position of the run: the start if there is no checkpoint.
 Result<Position> resume(Engine& engine, Communicator& comm, const LoadedCheckpoint* chosen);
 
 }  // namespace dlrun::runtime

@@ -9,7 +9,7 @@
 namespace dlrun::runtime {
 namespace {
 
-// A part is at most this share of what a server has on average: so the last ones dealt out level the servers.
+// A part is at most 1/4 of the average load of a server, so that the last parts balance the servers.
 constexpr std::size_t parts_per_server = 4;
 
 std::vector<PlacedSlice> cut(const std::vector<GradientSlice>& slices, std::size_t longest) {
@@ -24,7 +24,7 @@ std::vector<PlacedSlice> cut(const std::vector<GradientSlice>& slices, std::size
   return out;
 }
 
-void deal_by_size(std::vector<PlacedSlice>& slices, int servers) {
+void place_by_size(std::vector<PlacedSlice>& slices, int servers) {
   std::vector<PlacedSlice*> order;
   for (PlacedSlice& slice : slices) order.push_back(&slice);
   std::stable_sort(order.begin(), order.end(), [](const PlacedSlice* left, const PlacedSlice* right) {
@@ -79,7 +79,7 @@ std::vector<PlacedSlice> place(const std::vector<GradientSlice>& slices, Placeme
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i].server = static_cast<int>(i % static_cast<std::size_t>(servers));
   else
-    deal_by_size(out, servers);
+    place_by_size(out, servers);
   return out;
 }
 

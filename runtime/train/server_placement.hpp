@@ -21,10 +21,10 @@ struct PlacedSlice {
   int server = 0;
 };
 
-/// In the order of the arena.
+/// Places every slice on a server, in the order of the arena.
 std::vector<PlacedSlice> place(const std::vector<GradientSlice>& slices, Placement placement, int servers);
 
-/// Servers are spread evenly over the ranks, and so over the nodes.
+/// The rank of a server: servers are spread evenly over the ranks, and so over the nodes.
 int rank_of_server(int server, int servers, int ranks);
 
 struct ServerLoad {

@@ -25,11 +25,11 @@
 namespace dlrun::runtime {
 namespace {
 
-std::uint64_t training_samples(const TrainSpec& spec, const Prepared& prepared) {
+std::uint64_t training_samples(const TrainSpec& spec, const PreparedTraining& prepared) {
   return Split(prepared.data.train.count, spec.data.train_share, spec.seed).training();
 }
 
-Manifest manifest_facts(const TrainSpec& spec, const Prepared& prepared) {
+Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared) {
   return Manifest{.position = {},
                   .identity = {.model = spec.model,
                                .shape = prepared.data.train.shape,
@@ -81,7 +81,7 @@ class Session {
                       begin_);
     TRY(check_agreement(spec_, prepared_));
     TRY(say_where());
-    const Position start = TRY(carry_on());
+    const Position start = TRY(start_position());
     std::filesystem::path folder;
     if (comm.rank() == 0) {
       folder = TRY(metrics_folder(spec_, environment_));
@@ -95,9 +95,9 @@ class Session {
                      .gradients = gradients,
                      .data = prepared_.data,
                      .reporter = *reporter_,
-                     // The steps of a benchmark are no training: no checkpoint gets them.
+                     // The steps of a benchmark are not training: no checkpoint records them.
                      .checkpoints = spec_.benchmark ? nullptr : checkpoints_.get(),
-                     .local_requests = [this] { return stop_request_.look(); },
+                     .local_requests = [this] { return stop_request_.probe(); },
                      .folder = folder,
                      .check_finished = check_finished_},
                     start);
@@ -130,7 +130,7 @@ class Session {
     return {};
   }
 
-  Result<Position> carry_on() {
+  Result<Position> start_position() {
     std::optional<LoadedCheckpoint> chosen;
     if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
       checkpoints_ = TRY(Checkpointing::open(spec_.checkpoint, *files_, *prepared_.engine,
@@ -155,12 +155,12 @@ class Session {
     const std::vector<std::string> changes = changed_settings(chosen.manifest.settings, settings_of(spec_));
     check_finished_ = [=](const std::string& why) { return check_finished(changes, checkpoint, why); };
     if (!spec_.benchmark && start.epoch >= spec_.epochs) {
-      TRY(check_finished_(fmt::format("{} epochs are trained", start.epoch)));
+      TRY(check_finished_(fmt::format("{} epochs are complete", start.epoch)));
       reporter_->note(
           fmt::format("already finished: {} holds {} epochs, {} steps", checkpoint, start.epoch, start.step));
       return {};
     }
-    reporter_->note(fmt::format("carrying on from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
+    reporter_->note(fmt::format("resuming from {}: step {}, epoch {}, {} of {} samples seen", checkpoint,
                                 start.step, start.epoch + 1, start.seen, training_samples(spec_, prepared_)));
     if (const int now = prepared_.comm->size(), there = chosen.manifest.world; there != now)
       reporter_->note(fmt::format("ranks: {} in the checkpoint, {} now", there, now));
@@ -173,7 +173,7 @@ class Session {
   Ticks begin_;
   StopRequest stop_request_;
   std::unique_ptr<FileSystem> files_ = real_file_system();
-  Prepared prepared_;
+  PreparedTraining prepared_;
   std::optional<Reporter> reporter_;
   std::unique_ptr<Checkpointing> checkpoints_;
   std::function<Result<void>(const std::string&)> check_finished_;

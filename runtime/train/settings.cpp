@@ -69,7 +69,7 @@ Settings settings_of(const TrainSpec& spec) {
   out["precision"] = std::string(runtime::name_of(spec.precision));
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
-  out["data.std"] = text_of(spec.conversion.deviation);
+  out["data.std"] = text_of(spec.conversion.std_dev);
   out["data.augment.crop"] = fmt::format("{}", spec.augmentation.crop_padding);
   out["data.augment.flip"] = spec.augmentation.flip ? "true" : "false";
   out["stop-at.accuracy"] = spec.stop_at_accuracy ? fmt::format("{}", *spec.stop_at_accuracy) : "none";
@@ -91,8 +91,8 @@ Result<void> check_finished(const std::vector<std::string>& changes, const std::
       Error{.kind = ErrorKind::input,
             .what = fmt::format("{}, but with other settings than this job's: nothing was trained", why),
             .where = checkpoint,
-            .hint = "to train with the new settings, name another folder: --set checkpoint.dir=ckpt2; or "
-                    "set them back",
+            .hint = "to train with the new settings, set another folder: --set checkpoint.dir=ckpt2; or "
+                    "restore the settings",
             .also = changes});
 }
 

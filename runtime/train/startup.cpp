@@ -49,7 +49,7 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
   if (!out.device.library) {
     out.engine = TRY(compile(TRY(graph_of(spec, shape)), options));
     if (!is_native(spec.precision))
-      out.device.said += fmt::format("{}this processor has no instructions for bf16: f32 is faster here",
+      out.device.said += fmt::format("{}this processor has no bf16 instructions: f32 is faster here",
                                      out.device.said.empty() ? "" : "; ");
     return out;
   }
@@ -62,7 +62,7 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
   return out;
 }
 
-void take(Prepared& out, MadeEngine made) {
+void take(PreparedTraining& out, MadeEngine made) {
   out.engine = std::move(made.engine);
   out.on_gpu = made.on_gpu;
   out.device = std::move(made.device);
@@ -96,7 +96,7 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .optimizer = spec.optimizer.optimizer};
 }
 
-Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prepared& out) {
+Result<void> prepare(const TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
   const int rank = TRY(rank_of(environment));
   const InputShape shape = TRY(spec.data.source->probe());
   auto data = std::async(std::launch::async, [&spec] { return load_data(*spec.data.source, spec.seed); });
@@ -124,7 +124,7 @@ Result<std::string> check_job(const TrainSpec& spec) {
                      shape.height, shape.width, shape.classes);
 }
 
-Result<void> check_agreement(const TrainSpec& spec, const Prepared& prepared) {
+Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared) {
   const Facts mine{prepared.engine->plan_hash(), prepared.data.train.fingerprint(), job_checksum(spec)};
   std::vector<Facts> all(static_cast<std::size_t>(prepared.comm->size()));
   TRY(prepared.comm->allgather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all))));

@@ -11,7 +11,7 @@
 
 namespace dlrun::runtime {
 
-struct Prepared {
+struct PreparedTraining {
   std::unique_ptr<Communicator> comm;
   Device device;  // outlives the engine on it
   std::unique_ptr<Engine> engine;
@@ -20,13 +20,13 @@ struct Prepared {
 };
 
 /// On an Error after the ranks connected, `comm` is left set, for the caller to end the job through.
-Result<void> prepare(const TrainSpec& spec, const Environment& environment, Prepared& out);
+Result<void> prepare(const TrainSpec& spec, const Environment& environment, PreparedTraining& out);
 
 /// What --check does: everything that can be known without the other ranks. What was found, for people.
 Result<std::string> check_job(const TrainSpec& spec);
 
 /// An Error, the same on every rank, where ranks disagree about the model, the data or the job.
-Result<void> check_agreement(const TrainSpec& spec, const Prepared& prepared);
+Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared);
 
 /// The options of this rank's engine.
 EngineOptions engine_options(const TrainSpec& spec, int rank);

@@ -13,17 +13,17 @@ Requests read_request_file(std::string_view content) {
   return asked.save || asked.stop ? asked : Requests{.save = false, .stop = true};
 }
 
-Requests StopRequest::look() {
-  Requests out = look_at_file();
+Requests StopRequest::probe() {
+  Requests out = probe_file();
   if (stop_signal() != 0) out.stop = true;
   return out;
 }
 
-Requests StopRequest::look_at_file() {
+Requests StopRequest::probe_file() {
   if (file_.empty()) return {};
   std::error_code problem;
   const auto changed = std::filesystem::last_write_time(file_, problem);
-  if (problem || answered_ == changed) return {};  // mostly: it is not there
+  if (problem || answered_ == changed) return {};  // usually it does not exist
   answered_ = changed;
   const auto content = read_file(file_);
   return content ? read_request_file(*content) : Requests{.save = false, .stop = true};

@@ -14,11 +14,11 @@ namespace dlrun::runtime {
 class StopRequest {
  public:
   explicit StopRequest(std::string file) : file_(std::move(file)) {}
-  /// What is asked for now; a request to save that is answered once is not repeated.
-  Requests look();
+  /// The requests of this moment; a request to save is returned once.
+  Requests probe();
 
  private:
-  Requests look_at_file();
+  Requests probe_file();
   std::string file_;
   std::optional<std::filesystem::file_time_type> answered_;
 };

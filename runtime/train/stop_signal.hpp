@@ -1,5 +1,5 @@
-// SIGTERM and SIGINT as a wish that training looks at between steps. Batch systems and launchers may send
-// several; only a Ctrl-C repeated a second later ends the process at once, as it would have without this.
+// SIGTERM and SIGINT as a request to stop, which training reads between steps. Batch systems and launchers
+// may send several signals; only a second Ctrl-C, at least a second later, ends the process at once.
 #pragma once
 
 namespace dlrun::runtime {

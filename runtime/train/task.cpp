@@ -7,7 +7,7 @@
 namespace dlrun::runtime {
 
 std::unique_ptr<Task> make_task(const Task::Parts& parts) {
-  if (parts.engine.generates()) return std::make_unique<Generation>(parts);
+  if (parts.engine.gan() != nullptr) return std::make_unique<Generation>(parts);
   return std::make_unique<Classification>(parts);
 }
 

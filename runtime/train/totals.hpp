@@ -1,5 +1,5 @@
-// Totals: what ranks add up. During training they travel in the spare floats behind the last gradient, so
-// that loss, accuracy and the wish to stop cost no collective of their own.
+// Totals: sums over the ranks. During training they are sent in the spare floats behind the last gradient, so
+// that loss, accuracy and the request to stop need no collective of their own.
 #pragma once
 
 #include <cstdint>

@@ -155,7 +155,7 @@ Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
   }
   out.parameter_server = TRY(read_parameter_server_section(*node, train.path("parameter-server")));
   if (!choice.is_auto() && !choice.is("parameter-server"))
-    return yaml::error_at(*node, fmt::format("train.parameter-server is given, and {}", choice.text()),
+    return yaml::error_at(*node, fmt::format("train.parameter-server is set, and {}", choice.text()),
                           "keep one of the two");
   if (out.allreduce.dtype == CommDtype::f32) return {};
   return yaml::error_at(*node,
@@ -196,11 +196,11 @@ Result<void> read_model(Fields& train, TrainSpec& out) {
 // A generator makes pixels in -1..1, and so real ones are to lie there. Nobody can say when it is right.
 Result<void> adapt_to_gan(Fields& train, TrainSpec& out) {
   if (const Node* stop = train.find("stop-at"))
-    return yaml::error_at(*stop,
-                          fmt::format("train.stop-at has no accuracy to wait for: {} is a GAN", out.model),
-                          "leave train.stop-at out");
-  if (out.conversion.mean.empty() && out.conversion.deviation.empty())
-    out.conversion.mean = out.conversion.deviation = std::vector<double>(out.data.source->channels(), 0.5);
+    return yaml::error_at(
+        *stop, fmt::format("train.stop-at needs an accuracy, which {}, a GAN, does not have", out.model),
+        "remove train.stop-at");
+  if (out.conversion.mean.empty() && out.conversion.std_dev.empty())
+    out.conversion.mean = out.conversion.std_dev = std::vector<double>(out.data.source->channels(), 0.5);
   return {};
 }
 
@@ -218,7 +218,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.device = static_cast<TrainSpec::Device>(TRY(fields.choice_or("device", 0, devices)));
   if (out.precision == Precision::tf32 && out.device == TrainSpec::Device::cpu)
     return yaml::error_at(*fields.find("precision"),
-                          "train.precision tf32 is a GPU's, and train.device is cpu",
+                          "train.precision tf32 needs a GPU, and train.device is cpu",
                           "write precision: f32, or device: cuda");
   TRY(read_allreduce(fields, out));
   TRY(read_parameter_server(fields, out));
@@ -244,8 +244,8 @@ Result<CheckpointOptions> read_checkpoint(const Node* node) {
   for (const std::string_view launcher : {"request", "lead"}) fields.known(launcher);
   TRY(fields.finish());
   if (out.every && out.folder.empty())
-    return yaml::error_at(*node, "checkpoint.every is given but checkpoint.dir is not",
-                          "name a folder: dir: ckpt");
+    return yaml::error_at(*node, "checkpoint.every is set, but checkpoint.dir is not",
+                          "set a folder, as dir: ckpt");
   return out;
 }
 

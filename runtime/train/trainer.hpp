@@ -55,7 +55,7 @@ class Trainer {
   Result<Ending> stop();
   Result<void> check_target_at_start();
   RunLength length() const;
-  // Of a benchmark: parts of a step, timed after training; they leave nothing that could be trained on.
+  // For a benchmark: times parts of a step after the training, which leaves no state to train on.
   enum class Probe { repeated_input, compute, communication, alone };
   Result<bool> timed_steps(const BenchmarkSpec& benchmark, Throughput& steps);
   Result<void> take(Probe probe);

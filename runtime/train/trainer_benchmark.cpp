@@ -39,7 +39,7 @@ Result<void> Trainer::take(Probe probe) {
     TRY(forward_backward(shard));
   } else if (probe == Probe::communication) {
     // What an engine sums itself does not come this way.
-    const std::size_t buckets = parts_.engine.sums_gradients() ? 0 : parts_.engine.buckets().size();
+    const std::size_t buckets = parts_.engine.reducing() != nullptr ? 0 : parts_.engine.buckets().size();
     for (std::size_t i = 0; i < buckets; ++i) TRY(parts_.gradients.start(i));
     return parts_.gradients.finish();
   } else {
@@ -80,14 +80,15 @@ Result<BenchmarkFigures> Trainer::measure_parts(Throughput steps) {
   BenchmarkFigures out{.steps = std::move(steps)};
   parts_.engine.while_waiting({});
   out.repeated_input = TRY(median_of(Probe::repeated_input, count));
-  parts_.engine.set_sums(Engine::Sums::alone);
+  DeviceReducing* const device = parts_.engine.reducing();
+  if (device != nullptr) device->set_sums(DeviceReducing::Sums::alone);
   const Seconds compute = TRY(median_of(Probe::compute, count));
   out.alone = parts_.comm.size() == 1 ? out.steps.median() : TRY(time_alone(count));
-  parts_.engine.set_sums(Engine::Sums::together);
+  if (device != nullptr) device->set_sums(DeviceReducing::Sums::together);
   std::fill(parts_.engine.gradients().begin(), parts_.engine.gradients().end(), 0.0F);
   TRY(parts_.comm.barrier());
   out.communication = TRY(median_of(Probe::communication, count));
-  if (parts_.engine.sums_gradients()) out.communication += Seconds(TRY(parts_.engine.seconds_of_sums()));
+  if (device != nullptr) out.communication += Seconds(TRY(device->seconds_of_sums()));
   const RankFigures mine{.compute_seconds = compute.count(),
                          .peak_bytes = static_cast<double>(TRY(peak_memory_bytes())),
                          .engine_bytes = static_cast<double>(parts_.engine.memory_bytes())};

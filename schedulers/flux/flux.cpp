@@ -45,7 +45,7 @@ Result<void> read_lite_entry(const Json& entry, std::vector<std::optional<Alloca
     const auto at = static_cast<std::size_t>(rank);
     if (at >= names.size())
       return fail(unreadable(fmt::format("rank {} has no name: nodelist has {}", rank, names.size()), where));
-    if (nodes[at]) return fail(unreadable(fmt::format("rank {} stands twice in R_lite", rank), where));
+    if (nodes[at]) return fail(unreadable(fmt::format("rank {} is listed twice in R_lite", rank), where));
     const int count = static_cast<int>(cores.size());
     if (count == 0) return fail(unreadable(fmt::format("rank {} ({}) has no core", rank, names[at]), where));
     nodes[at] = AllocatedNode{.host = names[at], .slots = count, .cpus = count, .gpus = gpus};

@@ -68,13 +68,12 @@ class FluxSubmission final : public Submission {
     return std::move(out).with_extra(request, flux_options());
   }
   std::vector<InexpressibleKey> inexpressible() const override {
-    return {
-        {"resources.chunks", "ask for nodes that are alike: the most that one of them needs"},
+    return {{"resources.chunks", "request equal nodes, with the maximum that one of them needs"},
 
-        {"resources.memory", "Flux shares nodes out by cores: ask for more of them, or for exclusive: true"},
-        {"resources.gpu-type", "name a property of the nodes that have them: resources.constraint"},
-        {"resources.qos", "Flux has queues and banks: resources.queue, resources.account"},
-        {"resources.mail", "Flux writes no mail"}};
+            {"resources.memory", "Flux allocates cores: request more of them, or set exclusive: true"},
+            {"resources.gpu-type", "name a property of the nodes that have them: resources.constraint"},
+            {"resources.qos", "Flux has queues and banks: resources.queue, resources.account"},
+            {"resources.mail", "Flux does not send mail"}};
   }
 
   Argv submit_command(const std::string& script, const std::string& after) const override {

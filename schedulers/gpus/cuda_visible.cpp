@@ -36,7 +36,7 @@ std::string objection(std::string_view name, const std::vector<std::string>& bef
   const bool index = is_digits(name);
   if (name.empty()) return "is empty";
   if (!index && !is_gpu_id(name) && !is_mig_id(name)) return "is neither an index nor an id";
-  if (std::find(before.begin(), before.end(), name) != before.end()) return "is there twice";
+  if (std::find(before.begin(), before.end(), name) != before.end()) return "is listed twice";
   if (!before.empty() && is_digits(before.front()) != index) return "mixes ids and indices";
   if (!before.empty() && is_mig_id(before.front()) != is_mig_id(name)) return "mixes GPUs and MIG instances";
   if (index && count && !parse_integer(name, 0, static_cast<std::int64_t>(*count) - 1))
@@ -69,7 +69,7 @@ VisibleGpus read_cuda_visible(std::string_view value, std::optional<std::size_t>
           "CUDA_VISIBLE_DEVICES={}: entry {} ('{}') {}; CUDA stops there, {} of {} entries hidden", value,
           i + 1, name, why, words.size() - i, words.size());
       // CUDA shows no device at all where one is named twice.
-      if (why == "is there twice") out.names.clear();
+      if (why == "is listed twice") out.names.clear();
       return out;
     }
     out.names.push_back(name);

@@ -12,7 +12,7 @@
 namespace dlrun {
 
 struct FoundGpus {
-  std::optional<std::vector<std::string>> names;  // nothing: nobody could tell
+  std::optional<std::vector<std::string>> names;  // unset: unknown
   std::string evidence;
   std::optional<std::string> warning = {};  // what hides a part of them
 };

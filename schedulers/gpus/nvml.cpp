@@ -79,7 +79,7 @@ std::vector<std::string> mig_instances(const Nvml& nvml, Device device) {
 
 Result<std::vector<DriverGpu>> all_gpus(const Nvml& nvml) {
   unsigned count = 0;
-  if (nvml.count(&count) != 0) return fail(ErrorKind::unavailable, "NVML does not tell its GPUs");
+  if (nvml.count(&count) != 0) return fail(ErrorKind::unavailable, "NVML does not list its GPUs");
   std::vector<DriverGpu> out;
   for (unsigned i = 0; i < count; ++i) {
     Device device = nullptr;
@@ -110,7 +110,8 @@ std::vector<int> processes_on(const Nvml& nvml, Device device) {
 }
 
 Result<GpuUse> use_of_all(const Nvml& nvml) {
-  if (nvml.running == nullptr) return fail(ErrorKind::unavailable, "this driver does not tell its processes");
+  if (nvml.running == nullptr)
+    return fail(ErrorKind::unavailable, "this driver does not list the processes of GPUs");
   GpuUse out{.gpus = TRY(all_gpus(nvml)), .holders = {}};
   for (const DriverGpu& gpu : out.gpus) {
     Device device = nullptr;

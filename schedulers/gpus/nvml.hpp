@@ -29,11 +29,11 @@ struct GpuUse {
   std::vector<GpuHolder> holders;  // of whole GPUs; divided ones are left out
 };
 
-// Who computes on which GPU at this moment.
+// The processes that use each GPU now.
 Result<GpuUse> ask_nvml_use();
 
-// The GPU that an entry of CUDA_VISIBLE_DEVICES means: an index, a UUID or the beginning of one, either form
-// of a MIG id. nullptr where it is none of these.
+// The GPU of an entry of CUDA_VISIBLE_DEVICES: an index, a UUID, a prefix of one, or a MIG id in either form.
+// nullptr if no GPU matches.
 const DriverGpu* find_gpu(const std::vector<DriverGpu>& gpus, const std::string& name);
 
 }  // namespace dlrun

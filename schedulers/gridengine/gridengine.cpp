@@ -27,7 +27,7 @@ Result<std::vector<AllocatedNode>> read_lines(const NamedFile& file, Allocation&
       continue;
     }
     const auto slots = parse_integer(line.words[1], 0, kMaxSlots);
-    if (!slots) return fail(unreadable(fmt::format("'{}' is not a count of slots", line.words[1]), place));
+    if (!slots) return fail(unreadable(fmt::format("'{}' is not a slot count", line.words[1]), place));
     if (*slots == 0) {
       out.warnings.push_back(fmt::format("{}: node {} has 0 slots and is left out", place, line.words[0]));
       continue;
@@ -35,7 +35,7 @@ Result<std::vector<AllocatedNode>> read_lines(const NamedFile& file, Allocation&
     entries.push_back(
         {.host = HostName(line.words[0]), .slots = static_cast<int>(*slots), .cpus = {}, .gpus = {}});
   }
-  if (entries.empty()) return fail(unreadable("the file names no node", file.path));
+  if (entries.empty()) return fail(unreadable("the file lists no node", file.path));
   return group_nodes(entries, file.path);
 }
 
@@ -66,7 +66,7 @@ Result<Allocation> parallel_job(const DiscoveryContext& context) {
   out.nodes = TRY(read_lines(file, out));
   TRY(check_total(context.environment, file, out.nodes));
   out.evidence = {fmt::format("PE_HOSTFILE={}: {} nodes", file.path, out.nodes.size()),
-                  "Grid Engine does not tell a job its GPUs: unknown"};
+                  "Grid Engine does not report the GPUs of a job: unknown"};
   return out;
 }
 

@@ -40,7 +40,7 @@ std::string without_entities(std::string_view text) {
 }
 
 tl::unexpected<Error> not_told(std::string_view program, std::string_view what) {
-  return fail(ErrorKind::allocation, "{} tells no {}", program, what);
+  return fail(ErrorKind::allocation, "{} does not report the {}", program, what);
 }
 
 // The tasks' numbers and starts come in pairs. The only one is ours: a chain's job that stands for an element

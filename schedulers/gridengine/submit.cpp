@@ -7,6 +7,7 @@
 
 #include "schedulers/directive.hpp"
 #include "schedulers/gridengine/gridengine.hpp"
+#include "schedulers/gridengine/queue_place.hpp"
 
 namespace dlrun {
 namespace {
@@ -70,13 +71,13 @@ class GridEngineSubmission final : public Submission {
   }
   std::vector<InexpressibleKey> inexpressible() const override {
     return {
-        {"resources.chunks", "ask for nodes that are alike: the most that one of them needs"},
+        {"resources.chunks", "request equal nodes, with the maximum that one of them needs"},
 
         {"resources.memory", "qconf -sc lists the site's resources: resources.extra: [\"-l mem_free=64G\"]"},
         {"resources.gpu-type",
          "qconf -sc lists the site's resources: resources.extra: [\"-l gpu_type=a100\"]"},
         {"resources.constraint", "use resources.extra: [\"-l RESOURCE=VALUE\"] or [\"-q QUEUE@@HOSTGROUP\"]"},
-        {"resources.exclusive", "where the site has it: resources.extra: [\"-l exclusive=true\"]"},
+        {"resources.exclusive", "if the site has it: resources.extra: [\"-l exclusive=true\"]"},
         {"resources.qos", "Grid Engine has projects: resources.account"}};
   }
 
@@ -98,6 +99,10 @@ class GridEngineSubmission final : public Submission {
   }
   std::optional<bool> is_pending_or_alive(const CommandOutput& state) const override {
     return is_alive(state);  // qstat -j knows waiting jobs, and none that is over
+  }
+  Argv queue_command() const override { return gridengine_queue_command(); }
+  std::optional<QueuePlace> queue_place(const CommandOutput& queue, std::string_view job_id) const override {
+    return queue.status.success() ? gridengine_queue_place(queue.out, job_id) : std::nullopt;
   }
   std::string_view own_job_variable() const override { return "JOB_ID"; }
 
@@ -125,9 +130,9 @@ class GridEngineSubmission final : public Submission {
     const std::string_view text = trim(said->err);
     if (text.find("verification: no suitable queues") == text.npos) return {};  // qsub will say it itself
     return fail(Error{.kind = ErrorKind::allocation,
-                      .what = "no queue of Grid Engine can ever run this job: it would wait for ever",
+                      .what = "no queue of Grid Engine can run this job: it would wait forever",
                       .where = {},
-                      .hint = "ask for what the cluster has: qconf -spl and qconf -sql list it",
+                      .hint = "request what the cluster has: qconf -spl and qconf -sql list it",
                       .also = split(text, '\n')});
   }
   std::vector<RefusalKeyword> refusal_keywords() const override {
@@ -141,13 +146,13 @@ class GridEngineSubmission final : public Submission {
   static Result<void> check(const SubmissionRequest& request) {
     const int slots = request.nodes * request.tasks_per_node * request.cpus_per_task;
     if (slots > 1 && !asks_for(request, "-pe"))
-      return fail(Error{.kind = ErrorKind::input,
-                        .what = fmt::format("Grid Engine gives {} slots only in a parallel environment, and "
-                                            "resources.extra names none",
-                                            slots),
-                        .where = {},
-                        .hint = fmt::format("qconf -spl lists the site's; add \"-pe NAME {}\"", slots),
-                        .also = {}});
+      return fail(Error{
+          .kind = ErrorKind::input,
+          .what = fmt::format(
+              "Grid Engine needs a parallel environment for {} slots, and resources.extra names none", slots),
+          .where = {},
+          .hint = fmt::format("qconf -spl lists the site's; add \"-pe NAME {}\"", slots),
+          .also = {}});
     if (request.gpus_per_node > 0 && !asks_for(request, "-l"))
       return fail(
           Error{.kind = ErrorKind::input,

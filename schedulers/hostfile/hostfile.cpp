@@ -175,15 +175,15 @@ class LineReader {
       return fail(
           error(column,
                 text.empty() ? std::string("a count is missing here")
-                             : fmt::format("'{}' is no count of slots from 1 to {}", text, kMaxSlots),
-                text.empty() ? "write it as HOST:4 or slots=4" : "leave out a host that must not be used"));
+                             : fmt::format("slot count '{}' is out of range [1, {}]", text, kMaxSlots),
+                text.empty() ? "write it as HOST:4 or slots=4" : "remove a host that must not be used"));
     return static_cast<int>(*value);
   }
 
   Result<int> number(const Word& word, std::string_view of_what, int low) {
     if (const auto value = parse_integer(word.text, low, kMaxSlots)) return static_cast<int>(*value);
-    return fail(error(word.column, fmt::format("'{}' is no number of {} from {} to {}", word.text, of_what,
-                                               low, kMaxSlots)));
+    return fail(error(word.column, fmt::format("the number of {1}, '{0}', is out of range [{2}, {3}]",
+                                               word.text, of_what, low, kMaxSlots)));
   }
 
   // A count, or the private address of a pair.
@@ -200,7 +200,7 @@ class LineReader {
                            ? "separate hosts by commas: a:2,b:2"
                            : "one host per line, as HOST, HOST:COUNT or HOST slots=COUNT";
     if (next_ == 1 && is_address(words_[0].text))
-      hint = "a file like /etc/hosts is no host file: keep one name a line";
+      hint = "a file like /etc/hosts is not a host file: keep one name per line";
     return fail(error(word.column, fmt::format("'{}' is neither an option nor a count", word.text), hint));
   }
 
@@ -225,17 +225,17 @@ class LineReader {
       case Option::address:
         return address(value, "address");
       case Option::unused:
-        out_.warnings.push_back(fmt::format("{}:{}: {}={} is not used: dlrun binds ranks itself", out_.source,
+        out_.warnings.push_back(fmt::format("{}:{}: {}={} is ignored: dlrun binds ranks itself", out_.source,
                                             number_, name.text, value.text));
         return {};
       case Option::ssh:
-        return fail(error(name.column, fmt::format("option '{}' is not taken from a host file", name.text),
-                          "say it in ~/.ssh/config"));
+        return fail(error(name.column, fmt::format("option '{}' is not supported in a host file", name.text),
+                          "set it in ~/.ssh/config"));
       case Option::shape:
         break;
     }
-    return fail(error(name.column, fmt::format("option '{}' is not taken from a host file", name.text),
-                      "say how many ranks a host gets: slots=4"));
+    return fail(error(name.column, fmt::format("option '{}' is not supported in a host file", name.text),
+                      "set the number of ranks of a host: slots=4"));
   }
 
   template <class Value>

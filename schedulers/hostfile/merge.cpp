@@ -94,7 +94,7 @@ Result<void> check_addresses(const HostEntries& all, const std::vector<Allocated
 std::string repeated(const AllocatedNode& node, const Merged& merged) {
   std::vector<std::string> lines;
   for (const std::size_t line : merged.lines) lines.push_back(std::to_string(line));
-  return fmt::format("host {} stands {} times (line{} {}): its counts add up to {} slots", node.host,
+  return fmt::format("host {} is listed {} times (line{} {}): its counts add up to {} slots", node.host,
                      lines.size(), lines.size() == 1 ? "" : "s", join(lines, ", "), node.slots);
 }
 
@@ -105,7 +105,7 @@ Result<void> add_addresses(HostEntries& entries, const HostEntries& addresses) {
     return fail(Error{.kind = ErrorKind::allocation,
                       .what = fmt::format("{} names {} hosts and {} names {} addresses", entries.source,
                                           entries.entries.size(), addresses.source, addresses.entries.size()),
-                      .hint = "the two files go together line by line"});
+                      .hint = "the two files must list the same hosts, line by line"});
   for (std::size_t i = 0; i < entries.entries.size(); ++i) {
     HostEntry& entry = entries.entries[i];
     const HostEntry& other = addresses.entries[i];
@@ -114,11 +114,11 @@ Result<void> add_addresses(HostEntries& entries, const HostEntries& addresses) {
                                fmt::format("{} slots here, and {} for host {} on line {} of {}", *other.slots,
                                            entry.slots ? std::to_string(*entry.slots) : "none", entry.host,
                                            entry.line, entries.source),
-                               "say the slots in one file only");
+                               "set the slots in one file only");
     if (entry.address || other.address)
       return conflicting_lines(other.address ? addresses : entries, other.address ? other.line : entry.line,
-                               "an address stands in the line and in the second file",
-                               "use one of the two ways");
+                               "the address is set in the line and in the second file",
+                               "set it in one of the two places");
     entry.address = other.host.get();
   }
   return {};
@@ -184,13 +184,12 @@ std::vector<std::string> locality_warnings(const std::vector<AllocatedNode>& nod
       here.push_back(host);
   }
   if (here.size() > 1)
-    out.push_back(fmt::format("{} are all this machine, which would be {} nodes: name it once",
+    out.push_back(fmt::format("{} all name this machine, which would be {} nodes: name it once",
                               join(here, ", "), here.size()));
   if (!loopback.empty() && here.size() < nodes.size())
-    out.push_back(
-        fmt::format("{} stands among other hosts, which cannot reach this machine by that name: write "
-                    "its host name",
-                    loopback.front()));
+    out.push_back(fmt::format(
+        "{} is listed with other hosts, which cannot reach this machine by that name: write its host name",
+        loopback.front()));
   return out;
 }
 

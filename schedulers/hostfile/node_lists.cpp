@@ -60,7 +60,7 @@ Error unreadable(std::string what, std::string_view where, std::string_view hint
                .what = std::move(what),
                .where = std::string(where),
                .hint = std::string(
-                   hint.empty() ? "--allocation FILE or --hostfile FILE names the nodes by hand" : hint)};
+                   hint.empty() ? "--allocation FILE or --hostfile FILE sets the nodes explicitly" : hint)};
 }
 
 Error conflict(std::string_view what, std::string_view first, std::string_view second) {
@@ -110,7 +110,7 @@ Result<std::vector<AllocatedNode>> nodes_of_lines(std::string_view text, std::st
   for (const WordLine& line : word_lines(text)) {
     const std::string place = fmt::format("{}:{}", where, line.number);
     if (line.words.size() > 1)
-      return fail(unreadable(fmt::format("'{}' follows the node name '{}'; a line has one name alone",
+      return fail(unreadable(fmt::format("unexpected '{}' after the node name '{}'; a line has one name",
                                          line.words[1], line.words[0]),
                              place));
     if (auto good = check_host_name(line.words[0]); !good) return fail(about_allocation(good.error(), place));

@@ -1,5 +1,5 @@
-// --hostfile and --hosts as an allocation. What the user names explicitly wins over every scheduler; nothing
-// is looked for where nothing is named.
+// --hostfile and --hosts as an allocation. An explicit list of hosts overrides every scheduler; without
+// one, this scheduler is not used.
 #include "schedulers/hostfile/scheduler.hpp"
 
 #include <unistd.h>
@@ -51,7 +51,7 @@ Result<Allocation> hostfile_allocation(const DiscoveryContext& context) {
     out.warnings.push_back(std::move(warning));
   if (context.named.private_hostfile)
     out.evidence.push_back("private addresses: " + context.named.private_hostfile->string());
-  out.evidence.emplace_back("a host file tells no end time, and cores and GPUs only by cpus= and gpus=");
+  out.evidence.emplace_back("a host file has no end time, and has cores and GPUs only as cpus= and gpus=");
   return out;
 }
 

@@ -86,10 +86,10 @@ class Reader {
     const std::size_t start = place_;
     for (; !at_end() && text_[place_] != '[' && text_[place_] != ','; ++place_) {
       const char c = text_[place_];
-      if (c == ']') return fail(error_with_caret(text_, place_, "']' closes no bracket"));
+      if (c == ']') return fail(error_with_caret(text_, place_, "']' without '['"));
       if (!may_stand_in_name(c))
         return fail(error_with_caret(
-            text_, place_, name_of(c) + " cannot stand in a host name",
+            text_, place_, name_of(c) + " is not valid in a host name",
             c == ' ' || c == '\t' || c == '\n' ? "separate hosts by commas, without blanks" : ""));
       const bool first = place_ == start && (start == 0 || text_[start - 1] == ',');
       if (first && (c == '-' || c == '.'))
@@ -128,7 +128,7 @@ class Reader {
     if (text_[place_] != ',' && text_[place_] != ']') return fail(unexpected());
     if (out.high < out.low)
       return fail(error_with_caret(
-          text_, start, fmt::format("the range {} runs backwards", text_.substr(start, place_ - start))));
+          text_, start, fmt::format("the range {} is descending", text_.substr(start, place_ - start))));
     if (out.high - out.low >= most_) return fail(too_many(start));
     return out;
   }
@@ -154,15 +154,13 @@ class Reader {
     const char c = text_[place_];
     if (c == '[') return error_with_caret(text_, place_, "a bracket stands inside a bracket");
     if (c == ',' || c == ']') return error_with_caret(text_, place_, "a number is missing here");
-    return error_with_caret(text_, place_, fmt::format("{} stands where a number belongs", name_of(c)),
+    return error_with_caret(text_, place_, fmt::format("{} is not a number", name_of(c)),
                             "a bracket holds numbers and ranges: [1-4,8]");
   }
 
   Error too_many(std::size_t place) const {
     return error_with_caret(text_, place,
-                            fmt::format("the list names more than {} hosts, the most that "
-                                        "dlrun takes",
-                                        most_));
+                            fmt::format("the list has more than the maximum of {} hosts", most_));
   }
 
   // Both the number of names and their length, before any is made.
@@ -182,8 +180,10 @@ class Reader {
       element.count *= values;
     }
     if (length > kMaxHostName)
-      return fail(error_with_caret(
-          text_, start, fmt::format("a host name of {} letters is longer than {}", length, kMaxHostName)));
+      return fail(
+          error_with_caret(text_, start,
+                           fmt::format("a host name of {} characters is longer than the maximum of {}",
+                                       length, kMaxHostName)));
     if (element.count > most_ - total_) return fail(too_many(start));
     total_ += element.count;
     return {};
@@ -263,7 +263,7 @@ Result<std::size_t> count_hostlist(std::string_view text, std::size_t most) {
 Result<void> check_host_name(std::string_view name) {
   if (name.empty()) return fail(ErrorKind::input, "a host name is empty");
   if (const std::size_t place = name.find_first_of(",[]"); place != std::string_view::npos)
-    return fail(error_with_caret(name, place, name_of(name[place]) + " cannot stand in a host name",
+    return fail(error_with_caret(name, place, name_of(name[place]) + " is not valid in a host name",
                                  "expand the host list first"));
   TRY(count_hostlist(name));
   return {};
@@ -284,14 +284,14 @@ std::vector<std::string_view> split_hostlist(std::string_view text) {
 }
 
 Error error_with_caret(std::string_view text, std::size_t place, std::string what, std::string hint) {
-  constexpr std::size_t around = 36;
-  const std::size_t start = place > around ? place - around : 0;
-  std::string shown(text.substr(start, 2 * around));
+  constexpr std::size_t context = 36;
+  const std::size_t start = place > context ? place - context : 0;
+  std::string shown(text.substr(start, 2 * context));
   for (char& c : shown)
     if (c < ' ' || c > '~') c = '?';
   std::string mark(place - start, ' ');
   if (start > 0) shown.insert(0, "..."), mark.insert(0, "   ");
-  if (start + 2 * around < text.size()) shown += "...";
+  if (start + 2 * context < text.size()) shown += "...";
   return Error{.kind = ErrorKind::input,
                .what = std::move(what),
                .where = fmt::format("host list, column {}", place + 1),

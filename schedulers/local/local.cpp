@@ -1,5 +1,5 @@
-// This machine as an allocation of one node: the cores that we may run on, the GPUs that its driver tells. It
-// has no job id and no end. It never invents a second node.
+// This machine as an allocation of one node, with the cores that this process may use and the GPUs that the
+// driver lists. It has no job id and no end time, and never a second node.
 #include "schedulers/local/local.hpp"
 
 #include <sched.h>
@@ -22,18 +22,18 @@ Result<int> allowed_cores() {
     CPU_FREE(set);
     if (count > 0) return count;
   }
-  return fail(ErrorKind::allocation, "the kernel does not tell which cores we may use");
+  return fail(ErrorKind::allocation, "the kernel does not report the cores of this process");
 }
 
 std::string detect_local(const DiscoveryContext&) {
-  return "no scheduler's job here: this machine alone";
+  return "not inside a batch job: this machine alone";
 }
 
 }  // namespace
 
 Result<Allocation> local_allocation(const DiscoveryContext& context) {
   const std::string host = host_name();
-  if (host.empty()) return fail(ErrorKind::allocation, "this machine does not tell its host name");
+  if (host.empty()) return fail(ErrorKind::allocation, "this machine has no host name");
   const int cores = TRY(allowed_cores());
   const FoundGpus gpus = usable_gpus(context.driver_gpus(), context.environment);
   Allocation out;

@@ -33,7 +33,7 @@ Result<std::vector<AllocatedNode>> read_pairs(std::string_view text) {
     const auto slots = parse_integer(words[i + 1], 1, kMaxSlots);
     if (!slots)
       return fail(
-          unreadable(fmt::format("'{}' after '{}' is not a count of slots", words[i + 1], words[i]), kPairs));
+          unreadable(fmt::format("'{}' after '{}' is not a slot count", words[i + 1], words[i]), kPairs));
     entries.push_back(
         {.host = HostName(words[i]), .slots = static_cast<int>(*slots), .cpus = {}, .gpus = {}});
   }
@@ -81,7 +81,7 @@ Result<Allocation> lsf_allocation(const DiscoveryContext& context) {
   std::vector<Source> sources = TRY(all_sources(environment));
   if (sources.empty())
     return fail(
-        unreadable("LSF tells no nodes: LSB_DJOB_HOSTFILE, LSB_MCPU_HOSTS and LSB_HOSTS are empty", {}));
+        unreadable("LSF lists no nodes: LSB_DJOB_HOSTFILE, LSB_MCPU_HOSTS and LSB_HOSTS are empty", {}));
   Allocation out;
   out.scheduler = "lsf";
   out.job_id = environment.find("LSB_JOBID");
@@ -100,7 +100,7 @@ Result<Allocation> lsf_allocation(const DiscoveryContext& context) {
   if (!launch_node.empty())
     out.evidence.push_back(
         fmt::format("launch node {}: left out, by its name (batch*, login*)", launch_node));
-  out.evidence.emplace_back("LSF tells a job neither its GPUs nor its end: unknown");
+  out.evidence.emplace_back("LSF reports neither the GPUs nor the end of a job: unknown");
   return out;
 }
 

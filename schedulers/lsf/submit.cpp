@@ -89,8 +89,8 @@ class LsfSubmission final : public Submission {
     return std::move(out).with_extra(request, lsf_options());
   }
   std::vector<InexpressibleKey> inexpressible() const override {
-    return {{"resources.chunks", "ask for nodes that are alike: the most that one of them needs"},
-            {"resources.walltime", "leave it out: the queue's own limit holds then"},
+    return {{"resources.chunks", "request equal nodes, with the maximum that one of them needs"},
+            {"resources.walltime", "remove it: the limit of the queue applies then"},
             {"resources.qos", "LSF has service classes: resources.extra: [\"-sla NAME\"]"}};
   }
 
@@ -132,7 +132,7 @@ class LsfSubmission final : public Submission {
     if (!request.gpu_type.empty())
       text += ":gmodel=" + TRY(directive_word(request.gpu_type, "resources.gpu-type"));
     if (text.find('"') != text.npos)
-      return fail(ErrorKind::input, "resources.gpu-type: '{}' is no GPU model of LSF", request.gpu_type);
+      return fail(ErrorKind::input, "resources.gpu-type: '{}' is not a GPU model of LSF", request.gpu_type);
     out.add(fmt::format("-gpu \"{}\"", text), "resources.gpus-per-node");
     return {};
   }

@@ -72,7 +72,7 @@ Result<std::vector<PbsChunk>> parse_exec_vnode(std::string_view text) {
     rest.remove_prefix(end + 1);
     if (rest.empty()) break;
     if (rest.front() != '+' || rest.size() == 1)
-      return fail(error_with_caret(text, text.size() - rest.size(), "exec_vnode is cut here"));
+      return fail(error_with_caret(text, text.size() - rest.size(), "exec_vnode is truncated here"));
     rest.remove_prefix(1);
   }
   return out;
@@ -83,10 +83,10 @@ Result<PbsJob> parse_qstat(std::string_view text, std::string_view job_id) {
   const Json all = TRY(parse_json(valid_utf8(text), "qstat -f -F json"));
   const auto jobs = all.is_object() ? all.find("Jobs") : all.end();
   if (!all.is_object() || jobs == all.end() || !jobs->is_object() || !jobs->contains(std::string(job_id)))
-    return fail(ErrorKind::allocation, "qstat does not tell of job {}", job_id);
+    return fail(ErrorKind::allocation, "qstat does not list job {}", job_id);
   const Json& job = jobs->at(std::string(job_id));
   PbsJob out;
-  if (!job.is_object()) return fail(ErrorKind::allocation, "qstat's job {} is no object", job_id);
+  if (!job.is_object()) return fail(ErrorKind::allocation, "job {} of qstat is not an object", job_id);
   out.chunks = TRY(parse_exec_vnode(text_at(job, "exec_vnode")));
   take_job_end(job, out);
   return out;

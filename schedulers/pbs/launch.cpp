@@ -23,7 +23,7 @@ constexpr int kNotStarted = 254;  // of pbs_tmrsh: the task's program could not 
 
 tl::unexpected<Error> no_starter(const std::string& path) {
   return fail(Error{.kind = ErrorKind::unavailable,
-                    .what = "neither pbs_tmrsh nor pbsdsh is found: PBS's programs start the agents",
+                    .what = "neither pbs_tmrsh nor pbsdsh is found; they start the agents under PBS",
                     .where = {},
                     .hint = fmt::format("load PBS's module in the job, or use --via ssh; PATH is {}", path)});
 }
@@ -36,7 +36,7 @@ Result<void> need_node_file(const Environment& environment) {
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = "PBS starts nothing on the nodes of this job: it has mpiprocs=0",
                     .where = {},
-                    .hint = "use --via ssh, or ask for mpiprocs=1 or more"});
+                    .hint = "use --via ssh, or request mpiprocs=1 or more"});
 }
 
 Result<CommandTraits> pbs_launcher(const Environment& environment) {
@@ -53,11 +53,11 @@ Result<CommandTraits> pbs_launcher(const Environment& environment) {
           [starter, with_path](const AgentsToLaunch& agents) {
             return Result<std::vector<LaunchCommand>>(pbs_commands(agents, starter, with_path));
           },
-      .code_hints = {{kNotStarted,
-                      "dlrun must be at the same place on every node; --stage copies it to those "
-                      "that do not have it"},
-                     {to_int(ExitCode::input),
-                      "every node must see the run directory: name one that they share, with --run-dir"}}};
+      .code_hints = {
+          {kNotStarted,
+           "dlrun must be at the same path on every node; --stage copies it to nodes that do not have it"},
+          {to_int(ExitCode::input),
+           "every node must see the run directory: name one that they share, with --run-dir"}}};
 }
 
 }  // namespace

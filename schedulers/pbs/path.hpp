@@ -6,7 +6,7 @@
 
 namespace dlrun {
 
-// With their folders behind the others in PATH.
+/// Appends the usual folders of PBS to PATH.
 Environment with_pbs_path(Environment environment);
 
 }  // namespace dlrun

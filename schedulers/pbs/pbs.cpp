@@ -52,8 +52,7 @@ Result<std::vector<AllocatedNode>> find_nodes(const NamedFile& file, const std::
     for (AllocatedNode& node : nodes) node.asked_slots = node.slots;  // mpiprocs, or one rank per chunk
     return nodes;
   }
-  out.evidence.emplace_back(
-      "the node file is empty (mpiprocs=0): nodes from exec_vnode, a slot for each CPU");
+  out.evidence.emplace_back("the node file is empty (mpiprocs=0): nodes from exec_vnode, one slot per CPU");
   out.warnings.emplace_back(
       "the job has mpiprocs=0, and PBS then starts nothing on its nodes: use --via ssh, or ask for mpiprocs");
   return nodes_of_chunks(job->chunks);
@@ -72,7 +71,7 @@ Result<void> add_chunks(const std::vector<PbsChunk>& chunks, const std::string& 
     const auto at = TRY(finder.find(chunk.host));
     if (!at) {
       out.evidence.push_back(
-          fmt::format("exec_vnode names {} and the node file does not: no rank there", chunk.host));
+          fmt::format("exec_vnode lists {} and the node file does not: no rank there", chunk.host));
       continue;
     }
     seen[*at] = true;
@@ -117,7 +116,7 @@ void take_end(const PbsJob& job, Allocation& out) {
   out.end_time = job.end_time;
   out.evidence.emplace_back(job.end_time    ? "qstat: stime and walltime: end " + format_utc(*job.end_time)
                             : job.unlimited ? "qstat: no walltime: no limit"
-                                            : "qstat tells no end: unknown");
+                                            : "qstat does not report the end: unknown");
 }
 
 std::string detect_pbs(const DiscoveryContext& context) {

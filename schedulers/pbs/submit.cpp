@@ -166,16 +166,15 @@ class AnyPbs : public Submission {
     if (std::all_of(folder.begin(), folder.end(),
                     [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
       return {};
-    return fail(
-        Error{.kind = ErrorKind::input,
-              .what = fmt::format("qsub takes no letters outside ASCII in the output folder: {}", folder),
-              .where = {},
-              .hint = "submit from a folder with another name, or by a symbolic link to this one: "
-                      "ln -s \"$PWD\" ~/job && cd ~/job"});
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("qsub accepts only ASCII in the output folder: {}", folder),
+                      .where = {},
+                      .hint = "submit from a folder with another name, or from a symbolic link to this one: "
+                              "ln -s \"$PWD\" ~/job && cd ~/job"});
   }
 };
 
-// Nodes and the most CPUs of one, of `pbsnodes -a`: nothing where it tells no nodes.
+// The number of nodes and the maximum CPUs per node, from `pbsnodes -a`; 0 if it lists no nodes.
 struct PbsNodes {
   int count = 0;
   std::int64_t most_cpus = 0;
@@ -220,7 +219,7 @@ class PbsSubmission final : public AnyPbs {
     constexpr std::string_view own =
         "write a select of your own: resources.extra: "
         "[\"-l select=2:ncpus=16:mpiprocs=4:SITES_RESOURCE=VALUE\"]";
-    return {{"resources.walltime", "leave it out: the queue's own limit holds then"},
+    return {{"resources.walltime", "remove it: the limit of the queue applies then"},
             {"resources.gpu-type", own},
             {"resources.constraint", own},
             {"resources.qos", "PBS has queues: resources.queue"}};
@@ -243,12 +242,12 @@ class PbsSubmission final : public AnyPbs {
     const int cpus = request.tasks_per_node * request.cpus_per_task;
     std::string what;
     if (nodes.count > 0 && request.nodes > nodes.count)
-      what = fmt::format("PBS has {} nodes and the job asks for {}", nodes.count, request.nodes);
+      what = fmt::format("PBS has {} nodes and the job requests {}", nodes.count, request.nodes);
     else if (nodes.most_cpus > 0 && cpus > nodes.most_cpus)
-      what = fmt::format("no node of PBS has {} CPUs: {} are the most", cpus, nodes.most_cpus);
+      what = fmt::format("no node of PBS has {} CPUs; the maximum is {}", cpus, nodes.most_cpus);
     if (what.empty()) return {};
     return fail(Error{.kind = ErrorKind::allocation,
-                      .what = what + ": the job would wait for ever",
+                      .what = what + ": the job would wait forever",
                       .where = {},
                       .hint = "pbsnodes -a shows what is there",
                       .also = {}});
@@ -281,7 +280,7 @@ class TorqueSubmission final : public AnyPbs {
     return std::move(out).with_extra(request, torque_options());
   }
   std::vector<InexpressibleKey> inexpressible() const override {
-    return {{"resources.walltime", "leave it out: the queue's own limit holds then"},
+    return {{"resources.walltime", "remove it: the limit of the queue applies then"},
             {"resources.gpu-type", "name a property of the nodes that have them: resources.constraint"}};
   }
 };

@@ -35,7 +35,7 @@ Result<Instant> end_time_by_libslurm(std::uint32_t job_id) {
   auto* end_time = TRY(library.symbol<int(std::uint32_t, std::time_t*)>("slurm_get_end_time"));
   std::time_t end = 0;
   if (end_time(job_id, &end) != 0 || end <= 0)
-    return fail(ErrorKind::unavailable, "libslurm does not know the end of job {}", job_id);
+    return fail(ErrorKind::unavailable, "libslurm does not report the end of job {}", job_id);
   return Instant(std::chrono::seconds(end));
 }
 

@@ -61,7 +61,7 @@ Result<GpuGres> read_entry(const GresEntry& entry) {
     count = static_cast<int>(*number);
     words.pop_back();
   } else if (words.size() > 1) {
-    return wrong(entry, fmt::format("'{}' is not a count of GPUs", words.back()));
+    return wrong(entry, fmt::format("'{}' is not a GPU count", words.back()));
   }
   if (words.size() > 1 || (words.size() == 1 && words[0].empty()))
     return wrong(entry, fmt::format("'{}' is not a gres entry", entry.words));
@@ -79,7 +79,7 @@ Result<GresEntry> cut_note(std::string_view text, std::size_t place, std::string
   const std::size_t open = std::max(part.rfind("(IDX:") == part.npos ? 0 : part.rfind("(IDX:"),
                                     part.rfind("(S:") == part.npos ? 0 : part.rfind("(S:"));
   if (open == 0) {
-    if (part.ends_with("(")) return wrong(entry, "the text is cut");
+    if (part.ends_with("(")) return wrong(entry, "the text is truncated");
     return entry;
   }
   if (part.back() != ')') return wrong(entry, "the parenthesis is not closed");

@@ -143,8 +143,8 @@ Result<std::vector<LaunchCommand>> srun_commands(const AgentsToLaunch& agents, c
   if (agents.agent_per == AgentPer::rank) {
     if (!TRY(het_groups(environment)).empty())
       return fail({.kind = ErrorKind::input,
-                   .what = "launch.mpi: native does not support heterogeneous Slurm jobs, in which each step "
-                           "is an MPI world of its own",
+                   .what = "launch.mpi: native does not support heterogeneous Slurm jobs, in which each "
+                           "component is an MPI world of its own",
                    .hint = "use --mpi auto"});
     out.push_back(srun_ranks(agents, version, environment));
     return out;

@@ -70,7 +70,7 @@ Result<void> add_group(const Environment& environment, const std::string& suffix
   const auto cpus = first_of(environment, {"SLURM_JOB_CPUS_PER_NODE" + suffix});
   auto tasks = first_of(environment, {"SLURM_TASKS_PER_NODE" + suffix});
   if (tasks && suffix.empty() && counts_are_of_step(environment, *list)) {
-    out.evidence.push_back(fmt::format("{}: of the step on {}, not of the job; not taken", tasks->line(),
+    out.evidence.push_back(fmt::format("{}: of the step on {}, not of the job; ignored", tasks->line(),
                                        environment.get("SLURM_STEP_NODELIST")));
     tasks.reset();
   }
@@ -83,7 +83,7 @@ Result<void> add_group(const Environment& environment, const std::string& suffix
   else if (cpus)
     slots = cpu_counts;
   out.evidence.push_back(tasks  ? tasks->line()
-                         : cpus ? "no SLURM_TASKS_PER_NODE: a slot for each CPU"
+                         : cpus ? "no SLURM_TASKS_PER_NODE: one slot per CPU"
                                 : "no counts: one slot per node");
   if (cpus) out.evidence.push_back(cpus->line());
   for (std::size_t i = 0; i < hosts->size(); ++i) {
@@ -99,16 +99,17 @@ Result<void> add_group(const Environment& environment, const std::string& suffix
 Result<void> add_this_node(const Environment& environment, Allocation& out) {
   const std::string count = environment.get("SLURM_NNODES");
   if (count != "1")
-    return fail(unreadable(
-        fmt::format("SLURM_JOB_NODELIST is not set (SLURM_NNODES={})", count), {},
-        "run inside the batch script, srun or salloc; --scheduler local takes this machine alone"));
+    return fail(
+        unreadable(fmt::format("SLURM_JOB_NODELIST is not set (SLURM_NNODES={})", count), {},
+                   "run inside the batch script, srun or salloc; --scheduler local uses this machine alone"));
   std::string host = environment.get("SLURMD_NODENAME");
   if (const MachineNames machine = this_machine(); host.empty() && !machine.names.empty())
     host = machine.names.front();
-  if (host.empty()) return fail(unreadable("SLURM_NNODES=1, and this machine does not tell its name", {}));
+  if (host.empty()) return fail(unreadable("SLURM_NNODES=1, and this machine has no host name", {}));
   const auto tasks = parse_integer(environment.get("SLURM_NTASKS", "1"), 1, kMaxSlots);
   if (!tasks)
-    return fail(unreadable(fmt::format("SLURM_NTASKS={} is no count", environment.get("SLURM_NTASKS")), {}));
+    return fail(
+        unreadable(fmt::format("SLURM_NTASKS={} is not a count", environment.get("SLURM_NTASKS")), {}));
   out.nodes.push_back({.host = HostName(host), .slots = static_cast<int>(*tasks), .cpus = {}, .gpus = {}});
   out.evidence.push_back("SLURM_NNODES=1 without a node list: this machine, " + host);
   return {};
@@ -130,7 +131,7 @@ Result<void> add_nodes(const Environment& environment, Allocation& out) {
   const auto groups = parse_integer(environment.get("SLURM_HET_SIZE"), 2, 1024);
   const bool stale = groups && !het_is_ours(environment, *groups);
   if (stale)
-    out.evidence.push_back(fmt::format("SLURM_HET_SIZE={}: left over from another job; not taken", *groups));
+    out.evidence.push_back(fmt::format("SLURM_HET_SIZE={}: left over from another job; ignored", *groups));
   if (groups && !stale) {
     out.evidence.push_back(fmt::format("SLURM_HET_SIZE={}: all groups together", *groups));
     for (std::int64_t i = 0; i < *groups; ++i)
@@ -218,13 +219,13 @@ void take_times(const Environment& environment, const std::optional<SlurmJob>& j
       out.evidence.push_back("SLURM_JOB_END_TIME=" + *end);
       return;
     }
-    out.evidence.push_back(fmt::format("SLURM_JOB_END_TIME={}: no time; not taken", *end));
+    out.evidence.push_back(fmt::format("SLURM_JOB_END_TIME={}: not a time; ignored", *end));
   }
   if (job && job->end_time) out.end_time = job->end_time;
   if (job)
     out.evidence.emplace_back(job->unlimited  ? "scontrol: no time limit"
                               : job->end_time ? "scontrol: EndTime " + format_utc(*job->end_time)
-                                              : "scontrol tells no end: unknown");
+                                              : "scontrol does not report the end: unknown");
 }
 
 void take_gpus(const SlurmJob& job, Allocation& out) {
@@ -240,11 +241,10 @@ void take_gpus(const SlurmJob& job, Allocation& out) {
 }
 
 tl::unexpected<Error> left_over(const std::string& job_id, std::string_view why) {
-  return fail(
-      Error{.kind = ErrorKind::allocation,
-            .what = fmt::format("the Slurm variables of this shell are left over: job {} {}", job_id, why),
-            .hint = "unset the SLURM_* variables or open a new shell; --scheduler local takes this "
-                    "machine alone"});
+  return fail(Error{
+      .kind = ErrorKind::allocation,
+      .what = fmt::format("the Slurm variables of this shell are left over: job {} {}", job_id, why),
+      .hint = "unset the SLURM_* variables or open a new shell; --scheduler local uses this machine alone"});
 }
 
 struct Account {
@@ -259,13 +259,13 @@ Result<Account> ask_controller(const DiscoveryContext& context, Allocation& out)
     return left_over(*out.job_id, "is not known to Slurm");
   if (!text) {
     out.evidence.push_back(
-        fmt::format("scontrol does not answer: {}; what it would tell is unknown", text.error().what));
+        fmt::format("scontrol does not answer: {}; end and GPUs are unknown", text.error().what));
     return Account{.job = {}, .no_scontrol = text.error().kind == ErrorKind::input};
   }
   auto job = parse_scontrol_job(*text, *out.job_id);
   if (job && slurm_job_is_over(job->state)) return left_over(*out.job_id, "is over (" + job->state + ")");
   if (job) return Account{.job = std::move(*job)};
-  out.warnings.push_back("not understood, and not taken: " + job.error().text());
+  out.warnings.push_back("cannot be parsed, and is ignored: " + job.error().text());
   return Account{};
 }
 

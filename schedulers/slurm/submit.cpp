@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/slurm/queue_place.hpp"
 #include "schedulers/slurm/slurm.hpp"
 #include "schedulers/walltime.hpp"
 #include "src/base/units.hpp"
@@ -42,8 +43,8 @@ struct Partition {
   Walltime limit;
 };
 
-// The partition that the job would go to, of `sinfo -h -o "%P %l %D"`: nothing where that is not told. A
-// partition has a line for each kind of node.
+// The partition of the job, from `sinfo -h -o "%P %l %D"`; unset if it is not listed. A partition has a line
+// for each kind of node.
 std::optional<Partition> partition_of(std::string_view text, std::string_view wanted) {
   std::optional<Partition> out;
   for (const std::string& line : split(text, '\n')) {
@@ -62,7 +63,7 @@ std::optional<Partition> partition_of(std::string_view text, std::string_view wa
 
 tl::unexpected<Error> never(std::string what) {
   return fail(Error{.kind = ErrorKind::allocation,
-                    .what = std::move(what) + ": the job would wait for ever",
+                    .what = std::move(what) + ": the job would wait forever",
                     .where = {},
                     .hint = "sinfo shows the partitions, their limits and nodes",
                     .also = {}});
@@ -110,12 +111,12 @@ Result<void> check_gres(const SubmissionRequest& request) {
   for (const std::string& line : request.extra) {
     const auto value = option_value(trim(line), "--gres");
     if (!value || value->find("gpu") != value->npos) continue;
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("resources.extra has --gres={}, which would take the place of the "
-                                          "GPUs of resources.gpus-per-node",
-                                          *value),
-                      .where = {},
-                      .hint = fmt::format("write both in one: --gres={},{}", gres_of(request), *value)});
+    return fail(Error{
+        .kind = ErrorKind::input,
+        .what = fmt::format(
+            "resources.extra has --gres={}, which would replace the GPUs of resources.gpus-per-node", *value),
+        .where = {},
+        .hint = fmt::format("write both in one: --gres={},{}", gres_of(request), *value)});
   }
   return {};
 }
@@ -161,7 +162,7 @@ class SlurmSubmission final : public Submission {
 
   // Its heterogeneous jobs are several allocations.
   std::vector<InexpressibleKey> inexpressible() const override {
-    return {{"resources.chunks", "ask for nodes that are alike: the most that one of them needs"}};
+    return {{"resources.chunks", "request equal nodes, with the maximum that one of them needs"}};
   }
   Argv submit_command(const std::string& script, const std::string& after) const override {
     Argv out{"sbatch", "--parsable"};
@@ -203,6 +204,10 @@ class SlurmSubmission final : public Submission {
     const bool held = reason == "DependencyNeverSatisfied" || reason.starts_with("JobHeld");
     return state.status.success() && held ? std::string(reason) : std::string();
   }
+  Argv queue_command() const override { return slurm_queue_command(); }
+  std::optional<QueuePlace> queue_place(const CommandOutput& queue, std::string_view job_id) const override {
+    return queue.status.success() ? slurm_queue_place(queue.out, job_id) : std::nullopt;
+  }
   std::string_view own_job_variable() const override { return "SLURM_JOB_ID"; }
 
   Result<std::string> job_id(std::string_view printed) const override {
@@ -220,13 +225,13 @@ class SlurmSubmission final : public Submission {
     const auto partition = partition_of(said->out, request.queue);
     if (!partition) return {};
     if (request.nodes > partition->nodes)
-      return never(fmt::format("partition {} has {} nodes and the job asks for {}", partition->name,
+      return never(fmt::format("partition {} has {} nodes and the job requests {}", partition->name,
                                partition->nodes, request.nodes));
     if (request.unlimited && partition->limit.limit)
-      return never(fmt::format("partition {} ends jobs after {} and the job asks for no limit",
+      return never(fmt::format("partition {} ends jobs after {} and the job requests no limit",
                                partition->name, clock_text(*partition->limit.limit)));
     if (request.walltime && partition->limit.limit && *request.walltime > *partition->limit.limit)
-      return never(fmt::format("partition {} ends jobs after {} and the job asks for {}", partition->name,
+      return never(fmt::format("partition {} ends jobs after {} and the job requests {}", partition->name,
                                clock_text(*partition->limit.limit), clock_text(*request.walltime)));
     return {};
   }

@@ -13,7 +13,7 @@ Result<SlurmVersion> version_of_srun(const Environment& environment) {
   if (const auto version = parse_slurm_version(output.out)) return *version;
   return fail(
       Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("srun does not tell its version: '{}'", trim(output.out + output.err)),
+            .what = fmt::format("srun does not report its version: '{}'", trim(output.out + output.err)),
             .where = {},
             .hint = "is this Slurm's own srun? --via ssh does not need it"});
 }

@@ -70,7 +70,7 @@ Result<Allocation> torque_allocation(const DiscoveryContext& context) {
   } else {
     out.evidence.emplace_back("no PBS_GPUFILE: GPUs unknown");
   }
-  out.evidence.emplace_back("Torque tells a job no end: unknown");
+  out.evidence.emplace_back("Torque does not report the end of a job: unknown");
   return out;
 }
 

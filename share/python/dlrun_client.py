@@ -85,12 +85,12 @@ class Client:
 
     @property
     def stop_requested(self):
-        """Whether the run is to end after that checkpoint, as checkpoint_requested() found last."""
+        """Whether the run ends after that checkpoint, as checkpoint_requested() last returned."""
         return self._agreed_stop
 
     @contextlib.contextmanager
     def saving(self, step):
-        """Around the code that writes a checkpoint: reports it, with its time, once it has been written."""
+        """A context for the code that writes a checkpoint: reports the checkpoint, with its time, once it is written."""
         began = time.monotonic()
         yield
         self.saved(step, time.monotonic() - began)
@@ -138,7 +138,7 @@ class Client:
         *lines, self._received = self._received.split(b"\n")
         for line in lines:
             self._take(line)
-        self._look_at_file()
+        self._probe_file()
 
     def _take(self, line):
         try:
@@ -149,7 +149,7 @@ class Client:
             self._save = True
             self._stop = self._stop or message.get("stop") is True
 
-    def _look_at_file(self):
+    def _probe_file(self):
         try:
             changed = os.stat(self._request_file).st_mtime_ns
             if changed == self._answered_file:
@@ -157,7 +157,7 @@ class Client:
             with open(self._request_file) as file:
                 text = file.read().strip()
         except OSError:
-            return  # mostly: it is not there
+            return  # usually it does not exist
         self._answered_file = changed
         self._save = True
         self._stop = self._stop or text != "go on"

@@ -22,7 +22,7 @@ struct Send {
   Order order = Order::in_turn;  // ahead: of all that waits, since others wait for it
 };
 
-enum class Alarm { beat, above, barriers, supervisor, head_answer, shutdown };
+enum class Alarm { beat, above, barriers, supervisor, head_answer, shutdown, relay };
 /// The driver answers at `when` with the event of this alarm. A later one of the same kind replaces it.
 struct WakeAt {
   Alarm alarm;
@@ -71,12 +71,30 @@ struct EndInput {};
 struct TellRanks {  // over the control channel -> RanksTold
   Json line;
 };
-struct ProbeRanks {};     // -> RanksProbed
-struct CheckGpus {};      // -> GpusHeld, where that has changed
-struct WatchGpus {};      // the same a few times, from now on
-struct TellAllgathered {  // to the MPI service
-  std::string key;
-  std::vector<std::string> blobs;
+struct ProbeRanks {};  // -> RanksProbed
+struct CheckGpus {};   // -> GpusHeld, where that has changed
+struct WatchGpus {};   // the same a few times, from now on
+using AllgatheredPtr = std::shared_ptr<const protocol::to_agent::Allgathered>;  // it may be large
+struct TellAllgathered {                                                        // to the MPI service
+  AllgatheredPtr all;
+};
+// The tree of agents.
+struct OpenRelay {  // -> RelayOpened
+  std::string token;
+  std::vector<NodeIndex> children;  // that may call
+};
+struct JoinParent {  // -> ParentJoined
+  std::string token;
+  NodeIndex own, parent;
+  std::vector<std::string> addresses;
+  int port = 0;
+};
+struct SendToParent {
+  protocol::from_agent::SubtreeAllgather part;
+};
+struct SendToChildren {
+  std::vector<NodeIndex> children;
+  AllgatheredPtr all;
 };
 struct PauseOutput {
   std::optional<Rank> rank;  // all where there is none
@@ -97,12 +115,14 @@ struct Exit {
 
 }  // namespace action
 
-using Action = std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ClaimPorts,
-                            action::PrepareNode, action::OpenLogs, action::StartProlog, action::ReadProlog,
-                            action::StartRanks, action::SignalRanks, action::SignalProlog,
-                            action::SignalDescendants, action::GiveInput, action::EndInput, action::TellRanks,
-                            action::ProbeRanks, action::CheckGpus, action::WatchGpus, action::TellAllgathered,
-                            action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
-                            action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
+using Action =
+    std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ClaimPorts, action::PrepareNode,
+                 action::OpenLogs, action::StartProlog, action::ReadProlog, action::StartRanks,
+                 action::SignalRanks, action::SignalProlog, action::SignalDescendants, action::GiveInput,
+                 action::EndInput, action::TellRanks, action::ProbeRanks, action::CheckGpus,
+                 action::WatchGpus, action::TellAllgathered, action::OpenRelay, action::JoinParent,
+                 action::SendToParent, action::SendToChildren, action::PauseOutput, action::ResumeOutput,
+                 action::WriteFile, action::EndStrays, action::CloseRanks, action::AwaitWrites,
+                 action::AwaitDrained, action::Exit>;
 
 }  // namespace dlrun::agent

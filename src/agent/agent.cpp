@@ -93,19 +93,21 @@ void Agent::head_gone() {
 // A head on another machine wants to hear that we live, from the first moment on: the others' agents may take
 // long to come. It is missed itself once there is a slice, when it says nothing for long.
 void Agent::take(const event::Beat& event) {
-  if (beats_ && !head_gone_ && phase_ != Phase::done) beat(event.unacknowledged);
+  if (beats_ && !head_gone_ && phase_ != Phase::done) beat(event);
 }
 
-void Agent::beat(Seconds unacknowledged) {
+void Agent::beat(const event::Beat& seen) {
   send_ahead(from_agent::Alive{});
   if (heartbeat_ && !heartbeat_->silent(now_).empty()) {
     // It may only be stopped: when it goes on, it is to learn why its ranks are gone.
     send(from_agent::HeadSilent{kSilence * slice_->plan.limits.lost_after});
     return head_gone();
   }
-  // Its machine is gone, or we are cut off.
-  if (slice_ && unacknowledged > kSilence * acknowledge_limit(slice_->plan.limits.lost_after))
-    return head_gone();
+  if (slice_) {  // a machine is gone, or we are cut off from it
+    const Seconds limit = kSilence * acknowledge_limit(slice_->plan.limits.lost_after);
+    if (seen.unacknowledged > limit) return head_gone();
+    if (seen.of_parent > limit) parent_lost("its machine acknowledges nothing");
+  }
   wake(Alarm::beat, heartbeat_ ? beat_interval(slice_->plan.limits.lost_after) : kFirstBeat);
 }
 
@@ -160,7 +162,7 @@ void Agent::said(const to_agent::Slice& message) {
   if (!beats_) return;
   heartbeat_.emplace(kSilence * slice_->plan.limits.lost_after);
   heartbeat_->heard(0, now_);
-  beat(Seconds(0));
+  beat({});
 }
 
 Result<void> Agent::take_slice(const std::string& json) {

@@ -13,6 +13,7 @@
 #include "src/agent/event.hpp"
 #include "src/agent/output_flow.hpp"
 #include "src/agent/rank_end.hpp"
+#include "src/agent/relay.hpp"
 #include "src/protocol/heartbeat.hpp"
 
 namespace dlrun::agent {
@@ -56,6 +57,9 @@ class Agent {
   void said(const protocol::to_agent::Slice& message);
   void said(const protocol::to_agent::Go&);
   void said(const protocol::to_agent::Allgathered& message);
+  void said(const protocol::to_agent::Relay& message);
+  void said(const protocol::to_agent::RelayParent& message);
+  void said(const protocol::to_agent::ChildAllgather& message);
   void said(const protocol::to_agent::Stop& message);
   void said(const protocol::to_agent::RequestCheckpoint& message);
   void said(const protocol::to_agent::ProbeRanks&);
@@ -100,6 +104,12 @@ class Agent {
   void take(const event::MpiFinalized& event);
   void take(const event::MpiAborted& event);
   void take(const event::MpiAllgather& event);
+  void take(const event::RelayOpened& event);
+  void take(const event::ParentJoined& event);
+  void take(const event::ParentSaid& event);
+  void take(const event::ParentLost& event);
+  void take(const event::ChildSaid& event);
+  void take(const event::RelayMalformed& event);
   void take(const event::GpusHeld& event);
   void take(const event::Noted& event);
   void take(const event::WritesStalled& event);
@@ -110,15 +120,20 @@ class Agent {
   void take(const event::SupervisorTick&);
   void take(const event::HeadAnswerDue&);
   void take(const event::ShutdownDue&);
+  void take(const event::RelayDue&);
 
   void act(Action action) { out_.push_back(std::move(action)); }
+  void act(std::vector<Action> actions);
   void send(protocol::FromAgent message) { act(action::Send{std::move(message)}); }
   void send_ahead(protocol::FromAgent message);
   void wake(action::Alarm alarm, Seconds delay);
 
   bool is_due(std::string_view message, Phase phase);
   void head_gone();
-  void beat(Seconds unacknowledged);
+  void beat(const event::Beat& seen);
+  void child_gave(NodeIndex child, Relay::Part part, Relay::Route route);
+  void parent_lost(const std::string& reason);
+  void check_parent();
   Result<void> take_slice(const std::string& json);
   void open_rank_logs();
   std::optional<Rank> find_input_rank();
@@ -148,6 +163,10 @@ class Agent {
   bool beats_ = true;                     // whether we say that we are here
   Suspension suspension_;
   OutputFlow flow_;
+  std::optional<Relay> relay_;  // where collectives do not go through the head
+  std::string relay_token_;
+  std::optional<std::string> parent_lost_;  // why
+  bool relay_alarm_ = false;
   std::optional<Rank> input_rank_;
   Ticks prolog_began_{};
   int asked_by_signal_ = 0;            // for a checkpoint; 0: not

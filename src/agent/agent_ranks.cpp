@@ -120,13 +120,6 @@ void Agent::take(const event::InputClosed&) {
   send_ahead(from_agent::InputClosed{});
 }
 
-void Agent::said(const to_agent::Allgathered& message) {
-  act(action::TellAllgathered{message.key, message.blobs});
-}
-void Agent::take(const event::MpiAllgather& event) {
-  send_ahead(from_agent::Allgather{event.key, event.blob});
-}
-
 // Ranks that wait in a barrier for long may do so in MPI_Finalize: the head is to find out.
 void Agent::take(const event::BarriersSeen& event) {
   if (event.waiting && waited_) send(from_agent::MpiWaits{});

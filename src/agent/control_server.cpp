@@ -53,7 +53,7 @@ ControlServer::ControlServer(UniqueFd listener, EventLoop& loop, Callbacks callb
       callbacks_(std::move(callbacks)),
       listener_(loop, std::move(listener),
                 {.connected = [this](UniqueFd connection) { add(std::move(connection)); },
-                 .make_room = [this] { return drop_oldest(); }}) {}
+                 .free_a_place = [this] { return drop_oldest(); }}) {}
 
 ControlServer::~ControlServer() {
   for (const auto& [fd, connection] : connections_) loop_.unwatch(fd);

@@ -10,8 +10,10 @@
 #include "src/agent/agent.hpp"
 #include "src/agent/binding.hpp"
 #include "src/agent/node_processes.hpp"
+#include "src/agent/node_usage.hpp"
 #include "src/agent/open_files.hpp"
 #include "src/agent/port_claims.hpp"
+#include "src/agent/relay_links.hpp"
 #include "src/base/json.hpp"
 #include "src/base/log.hpp"
 #include "src/base/type_name.hpp"
@@ -27,20 +29,27 @@ namespace {
 
 using action::Alarm;
 
+constexpr Seconds kRelayDrains{5};  // how long agents below may take to read what they wait for
+constexpr Seconds kFirstUsage{2}, kUsageInterval{5};
+
 class Driver {
  public:
-  Driver(const Environment& environment, int in, int out)
+  Driver(const Environment& environment, int in, int out, std::optional<Token> token)
       : environment_(environment),
         agent_(environment),
         node_(loop_, environment, ports_, [this](Event event) { take_of_node(std::move(event)); }),
+        relay_(
+            loop_, std::move(token), [this](Event event) { take(std::move(event)); },
+            [this] { drained_if_all(); }),
         head_fd_(in),
         head_(loop_, UniqueFd(in), UniqueFd(out),
               {.message = [this](Message message) { on_message(std::move(message)); },
                .closed = [this](const std::string&) { take(event::HeadGone{}); },
-               .drained = [this] { take(event::Drained{}); }}) {}
+               .drained = [this] { drained_if_all(); }}) {}
 
   int run() {
     take(event::Begun{prepare_process(), ::getpid()});
+    loop_.after(kFirstUsage, [this] { tell_usage(); });
     return to_int(loop_.run() ? exit_code_ : ExitCode::internal);
   }
 
@@ -98,9 +107,21 @@ class Driver {
     if (output != nullptr && !output->unfinished && head_.queued() > 0)
       take(event::OutputWaits{output->rank, output->text.size(), head_.queued()});
   }
-  void perform(const action::AwaitDrained&) {
-    if (head_.queued() == 0) take(event::Drained{});
+  void perform(const action::AwaitDrained&) { drained_if_all(); }
+  void drained_if_all() {
+    if (leaving_ && relay_.queued() == 0) loop_.stop();
+    if (head_.queued() == 0 && relay_.queued() == 0) take(event::Drained{});
   }
+  // For whoever looks on. It waits behind what ranks print, and is left out where that has to wait.
+  void tell_usage() {
+    if (head_.queued() == 0)
+      head_.send(protocol::encode(protocol::FromAgent(protocol::from_agent::NodeUsage{usage_.measure()})));
+    loop_.after(kUsageInterval, [this] { tell_usage(); });
+  }
+  void perform(const action::OpenRelay& open) { relay_.perform(open); }
+  void perform(const action::JoinParent& join) { relay_.perform(join); }
+  void perform(const action::SendToParent& send) { relay_.perform(send); }
+  void perform(const action::SendToChildren& send) { relay_.perform(send); }
 
   void perform(const action::WakeAt& wake) {
     if (const auto earlier = alarms_.find(wake.alarm); earlier != alarms_.end())
@@ -115,7 +136,7 @@ class Driver {
   Event due(Alarm alarm) {
     switch (alarm) {
       case Alarm::beat:
-        return event::Beat{unacknowledged_for(head_fd_)};
+        return event::Beat{unacknowledged_for(head_fd_), relay_.parent_unacknowledged()};
       case Alarm::above:
         return event::AboveSeen{probe_above(reaper_)};
       case Alarm::barriers:
@@ -126,6 +147,8 @@ class Driver {
         return event::HeadAnswerDue{};
       case Alarm::shutdown:
         return event::ShutdownDue{};
+      case Alarm::relay:
+        return event::RelayDue{};
     }
     return event::ShutdownDue{};
   }
@@ -146,7 +169,9 @@ class Driver {
 
   void perform(const action::Exit& exit) {
     exit_code_ = exit.code;
-    loop_.stop();
+    leaving_ = true;
+    if (relay_.queued() == 0) return loop_.stop();
+    loop_.after(kRelayDrains, [this] { loop_.stop(); });
   }
 
   void perform(const action::PrepareNode& prepare) {
@@ -168,9 +193,11 @@ class Driver {
   PortClaims ports_;
   NodeProcesses node_;
   std::deque<Event> events_;
-  bool busy_ = false;
+  bool busy_ = false, leaving_ = false;
   std::map<Alarm, EventLoop::TimerId> alarms_;
   std::unique_ptr<Aside<plan::NodeInventory>> inventory_;
+  RelayLinks relay_;
+  NodeUsageMeter usage_;
   const pid_t reaper_ = ::getppid();
   ExitCode exit_code_ = ExitCode::done;
   int head_fd_;
@@ -179,10 +206,10 @@ class Driver {
 
 }  // namespace
 
-int serve(const Environment& environment, int in, int out) {
+int serve(const Environment& environment, int in, int out, std::optional<Token> token) {
   keep_topology_simple();
   ::prctl(PR_SET_NAME, "dlrun-agent");  // what ps and top show; it was started as /proc/self/exe
-  Driver driver(environment, in, out);
+  Driver driver(environment, in, out, std::move(token));
   return driver.run();
 }
 

@@ -3,11 +3,15 @@
 // It decides nothing.
 #pragma once
 
+#include <optional>
+
 #include "src/base/environment.hpp"
+#include "src/base/token.hpp"
 
 namespace dlrun::agent {
 
 /// Serves one job over the descriptors `in` and `out` (taken over) and returns the process's exit code.
-int serve(const Environment& environment, int in, int out);
+/// `token`: of the run, where this agent was given one.
+int serve(const Environment& environment, int in, int out, std::optional<Token> token);
 
 }  // namespace dlrun::agent

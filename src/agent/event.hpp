@@ -122,6 +122,26 @@ struct MpiAborted {
 struct MpiAllgather {
   std::string key, blob;
 };
+// The tree of agents.
+struct RelayOpened {
+  Result<protocol::from_agent::RelayPort> port;
+};
+struct ParentJoined {
+  Result<void> joined;
+};
+struct ParentSaid {
+  protocol::to_agent::Allgathered message;
+};
+struct ParentLost {
+  std::string reason;
+};
+struct ChildSaid {
+  NodeIndex child;
+  protocol::from_agent::SubtreeAllgather message;
+};
+struct RelayMalformed {  // another agent said what is no message, or none for us
+  Error error;
+};
 struct GpusHeld {
   Json ranks;
 };
@@ -138,6 +158,7 @@ struct WritesResumed {
 // Alarms, with what the driver sees then.
 struct Beat {
   Seconds unacknowledged{0};  // for how long the head's machine has acknowledged nothing
+  Seconds of_parent{0};       // and the machine of the agent above
 };
 struct AboveSeen {
   Suspension::Above above{};
@@ -148,6 +169,7 @@ struct BarriersSeen {
 struct SupervisorTick {};
 struct HeadAnswerDue {};
 struct ShutdownDue {};
+struct RelayDue {};
 
 }  // namespace event
 
@@ -158,8 +180,9 @@ using Event = std::variant<
     event::RankStarted, event::RanksStarted, event::RanksTold, event::RanksProbed, event::StraysGone,
     event::RanksClosed, event::WritesDone, event::RankLines, event::UnfinishedLine, event::RankExited,
     event::LogFailed, event::Reported, event::InputTaken, event::InputClosed, event::MpiConnected,
-    event::MpiFinalized, event::MpiAborted, event::MpiAllgather, event::GpusHeld, event::Noted,
-    event::WritesStalled, event::WritesResumed, event::Beat, event::AboveSeen, event::BarriersSeen,
-    event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue>;
+    event::MpiFinalized, event::MpiAborted, event::MpiAllgather, event::RelayOpened, event::ParentJoined,
+    event::ParentSaid, event::ParentLost, event::ChildSaid, event::RelayMalformed, event::GpusHeld,
+    event::Noted, event::WritesStalled, event::WritesResumed, event::Beat, event::AboveSeen,
+    event::BarriersSeen, event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue, event::RelayDue>;
 
 }  // namespace dlrun::agent

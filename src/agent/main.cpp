@@ -17,7 +17,7 @@
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/process/init_process.hpp"
-#include "src/protocol/connect_to_head.hpp"
+#include "src/protocol/call_agent_port.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -31,7 +31,7 @@ int serve_standard_streams(const Environment& environment) {
   if (in < 0 || out < 0) return to_int(ExitCode::unavailable);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   ::close(STDIN_FILENO);
-  return run_under_reaper([&] { return serve(environment, in, out); }, {in, out});
+  return run_under_reaper([&] { return serve(environment, in, out, std::nullopt); }, {in, out});
 }
 
 Result<Token> read_token(const std::string& file, const std::string& secret) {
@@ -72,10 +72,10 @@ Result<int> run(const std::vector<std::string>& words) {
   if (!arguments.hold.empty()) held = TRY(hold_folder(arguments.hold));
   if (arguments.head.empty()) return serve_standard_streams(environment);
   const Token token = TRY(read_token(arguments.token_file, secret));
-  UniqueFd head =
-      TRY(connect_to_head(arguments.head, arguments.port, token, identity_of(environment), kConnectTimeout));
+  UniqueFd head = TRY(call_agent_port("the head", arguments.head, arguments.port, token,
+                                      identity_of(environment), kConnectTimeout));
   const int fd = head.release();
-  return run_under_reaper([&] { return serve(environment, fd, -1); }, {fd});
+  return run_under_reaper([&] { return serve(environment, fd, -1, token); }, {fd});
 }
 
 void say(const std::string& text) {

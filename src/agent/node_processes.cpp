@@ -295,7 +295,7 @@ bool NodeProcesses::any_waits_in_barrier() {
 }
 
 void NodeProcesses::perform(const action::TellAllgathered& told) {
-  if (mpi_) mpi_->exchanged(told.key, told.blobs);
+  if (mpi_) mpi_->exchanged(told.all->key, told.all->blobs);
 }
 
 void NodeProcesses::perform(const action::PauseOutput& pause) {

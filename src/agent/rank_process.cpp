@@ -3,10 +3,12 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "schedulers/user_signals.hpp"
@@ -36,6 +38,12 @@ tl::unexpected<Error> no_log(const std::string& path, int problem) {
             .also = {}});
 }
 
+// RUN/log-times/0003-worker-3.log beside RUN/logs/0003-worker-3.log
+std::string log_times_path(const std::string& log_path) {
+  const std::filesystem::path log = log_path;
+  return (log.parent_path().parent_path() / "log-times" / log.filename()).string();
+}
+
 }  // namespace
 
 Result<UniqueFd> open_rank_log(const std::string& path) {
@@ -48,12 +56,17 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
                                                         EventLoop& loop, FileWriter& writer,
                                                         Callbacks callbacks) {
   std::unique_ptr<RankProcess> rank(new RankProcess(plan.rank, loop, std::move(callbacks)));
+  struct stat status {};
+  const auto length = ::fstat(start.log.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
   rank->log_ = std::make_unique<AppendedFile>(
       writer, std::move(start.log), start.log_path,
       AppendedFile::Callbacks{
           .failed = [self =
                          rank.get()](const Error& error) { self->callbacks_.log_failed(self->rank_, error); },
           .drained = [self = rank.get()] { self->update_watches(); }});
+  rank->writer_ = &writer;
+  rank->times_path_ = log_times_path(start.log_path);
+  rank->logged_ = length;
   auto [out, out_end] = TRY(output_pipe());
   auto [err, err_end] = TRY(output_pipe());
   rank->pid_ = TRY(start_child({.argv = plan.argv,
@@ -108,14 +121,30 @@ void RankProcess::update_watches() {
   }
 }
 
+// A few lines per minute, so that `dlrun logs --since` finds where a time begins. Where they cannot be
+// written the log cannot either, and that is told.
+void RankProcess::mark_time() {
+  constexpr Seconds between{10};
+  const Ticks now = std::chrono::steady_clock::now();
+  if (marked_ && now - *marked_ < between) return;
+  marked_ = now;
+  writer_->run([path = times_path_,
+                line = fmt::format("{} {}\n", format_utc(SystemClock().now()), logged_)]() -> Result<void> {
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    return file ? write_all(file.get(), line, path) : Result<void>();
+  });
+}
+
 void RankProcess::write_log(std::string_view bytes) {
+  mark_time();
   log_->append(bytes);
+  logged_ += bytes.size();
   if (log_->full()) update_watches();
 }
 
 // Whole lines are logged at once, so that those of both streams do not mix.
 void RankProcess::take(Stream stream, std::string_view bytes) {
-  Pipe& from = pipe(stream);
+  OutputPipe& from = pipe(stream);
   const std::vector<std::string> lines = from.lines.add(bytes);
   const std::size_t newline = bytes.rfind('\n');
   const std::size_t whole = newline == std::string_view::npos ? 0 : newline + 1;
@@ -134,7 +163,7 @@ void RankProcess::take(Stream stream, std::string_view bytes) {
 void RankProcess::after_a_moment() {
   moment_.reset();
   for (const Stream stream : kStreams) {
-    Pipe& from = pipe(stream);
+    OutputPipe& from = pipe(stream);
     if (!from.unlogged.empty()) write_log(std::exchange(from.unlogged, {}));
     if (std::exchange(from.has_news, false)) callbacks_.unfinished(rank_, stream, from.lines.unfinished());
   }
@@ -142,7 +171,7 @@ void RankProcess::after_a_moment() {
 
 // The last line may lack its newline.
 void RankProcess::finish(Stream stream) {
-  Pipe& from = pipe(stream);
+  OutputPipe& from = pipe(stream);
   if (std::exchange(from.mid_line, false)) write_log(std::exchange(from.unlogged, {}) + "\n");
   from.has_news = false;
   if (const auto lines = from.lines.finish(); !lines.empty()) callbacks_.lines(rank_, stream, lines);

@@ -61,7 +61,7 @@ class RankProcess {
   void close_output();
 
  private:
-  struct Pipe {
+  struct OutputPipe {
     UniqueFd fd;
     OutputLines lines;
     std::string unlogged;   // of a line that has no end yet
@@ -76,17 +76,22 @@ class RankProcess {
   void take(Stream stream, std::string_view bytes);
   void finish(Stream stream);
   void write_log(std::string_view bytes);
+  void mark_time();
   void after_a_moment();
   void update_watches();
-  Pipe& pipe(Stream stream) { return stream == Stream::out ? out_ : err_; }
+  OutputPipe& pipe(Stream stream) { return stream == Stream::out ? out_ : err_; }
 
   Rank rank_;
   EventLoop& loop_;
   Callbacks callbacks_;
   pid_t pid_ = -1;
   std::optional<ExitStatus> status_;
-  Pipe out_, err_;
+  OutputPipe out_, err_;
   std::unique_ptr<AppendedFile> log_;
+  FileWriter* writer_ = nullptr;
+  std::string times_path_;       // where it is written down when the log had which length
+  std::uint64_t logged_ = 0;     // bytes
+  std::optional<Ticks> marked_;  // the last time
   bool paused_ = false;
   std::optional<EventLoop::TimerId> moment_;
 };

@@ -96,8 +96,9 @@ std::string program_of(pid_t pid) {
   const std::string directory = link_of(pid, "cwd");
   // It may have gone on meanwhile: what was read then is another program's.
   if (std::string now = link_of(pid, "exe"); now != program) return now;
-  const std::string behind = program_behind_env(argv, environment, directory);
-  return behind.empty() ? program : behind;
+  // In the middle of an exec the kernel shows no arguments and no environment yet: then nothing is found
+  // here.
+  return program_behind_env(argv, environment, directory);
 }
 
 }  // namespace dlrun::agent

@@ -42,7 +42,7 @@ std::string hint_for_leftover(const Node& map, std::string_view name, std::size_
   const std::string path = map.source.substr(flag.size());
   if (name != path && !name.starts_with(path + ".")) return {};
   return fmt::format(
-      "--set {0} keeps the keys that the map had before; to replace it, put --set {0}=null first", path);
+      "--set {0} keeps the other keys of the map; to replace the map, put --set {0}=null first", path);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class Fields {
   void known(std::string_view key) { find(key); }
   // Keys of other tools and the whole paths of ours, for the hint of an unknown key.
   void hint_at(std::span<const OtherName> others) { others_ = others; }
-  // An Error that lists every unknown key, or nothing.
+  // Refuses unknown keys; the Error lists all of them.
   Result<void> finish() const;
   const Node& node() const { return *node_; }
   std::string path(std::string_view key) const;  // "train.optimizer.lr"

@@ -16,7 +16,7 @@
 
 namespace dlrun {
 
-// Deeper or longer is nothing that dlrun or a scheduler writes: YAML has the same depth.
+// No text that dlrun or a scheduler writes is deeper or longer; YAML has the same limit of depth.
 constexpr int kMaxJsonDepth = 64;
 constexpr std::size_t kMaxJsonBytes = std::size_t{256} << 20;
 
@@ -32,8 +32,8 @@ std::string short_text(const Json& value);
 // Indented by two, with a closing newline: for files and people.
 std::string to_pretty_text(const Json& value);
 
-// Whether an integer type holds a number as it is: the library itself cuts reals and numbers that are too
-// large for the type, without a word. True of all other types.
+// Whether an integer type can hold a number unchanged; true for all other types. The library itself silently
+// truncates reals and numbers that are too large.
 template <class T>
 bool holds(const Json& value, std::type_identity<T>) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {

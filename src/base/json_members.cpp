@@ -9,10 +9,10 @@
 namespace dlrun {
 namespace {
 
-constexpr std::size_t kFewMembers = 16;  // as fast to go through as to look up
+constexpr std::size_t kFewMembers = 16;  // a linear search is as fast as a map
 
-// An object that grows by itself copies all that is below it: the vector does not move pairs with const keys.
-void make_room(Json::object_t& members) {
+// A vector does not move pairs with const keys: an object that grows by itself copies everything below it.
+void reserve_one(Json::object_t& members) {
   if (members.size() < members.capacity()) return;
   Json::object_t larger;
   larger.reserve(std::max<std::size_t>(4, 2 * members.size()));
@@ -28,7 +28,7 @@ JsonMembers::JsonMembers(Json& object) : object_(&object) {
 
 Json& JsonMembers::operator[](const std::string& key) {
   auto& members = object_->get_ref<Json::object_t&>();
-  make_room(members);
+  reserve_one(members);
   if (members.size() < kFewMembers) return members[key];
   const auto member = [&](std::size_t place) {
     return std::next(members.begin(), static_cast<std::ptrdiff_t>(place));

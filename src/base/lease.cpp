@@ -120,7 +120,7 @@ class LeaseTaker {
       // Between the list and the read it may have been removed as an old one; then there is a newer one.
       if (!newest && ++failed_reads_ > 3) return tl::unexpected(newest.error());
       if (newest) {
-        const LeaseState state = watch_.look(*newest, request_.life(newest->owner), request_.now());
+        const LeaseState state = watch_.observe(*newest, request_.life(newest->owner), request_.now());
         if (state == LeaseState::free) {
           if (auto mine = TRY(claim(newest->number + 1))) return std::move(*mine);
           continue;

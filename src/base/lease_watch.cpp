@@ -2,7 +2,7 @@
 
 namespace dlrun {
 
-LeaseState LeaseWatch::look(const LeaseFile& newest, Life life, Ticks now) {
+LeaseState LeaseWatch::observe(const LeaseFile& newest, Life life, Ticks now) {
   const bool same = newest.number == number_;
   if (!same || newest.content != content_) {
     renewed_ = same && !content_.empty();

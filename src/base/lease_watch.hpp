@@ -1,6 +1,6 @@
-// LeaseWatch: what is known of the newest lease's owner after looking at it again and again. On this host its
-// process tells; elsewhere only that the file changes, by this process's own clock. A live owner is never
-// said to have ended for anything less than silence.
+// LeaseWatch: the state of the newest lease's owner, by repeated observation. An owner on this host is judged
+// by its process, an owner elsewhere by changes of the file, measured with this process's clock. A live owner
+// is never judged to have ended before the time of silence is over.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 namespace dlrun {
 
 struct LeaseTimes {
-  Seconds renewal{5};   // the owner renews it so often
-  Seconds silence{40};  // an owner elsewhere that did not for so long has ended
-  Seconds wait{20};     // for a live one, which may be about to end
+  Seconds renewal{5};   // how often the owner renews it
+  Seconds silence{40};  // an owner elsewhere that has not renewed it for so long has ended
+  Seconds wait{20};     // how long to wait for a live owner, which may be about to end
 };
 
 enum class LeaseState {
@@ -25,8 +25,8 @@ enum class LeaseState {
 class LeaseWatch {
  public:
   explicit LeaseWatch(LeaseTimes times) : times_(times) {}
-  LeaseState look(const LeaseFile& newest, Life life, Ticks now);
-  // Since it was last seen to be renewed; empty where that never was.
+  LeaseState observe(const LeaseFile& newest, Life life, Ticks now);
+  // The time since a renewal was last seen; unset if none was.
   std::optional<Seconds> since_renewal(Ticks now) const;
 
  private:

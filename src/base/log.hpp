@@ -25,12 +25,11 @@ inline bool is_on() {
   return detail::on.load(std::memory_order_relaxed);
 }
 
-/// An Error where the value of DLRUN_LOG is neither "debug" nor empty.
+/// Refuses a value of DLRUN_LOG that is neither "debug" nor empty.
 Result<void> check_level(std::string_view level);
-/// Begins to write to `file` where `level` (the value of DLRUN_LOG) is "debug"; does nothing where it is
-/// empty.
+/// Begins to write to `file` if `level` (the value of DLRUN_LOG) is "debug"; has no effect if it is empty.
 Result<void> open(std::string_view level, const std::filesystem::path& file);
-/// Writes what waits, and ends.
+/// Writes pending lines and closes the log.
 void close();
 
 /// One line.

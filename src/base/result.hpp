@@ -16,10 +16,10 @@ namespace dlrun {
 
 enum class ErrorKind {
   usage,        // the command line is wrong: the user retypes it
-  input,        // a job file, adapter or data file is malformed: the user mends the file
+  input,        // a job file, adapter or data file is malformed: the user corrects the file
   allocation,   // the allocation is unreadable or too small for the job
   unavailable,  // an agent, program or port could not be started
-  lost,         // a node or rank vanished or hangs
+  lost,         // a node or rank is gone or hangs
   io,           // a run directory or checkpoint cannot be written
   internal,     // a bug in dlrun
 };

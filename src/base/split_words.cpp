@@ -24,7 +24,7 @@ bool is_in(std::string_view set, char c) {
 Result<void> needs_shell(char c) {
   const std::string what = c == '\n' ? "a line break" : fmt::format("'{}'", c);
   return fail(Error{.kind = ErrorKind::input,
-                    .what = what + " is for a shell, and no shell reads the command",
+                    .what = what + " needs a shell, and no shell reads the command",
                     .hint = "put it in single quotes, or write the command as [bash, -c, 'TEXT']"});
 }
 
@@ -113,8 +113,9 @@ Result<std::vector<std::string>> split_words(std::string_view text) {
   const std::size_t equals = first.find('=');
   if (equals != std::string::npos && is_shell_identifier(std::string_view(first).substr(0, equals)))
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("'{}' sets a variable, and no shell reads the command", first),
-                      .hint = "put it into environment.set"});
+                      .what = fmt::format(
+                          "'{}' sets a variable, which needs a shell, and no shell reads the command", first),
+                      .hint = "set it in environment.set"});
   return words;
 }
 

@@ -8,7 +8,7 @@
 
 namespace dlrun {
 
-// In ASCII, whatever the locale.
+/// Whether `c` is an ASCII digit, in any locale.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -21,7 +21,7 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 // The candidate with the smallest edit distance (Damerau: a swap counts one), or empty where none is near
 // enough to be what the writer meant: at most a third of the letters may differ.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
-// "did you mean 'batch'?" or, where nothing is near, "valid names: a, b, c".
+// "did you mean 'batch'?" or, if no name is near, "valid names: a, b, c".
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 // What other tools call a thing, and what it is called here.

@@ -40,12 +40,19 @@ Token Token::random() {
 
 Result<Token> Token::parse(std::string_view hex) {
   Token out;
-  if (!read_hex(hex, out.key_)) return fail(ErrorKind::input, "this is no token of dlrun's (64 hex digits)");
+  if (!read_hex(hex, out.key_)) return fail(ErrorKind::input, "this is not a token of dlrun (64 hex digits)");
   return out;
 }
 
 std::string Token::text() const {
   return hex_of(key_);
+}
+
+Token Token::derived(std::string_view purpose) const {
+  Token out;
+  static_assert(sizeof out.key_ == crypto_auth_hmacsha256_BYTES);
+  ::crypto_auth_hmacsha256(out.key_.data(), bytes_of(purpose), purpose.size(), key_.data());
+  return out;
 }
 
 std::string Token::proof(std::string_view message) const {

@@ -16,6 +16,8 @@ class Token {
   static Token random();
   static Result<Token> parse(std::string_view hex);  // as text() wrote it
   std::string text() const;
+  /// Another one that whoever has this one can make; it tells nothing of this one.
+  Token derived(std::string_view purpose) const;
 
   std::string proof(std::string_view message) const;  // hex
   // Takes the same time for every wrong proof.

@@ -24,10 +24,10 @@ Result<Seconds> parse_time_limit(std::string_view text);
 // "8MiB", "512KiB", "1GiB", "100MB", "4096B": bytes.
 Result<std::uint64_t> parse_size(std::string_view text);
 
-// A whole number and nothing else, within [low, high].
+// Parses a text that is one whole number in [low, high].
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low, std::int64_t high);
 
-// A finite decimal number and nothing else.
+// Parses a text that is one finite decimal number.
 Result<double> parse_number(std::string_view text);
 
 // For people: "1h02m", "3m10s", "12.3s", "850ms".

@@ -1,5 +1,5 @@
 // The way back from format_utc(): "2026-11-27T21:00:00Z", with or without a fraction of a second. Strict:
-// what does not read is nothing.
+// a text in another format gives an unset value.
 #pragma once
 
 #include <optional>

@@ -113,7 +113,7 @@ class Builder : public YAML::EventHandler {
     if (node.scalar == "<<") refuse(mark, "merge keys (<<) are not supported");
     const auto [first, is_new] = level.places.emplace(node.scalar, level.places.size());
     if (!is_new)
-      refuse(mark, fmt::format("key '{}' stands here again; it was first given at {}", node.scalar,
+      refuse(mark, fmt::format("duplicate key '{}'; it was first set at {}", node.scalar,
                                level.node.key_sources[first->second]));
     level.key = std::move(node.scalar);
     level.key_source = std::move(node.source);
@@ -180,9 +180,9 @@ std::optional<std::size_t> tab_indented(std::string_view text, int error_line) {
 Error not_yaml(std::string_view text, const std::string& file, const YAML::Exception& problem) {
   if (const auto line = tab_indented(text, problem.mark.line))
     return Error{.kind = ErrorKind::input,
-                 .what = "a tab indents this line, and YAML takes only blanks there",
+                 .what = "this line is indented with a tab; YAML allows only spaces",
                  .where = fmt::format("{}:{}:1", file, *line + 1),
-                 .hint = "put blanks in place of the tab"};
+                 .hint = "replace the tab with spaces"};
   return Error{
       .kind = ErrorKind::input, .what = "not valid YAML: " + problem.msg, .where = place(file, problem.mark)};
 }
@@ -205,7 +205,7 @@ void collect_key_sources(const Node& node, const std::string& path, JsonMembers&
   }
 }
 
-// What the "sources" or the "keys" say of each path; all that is no text says nothing.
+// The entry of each path in "sources" or "keys"; entries that are not text are ignored.
 using Places = std::unordered_map<std::string_view, std::string_view>;
 
 Places places_in(const Json& object) {
@@ -310,8 +310,9 @@ Result<Node> parse(std::string_view whole, const std::string& file) {
     Node root = TRY(builder.result());
     Builder more(file);
     if (parser.HandleNextDocument(more))
-      return fail(Error{
-          .kind = ErrorKind::input, .what = "a second YAML document starts; one is expected", .where = file});
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = "a second YAML document starts here; a file may hold one",
+                        .where = file});
     return root;
   } catch (const YAML::Exception& problem) {
     return fail(not_yaml(text, file, problem));

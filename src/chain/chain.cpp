@@ -39,8 +39,8 @@ Result<Enum> read_name(const std::string& text, const EnumNames<Enum, N>& names,
 // A chain that an older dlrun began has the key's old name and value.
 Result<ChainMode> mode_from(const Json& json, const std::string& where) {
   if (json.contains("mode")) return read_name(TRY(field<std::string>(json, "mode", where)), kModes, where);
-  const auto way = TRY(field<std::string>(json, "way", where));
-  return read_name(way == "ahead" ? "presubmit" : way, kModes, where);
+  const auto mode = TRY(field<std::string>(json, "way", where));
+  return read_name(mode == "ahead" ? "presubmit" : mode, kModes, where);
 }
 
 // A ledger that somebody edited is read as strictly as a job file.
@@ -48,7 +48,8 @@ Result<int> count_from(const Json& json, const char* name, int low, const std::s
   constexpr int high = 1'000'000;
   const auto number = TRY(field<double>(json, name, where));
   if (number < low || number > high || number != std::floor(number))
-    return fail(ErrorKind::input, "{}: '{}' is {}: {} to {} are possible", where, name, number, low, high);
+    return fail(ErrorKind::input, "{0}: '{1}' must be a whole number in [{3}, {4}], not {2}", where, name,
+                number, low, high);
   return static_cast<int>(number);
 }
 
@@ -91,7 +92,7 @@ Result<Link> link_from_json(const Json& json, const std::string& where) {
   out.job_id = TRY(field<std::string>(json, "job_id", where));
   out.run_directory = TRY(field<std::string>(json, "run_directory", where));
   const auto end = TRY(field<std::string>(json, "end", where));
-  out.end = TRY(read_name(end == "vanished" ? "lost" : end, kEnds, where));  // an older dlrun's word
+  out.end = TRY(read_name(end == "vanished" ? "lost" : end, kEnds, where));  // "vanished": of an older dlrun
   out.exit_code = TRY(field<int>(json, "exit_code", where));
   out.reason = TRY(field<std::string>(json, "reason", where));
   out.began = TRY(field<std::string>(json, "began", where));
@@ -154,7 +155,7 @@ Result<Chain> chain_from_json(const Json& json, const std::string& where) {
   if (json.contains("checkpoint_files"))
     out.checkpoint_files = TRY(field<std::string>(json, "checkpoint_files", where));
   const Json links = TRY(field<Json>(json, "links", where));
-  if (!links.is_array()) return fail(ErrorKind::input, "{}: 'links' is no list", where);
+  if (!links.is_array()) return fail(ErrorKind::input, "{}: 'links' is not a list", where);
   for (const Json& link : links) out.links.push_back(TRY(link_from_json(link, where)));
   return out;
 }
@@ -207,11 +208,9 @@ Verdict judge(const Chain& chain, StopRequest request) {
 Verdict judge_next(const Chain& chain, StopRequest request) {
   Verdict verdict = judge(chain, request);
   if (is_over(verdict.state) || links_used(chain) < static_cast<std::size_t>(chain.max_links)) return verdict;
-  return {
-      ChainState::stopped,
-      fmt::format("all {} links are used; the last one: {}; to go on, submit again with a new --chain: it "
-                  "resumes from the checkpoint",
-                  chain.max_links, chain.links.back().reason)};
+  return {ChainState::stopped, fmt::format("all {} links are used; the last one: {}; to continue, submit "
+                                           "again with a new --chain: it resumes from the checkpoint",
+                                           chain.max_links, chain.links.back().reason)};
 }
 
 }  // namespace dlrun::job

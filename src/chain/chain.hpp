@@ -1,6 +1,6 @@
 // A chain: one training over many jobs, as a value, and the one decision about it: after a link has ended, is
 // the training done, does the next link go on, or is this the end? Pure. Progress is what a link's program
-// reported or, where it reported nothing, that its checkpoint folder changed.
+// reported or, without reports, that its checkpoint folder changed.
 #pragma once
 
 #include <optional>
@@ -70,9 +70,9 @@ Json to_json(const Chain& chain);
 Result<Chain> chain_from_json(const Json& json, const std::string& where);
 
 std::size_t jobs_used(const Chain& chain);
-// How many of max_links.
+// The links that count towards max_links.
 std::size_t links_used(const Chain& chain);
-// Steps that are done, of how many; nothing where no link reported any.
+// The number of steps done, and of all steps; unset if no link reported any.
 struct ChainProgress {
   std::int64_t step = 0, steps = 0;
 };
@@ -83,9 +83,9 @@ struct Verdict {
   ChainState state = ChainState::queued;  // queued: go on
   std::string reason;
 };
-// The last link has ended.
+/// The verdict after the end of the last link.
 Verdict judge(const Chain& chain, StopRequest request);
-// The same, and whether there may be another job.
+/// The same verdict, and whether another job may follow.
 Verdict judge_next(const Chain& chain, StopRequest request);
 
 }  // namespace dlrun::job

@@ -36,9 +36,9 @@ Result<Chain> ChainFolder::read() const {
   std::error_code problem;
   if (!fs::exists(file, problem) && !problem)
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("{} is no chain: it has no chain.json", folder_.string()),
+                      .what = fmt::format("{} is not a chain: it has no chain.json", folder_.string()),
                       .where = {},
-                      .hint = "name the folder that dlrun submit --chain told",
+                      .hint = "give the folder that dlrun submit --chain printed",
                       .also = {}});
   return chain_from_json(TRY(parse_json(TRY(read_file(file)), file.string())), file.string());
 }
@@ -105,17 +105,16 @@ Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, 
   const bool of_another =
       newest.number > 0 && !newest.released && !newest.owner.job.empty() && newest.owner.job != owner.job;
   if (of_another && !scheduler.is_job_id(newest.owner.job))
-    return fail(
-        Error{.kind = ErrorKind::input,
-              .what = fmt::format("'{}' is no job id of {}", newest.owner.job, scheduler.name()),
-              .where = folder.leases().path().string(),
-              .hint = "somebody changed the newest file there; remove it if no job of the chain runs"});
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("'{}' is not a job id of {}", newest.owner.job, scheduler.name()),
+                      .where = folder.leases().path().string(),
+                      .hint = "the newest file there was changed; remove it if no job of the chain runs"});
   if (of_another) TRY(check_ended(newest, folder, scheduler, environment, commands));
   return take_lease({.folder = folder.leases().path(),
                      .owner = owner,
                      .what = fmt::format("the chain in {}", folder.path().string()),
                      .in_use = ErrorKind::unavailable,
-                     .hint = "dlrun chain status shows the chain; this second start of it changes nothing",
+                     .hint = "dlrun chain status shows the chain; this second start of the job has no effect",
                      .times = times,
                      .life = [&](const LeaseOwner& other) {
                        // A process that outlives its job can only be about to end; and it is told.
@@ -128,9 +127,9 @@ Result<void> check_job_ids(const Submission& scheduler, const ChainFolder& folde
   const auto check = [&](const std::string& id, const char* file) -> Result<void> {
     if (id.empty() || scheduler.is_job_id(id)) return {};
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("'{}' is no job id of {}", id, scheduler.name()),
+                      .what = fmt::format("'{}' is not a job id of {}", id, scheduler.name()),
                       .where = (folder.path() / file).string(),
-                      .hint = "somebody changed the file; end the jobs with the scheduler's own commands"});
+                      .hint = "the file was changed; cancel the jobs with the scheduler's commands"});
   };
   TRY(check(chain.queued_job, "chain.json"));
   for (const Link& link : chain.links) TRY(check(link.job_id, "chain.json"));
@@ -162,7 +161,7 @@ Result<fs::path> newest_chain(const fs::path& here) {
   return fail(Error{.kind = ErrorKind::usage,
                     .what = fmt::format("there is no chain below {}", (here / "runs").string()),
                     .where = {},
-                    .hint = "name its folder: dlrun chain status DIR",
+                    .hint = "give its folder: dlrun chain status DIR",
                     .also = {}});
 }
 

@@ -35,22 +35,22 @@ class ChainFolder {
   std::filesystem::path folder_;
 };
 
-// Jobs of the chain that wait for their turn, the next one first.
+// The pending jobs of the chain, the next one first.
 std::vector<std::string> waiting_jobs(const ChainFolder& folder, const Chain& chain);
 
-// Takes the lease unless the owner of the newest one still runs: of another job the scheduler is asked, and a
-// second start of the same job waits for the first one's end, or until nothing is seen of it.
+// Takes the lease unless the owner of the newest one still runs. The scheduler is asked for the state of
+// another job; a second start of the same job waits until the first has ended or is silent for too long.
 Result<Lease> take_over(const ChainFolder& folder, const Submission& scheduler, const LeaseOwner& owner,
                         const Environment& environment, const CommandRunner& commands,
                         const LeaseTimes& times = {});
 
-// Where a link's checkpoints are: the files of the pattern, else what is in the folder.
+// The checkpoints of a link: the files of the pattern, else the content of the folder.
 struct CheckpointPlace {
   std::string folder, files = {};
 };
-// Changes when a checkpoint is saved; empty where there is none.
+// A text that changes when a checkpoint is saved; empty if there is none.
 std::string checkpoint_mark(const CheckpointPlace& place);
-// An Error where an id that was read from the folder is none of the scheduler's: it goes into commands.
+// Refuses a job id of the folder that is not valid for the scheduler: ids become arguments of commands.
 Result<void> check_job_ids(const Submission& scheduler, const ChainFolder& folder, const Chain& chain);
 
 // All chains below runs/ of the folder, the newest first.

@@ -54,7 +54,7 @@ Result<void> ChainLink::start() {
   job_id_ = context_.environment.get(scheduler_->own_job_variable());
   if (job_id_.empty())
     return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("{} is not set: this is no job of {}",
+                      .what = fmt::format("{} is not set: this is not a job of {}",
                                           scheduler_->own_job_variable(), chain_.scheduler),
                       .where = {},
                       .hint = "--link-of is set by dlrun submit --chain; do not pass it yourself",
@@ -93,7 +93,7 @@ void ChainLink::account_for_lost() {
   Link& last = chain_.links.back();
   last.end = LinkEnd::lost;
   last.reason =
-      last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node died: it left no record";
+      last.job_id == job_id_ ? "requeued by the scheduler" : "killed, or its node failed: it left no record";
   last.saved = checkpoint_mark(checkpoints_) != last.checkpoint_mark;
   const Instant began = parse_utc(last.began).value_or(began_);
   const UnrecordedRun run = read_unrecorded_run(last.run_directory, began);
@@ -122,7 +122,7 @@ void ChainLink::cancel_waiting() {
                                              .limit = Seconds(30)});
     // It would see that the chain is over and end at once.
     if (!done || !done->status.success())
-      context_.note(fmt::format("job {}, which comes next, could not be cancelled", *job));
+      context_.note(fmt::format("the next job, {}, could not be cancelled", *job));
   }
   chain_.queued_job.clear();
 }
@@ -139,7 +139,7 @@ Result<void> ChainLink::requeue() {
   if (said.status.success() || said.status.signal != 0) return {};  // a signal: Slurm was quicker
   lease_ = TRY(take());
   chain_.queued_job.clear();
-  return fail(ErrorKind::unavailable, "{} does not start job {} again: {}", chain_.scheduler, job_id_,
+  return fail(ErrorKind::unavailable, "{} does not requeue job {}: {}", chain_.scheduler, job_id_,
               trim(said.err.empty() ? said.out : said.err));
 }
 
@@ -156,8 +156,8 @@ Result<void> ChainLink::see_to_successor() {
   if (chain_.mode == ChainMode::requeue) return requeue();
   if (chain_.mode == ChainMode::resubmit) {
     if (!chain_.queued_job.empty() && is_lost(chain_.queued_job)) {
-      context_.note(fmt::format("{} lost job {}, which was to come next: submitting another",
-                                chain_.scheduler, chain_.queued_job));
+      context_.note(fmt::format("{} lost job {}, which was next: submitting another", chain_.scheduler,
+                                chain_.queued_job));
       chain_.queued_job.clear();
     }
     return submit_next();

@@ -18,7 +18,7 @@ class ChainLink {
     const Clock& clock;
     std::function<void(const std::string&)> note;
   };
-  // A link that has nothing to do, because the chain is over, has no number.
+  // A link without work, because the chain has ended, has no number.
   static Result<ChainLink> begin(const std::filesystem::path& folder, CheckpointPlace checkpoints,
                                  Context context);
   bool has_work() const { return lease_.has_value(); }

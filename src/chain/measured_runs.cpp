@@ -51,14 +51,21 @@ std::int64_t number_or_zero(const Json& json, const char* name) {
   return std::max<std::int64_t>(field<std::int64_t>(json, name, "progress").value_or(0), 0);
 }
 
+// A record of an older dlrun calls it "pace".
+Json timing_of(const Json& attempt, const std::string& source) {
+  for (const char* const name : {"step_timing", "pace"})
+    if (auto found = field<Json>(attempt, name, source); found && !found->is_null()) return *std::move(found);
+  return nullptr;
+}
+
 Result<void> check_fit(const MeasuredRun& run, const MeasureWanted& wanted) {
   if (run.name != wanted.name || run.framework != wanted.framework)
-    return fail(ErrorKind::input, "{} is of job {} ({}), and this one is {} ({})", run.source, run.name,
+    return fail(ErrorKind::input, "{} is a run of job {} ({}), and this job is {} ({})", run.source, run.name,
                 run.framework, wanted.name, wanted.framework);
   if (run.ranks != wanted.ranks)
-    return fail(ErrorKind::input, "{} ran {} rank(s), and this job has {}", run.source, run.ranks,
+    return fail(ErrorKind::input, "{} has {} rank(s), and this job has {}", run.source, run.ranks,
                 wanted.ranks);
-  if (!run.pace.save) return fail(ErrorKind::input, "{} saved no checkpoint", run.source);
+  if (!run.timing.save) return fail(ErrorKind::input, "{} saved no checkpoint", run.source);
   return {};
 }
 
@@ -84,28 +91,27 @@ Result<MeasuredRun> read_measured(const Json& record, const std::string& source)
     out.steps_per_epoch = out.steps / epochs;
   const Json attempts = TRY(field<Json>(record, "attempts", source));
   for (const Json& attempt : attempts) {  // the last one that tells
-    const auto pace = field<Json>(attempt, "pace", source);
-    if (!pace || pace->is_null()) continue;
+    const Json timing = timing_of(attempt, source);
+    if (timing.is_null()) continue;
     out.ranks = TRY(field<Json>(attempt, "ranks", source)).size();
-    out.pace = TRY(pace_from_json(*pace, source));
+    out.timing = TRY(step_timing_from_json(timing, source));
   }
-  if (out.pace.steps > 0) return out;
+  if (out.timing.steps > 0) return out;
   return fail(
       Error{.kind = ErrorKind::input,
-            .what = fmt::format("{} tells no pace: its program reported fewer than two steps", source),
+            .what = fmt::format("{} has no step timing: its program reported fewer than two steps", source),
             .where = {},
             .hint = "share/python/dlrun_client.py reports them for programs of your own",
             .also = {}});
 }
 
 Result<MeasuredRun> find_measured(const fs::path& here, const fs::path& named, const MeasureWanted& wanted) {
-  Error problem{.kind = ErrorKind::input,
-                .what = "no earlier run of this job measured what a step and a checkpoint take",
-                .where = {},
-                .hint =
-                    "name one with --measured RUN, or measure now: --probe 2min, or dlrun run the job for a "
-                    "while",
-                .also = {}};
+  Error problem{
+      .kind = ErrorKind::input,
+      .what = "no earlier run of this job measured the time of a step and of a checkpoint",
+      .where = {},
+      .hint = "name a run with --measured RUN, or measure now, with --probe 2min or a short dlrun run",
+      .also = {}};
   constexpr std::size_t shown = 3;
   for (const Candidate& candidate : candidates(here, named)) {
     auto run = measured_of(candidate.record, wanted);
@@ -113,7 +119,7 @@ Result<MeasuredRun> find_measured(const fs::path& here, const fs::path& named, c
     if (problem.also.size() < shown) problem.also.push_back(run.error().what);
   }
   if (!named.empty())
-    problem.what = fmt::format("{} has no record that tells what this job takes", named.string());
+    problem.what = fmt::format("{} has no record with the times of this job", named.string());
   return fail(std::move(problem));
 }
 

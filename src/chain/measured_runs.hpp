@@ -1,6 +1,6 @@
-// Runs that measured themselves: what the planner of chains goes by. It looks through the records of earlier
-// runs of the same job, in runs/ and in the chains below it, newest first, or reads the one that is named. A
-// run of other ranks is no measure for this one, and is not taken for one.
+// Measured runs: the input of the planner of chains. The functions search the records of earlier runs of the
+// same job, in runs/ and in the chains below it, newest first, or read the record that is named. They refuse
+// a run with another number of ranks.
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,12 @@
 namespace dlrun::job {
 
 struct MeasuredRun {
-  std::string source;  // its record
+  std::string source;  // the path of its record
   std::string name, framework;
   std::size_t ranks = 0;
-  Pace pace;
-  std::int64_t steps = 0, steps_per_epoch = 0;  // of the whole training, as it reported; 0: it did not
-  std::optional<Seconds> queue;                 // between links of the chain it belonged to
+  StepTiming timing;
+  std::int64_t steps = 0, steps_per_epoch = 0;  // of the whole training; 0: not reported
+  std::optional<Seconds> queue;                 // between the links of its chain
 };
 
 struct MeasureWanted {
@@ -26,7 +26,7 @@ struct MeasureWanted {
   std::size_t ranks = 1;
 };
 
-// Pure. An Error where the record tells no pace.
+// Pure. Refuses a record without step timing.
 Result<MeasuredRun> read_measured(const Json& record, const std::string& source);
 // `named`: a record.json, a run directory or a chain's folder; empty: the newest that fits, below here/runs.
 Result<MeasuredRun> find_measured(const std::filesystem::path& here, const std::filesystem::path& named,

@@ -16,24 +16,25 @@ Ticks after_start(Seconds time) {
   return Ticks{} + std::chrono::duration_cast<Ticks::duration>(time);
 }
 
-// What the links themselves will go by, once they have measured the same.
+// The rule by which the links stop, once they have measured the same times.
 struct Stop {
   Seconds margin, lead, wanted;  // wanted: the lead that a job of any length would take
 };
 Stop stop_of(const ChainQuestion& question, Seconds walltime) {
-  const Seconds save = question.pace.save.value_or(Seconds(0));
+  const Seconds save = question.timing.save.value_or(Seconds(0));
   Deadline deadline(question.policy, after_start(Seconds(0)));
   deadline.on(Deadline::Ends{after_start(walltime)}, after_start(Seconds(0)));
-  deadline.on(Deadline::Step{}, after_start(question.pace.start));
-  deadline.on(Deadline::Step{}, after_start(question.pace.start + question.pace.step));
-  deadline.on(Deadline::Saved{save}, after_start(question.pace.start + question.pace.step));
+  deadline.on(Deadline::Step{}, after_start(question.timing.start));
+  deadline.on(Deadline::Step{}, after_start(question.timing.start + question.timing.step));
+  deadline.on(Deadline::Saved{save}, after_start(question.timing.start + question.timing.step));
   const Seconds margin = deadline.margin();
-  return {margin, deadline.lead(), question.policy.lead.value_or(save * 1.25 + question.pace.step + margin)};
+  return {margin, deadline.lead(),
+          question.policy.lead.value_or(save * 1.25 + question.timing.step + margin)};
 }
 
 bool holds_a_checkpoint(const ChainQuestion& question, Seconds walltime) {
   const Stop stop = stop_of(question, walltime);
-  return stop.lead >= stop.wanted && walltime >= question.pace.start + question.pace.step + stop.lead;
+  return stop.lead >= stop.wanted && walltime >= question.timing.start + question.timing.step + stop.lead;
 }
 
 Seconds whole_minutes(Seconds time) {
@@ -42,42 +43,42 @@ Seconds whole_minutes(Seconds time) {
 
 // The shortest walltime, in minutes, that holds a checkpoint.
 Seconds least_walltime(const ChainQuestion& question) {
-  Seconds out = whole_minutes(question.pace.start + question.pace.step);
+  Seconds out = whole_minutes(question.timing.start + question.timing.step);
   while (!holds_a_checkpoint(question, out)) out += std::max(Seconds(60), whole_minutes(out * 0.01));
   return out;
 }
 
 Result<void> check_lead(const ChainQuestion& question) {
   const auto lead = question.policy.lead;
-  if (!lead || *lead > *question.pace.save) return {};
+  if (!lead || *lead > *question.timing.save) return {};
   return fail(Error{.kind = ErrorKind::allocation,
                     .what = fmt::format("checkpoint.lead is {}, and a checkpoint takes {}",
-                                        format_duration(*lead), format_duration(*question.pace.save)),
+                                        format_duration(*lead), format_duration(*question.timing.save)),
                     .where = {},
-                    .hint = "leave checkpoint.lead away: it is worked out from what is measured",
+                    .hint = "remove checkpoint.lead: it is computed from the measured times",
                     .also = {}});
 }
 
 Result<void> check_walltime(const ChainQuestion& question) {
   if (!question.walltime || holds_a_checkpoint(question, *question.walltime)) return {};
-  const Pace& pace = question.pace;
+  const StepTiming& timing = question.timing;
   return fail(Error{
       .kind = ErrorKind::allocation,
       .what = fmt::format("a walltime of {} cannot hold one checkpoint: {} until the first step, {} for "
-                          "a step, {} for a checkpoint, and {} to end",
-                          format_duration(*question.walltime), format_duration(pace.start),
-                          format_duration(pace.step), format_duration(*pace.save),
+                          "a step, {} for a checkpoint, and a margin of {}",
+                          format_duration(*question.walltime), format_duration(timing.start),
+                          format_duration(timing.step), format_duration(*timing.save),
                           format_duration(stop_of(question, *question.walltime).margin)),
       .where = {},
       .hint =
-          fmt::format("ask for {} or more: resources.walltime", format_duration(least_walltime(question))),
+          fmt::format("request {} or more: resources.walltime", format_duration(least_walltime(question))),
       .also = {}});
 }
 
-// Stepping time of the whole training: steps, standing still, and what failures will cost.
+// The time of all steps, of waits for checkpoints, and of failures.
 Seconds stepping_time(const ChainQuestion& question, ChainForecast& out, Seconds longest_interval) {
-  const Seconds cost = question.pace.held.value_or(*question.pace.save);
-  const Seconds least = std::max(*question.pace.save, question.pace.step);  // one is written at a time
+  const Seconds cost = question.timing.held.value_or(*question.timing.save);
+  const Seconds least = std::max(*question.timing.save, question.timing.step);  // one is written at a time
   out.interval = question.every, out.rule = ChainForecast::Rule::stated;
   if (question.mtbf) {
     out.young = young_interval(cost, *question.mtbf);
@@ -86,15 +87,16 @@ Seconds stepping_time(const ChainQuestion& question, ChainForecast& out, Seconds
   }
   out.interval = std::max(out.interval, least);
   const Seconds between = std::min(out.interval, longest_interval);
-  if (question.mtbf) return out.training * daly_slowdown(between, cost, question.pace.start, *question.mtbf);
+  if (question.mtbf)
+    return out.training * daly_slowdown(between, cost, question.timing.start, *question.mtbf);
   return out.training * (1 + (out.interval < longest_interval ? cost / between : 0));
 }
 
-// As long as one link needs, and a tenth on top.
+// The time that one link needs, and 10 % more.
 Result<Seconds> walltime_for_all(const ChainQuestion& question, ChainForecast& out) {
-  const Seconds work = question.pace.start + stepping_time(question, out, out.training);
+  const Seconds work = question.timing.start + stepping_time(question, out, out.training);
   if (!(work < kMaxTime))
-    return fail(ErrorKind::allocation, "with a failure every {} the training would never be done",
+    return fail(ErrorKind::allocation, "with a failure every {} the training would never finish",
                 format_duration(question.mtbf.value_or(kMaxTime)));
   Seconds walltime = whole_minutes(work * 1.1);
   while (walltime - stop_of(question, walltime).lead < work || !holds_a_checkpoint(question, walltime))
@@ -123,37 +125,36 @@ Result<Seconds> interval_of(const std::string& every, Seconds step, std::int64_t
   if (interval.unit == Interval::Unit::time) return Seconds(interval.amount);
   if (interval.unit == Interval::Unit::steps) return step * interval.amount;
   if (steps_per_epoch > 0) return step * interval.amount * static_cast<double>(steps_per_epoch);
-  return fail(ErrorKind::input, "checkpoint.every is {}, and the run that was measured told no epochs",
-              every);
+  return fail(ErrorKind::input, "checkpoint.every is {}, and the measured run reported no epochs", every);
 }
 
 Result<ChainForecast> forecast(const ChainQuestion& question) {
-  const Pace& pace = question.pace;
-  if (!pace.save)
+  const StepTiming& timing = question.timing;
+  if (!timing.save)
     return fail(Error{.kind = ErrorKind::input,
-                      .what = "the run that was measured saved no checkpoint: what one takes is not known",
+                      .what = "the measured run saved no checkpoint, so the time of one is unknown",
                       .where = {},
-                      .hint = "measure one that saves: set checkpoint.dir, and a short checkpoint.every",
+                      .hint = "measure a run that saves: set checkpoint.dir, and a short checkpoint.every",
                       .also = {}});
   TRY(check_lead(question));
   TRY(check_walltime(question));
   ChainForecast out;
-  out.training = pace.step * static_cast<double>(question.steps);
+  out.training = timing.step * static_cast<double>(question.steps);
   out.walltime = question.walltime ? *question.walltime : TRY(walltime_for_all(question, out));
   out.lead = stop_of(question, out.walltime).lead;
-  const Seconds of_link = out.walltime - pace.start - out.lead;
+  const Seconds of_link = out.walltime - timing.start - out.lead;
   const Seconds stepping = stepping_time(question, out, of_link);
   const double links = std::max(1.0, std::ceil(stepping / of_link - 1e-9));
   if (!(links <= kMaxLinks))
     return fail(Error{.kind = ErrorKind::allocation,
-                      .what = fmt::format("links of {} would have to be more than {}",
+                      .what = fmt::format("a chain of jobs of {} would need more than {}",
                                           format_duration(out.walltime), kMaxLinks),
                       .where = {},
-                      .hint = "ask for a longer walltime: resources.walltime",
+                      .hint = "request a longer walltime: resources.walltime",
                       .also = {}});
   out.links = static_cast<int>(links);
-  out.in_jobs = (links - 1) * (out.walltime - out.lead + *pace.save) + pace.start +
-                (stepping - (links - 1) * of_link) + *pace.save;
+  out.in_jobs = (links - 1) * (out.walltime - out.lead + *timing.save) + timing.start +
+                (stepping - (links - 1) * of_link) + *timing.save;
   out.until_done = out.in_jobs + (links - 1) * question.queue;
   out.useful = out.training / out.in_jobs;
   return out;

@@ -1,5 +1,5 @@
-// The planner of chains: from what an earlier run measured to how many links a training needs, how often it
-// should save, and when it will be done. Pure. It plans with the rule by which the links will save and stop
+// The planner of chains: from the times that an earlier run measured to the number of links, the checkpoint
+// interval and the time of completion. Pure. It plans with the rule by which the links will save and stop
 // (deadline.hpp), and refuses a walltime that cannot hold one checkpoint rather than plan a chain that makes
 // no progress.
 //
@@ -27,11 +27,11 @@ double daly_slowdown(Seconds interval, Seconds cost, Seconds restart, Seconds mt
 Result<Seconds> interval_of(const std::string& every, Seconds step, std::int64_t steps_per_epoch);
 
 struct ChainQuestion {
-  Pace pace;
+  StepTiming timing;
   std::int64_t steps = 0;           // of the whole training
-  std::optional<Seconds> walltime;  // of a link; nothing: as much as one link needs
+  std::optional<Seconds> walltime;  // of a link; unset: as much as one link needs
   Deadline::Policy policy;
-  Seconds every{600};           // as stated: serves where no failures are expected
+  Seconds every{600};           // checkpoint.every; used if no failures are expected
   std::optional<Seconds> mtbf;  // of all nodes together
   Seconds queue{0};             // between two links
 };
@@ -43,14 +43,14 @@ struct ChainForecast {
   enum class Rule { stated, daly, as_often_as_possible };
   Rule rule = Rule::stated;
   std::optional<Seconds> young;  // the first order, to compare
-  Seconds lead{0};               // before its end a link is asked to save
+  Seconds lead{0};               // how long before its end a link is asked to save
   Seconds training{0};           // steps alone
   Seconds in_jobs{0};            // in all links
   Seconds until_done{0};         // the queue included
   double useful = 0;             // share of the time in jobs
 };
 
-// An Error (allocation) where a link could not save once.
+// Refuses a walltime in which a link cannot save once: an Error (allocation).
 Result<ChainForecast> forecast(const ChainQuestion& question);
 
 }  // namespace dlrun::job

@@ -143,14 +143,14 @@ Result<void> take_array_out(SubmissionPlan& plan) {
   }
   if (std::count(option.begin(), option.end(), '-') > 1 && option.find(" -") != option.npos)
     return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("'{}' makes an array of jobs beside other things", option),
+                      .what = fmt::format("'{}' combines a job array with other options", option),
                       .where = place,
-                      .hint = "with --chain, give the array a line of its own in resources.extra"});
+                      .hint = "with --chain, write the array as a separate item of resources.extra"});
   plan.array = *indices;
   plan.directives.erase(line);
   if (array_directive(plan) != plan.directives.end())
     return fail(Error{.kind = ErrorKind::usage,
-                      .what = "resources.extra makes an array of jobs twice",
+                      .what = "resources.extra sets a job array twice",
                       .where = place,
                       .hint = "keep one of them"});
   return {};
@@ -200,13 +200,24 @@ Result<void> submit_all(const SubmissionPlan& plan, const std::string& first, co
         submit_job(*plan.scheduler, plan.directives, plan.script_path, jobs.back(), environment, commands);
     if (!next) {
       next.error().what += fmt::format("; {} of {} links are submitted", jobs.size(), plan.chain->max_links);
-      next.error().hint = fmt::format("let these run, or end them: dlrun chain stop {}", plan.folder);
+      next.error().hint = fmt::format("let these run, or cancel them: dlrun chain stop {}", plan.folder);
       return fail(std::move(next).error());
     }
     jobs.push_back(*next);
     TRY(folder.write_presubmitted_jobs(jobs));
   }
   return {};
+}
+
+// Which job it became: `dlrun status` asks the scheduler for it.
+Result<void> write_submission(const SubmissionPlan& plan, const std::string& job) {
+  const Json json{{"schema", "dlrun.submitted/1"},
+                  {"name", plan.name},
+                  {"framework", plan.spec.framework},
+                  {"scheduler", plan.scheduler->name()},
+                  {"job_id", job},
+                  {"submitted", format_utc(SystemClock().now())}};
+  return replace_file(fs::path(plan.folder) / "submission.json", to_pretty_text(json), Durability::synced);
 }
 
 }  // namespace
@@ -267,6 +278,7 @@ Result<std::string> submit(const SubmissionPlan& plan, const Environment& enviro
   }
   std::error_code ignored;
   if (!job) fs::remove_all(plan.folder, ignored);
+  if (job) TRY(write_submission(plan, *job));
   if (!job || !plan.chain) return job;
   // Beside the ledger, which is the first link's as soon as the job is submitted.
   TRY(ChainFolder(plan.folder).write_first_job(*job));

@@ -12,7 +12,7 @@ bool has_ended(const Link& link) {
   return link.end != LinkEnd::running;
 }
 
-// How long a link is that ran to its walltime; nothing where none did.
+// The mean length of links that ran to their walltime; unset if none did.
 std::optional<Seconds> length_of_links(const Chain& chain) {
   Seconds sum{0};
   int count = 0;

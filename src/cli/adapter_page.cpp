@@ -73,9 +73,10 @@ std::string adapter_page(const Json& adapter) {
     out += fmt::format("{:<10} {}\n", first ? "roles" : "", role_text(role));
     first = false;
   }
-  out += fmt::format("{:<10} {}\n", "sees",
-                     text("gpu_view") == "node" ? "the GPUs of all ranks on its node; its local rank picks"
-                                                : "its own GPUs alone");
+  out +=
+      fmt::format("{:<10} {}\n", "sees",
+                  text("gpu_view") == "node" ? "the GPUs of all ranks on its node; its local rank selects one"
+                                             : "its own GPUs alone");
   out += variables_text(adapter.at("env"), "sets") + variables_text(adapter.at("defaults"), "unless set");
   for (const auto& [name, before] : adapter.at("interfaces").items())
     out += fmt::format("{:<10} {}={}INTERFACE  (found on each node)\n", "unless set", name,

@@ -8,7 +8,7 @@
 
 namespace dlrun::cli {
 
-// From to_json(Adapter).
+/// Writes the page of an adapter; `adapter` is the result of to_json(Adapter).
 std::string adapter_page(const Json& adapter);
 
 }  // namespace dlrun::cli

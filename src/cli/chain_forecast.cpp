@@ -23,7 +23,7 @@ Result<std::filesystem::path> probe(const SubmitCommand& options, const job::Sub
   if (plan.spec.framework != "builtin")
     return usage(
         fmt::format("--probe is for framework: builtin, not for {}", plan.spec.framework),
-        "dlrun run the job for a while where it may write checkpoints, and name its run: --measured RUN");
+        "dlrun run the job for a while where it can write checkpoints, and give its run: --measured RUN");
   const Installation installation = TRY(this_installation());
   std::filesystem::path folder(plan.folder);
   folder.replace_filename("probe-" + folder.filename().string());
@@ -49,7 +49,7 @@ Result<std::filesystem::path> probe(const SubmitCommand& options, const job::Sub
   return fail(Error{.kind = ErrorKind::unavailable,
                     .what = fmt::format("the probe left no record ({})", said.status.text()),
                     .where = folder.string(),
-                    .hint = "dlrun run the job for a while, and name its run: --measured RUN",
+                    .hint = "dlrun run the job for a while, and give its run: --measured RUN",
                     .also = {said.err.substr(0, 2000)}});
 }
 
@@ -74,7 +74,7 @@ Result<std::int64_t> steps_of(const SubmitCommand& options, const job::Submissio
                              run.source, epochs),
                  "report steps and epochs: share/python/dlrun_client.py");
   if (run.steps > 0) return run.steps;
-  return usage("the length of the training is unknown", "give it: --epochs E");
+  return usage("the length of the training is unknown", "set it: --epochs E");
 }
 
 int max_links_of(int needed) {
@@ -88,7 +88,7 @@ Result<int> check_links(int needed, const job::SubmissionPlan& plan) {
         Error{.kind = ErrorKind::allocation,
               .what = fmt::format("the training needs {} links, and chain.max-links is {}", needed, *allowed),
               .where = plan::place_of(plan.spec, "chain.max-links"),
-              .hint = "allow more links, or ask for a longer walltime",
+              .hint = "allow more links, or request a longer walltime",
               .also = {}});
   return std::min(max_links_of(needed), allowed.value_or(max_links_of(needed)));
 }
@@ -96,11 +96,11 @@ Result<int> check_links(int needed, const job::SubmissionPlan& plan) {
 std::string interval_text(const ChainPrediction& prediction) {
   const job::ChainForecast& out = prediction.forecast;
   const std::string every = fmt::format("every {}", format_duration(out.interval));
-  if (out.rule == Rule::stated) return every + ", as stated";
+  if (out.rule == Rule::stated) return every + ", as set";
   const std::string failures =
       fmt::format("for a failure every {}", format_duration(*prediction.question.mtbf));
-  if (out.rule == Rule::as_often_as_possible) return every + ", as often as one can be written, " + failures;
-  return fmt::format("{}, by Daly (2006) {}; Young (1974) says {}", every, failures,
+  if (out.rule == Rule::as_often_as_possible) return every + ", the minimum for its writes, " + failures;
+  return fmt::format("{}, by Daly (2006) {}; {} by Young (1974)", every, failures,
                      format_duration(*out.young));
 }
 
@@ -119,14 +119,14 @@ Result<ChainPrediction> predict_chain(const SubmitCommand& options, const job::S
                                       const Context& context) {
   ChainPrediction out;
   out.run = TRY(measure(options, plan, context));
-  out.question.pace = out.run.pace;
+  out.question.timing = out.run.timing;
   out.question.steps = TRY(steps_of(options, plan, out.run));
   if (plan.spec.resources.walltime != kUnlimited) out.question.walltime = plan.spec.resources.walltime;
   std::optional<Seconds> lead;
   if (const auto stated = parse_duration(plan.spec.checkpoint.lead)) lead = *stated;
   out.question.policy = job::Deadline::policy_for(plan.scheduler->name(), lead);
   out.question.every =
-      TRY(job::interval_of(plan.spec.checkpoint.every, out.run.pace.step, out.run.steps_per_epoch));
+      TRY(job::interval_of(plan.spec.checkpoint.every, out.run.timing.step, out.run.steps_per_epoch));
   if (plan.spec.chain.mtbf) out.question.mtbf = *plan.spec.chain.mtbf / plan.spec.resources.nodes.value_or(1);
   out.question.queue = out.run.queue.value_or(Seconds(0));
   out.forecast = TRY(job::forecast(out.question));
@@ -154,7 +154,7 @@ Json to_json(const ChainPrediction& prediction, Instant now) {
     return time ? Json(time->count()) : Json(nullptr);
   };
   return {{"measured", prediction.run.source},
-          {"pace", job::to_json(std::optional(asked.pace))},
+          {"step_timing", job::to_json(std::optional(asked.timing))},
           {"steps", asked.steps},
           {"links", out.links},
           {"max_links", prediction.max_links},
@@ -174,20 +174,21 @@ Json to_json(const ChainPrediction& prediction, Instant now) {
 
 std::vector<std::string> lines_of(const ChainPrediction& prediction, Instant now) {
   const job::ChainForecast& out = prediction.forecast;
-  const job::Pace& pace = prediction.question.pace;
-  const std::string queue = prediction.run.queue ? fmt::format("with {} of queue before each further link",
-                                                               format_duration(*prediction.run.queue))
-                                                 : "and the queue's time, which is not known";
+  const job::StepTiming& timing = prediction.question.timing;
+  const std::string queue = prediction.run.queue
+                                ? fmt::format("with {} in the queue before each further link",
+                                              format_duration(*prediction.run.queue))
+                                : "plus an unknown time in the queue";
   return {
-      fmt::format("measured    {} per step, {} per checkpoint, {} to start: {}", format_duration(pace.step),
-                  format_duration(*pace.save), format_duration(pace.start), prediction.run.source),
-      fmt::format("links       {} of {} each for {} steps; {} at most", out.links,
+      fmt::format("measured    {} per step, {} per checkpoint, {} to start: {}", format_duration(timing.step),
+                  format_duration(*timing.save), format_duration(timing.start), prediction.run.source),
+      fmt::format("links       {} of {} each for {} steps; maximum {}", out.links,
                   format_duration(out.walltime), prediction.question.steps, prediction.max_links),
-      fmt::format("checkpoint  {}; and {} before a link's end", interval_text(prediction),
+      fmt::format("checkpoint  {}; the last {} before the end of a link", interval_text(prediction),
                   format_duration(out.lead)),
       fmt::format("time        {} of steps in {} of jobs, {:.0f} % of it useful",
                   format_duration(out.training), format_duration(out.in_jobs), 100 * out.useful),
-      fmt::format("done        {}, if it started now, {}", when(now, out.until_done), queue)};
+      fmt::format("done        {}, if started now, {}", when(now, out.until_done), queue)};
 }
 
 }  // namespace dlrun::cli

@@ -16,7 +16,7 @@ constexpr FlagRow<AllocationCommand> kFileFlag[] = {
      &AllocationCommand::file},
 };
 constexpr FlagRow<AllocationCommand> kSchedulerFlag[] = {
-    {{.name = "--scheduler", .value = "SCHEDULER", .help = "ask this scheduler only"},
+    {{.name = "--scheduler", .value = "SCHEDULER", .help = "query this scheduler only"},
      &AllocationCommand::scheduler},
 };
 
@@ -80,7 +80,7 @@ void print(const Allocation& allocation, Console& console) {
   const bool unknown = std::any_of(allocation.nodes.begin(), allocation.nodes.end(),
                                    [](const AllocatedNode& node) { return !node.cpus || !node.gpus; });
   if (unknown && allocation.scheduler != "local")
-    console.out("           what is unknown is asked of the nodes at the start of a run");
+    console.out("           unknown values are queried from the nodes at the start of a run");
   for (const std::string& line : allocation.evidence)
     console.out(console.tinted_out("evidence   " + line, Tint::dim));
   for (const std::string& line : allocation.warnings)

@@ -1,11 +1,12 @@
 #include "src/cli/cmd_chain.hpp"
 
-#include "schedulers/submission.hpp"
+#include "schedulers/scheduler.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/chain/folder.hpp"
 #include "src/chain/times.hpp"
 #include "src/cli/usage_error.hpp"
+#include "src/cli/world_of.hpp"
 #include "src/process/command.hpp"
 
 namespace dlrun::cli {
@@ -18,100 +19,9 @@ constexpr FlagRow<ChainCommand> kChainFlags[] = {
 using job::Chain;
 using job::ChainFolder;
 using job::ChainState;
-
-// The chain as it is shown: one whose jobs are all gone without a word stands still for ever.
-struct Shown {
-  Chain chain;
-  std::vector<std::string> waiting;
-  std::string held;  // why the next job will not start by itself; empty: it will
-  job::TimeParts time;
-  std::optional<job::TimeLeft> left;
-};
-
-bool all_gone(const std::vector<std::string>& jobs, const Submission& scheduler, const Context& context) {
-  const SystemCommands commands;
-  for (const std::string& job : jobs) {
-    const auto said = commands.run({.argv = scheduler.state_command(job),
-                                    .environment = scheduler.environment(context.environment),
-                                    .limit = Seconds(30)});
-    if (!said || scheduler.is_pending_or_alive(*said).value_or(true)) return false;
-  }
-  return true;
-}
-
-// A ledger that nobody can write any more: the scheduler knows none of its jobs.
-Result<Chain> read_chain(const ChainFolder& folder, const Context& context) {
-  Chain chain = TRY(folder.read());
-  if (is_over(chain.state)) return chain;
-  std::vector<std::string> jobs = waiting_jobs(folder, chain);
-  if (chain.state == ChainState::running && !chain.links.empty()) jobs.push_back(chain.links.back().job_id);
-  const auto scheduler = find_submission(chain.scheduler, context.environment, SystemCommands());
-  if (!scheduler || jobs.empty()) return chain;
-  TRY(check_job_ids(**scheduler, folder, chain));
-  if (!all_gone(jobs, **scheduler, context)) return chain;
-  const Chain again = TRY(folder.read());  // a link may have ended while we asked
-  if (to_json(again) != to_json(chain)) return again;
-  chain.state = ChainState::stopped;
-  chain.reason = fmt::format("job {} is gone from {} and wrote no end down: what it printed is in {}",
-                             jobs.back(), chain.scheduler, folder.path().string());
-  return chain;
-}
-
-// A job on hold waits until somebody releases it.
-std::string why_held(const Chain& chain, const std::string& job, const Context& context) {
-  const SystemCommands commands;
-  const auto scheduler = find_submission(chain.scheduler, context.environment, commands);
-  if (!scheduler || !(*scheduler)->is_job_id(job)) return {};
-  const auto said = commands.run({.argv = (*scheduler)->hold_command(job),
-                                  .environment = (*scheduler)->environment(context.environment),
-                                  .limit = Seconds(30)});
-  return said ? (*scheduler)->why_held(*said) : std::string();
-}
-
-Result<Shown> look_at(const ChainFolder& folder, const Context& context) {
-  Shown out;
-  out.chain = TRY(read_chain(folder, context));
-  out.waiting = is_over(out.chain.state) ? std::vector<std::string>{} : waiting_jobs(folder, out.chain);
-  if (!out.waiting.empty()) out.held = why_held(out.chain, out.waiting.front(), context);
-  out.time = times_of(out.chain);
-  if (out.held.empty()) out.left = time_left(out.chain, SystemClock().now());
-  return out;
-}
-
-std::string eta(const job::TimeLeft& left) {
-  return format_utc(std::chrono::time_point_cast<Milliseconds>(SystemClock().now() + left.total()));
-}
-
-// Said while there is time to do something about it.
-std::string too_few_jobs(const Shown& shown) {
-  if (!shown.left || is_over(shown.chain.state)) return {};
-  const auto used = links_used(shown.chain) + static_cast<std::size_t>(shown.left->further_links);
-  if (used <= static_cast<std::size_t>(shown.chain.max_links)) return {};
-  return fmt::format("about {} jobs are needed, and {} are allowed: submit again when this chain has stopped",
-                     used, shown.chain.max_links);
-}
-
-Json status_json(const Shown& shown, const ChainFolder& folder) {
-  Json out = to_json(shown.chain);
-  const auto progress = job::progress_of(shown.chain);
-  const auto& left = shown.left;
-  out["directory"] = folder.path().string();
-  out["first_job"] = folder.first_job();
-  out["waiting_jobs"] = shown.waiting;
-  out["held"] = shown.held.empty() ? Json(nullptr) : Json(shown.held);
-  out["warning"] = too_few_jobs(shown).empty() ? Json(nullptr) : Json(too_few_jobs(shown));
-  out["stop_asked"] = folder.stop_requested() == job::StopRequest::stop;
-  out["seconds"] = shown.time.total.count();
-  out["time"] = to_json(shown.time);
-  out["step"] = progress ? Json(progress->step) : Json(nullptr);
-  out["steps"] = progress && progress->steps > 0 ? Json(progress->steps) : Json(nullptr);
-  out["seconds_left"] = left ? Json{{"in_jobs", left->in_jobs.count()},
-                                    {"queue", left->queue ? Json(left->queue->count()) : Json(nullptr)},
-                                    {"further_links", left->further_links}}
-                             : Json(nullptr);
-  out["eta"] = left ? Json(eta(*left)) : Json(nullptr);
-  return out;
-}
+using report::all_gone;
+using report::too_few_jobs;
+using Shown = report::ChainView;
 
 // "start 12.0s (4 %), useful 4m40s (93 %), ..."
 std::string time_text(const job::TimeParts& time) {
@@ -131,19 +41,22 @@ std::string left_text(const job::TimeLeft& left) {
   const std::string queue = left.further_links == 0 ? ""
                             : left.queue            ? fmt::format(", {} in the queue before {} more",
                                                                   format_duration(*left.queue), left.further_links)
-                                                    : ", and the queue's time";
-  return fmt::format("{} in jobs{}: done {}", format_duration(left.in_jobs), queue, eta(left));
+                                                    : ", plus time in the queue";
+  return fmt::format("{} in jobs{}: done {}", format_duration(left.in_jobs), queue,
+                     report::eta_text(left, SystemClock().now()));
 }
 
-void print_status(const Shown& shown, const ChainFolder& folder, Console& console) {
+}  // namespace
+
+void print_chain(const Shown& shown, const ChainFolder& folder, Console& console) {
   const Chain& chain = shown.chain;
   console.out(fmt::format("chain      {} in {}", chain.name, folder.path().string()));
   console.out(
       fmt::format("state      {}{}{}", word_of(chain.state), chain.reason.empty() ? "" : ": ", chain.reason));
-  console.out(fmt::format("jobs       {} of at most {}", links_used(chain), chain.max_links));
+  console.out(fmt::format("jobs       {} of a maximum of {}", links_used(chain), chain.max_links));
   if (!shown.waiting.empty())
     console.out(
-        fmt::format("waiting    job {}{}", join(shown.waiting, ", "),
+        fmt::format("pending    job {}{}", join(shown.waiting, ", "),
                     shown.held.empty() ? "" : ": on hold (" + shown.held + "), until it is released"));
   if (const std::string warning = too_few_jobs(shown); !warning.empty()) console.out("warning    " + warning);
   if (const auto progress = job::progress_of(chain))
@@ -156,6 +69,8 @@ void print_status(const Shown& shown, const ChainFolder& folder, Console& consol
         "link {:<5} job {:<12} {:<11} {:>8}  {}", link.number, link.job_id, word_of(link.end),
         link.end == job::LinkEnd::running ? "" : format_duration(Seconds(link.seconds)), link.reason));
 }
+
+namespace {
 
 bool run_quietly(const Submission& scheduler, const Argv& argv, const Context& context) {
   const SystemCommands commands;
@@ -179,7 +94,11 @@ Result<void> close_ledger(const ChainFolder& folder, const Submission& scheduler
   return {};
 }
 
-Result<int> stop(const ChainFolder& folder, const ChainCommand& options, const Context& context) {
+}  // namespace
+
+Result<int> stop_chain(const ChainFolder& folder, StopTime time, const Context& context) {
+  const WorldOf world_of(context);
+  const report::World world = world_of.world();
   const Chain chain = TRY(folder.read());
   if (is_over(chain.state)) {
     context.console.say(fmt::format("dlrun: the chain is over: {}", word_of(chain.state)));
@@ -193,19 +112,19 @@ Result<int> stop(const ChainFolder& folder, const ChainCommand& options, const C
   const std::vector<std::string> waiting = waiting_jobs(folder, chain);
   for (auto job = waiting.rbegin(); job != waiting.rend(); ++job)
     if (!run_quietly(*scheduler, scheduler->cancel_command(*job), context) &&
-        !all_gone({*job}, *scheduler, context))
+        !all_gone({*job}, *scheduler, world))
       context.console.say(
           fmt::format("dlrun: job {} could not be cancelled; it will end as soon as it starts", *job));
-  const bool gone = is_over(TRY(read_chain(folder, context)).state);
+  const bool gone = is_over(TRY(report::read_chain(folder, world)).state);
   if (gone || chain.state != ChainState::running || chain.links.empty()) {
     TRY(close_ledger(folder, *scheduler, context));
     context.console.say("dlrun: the chain is stopped");
     return 0;
   }
   const std::string running = chain.links.back().job_id;
-  if (!options.now) {
+  if (time == StopTime::when_saved) {
     context.console.say(fmt::format(
-        "dlrun: job {} is asked to save and end: it looks into the folder of the chain every second",
+        "dlrun: job {} will save and end: it reads the request from the folder of the chain within a second",
         running));
     return 0;
   }
@@ -215,10 +134,13 @@ Result<int> stop(const ChainFolder& folder, const ChainCommand& options, const C
   return 0;
 }
 
+namespace {
+
 // Several chains, and none is named: each with its state, the newest first.
 Result<int> list_chains(const std::vector<std::filesystem::path>& chains, const Context& context) {
+  const WorldOf world_of(context);
   for (const std::filesystem::path& path : chains) {
-    const auto chain = read_chain(ChainFolder(path), context);
+    const auto chain = report::read_chain(ChainFolder(path), world_of.world());
     if (!chain) {
       context.console.say("dlrun: " + chain.error().text());
       continue;
@@ -229,7 +151,7 @@ Result<int> list_chains(const std::vector<std::filesystem::path>& chains, const 
         chain->max_links, progress ? fmt::format("  step {} of {}", progress->step, progress->steps) : "",
         path.lexically_relative(path.parent_path().parent_path()).string()));
   }
-  context.console.say("dlrun: more of one: dlrun chain status DIR");
+  context.console.say("dlrun: details: dlrun chain status DIR");
   return 0;
 }
 
@@ -265,12 +187,13 @@ Result<int> ChainCommand::run(const Context& context) {
   if (const auto chains = job::all_chains(here); folder.empty() && chains.size() > 1 && !context.common.json)
     return list_chains(chains, context);
   const ChainFolder chain(folder.empty() ? TRY(job::newest_chain(here)) : std::filesystem::absolute(folder));
-  if (action == "stop") return stop(chain, *this, context);
-  const Shown shown = TRY(look_at(chain, context));
+  if (action == "stop") return stop_chain(chain, now ? StopTime::now : StopTime::when_saved, context);
+  const WorldOf world_of(context);
+  const Shown shown = TRY(report::chain_view_of(chain, world_of.world()));
   if (context.common.json)
-    TRY(context.console.data(to_pretty_text(status_json(shown, chain))));
+    TRY(context.console.data(to_pretty_text(report::to_json(shown, chain, SystemClock().now()))));
   else
-    print_status(shown, chain, context.console);
+    print_chain(shown, chain, context.console);
   return 0;
 }
 

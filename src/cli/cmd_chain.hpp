@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/cli/command.hpp"
+#include "src/report/chain_view.hpp"
 
 namespace dlrun::cli {
 
@@ -16,5 +17,12 @@ struct ChainCommand final : Command {
   std::string folder;  // empty: the newest chain
   bool now = false;
 };
+
+/// For people, on stdout.
+void print_chain(const report::ChainView& shown, const job::ChainFolder& folder, Console& console);
+
+enum class StopTime { when_saved, now };
+/// Cancels what waits, and asks the running job to save and end.
+Result<int> stop_chain(const job::ChainFolder& folder, StopTime time, const Context& context);
 
 }  // namespace dlrun::cli

@@ -55,7 +55,7 @@ Result<int> check(const std::string& file, const plan::AdapterPath& path, const 
     TRY(context.console.data(to_pretty_text(json)));
     return 0;
   }
-  context.console.out(fmt::format("{}: no mistakes found", file));
+  context.console.out(fmt::format("{}: no errors found", file));
   TRY(context.console.data(adapter_page(plan::to_json(adapter))));
   return 0;
 }
@@ -75,7 +75,7 @@ const char* const FrameworksCommand::kExamples = R"(Examples:
   dlrun frameworks check my-framework.yaml    look for mistakes in an adapter of your own)";
 
 void FrameworksCommand::add(Arguments& arguments) {
-  arguments.argument("NAME", name, "show this one; or 'check': look for mistakes in FILE");
+  arguments.argument("NAME", name, "show this one; or 'check': check FILE for errors");
   arguments.argument("FILE", file, "the adapter to check");
   arguments.flags<FrameworksCommand>(kFrameworksFlags, *this);
 }

@@ -17,9 +17,9 @@ namespace {
 constexpr FlagRow<HostsCommand> kHostsFlags[] = {
     {{.name = "--separator",
       .value = "TEXT",
-      .help = "with expand: between names (default: one name per line)"},
+      .help = "with expand: the separator of names (default: one name per line)"},
      &HostsCommand::separator},
-    {{.name = "--unique", .help = "take each name once, where it is first"}, &HostsCommand::unique},
+    {{.name = "--unique", .help = "keep the first of equal names"}, &HostsCommand::unique},
 };
 
 // "\n" and "\t" in a separator, as shells pass them on.
@@ -82,7 +82,7 @@ Result<std::vector<Input>> inputs_of(const HostsCommand& options) {
     }
     if (std::exchange(used, true))
       return fail(
-          {.kind = ErrorKind::usage, .what = "standard input is named twice", .hint = "give '-' once"});
+          {.kind = ErrorKind::usage, .what = "standard input is given twice", .hint = "give '-' once"});
     TRY(add_standard_input(out));
   }
   return out;
@@ -140,17 +140,17 @@ Json names_of(const std::vector<HostName>& hosts) {
 }  // namespace
 
 const char* const HostsCommand::kExamples = R"(Commands:
-  dlrun hosts expand LIST...      the names of a list, one a line
+  dlrun hosts expand LIST...      the names of a list, one per line
   dlrun hosts compress HOST...    a short list of the names
-  dlrun hosts count LIST...       how many they are
-LIST is in the host-list language of Slurm; "-" reads lists from standard input, one a line.
+  dlrun hosts count LIST...       the number of names
+LIST is in the host-list language of Slurm; "-" reads lists from standard input, one per line.
 Examples:
-  dlrun hosts expand 'n[008-011],rack[0-1]node[2-3]-ib'    one name a line, in Slurm's order
+  dlrun hosts expand 'n[008-011],rack[0-1]node[2-3]-ib'    one name per line, in Slurm's order
   dlrun hosts expand --separator , "$SLURM_JOB_NODELIST"   in one line
   sort -u machines | dlrun hosts compress -                a short list of the same names, in the same order
-  dlrun hosts count 'n[1-4096]'                            how many names a list has)";
+  dlrun hosts count 'n[1-4096]'                            the number of names of a list)";
 
-// The reader of command lines takes "[1-3]" for a list of its own, so lists are taken as they stand.
+// CLI11 reads "[1-3]" as a list of its own, so that lists are taken as extra arguments.
 void HostsCommand::add(Arguments& arguments) {
   arguments.flags<HostsCommand>(kHostsFlags, *this);
   arguments.take_extra();
@@ -166,7 +166,7 @@ Result<void> HostsCommand::finish(const ExtraArguments& extra) {
   lists.assign(extra.of_command.begin() + 1, extra.of_command.end());
   lists.insert(lists.end(), extra.of_program.begin(), extra.of_program.end());
   if (lists.empty())
-    return fail(usage_error("hosts", "no host list", "name one, or '-' to read them from standard input"));
+    return fail(usage_error("hosts", "no host list", "give one, or '-' to read lists from standard input"));
   separator = unescaped(separator);
   return {};
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr FlagRow<PlanCommand> kPlanFlags[] = {
     {{.name = "--scripts", .value = "DIR", .help = "write the node scripts into this folder"},
      &PlanCommand::scripts},
-    {{.name = "--explain", .help = "show every setting and where it came from"}, &PlanCommand::explain},
+    {{.name = "--explain", .help = "show every setting and its source"}, &PlanCommand::explain},
 };
 
 void print_plan(const job::Prepared& job, Console& console) {
@@ -36,7 +36,7 @@ void print_plan(const job::Prepared& job, Console& console) {
     for (const std::string& warning : *warnings) console.say("dlrun: warning: " + warning);
 }
 
-// What the planner worked out where the job does not say.
+// The values that the planner derived for keys that the job does not set.
 std::vector<plan::Explained> derived(const job::Prepared& job) {
   std::vector<plan::Explained> out;
   const plan::Resources& asked = job.spec.resources;
@@ -47,11 +47,11 @@ std::vector<plan::Explained> derived(const job::Prepared& job) {
       plan::leaves_tasks_to_slots(asked) && plan::slots_were_asked_for(job.allocation.nodes);
   if (by_slots && job.spec.roles.empty())
     out.push_back({"resources.tasks-per-node", "the slots of each node",
-                   "asked for (" + job.allocation.scheduler + ")"});
+                   "requested (" + job.allocation.scheduler + ")"});
   else if (!asked.tasks_per_node && job.spec.roles.empty())
     out.push_back(
         {"resources.tasks-per-node", std::to_string(plan::tasks_per_node(asked)),
-         asked.gpus_per_node ? "one a GPU, from resources.gpus-per-node" : "default: no gpus-per-node"});
+         asked.gpus_per_node ? "one per GPU, from resources.gpus-per-node" : "default: no gpus-per-node"});
   std::map<std::string, int> roles;
   for (const plan::RankPlan& rank : job.plan.ranks) ++roles[rank.role];
   for (const auto& [name, count] : roles)
@@ -156,7 +156,7 @@ Result<int> PlanCommand::run(const Context& context) {
     return fail(Error{.kind = ErrorKind::allocation,
                       .what = asked + ": their scripts cannot be written before",
                       .where = {},
-                      .hint = "name them in the allocation (gpus=4 in a host file)",
+                      .hint = "list them in the allocation (gpus=4 in a host file)",
                       .also = {}});
   if (!asked.empty()) context.console.say("dlrun: " + asked);
   if (!scripts.empty()) {

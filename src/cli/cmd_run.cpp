@@ -25,14 +25,11 @@ constexpr FlagRow<RunCommand> kRunFlags[] = {
      &RunCommand::tee},
     {{.name = "--stdin",
       .value = "RANK|none",
-      .help = "the rank that reads the standard input; without it none does",
+      .help = "the rank that reads the standard input (default: none)",
       .choices = "0 none"},
      &RunCommand::input_rank},
-    {{.name = "--no-fold", .help = "on a terminal: do not make equal lines of ranks one"},
-     &RunCommand::no_fold},
-    {{.name = "--link-of",
-      .value = "DIR",
-      .help = "the run is a link of this chain; submit --chain writes it"},
+    {{.name = "--no-fold", .help = "on a terminal: do not fold equal lines of ranks"}, &RunCommand::no_fold},
+    {{.name = "--link-of", .value = "DIR", .help = "run as a link of this chain; submit --chain writes it"},
      &RunCommand::link_of},
 };
 constexpr FlagRow<JobOptions> kSpecFlag[] = {
@@ -49,7 +46,7 @@ Result<job::RunReport> run_link(job::Request request, const std::string& folder,
       folder, {request.spec->checkpoint.dir, request.spec->checkpoint.files},
       {request.environment, commands, clock, [&](const std::string& text) { printer.note(text); }}));
   if (!link.has_work()) {
-    printer.note("nothing to do, the chain is over: " + link.idle_reason());
+    printer.note("nothing to do: the chain has ended: " + link.idle_reason());
     return job::RunReport{};
   }
   request.run_directory = link.run_directory();
@@ -67,7 +64,7 @@ Result<std::optional<Rank>> input_rank_of(const std::string& text) {
   const auto rank = parse_integer(text, 0, std::numeric_limits<int>::max());
   if (rank) return Rank(static_cast<int>(*rank));
   return fail({.kind = ErrorKind::usage,
-               .what = "--stdin: '" + text + "' is no rank",
+               .what = "--stdin: '" + text + "' is not a rank",
                .hint = "write --stdin 0, or none"});
 }
 

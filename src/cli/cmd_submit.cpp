@@ -30,7 +30,7 @@ constexpr FlagRow<SubmitCommand> kSubmitFlags[] = {
      &SubmitCommand::dry_run},
     {{.name = "--chain",
       .value = "N|auto",
-      .help = "go on in further jobs until the training is done, at most N jobs; auto: as many as it takes",
+      .help = "continue in further jobs until the training is done, up to N jobs; auto: as many as it takes",
       .choices = "auto",
       .check = check_chain},
      &SubmitCommand::chain},
@@ -45,7 +45,7 @@ constexpr FlagRow<SubmitCommand> kSubmitFlags[] = {
      &SubmitCommand::mtbf},
     {{.name = "--measured",
       .value = "RUN",
-      .help = "with --chain auto: the run that tells what steps and checkpoints take (default: the newest)"},
+      .help = "with --chain auto: the run that measured steps and checkpoints (default: the newest)"},
      &SubmitCommand::measured},
     {{.name = "--probe",
       .value = "TIME",
@@ -75,7 +75,7 @@ Result<void> refuse_run_directory_of_chain(const SubmitCommand& options) {
                     .what = fmt::format("--run-dir {}: the jobs of a chain have run directories of their own",
                                         options.job.run_dir),
                     .where = {},
-                    .hint = "leave it out: they are in the folder of the submission",
+                    .hint = "remove it: they are in the folder of the submission",
                     .also = {}});
 }
 
@@ -212,8 +212,7 @@ Result<std::string> submit_one(const Submissions& submissions, std::size_t index
   auto id = job::submit(submissions.all[index].plan, context.environment, SystemCommands());
   if (!id && index > 0)
     id.error().also.push_back(
-        fmt::format("{} of the array's {} chains were submitted before and run; end one with: "
-                    "dlrun chain stop {}",
+        fmt::format("{} of the {} chains of the array are submitted; cancel one with: dlrun chain stop {}",
                     index, submissions.all.size(), submissions.all.front().plan.folder));
   return id;
 }
@@ -240,8 +239,7 @@ Result<void> SubmitCommand::finish(const ExtraArguments& extra) {
       {"--epochs", &epochs}, {"--mtbf", &mtbf}, {"--measured", &measured}, {"--probe", &probe}};
   for (const auto& [flag, value] : of_planner)
     if (chain != "auto" && !value->empty())
-      return fail(
-          usage_error("submit", fmt::format("{} is for the planner of chains", flag), "add --chain auto"));
+      return fail(usage_error("submit", fmt::format("{} needs --chain auto", flag), "add --chain auto"));
   return {};
 }
 
@@ -270,8 +268,8 @@ Result<int> SubmitCommand::run(const Context& context) {
   for (std::size_t i = 0; i < submissions.all.size(); ++i) {
     const job::SubmissionPlan& plan = submissions.all[i].plan;
     const std::string id = TRY(submit_one(submissions, i, context));
-    context.console.say(fmt::format("dlrun: job {} of {} is submitted; what it prints comes to {}", id,
-                                    plan.scheduler->name(), plan.folder));
+    context.console.say(
+        fmt::format("dlrun: submitted {1} job {0}; output in {2}", id, plan.scheduler->name(), plan.folder));
     parts.push_back(to_json(submissions.all[i], id));
     ids += id + "\n";
   }

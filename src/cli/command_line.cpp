@@ -136,7 +136,7 @@ std::optional<Error> empty_value(const Reading& reading) {
     for (const std::string& value : option->results())
       if (value.empty())
         return usage_error(reading.name(), fmt::format("{} has an empty value", option->get_name()),
-                           "give it a value, or leave it out");
+                           "give it a value, or remove it");
   return std::nullopt;
 }
 

@@ -7,9 +7,14 @@
 #include "src/cli/cmd_complete.hpp"
 #include "src/cli/cmd_frameworks.hpp"
 #include "src/cli/cmd_hosts.hpp"
+#include "src/cli/cmd_list.hpp"
+#include "src/cli/cmd_logs.hpp"
 #include "src/cli/cmd_plan.hpp"
+#include "src/cli/cmd_report.hpp"
 #include "src/cli/cmd_run.hpp"
 #include "src/cli/cmd_slurm_end.hpp"
+#include "src/cli/cmd_status.hpp"
+#include "src/cli/cmd_stop.hpp"
 #include "src/cli/cmd_submit.hpp"
 
 namespace dlrun::cli {
@@ -26,12 +31,19 @@ const CommandRow kCommands[] = {
     {"submit", "submit the job to the scheduler of this cluster", SubmitCommand::kExamples,
      make<SubmitCommand>},
     {"chain", "show or stop a chain of jobs", ChainCommand::kExamples, make<ChainCommand>},
-    {"allocation", "show the nodes we may use, and how that is known", AllocationCommand::kExamples,
-     make<AllocationCommand>},
+    {"list", "show the runs, submissions and chains of this folder", ListCommand::kExamples,
+     make<ListCommand>},
+    {"status", "show the state of a run, also live", StatusCommand::kExamples, make<StatusCommand>},
+    {"logs", "show what the ranks of a run printed", LogsCommand::kExamples, make<LogsCommand>},
+    {"stop", "end a run, a submitted job or a chain", StopCommand::kExamples, make<StopCommand>},
+    {"report", "write what runs and chains did as one HTML page", ReportCommand::kExamples,
+     make<ReportCommand>},
+    {"allocation", "show the nodes of the allocation, and the evidence for them",
+     AllocationCommand::kExamples, make<AllocationCommand>},
     {"hosts", "expand, compress and count host lists", HostsCommand::kExamples, make<HostsCommand>},
     {"frameworks", "list the adapters, show one, or check one", FrameworksCommand::kExamples,
      make<FrameworksCommand>},
-    {"slurm-end", "internal: when a Slurm job ends, from libslurm", "", make<SlurmEndCommand>,
+    {"slurm-end", "internal: the end of a Slurm job, from libslurm", "", make<SlurmEndCommand>,
      Audience::dlrun_itself},
     {"complete", "internal: the commands, or the flags of one, for a shell's completion", "",
      make<CompleteCommand>, Audience::dlrun_itself},

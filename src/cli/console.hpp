@@ -1,6 +1,5 @@
-// Console: where text for people goes, and how: colours and a redrawn line only on a terminal, plain text
-// into pipes. Rank output goes to stdout, all that dlrun says itself to stderr, so that the one can be piped
-// without the other.
+// Console: writes text for people, with colours and a redrawn line on a terminal, as plain text into pipes.
+// Rank output goes to stdout and dlrun's own messages go to stderr, so that the output can be piped alone.
 #pragma once
 
 #include <atomic>
@@ -27,22 +26,22 @@ class Console {
 
   void out(std::string_view text);     // data and rank output: stdout, a line
   void err(std::string_view text);     // stderr, a line
-  void say(std::string_view text);     // what dlrun says: stderr, not with --quiet
+  void say(std::string_view text);     // dlrun's messages: stderr, not with --quiet
   void detail(std::string_view text);  // stderr, only with --verbose
-  // Machine-readable text, with its own newlines: always stdout. Data that cannot be written is an Error.
+  // Machine-readable text, with its own newlines: always stdout. An Error if it cannot be written.
   Result<void> data(std::string_view text);
   void send_out_to_err() { out_is_err_ = true; }  // stdout is kept for JSON
 
-  // The one line at the bottom of a terminal that is drawn over and over, cut to its width, with control
-  // characters as text; nothing where stderr is no terminal.
+  // Redraws the line at the bottom of the terminal, cut to its width, with control characters as text; has no
+  // effect if stderr is not a terminal.
   void status_line(std::string_view text);
   void clear_status_line();
-  // From now on, what no reader takes within a moment is dropped. From any thread.
+  // From now on, text that its reader does not accept at once is dropped. Callable from any thread.
   void stop_waiting_for_readers() { stop_seen_ = true; }
-  // Why text for people was lost, though its reader is there: a disk that is full. Empty: none was. It waits
-  // for files.
+  // Why text for people was lost although its reader is there, such as a full disk; empty: none was lost.
+  // Waits for files.
   std::string lost();
-  // The same of standard output alone: what the command was asked for.
+  // The same for standard output alone.
   std::string lost_out();
   bool shows_out_on_terminal() const;
   static bool shows_err_on_terminal();

@@ -1,7 +1,7 @@
-// FileOutput: what the console writes into a regular file. A batch job's output lies on a shared file system,
-// and one that stalls takes no write for minutes: a thread writes, in the order of the calls, and the event
-// loop goes on with its heartbeats. It drops nothing: what is full makes its caller wait, and its end waits
-// for the file.
+// FileOutput: writes the console's text into a regular file. The output of a batch job is on a shared file
+// system, which may accept no write for minutes: a thread writes, in the order of the calls, while the event
+// loop sends its heartbeats. It drops nothing: a full queue makes its caller wait, and finish() waits for the
+// file.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@ namespace dlrun::cli {
 class FileOutput {
  public:
   static constexpr std::size_t kMaxQueued = std::size_t{16} << 20;
-  // Writes all of the text; its Error says only why not.
+  // Writes all of the text; its Error has only the reason.
   using Sink = std::function<Result<void>(int fd, std::string_view text)>;
-  // Called about ten times a second while the queue is full; false: wait no longer.
+  // Called about ten times per second while the queue is full; false: wait no longer.
   using Waiting = std::function<bool()>;
 
   static bool takes(int fd);
@@ -28,7 +28,7 @@ class FileOutput {
 
   void put(int fd, std::string_view text, const Waiting& waiting);
   void finish();  // waits until all is written
-  // Why the first text that is not in the file was lost, as far as it is written. Empty: none was.
+  // Why the first lost text was lost; empty: none was lost so far.
   const std::string& lost() const { return lost_; }
 
  private:

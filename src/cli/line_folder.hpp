@@ -36,7 +36,7 @@ class LineFolder {
   // What has waited long enough.
   void flush_due(Ticks now);
   void flush();
-  // When flush_due() has something to do; nothing while nothing waits.
+  // The time of the next flush_due(); unset while no line waits.
   std::optional<Ticks> due() const;
 
  private:

@@ -1,19 +1,27 @@
 // The program dlrun: reads the command line, calls one command, prints its error, returns its exit code.
 #include <unistd.h>
 
-#include "src/base/exit_code.hpp"
+#include "src/base/json.hpp"
 #include "src/cli/command_line.hpp"
+#include "src/cli/error_report.hpp"
 #include "src/process/init_process.hpp"
 
 namespace dlrun::cli {
 namespace {
 
-int report(const Error& error, Console& console) {
+enum class Form { text, text_and_json };
+
+int report(const Error& error, Console& console, Form form) {
+  const auto print = [&](const Error& one) {
+    console.err(console.tinted_err("dlrun: error: ", Tint::red) + one.text());
+  };
   console.clear_status_line();
-  console.err(console.tinted_err("dlrun: error: ", Tint::red) + error.text());
-  // A value that was given as a flag is mended on the command line, not in a file.
-  const bool of_a_flag = error.kind == ErrorKind::input && error.where.starts_with("--");
-  return to_int(exit_code(of_a_flag ? ErrorKind::usage : error.kind));
+  print(error);
+  if (form == Form::text_and_json)
+    if (const auto written = console.data(to_pretty_text(error_json(error)));
+        !written && written.error().what != error.what)
+      print(written.error());
+  return to_int(exit_code_of(error));
 }
 
 int main(const std::vector<std::string>& arguments) {
@@ -22,12 +30,13 @@ int main(const std::vector<std::string>& arguments) {
   const Result<CommandLine> line = read_command_line(arguments);
   const CommonOptions common = line ? line->common : CommonOptions();
   Console console(environment, common.color_choice(), common.verbosity());
-  if (!line) return report(line.error(), console);
+  const Form form = common.json || (!line && asks_for_json(arguments)) ? Form::text_and_json : Form::text;
+  if (!line) return report(line.error(), console, form);
   const Result<int> code = line->command->run({console, common, environment});
-  if (!code) return report(code.error(), console);
+  if (!code) return report(code.error(), console, form);
   if (const std::string lost = *code == 0 ? console.lost_out() : ""; !lost.empty())
     return report(Error{.kind = ErrorKind::io, .what = "cannot write to the standard output: " + lost},
-                  console);
+                  console, Form::text);
   return *code;
 }
 

@@ -43,7 +43,7 @@ void print_rows(const std::vector<Row>& rows, Console& console) {
   }
 }
 
-std::vector<Row> row_a_rank(const plan::Plan& plan) {
+std::vector<Row> row_per_rank(const plan::Plan& plan) {
   std::vector<Row> rows{{"node", "host", "role", "task", "rank", "local", "GPUs", "CPUs", "port", "command"}};
   std::vector<const plan::RankPlan*> ranks;
   for (const plan::RankPlan& rank : plan.ranks) ranks.push_back(&rank);
@@ -104,7 +104,7 @@ void add_folded(std::vector<Row>& rows, const plan::Plan& plan, const std::vecto
   }
 }
 
-std::vector<Row> row_a_shape(const plan::Plan& plan) {
+std::vector<Row> row_per_shape(const plan::Plan& plan) {
   std::vector<Row> rows{{"nodes", "hosts", "role", "each", "ranks", "GPUs", "CPUs", "ports"}};
   const auto parts = parts_by_node(plan);
   std::size_t begin = 0;
@@ -122,8 +122,8 @@ std::vector<Row> row_a_shape(const plan::Plan& plan) {
 }  // namespace
 
 void print_plan_table(const plan::Plan& plan, Console& console) {
-  if (plan.ranks.size() <= kMaxLines) return print_rows(row_a_rank(plan), console);
-  print_rows(row_a_shape(plan), console);
+  if (plan.ranks.size() <= kMaxLines) return print_rows(row_per_rank(plan), console);
+  print_rows(row_per_shape(plan), console);
   console.out("");
   console.out(fmt::format("rank 0     {}", shell_join(plan.ranks.front().argv)));
 }

@@ -20,7 +20,7 @@ struct ProgressTimes {
 // right; the run's percent and the time left go last.
 std::string progress_line(const Json& report, const ProgressTimes& times, std::string_view phase, int width);
 
-// How long the rest takes at the pace of the steps between two reports; unset where they do not tell.
+// The remaining time at the rate of the steps between two reports; unset if the reports do not tell.
 std::optional<Seconds> time_left(const Json& first, const Json& latest, Seconds between);
 
 }  // namespace dlrun::cli

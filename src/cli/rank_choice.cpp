@@ -13,7 +13,7 @@ constexpr int kMaxRank = std::numeric_limits<int>::max();
 
 tl::unexpected<Error> bad(const std::string& text) {
   return fail({.kind = ErrorKind::usage,
-               .what = fmt::format("--tee: '{}' names no ranks", text),
+               .what = fmt::format("--tee: '{}' does not select ranks", text),
                .hint = "write 0-3,7 for ranks, worker:0-3,7 for tasks of a role, or a role's name"});
 }
 
@@ -63,7 +63,7 @@ Result<void> RankChoice::check(const plan::Plan& plan) const {
     const auto named = [&](const plan::RankPlan& rank) { return part.contains(rank); };
     if (std::none_of(plan.ranks.begin(), plan.ranks.end(), named))
       return fail({.kind = ErrorKind::usage,
-                   .what = fmt::format("--tee: the job has no rank that '{}' names", part.text),
+                   .what = fmt::format("--tee: the job has no rank '{}'", part.text),
                    .hint = "dlrun plan shows the job's ranks and roles"});
   }
   return {};

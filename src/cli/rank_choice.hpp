@@ -15,7 +15,7 @@ class RankChoice {
  public:
   static Result<RankChoice> parse(const std::string& text);
   bool contains(const plan::RankPlan& rank) const;
-  // An Error for a part that names nothing of this plan.
+  // Refuses a part that selects no rank of this plan.
   Result<void> check(const plan::Plan& plan) const;
 
  private:

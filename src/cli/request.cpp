@@ -19,7 +19,7 @@ Result<void> name_job(const JobOptions& options, const Environment& environment,
   if (!options.frozen_job.empty() && !options.job_file.empty())
     return fail(
         {.kind = ErrorKind::usage,
-         .what = fmt::format("--spec {} is a job, and so is {}", options.frozen_job, options.job_file),
+         .what = fmt::format("--spec {} and {} both give a job", options.frozen_job, options.job_file),
          .hint = "give one of them"});
   if (!options.frozen_job.empty()) {
     request.sources.frozen = TRY(plan::read_frozen_job(options.frozen_job));

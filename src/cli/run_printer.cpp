@@ -32,11 +32,11 @@ std::string hint_of(const job::FirstFailure& failed) {
   const std::string log = shown_path(failed.log_path);
   if (failed.reason.starts_with("cannot write " + failed.log_path))
     return failed.reason.ends_with("File too large")
-               ? "the job's limit of the size of a file is too small for this log: ulimit -f"
-               : "make room there, or name another run directory with --run-dir";
+               ? "the job's limit on file sizes is too small for this log: ulimit -f"
+               : "free some space there, or set another run directory with --run-dir";
   std::error_code problem;
   if (!std::filesystem::exists(failed.log_path, problem)) return failed.hint;
-  return (failed.hint.empty() ? "" : failed.hint + "; ") + "its whole output is in " + log;
+  return (failed.hint.empty() ? "" : failed.hint + "; ") + "its full output is in " + log;
 }
 
 }  // namespace
@@ -206,9 +206,9 @@ void RunPrinter::finished(const plan::Plan& plan, const job::Outcome& outcome) {
     console_.err(fmt::format("dlrun: {} node(s) could not confirm that no process is left",
                              outcome.agents_unverified));
   if (outcome.strays > 0)
-    console_.say(fmt::format("dlrun: ended {} process(es) that ranks had left behind", outcome.strays));
+    console_.say(fmt::format("dlrun: ended {} stray process(es) of ranks", outcome.strays));
   if (const std::string lost = console_.lost(); !lost.empty())
-    problem(fmt::format("not all that the ranks printed could be shown: {}; it is in {}", lost,
+    problem(fmt::format("part of the ranks' output could not be shown: {}; all of it is in {}", lost,
                         shown_path(plan.run_directory + "/logs")));
   const std::string took = format_duration(outcome.time.total);
   const std::string directory = shown_path(plan.run_directory);

@@ -40,7 +40,7 @@ Result<void> check_refused(std::span<const FlagRow<Options>> rows, const Options
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("{} {}: {}", row.flag.long_name(), value, row.flag.refusal),
                       .where = {},
-                      .hint = "name nodes by resources.extra, for example [\"--nodelist=n1,n2\"]",
+                      .hint = "select nodes with resources.extra, for example [\"--nodelist=n1,n2\"]",
                       .also = {}});
   }
   return {};

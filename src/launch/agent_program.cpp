@@ -13,8 +13,8 @@ Result<std::string> agent_program(const Installation& own) {
                     .what = there ? path + " cannot be run" : "there is no " + path,
                     .where = {},
                     .hint = there ? "chmod +x " + path
-                                  : "dlrun starts dlrun-agent from beside itself: install both, or run dlrun "
-                                    "from where they are",
+                                  : "dlrun starts the dlrun-agent in its own folder: install both, or run "
+                                    "dlrun from where they are",
                     .also = {}});
 }
 

@@ -18,12 +18,12 @@
 #include "src/base/install.hpp"
 #include "src/base/pipe.hpp"
 #include "src/base/strings.hpp"
-#include "src/launch/agent_port.hpp"
 #include "src/launch/agent_program.hpp"
 #include "src/launch/stage.hpp"
 #include "src/process/child.hpp"
 #include "src/process/line_buffer.hpp"
-#include "src/protocol/connect_to_head.hpp"
+#include "src/protocol/agent_port.hpp"
+#include "src/protocol/call_agent_port.hpp"
 
 namespace dlrun::launch {
 namespace {
@@ -62,6 +62,7 @@ class CommandLauncher final : public Launcher {
   }
 
   std::string_view name() const override { return traits_.name; }
+  const Token* token() const override { return &token_; }
 
   Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) override {
     loop_ = &loop;
@@ -221,10 +222,11 @@ class CommandLauncher final : public Launcher {
     for (const NodeIndex node : running.command.nodes) {
       const HostName& host = hosts_[static_cast<std::size_t>(node.get())];
       if (std::find(ended.hosts.begin(), ended.hosts.end(), host) != ended.hosts.end())
-        never_comes(node,
-                    fmt::format("what {} started there ended (exit code {}) before its agent came",
-                                running.command.argv.front(), ended.code),
-                    running, ended.code);
+        never_comes(
+            node,
+            fmt::format("the program that {} started there ended (exit code {}) before its agent connected",
+                        running.command.argv.front(), ended.code),
+            running, ended.code);
     }
   }
 
@@ -260,7 +262,7 @@ class CommandLauncher final : public Launcher {
   // Launchers describe a missing program in different words, but all of them quote the system's own.
   std::string hint_for(const std::deque<std::string>& said, int code) const {
     if (code == kNotStaged)
-      return "a copy of dlrun needs tar, gzip and room in TMPDIR (else /tmp) on the node";
+      return "a copy of dlrun needs tar, gzip and free space in TMPDIR (else /tmp) on the node";
     const auto says = [&](const std::string& words) {
       return std::any_of(said.begin(), said.end(),
                          [&](const std::string& line) { return line.find(words) != std::string::npos; });
@@ -272,7 +274,7 @@ class CommandLauncher final : public Launcher {
     for (const LaunchCodeHint& known : traits_.code_hints)
       if (known.code == code) return known.hint;
     if (!says("No such file or directory") || settings_.staging != Staging::never) return {};
-    return "dlrun must be at the same place on every node; --stage copies it to those that do not have it";
+    return "dlrun must be at the same path on every node; --stage copies it to nodes that do not have it";
   }
 
   void never_comes(NodeIndex node, std::string why, const Running& running, int code) {
@@ -291,8 +293,8 @@ class CommandLauncher final : public Launcher {
   void on_ended(const Running& running, const ExitStatus& status) {
     for (const NodeIndex node : running.command.nodes)
       never_comes(node,
-                  fmt::format("{} ended ({}) before an agent came from there", running.command.argv.front(),
-                              status.text()),
+                  fmt::format("{} ended ({}) before an agent connected from there",
+                              running.command.argv.front(), status.text()),
                   running, status.exit_code);
     start_more();
   }

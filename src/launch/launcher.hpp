@@ -16,6 +16,7 @@
 #include "schedulers/launch_command.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
+#include "src/base/token.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/ssh_spec.hpp"
@@ -44,14 +45,16 @@ class Launcher {
   virtual bool shares_environment() const { return false; }
   // Whether they are on this machine, where a stream ends with its process and needs no heartbeats.
   virtual bool shares_machine() const { return false; }
-  // Begins, and returns at once; an Error where nothing at all can be started. Its signals are blocked
+  // The token that the agents got with their start; nullptr where their streams need none.
+  virtual const Token* token() const { return nullptr; }
+  // Begins, and returns at once; an Error if no agent can be started. Its signals are blocked
   // already.
   virtual Result<void> start(const plan::Plan& plan, EventLoop& loop, LaunchCallbacks callbacks) = 0;
   // Children of this process that belong to the launcher (an srun, an mpiexec): not to be reaped or killed by
   // others. After SIGCHLD child_ended() is called.
   virtual std::vector<pid_t> children() const { return {}; }
   virtual void child_ended() {}
-  // What the launcher knows about the end of an agent's stream; empty where it knows nothing.
+  // What the launcher knows about the end of an agent's stream; empty if it knows no reason.
   virtual std::string last_words(NodeIndex) const { return {}; }
   // Every agent is gone or given up: what the launcher still runs shall end.
   virtual void stop() {}
@@ -65,10 +68,10 @@ struct BegunLauncher {
   std::string scheduler;
   PendingLauncher pending;
 };
-/// Of the scheduler whose job we are in; nothing where there is none.
+/// Begins the launcher of the scheduler whose job this is; unset outside of jobs.
 std::optional<BegunLauncher> begin_launcher(const Environment& environment);
 
-// What the job and its environment say about launching.
+// The settings of the job and its environment for launching.
 struct LaunchSettings {
   std::string via = "auto";         // a launcher's name, or auto
   std::string scheduler = "local";  // whose allocation it is
@@ -83,7 +86,7 @@ struct LaunchSettings {
 /// The launcher for the plan's nodes; an Error that names nodes that it cannot reach.
 Result<std::unique_ptr<Launcher>> choose_launcher(const plan::Plan& plan, const LaunchSettings& settings);
 
-// An Error where a launcher cannot be used from here at all; nothing has been started then.
+// An Error if the launcher cannot be used here at all; no agent has been started then.
 /// Agents as children of this process, all on this machine.
 Result<std::unique_ptr<Launcher>> make_local_launcher(const LaunchSettings& settings);
 /// Agents over ssh, by libssh.

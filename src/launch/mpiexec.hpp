@@ -11,10 +11,10 @@ namespace dlrun::launch {
 
 enum class Mpiexec { hydra, open_mpi };
 
-/// From what `mpiexec --version` prints.
+/// The kind of an mpiexec, from the output of `mpiexec --version`; unset if it is unknown.
 std::optional<Mpiexec> parse_mpiexec_version(std::string_view text);
 
-/// The command without the program's name in front.
+/// The command line, without the name of the program.
 LaunchCommand mpiexec_command(const AgentsToLaunch& agents, Mpiexec flavour, const Environment& environment);
 
 }  // namespace dlrun::launch

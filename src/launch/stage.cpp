@@ -43,10 +43,9 @@ Result<void> write_archive(const std::vector<StagedFile>& files, const std::stri
   const CommandOutput output = TRY(
       run_command({.argv = argv, .environment = environment, .working_directory = "/", .limit = kTarLimit}));
   if (output.status.success()) return {};
-  return fail(
-      {.kind = ErrorKind::unavailable,
-       .what = "dlrun cannot be packed for --stage: " + std::string(trim(output.err)),
-       .hint = "GNU tar and gzip are needed here; or install dlrun on the nodes and leave --stage out"});
+  return fail({.kind = ErrorKind::unavailable,
+               .what = "dlrun cannot be packed for --stage: " + std::string(trim(output.err)),
+               .hint = "GNU tar and gzip are needed here; or install dlrun on the nodes and omit --stage"});
 }
 
 // The lock goes last: whoever is killed before that leaves a folder that the next agent knows to be

@@ -22,7 +22,7 @@ Result<void> check_file_name(const Node& node, const std::string& name) {
   const bool inside = !name.empty() && path.is_relative() && path.lexically_normal().string() == name &&
                       name != "." && path.begin()->string() != ".." && !path.filename().empty();
   if (!inside || name.find('\n') != std::string::npos)
-    return yaml::error_at(node, fmt::format("files: '{}' is no name below the run directory", name));
+    return yaml::error_at(node, fmt::format("files: '{}' is not a name below the run directory", name));
   if (is_own_file(path))
     return yaml::error_at(node, fmt::format("files: dlrun itself writes '{}' in the run directory", name),
                           "choose another name");
@@ -83,7 +83,7 @@ Result<void> check_role_names(const Adapter& adapter) {
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("fact '{}': this framework has no role '{}'", fact, role),
                       .where = where,
-                      .hint = known.empty() ? "name its roles under 'roles'" : did_you_mean(role, known)});
+                      .hint = known.empty() ? "define its roles under 'roles'" : did_you_mean(role, known)});
   };
   std::vector<NamedFact> facts;
   add_facts(facts, adapter.variables, adapter.source);
@@ -137,7 +137,7 @@ Result<Adapter> parse_adapter(const yaml::Node& written, const std::string& file
   out.name = TRY(fields.text("name"));
   out.summary = TRY(fields.text("summary"));
   if (out.name.empty() || as_job_name(out.name) != out.name)
-    return yaml::error_at(*fields.find("name"), fmt::format("'{}' cannot name a framework", out.name));
+    return yaml::error_at(*fields.find("name"), fmt::format("'{}' is not a valid framework name", out.name));
   out.process = TRY(enum_or(fields, "process", out.process, kProcessModels));
   out.mpi = protocols[TRY(fields.choice_or("mpi", 0, protocols))];
   out.gpu_view = TRY(enum_or(fields, "gpu-view", out.gpu_view, kGpuViews));

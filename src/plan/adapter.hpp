@@ -35,20 +35,19 @@ struct Adapter {
   AdapterNeeds needs;                                   // what must be there on every node
   EnvironmentChanges interfaces;                        // as Plan::interface_variables
   GpuView gpu_view = GpuView::own;
-  int reserve_cpus = 0;  // of a rank's cores, for threads that communicate
-  std::vector<std::vector<AdapterWord>>
-      plan_checks;                    // those that look at the job alone: dlrun plan runs them
-  std::vector<std::string> warnings;  // of values in it that have new names
+  int reserve_cpus = 0;                               // of a rank's cores, for threads that communicate
+  std::vector<std::vector<AdapterWord>> plan_checks;  // the checks of the job alone: dlrun plan runs them
+  std::vector<std::string> warnings;                  // of values in it that have new names
 };
 
 Result<Adapter> parse_adapter(std::string_view text, const std::string& file);
 
-// From a tree that has what it extends in it.
+/// Reads a tree that is merged over the adapter that it extends.
 Result<Adapter> parse_adapter(const yaml::Node& root, const std::string& file);
-// `child` over `parent`: maps key by key one level down (env, defaults, files, roles, needs), all else whole.
+/// Merges `child` over `parent`: env, defaults, files, roles and needs key by key, all else as a whole.
 yaml::Node extend_adapter(const yaml::Node& parent, const yaml::Node& child);
 
-// What it sets, the names of facts as they stand in it.
+/// The settings of an adapter, with the names of facts unexpanded.
 Json to_json(const Adapter& adapter);
 
 // Where adapters are looked for, first found wins.

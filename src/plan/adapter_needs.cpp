@@ -31,7 +31,7 @@ Result<std::vector<std::string>> names(yaml::Fields& fields, const std::string& 
   std::vector<std::string> out = TRY(fields.text_list(key));
   for (const std::string& name : out)
     if (name.empty() || (key == "variables" && !is_shell_identifier(name)))
-      return yaml::error_at(*fields.find(key), fmt::format("needs.{}: '{}' is no name", key, name));
+      return yaml::error_at(*fields.find(key), fmt::format("needs.{}: '{}' is not a name", key, name));
   return out;
 }
 
@@ -69,7 +69,7 @@ Result<void> check_facts(const AdapterNeeds& needs, const std::string& framework
                       .what = fmt::format("framework {} needs '{}', which has no value in this job: {}",
                                           framework, fact, find_fact(fact)->summary),
                       .where = needs.where,
-                      .hint = "man 5 dlrun-framework says what it is; another adapter may do without"});
+                      .hint = "man 5 dlrun-framework describes it; another adapter may not need it"});
   }
   return {};
 }

@@ -25,22 +25,22 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }
 
 Result<fs::path> find_file(const AdapterPath& path, const std::string& name, const std::string& asked_at) {
-  std::vector<std::string> known, looked;
+  std::vector<std::string> known, searched;
   std::error_code problem;
   for (const fs::path& folder : path.folders) {
     const fs::path file = folder / (name + ".yaml");
     if (as_job_name(name) == name && fs::exists(file, problem)) return file;
     for (std::string& other : names_in(folder)) known.push_back(std::move(other));
-    looked.push_back(folder.string());
+    searched.push_back(folder.string());
   }
   return fail(
       Error{.kind = ErrorKind::input,
             .what = fmt::format("framework '{}' is not known", name),
             .where = asked_at,
-            .hint = known.empty() ? "no adapters in " + join(looked, ", ") : did_you_mean(name, known)});
+            .hint = known.empty() ? "no adapters in " + join(searched, ", ") : did_you_mean(name, known)});
 }
 
-// The file, laid over what it extends. `chain` is who extends whom so far.
+// The file, merged over the adapter that it extends. `chain` lists the adapters so far.
 Result<yaml::Node> load_tree(const AdapterPath& path, const fs::path& file, std::vector<std::string> chain) {
   yaml::Node tree = TRY(yaml::parse(TRY(read_file(file)), file.string()));
   const yaml::Node* extends = tree.find("extends");
@@ -49,7 +49,7 @@ Result<yaml::Node> load_tree(const AdapterPath& path, const fs::path& file, std:
   chain.push_back(file.stem().string());
   if (std::find(chain.begin(), chain.end(), name) != chain.end())
     return yaml::error_at(
-        *extends, fmt::format("adapters extend each other in a circle: {} -> {}", join(chain, " -> "), name));
+        *extends, fmt::format("adapters extend each other in a cycle: {} -> {}", join(chain, " -> "), name));
   const yaml::Node parent = TRY(load_tree(path, TRY(find_file(path, name, extends->source)), chain));
   return extend_adapter(parent, tree);
 }
@@ -58,7 +58,7 @@ Result<Adapter> load(const AdapterPath& path, const fs::path& file) {
   Adapter adapter = TRY(parse_adapter(TRY(load_tree(path, file, {})), file.string()));
   if (adapter.name != file.stem().string())
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("the adapter calls itself '{}' and its file '{}'", adapter.name,
+                      .what = fmt::format("the adapter has the name '{}' and its file '{}'", adapter.name,
                                           file.stem().string()),
                       .where = file.string(),
                       .hint = "name the file after the framework"});

@@ -13,7 +13,8 @@ using yaml::Node;
 Result<AdapterVariable> read_variable(const std::string& key, const Node& node, const std::string& path) {
   AdapterVariable out;
   out.name = key;
-  if (!is_shell_identifier(key)) return yaml::error_at(node, fmt::format("'{}' cannot name a variable", key));
+  if (!is_shell_identifier(key))
+    return yaml::error_at(node, fmt::format("'{}' is not a valid variable name", key));
   if (is_reserved_variable(key))
     return yaml::error_at(node, fmt::format("dlrun itself sets {} for every rank", key));
   if (node.kind != yaml::Kind::map) {

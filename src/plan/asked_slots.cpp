@@ -25,14 +25,14 @@ Result<void> check_asked_slots(const JobSpec& spec, const std::vector<AllocatedN
   Error error{.kind = ErrorKind::allocation,
               .what = {},
               .where = place_of(spec, "resources.tasks-per-node"),
-              .hint = "leave tasks-per-node out to have a rank for each slot, or ask for more slots",
+              .hint = "remove tasks-per-node to get one rank per slot, or request more slots",
               .also = {}};
   for (const AllocatedNode& node : nodes)
     if (node.asked_slots && *node.asked_slots < *spec.resources.tasks_per_node)
       error.also.push_back(fmt::format("{} has {}", node.host,
                                        count_text(static_cast<std::size_t>(*node.asked_slots), "slot")));
   if (error.also.empty()) return {};
-  error.what = fmt::format("the job asks for {} per node, and fewer slots were asked for on {} of {}",
+  error.what = fmt::format("the job asks for {} per node, but fewer slots were requested on {} of {}",
                            count_text(static_cast<std::size_t>(*spec.resources.tasks_per_node), "task"),
                            error.also.size(), count_text(nodes.size(), "node"));
   return fail(std::move(error));

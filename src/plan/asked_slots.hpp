@@ -12,10 +12,10 @@
 
 namespace dlrun::plan {
 
-// Whether slots were asked for on these nodes, in place of a default.
+/// Whether the user requested the slots of these nodes; if not, they are a default.
 bool slots_were_asked_for(const std::vector<AllocatedNode>& nodes);
 
-// Whether the job leaves it to the slots how many tasks a node has.
+/// Whether the number of tasks per node follows from the slots.
 bool leaves_tasks_to_slots(const Resources& resources);
 
 // A job that asks for more tasks per node than slots were asked for contradicts itself; fewer are fine. Where

@@ -65,6 +65,7 @@ Node default_layer() {
              {"retries", text(std::to_string(spec.launch.retries))},
              {"mpi", text(spec.launch.mpi)},
              {"bind", text(spec.launch.bind ? "true" : "false")},
+             {"relay", text(std::string(name_of(spec.launch.relay)))},
              {"stage", text(spec.launch.stage ? "true" : "false")},
              {"ssh", section_below({{"host-keys", text(std::string(name_of(spec.launch.ssh.host_keys)))},
                                     {"connect-timeout", duration(spec.launch.ssh.connect_timeout)}})}})},
@@ -81,8 +82,7 @@ Result<Node> merge_layers(std::vector<Node> layers) {
   for (Node& layer : layers) {
     if (layer.kind == Kind::null) continue;
     if (layer.kind != Kind::map)
-      return yaml::error_at(layer, "a map of keys is expected here",
-                            "write it as 'framework: builtin' and so on");
+      return yaml::error_at(layer, "expected a map of keys", "write it as 'framework: builtin' and so on");
     std::string source = layer.source;
     out = yaml::overlay(std::move(out), std::move(layer));
     out.source = std::move(source);  // the highest layer's place stands for the whole

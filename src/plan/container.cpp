@@ -167,22 +167,19 @@ Result<void> check_container(const JobSpec& spec, MpiProtocol mpi) {
   if (!spec.environment.container) return {};
   const Container& container = *spec.environment.container;
   if (spec.framework == "builtin")
-    return refused(spec, "environment.container",
-                   "framework builtin needs no container, and does not run in one",
-                   "leave environment.container out");
+    return refused(spec, "environment.container", "framework builtin does not run in a container",
+                   "remove environment.container");
   for (const std::string& text : container.mounts) {
     const Mount mount = mount_of(text);
     const bool options = mount.options.empty() || mount.options == "ro" || mount.options == "rw";
     if (!mount.from.starts_with('/') || !mount.to.starts_with('/') || !options || split(text, ':').size() > 3)
-      return refused(spec, "environment.container.mounts", fmt::format("'{}' is no mount", text),
+      return refused(spec, "environment.container.mounts", fmt::format("'{}' is not a valid mount", text),
                      "write an absolute folder, or FROM:TO, or FROM:TO:ro");
   }
   if (container.engine == "podman" && mpi == MpiProtocol::pmi1)
-    return refused(
-        spec, "environment.container.engine",
-        "ranks of MPICH and Intel MPI speak with dlrun over an open descriptor, which podman does not "
-        "hand on",
-        "use apptainer or charliecloud, or Open MPI");
+    return refused(spec, "environment.container.engine",
+                   "ranks of MPICH and Intel MPI need an open descriptor, which podman does not pass on",
+                   "use apptainer or charliecloud, or Open MPI");
   return {};
 }
 

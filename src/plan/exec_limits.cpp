@@ -7,9 +7,9 @@ Result<void> check_length(std::size_t bytes, const std::string& what, std::strin
   if (bytes < kMaxString) return {};
   return fail(
       Error{.kind = ErrorKind::input,
-            .what = fmt::format("{} of {} takes {} bytes, and the system passes at most {} to a program",
-                                what, whose, bytes, kMaxString - 1),
-            .hint = "hand long lists over in a file"});
+            .what = fmt::format("{} of {} has {} bytes, and the system passes at most {} to a program", what,
+                                whose, bytes, kMaxString - 1),
+            .hint = "pass long lists in a file"});
 }
 
 }  // namespace

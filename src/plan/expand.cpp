@@ -101,7 +101,7 @@ class Expander {
     const auto lookup = [&](const std::string& name) -> Result<std::string> {
       std::string found = TRY(value_of(name));
       if (found.empty() && !may_be_empty)
-        return refuse(fmt::format("${} is empty", name), "set it to a folder where dlrun is started");
+        return refuse(fmt::format("${} is empty", name), "set it to a folder in the environment of dlrun");
       return found;
     };
     const auto value = expand_text(std::string_view(node.scalar).substr(prefix), lookup);
@@ -123,12 +123,11 @@ class Expander {
       return set->second;
     if (is_secret(name, patterns_))
       return refuse(fmt::format("${} is a secret, which the plan and ps would show", name));
-    if (differs_per_node(name))
-      return refuse(fmt::format("${} differs from node to node or rank to rank", name));
+    if (differs_per_node(name)) return refuse(fmt::format("${} differs between nodes or ranks", name));
     if (const auto value = environment_.find(name)) return *value;
     if (scheduler_ == SchedulerVariables::may_come && is_of_scheduler(name)) return "$" + name;
     return refuse(fmt::format("${} is unset", name),
-                  "set it where dlrun is started, or in environment.set; $$ is a dollar sign");
+                  "set it in the environment of dlrun, or in environment.set; $$ is a dollar sign");
   }
 
   static tl::unexpected<Error> refuse(std::string what, const char* hint = kInShell) {
@@ -143,12 +142,12 @@ class Expander {
   std::vector<Expansion> changes_;
 };
 
-// A folder called ~name is nobody's wish.
+// Refuses ~name: nobody wants a folder of that name.
 Result<void> check_tilde(const Node& node, std::string_view path) {
   if (!node.scalar.starts_with('~') || node.scalar == "~" || node.scalar.starts_with("~/")) return {};
   return yaml::error_at(
       node, fmt::format("{}: '{}' names another user's home, which is not expanded", path, node.scalar),
-      "write the whole path");
+      "write the full path");
 }
 
 Result<void> expand_path(Expander& expander, Node& node, const std::string& path) {

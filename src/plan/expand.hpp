@@ -24,7 +24,7 @@ struct ExpandedTree {
   std::vector<Expansion> changes;
 };
 
-// The words behind "--" were expanded by the user's own shell and are left as they are.
+// Arguments after "--" were expanded by the user's shell and are left unchanged.
 Result<ExpandedTree> expand_variables(yaml::Node tree, const Environment& environment,
                                       SchedulerVariables scheduler);
 

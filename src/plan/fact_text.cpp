@@ -18,7 +18,7 @@ Result<void> check_fact(const yaml::Node& node, std::string_view name, std::stri
   }
   if (allowed == Scope::job && info->scope == Scope::rank)
     return yaml::error_at(
-        node, fmt::format("{}: '{}' differs between ranks, and this is done once for the job", name, fact));
+        node, fmt::format("{}: '{}' differs between ranks, and this is used once per job", name, fact));
   return {};
 }
 

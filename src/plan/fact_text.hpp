@@ -16,12 +16,12 @@ class FactText {
   // "{{".
   static Result<FactText> parse(const yaml::Node& node, std::string_view name, Scope allowed);
 
-  // Text without facts, whatever it looks like.
+  /// A text that has no facts, whatever it contains.
   static FactText literal(std::string text, std::string source);
 
-  // An Error where a named fact has no value.
+  /// Substitutes the facts; an Error if one has no value.
   Result<std::string> evaluate(const Facts& facts) const;
-  // As it stands in the adapter.
+  /// The text as written in the adapter.
   std::string text() const;
   bool uses_rank() const;
   std::vector<std::string> facts() const;

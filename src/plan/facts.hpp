@@ -50,8 +50,8 @@ struct RankShare {
 // Sets the facts of one rank over those of its job; called for rank after rank on the same Facts.
 void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, const RankShare& share);
 
-// The port where ranks meet: a function of job id and attempt, so that a retry moves on without asking the
-// network; below the range that kernels hand out by themselves.
+// The rendezvous port: a function of job id and attempt, so that a retry uses another one without asking the
+// network. It is below the ephemeral ports of kernels.
 int rendezvous_port(std::string_view job_id, int attempt);
 
 // What the builtin trainer reads: name, train and checkpoint, each value with its place in the job file.

@@ -48,12 +48,12 @@ struct HiddenText {
 void hide_lines(const Node* lines, const std::string& path, const std::vector<std::string>& patterns,
                 std::vector<HiddenText>& out) {
   if (lines == nullptr) return;
-  const auto look = [&](const Node& line, const std::string& at) {
+  const auto hide = [&](const Node& line, const std::string& at) {
     std::string shown = without_secret_values(line.scalar, patterns);
     if (line.kind == Kind::scalar && shown != line.scalar) out.push_back({at, std::move(shown)});
   };
-  look(*lines, path);
-  for (std::size_t i = 0; i < lines->items.size(); ++i) look(lines->items[i], fmt::format("{}.{}", path, i));
+  hide(*lines, path);
+  for (std::size_t i = 0; i < lines->items.size(); ++i) hide(lines->items[i], fmt::format("{}.{}", path, i));
 }
 
 void hide_words(const Node* command, const std::vector<std::string>& patterns, std::vector<HiddenText>& out) {
@@ -98,13 +98,13 @@ std::string file_of(const std::string& source) {
 }
 
 tl::unexpected<Error> typed_secret(const std::string& path, const std::string& source) {
-  return fail(Error{
-      .kind = ErrorKind::usage,
-      .what =
-          fmt::format("{} (from {}) has the value of a secret, and a submission keeps none", path, source),
-      .where = {},
-      .hint = "write it into the job file, or read it where the job runs, as in environment.setup: "
-              "[\"export HF_TOKEN=$(cat ~/.hf-token)\"]"});
+  return fail(
+      Error{.kind = ErrorKind::usage,
+            .what = fmt::format("{} (from {}) has the value of a secret, which a submission does not keep",
+                                path, source),
+            .where = {},
+            .hint = "write it into the job file, or read it where the job runs, as in environment.setup: "
+                    "[\"export HF_TOKEN=$(cat ~/.hf-token)\"]"});
 }
 
 tl::unexpected<Error> secret_is_gone(const std::string& path, const std::string& file, std::string why) {
@@ -126,7 +126,7 @@ Result<void> restore_secret(Node& tree, const std::string& path, const std::stri
   const Node* value = node_at(read[file], path);
   Node* target = node_at(tree, path);
   if (value == nullptr || value->kind != Kind::scalar || target == nullptr)
-    return secret_is_gone(path, file, "it is not there any more");
+    return secret_is_gone(path, file, "it is no longer there");
   target->scalar = value->scalar;
   target->style = value->style;
   return {};
@@ -148,7 +148,7 @@ Result<void> restore_secrets(Node& tree, const Json& secrets, const std::string&
     if (std::none_of(now.begin(), now.end(), [&, &text = text](const HiddenText& one) {
           return one.path == text.path && one.shown == text.shown;
         }))
-      return secret_is_gone(text.path, file, "the file was changed there");
+      return secret_is_gone(text.path, file, "the file was changed at that line");
   return {};
 }
 
@@ -178,7 +178,7 @@ Result<std::string> freeze_job(const JobSpec& spec, const std::optional<fs::path
     return fail(Error{.kind = ErrorKind::input,
                       .what = "the job has bytes that are not UTF-8, and cannot be submitted",
                       .where = job_file ? job_file->string() : std::string(),
-                      .hint = "write the job file and its words in UTF-8"});
+                      .hint = "write the job file and its arguments in UTF-8"});
   return text;
 }
 

@@ -4,7 +4,7 @@ namespace dlrun::plan {
 
 Allocation invented_allocation(int nodes, std::optional<int> gpus_per_node) {
   Allocation out;
-  out.scheduler = kInventedNodes;
+  out.scheduler = kHypotheticalNodes;
   out.evidence.push_back("not inside a batch job: placeholder nodes, as many as are asked for");
   std::optional<std::vector<std::string>> gpus;
   if (gpus_per_node) {

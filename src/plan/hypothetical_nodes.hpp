@@ -9,7 +9,7 @@
 namespace dlrun::plan {
 
 // The scheduler's name in such an allocation.
-inline constexpr const char* kInventedNodes = "invented";
+inline constexpr const char* kHypotheticalNodes = "hypothetical";
 
 Allocation invented_allocation(int nodes, std::optional<int> gpus_per_node);
 

@@ -98,7 +98,7 @@ Result<void> read_chunks(Fields& fields, Resources& out) {
   }
   if (out.nodes && *out.nodes != nodes)
     return yaml::error_at(
-        *list, fmt::format("resources.chunks are {} nodes, and resources.nodes is {}", nodes, *out.nodes));
+        *list, fmt::format("resources.chunks has {} nodes, and resources.nodes is {}", nodes, *out.nodes));
   out.nodes = nodes;
   return {};
 }
@@ -132,7 +132,7 @@ Result<Resources> read_resources(Fields fields) {
   if (!out.mail.empty())
     out.mail_events = TRY(read_mail_events(fields));
   else if (const Node* events = fields.find("mail-events"))
-    return yaml::error_at(*events, "resources.mail-events needs resources.mail: whom to write to");
+    return yaml::error_at(*events, "resources.mail-events needs resources.mail");
   out.extra = TRY(fields.text_list("extra"));
   TRY(fields.finish());
   for (const std::string_view key : {"queue", "account", "gpu-type", "constraint", "qos", "mail"})
@@ -163,7 +163,7 @@ Result<std::vector<RoleSpec>> read_roles(Fields fields) {
   for (const auto& [name, value] : fields.node().entries) {
     fields.known(name);
     if (as_job_name(name) != name)
-      return yaml::error_at(value, fmt::format("'{}' cannot name a role", name),
+      return yaml::error_at(value, fmt::format("'{}' is not a valid role name", name),
                             "use letters, digits, '-', '_' and '.'");
     out.push_back(TRY(read_role(name, TRY(Fields::of(value, fields.path(name))))));
   }
@@ -175,7 +175,7 @@ Result<Argv> words_of_text(const Node& node) {
   auto words = split_words(node.scalar);
   if (!words) return yaml::error_at(node, "command: " + words.error().what, words.error().hint);
   if (words->empty() || words->front().empty())
-    return yaml::error_at(node, fmt::format("command names no program: '{}'", node.scalar));
+    return yaml::error_at(node, fmt::format("command has no program: '{}'", node.scalar));
   return words;
 }
 
@@ -185,14 +185,14 @@ Result<Argv> read_command(const Node* node) {
   if (node->kind != yaml::Kind::list || node->items.empty())
     return yaml::error_at(*node, "command must be a list of words", "write it as [python, train.py]");
   Argv words = TRY(yaml::as_text_list(*node, "command"));
-  if (words.front().empty()) return yaml::error_at(node->items.front(), "command names no program: ''");
+  if (words.front().empty()) return yaml::error_at(node->items.front(), "command has no program: ''");
   return words;
 }
 
 Result<EnvironmentChanges> read_changes(const Fields& fields) {
   for (const auto& [name, value] : fields.node().entries) {
     if (!is_shell_identifier(name))
-      return yaml::error_at(value, fmt::format("'{}' cannot name a variable", name),
+      return yaml::error_at(value, fmt::format("'{}' is not a valid variable name", name),
                             "use letters, digits and '_', not starting with a digit");
     if (is_reserved_variable(name))
       return yaml::error_at(value, fmt::format("dlrun itself sets {} for every rank", name));
@@ -234,7 +234,7 @@ Result<std::vector<std::string>> read_patterns(Fields& fields, std::string_view 
     if (pattern.empty() || pattern.find_first_of("= \t\n") != std::string::npos)
       return yaml::error_at(
           *fields.find(key),
-          fmt::format("{}: '{}' is no pattern of a variable's name", fields.path(key), pattern),
+          fmt::format("{}: '{}' is not a pattern of variable names", fields.path(key), pattern),
           "write names, with * and ? as in a shell");
   return out;
 }
@@ -245,7 +245,7 @@ Result<std::vector<std::string>> read_module_paths(Fields& fields, const std::fi
   for (std::string& path : out) {
     if (path.empty() || path.find_first_of(":\n") != std::string::npos || path.starts_with('-'))
       return yaml::error_at(*fields.find("module-paths"),
-                            fmt::format("environment.module-paths: '{}' is not a folder's name", path),
+                            fmt::format("environment.module-paths: '{}' is not a folder name", path),
                             "write one folder per item");
     path = (base / path).lexically_normal().string();
   }
@@ -267,7 +267,7 @@ Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::pa
   for (const std::string& module : out.modules)
     if (module.empty() || module.find_first_of(" \t\n") != std::string::npos || module.starts_with('-'))
       return yaml::error_at(*fields.find("modules"),
-                            fmt::format("environment.modules: '{}' is no module's name", module));
+                            fmt::format("environment.modules: '{}' is not a valid module name", module));
   return out;
 }
 
@@ -287,10 +287,10 @@ Result<SshSpec> read_ssh(Fields fields) {
   out.connect_timeout = TRY(fields.duration_or("connect-timeout", out.connect_timeout));
   TRY(fields.finish());
   if (const Node* user = fields.find("user"); user != nullptr && !is_user_name(out.user))
-    return yaml::error_at(*user, fmt::format("launch.ssh.user: '{}' is no user's name", out.user));
+    return yaml::error_at(*user, fmt::format("launch.ssh.user: '{}' is not a user name", out.user));
   if (out.connect_timeout.count() <= 0)
     return yaml::error_at(*fields.find("connect-timeout"),
-                          "launch.ssh.connect-timeout must be longer than nothing");
+                          "launch.ssh.connect-timeout must be longer than 0s");
   return out;
 }
 
@@ -311,11 +311,12 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
   out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
   out.bind = TRY(fields.bool_or("bind", out.bind));
+  out.relay = TRY(enum_or(fields, "relay", out.relay, kRelayUses));
   out.stage = TRY(fields.bool_or("stage", out.stage));
   out.ssh = TRY(read_ssh(TRY(section(fields, "ssh"))));
   TRY(fields.finish());
   if (out.start_timeout.count() <= 0)
-    return yaml::error_at(*fields.find("start-timeout"), "launch.start-timeout must be longer than nothing");
+    return yaml::error_at(*fields.find("start-timeout"), "launch.start-timeout must be longer than 0s");
   if (out.lost_after < Seconds(1))
     return yaml::error_at(*fields.find("lost-after"), "launch.lost-after must be 1s or more");
   return out;
@@ -363,7 +364,7 @@ Result<ChainSpec> read_chain(Fields fields) {
   if (fields.has("mtbf")) out.mtbf = TRY(fields.duration_or("mtbf", Seconds(0)));
   TRY(fields.finish());
   if (out.mtbf && out.mtbf->count() <= 0)
-    return yaml::error_at(*fields.find("mtbf"), "chain.mtbf must be longer than nothing");
+    return yaml::error_at(*fields.find("mtbf"), "chain.mtbf must be longer than 0s");
   return out;
 }
 
@@ -379,15 +380,14 @@ Result<void> check_framework(Fields& root, JobSpec& spec) {
   if (spec.framework.empty()) spec.framework = "plain";
   const bool builtin = spec.framework == "builtin";
   if (train != nullptr && !builtin)
-    return yaml::error_at(*train,
-                          fmt::format("'train' is for framework: builtin, not for {}", spec.framework),
-                          "framework: builtin trains what 'train' says; another one runs a command");
+    return yaml::error_at(*train, fmt::format("'train' needs framework: builtin, not {}", spec.framework),
+                          "framework: builtin runs the training of 'train'; other frameworks run a command");
   if (train == nullptr && builtin)
-    return yaml::error_at(*root.find("framework"), "'train' is missing: it says what to train",
+    return yaml::error_at(*root.find("framework"), "'train' is missing: it describes the training",
                           "see man 5 dlrun-job");
   if (command != nullptr && builtin)
     return yaml::error_at(*command, "framework: builtin takes no command",
-                          "describe the training in 'train', or name the command's framework");
+                          "describe the training in 'train', or set the framework of the command");
   if (command == nullptr && !builtin)
     return yaml::error_at(*root.find("framework"),
                           fmt::format("'command' is missing: framework {} runs one", spec.framework));
@@ -405,7 +405,7 @@ Result<std::string> read_name(Fields& root, const JobSpec& spec) {
   }
   const std::string name = TRY(yaml::as_text(*node, "name"));
   if (name.empty() || as_job_name(name) != name)
-    return yaml::error_at(*node, fmt::format("name: '{}' cannot name a job", name),
+    return yaml::error_at(*node, fmt::format("name: '{}' is not a valid job name", name),
                           "use up to 64 letters, digits, '-', '_' and '.', a letter or digit first");
   return name;
 }

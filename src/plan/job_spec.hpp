@@ -16,6 +16,7 @@
 #include "src/base/yaml.hpp"
 #include "src/plan/environment_rules.hpp"
 #include "src/plan/expand.hpp"
+#include "src/plan/relay_use.hpp"
 #include "src/plan/ssh_spec.hpp"
 #include "src/plan/valid_names.hpp"
 
@@ -36,7 +37,7 @@ struct NodeChunk {
 };
 
 struct Resources {
-  std::optional<int> nodes;  // nothing: all of the allocation
+  std::optional<int> nodes;  // unset: all of the allocation
   std::optional<int> gpus_per_node;
   std::optional<int> tasks_per_node;  // unset: the GPUs per node, else 1
   std::optional<int> cpus_per_task;
@@ -56,11 +57,11 @@ inline constexpr auto kPlacements =
 
 struct RoleSpec {
   std::string name;
-  std::optional<int> count;     // over the whole job
-  std::optional<int> per_node;  // or a node; neither: the adapter's default
-  std::optional<int> gpus;      // a task; 0 hides them
-  std::optional<int> port;      // the first one on each node; nothing: the adapter's, or one that is free
-  std::optional<Placement> placement;  // nothing: the adapter's word
+  std::optional<int> count;            // over the whole job
+  std::optional<int> per_node;         // or a node; neither: the adapter's default
+  std::optional<int> gpus;             // a task; 0 hides them
+  std::optional<int> port;             // the first one on each node; unset: the adapter's, or a free one
+  std::optional<Placement> placement;  // unset: that of the adapter
 };
 
 struct Container {
@@ -88,6 +89,7 @@ struct LaunchSpec {
   int retries = 0;                                     // further attempts in the same allocation
   std::string mpi = "auto";                            // auto, pmix, pmi1, native, none
   bool bind = true;
+  RelayUse relay = RelayUse::automatic;
   bool stage = false;  // dlrun is copied to nodes that do not have it
   SshSpec ssh = {};
 };

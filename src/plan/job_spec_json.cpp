@@ -112,6 +112,7 @@ Json to_json(const JobSpec& spec) {
             {"retries", spec.launch.retries},
             {"mpi", spec.launch.mpi},
             {"bind", spec.launch.bind},
+            {"relay", name_of(spec.launch.relay)},
             {"stage", spec.launch.stage},
             {"ssh", to_json(spec.launch.ssh)}}},
           {"checkpoint",

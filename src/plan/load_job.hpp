@@ -14,7 +14,7 @@
 namespace dlrun::plan {
 
 struct JobSources {
-  std::optional<std::filesystem::path> job_file;   // nothing: the command line says it all
+  std::optional<std::filesystem::path> job_file;   // unset: the command line has the whole job
   std::optional<std::filesystem::path> site_file;  // defaults for all jobs of a site
   std::optional<std::filesystem::path> user_file;
   std::vector<Override> overrides;  // in the order given

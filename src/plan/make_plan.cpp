@@ -32,16 +32,16 @@ Result<void> check_supported(const JobSpec& spec) {
        {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"})
     if (spec.resources.gpus_per_node && spec.environment.set.contains(std::string(name)))
       return refuse("environment.set." + std::string(name),
-                    fmt::format("{} is set here, and gpus-per-node asks dlrun to set it", name),
-                    "leave one of the two out");
+                    fmt::format("{} is set here, and gpus-per-node makes dlrun set it", name),
+                    "remove one of the two");
   return {};
 }
 
 Result<MpiProtocol> protocol(const PlanInput& input) {
-  const std::string wish = requested_mpi(input.spec, input.adapter);
+  const std::string requested = requested_mpi(input.spec, input.adapter);
   for (const MpiProtocol known :
        {MpiProtocol::none, MpiProtocol::pmix, MpiProtocol::pmi1, MpiProtocol::native})
-    if (to_text(known) == wish) return known;
+    if (to_text(known) == requested) return known;
   if (input.detected_mpi) return *input.detected_mpi;
   return fail(ErrorKind::internal, "mpi: auto reached the planner unresolved");
 }
@@ -51,7 +51,7 @@ Result<MpiProtocol> checked_protocol(const PlanInput& input) {
   if (out == MpiProtocol::native && input.allocation.scheduler == "local")
     return fail(
         Error{.kind = ErrorKind::input,
-              .what = "launch.mpi: native needs a scheduler's own launcher, and this machine has none",
+              .what = "launch.mpi: native needs the launcher of a scheduler, and this machine has none",
               .where = place_of(input.spec, "launch.mpi"),
               .hint = "use auto, pmix or pmi1"});
   return out;
@@ -111,7 +111,7 @@ Result<Argv> argv_of_rank(const PlanInput& input, const RoleKind* kind, const Fa
   if (out.empty())
     return fail(
         Error{.kind = ErrorKind::input,
-              .what = fmt::format("framework {} has no command, and the job gives none", input.adapter.name),
+              .what = fmt::format("framework {} has no command, and the job sets none", input.adapter.name),
               .where = input.spec.tree.source});
   return out;
 }
@@ -119,7 +119,7 @@ Result<Argv> argv_of_rank(const PlanInput& input, const RoleKind* kind, const Fa
 // Plans are JSON, and a program's words end at a NUL: other bytes would arrive changed.
 Result<void> check_text(std::string_view text, std::string_view what) {
   if (text.find('\0') != std::string_view::npos)
-    return fail(ErrorKind::input, "{} has a NUL in it, which no program can be given", what);
+    return fail(ErrorKind::input, "{} has a NUL character, which no argument may have", what);
   const std::string shown = dlrun::to_text(Json(std::string(text)));
   if (const auto back = parse_json(shown, what); back && back->get<std::string>() == text) return {};
   return fail(ErrorKind::input, "{} is not UTF-8 text: {}", what, shown);
@@ -131,7 +131,7 @@ Result<void> check_texts(const PlanInput& input) {
   for (const auto& [name, value] : input.spec.environment.set)
     if (auto checked = check_text(value, "environment.set." + name); !checked) {
       if (!is_secret(name, input.spec.environment.rules.secrets)) return checked;
-      return fail(ErrorKind::input, "environment.set.{} is no UTF-8 text without NULs", name);
+      return fail(ErrorKind::input, "environment.set.{} is not UTF-8 text without NULs", name);
     }
   for (const std::string& line : input.spec.environment.setup) TRY(check_text(line, "environment.setup"));
   for (const std::string& path : input.spec.environment.module_paths)
@@ -259,7 +259,7 @@ bool uses_rendezvous_port(const Adapter& adapter) {
                      [&](const auto& file) { return in(file.second); });
 }
 
-// The port at which ranks meet, as found free so far; nothing where the framework's adapter names none.
+// The rendezvous port, skipping ports in use; unset if the framework's adapter does not use one.
 std::optional<int> free_rendezvous_port(const Plan& plan, const PlanInput& input) {
   if (!uses_rendezvous_port(input.adapter)) return std::nullopt;
   int port = rendezvous_port(plan.job_id, plan.attempt);
@@ -311,7 +311,7 @@ Result<Plan> make_plan(const PlanInput& input) {
                  .no_output = input.spec.launch.no_output,
                  .no_progress = input.spec.launch.no_progress,
                  .finalize = input.spec.launch.finalize};
-  plan.hypothetical_nodes = input.allocation.scheduler == kInventedNodes;
+  plan.hypothetical_nodes = input.allocation.scheduler == kHypotheticalNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
   TRY(check_nested_launcher(input.spec, input.adapter, plan));

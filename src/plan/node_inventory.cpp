@@ -55,7 +55,7 @@ Result<NodeInventory> inventory_from_json(const Json& json, std::string_view whe
   NodeInventory out;
   if (const Json cpus = TRY(field<Json>(json, "cpus", where)); !cpus.is_null()) {
     if (!cpus.is_number_integer() || cpus < 1 || cpus > 10'000'000)
-      return fail(ErrorKind::internal, "{}: '{}' is no number of cores", where, dlrun::to_text(cpus));
+      return fail(ErrorKind::internal, "{}: '{}' is not a number of cores", where, dlrun::to_text(cpus));
     out.cpus = cpus.get<int>();
   }
   if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
@@ -91,9 +91,10 @@ void fill_in(Allocation& allocation, const Inventories& told, const JobSpec& spe
       gpus.push_back(node.host);
     }
   }
-  if (!cpus.empty()) allocation.evidence.push_back("asked of the nodes: cores of " + compress_hostlist(cpus));
+  if (!cpus.empty())
+    allocation.evidence.push_back("queried from the nodes: cores of " + compress_hostlist(cpus));
   if (gpus.empty()) return;
-  allocation.evidence.push_back(fmt::format("asked of the nodes: GPUs of {} ({}: {})",
+  allocation.evidence.push_back(fmt::format("queried from the nodes: GPUs of {} ({}: {})",
                                             compress_hostlist(gpus), gpus.front(),
                                             told.at(gpus.front().get()).gpu_source));
 }
@@ -124,7 +125,7 @@ std::string asked_at_the_start(const Allocation& allocation, const NodeQuestions
   std::vector<std::string> parts;
   if (questions.cpus) parts.push_back("the cores of " + hosts_without(allocation, has_cpus));
   if (questions.gpus) parts.push_back("the GPUs of " + hosts_without(allocation, has_gpus));
-  return parts.empty() ? std::string() : join(parts, " and ") + " are asked of the nodes at the start";
+  return parts.empty() ? std::string() : join(parts, " and ") + " are queried from the nodes at the start";
 }
 
 }  // namespace dlrun::plan

@@ -43,7 +43,7 @@ Allocation with_stand_ins(Allocation allocation, const JobSpec& spec);
 Allocation without_stand_ins(Allocation allocation);
 bool has_stand_ins(const Plan& plan);
 
-// "the GPUs of n[1-2] are asked of the nodes at the start"; empty where all is known.
+// "the GPUs of n[1-2] are queried from the nodes at the start"; empty where all is known.
 std::string asked_at_the_start(const Allocation& allocation, const NodeQuestions& questions);
 
 }  // namespace dlrun::plan

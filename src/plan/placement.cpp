@@ -36,7 +36,7 @@ Result<std::vector<AllocatedNode>> choose_nodes(const JobSpec& spec, const Alloc
                             local ? "this machine is" : "the allocation has",
                             nodes.size() == 1 ? "one" : std::to_string(nodes.size()), hosts_text(nodes)),
         .where = place_of(spec, "resources.nodes"),
-        .hint = local ? "run it inside a scheduler's job of that size, or with --nodes 1"
+        .hint = local ? "run it inside a batch job of that size, or with --nodes 1"
                       : fmt::format("ask the scheduler for {}, or run with --nodes {}",
                                     count_text(asked, "node"), nodes.size())});
   }
@@ -74,7 +74,7 @@ Result<void> check_gpus(const JobSpec& spec, const std::vector<AllocatedNode>& n
   Error error{.kind = ErrorKind::allocation,
               .what = {},
               .where = place_of(spec, "resources.gpus-per-node"),
-              .hint = "ask for what is there with --gpus-per-node, or get other nodes"};
+              .hint = "request fewer GPUs with --gpus-per-node, or get other nodes"};
   std::size_t asked = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const AllocatedNode& node = nodes[i];
@@ -84,14 +84,14 @@ Result<void> check_gpus(const JobSpec& spec, const std::vector<AllocatedNode>& n
     asked = std::max(asked, needed);
     if (needed == 0 || (node.gpus && node.gpus->size() >= needed)) continue;
     error.also.push_back(!node.gpus
-                             ? fmt::format("{}: nothing tells its GPUs", node.host)
+                             ? fmt::format("{}: its GPUs are unknown", node.host)
                              : fmt::format("{} has {}{}", node.host, count_text(node.gpus->size(), "GPU"),
                                            node.gpus->empty() ? "" : ": " + join(*node.gpus, ", ")));
   }
   if (error.also.empty()) return {};
-  error.what = fmt::format("the job asks for {} a node, and {} of {} not enough", count_text(asked, "GPU"),
-                           error.also.size(),
-                           count_text(nodes.size(), "node") + (error.also.size() == 1 ? " has" : " have"));
+  error.what = fmt::format("the job asks for {} per node, but {} of {} not have them",
+                           count_text(asked, "GPU"), error.also.size(),
+                           count_text(nodes.size(), "node") + (error.also.size() == 1 ? " does" : " do"));
   return fail(std::move(error));
 }
 
@@ -104,7 +104,7 @@ Result<int> gpus_shared_each(const JobSpec& spec, const NodeTasks& tasks) {
   std::string place = place_of(spec, "resources.tasks-per-node");
   if (place.empty()) place = place_of(spec, "resources.gpus-per-node");
   return fail(Error{.kind = ErrorKind::input,
-                    .what = fmt::format("{} a node cannot be shared out equally among {}",
+                    .what = fmt::format("{} per node cannot be divided equally among {}",
                                         count_text(static_cast<std::size_t>(std::max(gpus, 0)), "GPU"),
                                         count_text(static_cast<std::size_t>(tasks.sharing), "task")),
                     .where = std::move(place),
@@ -119,20 +119,20 @@ Result<void> check_cores(const JobSpec& spec, const std::vector<AllocatedNode>& 
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::int64_t asked = static_cast<std::int64_t>(*spec.resources.cpus_per_task) * tasks[i].with_cores;
     if (nodes[i].cpus && *nodes[i].cpus < asked)
-      return fail(
-          Error{.kind = ErrorKind::allocation,
-                .what = fmt::format("{} of {} cores need {} cores, and {} has {}",
-                                    count_text(static_cast<std::size_t>(tasks[i].with_cores), "task"),
-                                    *spec.resources.cpus_per_task, asked, nodes[i].host, *nodes[i].cpus),
-                .where = place_of(spec, "resources.cpus-per-task"),
-                .hint = "ask for fewer cores per task, or leave cpus-per-task out to share what is there"});
+      return fail(Error{
+          .kind = ErrorKind::allocation,
+          .what = fmt::format("{} of {} cores need {} cores, and {} has {}",
+                              count_text(static_cast<std::size_t>(tasks[i].with_cores), "task"),
+                              *spec.resources.cpus_per_task, asked, nodes[i].host, *nodes[i].cpus),
+          .where = place_of(spec, "resources.cpus-per-task"),
+          .hint = "request fewer cores per task, or remove cpus-per-task to divide the cores of the node"});
   }
   return {};
 }
 
 struct CoreShare {
   std::optional<int> cores;
-  std::optional<int> shares;  // into how many equal runs the node's cores are divided; nothing: no binding
+  std::optional<int> shares;  // the number of equal runs of the node's cores; unset: no binding
 };
 
 // More tasks than cores share them all and are not bound: two ranks on one core would wait for each other.

@@ -25,7 +25,7 @@ struct Placed {
 Result<Placed> place(const JobSpec& spec, const std::vector<Role>& roles, const Allocation& allocation,
                      ProcessModel process, const TakenPorts& taken = {});
 
-// What `tasks-per-node` is where the job does not say: the GPUs a node, else 1.
+// The default of `tasks-per-node`: the GPUs per node, else 1.
 int tasks_per_node(const Resources& resources);
 
 }  // namespace dlrun::plan

@@ -29,8 +29,8 @@ inline constexpr auto kMpiProtocols = enum_names<MpiProtocol>({{MpiProtocol::non
                                                                {MpiProtocol::pmi1, "pmi1"},
                                                                {MpiProtocol::native, "native"}});
 
-// This rank's part of its node's processors: the agent divides what the node lets us use into `of` equal runs
-// of cores and binds the rank to run number `share`. Nothing where binding is off.
+// The rank's share of the cores of its node: the agent divides the cores that the job may use into `of` equal
+// runs and binds the rank to run number `share`. Unset if binding is off.
 struct CpuShare {
   int share = 0;
   int of = 1;
@@ -102,10 +102,10 @@ struct Plan {
   std::map<std::string, std::string>
       files;                 // name under the run directory -> content (a host file, the train section)
   std::vector<Argv> checks;  // commands that must succeed before any rank starts
-  bool hypothetical_nodes = false;  // the nodes are made up: the plan can be looked at, and not be run
+  bool hypothetical_nodes = false;  // the nodes do not exist: the plan can be shown, not run
   std::vector<NodePlan> nodes;
   std::vector<RankPlan> ranks;              // by rank
-  std::optional<int> rendezvous_port = {};  // where rank 0's program opens one for all to meet at
+  std::optional<int> rendezvous_port = {};  // for the rendezvous, which rank 0's program opens
 
   int world_size() const { return static_cast<int>(ranks.size()); }
 };
@@ -132,6 +132,9 @@ class Slicer {
 };
 
 Json to_json(const Plan& plan);
+Json to_json(const RankPlan& rank);
+/// The same as of a plan, with an empty list of ranks.
+Json json_without_ranks(const Plan& plan);
 Result<Plan> plan_from_json(const Json& json);
 Json to_json(const NodeSlice& slice);
 Result<NodeSlice> slice_from_json(const Json& json);

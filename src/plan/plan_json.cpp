@@ -27,11 +27,11 @@ Result<E> named(const Json& object, std::string_view key, std::string_view where
   return bad(where, fmt::format("field '{}': '{}' is not known", key, text));
 }
 
-// nlohmann converts 1.5 and true to int without a word; this does not.
+// Refuses 1.5 and true, which nlohmann silently converts to int.
 Result<int> json_integer(const Json& object, std::string_view key, std::string_view where, int low = 0) {
   const Json value = TRY(field<Json>(object, key, where));
   if (!value.is_number_integer() || value < low || value > kLargest)
-    return bad(where, fmt::format("field '{}' is no whole number from {} to {}: {}", key, low, kLargest,
+    return bad(where, fmt::format("field '{}' must be a whole number in [{}, {}], not {}", key, low, kLargest,
                                   dlrun::to_text(value).substr(0, 60)));
   return value.get<int>();
 }
@@ -39,7 +39,7 @@ Result<int> json_integer(const Json& object, std::string_view key, std::string_v
 Result<Seconds> seconds(const Json& object, std::string_view key, std::string_view where) {
   const Json value = TRY(field<Json>(object, key, where));
   if (!value.is_number() || value.get<double>() < 0)
-    return bad(where, fmt::format("field '{}' is no number of seconds: {}", key,
+    return bad(where, fmt::format("field '{}' is not a number of seconds: {}", key,
                                   dlrun::to_text(value).substr(0, 60)));
   return Seconds(value.get<double>());
 }
@@ -70,7 +70,7 @@ Result<std::vector<int>> node_runs(const Json& object, std::string_view key, std
                                    int nodes) {
   const Json list = TRY(field<Json>(object, key, where));
   std::vector<int> out;
-  if (!list.is_array()) return bad(where, fmt::format("field '{}' is no list", key));
+  if (!list.is_array()) return bad(where, fmt::format("field '{}' is not a list", key));
   for (const Json& item : list) {
     const std::size_t repeats = is_run(item, nodes) && item.size() == 3 ? item[2].get<std::size_t>() : 1;
     if (!is_run(item, nodes) || item[1].get<std::size_t>() * repeats + out.size() > kLargest)
@@ -81,6 +81,8 @@ Result<std::vector<int>> node_runs(const Json& object, std::string_view key, std
   }
   return out;
 }
+
+}  // namespace
 
 // Without an initializer list, which allocates for every value: a large job has tens of thousands of ranks.
 Json to_json(const RankPlan& rank) {
@@ -103,6 +105,8 @@ Json to_json(const RankPlan& rank) {
   out.emplace_back("argv", rank.argv);
   return out;
 }
+
+namespace {
 
 Result<std::optional<int>> port_or_nothing(const Json& json, std::string_view key, std::string_view where) {
   if (TRY(field<Json>(json, key, where)).is_null()) return std::nullopt;
@@ -145,11 +149,11 @@ Result<std::vector<NodePlan>> nodes_from_hostlist(const Json& json, std::string_
   const auto hosts = TRY(expand_hostlist(TRY(field<std::string>(json, "hosts", where))));
   const Json addresses = TRY(field<Json>(json, "addresses", where));
   if (!addresses.is_null() && (!addresses.is_array() || addresses.size() != hosts.size()))
-    return bad(where, "field 'addresses' is no list of as many as hosts");
+    return bad(where, "field 'addresses' is not a list with one entry per host");
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     out.push_back({.index = NodeIndex(static_cast<int>(i)), .host = hosts[i]});
     if (addresses.is_null() || addresses[i].is_null()) continue;
-    if (!addresses[i].is_string()) return bad(where, "field 'addresses' has what is no text");
+    if (!addresses[i].is_string()) return bad(where, "field 'addresses' has an entry that is not text");
     out.back().address = addresses[i].get<std::string>();
   }
   return out;
@@ -159,14 +163,14 @@ Result<std::vector<NodePlan>> nodes_from_json(const Json& json, std::string_view
   std::vector<NodePlan> out;
   const Json list = TRY(field<Json>(json, "nodes", where));
   if (list.is_object()) return nodes_from_hostlist(list, where);
-  if (!list.is_array()) return bad(where, "field 'nodes' is no list");
+  if (!list.is_array()) return bad(where, "field 'nodes' is not a list");
   for (const Json& node : list) {
     out.push_back({.index = NodeIndex(TRY(json_integer(node, "index", where))),
                    .host = HostName(TRY(field<std::string>(node, "host", where)))});
     if (const Json address = TRY(field<Json>(node, "address", where)); !address.is_null())
       out.back().address = TRY(field<std::string>(node, "address", where));
     if (out.back().index.get() + 1 != static_cast<int>(out.size()))
-      return bad(where, fmt::format("node {} stands at position {}", out.back().index, out.size() - 1));
+      return bad(where, fmt::format("node {} is at position {}", out.back().index, out.size() - 1));
   }
   return out;
 }
@@ -181,7 +185,7 @@ Result<Prolog> prolog_from_json(const Json& json, std::string_view where) {
   return out;
 }
 
-// Everything but the demand that ranks are dense, which a slice does not meet.
+// All checks except that ranks are dense, which those of a slice are not.
 Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   Plan out;
   const auto schema = TRY(field<std::string>(json, "schema", where));
@@ -217,7 +221,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.rendezvous_port = TRY(port_or_nothing(json, "rendezvous_port", where));
   out.nodes = TRY(nodes_from_json(json, where));
   const Json ranks = TRY(field<Json>(json, "ranks", where));
-  if (!ranks.is_array()) return bad(where, "field 'ranks' is no list");
+  if (!ranks.is_array()) return bad(where, "field 'ranks' is not a list");
   for (const Json& rank : ranks)
     out.ranks.push_back(TRY(rank_from_json(rank, where, static_cast<int>(out.nodes.size()))));
   return out;
@@ -232,8 +236,6 @@ std::string_view to_text(MpiProtocol protocol) {
 std::string_view to_text(ProcessModel model) {
   return kProcessModels.name(model);
 }
-
-namespace {
 
 Json json_without_ranks(const Plan& plan) {
   Json nodes = Json::array();
@@ -279,6 +281,8 @@ Json json_without_ranks(const Plan& plan) {
           {"ranks", Json::array()}};
 }
 
+namespace {
+
 void append_indented(std::string& out, std::string_view text, std::string_view indent) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
@@ -314,7 +318,7 @@ Result<Plan> plan_from_json(const Json& json) {
   Plan plan = TRY(any_plan_from_json(json, "plan"));
   for (std::size_t i = 0; i < plan.ranks.size(); ++i)
     if (plan.ranks[i].rank.get() != static_cast<int>(i))
-      return bad("plan", fmt::format("rank {} stands at position {}", plan.ranks[i].rank, i));
+      return bad("plan", fmt::format("rank {} is at position {}", plan.ranks[i].rank, i));
   return plan;
 }
 

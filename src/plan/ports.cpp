@@ -21,9 +21,9 @@ std::vector<const Role*> in_order(const std::vector<Role>& roles) {
 
 Error taken_error(const Role& role, int port, const std::string& host, const std::string& by) {
   return {.kind = ErrorKind::unavailable,
-          .what = fmt::format("port {} of role {} is taken on {} by {}", port, role.name, host, by),
+          .what = fmt::format("port {} of role {} is in use on {} by {}", port, role.name, host, by),
           .where = role.where,
-          .hint = fmt::format("end that, or leave roles.{}.port out: dlrun then takes ports that are free",
+          .hint = fmt::format("end that process, or remove roles.{}.port: dlrun then uses free ports",
                               role.name)};
 }
 

@@ -22,12 +22,12 @@ using TakenPorts = std::map<std::string, std::map<int, std::string>>;
 Result<void> assign_ports(std::vector<RankPlan>& ranks, const std::vector<Role>& roles,
                           const std::vector<AllocatedNode>& nodes, const TakenPorts& taken);
 
-// A port that must be free on a node: one of its ranks', or the one that rank 0 meets the others at.
+// A port that must be free on a node: of one of its ranks, or for the rendezvous.
 struct PortUse {
   int port = 0;
-  Rank rank;  // whose start it is held for
+  Rank rank;  // the rank for which it is held
 };
-// By node.
+/// The ports of the plan, by node.
 std::vector<std::vector<PortUse>> ports_by_node(const Plan& plan);
 
 }  // namespace dlrun::plan

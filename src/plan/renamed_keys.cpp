@@ -68,7 +68,7 @@ Result<void> rename_keys(Node& layer, std::vector<std::string>& warnings) {
     if (section == nullptr || section->find(last_key(old_path)) == nullptr) continue;
     if (section->find(last_key(new_path)) != nullptr)
       return yaml::error_at(*section->find(last_key(old_path)),
-                            fmt::format("{} is now called {}, and both are given", old_path, new_path),
+                            fmt::format("{} is now called {}, and both are set", old_path, new_path),
                             fmt::format("keep {}", new_path));
     for (auto& entry : section->entries)
       if (entry.first == last_key(old_path)) entry.first = last_key(new_path);

@@ -14,10 +14,10 @@ namespace dlrun::plan {
 /// one.
 std::string renamed_key(const std::string& path, std::vector<std::string>& warnings);
 
-/// Gives the keys of one layer their new names. An Error where a key stands there under both.
+/// Gives the keys of one layer their new names. An Error if a layer has both names of a key.
 Result<void> rename_keys(yaml::Node& layer, std::vector<std::string>& warnings);
 
-/// The same for the values of the merged tree.
+/// Gives the values of the merged tree their new names.
 void rename_values(yaml::Node& tree, std::vector<std::string>& warnings);
 
 /// The same for the values of an adapter: those of users may be older than this dlrun.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
-// A task that says nothing of GPUs shares what the job asks for a node, and gets at least one of them.
+// GPUs per task. A task that does not set it shares the job's GPUs per node, and needs at least one.
 int gpus_wanted(const JobSpec& spec, const Role& role) {
   return role.gpus.value_or(spec.resources.gpus_per_node.value_or(0) > 0 ? 1 : 0);
 }
@@ -43,35 +43,35 @@ Result<std::size_t> shared_node_count(const std::vector<Role>& roles, std::size_
             .hint = fmt::format("get {} nodes, lower the counts, or use placement: shared", needed)});
 }
 
-tl::unexpected<Error> no_room(const Role& role, int each, int room, std::size_t nodes) {
+tl::unexpected<Error> too_few_gpus(const Role& role, int each, int capacity, std::size_t nodes) {
   return fail(
       Error{.kind = ErrorKind::allocation,
-            .what = fmt::format("role {} asks for {} with {} each, and the {} {} room for {}", role.name,
+            .what = fmt::format("role {} asks for {} with {} each, but the {} {} GPUs for {}", role.name,
                                 count_text(static_cast<std::size_t>(*role.count), "task"),
                                 count_text(static_cast<std::size_t>(each), "GPU"), count_text(nodes, "node"),
-                                nodes == 1 ? "has" : "have", room),
+                                nodes == 1 ? "has" : "have", capacity),
             .where = role.where,
-            .hint = fmt::format("use count: {}, or get more nodes: no GPU is given to two tasks", room)});
+            .hint = fmt::format("use count: {}, or get more nodes: no GPU is given to two tasks", capacity)});
 }
 
-// One a node, round after round, where there is room.
-std::vector<int> deal(int count, const std::vector<int>& room) {
-  std::vector<int> out(room.size(), 0);
+// Distributes tasks cyclically, one per node and round, within the capacity of each node.
+std::vector<int> distribute(int count, const std::vector<int>& capacity) {
+  std::vector<int> out(capacity.size(), 0);
   while (count > 0) {
     const int before = count;
-    for (std::size_t i = 0; i < room.size() && count > 0; ++i) {
-      if (out[i] >= room[i]) continue;
+    for (std::size_t i = 0; i < capacity.size() && count > 0; ++i) {
+      if (out[i] >= capacity[i]) continue;
       ++out[i];
       --count;
     }
-    if (count == before) break;  // the caller has checked the room
+    if (count == before) break;  // the caller has checked the capacity
   }
   return out;
 }
 
 struct NodeLoad {
   int tasks = 0;
-  int gpus = 0;     // that the tasks so far need at least
+  int gpus = 0;     // the minimum that the tasks so far need
   int sharing = 0;  // tasks so far that share the node's GPUs or cores with a role that fills it
 };
 
@@ -97,7 +97,8 @@ class TaskDistributor {
   }
 
  private:
-  int room(std::size_t node, int each) const {
+  // How many more tasks with `each` GPUs the node can hold.
+  int capacity(std::size_t node, int each) const {
     if (each == 0) return kNoLimit;
     return std::max(0, usable_gpus(spec_, nodes_[node]) - loads_[node].gpus) / each;
   }
@@ -109,10 +110,10 @@ class TaskDistributor {
       return out;
     }
     const int each = gpus_wanted(spec_, role);
-    if (role.count) return dealt(role, each);
+    if (role.count) return distributed(role, each);
     for (std::size_t i = 0; i < shared_; ++i)
       out[i] = role.elsewhere && loads_[i].tasks > 0 ? 0
-               : !role.per_node                      ? room(i, each)
+               : !role.per_node                      ? capacity(i, each)
                : role.fills                          ? std::max(0, per_node(role, i) - loads_[i].sharing)
                                                      : per_node(role, i);
     return out;
@@ -122,15 +123,15 @@ class TaskDistributor {
     return role.by_slots && slots_count_ ? nodes_[node].asked_slots.value_or(1) : *role.per_node;
   }
 
-  Result<std::vector<int>> dealt(const Role& role, int each) {
-    std::vector<int> rooms;
+  Result<std::vector<int>> distributed(const Role& role, int each) {
+    std::vector<int> capacities;
     std::int64_t total = 0;
     for (std::size_t i = 0; i < shared_; ++i) {
-      rooms.push_back(room(i, each));
-      total += rooms.back();
+      capacities.push_back(capacity(i, each));
+      total += capacities.back();
     }
-    if (total < *role.count) return no_room(role, each, static_cast<int>(total), shared_);
-    std::vector<int> out = deal(*role.count, rooms);
+    if (total < *role.count) return too_few_gpus(role, each, static_cast<int>(total), shared_);
+    std::vector<int> out = distribute(*role.count, capacities);
     out.resize(nodes_.size(), 0);
     return out;
   }
@@ -157,11 +158,11 @@ int usable_gpus(const JobSpec& spec, const AllocatedNode& node) {
 Result<RoleTasks> distribute_tasks(const JobSpec& spec, const std::vector<Role>& roles,
                                    const std::vector<AllocatedNode>& nodes) {
   const std::size_t shared = TRY(shared_node_count(roles, nodes.size()));
-  TaskDistributor dealer(spec, nodes, shared);
+  TaskDistributor distributor(spec, nodes, shared);
   RoleTasks out;
   std::int64_t total = 0;
   for (const Role& role : roles) {
-    out.push_back(TRY(dealer.tasks_of(role)));
+    out.push_back(TRY(distributor.tasks_of(role)));
     const std::int64_t tasks = std::accumulate(out.back().begin(), out.back().end(), std::int64_t{0});
     total += tasks;
     if (tasks == 0 && !role.fills && !role.elsewhere)
@@ -170,11 +171,11 @@ Result<RoleTasks> distribute_tasks(const JobSpec& spec, const std::vector<Role>&
                 .what = fmt::format("role {} gets no task: no node has the {} it asks for", role.name,
                                     count_text(static_cast<std::size_t>(role.gpus.value_or(0)), "GPU")),
                 .where = role.where,
-                .hint = "ask for fewer GPUs a task, or get other nodes"});
+                .hint = "ask for fewer GPUs per task, or get nodes with more"});
   }
   constexpr std::int64_t most = 10'000'000;
   if (total == 0 || total > most)
-    return fail(ErrorKind::input, "the job has {} ranks; from 1 to {} can be planned", total, most);
+    return fail(ErrorKind::input, "the job has {} ranks, which is out of range [1, {}]", total, most);
   return out;
 }
 

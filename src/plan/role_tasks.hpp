@@ -10,13 +10,13 @@
 
 namespace dlrun::plan {
 
-// By role, then by node.
+// The number of tasks, by role, then by node.
 using RoleTasks = std::vector<std::vector<int>>;
 
 Result<RoleTasks> distribute_tasks(const JobSpec& spec, const std::vector<Role>& roles,
                                    const std::vector<AllocatedNode>& nodes);
 
-// The GPUs of a node that this job may use: what it asks for a node, else what the node has.
+/// The number of GPUs that the job may use on a node: the one that it sets, else that of the node.
 int usable_gpus(const JobSpec& spec, const AllocatedNode& node);
 // "3 tasks", "1 task".
 std::string count_text(std::size_t count, std::string_view noun);

@@ -20,7 +20,8 @@ Result<std::optional<int>> integer(yaml::Fields& fields, std::string_view key, i
 }
 
 Result<RoleKind> read_role_kind(const std::string& name, const yaml::Node& node, const std::string& path) {
-  if (as_job_name(name) != name) return yaml::error_at(node, fmt::format("'{}' cannot name a role", name));
+  if (as_job_name(name) != name)
+    return yaml::error_at(node, fmt::format("'{}' is not a valid role name", name));
   yaml::Fields fields = TRY(yaml::Fields::of(node, path));
   RoleKind out;
   out.name = name;
@@ -60,11 +61,11 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
            .where = asked == nullptr ? spec.tree.source : place_of(spec, "roles." + kind.name)};
   if (asked != nullptr) {
     if (asked->port && !kind.port)
-      return fail(Error{
-          .kind = ErrorKind::input,
-          .what = fmt::format("role {} opens no ports, and the job gives it port {}", out.name, *asked->port),
-          .where = place_of(spec, "roles." + kind.name + ".port"),
-          .hint = "leave it out"});
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = fmt::format("role {} opens no ports, and the job sets port {} for it",
+                                            out.name, *asked->port),
+                        .where = place_of(spec, "roles." + kind.name + ".port"),
+                        .hint = "leave it out"});
     if (asked->port) out.port = asked->port;
     out.port_is_stated = asked->port.has_value();
     if (asked->gpus) out.gpus = asked->gpus;
@@ -86,19 +87,19 @@ Result<Role> merged(const JobSpec& spec, const RoleKind& kind, const RoleSpec* a
                        : tasks_per_node(spec.resources);
   if (out.per_node == 0)
     return fail(Error{.kind = ErrorKind::allocation,
-                      .what = fmt::format("role {} asks for {} GPUs a task, and the job for {} a node",
+                      .what = fmt::format("role {} asks for {} GPUs per task, and the job for {} per node",
                                           out.name, *out.gpus, *spec.resources.gpus_per_node),
                       .where = out.where,
                       .hint = "ask for more GPUs per node, or fewer per task"});
   if (out.placement == Placement::dedicated && !out.count)
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("role {} is dedicated and gives no count", out.name),
+                      .what = fmt::format("role {} is dedicated but has no count", out.name),
                       .where = out.where,
-                      .hint = "a dedicated role has one node each: say how many with 'count'"});
+                      .hint = "a dedicated role has one node per task: set 'count'"});
   if (kind.most && out.count.value_or(kMaxOfRole) > *kind.most)
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("role {} can have at most {} task{} in a job", out.name, *kind.most,
-                                          *kind.most == 1 ? "" : "s"),
+                      .what = fmt::format("role {} can have a maximum of {} task{} in a job", out.name,
+                                          *kind.most, *kind.most == 1 ? "" : "s"),
                       .where = out.where,
                       .hint = fmt::format("use count: {}", *kind.most)});
   return out;

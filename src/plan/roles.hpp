@@ -35,8 +35,8 @@ struct RoleKind {
   std::string name;
   RoleDefault fallback = RoleDefault::absent;
   int count = 1;            // with RoleDefault::count
-  std::optional<int> gpus;  // a task; nothing: its share of the node's
-  std::optional<int> port;  // the first of its ports on each node; nothing: it opens none
+  std::optional<int> gpus;  // per task; unset: its share of the node's
+  std::optional<int> port;  // the first of its ports on each node; unset: it opens none
   std::optional<int> most;  // tasks over the job
   Placement placement = Placement::shared;
   bool service = false;                    // it runs until the other roles have ended

@@ -53,9 +53,7 @@ Json runs_json(const Plan& plan) {
 SliceTexts::SliceTexts(const Plan& plan) : by_node_(plan.nodes.size()) {
   for (const RankPlan& rank : plan.ranks)
     by_node_[static_cast<std::size_t>(rank.node.get())].push_back(&rank);
-  Plan common = plan;
-  common.ranks.clear();
-  Json json = to_json(common);
+  Json json = json_without_ranks(plan);
   json["nodes"] = nodes_json(plan, json["nodes"]);
   json.erase("ranks");
   before_ = dlrun::to_text(
@@ -65,9 +63,10 @@ SliceTexts::SliceTexts(const Plan& plan) : by_node_(plan.nodes.size()) {
 }
 
 std::string SliceTexts::of(NodeIndex node) const {
-  Plan own;
-  for (const RankPlan* rank : by_node_.at(static_cast<std::size_t>(node.get()))) own.ranks.push_back(*rank);
-  return before_ + dlrun::to_text(to_json(own)["ranks"]) + "},\"node\":" + std::to_string(node.get()) + "}";
+  std::string ranks;
+  for (const RankPlan* rank : by_node_.at(static_cast<std::size_t>(node.get())))
+    ranks.append(ranks.empty() ? "" : ",").append(dlrun::to_text(to_json(*rank)));
+  return fmt::format("{}[{}]}},\"node\":{}}}", before_, ranks, node);
 }
 
 }  // namespace dlrun::plan

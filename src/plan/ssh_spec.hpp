@@ -25,7 +25,7 @@ constexpr std::string_view name_of(HostKeys keys) {
 struct SshSpec {
   HostKeys host_keys = HostKeys::strict;
   std::string user;          // empty: ssh_config's, else our own name
-  std::optional<Port> port;  // nothing: ssh_config's, else 22
+  std::optional<Port> port;  // unset: that of ssh_config, else 22
   Seconds connect_timeout{10};
 };
 

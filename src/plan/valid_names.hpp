@@ -1,5 +1,5 @@
 // Names: what may name a job, a role or a framework, and which variables are dlrun's own. A name goes into
-// paths, scripts and tables, so that it has only characters that mean nothing in any of them.
+// paths, scripts and tables, so that it has no special characters of any of them.
 #pragma once
 
 #include <string>

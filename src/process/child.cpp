@@ -18,7 +18,7 @@ namespace dlrun {
 namespace {
 
 // What the child needs, prepared before the fork: between vfork and exec nothing may allocate or lock.
-struct Prepared {
+struct ChildSetup {
   const char* program;
   char* const* argv;
   char* const* environment;
@@ -34,14 +34,14 @@ struct Prepared {
   int failed_errno;
 };
 
-[[noreturn]] void give_up(Prepared& prepared, const char* call) {
+[[noreturn]] void give_up(ChildSetup& prepared, const char* call) {
   prepared.failed_errno = errno;
   prepared.failed_call = call;
   ::_exit(127);
 }
 
 // stdio[i] onto i. The sources were moved above 2 beforehand, so no dup2 destroys one that is still needed.
-void place_stdio(Prepared& prepared) {
+void place_stdio(ChildSetup& prepared) {
   for (int i = 0; i < 3; ++i)
     if (::dup2(prepared.stdio[i], i) < 0) give_up(prepared, "dup2");
 }
@@ -58,7 +58,7 @@ void reset_signals(bool ignore_user_signals) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-[[noreturn]] void become(Prepared& prepared) {
+[[noreturn]] void become(ChildSetup& prepared) {
   ::setsid();
   if (prepared.die_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -81,7 +81,7 @@ void reset_signals(bool ignore_user_signals) {
 // vfork, not fork: copying page tables costs milliseconds a rank, and the child can report its errno by plain
 // memory. In a function of its own, so that nothing of the caller lives in registers across it. All signals
 // are blocked: a handler of ours must not run in the child while it shares our memory.
-[[gnu::noinline]] pid_t fork_and_become(Prepared& prepared) {
+[[gnu::noinline]] pid_t fork_and_become(ChildSetup& prepared) {
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -157,7 +157,7 @@ Result<pid_t> start_child(const ChildSpec& spec) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
   for (const int processor : spec.processors) CPU_SET(processor, &processors);
-  Prepared prepared{
+  ChildSetup prepared{
       .program = program.c_str(),
       .argv = argv.data(),
       .environment = environment.data(),

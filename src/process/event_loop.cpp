@@ -1,12 +1,13 @@
 #include "src/process/event_loop.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
-#include <limits>
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -55,75 +56,116 @@ Result<void> EventLoop::take_signals(const std::vector<int>& signals, SignalHand
   return {};
 }
 
+EventLoop::EventLoop() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
 void EventLoop::watch(int fd, short events, FdHandler handler) {
-  watches_[fd] = Watch{events, std::move(handler), next_id_++};
+  watches_[fd] = Watch{events, std::move(handler), turn_};
+  tell_kernel(fd, events);
 }
 
 void EventLoop::change(int fd, short events) {
-  if (const auto found = watches_.find(fd); found != watches_.end()) found->second.events = events;
+  const auto found = watches_.find(fd);
+  if (found == watches_.end() || found->second.events == events) return;
+  found->second.events = events;
+  tell_kernel(fd, events);
 }
 
 void EventLoop::unwatch(int fd) {
-  watches_.erase(fd);
+  if (watches_.erase(fd) == 0) return;
+  if (polled_.erase(fd) == 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+// The bits of poll and epoll are the same. What was closed and has come anew is not known to the kernel.
+void EventLoop::tell_kernel(int fd, short events) {
+  epoll_event wanted{};
+  wanted.events = static_cast<std::uint16_t>(events);
+  wanted.data.fd = fd;
+  const bool taken = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &wanted) == 0 ||
+                     (errno == EEXIST && ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &wanted) == 0);
+  taken ? void(polled_.erase(fd)) : void(polled_.insert(fd));
 }
 
 EventLoop::TimerId EventLoop::after(Seconds delay, TimerHandler handler) {
-  const std::uint64_t id = next_id_++;
+  const std::uint64_t id = next_timer_++;
   const auto wait = std::chrono::duration_cast<Ticks::duration>(std::max(delay, Seconds(0)));
-  timers_.emplace(id, Timer{std::chrono::steady_clock::now() + wait, std::move(handler)});
+  const Ticks due = std::chrono::steady_clock::now() + wait;
+  due_.emplace(id, due);
+  timers_.emplace(TimerKey{due, id}, std::move(handler));
   return static_cast<TimerId>(id);
 }
 
 void EventLoop::cancel(TimerId id) {
-  timers_.erase(static_cast<std::uint64_t>(id));
+  const auto found = due_.find(static_cast<std::uint64_t>(id));
+  if (found == due_.end()) return;
+  timers_.erase({found->second, found->first});
+  due_.erase(found);
 }
 
 int EventLoop::poll_timeout() const {
   if (timers_.empty()) return -1;
-  Ticks due = Ticks::max();
-  for (const auto& [id, timer] : timers_) due = std::min(due, timer.due);
-  const Seconds left = due - std::chrono::steady_clock::now();
+  const Seconds left = timers_.begin()->first.first - std::chrono::steady_clock::now();
   constexpr double kMaxMs = 1e9;  // wakes once in eleven days rather than overflow
   return static_cast<int>(std::clamp(std::ceil(left.count() * 1e3), 0.0, kMaxMs));
 }
 
 void EventLoop::run_due_timers() {
   const Ticks now = std::chrono::steady_clock::now();
-  std::vector<std::pair<Ticks, std::uint64_t>> due;
-  for (const auto& [id, timer] : timers_)
-    if (timer.due <= now) due.emplace_back(timer.due, id);
-  std::sort(due.begin(), due.end());
-  for (const auto& [when, id] : due) {
-    const auto found = timers_.find(id);  // an earlier handler may have cancelled it
+  std::vector<TimerKey> due;
+  for (auto timer = timers_.begin(); timer != timers_.end() && timer->first.first <= now; ++timer)
+    due.push_back(timer->first);
+  for (const TimerKey& key : due) {
+    const auto found = timers_.find(key);  // an earlier handler may have cancelled it
     if (found == timers_.end()) continue;
-    const TimerHandler handler = std::move(found->second.handler);
+    const TimerHandler handler = std::move(found->second);
     timers_.erase(found);
+    due_.erase(key.second);
     handler();
   }
 }
 
+Result<std::vector<EventLoop::Ready>> EventLoop::wait_for_epoll(int timeout) {
+  constexpr int kMaxReady = 1024;  // the others come with the next turn
+  std::array<epoll_event, kMaxReady> found;
+  const int count = ::epoll_wait(epoll_.get(), found.data(), kMaxReady, timeout);
+  if (count < 0 && errno != EINTR) return fail(ErrorKind::internal, "epoll: {}", system_reason(errno));
+  std::vector<Ready> out;
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = found[static_cast<std::size_t>(i)];
+    out.push_back({event.data.fd, static_cast<short>(event.events)});
+  }
+  return out;
+}
+
+// By number, whatever the kernel found first.
+Result<std::vector<EventLoop::Ready>> EventLoop::wait() {
+  std::vector<Ready> out;
+  if (polled_.empty()) {
+    out = TRY(wait_for_epoll(poll_timeout()));
+  } else {
+    std::vector<pollfd> polled{{epoll_.get(), POLLIN, 0}};
+    for (const int fd : polled_) polled.push_back({fd, watches_.at(fd).events, 0});
+    const int count = ::poll(polled.data(), polled.size(), poll_timeout());
+    if (count < 0 && errno != EINTR) return fail(ErrorKind::internal, "poll: {}", system_reason(errno));
+    if (count > 0 && polled[0].revents != 0) out = TRY(wait_for_epoll(0));
+    for (std::size_t i = 1; count > 0 && i < polled.size(); ++i)
+      if (polled[i].revents != 0) out.push_back({polled[i].fd, polled[i].revents});
+  }
+  std::sort(out.begin(), out.end(), [](const Ready& a, const Ready& b) { return a.fd < b.fd; });
+  return out;
+}
+
+// An earlier handler of this turn may have closed it, and the number be used anew.
+void EventLoop::dispatch(const Ready& ready) {
+  const auto found = watches_.find(ready.fd);
+  if (found == watches_.end() || found->second.turn == turn_) return;
+  const FdHandler handler = found->second.handler;  // a copy: the handler may unwatch itself
+  handler(ready.events);
+}
+
 Result<void> EventLoop::turn() {
-  struct Ready {
-    int fd;
-    std::uint64_t generation;
-  };
-  std::vector<pollfd> polled;
-  std::vector<Ready> known;
-  polled.reserve(watches_.size());
-  for (const auto& [fd, watch] : watches_) {
-    polled.push_back({fd, watch.events, 0});
-    known.push_back({fd, watch.generation});
-  }
-  const int count = ::poll(polled.data(), polled.size(), poll_timeout());
-  if (count < 0 && errno != EINTR) return fail(ErrorKind::internal, "poll: {}", system_reason(errno));
-  for (std::size_t i = 0; count > 0 && i < polled.size(); ++i) {
-    if (polled[i].revents == 0) continue;
-    const auto found =
-        watches_.find(known[i].fd);  // an earlier handler may have closed it, and the number be reused
-    if (found == watches_.end() || found->second.generation != known[i].generation) continue;
-    const FdHandler handler = found->second.handler;  // a copy: the handler may unwatch itself
-    handler(polled[i].revents);
-  }
+  const std::vector<Ready> ready = TRY(wait());
+  ++turn_;
+  for (const Ready& each : ready) dispatch(each);
   run_due_timers();
   return {};
 }

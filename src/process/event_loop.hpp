@@ -1,11 +1,16 @@
-// EventLoop: one thread, one poll(2). Descriptors, deadlines and signals become calls of handlers, one after
-// another. Signals are blocked and read through a signalfd, so there are no signal handlers and no globals. A
-// handler may watch and unwatch anything, itself included. It owns no descriptor that is watched.
+// EventLoop: one thread, one epoll(7). Descriptors, deadlines and signals become calls of handlers, one after
+// another. A turn costs by what is ready and not by what is watched; what epoll refuses (a regular file) is
+// polled beside it. Signals are blocked and read through a signalfd, so there are no signal handlers and no
+// globals. A handler may watch and unwatch anything, itself included. It owns no descriptor that is watched:
+// unwatch() comes before close().
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -34,6 +39,8 @@ class EventLoop {
   using SignalHandler = std::function<void(const CaughtSignal&)>;
   enum class TimerId : std::uint64_t {};
 
+  EventLoop();
+
   // One that is ignored when this is called (nohup, a background job of a shell) stays ignored.
   // Blocks `signals` for this thread (and for threads it starts later) and delivers them to `handler`. Call
   // it before any thread is started.
@@ -56,18 +63,27 @@ class EventLoop {
   struct Watch {
     short events = 0;
     FdHandler handler;
-    std::uint64_t generation = 0;
+    std::uint64_t turn = 0;  // in which it was made
   };
-  struct Timer {
-    Ticks due;
-    TimerHandler handler;
+  struct Ready {
+    int fd;
+    short events;
   };
+  using TimerKey = std::pair<Ticks, std::uint64_t>;  // due, id
+
+  void tell_kernel(int fd, short events);
+  Result<std::vector<Ready>> wait();
+  Result<std::vector<Ready>> wait_for_epoll(int timeout);
+  void dispatch(const Ready& ready);
   void run_due_timers();
   int poll_timeout() const;
 
-  std::map<int, Watch> watches_;
-  std::map<std::uint64_t, Timer> timers_;
-  std::uint64_t next_id_ = 1;
+  UniqueFd epoll_;
+  std::unordered_map<int, Watch> watches_;
+  std::set<int> polled_;  // those of them that epoll refused
+  std::map<TimerKey, TimerHandler> timers_;
+  std::unordered_map<std::uint64_t, Ticks> due_;  // by a timer's id
+  std::uint64_t next_timer_ = 1, turn_ = 1;
   bool stopped_ = false;
   UniqueFd signal_fd_;
 };

@@ -26,7 +26,7 @@ void Listener::take_one() {
   UniqueFd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (connection) return callbacks_.connected(std::move(connection));
   const bool full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-  if (full && !callbacks_.make_room()) rest();
+  if (full && !callbacks_.free_a_place()) rest();
 }
 
 void Listener::rest() {

@@ -16,7 +16,7 @@ class Listener {
   static constexpr Seconds kRest{0.1};
   struct Callbacks {
     std::function<void(UniqueFd connection)> connected;  // close-on-exec, does not block
-    std::function<bool()> make_room;                     // drops a connection; false: there is none to drop
+    std::function<bool()> free_a_place;                  // drops a connection; false: there is none to drop
   };
   Listener(EventLoop& loop, UniqueFd socket, Callbacks callbacks);
   ~Listener();

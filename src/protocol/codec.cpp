@@ -1,189 +1,18 @@
 #include "src/protocol/codec.hpp"
 
-#include <array>
-#include <cmath>
 #include <functional>
 #include <type_traits>
 #include <utility>
 
 #include "src/base/strings.hpp"
 #include "src/base/version.hpp"
+#include "src/protocol/codec_values.hpp"
 #include "src/protocol/message_table.hpp"
 
 namespace dlrun::protocol {
 namespace {
 
-constexpr std::array<std::string_view, 2> kUrgencies{"polite", "now"}, kStreams{"out", "err"};
-
-tl::unexpected<Error> refused(std::string what) {
-  return fail(Error{.kind = ErrorKind::internal, .what = std::move(what)});
-}
-
-tl::unexpected<Error> wrong_type(const Json& value) {
-  return refused("has the wrong type: " + short_text(value));
-}
-
-// Values of the header. Each read() says what is wrong with the value; who calls it knows the field's name.
-
-Json write(bool value, Range) {
-  return value;
-}
-Result<void> read(bool& into, const Json& value, Range) {
-  if (!value.is_boolean()) return wrong_type(value);
-  into = value.get<bool>();
-  return {};
-}
-
-template <class T>
-concept Number = std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char>;
-
-template <Number T>
-Json write(T value, Range) {
-  return value;
-}
-template <Number T>
-Result<void> read(T& into, const Json& value, Range range) {
-  if (!value.is_number_integer()) return wrong_type(value);
-  if (!holds(value, std::type_identity<std::int64_t>()) || value.get<std::int64_t>() < range.low ||
-      value.get<std::int64_t>() > range.high)
-    return refused(fmt::format("is out of range [{}, {}]: {}", range.low, range.high, short_text(value)));
-  into = value.get<T>();
-  return {};
-}
-
-Json write(const std::string& value, Range) {
-  return value;
-}
-Result<void> read(std::string& into, const Json& value, Range) {
-  if (!value.is_string()) return wrong_type(value);
-  into = value.get<std::string>();
-  return {};
-}
-
-// The state of a process: one letter.
-Json write(char value, Range) {
-  return std::string(1, value);
-}
-Result<void> read(char& into, const Json& value, Range) {
-  if (!value.is_string() || value.get_ref<const std::string&>().size() != 1) return wrong_type(value);
-  into = value.get_ref<const std::string&>().front();
-  return {};
-}
-
-Json write(Seconds value, Range) {
-  return value.count();
-}
-Result<void> read(Seconds& into, const Json& value, Range) {
-  if (!value.is_number()) return wrong_type(value);
-  const double seconds = value.get<double>();
-  if (!std::isfinite(seconds) || seconds < 0)
-    return refused("is out of range [0, infinity): " + short_text(value));
-  into = Seconds(seconds);
-  return {};
-}
-
-Json write(Rank value, Range) {
-  return value.get();
-}
-Result<void> read(Rank& into, const Json& value, Range range) {
-  int rank = 0;
-  TRY(read(rank, value, range));
-  into = Rank(rank);
-  return {};
-}
-
-Json write(std::optional<Rank> value, Range) {
-  return value ? Json(value->get()) : Json(nullptr);
-}
-Result<void> read(std::optional<Rank>& into, const Json& value, Range range) {
-  if (value.is_null()) return into.reset(), Result<void>();
-  return read(into.emplace(), value, range);
-}
-
-template <class Enum>
-Result<void> read_name(Enum& into, const Json& value, const std::array<std::string_view, 2>& names) {
-  if (!value.is_string()) return wrong_type(value);
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (value.get_ref<const std::string&>() == names[i]) return into = static_cast<Enum>(i), Result<void>();
-  return refused("has the unknown value " + short_text(value));
-}
-Json write(Urgency value, Range) {
-  return kUrgencies.at(static_cast<std::size_t>(value));
-}
-Result<void> read(Urgency& into, const Json& value, Range) {
-  return read_name(into, value, kUrgencies);
-}
-Json write(OutputStream value, Range) {
-  return kStreams.at(static_cast<std::size_t>(value));
-}
-Result<void> read(OutputStream& into, const Json& value, Range) {
-  return read_name(into, value, kStreams);
-}
-
-// Numbers, as events.jsonl has them.
-template <class Enum>
-Result<void> read_number(Enum& into, const Json& value, Enum last) {
-  int number = 0;
-  TRY(read(number, value, Range{0, static_cast<int>(last)}));
-  into = static_cast<Enum>(number);
-  return {};
-}
-Json write(ErrorKind value, Range) {
-  return static_cast<int>(value);
-}
-Result<void> read(ErrorKind& into, const Json& value, Range) {
-  return read_number(into, value, ErrorKind::internal);
-}
-Json write(SignalSender value, Range) {
-  return static_cast<int>(value);
-}
-Result<void> read(SignalSender& into, const Json& value, Range) {
-  return read_number(into, value, SignalSender::other_user);
-}
-
-Json write(const Json& value, Shape) {
-  return value;
-}
-Result<void> read(Json& into, const Json& value, Shape shape) {
-  if (shape == Shape::object ? !value.is_object() : !value.is_array()) return wrong_type(value);
-  into = value;
-  return {};
-}
-
-Json write(const plan::NodeInventory& value, Range) {
-  return plan::to_json(value);
-}
-Result<void> read(plan::NodeInventory& into, const Json& value, Range) {
-  if (!value.is_object()) return wrong_type(value);
-  auto inventory = plan::inventory_from_json(value, "its value");
-  if (!inventory) return refused("is malformed: " + inventory.error().text());
-  into = std::move(*inventory);
-  return {};
-}
-
-template <class T>
-concept Object = !std::is_same_v<std::remove_cv_t<decltype(format_of<T>)>, const int> && requires {
-  format_of<T>.parts;
-};
-
-template <Object T>
-Json write(const T& value, Range);
-template <Object T>
-Result<void> read(T& into, const Json& value, Range);
-
-template <class T>
-Json write(const std::vector<T>& value, Range range) {
-  Json out = Json::array();
-  for (const T& each : value) out.push_back(write(each, range));
-  return out;
-}
-template <class T>
-Result<void> read(std::vector<T>& into, const Json& value, Range range) {
-  if (!value.is_array()) return wrong_type(value);
-  into.reserve(value.size());
-  for (const Json& each : value) TRY(read(into.emplace_back(), each, range));
-  return {};
-}
+using namespace values;  // NOLINT: it was made for this file
 
 // Parts of a message.
 
@@ -238,6 +67,9 @@ bool has(const NulEnded<Get>&, std::string_view) {
 template <class Get, class T>
 void put(const SizedParts<Get>& part, const T& from, Json& header, std::string& body) {
   Json& sizes = header[std::string(part.name)] = Json::array();
+  std::size_t total = 0;
+  for (const std::string& each : std::invoke(part.get, from)) total += each.size();
+  body.reserve(total);
   for (const std::string& each : std::invoke(part.get, from)) {
     sizes.push_back(each.size());
     body += each;
@@ -250,6 +82,7 @@ Result<void> take(const SizedParts<Get>& part, T& into, const Json& header, std:
   } sizes;
   TRY(take(protocol::field(part.name, &Sizes::values, kSizes), sizes, header, body));
   std::size_t at = 0;
+  std::invoke(part.get, into).reserve(sizes.values.size());
   for (const std::size_t size : sizes.values) {
     if (size > body.size() - at)
       return refused(fmt::format("field '{}' says more than the body has", part.name));
@@ -292,6 +125,10 @@ Result<T> take_parts(const Json& header, std::string& body) {
   return into;
 }
 
+}  // namespace
+
+namespace values {
+
 template <Object T>
 Json write(const T& value, Range) {
   Json out = Json::object();
@@ -308,6 +145,10 @@ Result<void> read(T& into, const Json& value, Range) {
   into = std::move(*taken);
   return {};
 }
+
+}  // namespace values
+
+namespace {
 
 template <class... Messages>
 Message encode_any(const std::variant<Messages...>& message) {
@@ -330,10 +171,10 @@ Result<Any> decode_as(Message& message) {
 template <class... Messages>
 Result<std::variant<Messages...>> decode_any(Message message, std::type_identity<std::variant<Messages...>>) {
   using Any = std::variant<Messages...>;
-  const std::string type = message.type();
-  Result<Any> out = refused(fmt::format("unknown message '{}'", type));
-  (void)((format_of<Messages>.name == type && (out = decode_as<Any, Messages>(message), true)) || ...);
-  return out;
+  const std::string_view type = message.type();
+  std::optional<Result<Any>> out;
+  (void)((format_of<Messages>.name == type && (out.emplace(decode_as<Any, Messages>(message)), true)) || ...);
+  return out ? std::move(*out) : refused(fmt::format("unknown message '{}'", type));
 }
 
 template <class... Messages>

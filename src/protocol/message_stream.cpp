@@ -32,10 +32,11 @@ void set_nonblocking(int fd) {
 
 }  // namespace
 
-std::string Message::type() const {
-  const auto found = header.is_object() ? header.find("type") : header.end();
-  return header.is_object() && found != header.end() && found->is_string() ? found->get<std::string>()
-                                                                           : std::string();
+std::string_view Message::type() const {
+  if (!header.is_object()) return {};
+  const auto found = header.find("type");
+  return found != header.end() && found->is_string() ? std::string_view(found->get_ref<const std::string&>())
+                                                     : std::string_view();
 }
 
 std::string encode(const Message& message) {
@@ -44,7 +45,8 @@ std::string encode(const Message& message) {
   out.reserve(kPrefix + header.size() + message.body.size());
   put_u32(out, header.size());
   put_u32(out, message.body.size());
-  return out + header + message.body;
+  out.append(header).append(message.body);
+  return out;
 }
 
 Result<std::optional<Message>> MessageDecoder::next() {
@@ -61,11 +63,15 @@ Result<std::optional<Message>> MessageDecoder::next() {
   Message message{std::move(parsed), std::string(rest.substr(kPrefix + header, body))};
   if (message.type().empty()) return fail(ErrorKind::unavailable, "a message without a type");
   used_ += kPrefix + header + body;
-  if (used_ == buffer_.size() || used_ > (std::size_t{1} << 20)) {
-    buffer_.erase(0, used_);
-    used_ = 0;
-  }
+  forget_used();
   return message;
+}
+
+// A head has thousands of these: one that is empty keeps no memory.
+void MessageDecoder::forget_used() {
+  constexpr std::size_t kMaxKept = 512, kMaxUsed = std::size_t{1} << 20;
+  if (used_ == buffer_.size() && buffer_.capacity() > kMaxKept) std::string().swap(buffer_);
+  if (used_ >= buffer_.size() || used_ > kMaxUsed) buffer_.erase(0, std::exchange(used_, 0));
 }
 
 MessageStream::MessageStream(EventLoop& loop, UniqueFd in, UniqueFd out, Handlers handlers)
@@ -86,6 +92,8 @@ void MessageStream::close() {
   if (out_) loop_.unwatch(out_.get());
   in_.reset();
   out_.reset();
+  outgoing_.clear();
+  queued_ = 0;
 }
 
 void MessageStream::fail_stream(const std::string& reason) {
@@ -94,27 +102,27 @@ void MessageStream::fail_stream(const std::string& reason) {
   handlers_.closed(reason);
 }
 
+// One that is paused and has nothing to say is not watched: the loop would tell of a hang-up again and again.
 void MessageStream::update_watches() {
-  const short wanted = outgoing_.empty() ? 0 : POLLOUT;
-  if (!out_) {
-    if (paused_ && wanted == 0)
-      return loop_.unwatch(in_.get());  // poll would tell of a hang-up again and again
-    loop_.watch(in_.get(), static_cast<short>((paused_ ? 0 : POLLIN) | wanted), [this](short ready) {
-      if ((ready & POLLOUT) != 0) write_ready();
-      if (closed_) return;
-      if (paused_ && (ready & (POLLHUP | POLLERR)) != 0) return give_up_writing();
-      if (!paused_ && (ready & (POLLIN | POLLHUP | POLLERR)) != 0) read_ready();
-    });
-    return;
-  }
-  if (paused_)
-    loop_.unwatch(in_.get());
-  else
-    loop_.watch(in_.get(), POLLIN, [this](short) { read_ready(); });
-  if (wanted != 0)
-    loop_.watch(out_.get(), wanted, [this](short) { write_ready(); });
-  else
-    loop_.unwatch(out_.get());
+  const short reading = paused_ ? 0 : POLLIN, writing = outgoing_.empty() ? 0 : POLLOUT;
+  const short both = static_cast<short>(reading | writing);
+  update_watch(in_.get(), in_watched_, out_ ? reading : both, [this](short ready) { in_ready(ready); });
+  if (out_) update_watch(out_.get(), out_watched_, writing, [this](short) { write_ready(); });
+}
+
+void MessageStream::update_watch(int fd, short& now, short wanted, EventLoop::FdHandler handler) {
+  const short before = std::exchange(now, wanted);
+  if (before == wanted) return;
+  if (wanted == 0) return loop_.unwatch(fd);
+  before == 0 ? loop_.watch(fd, wanted, std::move(handler)) : loop_.change(fd, wanted);
+}
+
+void MessageStream::in_ready(short ready) {
+  if (out_) return read_ready();
+  if ((ready & POLLOUT) != 0) write_ready();
+  if (closed_) return;
+  if (paused_ && (ready & (POLLHUP | POLLERR)) != 0) return give_up_writing();
+  if (!paused_ && (ready & (POLLIN | POLLHUP | POLLERR)) != 0) read_ready();
 }
 
 void MessageStream::pause() {

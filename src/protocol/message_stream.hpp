@@ -21,7 +21,7 @@ namespace dlrun {
 struct Message {
   Json header;  // an object with "type"
   std::string body = {};
-  std::string type() const;
+  std::string_view type() const;  // of the header; empty: it has none
 };
 
 constexpr std::size_t kMaxMessage = std::size_t{256} << 20;
@@ -37,6 +37,8 @@ class MessageDecoder {
   bool empty() const { return used_ == buffer_.size(); }
 
  private:
+  void forget_used();
+
   std::string buffer_;
   std::size_t used_ = 0;
 };
@@ -75,6 +77,8 @@ class MessageStream {
   void write_queue();
   void give_up_writing();
   void update_watches();
+  void update_watch(int fd, short& now, short wanted, EventLoop::FdHandler handler);
+  void in_ready(short ready);
   void fail_stream(const std::string& reason);
 
   EventLoop& loop_;
@@ -84,7 +88,8 @@ class MessageStream {
   std::deque<std::shared_ptr<const std::string>> outgoing_;
   std::size_t sent_of_first_ = 0;
   std::size_t queued_ = 0;
-  std::size_t ahead_ = 0;  // how many behind the first were sent ahead
+  std::size_t ahead_ = 0;                   // how many behind the first were sent ahead
+  short in_watched_ = 0, out_watched_ = 0;  // the events that the loop watches them for
   bool closed_ = false, writable_ = true, paused_ = false;
 };
 

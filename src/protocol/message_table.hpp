@@ -72,8 +72,9 @@ struct Format {
       : name(its_name), parts(its_parts...) {}
 };
 
-inline constexpr Range kPorts{1, 65535}, kPids{1}, kSignals{1, 64}, kSignalOrNone{0, 64}, kExitCodes{0, 255},
-    kFailureCodes{1, 255}, kProcessors{0, 1'000'000}, kSizes{0, std::numeric_limits<std::uint32_t>::max()};
+inline constexpr Range kPorts{1, 65535}, kPortOrNone{0, 65535}, kPids{1}, kSignals{1, 64},
+    kSignalOrNone{0, 64}, kExitCodes{0, 255}, kFailureCodes{1, 255}, kProcessors{0, 1'000'000},
+    kSizes{0, std::numeric_limits<std::uint32_t>::max()};
 
 /// How the message T looks on the stream.
 template <class T>
@@ -101,6 +102,17 @@ inline constexpr auto format_of<to_agent::Allgathered> = Format("allgathered",
                                                                 field("key", &to_agent::Allgathered::key),
                                                                 sized_parts("sizes",
                                                                             &to_agent::Allgathered::blobs));
+template <>
+inline constexpr auto format_of<to_agent::Relay> = Format("relay", field("token", &to_agent::Relay::token));
+template <>
+inline constexpr auto format_of<to_agent::RelayParent> =
+    Format("relay_parent", field("addresses", &to_agent::RelayParent::addresses),
+           field("port", &to_agent::RelayParent::port, kPortOrNone));
+template <>
+inline constexpr auto format_of<to_agent::ChildAllgather> =
+    Format("child_allgather", field("child", &to_agent::ChildAllgather::child),
+           field("key", &to_agent::ChildAllgather::key), field("nodes", &to_agent::ChildAllgather::nodes),
+           sized_parts("sizes", &to_agent::ChildAllgather::blobs));
 template <>
 inline constexpr auto format_of<to_agent::Stop> = Format("stop", field("urgency", &to_agent::Stop::urgency),
                                                          field("after_failure",
@@ -160,6 +172,9 @@ template <>
 inline constexpr auto format_of<from_agent::GpusHeld> =
     Format("gpus", field("ranks", &from_agent::GpusHeld::ranks, Shape::list));
 template <>
+inline constexpr auto format_of<from_agent::NodeUsage> =
+    Format("usage", field("usage", &from_agent::NodeUsage::usage, Shape::object));
+template <>
 inline constexpr auto format_of<from_agent::Signalled> =
     Format("signalled", field("signal", &from_agent::Signalled::signal, kSignals));
 template <>
@@ -188,6 +203,23 @@ template <>
 inline constexpr auto format_of<from_agent::Allgather> = Format("allgather",
                                                                 field("key", &from_agent::Allgather::key),
                                                                 body(&from_agent::Allgather::blob));
+template <>
+inline constexpr auto format_of<from_agent::RelayPort> =
+    Format("relay_port", field("port", &from_agent::RelayPort::port, kPortOrNone),
+           field("addresses", &from_agent::RelayPort::addresses));
+template <>
+inline constexpr auto format_of<from_agent::NoRelayParent> =
+    Format("no_relay_parent", field("reason", &from_agent::NoRelayParent::reason));
+template <>
+inline constexpr auto format_of<from_agent::SubtreeAllgather> =
+    Format("subtree_allgather", field("key", &from_agent::SubtreeAllgather::key),
+           field("nodes", &from_agent::SubtreeAllgather::nodes),
+           sized_parts("sizes", &from_agent::SubtreeAllgather::blobs));
+template <>
+inline constexpr auto format_of<from_agent::ChildrenAllgathered> =
+    Format("children_allgathered", field("children", &from_agent::ChildrenAllgathered::children),
+           field("key", &from_agent::ChildrenAllgathered::key),
+           sized_parts("sizes", &from_agent::ChildrenAllgathered::blobs));
 template <>
 inline constexpr auto format_of<from_agent::Alive> = Format("alive");
 template <>

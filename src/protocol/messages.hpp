@@ -23,13 +23,13 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 1;
+inline constexpr int kVersion = 2;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
 enum class OutputStream { out, err };
 
-/// From the head to an agent.
+/// From the head to an agent; Allgathered also from the agent above.
 namespace to_agent {
 
 struct Environment {
@@ -50,6 +50,19 @@ struct Go {};  // every node's prolog has ended well: ranks may start
 struct Allgathered {
   std::string key;
   std::vector<std::string> blobs;  // in node order
+};
+struct Relay {        // collectives go through the tree of agents (relay_tree.hpp), and not through the head
+  std::string token;  // that the agents prove to each other; empty: each has the run's
+};
+struct RelayParent {  // where the agent above listens; no address: it does not
+  std::vector<std::string> addresses;
+  int port = 0;
+};
+struct ChildAllgather {  // from_agent::SubtreeAllgather of a child that cannot reach us
+  NodeIndex child;
+  std::string key;
+  std::vector<NodeIndex> nodes;
+  std::vector<std::string> blobs;
 };
 struct Stop {
   Urgency urgency = Urgency::polite;
@@ -74,9 +87,10 @@ struct Bye {};  // the agent has said Done: it may exit
 
 using ToAgent =
     std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::ClaimPorts, to_agent::Slice,
-                 to_agent::Go, to_agent::Allgathered, to_agent::Stop, to_agent::RequestCheckpoint,
-                 to_agent::ProbeRanks, to_agent::Suspend, to_agent::Resume, to_agent::Input,
-                 to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+                 to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
+                 to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint, to_agent::ProbeRanks,
+                 to_agent::Suspend, to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive,
+                 to_agent::Bye>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -106,6 +120,9 @@ struct InterfaceChosen {
 };
 struct GpusHeld {
   Json ranks;  // who holds which GPU, as gpu_check found it: for the events
+};
+struct NodeUsage {
+  Json usage;  // an object: how busy the node is (src/agent/node_usage.hpp), for whoever looks on
 };
 struct Signalled {
   int signal = 0;  // that the agent sent to all its ranks
@@ -138,6 +155,23 @@ struct Failed {
 };
 struct Allgather {
   std::string key, blob;
+};
+struct RelayPort {  // where this agent listens for its children in the relay tree
+  int port = 0;     // 0: it cannot
+  std::vector<std::string> addresses;
+};
+struct NoRelayParent {  // what goes through the tree goes through the head from here to the agent above
+  std::string reason;
+};
+struct SubtreeAllgather {  // to the agent above, or to the head where that cannot be reached
+  std::string key;
+  std::vector<NodeIndex> nodes;    // of the sender's subtree: all, in any order
+  std::vector<std::string> blobs;  // of these nodes
+};
+struct ChildrenAllgathered {  // to_agent::Allgathered for children that cannot reach us
+  std::vector<NodeIndex> children;
+  std::string key;
+  std::vector<std::string> blobs;  // in node order
 };
 struct Alive {};
 struct Log {
@@ -185,14 +219,14 @@ struct Done {};
 
 }  // namespace from_agent
 
-using FromAgent =
-    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::PortsClaimed, from_agent::PrologEnded,
-                 from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Signalled,
-                 from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited,
-                 from_agent::Failed, from_agent::Allgather, from_agent::Alive, from_agent::Log,
-                 from_agent::MpiWaits, from_agent::Probed, from_agent::InputTaken, from_agent::InputClosed,
-                 from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
-                 from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
-                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+using FromAgent = std::variant<
+    from_agent::Ready, from_agent::Inventory, from_agent::PortsClaimed, from_agent::PrologEnded,
+    from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::NodeUsage, from_agent::Signalled,
+    from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited, from_agent::Failed,
+    from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
+    from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
+    from_agent::Probed, from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled,
+    from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent,
+    from_agent::ToldToEnd, from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
 
 }  // namespace dlrun::protocol

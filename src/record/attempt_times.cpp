@@ -27,7 +27,7 @@ void AttemptTimes::conclude(Outcome& outcome, Ticks now) const {
                                       ? TimeAccounting::End::stopped
                                       : TimeAccounting::End::failed;
   outcome.time = time_.conclude(end, now);
-  outcome.pace = steps_.measured();
+  outcome.timing = steps_.measured();
 }
 
 }  // namespace dlrun::job

@@ -1,5 +1,5 @@
-// AttemptTimes: when an attempt began, when its ranks ran and what they reported of their work, for the
-// outcome: where the time went, and the pace for whoever plans the next run. Pure.
+// AttemptTimes: from the start of an attempt, the times of its ranks and their reports to the time accounting
+// and the step timing of its outcome. Pure.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,12 @@ class AttemptTimes {
   void rank_exited(Ticks now) { time_.rank_exited(now); }
   void agent_done(Ticks now) { time_.agent_done(now); }
   void reported(Rank rank, const Json& report, Ticks now);
-  // Into the time and the pace of an outcome that has its exit code.
+  // Writes both into an outcome that has its exit code.
   void conclude(Outcome& outcome, Ticks now) const;
 
  private:
   TimeAccounting time_;
-  StepTiming steps_;
+  StepTimer steps_;
 };
 
 }  // namespace dlrun::job

@@ -33,9 +33,9 @@ void EventLog::add(const Json& event) {
   Json line{{"time", format_utc(clock_->now())}};
   line.update(secrets_->hidden(event));
   file_->append(to_text(line) + "\n");
-  constexpr Seconds moment{0.1};
+  constexpr Seconds pause{0.1};
   constexpr std::size_t kMaxQueued = std::size_t{16} << 20;
-  while (file_->queued() > kMaxQueued && !writer_->drain(moment)) {
+  while (file_->queued() > kMaxQueued && !writer_->drain(pause)) {
   }
 }
 

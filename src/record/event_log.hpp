@@ -16,12 +16,12 @@ namespace dlrun::job {
 
 class EventLog {
  public:
-  // What programs say of themselves is among the events: `secrets` are not written. They may become more.
+  /// Reports of programs are among the events: values of `secrets`, which may grow, are hidden.
   static Result<EventLog> open(const std::filesystem::path& path, const Clock& clock, FileWriter& writer,
                                const plan::SecretValues& secrets);
-  // The first write that fails is kept; later ones are dropped.
+  /// Appends an event. The error of the first failed write is kept; later events are dropped.
   void add(const Json& event);
-  // Of what the writer has done so far.
+  /// The result of the writes so far.
   const Result<void>& state() const { return *state_; }
 
  private:

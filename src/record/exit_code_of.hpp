@@ -5,11 +5,12 @@
 
 namespace dlrun::job {
 
-// A run that was asked to stop and whose ranks all ended with 0 or 75 saved its work (75, or 0 where all were
-// done); another that was interrupted gives 128 + signal; else the first_failure's code, else 0.
+/// The exit code of a run. If it was asked to stop and all ranks ended with 0 or 75, it saved its work: 75,
+/// or 0 if all were done. Another interrupted run gives 128 + signal; else the code of the first failure,
+/// else 0.
 int exit_code_of(const Outcome& outcome);
 
-// With 0, or with 75 as a program does that stopped on request.
+/// Whether a rank ended with 0, or with 75 after a stop on request.
 bool ended_in_order(const RankResult& rank);
 
 }  // namespace dlrun::job

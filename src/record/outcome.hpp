@@ -41,43 +41,43 @@ struct RankResult {
   std::optional<ExitStatus> status;  // unset: never started, or lost with its node
   std::optional<pid_t> pid;
   std::vector<int> processors;
-  bool told_to_end = false;  // a service, whose work was done
+  bool told_to_end = false;  // a service after the end of its work
   std::string program = {};  // the file that it runs
 };
 
-// What the end of the allocation made of the run.
+// How the run ended at the end of the allocation.
 struct WalltimeEnd {
-  enum class Stage { none, asked, ended, killed };  // how far it had to go: a request, TERM, KILL
+  enum class Stage { none, asked, ended, killed };  // the last step that was needed: a request, TERM, KILL
   Stage stage = Stage::none;
-  std::optional<Instant> end = {};  // of the allocation, as last read; unset: no limit is known
-  Seconds left{0};                  // when it was asked
-  int signal = 0;                   // that asked the ranks which are not on the control channel; 0: none
-  Json saved = {};                  // step of the last checkpoint that was reported; null: none was
-  bool saved_when_asked = false;    // and it came after the request
+  std::optional<Instant> end = {};  // of the allocation, as last read; unset: no known limit
+  Seconds left{0};                  // at the request
+  int signal = 0;                   // sent to ranks that do not use the control channel; 0: none
+  Json saved = {};                  // the step of the last reported checkpoint; null: none
+  bool saved_when_asked = false;    // whether it was reported after the request
 };
 
 struct Outcome {
   int exit_code = 0;
-  std::optional<std::string> error;    // it ended before its ranks were watched: no agent, a failed check
-  std::optional<Error> unreachable;    // not every node got an agent: no rank was started
+  std::optional<std::string> error;  // the run ended before its ranks were watched: no agent, a failed check
+  std::optional<Error> unreachable;  // not every node got an agent: no rank was started
   std::vector<std::string> bad_hosts;  // nodes that were lost or not reached
   std::optional<FirstFailure> first_failure;
   std::optional<int> interrupted_by;        // a signal that asked the run to stop
-  std::optional<std::string> cancelled_by;  // "Slurm, job 17", where that sent the signal
+  std::optional<std::string> cancelled_by;  // "Slurm, job 17", if that sent the signal
   bool saved_when_stopped = false;          // a checkpoint was reported after the signal
   std::vector<RankResult> ranks;            // by rank
-  std::size_t strays = 0;                   // processes that ranks left behind and the agents ended
-  int agents_unverified = 0;                // nodes that could not confirm that nothing is left
-  Json result;  // the program's own {"test_accuracy": ..}; null where it reported none
+  std::size_t strays = 0;                   // stray processes that the agents ended
+  int agents_unverified = 0;                // nodes that could not confirm that no process is left
+  Json result;  // the program's own {"test_accuracy": ..}; null: none was reported
   Json last_progress;
   WalltimeEnd walltime;
-  TimeParts time;  // where it went
-  std::optional<Pace> pace;
+  TimeParts time;  // the time accounting
+  std::optional<StepTiming> timing;
 };
 
-/// Takes the values of secrets out of what ranks and agents said.
+/// Takes the values of secrets out of the texts of ranks and agents.
 void hide(const plan::SecretValues& secrets, Outcome& outcome);
-/// The same of an error, which may show what a program printed.
+/// Takes them out of an error, which may show output of a program.
 Error hidden(const plan::SecretValues& secrets, Error error);
 
 }  // namespace dlrun::job

@@ -111,7 +111,7 @@ std::string walltime_reason(const Outcome& outcome) {
   const std::string saved = end.saved.is_null()     ? ""
                             : end.saved.is_string() ? " (" + end.saved.get<std::string>() + ")"
                                                     : " of step " + to_text(end.saved);
-  return so_far + ": stopped with a sound checkpoint" + saved + ": run the same command again to go on";
+  return so_far + ": stopped with a sound checkpoint" + saved + ": run the same command again to resume";
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ std::string reason_of(const Outcome& outcome) {
           : "";
   if (outcome.exit_code == to_int(ExitCode::again))
     return (cancelled.empty() ? "stopped" : cancelled) +
-           " with a sound checkpoint: run the same command again to go on";
+           " with a sound checkpoint: run the same command again to resume";
   if (outcome.exit_code == 0) return "done";
   if (!cancelled.empty()) return cancelled;
   if (outcome.interrupted_by) return "interrupted by " + signal_text(*outcome.interrupted_by);
@@ -166,7 +166,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"nodes_not_verified_clean", outcome.agents_unverified},
       {"walltime", walltime_json(outcome.walltime)},
       {"time", to_json(outcome.time)},
-      {"pace", to_json(outcome.pace)},
+      {"step_timing", to_json(outcome.timing)},
       {"seconds", seconds}};
 }
 

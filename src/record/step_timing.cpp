@@ -16,22 +16,22 @@ Result<std::optional<Seconds>> seconds_or_null(const Json& json, const char* nam
   if (TRY(field<Json>(json, name, where)).is_null()) return std::nullopt;
   const double seconds = TRY(field<double>(json, name, where));
   if (seconds >= 0) return Seconds(seconds);
-  return fail(ErrorKind::input, "{}: {} is {}, and no time is negative", where, name, seconds);
+  return fail(ErrorKind::input, "{}: {} is {}, and times cannot be negative", where, name, seconds);
 }
 
 }  // namespace
 
-Json to_json(const std::optional<Pace>& pace) {
-  if (!pace) return nullptr;
-  return {{"start", rounded(pace->start)},
-          {"steps", pace->steps},
-          {"seconds_per_step", rounded(pace->step)},
-          {"checkpoint", rounded(pace->save)},
-          {"held", rounded(pace->held)}};
+Json to_json(const std::optional<StepTiming>& timing) {
+  if (!timing) return nullptr;
+  return {{"start", rounded(timing->start)},
+          {"steps", timing->steps},
+          {"seconds_per_step", rounded(timing->step)},
+          {"checkpoint", rounded(timing->save)},
+          {"held", rounded(timing->held)}};
 }
 
-Result<Pace> pace_from_json(const Json& json, const std::string& where) {
-  Pace out;
+Result<StepTiming> step_timing_from_json(const Json& json, const std::string& where) {
+  StepTiming out;
   out.start = TRY(seconds_or_null(json, "start", where)).value_or(Seconds(0));
   out.steps = TRY(field<std::int64_t>(json, "steps", where));
   out.step = TRY(seconds_or_null(json, "seconds_per_step", where)).value_or(Seconds(0));
@@ -43,13 +43,13 @@ Result<Pace> pace_from_json(const Json& json, const std::string& where) {
   return out;
 }
 
-void StepTiming::stepped(Ticks now, std::int64_t step) {
+void StepTimer::stepped(Ticks now, std::int64_t step) {
   if (last_ && step <= last_->step) return;  // a report may say anything
   last_ = Mark{now, step, checkpoints_.total()};
   if (!first_) first_ = last_;
 }
 
-void StepTiming::saved(const std::string& state, Seconds took, Seconds held) {
+void StepTimer::saved(const std::string& state, Seconds took, Seconds held) {
   took = std::max(took, Seconds(0));
   held = std::clamp(held, Seconds(0), took);
   longest_save_ = std::max(longest_save_.value_or(took), took);
@@ -57,11 +57,11 @@ void StepTiming::saved(const std::string& state, Seconds took, Seconds held) {
   checkpoints_.saved(state, held);
 }
 
-std::optional<Pace> StepTiming::measured() const {
+std::optional<StepTiming> StepTimer::measured() const {
   if (!first_ || last_->step == first_->step) return std::nullopt;
   const Seconds whole = last_->when - first_->when;
   const Seconds stood = std::min(last_->held - first_->held, whole);
-  Pace out;
+  StepTiming out;
   out.start = first_->when - began_;
   out.steps = last_->step - first_->step;
   out.step = (whole - stood) / static_cast<double>(out.steps);

@@ -1,6 +1,6 @@
-// Pace: what a run measured of itself, for whoever plans the next one: how long a step and a checkpoint take
-// and how long it takes to get going. Pure. It invents nothing: a run that reported fewer than two steps has
-// no pace, and one that saved nothing has no checkpoint time.
+// StepTiming: what a run measures of itself, for the planning of the next one: the time of a step, of a
+// checkpoint and of the start. Pure. It estimates nothing: a run that reported fewer than two steps has no
+// timing, and a run that saved nothing has no checkpoint time.
 #pragma once
 
 #include <optional>
@@ -13,24 +13,24 @@
 
 namespace dlrun::job {
 
-struct Pace {
-  Seconds start{0};             // until the first step
-  std::int64_t steps = 0;       // that `step` is the mean of
-  Seconds step{0};              // evaluation included, standing still for checkpoints not
-  std::optional<Seconds> save;  // the longest, until it was on disk
-  std::optional<Seconds> held;  // the longest time that training stood still for one
+struct StepTiming {
+  Seconds start{0};             // from the start of the run to the first step
+  std::int64_t steps = 0;       // how many steps were measured
+  Seconds step{0};              // their mean, with evaluation, without waits for checkpoints
+  std::optional<Seconds> save;  // the slowest checkpoint, until it was on disk
+  std::optional<Seconds> held;  // the longest time that training waited for a checkpoint
 };
-Json to_json(const std::optional<Pace>& pace);
-Result<Pace> pace_from_json(const Json& json, const std::string& where);
+Json to_json(const std::optional<StepTiming>& timing);
+Result<StepTiming> step_timing_from_json(const Json& json, const std::string& where);
 
-class StepTiming {
+class StepTimer {
  public:
-  explicit StepTiming(Ticks began) : began_(began) {}
-  // Rank 0 has done so many steps; reports may be some steps apart.
+  explicit StepTimer(Ticks began) : began_(began) {}
+  // Rank 0 reports its number of steps; reports may be some steps apart.
   void stepped(Ticks now, std::int64_t step);
   // Ranks that save together report the same `state`, and count once.
   void saved(const std::string& state, Seconds took, Seconds held);
-  std::optional<Pace> measured() const;
+  std::optional<StepTiming> measured() const;
 
  private:
   struct Mark {

@@ -42,10 +42,11 @@ class TimeAccounting {
     if (!last_exit_) last_exit_ = now;
   }
   void stepped(Ticks now);
-  // The state of `took` ago is on disk. Ranks that save together report the same `state`, and count once.
+  // A checkpoint that began `took` ago is on disk. Ranks that save together report the same `state` and count
+  // once.
   void saved(Ticks now, const std::string& state, Seconds took, Seconds held);
 
-  enum class End { done, stopped, failed };  // stopped: with a checkpoint, to be carried on
+  enum class End { done, stopped, failed };  // stopped: with a checkpoint, to be resumed
   TimeParts conclude(End end, Ticks now) const;
 
  private:

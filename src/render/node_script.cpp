@@ -150,7 +150,7 @@ Json files_context(const Plan& plan) {
 
 Json checks_context(const Plan& plan, NodeIndex node) {
   Json out = Json::array();
-  if (node.get() != 0) return out;  // once a job, not once a node
+  if (node.get() != 0) return out;  // once per job, not once per node
   for (const Argv& check : plan.checks)
     out.push_back({{"command", shell_line(check)},
                    {"what", one_line("the check: " + shell_join(plan::without_secret_values(
@@ -240,7 +240,7 @@ Json NodeScripts::of_node(NodeIndex node) const {
 
 Result<std::string> NodeScripts::render(NodeIndex node) const {
   if (node.get() < 0 || node.get() >= static_cast<int>(plan_.nodes.size()))
-    return fail(ErrorKind::internal, "a script is asked for node {} of {}", node, plan_.nodes.size());
+    return fail(ErrorKind::internal, "there is no script for node {} of {}", node, plan_.nodes.size());
   const Json own = of_node(node);
   const std::array contexts{&shared_, &own};
   return script_.render(contexts, shell_quote);

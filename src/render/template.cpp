@@ -140,7 +140,7 @@ struct Template::Parser {
     }
     if (sign == '#' || sign == '^' || sign == '/') body = trim(body.substr(1));
     if (!is_name(body))
-      return error(node, fmt::format("'{}' is no name", body.substr(0, 40)),
+      return error(node, fmt::format("'{}' is not a name", body.substr(0, 40)),
                    "write {{name}}, {{{name}}}, {{#name}}, {{^name}}, {{/name}} or {{! a comment}}");
     node.text = std::string(body);
     node.path = split(node.text, '.');
@@ -189,7 +189,7 @@ struct Template::Walk {
     return names;
   }
 
-  Result<const Json*> look_up(const Node& node) const {
+  Result<const Json*> lookup(const Node& node) const {
     if (node.text == ".") return scopes.back();
     const Json* found = nullptr;
     for (auto scope = scopes.rbegin(); scope != scopes.rend() && found == nullptr; ++scope)
@@ -203,7 +203,7 @@ struct Template::Walk {
   }
 
   Result<void> value(const Node& node) {
-    const Json& found = *TRY(look_up(node));
+    const Json& found = *TRY(lookup(node));
     if (found.is_structured() || found.is_null())
       return quote == nullptr && found.is_null() ? Result<void>()
                                                  : error(node, fmt::format("'{}' is {}, not text", node.text,
@@ -227,7 +227,7 @@ struct Template::Walk {
   }
 
   Result<void> section(const Node& node) {
-    const Json& found = *TRY(look_up(node));
+    const Json& found = *TRY(lookup(node));
     const bool checking = quote == nullptr;
     if (node.kind == Kind::inverted)
       return checking || !is_there(found) ? inside(node, nullptr) : Result<void>();

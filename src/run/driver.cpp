@@ -30,6 +30,21 @@
 namespace dlrun::job {
 namespace {
 
+HeadStage stage_of(Head::Phase phase) {
+  switch (phase) {
+    case Head::Phase::starting:
+    case Head::Phase::claiming:
+    case Head::Phase::prolog:
+      return HeadStage::starting;
+    case Head::Phase::running:
+      return HeadStage::running;
+    case Head::Phase::stopping:
+    case Head::Phase::done:
+      return HeadStage::stopping;
+  }
+  return HeadStage::stopping;
+}
+
 class Driver {
  public:
   Driver(AttemptPlan plans, DriverParts parts)
@@ -58,6 +73,7 @@ class Driver {
     TRY(start_agents());
     deliver(event::Begun{});
     walltime_.begin();
+    tell_status_file();
     TRY(loop_.run());
     return end();
   }
@@ -66,7 +82,10 @@ class Driver {
   static Ticks ticks() { return std::chrono::steady_clock::now(); }
 
   HeadSettings settings() const {
+    // Streams that need no token keep one to themselves.
     return {.launcher = std::string(parts_.launcher->name()),
+            .collectives = parts_.collectives,
+            .relay_token = parts_.launcher->token() != nullptr ? std::string() : Token::random().text(),
             .agents = parts_.launcher->shares_machine() ? Agents::on_this_machine : Agents::across_machines,
             .questions = parts_.questions,
             .scheduler_job = parts_.scheduler_job,
@@ -186,6 +205,15 @@ class Driver {
     for (const Timer timer : std::exchange(late_timers_, {})) wake_at({timer, ticks()});
   }
 
+  // For those who look from elsewhere: where the run is, and when it must end.
+  void tell_status_file() {
+    parts_.status_file.change([this](LiveStatus& live) {
+      live.stage(stage_of(head_.phase()));
+      live.walltime_end(walltime_.result().end);
+    });
+    loop_.after(Seconds(1), [this] { tell_status_file(); });
+  }
+
   // Actions.
 
   void perform(Action action) {
@@ -228,7 +256,14 @@ class Driver {
   void do_it(action::InputTaken& wanted) { input_.taken(wanted.bytes); }
   void do_it(action::EndInput&) { input_.stop(); }
   void do_it(action::AllStarted&) { walltime_.all_started(); }
-  void do_it(action::WalltimeReport& wanted) { walltime_.report(wanted.rank, wanted.report); }
+  void do_it(action::WalltimeReport& wanted) {
+    walltime_.report(wanted.rank, wanted.report);
+    parts_.status_file.change([&, now = ticks()](LiveStatus& live) {
+      live.report(wanted.rank,
+                  wanted.rank == Rank(0) ? parts_.secrets.hidden(wanted.report) : std::move(wanted.report),
+                  now);
+    });
+  }
   void do_it(action::HideSecrets& wanted) {
     for (const std::string& secret : wanted.values) parts_.secrets.add(secret);
   }
@@ -237,6 +272,7 @@ class Driver {
   void do_it(action::Record& wanted) { parts_.events.add(wanted.event); }
 
   void do_it(action::ShowPhase& wanted) {
+    parts_.status_file.change([&](LiveStatus& live) { live.phase(parts_.secrets.hidden(wanted.text)); });
     status_->add([text = std::move(wanted.text)](RunStatus& status) { status.phase(text); });
   }
   void do_it(action::ShowNote& wanted) {
@@ -264,6 +300,11 @@ class Driver {
   }
   void do_it(action::ShowProgress& wanted) {
     status_->add([report = std::move(wanted.report)](RunStatus& status) { status.progress(report); });
+  }
+  void do_it(action::ShowUsage& wanted) {
+    wanted.usage["host"] = wanted.host;
+    if (const auto usage = node_usage_from_json(wanted.usage, "usage"))
+      parts_.status_file.change([&](LiveStatus& live) { live.usage(*usage); });
   }
   void do_it(action::ShowStopping&) { status_->stopping(); }
   void do_it(action::ShowResized&) {

@@ -15,7 +15,9 @@
 #include "src/process/file_writer.hpp"
 #include "src/record/event_log.hpp"
 #include "src/record/outcome.hpp"
+#include "src/run/collectives.hpp"
 #include "src/run/head_events.hpp"
+#include "src/run/head_status_file.hpp"
 #include "src/run/run_status.hpp"
 #include "src/run/walltime_watch.hpp"
 
@@ -38,10 +40,12 @@ struct DriverParts {
   EventLog& events;
   plan::SecretValues& secrets;  // those that a prolog reads are added
   RunStatus& status;
+  HeadStatusFile& status_file;     // what others see of the run
   const Environment& environment;  // of the job, for the agents on other nodes
   // Make the plan anew without these ports, and with what the nodes have told; the nodes and the ranks stay.
   std::function<Result<Replanned>(const plan::TakenPorts&)> plan_without;
   std::function<Result<Replanned>(const plan::Inventories&)> plan_with;
+  Collectives collectives = Collectives::by_head;
   plan::NodeQuestions questions = {};  // what the scheduler did not tell
   WalltimeSettings walltime = {};
   std::string scheduler_job = {};       // "Slurm, job 17"; empty outside of a scheduler's job

@@ -1,7 +1,6 @@
 #include "src/run/head.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include "src/base/exit_code.hpp"
@@ -13,15 +12,12 @@
 namespace dlrun::job {
 namespace {
 
-constexpr Seconds kSuspendGoesOut{0.1};
 constexpr Seconds kFailureWindow{0.5};  // longer than the agents', who know their own ranks' ends first
-constexpr Seconds kAgentMargin{8};      // beyond the ranks' own grace: an agent ends its strays and says Done
-constexpr Seconds kNotesHold{1};  // srun tells of tasks that end before we know of the job's cancellation
 
 using namespace protocol;  // NOLINT: the messages are what this file is about
 
 Supervisor::Policy policy_of(const plan::Plan& plan) {
-  return {.failure_window = kFailureWindow, .grace = plan.limits.grace + kAgentMargin};
+  return {.failure_window = kFailureWindow, .grace = plan.limits.grace + Head::kAgentMargin};
 }
 
 HangDetector detector_of(const plan::Plan& plan) {
@@ -115,6 +111,7 @@ void Head::send_slices() {
   // From now on: before, agents wait for each other.
   for (const AgentState& agent : agents_) heartbeat_.heard(agent.node.get(), now_);
   act(action::SendSlices{settings_.input_rank});
+  if (settings_.collectives == Collectives::by_tree) begin_relay();
   plan().prolog.empty() ? watch_start() : watch_setup();
 }
 
@@ -220,153 +217,6 @@ void Head::on_hang(const std::optional<HangDetector::Hang>& hang) {
   FirstFailure failure = failure_of_rank(plan(), rank, to_int(ExitCode::lost), hang->reason);
   failure.work_was_done = hang->kind == HangDetector::Kind::finalize;
   fail_rank(std::move(failure), rank);
-}
-
-// Signals and the end.
-
-void Head::on_signal(const CaughtSignal& signal) {
-  if (is_over()) return;
-  if (signal.number == SIGTSTP) return suspend();
-  if (signal.number == SIGWINCH) return act(action::ShowResized{});
-  switch (stop_signals_.of(signal, now_)) {
-    case StopSignals::Meaning::nothing:
-      return;
-    case StopSignals::Meaning::warning:
-      return note(signal_text(signal.number) + ": a warning; going on");
-    case StopSignals::Meaning::stop:
-      return interrupt(signal, Supervisor::Urgency::polite);
-    case StopSignals::Meaning::stop_now:
-      return interrupt(signal, Supervisor::Urgency::now);
-  }
-}
-
-// Ctrl-Z: the ranks, which the terminal does not know, stand still first.
-void Head::suspend() {
-  send(agents_.working(), to_agent::Suspend{});
-  wake(Timer::suspend, kSuspendGoesOut);
-}
-
-void Head::interrupt(const CaughtSignal& signal, Supervisor::Urgency urgency) {
-  failures_.interrupt(signal, cancellation_, now_);
-  act(action::EndWalltime{});
-  act(action::Record{{{"event", "signal"}, {"signal", signal.number}}});
-  act(action::ShowStopping{});
-  const auto sender = cancellation_.sent_by(signal);
-  const bool no_more = sender || signal.number == SIGUSR2 || signal.number == SIGXCPU;
-  note(fmt::format("{}{}: stopping{}", signal_text(signal.number),
-                   sender ? " from " + *sender : std::string(),
-                   urgency == Supervisor::Urgency::now ? " at once"
-                   : no_more                           ? ""  // these mean no more when they come again
-                                                       : "; again to stop at once"));
-  if (!sliced_) return send_home();
-  supervise(Supervisor::Stop{urgency});
-}
-
-void Head::end_as_told(Cancellation::Time time) {
-  if (failures_.interrupted()) return;
-  if (const auto signal = cancellation_.of_the_run(time))
-    return interrupt(*signal, Supervisor::Urgency::polite);
-  if (time == Cancellation::Time::now || failures_.first()) return;
-  for (const auto& [node, signal] : cancellation_.told())
-    fail_node(agents_[NodeIndex(node)], ExitCode::lost,
-              "the agent was told to end by " + signal_text(signal.number));
-}
-
-// The walltime is nearly over, and what was asked to stop has not.
-void Head::on_walltime_over(Deadline::Force force) {
-  if (is_over()) return;
-  failures_.end_in_time();
-  if (!sliced_) {
-    startup_.give_up("no agent from there when the walltime ended");
-    return send_home();
-  }
-  supervise(Supervisor::Stop{force == Deadline::Force::kill ? Supervisor::Urgency::now
-                                                            : Supervisor::Urgency::polite});
-}
-
-// What a launcher's command says of tasks that end is noise where the run was told to end.
-void Head::on_launcher_note(const std::string& text) {
-  if (!sliced_ && !is_over()) return note(text);
-  launcher_notes_.push_back(text);
-  is_over() ? release_launcher_notes() : wake(Timer::notes, kNotesHold);
-}
-
-void Head::release_launcher_notes() {
-  for (std::string& text : std::exchange(launcher_notes_, {})) {
-    if (failures_.interrupted())
-      act(action::Record{{{"event", "launcher"}, {"text", text}}});
-    else
-      note(std::move(text));
-  }
-}
-
-void Head::supervise(const Supervisor::Event& event) {
-  for (const Supervisor::Action& next : supervisor_.on(event, now_))
-    std::visit(Overloaded{[&](const Supervisor::Signal& signal) {
-                            stop_agents(signal.number == SIGKILL ? Urgency::now : Urgency::polite);
-                          },
-                          [&](const Supervisor::WakeAt& at) {
-                            act(action::WakeAt{Timer::supervisor, at.when});
-                          },
-                          [&](const Supervisor::Finish&) { await_own_signal(); }},
-               next);
-}
-
-void Head::stop_agents(Urgency urgency) {
-  send(agents_.working(), to_agent::Stop{.urgency = urgency, .after_failure = failures_.first().has_value()});
-  if (urgency == Urgency::now) wake(Timer::abandon, kAgentMargin);
-}
-
-// An agent that does not end the ranks even on "now" is frozen or cut off: the end of its stream is its last
-// order.
-void Head::abandon_agents() {
-  for (AgentState& agent : agents_) {
-    if (agent.gone) continue;
-    act(action::CloseStream{agent.node});
-    act(action::KillAgent{agent.node});
-    gone(agent);
-  }
-}
-
-// Ranks that died of a signal may have had it from a scheduler, whose signal to us is then on its way.
-void Head::await_own_signal() {
-  const bool perhaps_cancelled =
-      failures_.first() && !failures_.interrupted() && Cancellation::may_be_part_of_one(*failures_.first());
-  perhaps_cancelled ? wake(Timer::own_signal, Cancellation::kOwnSignal) : finish();
-}
-
-void Head::finish() {
-  if (std::exchange(finished_, true)) return;
-  act(action::EndWalltime{});
-  release_launcher_notes();
-  act(action::Finish{});
-}
-
-Outcome Head::conclude(const DriverEnd& end, Ticks now) {
-  Outcome out;
-  failures_.tell(out);
-  out.ranks = ranks_.results();
-  if (!failures_.interrupted() && startup_.state() == Startup::State::failed) {
-    out.unreachable = startup_.error();
-    out.bad_hosts = startup_.missing_hosts();
-  }
-  out.strays = strays_ + end.strays;
-  out.agents_unverified = agents_unverified_ + end.agents_unverified;
-  out.result = result_;
-  out.last_progress = last_progress_;
-  out.saved_when_stopped = saved_when_stopped_;
-  out.walltime = end.walltime;
-  if (out.first_failure && out.first_failure->rank) explain(*out.first_failure, end.cause_of_file);
-  out.exit_code = exit_code_of(out);
-  times_.conclude(out, now);
-  return out;
-}
-
-void Head::explain(FirstFailure& failed, const std::string& cause_of_file) const {
-  failed.last_lines = output_.last_lines(*failed.rank);
-  if (failed_by_itself(failed))
-    failed.cause = cause_of_file.empty() ? output_.cause(*failed.rank) : cause_of_file;
-  failed.hint = cause_hint(failed.reason, failed.cause, ranks_[*failed.rank].program);
 }
 
 // Actions.

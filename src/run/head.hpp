@@ -13,11 +13,14 @@
 #include "src/process/stop_signals.hpp"
 #include "src/process/supervisor.hpp"
 #include "src/protocol/heartbeat.hpp"
+#include "src/protocol/relay_tree.hpp"
 #include "src/record/attempt_times.hpp"
 #include "src/record/outcome.hpp"
+#include "src/record/rank_step_times.hpp"
 #include "src/run/agent_allgather.hpp"
 #include "src/run/agent_states.hpp"
 #include "src/run/cancellation.hpp"
+#include "src/run/collectives.hpp"
 #include "src/run/failures.hpp"
 #include "src/run/hang_rounds.hpp"
 #include "src/run/head_actions.hpp"
@@ -35,6 +38,8 @@ enum class Agents { on_this_machine, across_machines };
 
 struct HeadSettings {
   std::string launcher;  // its name
+  Collectives collectives = Collectives::by_head;
+  std::string relay_token = {};  // of the tree; empty: the agents have one
   Agents agents = Agents::across_machines;
   plan::NodeQuestions questions = {};   // what the scheduler did not tell of the nodes
   std::string scheduler_job = {};       // "Slurm, job 17"; empty outside of a scheduler's job
@@ -53,6 +58,8 @@ struct DriverEnd {
 
 class Head {
  public:
+  /// Beyond the ranks' own grace: an agent ends its strays and says Done.
+  static constexpr Seconds kAgentMargin{8};
   enum class Phase { starting, claiming, prolog, running, stopping, done };
 
   Head(const PlanPtr& plan, HeadSettings settings, Ticks now);
@@ -86,6 +93,7 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::Inventory& told);
   void on(AgentState& agent, const protocol::from_agent::PortsClaimed& claimed);
   void on(AgentState& agent, const protocol::from_agent::PrologEnded& ended);
+  void on(AgentState& agent, const protocol::from_agent::NodeUsage& told);
   void on(AgentState& agent, const protocol::from_agent::Signalled& signalled);
   void on(AgentState& agent, const protocol::from_agent::Started& started);
   void on(AgentState& agent, protocol::from_agent::Output& output);
@@ -93,6 +101,10 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::Exited& exited);
   void on(AgentState& agent, const protocol::from_agent::Failed& failed);
   void on(AgentState& agent, protocol::from_agent::Allgather& given);
+  void on(AgentState& agent, protocol::from_agent::RelayPort& port);
+  void on(AgentState& agent, const protocol::from_agent::NoRelayParent& told);
+  void on(AgentState& agent, protocol::from_agent::SubtreeAllgather& part);
+  void on(AgentState& agent, protocol::from_agent::ChildrenAllgathered& all);
   void on(AgentState& agent, const protocol::from_agent::Log& log);
   void on(AgentState& agent, const protocol::from_agent::MpiWaits& waits);
   void on(AgentState& agent, const protocol::from_agent::Probed& probed);
@@ -112,6 +124,9 @@ class Head {
   void advance(std::vector<Action> actions);
   void no_agent(const AgentState& agent, Error why);
   void send_slices();
+  void begin_relay();
+  bool has_relay(AgentState& agent, std::string_view message);
+  std::vector<NodeIndex> present(const std::vector<NodeIndex>& nodes) const;
   void send_home();
   void watch_setup();
   void say_setup();
@@ -164,11 +179,14 @@ class Head {
   Failures failures_;
   Supervisor supervisor_;
   AgentAllgather allgather_;
+  std::optional<RelayTree> relay_;  // where collectives go through it
+  bool relay_was_noted_ = false;    // that an agent cannot reach the one above
   Heartbeat heartbeat_;
   HangRounds hangs_;
   RankOutput output_;
   StallNotice stall_;
   AttemptTimes times_;
+  RankStepTimes step_times_;
   StopSignals stop_signals_;
   Cancellation cancellation_;
   std::optional<SetupWatch> setup_;          // where the job has a prolog, once the agents have their slices

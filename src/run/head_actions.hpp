@@ -85,6 +85,10 @@ struct ShowUnfinished {
 struct ShowProgress {
   Json report;
 };
+struct ShowUsage {
+  std::string host;
+  Json usage;
+};
 struct ShowStopping {};
 struct ShowResized {};
 
@@ -96,6 +100,6 @@ using Action =
                  action::InputTaken, action::EndInput, action::AllStarted, action::WalltimeReport,
                  action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase,
                  action::ShowNote, action::ShowLines, action::ShowUnfinished, action::ShowProgress,
-                 action::ShowStopping, action::ShowResized>;
+                 action::ShowUsage, action::ShowStopping, action::ShowResized>;
 
 }  // namespace dlrun::job

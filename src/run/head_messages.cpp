@@ -22,8 +22,9 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, MpiWaits, Probed, Output, InputTaken, InputClosed,
-                    Report, Allgather>(message);
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, MpiWaits, Probed, Output, InputTaken,
+                    InputClosed, Report, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(
+      message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -92,6 +93,10 @@ void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
   watch_start();
 }
 
+void Head::on(AgentState& agent, const from_agent::NodeUsage& told) {
+  act(action::ShowUsage{agent.host, told.usage});
+}
+
 void Head::on(AgentState&, const from_agent::Signalled& signalled) {
   failures_.signalled(signalled.signal);
 }
@@ -126,6 +131,8 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   if (said.contains("result")) result_ = said["result"];
   act(action::WalltimeReport{report.rank, said});
   times_.reported(report.rank, said, now_);
+  step_times_.reported(report.rank, said, now_);
+  if (auto event = step_times_.due(now_)) act(action::Record{std::move(*event)});
   if (report.rank == Rank(0)) show_report(said);
 }
 
@@ -158,11 +165,6 @@ void Head::on(AgentState& agent, const from_agent::Failed& failed) {
   failures_.follow(rank->rank, status, output_.cause(rank->rank));
   fail_rank(failure_of_rank(plan(), *rank, failed.code, failed.reason), *rank,
             failures_.standing_of(plan(), failed.code, status));
-}
-
-void Head::on(AgentState& agent, from_agent::Allgather& given) {
-  if (auto blobs = allgather_.give(given.key, agent.node, std::move(given.blob)))
-    send(agents_.there(), to_agent::Allgathered{std::move(given.key), std::move(*blobs)});
 }
 
 void Head::on(AgentState& agent, const from_agent::Log& log) {

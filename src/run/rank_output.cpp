@@ -1,5 +1,6 @@
 #include "src/run/rank_output.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/base/strings.hpp"
@@ -7,10 +8,27 @@
 namespace dlrun::job {
 namespace {
 
-constexpr std::size_t kKeptLines = 12, kMaxKept = 400;
+constexpr std::size_t kKeptLines = 12, kMaxKept = 400;  // bytes of a line
+constexpr std::size_t kKeptOfAll = std::size_t{64} << 20, kMinOfOne = 2 * kMaxKept;
 constexpr std::size_t kNeverCut = 300;  // bytes of a line; of a longer one, half of a secret might be kept
 
+// The oldest lines go first.
+void cut_to(std::string& lines, std::size_t maximum) {
+  std::size_t begin = 0;
+  auto count = static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n'));
+  while (begin < lines.size() && (count > kKeptLines || lines.size() - begin > maximum)) {
+    begin = lines.find('\n', begin) + 1;
+    --count;
+  }
+  lines.erase(0, begin);
+}
+
 }  // namespace
+
+RankOutput::RankOutput(std::size_t ranks, const plan::SecretValues& secrets)
+    : secrets_(secrets),
+      ranks_(ranks),
+      max_kept_(std::max(kMinOfOne, kKeptOfAll / std::max<std::size_t>(ranks, 1))) {}
 
 std::optional<Action> RankOutput::take(protocol::from_agent::Output output) {
   State& state = at(output.rank);
@@ -29,14 +47,15 @@ std::optional<Action> RankOutput::take(protocol::from_agent::Output output) {
   return action::ShowLines{output.rank, output.stream, std::move(lines)};
 }
 
-void RankOutput::keep(State& state, protocol::OutputStream stream, const std::string& line) {
+void RankOutput::keep(State& state, protocol::OutputStream stream, const std::string& line) const {
   if (stream == protocol::OutputStream::err) state.cause.take(line);
-  if (state.last.size() == kKeptLines) state.last.pop_front();
-  state.last.push_back(line.substr(0, kMaxKept));
+  state.last.append(line, 0, kMaxKept).push_back('\n');
+  cut_to(state.last, max_kept_);
 }
 
 std::vector<std::string> RankOutput::last_lines(Rank rank) const {
-  std::vector<std::string> lines(at(rank).last.begin(), at(rank).last.end());
+  std::vector<std::string> lines = split(at(rank).last, '\n');
+  lines.pop_back();  // behind the last newline
   if (!at(rank).unfinished.empty()) lines.push_back(at(rank).unfinished);
   return lines;
 }

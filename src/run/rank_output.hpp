@@ -1,8 +1,8 @@
 // RankOutput: what ranks print, on its way to people, and the last lines of each rank for the verdict. Pure.
-// Whole logs are the agents' to write.
+// Whole logs are the agents' to write. What is kept is bounded for all ranks together: of many ranks, less of
+// each.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ namespace dlrun::job {
 class RankOutput {
  public:
   // `secrets`: not kept; they may become more.
-  RankOutput(std::size_t ranks, const plan::SecretValues& secrets) : secrets_(secrets), ranks_(ranks) {}
+  RankOutput(std::size_t ranks, const plan::SecretValues& secrets);
 
   /// What is to be shown of it; empty where nothing is.
   std::optional<Action> take(protocol::from_agent::Output output);
@@ -28,17 +28,18 @@ class RankOutput {
 
  private:
   struct State {
-    std::deque<std::string> last;
+    std::string last;  // lines with their newlines
     std::string unfinished;
     FailureCause cause;
   };
   State& at(Rank rank) { return ranks_[static_cast<std::size_t>(rank.get())]; }
   const State& at(Rank rank) const { return ranks_[static_cast<std::size_t>(rank.get())]; }
-  static void keep(State& state, protocol::OutputStream stream, const std::string& line);
+  void keep(State& state, protocol::OutputStream stream, const std::string& line) const;
   bool is_shown(Rank rank) const { return !shown_only_ || *shown_only_ == rank; }
 
   const plan::SecretValues& secrets_;
   std::vector<State> ranks_;
+  std::size_t max_kept_;  // bytes of a rank's last lines
   std::optional<Rank> shown_only_;
 };
 

@@ -154,7 +154,7 @@ Result<std::optional<Lease>> claim_run_directory(const fs::path& directory,
 
 Result<void> write_run_directory(const Prepared& job, const fs::path& data) {
   const fs::path directory = job.plan.run_directory;
-  TRY(make_directories(directory / "logs", Access::shared));
+  for (const char* name : {"logs", "log-times"}) TRY(make_directories(directory / name, Access::shared));
   TRY(replace_file(directory / "spec.json", to_pretty_text(plan::to_json(job.spec)), Durability::none));
   TRY(write_allocation(job));
   return write_plan(job, data);

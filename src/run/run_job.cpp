@@ -32,6 +32,7 @@ struct Context {
   RunStatus& status;
   WalltimeSettings walltime;
   std::optional<launch::BegunLauncher> begun = {};
+  HeadStatusFile* status_file = nullptr;  // once there is a run directory
 };
 
 // What the agents get of a job that is planned, and how it is written down.
@@ -85,6 +86,7 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
       return fail(hidden(secrets, std::move(checked).error()));
   FileWriter writer;
   EventLog events = TRY(EventLog::open(plan.run_directory + "/events.jsonl", context.clock, writer, secrets));
+  context.status_file->change([&](LiveStatus& live) { live.begin_attempt(*plans.shown); });
   events.add({{"event", "planned"},
               {"attempt", plan.attempt},
               {"ranks", plan.world_size()},
@@ -96,9 +98,11 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
        .events = events,
        .secrets = secrets,
        .status = context.status,
+       .status_file = *context.status_file,
        .environment = context.request.environment,
        .plan_without = [&](const plan::TakenPorts& taken) { return plan_without(job, taken, context); },
        .plan_with = [&](const plan::Inventories& told) { return plan_with(job, told, context); },
+       .collectives = collectives_of(job.spec.launch.relay, plan),
        .questions = plan::questions_about(job.allocation, job.plan, job.spec),
        .walltime = context.walltime,
        .scheduler_job = scheduler_job_of(job.allocation),
@@ -149,6 +153,21 @@ Result<void> check_time_left(const WalltimeSettings& walltime, Instant now) {
       .where = {},
       .hint = "dlrun allocation shows where its end is told; is the clock of this machine right?",
       .also = {}});
+}
+
+// What others see of the run before it is under way.
+HeadStatus first_status(const Prepared& job, Instant began) {
+  return {.process = this_process(),
+          .name = job.plan.name,
+          .job_id = job.plan.job_id,
+          .framework = job.plan.framework,
+          .scheduler = job.allocation.scheduler,
+          .scheduler_job = job.allocation.job_id,
+          .nodes = job.plan.nodes.size(),
+          .ranks = job.plan.ranks.size(),
+          .began = began,
+          .written = began,
+          .phase = "preparing"};
 }
 
 Result<void> check_input_rank(const Request& request, const plan::Plan& plan) {
@@ -203,7 +222,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   TRY(check_input_rank(request, job.plan));
   const WalltimeSettings walltime = walltime_settings(job.spec, job.allocation, began, began_ticks);
   TRY(check_time_left(walltime, clock.now()));
-  const Context context{request, clock, status, walltime, begun};
+  Context context{request, clock, status, walltime, begun};
   auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, context)));
   TRY(status.planned(job.plan));
   // Schedulers give a batch job its own script, and much else, as standard input.
@@ -216,6 +235,8 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   const std::optional<JobStart> start =
       request.run_directory ? job_start(job.allocation, request.environment, session_leader()) : std::nullopt;
   const std::optional<Lease> lease = TRY(claim_run_directory(job.plan.run_directory, start, status));
+  HeadStatusFile status_file(job.plan.run_directory, first_status(job, began), stop_this_run);
+  context.status_file = &status_file;
   TRY(write_run_directory(job, request.installation.data));
   TRY(log::open(request.environment.get(log::kVariable), plan::head_log_path(job.plan)));
   Ran ran = run_attempts(job, std::move(launcher), context);
@@ -226,6 +247,10 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   report.record =
       make_record(recorded, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
                   std::move(ran.attempts), std::move(sources));
+  status_file.change(
+      [&](LiveStatus& live) { live.ended(report.outcome.exit_code, reason_of(report.outcome)); });
+  if (const std::string problem = status_file.problem(); !problem.empty())
+    status.note("warning: others could not see how the run stands: " + problem);
   auto written = write_at_end(job.plan.run_directory + "/record.json", to_pretty_text(report.record), status);
   if (!written) written.error().what = "there is no record of this run: " + written.error().what;
   // A verdict is worth more than the news that it could not be written down.

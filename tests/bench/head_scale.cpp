@@ -1,11 +1,11 @@
 // head_scale: the real head, the real codec and so many simulated agents in one process and one thread. The
 // streams between them are strings, so no limit of descriptors counts and no kernel; what the head's side
 // costs (reading messages, deciding, writing messages) is measured apart from what the agents' side costs.
-// Usage: head_scale PLAN.json SECONDS FENCE_BYTES, the plan as `dlrun plan --json` prints it; the figures are
-// printed as one JSON object. tests/bench/head_scale runs it and makes the table.
+// Usage: head_scale PLAN.json SECONDS FENCE_BYTES star|tree, the plan as `dlrun plan --json` prints it, and
+// which way the fence goes; the figures are printed as one JSON object. tests/bench/head_scale runs it and
+// makes the table.
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -21,6 +21,7 @@
 #include "src/plan/slice_texts.hpp"
 #include "src/protocol/codec.hpp"
 #include "src/run/head.hpp"
+#include "tests/bench/relay_fence.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -29,12 +30,6 @@ namespace from = protocol::from_agent;
 
 constexpr int kBatch = 256;          // nodes whose messages are in memory at one time
 constexpr int kAgentsThatRead = 64;  // decode the largest messages, which are the same for all
-
-double cpu_seconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 // Since begin_peak(): what reading the plan's JSON needed is not the head's.
 double peak_megabytes() {
@@ -57,17 +52,20 @@ void begin_peak() {
 // Both sides of the streams.
 class Simulation {
  public:
-  explicit Simulation(PlanPtr plan)
+  Simulation(PlanPtr plan, Collectives collectives)
       : plan_(std::move(plan)), ranks_of_(plan_->nodes.size()), decoders_(plan_->nodes.size()) {
     for (const plan::RankPlan& rank : plan_->ranks)
       ranks_of_[static_cast<std::size_t>(rank.node.get())].push_back(rank.rank);
     const double began = cpu_seconds();
-    head_.emplace(plan_, HeadSettings{.launcher = "simulated", .own_host = "here"}, now_);
+    head_.emplace(
+        plan_, HeadSettings{.launcher = "simulated", .collectives = collectives, .own_host = "here"}, now_);
     deliver(event::Begun{});
     head_cpu_ += cpu_seconds() - began;
   }
 
   int nodes() const { return static_cast<int>(plan_->nodes.size()); }
+  bool has_prolog() const { return !plan_->prolog.empty(); }
+  int claiming_node() const { return plan_->ranks.front().node.get(); }
   const std::vector<Rank>& ranks_of(int node) const { return ranks_of_[static_cast<std::size_t>(node)]; }
 
   void connect_all() {
@@ -201,7 +199,13 @@ Json start(Simulation& run, std::size_t ranks) {
   run.all_say([](int node, const auto& say) {
     say(from::Ready{.pid = 1000 + node, .version = std::string(kVersion), .protocol = protocol::kVersion});
   });
+  if (run.told("claim") > 0)  // the node of the rendezvous port
+    run.all_say([&](int node, const auto& say) {
+      if (node == run.claiming_node()) say(from::PortsClaimed{});
+    });
   const double agents = run.take_cpu(), bytes = run.take_bytes();
+  if (run.has_prolog())
+    run.all_say([](int, const auto& say) { say(from::PrologEnded{.seconds = Seconds(1), .secrets = {}}); });
   run.all_say([&](int node, const auto& say) {
     for (const Rank rank : run.ranks_of(node))
       say(from::Started{
@@ -214,6 +218,16 @@ Json start(Simulation& run, std::size_t ranks) {
           {"total_s", agents + started},
           {"slice_bytes_per_node", bytes / run.nodes()},
           {"ranks", ranks}};
+}
+
+// Agents that others call say where; the head passes it on.
+void build_tree(Simulation& run) {
+  const RelayTree tree(run.nodes());
+  run.all_say([&](int node, const auto& say) {
+    if (!tree.children(NodeIndex(node)).empty())
+      say(from::RelayPort{.port = 40000, .addresses = {"10.0.0.1", "fe80::1"}});
+  });
+  expect(run.told("relay_parent") == static_cast<std::size_t>(run.nodes()) - 1, "every node has a parent");
 }
 
 Json fence(Simulation& run, std::size_t bytes_per_rank) {
@@ -277,23 +291,28 @@ Result<plan::Plan> load_plan(const std::string& file) {
   return plan::plan_from_json(TRY(parse_json(TRY(read_file(file)), file)));
 }
 
-int simulate(const std::string& file, int seconds, std::size_t fence_bytes) {
+int simulate(const std::string& file, int seconds, std::size_t fence_bytes, Collectives collectives) {
   auto plan = load_plan(file);
   if (!plan) give_up(plan.error().text());
   begin_peak();
+  plan->mpi = plan::MpiProtocol::pmix;
   plan->limits.lost_after = Seconds(30);
   plan->limits.no_output = plan->limits.no_progress = Seconds(0);
   const double before = peak_megabytes();
   const std::size_t ranks = plan->ranks.size();
-  Simulation run(std::make_shared<const plan::Plan>(std::move(*plan)));
+  Simulation run(std::make_shared<const plan::Plan>(std::move(*plan)), collectives);
   Json out{{"nodes", run.nodes()}, {"ranks", ranks}, {"megabytes_before", before}};
   out["start"] = start(run, ranks);
   out["megabytes_started"] = peak_megabytes();
   out["output"] = output(run, seconds);
   out["megabytes_output"] = peak_megabytes();
-  out["fence"] = fence(run, fence_bytes);
+  if (collectives == Collectives::by_tree) build_tree(run);
+  if (collectives == Collectives::by_head) out["fence"] = fence(run, fence_bytes);
+  out["tree_s"] = run.take_cpu();
   out["end"] = end(run);
   out["megabytes"] = peak_megabytes();
+  if (collectives == Collectives::by_tree)
+    out["fence"] = relay_fence(run.nodes(), fence_bytes * ranks / static_cast<std::size_t>(run.nodes()));
   std::printf("%s\n", to_text(out).c_str());
   return 0;
 }
@@ -302,9 +321,12 @@ int simulate(const std::string& file, int seconds, std::size_t fence_bytes) {
 }  // namespace dlrun::job
 
 int main(int count, char** words) {
-  if (count != 4) {
-    std::fprintf(stderr, "usage: head_scale PLAN.json SECONDS FENCE_BYTES\n");
+  const std::string fence = count == 5 ? words[4] : "";
+  if (fence != "star" && fence != "tree") {
+    std::fprintf(stderr, "usage: head_scale PLAN.json SECONDS FENCE_BYTES star|tree\n");
     return 64;
   }
-  return dlrun::job::simulate(words[1], std::atoi(words[2]), static_cast<std::size_t>(std::atol(words[3])));
+  using dlrun::job::Collectives;
+  return dlrun::job::simulate(words[1], std::atoi(words[2]), static_cast<std::size_t>(std::atol(words[3])),
+                              fence == "tree" ? Collectives::by_tree : Collectives::by_head);
 }

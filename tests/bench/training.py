@@ -52,14 +52,14 @@ class Measured:
 
 
 class Watch:
-    """The peak memory of a process and its descendants, by kind: head, agent, rank. Looks four times a second, which costs
-    nothing that shows; peaks come from VmHWM, so only what grew in a process's last quarter second can be missed."""
+    """The peak memory of a process and its descendants, by kind: head, agent, rank. Samples four times per second, at
+    no measurable cost; peaks come from VmHWM, so that only the growth in a process's last quarter second can be missed."""
 
     def __init__(self, pid):
         self.pid = pid
         self.peak = {}  # (kind, "rss" or "pss") -> MiB
         self.over = threading.Event()
-        self.thread = threading.Thread(target=self.look_until_over)
+        self.thread = threading.Thread(target=self.sample_until_over)
 
     def __enter__(self):
         self.thread.start()
@@ -69,10 +69,10 @@ class Watch:
         self.over.set()
         self.thread.join()
 
-    def look_until_over(self):
+    def sample_until_over(self):
         while not self.over.wait(0.25):
             for pid in self.family():
-                self.look(pid)
+                self.sample(pid)
 
     def family(self):
         found, waiting = [], [self.pid]
@@ -83,7 +83,7 @@ class Watch:
                 waiting += [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
                             for child in (task / "children").read_text().split()]
             except OSError:
-                pass  # it ended while we looked
+                pass  # it has ended meanwhile
         return found
 
     def kind(self, pid):
@@ -92,7 +92,7 @@ class Watch:
             return "agent" if b"agent" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2] else "head"
         return "rank" if program == "dlrun-train" else None
 
-    def look(self, pid):
+    def sample(self, pid):
         try:
             kind = self.kind(pid)
             if kind is None:
@@ -100,7 +100,7 @@ class Watch:
             status = pathlib.Path(f"/proc/{pid}/status").read_text()
             shares = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
         except OSError:
-            return  # it ended while we looked
+            return  # it has ended meanwhile
         self.note(kind, "rss", status, "VmHWM:")
         self.note(kind, "pss", shares, "Pss:")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Chains when what is around them breaks: Slurm's controller is killed and started again, and disks are full. The chain goes on, or
-stops and says why; it never waits for ever without a word."""
+stops and says why; it never waits for ever silently."""
 import os
 import pathlib
 import signal
@@ -65,10 +65,10 @@ class ChainDrills(chain_support.Case):
         self.assertEqual((status["state"], self.ends(status)), ("done", ["again"] * 3 + ["done"]))
 
     def test_a_controller_that_is_killed_may_forget_jobs_but_not_without_a_word(self):
-        """It saves its state every few seconds. What it forgot of the chain's jobs it ends, and never starts."""
+        """The controller saves its state every few seconds. Jobs of the chain that it has forgotten end, and never start."""
         status = self.restart_controller_under(signal.SIGKILL)
-        if status["state"] != "done":  # a link that outlives its own job cannot hand in another behind it
-            self.assertRegex(status["reason"], r"job \d+ is gone from slurm and wrote no end down|there is no next link: slurm refused")
+        if status["state"] != "done":  # a link that outlives its job cannot submit a successor
+            self.assertRegex(status["reason"], r"job \d+ is gone from slurm without a recorded end|there is no next link: slurm refused")
 
     def test_a_link_that_ends_while_there_is_no_controller(self):
         chain = self.submit(COUNTER.format(drill=WAIT, retries=0), 9)
@@ -95,7 +95,7 @@ class ChainDrills(chain_support.Case):
         wait_until(lambda: self.status(chain)["state"] not in ("queued", "running"), 0.2)
         status = self.status(chain)
         self.assertEqual(status["state"], "stopped", status)
-        self.assertRegex(status["reason"], r"job \d+ is gone from slurm and wrote no end down: what it printed is in ")
+        self.assertRegex(status["reason"], r"job \d+ is gone from slurm without a recorded end; its output is in ")
         os.unlink(f"{SMALL}/filled")
         code, _, err = self.run_on(DLRUN, "chain", "stop", chain)
         self.assertEqual(code, 0, err)

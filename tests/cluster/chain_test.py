@@ -27,7 +27,7 @@ class Chain(chain_support.Case):
         self.assertEqual((status["state"], self.ends(status)), ("stopped", ["again", "again"]))
         self.assertIn("all 2 links are used", status["reason"])
 
-    def test_a_job_that_is_requeued_carries_on_and_its_successor_waits_for_it(self):
+    def test_a_requeued_job_resumes_and_its_successor_waits_for_it(self):
         chain = self.submit(COUNTER.format(drill="sleep 600", retries=0), 9)
         self.wait_drill(chain)
         job = self.status(chain)["links"][-1]["job_id"]

@@ -168,11 +168,11 @@ class Cluster:
                 words = pathlib.Path(f"{folder}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 found[int(folder[6:])] = (os.stat(folder).st_uid, words.strip())
             except OSError:
-                continue  # it ended while we looked
+                continue  # it has ended meanwhile
         return found
 
     def strays(self):
-        """{host: command lines} of what the user has running anywhere: nothing, once a job is over."""
+        """{host: command lines} of the user's processes on all nodes; empty after the end of a job."""
         found = {host: [words for uid, words in self.processes(host).values() if uid == UID] for host in self.up()}
         return {host: words for host, words in found.items() if words}
 
@@ -180,14 +180,14 @@ class Cluster:
         return [host for host, process in self.outer.items() if process.poll() is None]
 
     def cut(self, host):
-        """Its cable is pulled: packets vanish, connections hang."""
+        """Cuts the network cable: packets are dropped, connections hang."""
         command("ip", "-n", "head", "link", "set", f"v-{host}", "down")
 
     def mend(self, host):
         command("ip", "-n", "head", "link", "set", f"v-{host}", "up")
 
     def freeze(self, host):
-        """Every process stops; the kernel still answers for its connections."""
+        """Stops every process; the kernel still acknowledges for its connections."""
         self._signal_all(host, signal.SIGSTOP)
 
     def thaw(self, host):
@@ -201,7 +201,7 @@ class Cluster:
                 pass
 
     def crash(self, host):
-        """Power cut: nobody hears a farewell, and everything on it is gone."""
+        """A power cut: no process disconnects, and all of them are gone."""
         self.cut(host)
         self.outer[host].kill()
         self.outer[host].wait()

@@ -32,7 +32,7 @@ def little_memory(pid, most=64 << 20):
 
 
 class Failure(support.Case):
-    slurm, way = True, ("salloc", "-Q", "-N4", "--no-kill")
+    slurm, prefix = True, ("salloc", "-Q", "-N4", "--no-kill")
 
     def setUp(self):
         super().setUp()
@@ -45,7 +45,7 @@ class Failure(support.Case):
 
     def job(self, extra="", limit="0s"):
         """dlrun in a Slurm job with two ranks on each of four nodes, once all of them run."""
-        process = self.start(*self.way, DLRUN, "--allocation", "a.json", "--run-dir", "run", "--tasks-per-node", "2",
+        process = self.start(*self.prefix, DLRUN, "--allocation", "a.json", "--run-dir", "run", "--tasks-per-node", "2",
                              "--set", "launch.lost-after=2s", "--set", "launch.grace=2s", "--no-output-limit", limit,
                              "--framework", "plain", "--",
                              "bash", "-c", RANKS.format(extra=extra))
@@ -96,7 +96,7 @@ class Failure(support.Case):
         self.assertIn("MemoryError", err)
 
     def test_a_rank_that_the_kernel_ends_for_its_memory(self):
-        """A control group with little memory, as schedulers make one a job: the kernel's own killer comes."""
+        """A control group with little memory, as schedulers create one per job: the kernel's OOM killer ends the rank."""
         process = self.job('[ $DLRUN_RANK = 6 ] && { until [ -e go ]; do sleep 0.1; done; exec python3 -c "bytearray(512 << 20)"; };')
         rank = next(pid for pid, (_, words) in self.cluster.processes("n4").items() if words.startswith("bash -c setsid") and
                     b"DLRUN_RANK=6" in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))

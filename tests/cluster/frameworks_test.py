@@ -40,7 +40,7 @@ class Frameworks(support.Case):
         return self.start("salloc", "-Q", "--mem=2000", f"-N{nodes}", DLRUN, "--run-dir", run, "--framework", framework, "--tasks-per-node",
                           str(tasks), "--set", "launch.grace=2s", "--", *self.program("ddp", f"{framework}.pt", "--more", str(more)))
 
-    def test_pytorch_is_killed_and_carries_on_with_or_without_torchrun(self):
+    def test_pytorch_is_killed_and_resumes_with_or_without_torchrun(self):
         for framework, nodes, tasks, ranks in (("pytorch", 4, 1, 4), ("pytorch-torchrun", 2, 1, 2)):
             with self.subTest(framework):
                 state = f"{self.folder}/{framework}.pt"
@@ -124,7 +124,7 @@ class Frameworks(support.Case):
         self.assertEqual(self.lines(out), [f"{task} in chief:1 ps:2 worker:3" for task in (
             "chief 0", "evaluator 0", "ps 0", "ps 1", "worker 0", "worker 1", "worker 2")])
 
-    def test_dmlc_scheduler_servers_and_workers_meet(self):
+    def test_dmlc_scheduler_servers_and_workers_find_each_other(self):
         self.adapter("dmlc", "extends: mxnet\nneeds: {modules: [json]}\n")
         code, out, err = self.job("dmlc", *self.program("dmlc"), flags=("--set", "roles.server.count=2"))
         self.assertEqual(code, 0, out + err)

@@ -81,7 +81,7 @@ class GridEngineSubmit(Following, gridengine_support.Case):
         wait_until(lambda: os.path.exists(f"{self.folder}/drilled"))
         code, _, err = self.run_on(DLRUN, "chain", "stop", chain)
         self.assertEqual(code, 0, err)
-        self.assertIn("is asked to save and end", err)
+        self.assertIn("will save and end", err)
         self.write("answered", "")
         status = self.wait_over(chain)
         self.assertEqual((status["state"], self.ends(status)), ("stopped", ["again", "interrupted"]), status)
@@ -95,7 +95,7 @@ class GridEngineSubmit(Following, gridengine_support.Case):
                     os.kill(pid, signal.SIGKILL)
         status = self.wait_over(chain)
         self.assertEqual((status["state"], self.ends(status)), ("stopped", ["running"]))
-        self.assertIn("is gone from gridengine and wrote no end down", status["reason"])
+        self.assertIn("is gone from gridengine without a recorded end", status["reason"])
 
     def test_trainings_save_before_their_time_is_over_and_go_on_in_the_next_job(self):
         endless = TRAINING.replace("epochs: 4", "epochs: 1000000").replace("nodes: 1", "nodes: 2").replace("dir: ckpt", "dir: endless-ckpt")

@@ -1,4 +1,4 @@
-"""What the tests on a Grid Engine share: a cluster that has one, and jobs that are handed in by qsub."""
+"""The support of tests on a Grid Engine: a cluster that has one, and jobs that qsub submits."""
 import gridengine
 import support
 from cluster import wait_until

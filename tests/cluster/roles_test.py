@@ -107,7 +107,7 @@ class Roles(support.Case):
         code, out, err = self.run_on("salloc", "-Q", "-N4", DLRUN, "--run-dir", "run", *self.framework,
                                      "--tasks-per-node", "2", "--set", "roles.worker.port=2300", "--", "python3", "peer.py")
         self.assertEqual((code, out), (69, ""))
-        self.assertIn("port 2301 of role worker is taken on n2 by a process of user 0", err)
+        self.assertIn("port 2301 of role worker is in use on n2 by a process of user 0", err)
         wait_until(lambda: not self.cluster.strays())
 
 

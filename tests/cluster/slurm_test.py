@@ -53,8 +53,8 @@ class Slurm(support.Case):
         self.assertEqual((len(hosts), len(set(hosts))), (3, 3), out)
 
     def test_a_run_directory_that_the_nodes_do_not_see(self):
-        for way, expected in (("slurm", 74), ("mpiexec", 69)):
-            code, out, err = self.run_on("salloc", "-Q", "-N2", DLRUN, "--via", way, "--run-dir", f"/tmp/of-the-head-{way}", "--framework", "plain",
+        for launcher, expected in (("slurm", 74), ("mpiexec", 69)):
+            code, out, err = self.run_on("salloc", "-Q", "-N2", DLRUN, "--via", launcher, "--run-dir", f"/tmp/of-the-head-{launcher}", "--framework", "plain",
                                          "--", "true")
             self.assertEqual((code, out), (expected, ""), err)
             self.assertIn("hint: every node must see the run directory: name one that they share, with --run-dir", err)
@@ -70,7 +70,7 @@ class Slurm(support.Case):
         wait_until(lambda: os.path.exists(f"{self.folder}/{run}/record.json"), 0.1)
         return job, self.record(run), self.read(f"{run}.out")
 
-    def test_a_cancelled_job_is_cancelled_and_no_node_is_to_blame(self):
+    def test_a_cancelled_job_is_cancelled_and_no_node_has_failed(self):
         for run, nodes, flags in (("two", 2, ()), ("one", 1, ()), ("full", 2, ("--full", "-s", "TERM"))):
             with self.subTest(run):
                 job, record, out = self.cancelled(run, f"touch up-{run}-$DLRUN_RANK; exec sleep 1000", *flags, nodes=nodes)

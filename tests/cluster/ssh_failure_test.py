@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The same failures as in a Slurm job, in runs whose agents were brought by ssh: the first_failure is named in bounded time, and
-nothing is left. Besides, what only ssh can lose."""
+"""The same failures as in a Slurm job, in runs whose agents were started by ssh: the first failure is named in bounded time, and
+no process is left. Besides, failures of ssh itself."""
 import contextlib
 import os
 import signal
@@ -32,7 +32,7 @@ def loop_device():
 
 
 class SshFailure(failure_test.Failure):
-    slurm, way = False, ()
+    slurm, prefix = False, ()
 
     def test_the_ssh_server_s_listener_is_killed(self):
         """Sessions that are there go on."""
@@ -75,7 +75,7 @@ class SshFailure(failure_test.Failure):
             lines.append(line)
             if words in line:
                 return
-        self.fail(f"it ended without a word of '{words}': {''.join(lines)}{process.communicate()[1]}")
+        self.fail(f"it ended without printing '{words}': {''.join(lines)}{process.communicate()[1]}")
 
     def test_a_file_system_that_stalls_holds_up_logs_and_not_the_job(self):
         """Its run directory is there, and its standard output, as a batch job's is."""

@@ -120,12 +120,12 @@ class Ssh(support.Case):
         with changed(f"{HOME}/.bashrc", "echo this account is closed; exit 3\n"):
             err = self.refused(hosts="n1,n2")
         self.assertIn("2 of 2 nodes cannot be reached by ssh: n1, n2", err)
-        self.assertIn("its login shell ended (exit code 3) before it came to our command\n    | this account is closed", err)
+        self.assertIn("its login shell ended (exit code 3) before it reached the dlrun command\n    | this account is closed", err)
 
     def test_a_shell_that_floods(self):
         with changed(f"{HOME}/.bashrc", "yes nonsense\n"):
             err = self.refused(hosts="n1")
-        self.assertIn("its login shell printed more than 1048576 bytes and never came to our command", err)
+        self.assertIn("its login shell printed more than 1048576 bytes and did not reach the dlrun command", err)
 
     def test_other_login_shells(self):
         passwd = pathlib.Path("/etc/passwd")
@@ -172,7 +172,7 @@ class Ssh(support.Case):
     def test_no_key(self):
         with changed(f"{HOME}/.ssh/id_ed25519", None):
             err = self.refused(hosts="n1")
-        self.assertIn("there is no key to log in with as dlruser, and no ssh agent that it takes", err)
+        self.assertIn("there is no key for the login as dlruser, and no ssh agent with one that it accepts", err)
 
     def test_a_key_that_is_refused(self):
         other = f"{ROOM}/ssh/stranger"
@@ -224,7 +224,7 @@ class Ssh(support.Case):
     def test_a_name_that_nobody_knows(self):
         err = self.refused(hosts="n1,nowhere")
         self.assertIn("1 of 2 nodes cannot be reached by ssh: nowhere", err)
-        self.assertIn("the name nowhere is not known here", err)
+        self.assertIn("the host name nowhere cannot be resolved here", err)
 
     def test_a_node_that_comes_later_than_lost_after_harms_nobody(self):
         """Its login shell takes its time, and the agents of the others wait for it."""
@@ -248,7 +248,7 @@ class Ssh(support.Case):
         finally:
             self.cluster.thaw("n2")
         self.assertIn("1 of 4 nodes cannot be reached by ssh: n2", err)
-        self.assertIn("it takes connections but its ssh server said nothing within 2.0s", err)
+        self.assertIn("it accepts connections, but its ssh server sent nothing within 2.0s", err)
 
     def test_ctrl_c_during_the_login(self):
         self.cluster.freeze("n2")

@@ -94,11 +94,11 @@ class Submit(support.Case):
 
     def test_what_slurm_would_take_and_never_run_is_refused(self):
         self.write("job.yaml", JOB)
-        for flags, why in ((["--nodes", "5"], "partition main has 4 nodes and the job asks for 5"),
-                           (["--set", "resources.queue=short"], "partition short ends jobs after 0:02:00 and the job asks for 0:05:00")):
+        for flags, why in ((["--nodes", "5"], "partition main has 4 nodes and the job requests 5"),
+                           (["--set", "resources.queue=short"], "partition short ends jobs after 0:02:00 and the job requests 0:05:00")):
             code, out, err = self.run_on(DLRUN, "submit", *flags, "job.yaml")
             self.assertEqual((code, out), (66, ""), err)
-            self.assertIn(why + ": the job would wait for ever", err)
+            self.assertIn(why + ": the job would wait forever", err)
 
     def test_slurm_s_own_qsub_takes_the_script_for_torque(self):
         """Debian's slurm-wlm-torque: a qsub that is made of sbatch. It names the output itself, and gives no node its share of tasks."""
@@ -120,7 +120,7 @@ class Submit(support.Case):
         code, out, err = self.run_on(DLRUN, "submit", "--scheduler", "torque", "--chain", "3", "--nodes", "1", "job.yaml")
         self.assertEqual(code, 0, err)
         self.wait_for(out.strip(), "FAILED")
-        self.assertIn("PBS_JOBID is not set: this is no job of torque", self.read(f"job.sh.e{out.strip()}"))
+        self.assertIn("PBS_JOBID is not set: this is not a job of torque", self.read(f"job.sh.e{out.strip()}"))
 
     def test_a_job_may_submit_another(self):
         self.write("job.yaml", JOB)

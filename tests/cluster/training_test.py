@@ -91,7 +91,7 @@ class Training(support.Case):
         there = os.path.exists(self.folder + "/run/events.jsonl")
         return [int(step) for step in re.findall(r'"saved":(\d+)', self.read("run/events.jsonl"))] if there else []
 
-    def test_a_node_that_dies_is_replaced_and_the_training_carries_on(self):
+    def test_a_node_that_dies_is_replaced_and_the_training_resumes(self):
         self.write("job.yaml", JOB.format(mpi="pmix", epochs=4))
         process = self.train("run", "--retries", "1", nodes=3)
         wait_until(lambda: process.poll() is not None or max(self.saved(), default=0) >= 30)
@@ -99,7 +99,7 @@ class Training(support.Case):
         out, err = process.communicate()
         self.assertEqual(process.returncode, 0, err)
         self.assertIn("attempt 2 of 2 without n2", err)
-        self.assertRegex(out, r"carrying on from \S+: step [3-7]\d")
+        self.assertRegex(out, r"resuming from \S+: step [3-7]\d")
         record = self.record()
         self.assertEqual([attempt["exit_code"] for attempt in record["attempts"]], [71, 0])
         self.assertEqual([rank["host"] for rank in record["attempts"][1]["ranks"]], ["n1", "n3"])

@@ -16,7 +16,7 @@ interfaces: [gloo]
 roles:
   worker: {{default: tasks-per-node, port: 23450}}
 env:
-  MEETING: "{{{{rendezvous.address}}}}"
+  RENDEZVOUS: "{{{{rendezvous.address}}}}"
   RANK_PORT: "{{{{rank.port}}}}"
   PLACE: "{{{{rank.index}}}} {{{{rank.local}}}} {{{{rank.node}}}} {{{{rank.role}}}} {{{{rank.task-index}}}}"
   TRICKY: "a 'b' \\"c\\" $HOME `id` \\\\ ü"
@@ -34,8 +34,8 @@ JOB_ENVIRONMENT = """  set: {D_JOB: job, U_JOB: job, J_EMPTY: "", J_TRICKY: "$HO
 # The library of each protocol's MPI, for the program that joins its world.
 MPI_LIBRARY = {"none": "", "pmix": "libmpi.so.40", "pmi1": "libmpich.so.12"}
 
-# Wiring of an MPI, which is no part of the plan; names that shells and containers set.
-WIRING = {"none": (), "pmix": ("PMIX_", "OMPI_", "OPAL_", "PRTE_", "ORTE_", "HWLOC_", "UCX_"),
+# The variables by which an MPI bootstraps, which are no part of the plan; names that shells and containers set.
+BOOTSTRAP = {"none": (), "pmix": ("PMIX_", "OMPI_", "OPAL_", "PRTE_", "ORTE_", "HWLOC_", "UCX_"),
           "pmi1": ("PMI_", "MPI_LOCAL", "MPIR_", "HYDI_", "UCX_", "FI_"),
           "native": ("PMI", "OMPI_", "OPAL_", "PRTE_", "ORTE_", "HYDI_", "HYDRA_", "MPI", "SLURM_", "HWLOC_", "IPATH_", "PSM2_", "TMPDIR")}
 BY_SHELLS = {"_", "PWD", "OLDPWD", "SHLVL"}
@@ -44,7 +44,7 @@ HIDDEN = "(secret, not shown)"
 
 KNOWN = {
     "": {"schema": "unit: plan_json_test", "name": "names the run directory: e2e-output", "job_id": "by DLRUN_JOB_ID", "attempt": "by DLRUN_ATTEMPT",
-         "framework": "by its variables", "process": "by the number of ranks: check_plan", "mpi": "wiring: check_environment; worlds: e2e-mpi",
+         "framework": "by its variables", "process": "by the number of ranks: check_plan", "mpi": "bootstrap: check_environment; worlds: e2e-mpi",
          "working_directory": "check_place", "run_directory": "by DLRUN_RUN_DIR", "prolog": {}, "environment": "check_environment",
          "environment_rules": {}, "interface_variables": "check_interface", "limits": {}, "files": "check_files", "checks": "check_files",
          "hypothetical_nodes": "check_plan", "rendezvous_port": "check_ports", "nodes": {}, "ranks": {}},
@@ -166,9 +166,9 @@ class Delivery:
 
     def check_environment(self, rank, dump):
         env = dump["environment"]
-        wiring = WIRING[self.plan["mpi"]]
+        bootstrap = BOOTSTRAP[self.plan["mpi"]]
         for name, value in self.expected(rank).items():
-            loose = name in BY_SHELLS or name.startswith(wiring) or (self.container and name in ("PATH", "HOME", "TMPDIR"))
+            loose = name in BY_SHELLS or name.startswith(bootstrap) or (self.container and name in ("PATH", "HOME", "TMPDIR"))
             if loose or (self.by_hand and name in self.plan["environment_rules"]["deny"]):
                 continue
             if value == HIDDEN:
@@ -179,7 +179,7 @@ class Delivery:
         for name in self.plan["environment_rules"]["deny"]:
             self.same(f"variable {name} (denied)", env.get(name), None)
         known = set(self.expected(rank)) | OF_THE_AGENT | BY_SHELLS | set(self.plan["interface_variables"])
-        more = [name for name in env if name not in known and not name.startswith(wiring)
+        more = [name for name in env if name not in known and not name.startswith(bootstrap)
                 and not (self.container and name.startswith("CH_"))]
         self.same("variables that nobody has set", more, [])
 
@@ -196,7 +196,7 @@ class Delivery:
             self.same("RANK_PORT", dump["environment"].get("RANK_PORT"), str(rank["port"]))
         self.same("the rank can open its port", dump["port_is_free"], True)
         if self.plan["rendezvous_port"] is not None:
-            self.same("port of MEETING", dump["environment"].get("MEETING", "").rpartition(":")[2], str(self.plan["rendezvous_port"]))
+            self.same("port of RENDEZVOUS", dump["environment"].get("RENDEZVOUS", "").rpartition(":")[2], str(self.plan["rendezvous_port"]))
 
     def check_devices(self, rank, dump):
         if rank["gpus"] is None:

@@ -23,8 +23,10 @@ class ByHand(support.Case):
         return done.returncode, done.stdout, done.stderr
 
     def weights(self):
+        # Of the newest checkpoint: on a busy machine an earlier one may still be being written when the next is due.
         content = b""
-        for path in sorted(glob.glob(os.path.join(self.folder, "ckpt", "step-*", "*.safetensors"))):
+        newest = max(glob.glob(os.path.join(self.folder, "ckpt", "step-*")))
+        for path in sorted(glob.glob(newest + "/*.safetensors")):
             with open(path, "rb") as file:
                 content += file.read()
         self.assertGreater(len(content), 1000000)

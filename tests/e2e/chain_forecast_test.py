@@ -21,9 +21,9 @@ train:
 
 
 def record(step=0.5, checkpoint=4):
-    pace = {"start": 10, "steps": 100, "seconds_per_step": step, "checkpoint": checkpoint, "held": 1}
+    timing = {"start": 10, "steps": 100, "seconds_per_step": step, "checkpoint": checkpoint, "held": 1}
     return {"name": "small", "framework": "builtin", "last_progress": {"step": 100, "steps": 160, "epochs": 4},
-            "attempts": [{"pace": pace, "ranks": [{}]}]}
+            "attempts": [{"step_timing": timing, "ranks": [{}]}]}
 
 
 class ChainForecast(support.Case):
@@ -62,7 +62,7 @@ class ChainForecast(support.Case):
         _, _, job = self.forecast("--epochs", "25", "--walltime", "2min", "--mtbf", "2h")
         self.assertRegex(job["checkpoint"]["every"], r"^[0-9.]+s$")
         for text in ("measured    500ms per step, 4.0s per checkpoint, 10.0s to start", "of 2m00s each for 1000 steps",
-                     "by Daly (2006) for a failure every 2h00m; Young (1974) says 2m00s", "and the queue's time, which is not known"):
+                     "by Daly (2006) for a failure every 2h00m; 2m00s by Young (1974)", "plus an unknown time in the queue"):
             self.assertIn(text, err)
 
     def test_the_length_is_the_job_s_where_none_is_given_and_one_link_holds_it(self):
@@ -77,7 +77,7 @@ class ChainForecast(support.Case):
         code, out, err = self.submit("--walltime", "1min")
         self.assertEqual((code, out), (66, ""))
         self.assertIn("a walltime of 1m00s cannot hold one checkpoint", err)
-        self.assertIn("hint: ask for 2m00s or more: resources.walltime", err)
+        self.assertIn("hint: request 2m00s or more: resources.walltime", err)
 
     def test_more_links_than_the_job_allows_are_refused(self):
         self.measured()
@@ -88,19 +88,19 @@ class ChainForecast(support.Case):
     def test_without_a_run_to_go_by_it_says_how_to_get_one(self):
         code, out, err = self.submit()
         self.assertEqual((code, out), (65, ""))
-        self.assertIn("no earlier run of this job measured what a step and a checkpoint take", err)
+        self.assertIn("no earlier run of this job measured the time of a step and of a checkpoint", err)
         self.assertIn("--probe", err)
 
     def test_a_probe_measures_here_and_a_record_of_it_serves_again(self):
         code, out, err = self.submit("--json", "--probe", "1h", "--epochs", "4")  # it is done long before
         self.assertEqual(code, 0, err)
         first = json.loads(out)["forecast"]
-        self.assertGreater(first["pace"]["seconds_per_step"], 0)
-        self.assertGreater(first["pace"]["checkpoint"], 0)
+        self.assertGreater(first["step_timing"]["seconds_per_step"], 0)
+        self.assertGreater(first["step_timing"]["checkpoint"], 0)
         self.assertEqual(first["steps"], 160)
         self.assertFalse(self.exists("ckpt"))
         again, _, _ = self.forecast("--measured", first["measured"])
-        self.assertEqual(again["pace"], first["pace"])
+        self.assertEqual(again["step_timing"], first["step_timing"])
 
 
 if __name__ == "__main__":

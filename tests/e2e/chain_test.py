@@ -87,7 +87,7 @@ class Chain(support.Case):
         self.link_began(chain, 2)
         code, _, err = self.dlrun("chain", "stop", chain)
         self.assertEqual(code, 0, err)
-        self.assertIn("job 1 is asked to save and end", err)
+        self.assertIn("job 1 will save and end", err)
         link.communicate()
         status = self.status(chain)
         self.assertEqual((link.returncode, status["state"], status["links"][0]["end"]), (75, "stopped", "again"), status)
@@ -115,14 +115,14 @@ class Chain(support.Case):
     def test_a_job_on_hold_and_ids_of_somebody_else_are_said(self):
         chain = self.submit(JOB.format(epochs=3, walltime="1h"), 9)
         self.write("reason", "JobHeldUser\n")
-        self.assertIn("waiting    job 1: on hold (JobHeldUser), until it is released", self.dlrun("chain", "status", chain)[1])
+        self.assertIn("pending    job 1: on hold (JobHeldUser), until it is released", self.dlrun("chain", "status", chain)[1])
         self.assertEqual(self.status(chain)["held"], "JobHeldUser")
         with open(f"{chain}/first-job", "w") as file:
             file.write("--user=root -f\n")
         for action in (["status"], ["stop"], ["stop", "--now"]):
             code, out, err = self.dlrun("chain", *action, chain)
             self.assertEqual((code, out), (65, ""), err)
-            self.assertIn("'--user=root -f' is no job id of slurm", err)
+            self.assertIn("'--user=root -f' is not a job id of slurm", err)
         self.assertFalse(self.exists("cancelled"))
 
     def test_several_chains_are_listed(self):

@@ -125,7 +125,7 @@ class Console(support.Case):
     def test_ranks_that_are_not_there_are_an_error_before_anything_starts(self):
         code, out, err = self.plain("echo started", "--tee", "7")
         self.assertEqual((code, out), (64, ""))
-        self.assertIn("--tee: the job has no rank that '7' names", err)
+        self.assertIn("--tee: the job has no rank '7'", err)
         self.assertFalse(self.exists("run"))
 
     def test_64_ranks_with_10000_lines_each_lose_and_tear_none_in_bounded_memory(self):

@@ -44,7 +44,7 @@ ENGINES = {
 }
 
 
-class Surroundings(support.Case):
+class Environment(support.Case):
     def test_agent_and_ranks_are_made_known_to_pbs(self):
         """PBS counts and suspends the sessions that it knows; `pbs_attach` tells it of another."""
         self.script("bin/pbs_attach", f'#!/bin/bash\necho "$@" >>{self.folder}/attached\n')
@@ -86,7 +86,7 @@ class Surroundings(support.Case):
         done = subprocess.run(["bash", script], env=self.environment, capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "/opt/two\n"), done.stderr)
 
-    def test_checks_come_after_the_setup_lines_that_bring_what_they_look_for(self):
+    def test_checks_run_after_the_setup_lines_that_provide_what_is_checked(self):
         self.write("checked.yaml", "name: checked\nsummary: s\nchecks: [[sh, -c, 'test -e data || { echo no data in $PWD >&2; exit 66; }']]\n")
         job = "framework: checked\ncommand: [cat, data]\n"
         code, _, err = self.dlrun("--framework-dir", self.folder, self.write("job.yaml", job))
@@ -194,7 +194,7 @@ command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_
         code, out, err = self.dlrun("plan", "--explain", job)
         self.assertEqual(code, 0, err)
         self.assertRegex(out, rf"checkpoint.dir +{self.folder}/scratch/ckpt +\S+job.yaml:3:19, written \$SCRATCH/ckpt")
-        for word, why in (("$NO_SUCH", "is unset"), ("$TMPDIR/x", "differs from node to node"), ("$SLURM_PROCID", "differs")):
+        for word, why in (("$NO_SUCH", "is unset"), ("$TMPDIR/x", "differs between nodes"), ("$SLURM_PROCID", "differs")):
             bad = self.write("bad.yaml", f"command: [./show, {word}]\n")
             code, _, err = self.dlrun(bad)
             self.assertEqual(code, 65, err)

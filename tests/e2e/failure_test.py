@@ -16,7 +16,7 @@ class Failure(support.Case):
         code, _, err = self.plain('[ $DLRUN_RANK = 1 ] && { echo last words >&2; exit 3; }; sleep 1000', "--tasks-per-node", "3")
         self.assertEqual(code, 3)
         self.assertRegex(err, r"dlrun: error: worker 1 \(rank 1\) on \S+: exit code 3\n  its last lines:\n  \| last words\n"
-                              r"  hint: its whole output is in run/logs/0001-worker-1.log\n$")
+                              r"  hint: its full output is in run/logs/0001-worker-1.log\n$")
         record = self.record()
         self.assertEqual(record["exit_code"], 3)
         self.assertEqual(record["attempts"][0]["first_failure"]["rank"], 1)
@@ -73,7 +73,7 @@ class Failure(support.Case):
         code, _, err = self.plain("ulimit -S -c 0; seq 100000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
         self.assertEqual(code, 74)
         self.assertIn("File too large", err)
-        self.assertIn("hint: the job's limit of the size of a file is too small for this log: ulimit -f", err)
+        self.assertIn("hint: the job's limit on file sizes is too small for this log: ulimit -f", err)
         self.assertNotIn("its whole output is in", err)
 
     def test_signals_that_end_a_rank_are_named(self):
@@ -89,7 +89,7 @@ class Failure(support.Case):
         self.assertEqual(code, 5)
         self.assertEqual(self.record()["attempts"][0]["ranks"][1]["end"], "killed by SIGKILL (9)")
 
-    def test_the_first_failure_is_the_culprit_not_its_victims(self):
+    def test_the_first_failure_is_named_not_those_that_follow(self):
         script = 'trap "exit 9" TERM; if [ $DLRUN_RANK = 2 ]; then exit 4; fi; while :; do sleep 0.02; done'
         code, _, err = self.plain(script, "--tasks-per-node", "4")
         self.assertEqual(code, 4)
@@ -119,7 +119,7 @@ class Failure(support.Case):
     def test_children_left_behind_are_ended(self):
         code, _, err = self.plain("setsid sleep 1000 & (setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &) ; sleep 0.3; exit 0")
         self.assertEqual(code, 0)
-        self.assertRegex(err, r"ended \d+ process\(es\) that ranks had left behind")
+        self.assertRegex(err, r"ended \d+ stray process\(es\) of ranks")
         self.none_left()
 
     def test_a_program_that_is_not_there(self):
@@ -265,7 +265,7 @@ class Failure(support.Case):
             subprocess.run(["umount", disk], check=True)
 
 
-class Surroundings(support.Case):
+class BadEnvironment(support.Case):
     def test_a_temporary_folder_that_cannot_hold_a_socket_or_be_written(self):
         long = os.path.join(self.folder, "x" * 150)
         os.mkdir(long)

@@ -69,7 +69,7 @@ class Gpus(support.Case):
         allocation, plan = json.loads(self.read("run/allocation.json")), json.loads(self.read("run/plan.json"))
         for node in allocation["nodes"]:
             self.assertEqual((node["gpus"], node["cpus"]), (["0", "1"], min(2, len(cores))))
-        self.assertIn("asked of the nodes: GPUs of a[1-2] (a1: NVML: 2 GPUs)", allocation["evidence"])
+        self.assertIn("queried from the nodes: GPUs of a[1-2] (a1: NVML: 2 GPUs)", allocation["evidence"])
         if len(cores) > 1:  # each rank has its part of the node's cores for itself
             self.assertEqual([rank["cpus"] for rank in plan["ranks"]], [{"share": i % 2, "of": 2} for i in range(4)])
             self.assertEqual({rank["defaults"]["OMP_NUM_THREADS"] for rank in plan["ranks"]}, {"1"})
@@ -80,7 +80,7 @@ class Gpus(support.Case):
     def test_a_node_with_fewer_gpus_than_asked_is_named(self):
         code, _, err = self.two_nodes("--via", "local", "--gpus-per-node", "4")
         self.assertEqual(code, 66, err)
-        self.assertIn("the job asks for 4 GPUs a node, and 2 of 2 nodes have not enough", err)
+        self.assertIn("the job asks for 4 GPUs per node, but 2 of 2 nodes do not have them", err)
         self.assertIn("a1 has 2 GPUs: 0, 1", err)
 
     def test_what_is_told_is_not_asked(self):
@@ -93,7 +93,7 @@ class Gpus(support.Case):
         words = ("--allocation", "two.json", "--gpus-per-node", "2", "--framework", "plain", "--", "true")
         code, out, err = self.dlrun("plan", *words)
         self.assertEqual(code, 0, err)
-        self.assertIn("the cores of a[1-2] and the GPUs of a[1-2] are asked of the nodes at the start", err)
+        self.assertIn("the cores of a[1-2] and the GPUs of a[1-2] are queried from the nodes at the start", err)
         code, _, err = self.dlrun("plan", "--scripts", "scripts", *words)
         self.assertEqual(code, 66, err)
         self.assertIn("their scripts cannot be written before", err)

@@ -95,7 +95,7 @@ class Images(support.Case):
         code, _, err = self.prepare("photos", "--into", "packed", "--size", "16")
         self.assertEqual(code, 65, err)
         code, out, _ = self.prepare("photos", "--into", "packed", "--size", "16", "--damaged", "drop")
-        self.assertEqual((code, out.split("; ")[1]), (0, "1 damaged ones were left out\n"))
+        self.assertEqual((code, out.split("; ")[1]), (0, "1 damaged images were dropped\n"))
 
     def packed_job(self, epochs):
         self.assertEqual(self.prepare("photos", "--into", "packed", "--size", "16")[0], 0)
@@ -108,7 +108,7 @@ class Images(support.Case):
             shard.write(random.Random(5).randbytes(3000))
         code, out, err = self.dlrun("--run-dir", "run", job)
         self.assertEqual(code, 65, err)
-        self.assertRegex(out + err, r"packed/train-00000.bin: image \d is not as it was packed: its checksum differs")
+        self.assertRegex(out + err, r"packed/train-00000.bin: image \d was changed after it was packed: its checksum differs")
         self.assertIn("found 2 classes, 64 training and 16 test images in ", out)
 
     def test_a_shard_that_is_cut_during_a_training_is_named(self):
@@ -126,11 +126,11 @@ class Images(support.Case):
         job = self.write("job.yaml", JOB.format(data="format: images, dir: photos", checkpoint="ckpt"))
         code, _, err = self.dlrun("--run-dir", "run", job)
         self.assertEqual(code, 65, err)
-        self.assertIn("photos/train: 1 of 3 class folders has no training image: bird\n  hint: put images there, or remove what is no class", err)
+        self.assertIn("photos/train: 1 of 3 class folders has no training image: bird\n  hint: add images, or remove folders that are not classes", err)
 
     def test_mistakes_of_prepare(self):
-        for words, said in ((["photos"], "--into DIR is missing"), (["photos", "--size", "2", "--intoo", "x"], "did you mean '--into'?"),
-                            (["photos", "--into", "x", "--size", "0"], "--size: '0' is no number of pixels"),
+        for words, said in ((["photos"], "--into DIR, the folder for packed images, is missing"), (["photos", "--size", "2", "--intoo", "x"], "did you mean '--into'?"),
+                            (["photos", "--into", "x", "--size", "0"], "--size: '0' is not a number of pixels"),
                             (["photos", "--into", "x", "--list", "l"], "--list and --classes go together")):
             code, _, err = self.prepare(*words)
             self.assertEqual(code, 64, err)

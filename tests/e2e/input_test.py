@@ -56,7 +56,7 @@ class Input(support.Case):
         self.assertIn("--stdin: the job has no rank 7\n  hint: its ranks are 0 to 0", err)
         code, _, err = self.with_input("", "--stdin", "first", "--framework", "plain", "--", "touch", "ran")
         self.assertEqual(code, 64)
-        self.assertIn("--stdin: 'first' is no rank", err)
+        self.assertIn("--stdin: 'first' is not a rank", err)
         self.assertFalse(self.exists("ran"))
 
 

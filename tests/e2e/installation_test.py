@@ -35,11 +35,11 @@ class Installation(support.Case):
         return self.dlrun(*words, "--framework", "plain", "--run-dir", "run", "--", "echo", "ran", program=f"{self.folder}/here/bin/dlrun")
 
     def test_dlrun_that_was_copied_alone(self):
-        for way in ("local", "mpiexec"):
-            code, out, err = self.run_here("--via", way)
+        for launcher in ("local", "mpiexec"):
+            code, out, err = self.run_here("--via", launcher)
             self.assertEqual((code, out), (69, ""), err)
             shutil.rmtree(f"{self.folder}/run")
-            self.assertIn(f"dlrun: error: there is no {self.agent}\n  hint: dlrun starts dlrun-agent from beside itself", err)
+            self.assertIn(f"dlrun: error: there is no {self.agent}\n  hint: dlrun starts the dlrun-agent in its own folder", err)
 
     def test_an_agent_that_may_not_be_run(self):
         self.put_agent(AGENT)
@@ -61,7 +61,7 @@ class Installation(support.Case):
 
     def test_an_agent_that_goes_before_the_last_one_has_come(self):
         version = self.dlrun("--version")[1].split()[1]
-        ready = json.dumps({"type": "ready", "pid": 1, "version": version, "protocol": 1})
+        ready = json.dumps({"type": "ready", "pid": 1, "version": version, "protocol": 2})
         self.put_agent(f"""#!/usr/bin/env python3
 import os, struct, time
 try: os.mkdir("{self.folder}/first")
@@ -86,7 +86,7 @@ else: os.write(1, struct.pack("<II", {len(ready)}, 0) + b'{ready}')
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
         self.assertEqual(process.returncode, 130, err)
-        self.assertNotIn("left behind", err)
+        self.assertNotIn("stray process", err)
 
 
 if __name__ == "__main__":

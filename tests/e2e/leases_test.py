@@ -50,7 +50,7 @@ class Leases(support.Case):
         self.assertEqual(code, 74, err)
         self.assertRegex(out, r"checkpoint folder \S+/ckpt is in use by run first on \S+, process \d+: waiting 20\.0s for it to end")
         self.assertRegex(err, r"checkpoint folder \S+/ckpt is in use by run first on \S+, process \d+")
-        self.assertIn("hint: wait for that run to end, or name another checkpoint.dir", err)
+        self.assertIn("hint: wait for that run to end, or set another checkpoint.dir", err)
         self.assertIsNone(first.poll())
         before = self.read("first/events.jsonl").count('"saved"')
         wait_until(lambda: self.saved("first", before + 2) or first.poll() is not None, "the first goes on")
@@ -68,7 +68,7 @@ class Leases(support.Case):
         second.send_signal(signal.SIGINT)
         out, err = second.communicate()
         self.assertEqual(second.returncode, 75, err)
-        self.assertIn("carrying on from", out)
+        self.assertIn("resuming from", out)
         self.assertNotIn("in use by", out)
 
     def test_an_agent_works_and_cleans_up_where_its_folder_has_no_locks(self):

@@ -85,7 +85,7 @@ class Mpi(support.Case):
         for flavour, _ in self.FLAVOURS.items():
             self.assertEqual(self.mpi(flavour, "exit")[0], 3)
 
-    def test_a_rank_that_leaves_without_finalize_is_the_culprit(self):
+    def test_a_rank_that_exits_without_finalize_is_the_first_failure(self):
         for flavour, _ in self.FLAVOURS.items():
             code, _, err = self.mpi(flavour, "leave")
             self.assertEqual(code, 71, err)

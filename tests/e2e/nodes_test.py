@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plans of several nodes, each played by an agent on this machine (--via local): labels, shapes, MPI worlds, failures."""
+"""Plans of several nodes, each emulated by an agent on this machine (--via local): labels, shapes, MPI worlds, failures."""
 import json
 import os
 import signal
@@ -32,6 +32,41 @@ class Nodes(support.Case):
                 self.assertEqual(code, 0, err)
                 for rank in range(6):
                     self.assertIn(f"rank {rank} of 6, sum 21, on this node 2\n", out)
+
+    def through_the_tree(self, flavour, *words):
+        """Seven nodes: the first is above 1, 3, 5 and 6, and two of these have one below them."""
+        self.write("seven.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "none",
+                                             "nodes": [{"host": f"a{i}", "slots": 1} for i in range(1, 8)]}))
+        self.environment["DLRUN_LOG"] = "debug"
+        run = f"run-{flavour}"
+        code, out, err = self.dlrun("--allocation", "seven.json", "--via", "local", "--run-dir", run, *words, "--framework", "mpi", "--",
+                                    MPI + flavour)
+        self.assertEqual(code, 0, err)
+        for rank in range(7):
+            self.assertIn(f"rank {rank} of 7, sum 28, on this node 1\n", out)
+        names = sorted(name for name in os.listdir(os.path.join(self.folder, run, "logs")) if name.startswith("agent-"))
+        self.assertEqual(len(names), 7)
+        return err, self.read(f"{run}/logs/head.log"), [self.read(f"{run}/logs/{name}") for name in names]
+
+    def test_collectives_go_through_the_tree_of_agents_where_the_job_wants_it(self):
+        for flavour in ("openmpi", "mpich"):
+            with self.subTest(flavour):
+                err, head, agents = self.through_the_tree(flavour, "--set", "launch.relay=on")
+                self.assertNotIn("launch.relay", err)
+                self.assertNotIn("allgather", head)
+                self.assertNotIn("ParentSaid", agents[0])
+                self.assertIn("ChildSaid", agents[0])
+                for agent in agents[1:]:
+                    self.assertIn("ParentSaid", agent)
+
+    def test_the_head_carries_what_agents_cannot_send_each_other(self):
+        self.environment.update(LD_PRELOAD=os.environ["E2E_SHIMS"], DLRUN_TEST_SHIM="firewall")
+        err, head, agents = self.through_the_tree("mpich", "--set", "launch.relay=on")
+        self.assertEqual(err.count("what its MPI exchanges goes through dlrun (launch.relay)"), 1, err)
+        self.assertIn("does not answer at port", err)
+        self.assertEqual(self.read("run-mpich/events.jsonl").count("no_relay_parent"), 6)
+        self.assertIn("subtree_allgather", head)
+        self.assertIn("child_allgather", agents[0])
 
     def test_a_failure_on_one_node_ends_the_others(self):
         code, _, err = self.many("--framework", "plain", "--", "sh", "-c", "[ $DLRUN_RANK = 4 ] && exit 9; setsid sleep 1000 & sleep 1000")
@@ -70,7 +105,7 @@ class Nodes(support.Case):
         for words in (("plan",), ("run", "--run-dir", "run")):
             code, _, err = self.dlrun(*words, "--hostfile", "hosts", "--framework", "plain", "--", "true")
             self.assertEqual(code, 0, err)
-            self.assertIn("dlrun: warning: host localhost stands 2 times (lines 1, 2): its counts add up to 2 slots\n", err)
+            self.assertIn("dlrun: warning: host localhost is listed 2 times (lines 1, 2): its counts add up to 2 slots\n", err)
 
     def test_slots_that_were_asked_for_are_ranks(self):
         self.write("hosts", "a1 slots=1\na2 slots=2\n")
@@ -80,7 +115,7 @@ class Nodes(support.Case):
         self.assertEqual(sorted(out.splitlines()), ["[worker 0 a1] 1", "[worker 1 a2] 2", "[worker 2 a2] 2"])
         code, _, err = self.dlrun("--tasks-per-node", "2", *words)
         self.assertEqual(code, 66, err)
-        self.assertIn("the job asks for 2 tasks per node, and fewer slots were asked for on 1 of 2 nodes\n  a1 has 1 slot\n", err)
+        self.assertIn("the job asks for 2 tasks per node, but fewer slots were requested on 1 of 2 nodes\n  a1 has 1 slot\n", err)
 
     def test_a_way_that_is_none_is_refused(self):
         code, _, err = self.dlrun("--allocation", "three.json", "--via", "loca", "--framework", "plain", "--", "true")

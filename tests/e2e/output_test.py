@@ -75,7 +75,7 @@ class Output(support.Case):
             process = subprocess.run([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--", "echo", "hello"], cwd=self.folder,
                                      env=self.environment, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(process.returncode, 74, process.stderr)
-        self.assertIn("dlrun: error: not all that the ranks printed could be shown: No space left on device; it is in run/logs\n", process.stderr)
+        self.assertIn("dlrun: error: part of the ranks' output could not be shown: No space left on device; all of it is in run/logs\n", process.stderr)
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "hello\n")
 
     def test_lines_that_a_file_on_a_full_disk_does_not_take_are_in_the_logs(self):
@@ -86,7 +86,7 @@ class Output(support.Case):
                 process = subprocess.run([support.DLRUN, "--framework", "plain", "--run-dir", "run", "--", "seq", "10000"], cwd=self.folder,
                                          env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True)
             self.assertEqual(process.returncode, 74, process.stderr)
-            self.assertIn("could be shown: No space left on device; it is in run/logs\n", process.stderr)
+            self.assertIn("could not be shown: No space left on device; all of it is in run/logs\n", process.stderr)
             self.assertEqual(self.read("run/logs/0000-worker-0.log").split(), [str(i + 1) for i in range(10000)])
         finally:
             subprocess.run(["umount", "small"], cwd=self.folder, check=True)
@@ -115,7 +115,7 @@ class Output(support.Case):
         process = self.start("--framework", "plain", "--run-dir", "run", "--", "bash", "-c", "seq 120000; exit 3")
         wait_until(lambda: self.exists("run/logs/0000-worker-0.log") and self.read("run/logs/0000-worker-0.log").endswith("120000\n"),
                    "the rank wrote all")
-        time.sleep(6)  # longer than the agent waits for an answer to its farewell
+        time.sleep(6)  # longer than the agent waits for an answer when it disconnects
         out, err = process.communicate()
         self.assertEqual(process.returncode, 3, err)
         self.assertEqual(len(out.splitlines()), 120000)
@@ -137,6 +137,18 @@ class Output(support.Case):
             process = subprocess.run([support.DLRUN, "allocation", "--json"], stdout=full, stderr=subprocess.PIPE, env=self.environment,
                                      cwd=self.folder, check=False)
         self.assertEqual(process.returncode, 74)
+        self.assertEqual(process.stderr.count(b"dlrun: error: "), 1, process.stderr)
+
+    def test_an_error_under_json_is_an_object_on_standard_output(self):
+        for words, kind, code in ((("plan", "--json", "--no-such-flag"), "usage", 64), (("--json", "no-such.yaml"), "input", 65),
+                                  (("--json", "--set", "resources.nodes=two", "--", "true"), "usage", 64)):
+            with self.subTest(words):
+                ended, out, err = self.dlrun(*words)
+                error = json.loads(out)["error"]
+                self.assertEqual((ended, error["kind"], error["exit_code"]), (code, kind, code), err)
+                self.assertIn(f"dlrun: error: {error['where'] + ': ' if error['where'] else ''}{error['message']}", err)
+        code, out, err = self.dlrun("plan", "no-such.yaml", "--", "--json")  # an argument of the program
+        self.assertEqual((code, out), (65, ""), err)
 
     def test_an_answer_that_cannot_be_written_is_an_error_for_people_too(self):
         self.write("job.yaml", "framework: plain\ncommand: [echo, x]\n")

@@ -56,7 +56,10 @@ class Plan(support.Case):
         self.assertEqual(self.plan("good.yaml")[0], 0)
         before = set(glob.glob(os.path.join(tempfile.gettempdir(), "dlrun-plan-*")))
         code, out, err = self.plan("bad.yaml", "--json")
-        self.assertEqual((code, out), (65, ""))
+        self.assertEqual(code, 65)
+        self.assertEqual(json.loads(out), {"schema": "dlrun.error/1", "error": {
+            "kind": "input", "message": "unknown key 'epocs' in 'train'", "where": "bad.yaml:2:75", "hint": "did you mean 'epochs'?", "also": [],
+            "exit_code": 65}})
         self.assertEqual(err, "dlrun: error: bad.yaml:2:75: unknown key 'epocs' in 'train'\n  hint: did you mean 'epochs'?\n")
         self.assertLessEqual(set(glob.glob(os.path.join(tempfile.gettempdir(), "dlrun-plan-*"))), before)
 

@@ -83,8 +83,8 @@ class Ports(support.Case):
         with socket.create_server(("127.0.0.1", self.first + 1)):
             code, out, err = self.run_job("--set", f"roles.worker.port={self.first + 1}")
         self.assertEqual((code, out), (69, ""))
-        self.assertRegex(err, rf"error: .*port {self.first + 1} of role worker is taken on \S+ by process {os.getpid()} \(\S*python3")
-        self.assertIn("leave roles.worker.port out", err)
+        self.assertRegex(err, rf"error: .*port {self.first + 1} of role worker is in use on \S+ by process {os.getpid()} \(\S*python3")
+        self.assertIn("remove roles.worker.port", err)
 
     def test_what_is_left_of_ended_connections_is_no_holder(self):
         with socket.create_server(("127.0.0.1", self.first)) as server:

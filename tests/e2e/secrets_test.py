@@ -121,7 +121,7 @@ environment: {{setup: ['export A_TOKEN={VALUE}; true # done']}}
         self.assertEqual(code, 0, err)
         return {line.partition("] ")[2].partition("=")[0] for line in out.splitlines()}
 
-    def test_what_is_denied_or_not_allowed_is_not_handed_on(self):
+    def test_denied_variables_and_those_not_allowed_do_not_reach_ranks(self):
         self.assertLessEqual({"APP_MODE", "APP_DEBUG", "SITE_THING"}, self.shown())
         shown = self.shown("--set", "environment.deny=[APP_D*]")
         self.assertIn("APP_MODE", shown)

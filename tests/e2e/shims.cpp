@@ -1,10 +1,13 @@
 // For LD_PRELOAD: what a cluster does to programs and this machine does not. DLRUN_TEST_SHIM says what.
 //   no-flock     a file system without locks (NFS without lockd, Lustre without -o flock)
 //   clock-jump   the wall clock is set forward by ten minutes while the program runs
+//   firewall     an agent can connect to no other machine by TCP
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,7 +32,20 @@ bool has_jumped() {
   return (now.tv_sec - first.tv_sec) * 1000 + (now.tv_nsec - first.tv_nsec) / 1000000 > 500;
 }
 
+bool is_agent() {
+  char name[16] = {};
+  return ::prctl(PR_GET_NAME, name) == 0 && std::strcmp(name, "dlrun-agent") == 0;
+}
+
 }  // namespace
+
+extern "C" int connect(int fd, const sockaddr* address, socklen_t length) {
+  const bool is_internet = address->sa_family == AF_INET || address->sa_family == AF_INET6;
+  if (!is_internet || !is_on("firewall") || !is_agent())
+    return static_cast<int>(::syscall(SYS_connect, fd, address, length));
+  errno = ECONNREFUSED;
+  return -1;
+}
 
 extern "C" int flock(int fd, int operation) {
   if (!is_on("no-flock")) return static_cast<int>(::syscall(SYS_flock, fd, operation));

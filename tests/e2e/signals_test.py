@@ -22,7 +22,7 @@ class Signals(support.Case):
         return head
 
     def agent_of(self, head, name="dlrun-agent"):
-        """The agent, or its keeper: they differ in what ps shows."""
+        """The agent, or its reaper: ps shows different names."""
         def comm(pid):
             with open(f"/proc/{pid}/comm") as file:
                 return file.read().strip()
@@ -48,7 +48,7 @@ class Signals(support.Case):
         self.assertIn("run the same command again", err)
 
     def test_a_scheduler_s_warning_of_the_end_comes_twice_and_to_every_process(self):
-        """As Grid Engine sends it, with SIGUSR1 before: the ranks have their time, and no keeper dies of it."""
+        """As Grid Engine sends it, with SIGUSR1 before: the ranks have their grace period, and no reaper dies of it."""
         script = ('trap "sleep 0.3; touch saved-$DLRUN_RANK; exit 0" TERM; touch rank-$DLRUN_RANK child-$DLRUN_RANK;'
                   "while :; do sleep 0.02; done")
         self.environment["SGE_JOB_SPOOL_DIR"] = "/var/spool/7.1"
@@ -106,7 +106,7 @@ class Signals(support.Case):
         self.assert_saved(head)
 
     def test_sigterm_to_every_process_of_the_job(self):
-        """As Slurm's signals to a job: the ranks too. Whoever dies first, nobody is to blame."""
+        """As Slurm signals a job, ranks included. Whichever process dies first, no rank is reported as failed."""
         head = self.start_ranks("touch rank-$DLRUN_RANK child-$DLRUN_RANK; exec sleep 1000")
         for pid in reversed(sorted(self.marked())):
             with contextlib.suppress(ProcessLookupError):
@@ -216,7 +216,7 @@ class Signals(support.Case):
         done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.returncode, 0)
-        self.assertNotIn("left behind", done.stderr)
+        self.assertNotIn("stray process", done.stderr)
         pid = int(self.read("before"))
         self.assertIn(pid, self.marked())
         os.kill(pid, signal.SIGKILL)
@@ -236,7 +236,7 @@ class Signals(support.Case):
         self.assertIn("the agent exited without an error message", err)
         self.none_left()
 
-    def test_kill_9_of_the_keeper(self):
+    def test_kill_9_of_the_reaper(self):
         head = self.start_ranks()
         os.kill(self.agent_of(head, "dlrun-reaper"), signal.SIGKILL)
         _, err = head.communicate()
@@ -245,7 +245,7 @@ class Signals(support.Case):
         self.none_left()
 
     def test_sigterm_of_the_agent_alone(self):
-        """By somebody's hand: the run cannot go on without its node, and the head was not meant."""
+        """Sent by a person: the run cannot continue without its node, and the head was not signalled."""
         head = self.start_ranks()
         os.kill(self.agent_of(head, "dlrun-reaper"), signal.SIGTERM)
         _, err = head.communicate()
@@ -253,11 +253,11 @@ class Signals(support.Case):
         self.assertIn("the agent was told to end by SIGTERM (15)", err)
         self.none_left()
 
-    def test_kill_9_of_all_in_the_keeper_s_group_and_session(self):
-        """As batch systems end a job. What a rank has started itself dies with no parent."""
+    def test_kill_9_of_all_in_the_reaper_s_group_and_session(self):
+        """As batch systems end a job. Processes that a rank has started die without a parent."""
         head = self.start_ranks()
-        keeper = self.agent_of(head, "dlrun-reaper")
-        session = os.getsid(keeper)
+        reaper = self.agent_of(head, "dlrun-reaper")
+        session = os.getsid(reaper)
         for pid in [pid for pid in self.marked() if os.getsid(pid) == session]:
             os.kill(pid, signal.SIGKILL)
         head.wait()
@@ -273,7 +273,7 @@ class Signals(support.Case):
 
     def test_kill_9_of_a_rank(self):
         head = self.start_ranks()
-        # Events are written beside the run, so a moment later.
+        # Events are written in the background, and so a little later.
         started = wait_until(lambda: [found for found in [[event for event in self.events() if event["event"] == "started"]]
                                       if len(found) == 2], "both are in the log of events")[0]
         os.kill(started[1]["pid"], signal.SIGKILL)

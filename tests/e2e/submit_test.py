@@ -34,8 +34,8 @@ class SubmitToPbs(support.Case):
         for flags in ([], ["--chain", "3"]):
             code, out, err = self.submit("Can Never Run: Not enough total nodes av\n\tailable", *flags)
             self.assertEqual((code, out), (66, ""), err)
-            self.assertIn("pbs accepted job 7.srv and would never run it: Can Never Run: Not enough total nodes available", err)
-            self.assertIn("hint: the job is cancelled; ask for what the cluster has", err)
+            self.assertIn("pbs accepted job 7.srv but will never run it: Can Never Run: Not enough total nodes available", err)
+            self.assertIn("hint: the job is cancelled; request what the cluster has", err)
             self.assertEqual(self.read("deleted"), "7.srv\n")
             self.assertEqual(os.listdir(os.path.join(self.folder, "runs")), [])
             os.unlink(os.path.join(self.folder, "deleted"))
@@ -77,7 +77,7 @@ class InsideAJobOfPbs(support.Case):
         self.run_it(69, "neither pbs_tmrsh nor pbsdsh is found")
         self.write("pbs.conf", f"PBS_EXEC={self.folder}/pbs\n")
         self.program("pbs_tmrsh", "exit 254")
-        self.run_it(69, "hint: dlrun must be at the same place on every node; --stage copies it")
+        self.run_it(69, "hint: dlrun must be at the same path on every node; --stage copies it")
         self.program("pbs_tmrsh", "exit 65")
         self.run_it(69, "hint: every node must see the run directory: name one that they share, with --run-dir")
 
@@ -245,7 +245,7 @@ environment: {{set: {{HF_TOKEN: {SECRET}}}, setup: ['export A_TOKEN={SECRET}']}}
         for words in (["--set", f"environment.set.HF_TOKEN={SECRET}", "job.yaml"], ["job.yaml", "--", "--api-key", SECRET]):
             code, out, err = self.dlrun("submit", "--scheduler", "slurm", *words)
             self.assertEqual((code, out), (64, ""), err)
-            self.assertIn("has the value of a secret, and a submission keeps none", err)
+            self.assertIn("has the value of a secret, which a submission does not keep", err)
             self.assertNotIn(SECRET, err)
         self.assertFalse(self.exists("runs"))
 

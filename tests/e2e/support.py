@@ -80,7 +80,7 @@ class Case(unittest.TestCase):
                 with open(f"/proc/{pid}/cmdline") as file:
                     found[pid] = file.read().replace("\0", " ")
             except (OSError, IndexError):
-                continue  # it ended while we looked
+                continue  # it has ended meanwhile
         return found
 
     def none_left(self):

@@ -56,7 +56,7 @@ class Files(support.Case):
 
     def test_what_editors_of_other_systems_write(self):
         for name, text, words in (("utf16.yaml", "command: [true]\n".encode("utf-16"), "the file is UTF-16, not UTF-8"),
-                                  ("tab.yaml", b"resources:\n\tnodes: 1\ncommand: [true]\n", "tab.yaml:2:1: a tab indents this line")):
+                                  ("tab.yaml", b"resources:\n\tnodes: 1\ncommand: [true]\n", "tab.yaml:2:1: this line is indented with a tab")):
             pathlib.Path(self.folder, name).write_bytes(text)
             self.assertIn(words, self.error_of("plan", name))
         pathlib.Path(self.folder, "marked.yaml").write_bytes(b"\xef\xbb\xbfcommand: [true]\n")

@@ -53,7 +53,7 @@ class Walltime(support.Case):
         # One was tried early, to learn what it takes.
         first = next(event["report"] for event in self.events() if "saved" in event.get("report", {}))
         self.assertLess(first["saved"], facts["saved"])
-        # The next run carries on from just there, and ends as one run does.
+        # The next run resumes at that step, and ends as an uninterrupted run does.
         _, out, _ = self.dlrun("--walltime", "12s", "--run-dir", "next", "job.yaml")
         self.assertIn(f"step {facts['saved']}, epoch", out)
 
@@ -87,7 +87,7 @@ class Walltime(support.Case):
         self.assertLess(self.record()["ended"], self.walltime()["end"])
         self.assertEqual(self.read("run/logs/0000-worker-0.log"), "here\n")
 
-    def test_a_rank_that_knows_no_checkpoint_dies_of_the_request_and_is_no_culprit(self):
+    def test_a_rank_without_checkpoints_dies_of_the_request_and_is_no_failure(self):
         code, _, err = self.plain("while :; do sleep 0.1; done", "--walltime", "8s", "--tasks-per-node", "2")
         self.assertEqual(code, 143, err)
         self.assertIsNone(self.record()["attempts"][0]["first_failure"])

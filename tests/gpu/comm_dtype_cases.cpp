@@ -1,5 +1,5 @@
-// The loops of communication dtypes on a GPU against the CPU's, bit by bit: numbers that round, tie, overflow
-// and vanish, in lengths and at addresses that do not divide.
+// The kernels of 16-bit communication dtypes on a GPU against the CPU's loops, bit by bit: numbers that
+// round, tie, overflow and underflow, with lengths and addresses that are not multiples of a vector.
 #include <cmath>
 #include <cstring>
 
@@ -27,10 +27,10 @@ std::vector<float> numbers(std::uint64_t key, std::size_t count) {
   return out;
 }
 
-// Room on the device, filled from the host and read back.
-class Room {
+// Memory on the device, filled from the host and read back.
+class DeviceArray {
  public:
-  explicit Room(std::shared_ptr<DeviceCalls> calls) : calls_(calls), buffer_(calls, Place::device) {}
+  explicit DeviceArray(std::shared_ptr<DeviceCalls> calls) : calls_(calls), buffer_(calls, Place::device) {}
   Result<std::byte*> filled(const void* from, std::size_t bytes, std::size_t shift = 0) {
     auto* const at = static_cast<std::byte*>(TRY(buffer_.at_least(16 * kMost))) + shift;
     TRY(calls_->copy(at, from, bytes, nullptr));
@@ -65,7 +65,7 @@ bool same_sums(CommDtype dtype, const std::vector<std::byte>& left, const std::v
 }
 
 Result<void> compare_forms(const std::shared_ptr<DeviceCalls>& calls, const Trial& trial) {
-  Room plain(calls), packed(calls);
+  DeviceArray plain(calls), packed(calls);
   const std::vector<float> from = numbers(trial.count, trial.count);
   const std::size_t bytes = bytes_of(trial.dtype, trial.count);
   std::vector<std::byte> expected(bytes), got(bytes);
@@ -88,7 +88,7 @@ Result<void> compare_forms(const std::shared_ptr<DeviceCalls>& calls, const Tria
 
 Result<void> compare_sums(const std::shared_ptr<DeviceCalls>& calls, const Trial& trial, int own_place,
                           int places) {
-  Room plain(calls), packed(calls), sums(calls);
+  DeviceArray plain(calls), packed(calls), sums(calls);
   const std::size_t stride = (trial.count + 7) / 8 * 8, bytes = bytes_of(trial.dtype, trial.count);
   const std::vector<float> own = numbers(77, trial.count);
   std::vector<std::byte> others(bytes_of(trial.dtype, stride * static_cast<std::size_t>(places)));
@@ -117,14 +117,14 @@ Result<void> compare_sums(const std::shared_ptr<DeviceCalls>& calls, const Trial
   return {};
 }
 
-// A call of the host comes after what the stream had before, and before what it gets then.
+// A host call runs after the earlier work of the stream and before the later.
 Result<void> check_call_of_host(const std::shared_ptr<DeviceCalls>& calls) {
   DeviceBuffer pinned(calls, Place::pinned);
-  Room room(calls);
+  DeviceArray array(calls);
   const float seven = 7;
   float got = 0;
   auto* const staged = static_cast<float*>(TRY(pinned.at_least(sizeof(float))));
-  std::byte* const there = TRY(room.filled(&seven, sizeof seven));
+  std::byte* const there = TRY(array.filled(&seven, sizeof seven));
   const auto doubles = [](void* context) { *static_cast<float*>(context) *= 2; };
   TRY(calls->copy(staged, there, sizeof(float), nullptr));
   TRY(calls->call_host(doubles, staged, nullptr));
@@ -136,8 +136,8 @@ Result<void> check_call_of_host(const std::shared_ptr<DeviceCalls>& calls) {
 
 }  // namespace
 
-Result<void> compare_wires(const CudaLibrary& library) {
-  if (library.table().use(0) != 0) return fail(library.error("no GPU can be used"));
+Result<void> compare_dtypes(const CudaLibrary& library) {
+  if (library.table().use(0) != 0) return fail(library.error("no usable GPU"));
   const std::shared_ptr<DeviceCalls> calls = make_cuda_device_calls(library);
   for (const CommDtype dtype : {CommDtype::bf16, CommDtype::f16})
     for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{4096}, std::size_t{4099}})

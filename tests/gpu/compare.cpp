@@ -113,12 +113,12 @@ Result<double> compare_tensors(const Subject& cpu, const Subject& disturbed, con
 // The images of a GAN's generator, as it is now.
 Result<void> compare_images(Engine& cpu, Engine& disturbed, Engine& gpu, const InputShape& shape,
                             double allowed) {
-  if (!cpu.generates()) return {};
+  if (cpu.gan() == nullptr) return {};
   const auto count = static_cast<std::size_t>(cpu.batch() * shape.channels * shape.height * shape.width);
   std::vector<float> left(count), right(count), other(count);
-  TRY(cpu.generate(left));
-  TRY(gpu.generate(right));
-  TRY(disturbed.generate(other));
+  TRY(cpu.gan()->generate(left));
+  TRY(gpu.gan()->generate(right));
+  TRY(disturbed.gan()->generate(other));
   const double off = distance(left, right, 1e-6);
   const double limit = std::max(allowed, kNoise * distance(left, other, 1e-6));
   expect(off <= limit, fmt::format("images: {:.2e} apart, allowed {:.2e}", off, limit));
@@ -211,7 +211,7 @@ Result<void> compare(const CudaLibrary& library, const Case& of, Precision preci
   const auto gpu_engine = TRY(
       compile_cuda(library, TRY(build(of.input)), {.batch = of.batch, .precision = precision, .seed = 3}, 0));
   const bool by_hand = precision == Precision::f32;  // else the other precision disturbs enough
-  if (by_hand && disturbed_engine->generates()) TRY(disturb_weights(*disturbed_engine, of.disturbance));
+  if (by_hand && disturbed_engine->gan() != nullptr) TRY(disturb_weights(*disturbed_engine, of.disturbance));
   Subject cpu{*cpu_engine, TRY(state_of(*cpu_engine))}, gpu{*gpu_engine, TRY(state_of(*gpu_engine))},
       disturbed{*disturbed_engine, TRY(state_of(*disturbed_engine))};
   compare_first_values(cpu, gpu);

@@ -48,9 +48,9 @@ void fill(Engine& engine, std::uint64_t batch_number, std::int64_t classes, doub
 double distance(std::span<const float> left, std::span<const float> right, double floor);
 
 Result<void> compare(const CudaLibrary& library, const Case& of, Precision precision);
-// Several updates by Adam.
-Result<void> compare_adam(const CudaLibrary& library, Precision precision);
+// Several updates by each optimizer.
+Result<void> compare_optimizers(const CudaLibrary& library, Precision precision);
 // What sums over ranks need of a GPU.
-Result<void> compare_wires(const CudaLibrary& library);
+Result<void> compare_dtypes(const CudaLibrary& library);
 
 }  // namespace dlrun::runtime::gpu

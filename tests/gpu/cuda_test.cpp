@@ -1,6 +1,6 @@
-// test-cuda: the GPU's engine against the CPU's: each operator in a small graph, then whole models, Adam, and
-// rows that come as bytes. Needs a GPU: without one it fails, and says so. An argument chooses the cases
-// whose names hold it.
+// test-cuda: the GPU's engine against the CPU's: each operator in a small graph, then whole models,
+// optimizers, and rows that come as bytes. Needs a GPU: without one it fails, and says so. An argument
+// chooses the cases whose names hold it.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -71,10 +71,10 @@ int main(int count, char** values) {
     return 1;
   }
   fmt::print("on {}\n", library->device_name(0));
-  if (chosen("wires")) report("wires", compare_wires(*library));
+  if (chosen("dtypes")) report("dtypes", compare_dtypes(*library));
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::tf32}) {
     if (chosen("bytes")) report("bytes", compare_bytes(*library, precision));
-    if (chosen("adam")) report("adam", compare_adam(*library, precision));
+    if (chosen("optimizers")) report("optimizers", compare_optimizers(*library, precision));
     for (const std::vector<Case>* cases : {&operator_cases(), &norm_sum_cases(), &gan_cases()})
       for (const Case& of : *cases)
         if (chosen(of.name)) report(of.name, compare(*library, of, precision));

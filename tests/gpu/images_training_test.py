@@ -49,9 +49,9 @@ class ImageTraining(Trainings):
         first = self.run_one(epochs=3, precision="bf16", **job)
         self.assertIn("on GPU 0: NVIDIA", first)
         middle = self.run_one(epochs=4, device="cpu", precision="f32", **job)
-        self.assertIn("carrying on from", middle)
+        self.assertIn("resuming from", middle)
         last = self.run_one(epochs=10, precision="bf16", **job)
-        self.assertIn("carrying on from", last)
+        self.assertIn("resuming from", last)
         self.assertGreater(self.accuracy(last), 90)  # by chance: 25
 
 

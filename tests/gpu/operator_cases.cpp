@@ -95,6 +95,16 @@ const std::vector<Case>& operator_cases() {
            return g.max_pool(x, {.window = 3, .stride = 2, .edge = Edge::kept});
          });
        }},
+      {"gelu", small,
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) { return g.add(x, g.apply(op::Gelu{}, {x})); });
+       }},
+      {"gelu by tanh of a vector", small,
+       [](const InputShape& in) {
+         return graph_of(in, [](GraphBuilder& g, Value x) {
+           return g.apply(op::Gelu{op::Gelu::Form::tanh}, {g.fully_connected("inner", x, 40)});
+         });
+       }},
       {"local response norm", small,
        [](const InputShape& in) {
          return graph_of(in, [](GraphBuilder& g, Value x) {

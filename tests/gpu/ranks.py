@@ -49,13 +49,13 @@ class Ranks:
             case "get":
                 return f"cmd=get_result rc=0 msg=success value={self.pairs[fields['key']]}"
             case "barrier_in":
-                self.meet()
+                self.barrier()
                 return "cmd=barrier_out rc=0"
             case "finalize":
                 return "cmd=finalize_ack rc=0"
         return None  # abort: the rank ends by itself
 
-    def meet(self):
+    def barrier(self):
         with self.condition:
             self.arrived += 1
             turn = (self.arrived - 1) // self.count + 1

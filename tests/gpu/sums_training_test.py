@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sums_training_test.py DLRUN_TRAIN [PART...]: the ways in which ranks on GPUs sum, against NCCL alone: by NCCL inside nodes and
-messages between them, where this machine plays several nodes, and in 16 bits. Two ranks and, where there are four GPUs, four.
+"""sums_training_test.py DLRUN_TRAIN [PART...]: the allreduce algorithms of ranks on GPUs, against NCCL alone: NCCL inside nodes and
+messages between them, on one machine that emulates several nodes, and 16-bit dtypes. Two ranks and, where there are four GPUs, four.
 Needs two GPUs, the data of Debian's dataset-fashion-mnist or DLRUN_FASHION, and mpirun for the part that has an MPI."""
 import json
 import shutil
@@ -55,7 +55,7 @@ class SumsTraining(Trainings):
         for count in WORLDS:
             peers = self.losses(count, ALONE, "gradients are summed on the GPUs by NCCL")
             for dtype in ("bf16", "f16"):
-                losses = self.losses(count, ALONE, f" as {dtype}, beside backward", allreduce={"dtype": dtype})
+                losses = self.losses(count, ALONE, f" as {dtype}, in parallel with the backward pass", allreduce={"dtype": dtype})
                 self.assert_near(losses, peers, 0.02)
 
     def test_a_16_bit_dtype_between_nodes_trains_as_f32(self):
@@ -72,7 +72,7 @@ class SumsTraining(Trainings):
             return
         codes = world.wait(LONGEST)
         self.assertNotIn(0, codes)
-        self.assertIn("the hierarchical sum needs equally many ranks on every node", world.text(0))
+        self.assertIn("the hierarchical allreduce needs the same number of ranks on every node", world.text(0))
 
     def test_an_mpi_between_nodes_trains_as_nccl_alone(self):
         self.assertIsNotNone(shutil.which("mpirun"), "this part needs mpirun of Open MPI")

@@ -11,16 +11,16 @@ class Training(Trainings):
         first = self.run_one(epochs=2, precision="bf16")
         self.assertIn("on GPU 0: NVIDIA", first)
         middle = self.run_one(epochs=3, device="cpu", precision="f32")
-        self.assertIn("carrying on from", middle)
+        self.assertIn("resuming from", middle)
         last = self.run_one(epochs=12, precision="bf16")
-        self.assertIn("carrying on from", last)
+        self.assertIn("resuming from", last)
         self.assertGreater(self.accuracy(last), 91)
 
     def test_auto_takes_the_gpu_that_is_seen_and_else_the_cpu(self):
         small = {"data": {"format": "synthetic", "samples": 256}, "epochs": 1}
         self.assertIn("on GPU 0: ", self.run_one(device="auto", **small))
         self.setUp()
-        self.assertIn("on the CPU: no GPU can be used", self.run_one({"CUDA_VISIBLE_DEVICES": ""}, device="auto", **small))
+        self.assertIn("on the CPU: no usable GPU", self.run_one({"CUDA_VISIBLE_DEVICES": ""}, device="auto", **small))
 
     def test_precisions_reach_the_same_loss(self):
         accuracies = []

@@ -20,7 +20,7 @@ for file in bin/dlrun bin/dlrun-train share/dlrun/frameworks/mpi.yaml share/man/
 done
 
 # Every command has a page that man finds.
-for command in run plan submit chain allocation hosts frameworks; do
+for command in run plan submit chain report allocation hosts frameworks; do
   LC_ALL=C.UTF-8 man -M "$prefix/share/man" "dlrun-$command" 2>/dev/null | grep -q "^DLRUN-${command^^}(1)" ||
     fail "man finds no page dlrun-$command"
 done
@@ -38,4 +38,7 @@ for rank in 0 1; do
   grep -q "hello from $rank" <<<"$said" || fail "rank $rank was not heard: $said"
 done
 [[ -s $work/run/record.json ]] || fail "there is no record.json"
+(cd "$work" && env -i PATH=/usr/bin:/bin HOME="$work" "$prefix/bin/dlrun" report run >/dev/null) || fail "no report is written"
+grep -q uPlot "$work/run.html" || fail "the report has no plots"
+[[ ! -e $prefix/share/dlrun/report/fetch.sh ]] || fail "fetch.sh is installed"
 echo "installed, moved and used"

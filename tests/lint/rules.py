@@ -24,7 +24,7 @@ INCLUDES = {
     "src/record": ["src/base", "src/process", "schedulers", "src/plan"],
     "src/run": ["src/base", "src/process", "schedulers", "src/plan", "src/render", "src/protocol", "src/launch", "src/agent", "src/record"],
     "src/chain": ["src/base", "src/process", "schedulers", "src/plan", "src/render", "src/record", "src/run"],
-    "src/report": ["src/base", "src/plan", "src/record"],
+    "src/report": ["src/base", "src/process", "schedulers", "src/plan", "src/record", "src/chain"],
     "src/cli": ["src", "schedulers"],
     "runtime/base": ["src/base"],
     "runtime/graph": ["src/base", "runtime/base"],

@@ -41,9 +41,9 @@ struct AllreduceAlgorithm {
 };
 
 std::span<const AllreduceAlgorithm> allreduce_algorithms();
-/// By name or alias; unset where there is none of that name.
+/// Finds an algorithm by name or alias; null if the name is unknown.
 const AllreduceAlgorithm* find_allreduce(std::string_view name);
-/// The names that a job file may write, `auto` first.
+/// The names that are valid in a job file, `auto` first.
 std::vector<std::string> allreduce_names();
 
 /// Which algorithm a job asks for, and where: unset is `auto`.
@@ -65,11 +65,11 @@ Result<AllreduceChoice> choose_allreduce(const Environment& environment, const A
 Result<AllreduceChoice> choose_host_allreduce(const Environment& environment,
                                               const AllreduceChoice& of_job = {});
 
-/// What `auto` takes among hosts: "direct" for large arrays in 16 bits, "recursive-halving-doubling" for
-/// small ones, else "ring".
+/// The algorithm that `auto` selects among hosts: "direct" for large arrays in 16 bits,
+/// "recursive-halving-doubling" for small ones, else "ring".
 const AllreduceAlgorithm& choose_by_size(const Transfer& transfer);
 
-/// By the algorithm that choose_by_size() takes.
+/// Runs the allreduce with the algorithm that choose_by_size() selects.
 Result<void> allreduce_by_size(Transport& link, std::span<float> data, CommDtype dtype, Scratch& scratch);
 
 }  // namespace dlrun::runtime

@@ -25,7 +25,7 @@ Result<void> check_allreduce_without_gpu(const AllreduceChoice& choice) {
   if (choice.is_auto() || choice.algorithm->make == nullptr) return {};
   return fail(Error{.kind = ErrorKind::usage,
                     .what = choice.text() + ", an allreduce among GPUs, but this rank is on the CPU",
-                    .hint = "set it to auto: hosts have algorithms of their own"});
+                    .hint = "set it to auto: hosts have other algorithms"});
 }
 
 }  // namespace dlrun::runtime

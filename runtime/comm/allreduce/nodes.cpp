@@ -17,7 +17,7 @@ Result<std::uint64_t> own_node(int rank, const Environment& environment) {
     if (!ranks)
       return fail(Error{.kind = ErrorKind::usage,
                         .what = fmt::format("DLRUN_NODE_RANKS is '{}'", *text),
-                        .hint = "give the number of ranks that make a node, or leave it out"});
+                        .hint = "set it to the number of ranks per node, or unset it"});
     return static_cast<std::uint64_t>(rank / *ranks);
   }
   const auto start = read_file("/proc/sys/kernel/random/boot_id");  // without it the name must do
@@ -34,7 +34,7 @@ Result<void> check_even(std::span<const std::uint64_t> node_of, const NodeGroups
           .what = fmt::format("the hierarchical allreduce needs the same number of ranks on every node: "
                               "the node of rank {} has {}, that of rank {} has {}",
                               groups.inside.front(), own, rank, count),
-          .hint = "start as many ranks on every node, or set train.allreduce.algorithm to auto"});
+          .hint = "start the same number of ranks on every node, or set train.allreduce.algorithm to auto"});
   }
   return {};
 }

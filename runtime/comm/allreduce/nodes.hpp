@@ -1,6 +1,6 @@
-// Which ranks share a node. A node is a name and a start of its kernel, as NCCL has it: machines of one name
-// are told apart, and so are emulated nodes on one machine. DLRUN_NODE_RANKS=N makes every N ranks a node
-// instead, so that one machine can emulate several.
+// Which ranks share a node. As in NCCL, a node is a host name and a boot id of its kernel, so that machines
+// with the same name are distinct, and so are emulated nodes on one machine. With DLRUN_NODE_RANKS=N a node
+// has N ranks instead, so that one machine can emulate several nodes.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ class MpiCommunicator final : public HostCommunicator {
   }
 
   std::string description() const override {
-    return mpi_.version() + (collectives_->shared() ? ", sums through shared memory" : "");
+    return mpi_.version() + (collectives_->shared() ? ", allreduce through shared memory" : "");
   }
 
   Result<void> allreduce(std::span<double> data) override {
@@ -100,12 +100,11 @@ Result<void> check_world(const Communicator& world, const Environment& environme
   const std::optional<std::string> promised = environment.find("DLRUN_SIZE");
   if (!promised || *promised == std::to_string(world.size())) return {};
   return fail(Error{.kind = ErrorKind::unavailable,
-                    .what = fmt::format("{} came up as a world of {} where DLRUN_SIZE promises {}", flavour,
+                    .what = fmt::format("{} started as a world of {}, but DLRUN_SIZE is {}", flavour,
                                         world.size(), *promised),
                     .where = fmt::format("rank {}", environment.get("DLRUN_RANK", "unknown")),
-                    .hint =
-                        "the MPI does not speak the launcher's protocol: choose it with DLRUN_COMM=openmpi "
-                        "(PMIx) or DLRUN_COMM=mpich (PMI-1)"});
+                    .hint = "the MPI does not support the launcher's protocol: select it with "
+                            "DLRUN_COMM=openmpi (PMIx) or DLRUN_COMM=mpich (PMI-1)"});
 }
 
 }  // namespace

@@ -19,12 +19,12 @@ Result<MpiLibrary> MpiLibrary::open(MpiFlavour flavour) {
   auto* const table_of = TRY(library.symbol<const DlrunMpiTable*()>(DLRUN_MPI_TABLE_SYMBOL));
   const DlrunMpiTable* table = table_of();
   if (table->version != DLRUN_MPI_TABLE_VERSION)
-    return fail(
-        Error{.kind = ErrorKind::unavailable,
-              .what = fmt::format("the plug-in speaks version {} of the table, this program version {}",
-                                  table->version, DLRUN_MPI_TABLE_VERSION),
-              .where = path.string(),
-              .hint = "install the plug-ins of the same build as the program"});
+    return fail(Error{
+        .kind = ErrorKind::unavailable,
+        .what = fmt::format("version mismatch: the plug-in has version {} of the table, this program {}",
+                            table->version, DLRUN_MPI_TABLE_VERSION),
+        .where = path.string(),
+        .hint = "install the plug-ins of the same build as the program"});
   return MpiLibrary(std::move(library), table, flavour);
 }
 

@@ -1,7 +1,7 @@
 // The one file that includes an MPI: it fills the table of mpi_table.h. Built once with each MPI's headers
-// into libdlrun-mpi-openmpi.so and libdlrun-mpi-mpich.so. It decides nothing (which algorithm, how large a
-// piece): that is mpi_communicator.cpp's. State is file-local, since an MPI world is one a process by
-// definition.
+// into libdlrun-mpi-openmpi.so and libdlrun-mpi-mpich.so. It decides nothing:
+// mpi_communicator.cpp selects the algorithm and the size of pieces. Its state is file-local, since a process
+// has one MPI world.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

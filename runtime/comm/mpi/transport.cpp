@@ -34,7 +34,7 @@ Result<void> MpiTransport::wait(Ticket ticket) {
     else
       short_sleep();
   }
-  return fail(ErrorKind::lost, "a message was given up: this rank ends");
+  return fail(ErrorKind::lost, "a message was cancelled: this rank ends");
 }
 
 // MPI refuses a message that is too long, and takes one that is too short.
@@ -44,8 +44,7 @@ Result<void> MpiTransport::check_length(std::size_t ticket, std::size_t bytes) {
   const Receive receive = expected->second;
   receives_.erase(expected);
   if (receive.bytes == bytes) return {};
-  return fail(ErrorKind::internal, "rank {} sent {} bytes where {} were expected", receive.from, bytes,
-              receive.bytes);
+  return fail(ErrorKind::internal, "rank {} sent {} bytes; expected {}", receive.from, bytes, receive.bytes);
 }
 
 }  // namespace dlrun::runtime

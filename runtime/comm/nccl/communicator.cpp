@@ -114,7 +114,7 @@ std::optional<Error> NcclCommunicator::gone_peer() {
   if (!name) return std::nullopt;
   return Error{.kind = ErrorKind::lost,
                .what = fmt::format("{} is gone: its connection was closed", *name),
-               .hint = "its own log says why; the training carries on from its last checkpoint"};
+               .hint = "its log says why; the next run resumes from the last checkpoint"};
 }
 
 Result<void> NcclCommunicator::check() {

@@ -58,7 +58,7 @@ Result<void> NcclLibrary::checked(int code, const char* call, Comm comm) const {
   return fail(
       Error{.kind = ErrorKind::lost,
             .what = fmt::format("{} failed in NCCL {}: {}{}", call, version(), get_error_string_(code), more),
-            .hint = "run again with NCCL_DEBUG=WARN, which says more"});
+            .hint = "run again with NCCL_DEBUG=WARN for more"});
 }
 
 Result<NcclId> NcclLibrary::new_id() const {
@@ -102,7 +102,7 @@ Result<void> NcclLibrary::receive(void* to, std::size_t bytes, int peer, Comm co
 Result<void> NcclLibrary::check(Comm comm) const {
   int state = success;
   TRY(checked(comm_get_async_error_(comm, &state), "ncclCommGetAsyncError", comm));
-  return checked(state, "a sum over the GPUs", comm);
+  return checked(state, "an allreduce over the GPUs", comm);
 }
 
 void NcclLibrary::abort(Comm comm) const {

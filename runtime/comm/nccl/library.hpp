@@ -24,13 +24,13 @@ class NcclLibrary {
 
   std::string version() const;  // "2.28.3"
   Result<NcclId> new_id() const;
-  /// On the calling thread's current device. All ranks call it at once.
+  /// Connects the calling thread's current device. All ranks must call it at the same time.
   Result<Comm> connect(const NcclId& id, int rank, int ranks) const;
-  /// In place, as work on `stream`, like all that follow.
+  /// Sums in place. This and the following functions enqueue work on `stream`.
   Result<void> allreduce(float* data, std::size_t count, Comm comm, void* stream) const;
-  /// Of each rank's `count` floats at `from` + rank * count: the sum of this rank's, at `to`.
+  /// Sums the `count` floats at `from` + rank * count over all ranks, and writes this rank's sum to `to`.
   Result<void> reduce_scatter(const float* from, float* to, std::size_t count, Comm comm, void* stream) const;
-  /// `bytes` of each rank into `to` + rank * bytes.
+  /// Gathers `bytes` of each rank at `to` + rank * bytes.
   Result<void> allgather(const void* from, void* to, std::size_t bytes, Comm comm, void* stream) const;
   Result<void> broadcast(void* data, std::size_t bytes, int root, Comm comm, void* stream) const;
   Result<void> send(const void* from, std::size_t bytes, int peer, Comm comm, void* stream) const;

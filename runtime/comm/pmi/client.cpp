@@ -19,7 +19,7 @@ Result<int> number(const Environment& environment, std::string_view name) {
   if (value) return static_cast<int>(*value);
   return fail(
       Error{.kind = ErrorKind::unavailable,
-            .what = fmt::format("{} is '{}', not a number: no PMI-1 service is offered here", name, text),
+            .what = fmt::format("{} is '{}', not a number: there is no PMI-1 service here", name, text),
             .hint = "start the job with --mpi pmi1"});
 }
 
@@ -35,18 +35,18 @@ Result<std::optional<std::string>> read_line(int fd) {
     if (c == '\n') return std::optional(line);
     line.push_back(c);
   }
-  return fail(ErrorKind::lost, "the launcher's PMI service answers without end");
+  return fail(ErrorKind::lost, "the answer of the launcher's PMI service is too long");
 }
 
 Result<std::optional<std::string>> send_request(int fd, std::string_view request) {
   const std::string line = fmt::format("{}\n", request);
   if (::send(fd, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
-    return fail(ErrorKind::lost, "the launcher does not listen: {}", system_reason(errno));
+    return fail(ErrorKind::lost, "cannot send to the launcher: {}", system_reason(errno));
   return read_line(fd);
 }
 
 tl::unexpected<Error> unexpected_answer(std::string_view answer, std::string_view request) {
-  return fail(ErrorKind::lost, "the launcher answers '{}' to the PMI request '{}'", answer, request);
+  return fail(ErrorKind::lost, "the launcher answered '{}' to the PMI request '{}'", answer, request);
 }
 
 // The value of "name=" in an answer; "value=" runs to its end.

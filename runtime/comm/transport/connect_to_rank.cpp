@@ -66,7 +66,7 @@ class Attempt {
   bool advance(milliseconds proof_limit) {
     if (failure_) return false;
     if (steady_now() >= end_) {
-      failure_ = step_ == Step::connecting ? "no answer" : "it does not prove that it is the rank";
+      failure_ = step_ == Step::connecting ? "no answer" : "it did not prove that it is the rank";
       return false;
     }
     if (step_ == Step::connecting && !finish_connect(proof_limit)) return false;
@@ -96,14 +96,14 @@ class Attempt {
   bool send_answer() {
     const auto answer = proof_.answer(greeting_.value());
     if (!answer) failure_ = "it is not a rank of dlrun";
-    if (answer && !send_whole(socket_.get(), *answer)) dropped_ = true, failure_ = "it has hung up";
+    if (answer && !send_whole(socket_.get(), *answer)) dropped_ = true, failure_ = "it closed the connection";
     step_ = Step::receipt;
     return !failure_;
   }
   template <class T>
   bool read(FixedRead<T>& message) {
     const auto state = message.read(socket_.get());
-    if (state == ReadState::ended) dropped_ = true, failure_ = "it has hung up";
+    if (state == ReadState::ended) dropped_ = true, failure_ = "it closed the connection";
     return state == ReadState::whole;
   }
 

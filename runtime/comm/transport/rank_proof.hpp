@@ -32,12 +32,12 @@ struct RankReceipt {
   HostText host{};
 };
 
-// Of the rank whose port it is.
+// The proof of the rank that owns the port.
 class PortProof {
  public:
   explicit PortProof(const Token& token);
   const RankGreeting& greeting() const { return greeting_; }
-  /// Unset for whatever else is calling.
+  /// Unset if the caller is not a rank of the job.
   std::optional<RankReceipt> check(const RankAnswer& answer, const std::string& own_host) const;
 
  private:
@@ -45,11 +45,11 @@ class PortProof {
   RankGreeting greeting_;
 };
 
-// Of the rank that connects.
+// The proof of the rank that connects.
 class CallerProof {
  public:
   CallerProof(const Token& token, int rank, const std::string& host);
-  /// Unset where no port of a rank greets.
+  /// Unset if the greeting is not that of a rank's port.
   std::optional<RankAnswer> answer(const RankGreeting& greeting);
   bool is_sound(const RankReceipt& receipt) const;
 

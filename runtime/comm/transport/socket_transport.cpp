@@ -71,7 +71,7 @@ Result<void> SocketTransport::wait(Ticket ticket) {
       under_way_.erase(found);
       return {};
     }
-    if (thread_.abandoned()) return fail(ErrorKind::lost, "a message was given up: this rank ends");
+    if (thread_.abandoned()) return fail(ErrorKind::lost, "a message was cancelled: this rank ends");
     if (TRY(move_all()) == Moved::no) rest();
   }
 }
@@ -115,8 +115,8 @@ Result<void> SocketTransport::receive_some(Peer& from, Moved& moved) {
     moved = Moved::yes;
     message.done += static_cast<std::size_t>(got);
     if (message.done >= kHeader && message.length != message.bytes.size())
-      return fail(ErrorKind::internal, "{} sent {} bytes where {} were expected", from.link.name(),
-                  message.length, message.bytes.size());
+      return fail(ErrorKind::internal, "{} sent {} bytes; expected {}", from.link.name(), message.length,
+                  message.bytes.size());
     if (message.done < kHeader + message.bytes.size()) continue;
     finish_first(from.arriving);
   }

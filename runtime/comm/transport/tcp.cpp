@@ -42,7 +42,7 @@ Result<UniqueFd> any_socket(int& family) {
     UniqueFd out(::socket(each, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (out) return out;
   }
-  return failed("making a socket");
+  return failed("creating a socket");
 }
 
 int bind_anywhere(int socket, int family) {
@@ -62,7 +62,7 @@ Result<int> port_of(int socket) {
   sockaddr_storage bound{};
   socklen_t length = sizeof bound;
   if (::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &length) != 0)
-    return failed("asking for the port");
+    return failed("reading the port number");
   return ntohs(bound.ss_family == AF_INET ? reinterpret_cast<const sockaddr_in&>(bound).sin_port
                                           : reinterpret_cast<const sockaddr_in6&>(bound).sin6_port);
 }
@@ -111,9 +111,9 @@ Result<Listener> listen_anywhere() {
   int family = AF_INET6;
   UniqueFd socket = TRY(any_socket(family));
   if (bind_anywhere(socket.get(), family) != 0) {
-    if (family == AF_INET) return failed("taking a port");
+    if (family == AF_INET) return failed("binding to a port");
     socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket || bind_anywhere(socket.get(), AF_INET) != 0) return failed("taking a port");
+    if (!socket || bind_anywhere(socket.get(), AF_INET) != 0) return failed("binding to a port");
   }
   if (::listen(socket.get(), SOMAXCONN) != 0) return failed("listening");
   const int port = TRY(port_of(socket.get()));
@@ -135,7 +135,7 @@ Result<UniqueFd> start_connect(const std::string& address, int port) {
   const auto to = parse_address(address, port);
   if (!to) return fail(ErrorKind::unavailable, "'{}' is not an IP address", address);
   UniqueFd out(::socket(to->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!out) return failed("making a socket");
+  if (!out) return failed("creating a socket");
   if (::connect(out.get(), reinterpret_cast<const sockaddr*>(&to->storage), to->length) != 0 &&
       errno != EINPROGRESS)
     return fail(ErrorKind::unavailable, "{}", system_reason(errno));

@@ -46,13 +46,8 @@ class Add final : public Operator {
 
  private:
   static bool only_reads_its_gradient(Plan& plan, std::size_t which) {
-    const Value value = plan.node().inputs[which];
-    const Operation& producer = plan.graph().nodes[value.get()].operation;
-    const bool gentle = std::holds_alternative<op::BatchNorm>(producer) ||
-                        std::holds_alternative<op::Convolution>(producer) ||
-                        std::holds_alternative<op::FullyConnected>(producer) ||
-                        std::holds_alternative<op::MaxPool>(producer);
-    return gentle && plan.input(which).masked_by_producer && plan.is_only_reader(which);
+    const Tensor& in = plan.input(which);
+    return in.gradient_only_read && in.masked_by_producer && plan.is_only_reader(which);
   }
 
   Tensor& left_;

@@ -1,39 +1,83 @@
-// Global average pooling: one number per channel.
+// Average pooling over windows, by oneDNN. Whether the padding's zeros count in the mean is the model's
+// choice; where the far edge is kept, the last windows are means of what is there.
 #include "runtime/cpu/plan.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-class GlobalAveragePool final : public Operator {
+using dnnl::algorithm;
+using Forward = dnnl::pooling_forward;
+using Backward = dnnl::pooling_backward;
+
+class WindowAveragePool final : public Operator {
  public:
-  explicit GlobalAveragePool(Plan& plan) : in_(plan.input()), out_(plan.output()) {
-    if (in_.needs_gradient()) reader_ = plan.claim_gradient();
+  WindowAveragePool(Plan& plan, const op::AveragePool& spec) {
+    Tensor& in = plan.input();
+    Tensor& out = plan.output();
+    const algorithm kind = spec.counted == Padding::counts && spec.padding > 0
+                               ? algorithm::pooling_avg_include_padding
+                               : algorithm::pooling_avg_exclude_padding;
+    const Dims strides{spec.stride, spec.stride}, window{spec.window, spec.window};
+    const Dims near{spec.padding, spec.padding};
+    const auto beyond = [&](std::int64_t from, std::int64_t to) {
+      return std::max<std::int64_t>((to - 1) * spec.stride + spec.window - from - spec.padding, 0);
+    };
+    const Shape &from = plan.input_shape(), &to = plan.node().shape;
+    const Dims far{beyond(from.height, to.height), beyond(from.width, to.width)};
+    const Windows windows{kind, strides, window, near, far};
+    const auto desc = describe_forward(plan, windows);
+    forward_ = Call(Forward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
+                                    {DNNL_ARG_DST, {out.desc, out.value}},
+                                    plan.scratchpad(desc.scratchpad_desc(), Pass::forward)});
+    if (!in.needs_gradient()) return;
+    const auto back = describe_backward_data(plan, windows, desc);
+    backward_ =
+        Call(Backward(back), {{DNNL_ARG_DIFF_DST, {out.gradient_desc(), out.gradients[0]}},
+                              {DNNL_ARG_DIFF_SRC, {in.gradient_desc(), in.gradients[plan.claim_gradient()]}},
+                              plan.scratchpad(back.scratchpad_desc(), Pass::backward)});
   }
 
-  void forward(const Run&) override {
-    kernels::average_pool(out_.view(), in_.const_view(), planes(), area(), in_.extents.inner);
-  }
-
-  void backward_data(const Run&) override {
-    if (!in_.needs_gradient()) return;
-    kernels::average_pool_backward(in_.gradient(reader_), out_.const_gradient(), planes(), area(),
-                                   in_.extents.inner);
+  void forward(const Run& run) override { forward_.run(run.stream); }
+  void backward_data(const Run& run) override {
+    if (backward_) backward_.run(run.stream);
   }
 
  private:
-  std::int64_t planes() const { return in_.extents.batch * in_.extents.outer; }
-  std::int64_t area() const { return in_.extents.height * in_.extents.width; }
+  struct Windows {
+    algorithm kind;
+    Dims strides, window, near, far;
+  };
+  // Version 3 has windows with holes as well: ours have none.
+  static Forward::primitive_desc describe_forward(Plan& plan, const Windows& of) {
+    const Desc &in = plan.input().desc, &out = plan.output().desc;
+#if DNNL_VERSION_MAJOR == 2
+    return describe<Forward>(plan.engine(), attributes(), dnnl::prop_kind::forward_training, of.kind, in, out,
+                             of.strides, of.window, of.near, of.far);
+#else
+    return describe<Forward>(plan.engine(), attributes(), dnnl::prop_kind::forward_training, of.kind, in, out,
+                             of.strides, of.window, Dims{0, 0}, of.near, of.far);
+#endif
+  }
+  static Backward::primitive_desc describe_backward_data(Plan& plan, const Windows& of,
+                                                         const Forward::primitive_desc& hint) {
+    const Desc in = plan.input().gradient_desc(), out = plan.output().gradient_desc();
+#if DNNL_VERSION_MAJOR == 2
+    return describe_backward<Backward>(plan.engine(), hint, of.kind, in, out, of.strides, of.window, of.near,
+                                       of.far);
+#else
+    return describe_backward<Backward>(plan.engine(), hint, of.kind, in, out, of.strides, of.window,
+                                       Dims{0, 0}, of.near, of.far);
+#endif
+  }
 
-  Tensor& in_;
-  Tensor& out_;
-  std::size_t reader_ = 0;
+  Call forward_, backward_;
 };
 
 }  // namespace
 
-OperatorPtr make_operator(Plan& plan, const op::GlobalAveragePool&) {
-  return std::make_unique<GlobalAveragePool>(plan);
+OperatorPtr make_operator(Plan& plan, const op::AveragePool& spec) {
+  return std::make_unique<WindowAveragePool>(plan, spec);
 }
 
 }  // namespace dlrun::runtime

@@ -18,6 +18,7 @@ class BatchNorm final : public Operator {
       : spec_(spec), frozen_(plan.node().weights == Weights::frozen), channels_(plan.node().shape.channels) {
     rows_ = plan.batch() * plan.node().shape.height * plan.node().shape.width;
     plan.set_layout(plan.output(), plan.input().desc, plan.input().precision, plan.input().extents);
+    plan.output().gradient_only_read = plan.output().value_not_read = true;
     declare_parameters(plan);
     make_forward(plan);
     make_evaluation(plan);
@@ -42,18 +43,10 @@ class BatchNorm final : public Operator {
 
  private:
   void declare_parameters(Plan& plan) {
-    const auto parameter = [&](const char* part, float bound, float constant) {
-      return plan.declare(Parameter{.name = plan.node().name + part,
-                                    .shape = {channels_},
-                                    .node = plan.index(),
-                                    .bound = bound,
-                                    .constant = constant,
-                                    .layout = vector_desc(channels_)});
-    };
-    weight_ = parameter(".weight", spec_.init_std > 0 ? init_bound(spec_.init_std, 1) : 0, 1);
-    bias_ = parameter(".bias", 0, 0);
-    running_mean_ = plan.declare(Statistic{plan.node().name + ".running_mean", 0, channels_, {}});
-    running_variance_ = plan.declare(Statistic{plan.node().name + ".running_var", 1, channels_, {}});
+    weight_ = plan.parameter(".weight", vector_desc(channels_));
+    bias_ = plan.parameter(".bias", vector_desc(channels_));
+    running_mean_ = plan.statistic(".running_mean");
+    running_variance_ = plan.statistic(".running_var");
     for (Buffer** buffer : {&mean_, &variance_}) {
       *buffer = plan.buffer(static_cast<std::size_t>(channels_) * sizeof(float));
       plan.use(*buffer, Pass::forward);

@@ -92,12 +92,13 @@ class Convolution final : public Operator {
     const std::int64_t channels = plan.input_shape().channels;
     source_ = plan.source(in.value, in.desc, *with_channels(forward.src_desc(), channels), Pass::forward);
     const auto weights = weights_desc(plan, spec, forward.src_desc(), out.gradient_desc(), forward);
-    declare_parameters(plan, spec, *own(plan, spec, weights.diff_weights_desc()));
+    weights_ = plan.parameter(".weight", *own(plan, spec, weights.diff_weights_desc()));
+    if (spec.bias == Bias::learned) bias_ = plan.parameter(".bias", vector_desc(spec.filters));
     make_forward(plan, spec, forward);
     if (plan.node().weights != Weights::frozen) make_backward_weights(plan, spec, weights);
     if (in.needs_gradient()) make_backward_data(plan, spec, forward);
-    const std::int64_t each = plan.input_shape().channels / spec.groups * spec.kernel * spec.kernel_width;
-    operations_ = 2.0 * static_cast<double>(plan.batch() * plan.node().shape.elements() * each);
+    out.gradient_only_read = true;
+    operations_ = plan.operations();
   }
 
   void forward(const Run& run) override {
@@ -145,22 +146,6 @@ class Convolution final : public Operator {
   static std::optional<Desc> own(Plan& plan, const op::Convolution& spec, const Desc& weights) {
     if (spec.groups != 1) return weights;  // never counted so
     return with_channels(weights, plan.input_shape().channels);
-  }
-
-  void declare_parameters(Plan& plan, const op::Convolution& spec, const Desc& layout) {
-    const std::int64_t channels = plan.input_shape().channels / spec.groups;
-    const float bound = init_bound(spec.init_std, channels * spec.kernel * spec.kernel_width);
-    weights_ = plan.declare(Parameter{.name = plan.node().name + ".weight",
-                                      .shape = {spec.filters, channels, spec.kernel, spec.kernel_width},
-                                      .node = plan.index(),
-                                      .bound = bound,
-                                      .layout = layout});
-    if (spec.bias == Bias::learned)
-      bias_ = plan.declare(Parameter{.name = plan.node().name + ".bias",
-                                     .shape = {spec.filters},
-                                     .node = plan.index(),
-                                     .bound = spec.init_std > 0 ? 0 : bound,
-                                     .layout = vector_desc(spec.filters)});
   }
 
   // In plain copies where only they are fast.
@@ -251,7 +236,7 @@ class Convolution final : public Operator {
 
 }  // namespace
 
-Desc preferred_source(Plan& plan, const Node& node, const op::Convolution& spec) {
+std::optional<Desc> preferred_source(Plan& plan, const Node& node, const op::Convolution& spec) {
   const DataType type = data_type(plan.options().precision);
   const Shape& from = plan.node().shape;
   const Desc source = any_layout({plan.batch(), from.channels, from.height, from.width}, type);

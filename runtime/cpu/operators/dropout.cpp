@@ -5,6 +5,7 @@
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/cpu/plan.hpp"
 #include "runtime/engine/random_keys.hpp"
+#include "runtime/graph/operators/traits.hpp"
 
 namespace dlrun::runtime {
 
@@ -40,7 +41,7 @@ class Dropout final : public Operator {
   static std::size_t dropouts_before(Plan& plan) {
     std::size_t count = 0;
     for (std::size_t node = 0; node < plan.index(); ++node)
-      if (std::holds_alternative<op::Dropout>(plan.graph().nodes[node].operation)) ++count;
+      if (traits_of(plan.graph().nodes[node].operation).random == Randomness::mask) ++count;
     return count;
   }
   DropoutRule rule(const Run& run) const { return dropout_rule(options_, layer_, run.step, probability_); }

@@ -31,7 +31,10 @@ class FullyConnected final : public Operator {
     const auto weights = describe_backward<BackwardWeights>(plan.engine(), forward, source_,
                                                             any_layout({outputs_, inputs_}, DataType::f32),
                                                             vector_desc(outputs_), out.gradient_desc());
-    declare_parameters(plan, spec, weights.diff_weights_desc());
+    out.gradient_only_read = true;
+    operations_ = plan.operations();
+    weights_ = plan.parameter(".weight", weights.diff_weights_desc(), columns(plan));
+    bias_ = plan.parameter(".bias", vector_desc(outputs_));
     make_forward(plan, forward);
     if (plan.node().weights != Weights::frozen) make_backward_weights(plan, weights);
     if (in.needs_gradient()) make_backward_data(plan, forward);
@@ -52,23 +55,6 @@ class FullyConnected final : public Operator {
     for (const std::size_t reader : plan.readers_of_output())
       if (is_loss(plan.graph().nodes[reader])) return true;
     return false;
-  }
-
-  void declare_parameters(Plan& plan, const op::FullyConnected& spec, const Desc& layout) {
-    const Shape& from = plan.input_shape();
-    const float bound = init_bound(spec.init_std, from.elements());
-    operations_ = 2.0 * static_cast<double>(plan.batch() * outputs_ * from.elements());
-    weights_ = plan.declare(Parameter{.name = plan.node().name + ".weight",
-                                      .shape = {outputs_, from.elements()},
-                                      .node = plan.index(),
-                                      .bound = bound,
-                                      .layout = layout,
-                                      .columns = columns(plan)});
-    bias_ = plan.declare(Parameter{.name = plan.node().name + ".bias",
-                                   .shape = {outputs_},
-                                   .node = plan.index(),
-                                   .bound = spec.init_std > 0 ? 0 : bound,
-                                   .layout = vector_desc(outputs_)});
   }
 
   // A row of the weights is an image in the input's layout.

@@ -16,8 +16,9 @@ class Input final : public Operator {
     const auto& readers = plan.readers_of_output();
     if (readers.size() == 1) {
       const Node& reader = plan.graph().nodes[readers[0]];
-      if (const auto* spec = std::get_if<op::Convolution>(&reader.operation))
-        wanted = preferred_source(plan, reader, *spec);
+      wanted =
+          std::visit([&](const auto& spec) { return preferred_source(plan, reader, spec); }, reader.operation)
+              .value_or(wanted);
     }
     plan.set_layout(out, wanted, type_of(wanted) == DataType::bf16 ? Precision::bf16 : Precision::f32,
                     out.extents);

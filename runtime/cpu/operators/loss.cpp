@@ -1,6 +1,4 @@
-// Softmax cross-entropy over f32 scores: the loss, the number of right answers, and the gradient of the mean
-// over the batch, times the head's weight. The mean is over all rows, also those that do not count (label
-// -1). What all losses share is here too.
+// See loss.hpp.
 #include "runtime/cpu/operators/loss.hpp"
 
 namespace dlrun::runtime {
@@ -21,27 +19,6 @@ void Loss::forward(const Run& run) {
 
 void Loss::backward_data(const Run&) {
   result_ = score(scores_.gradient(reader_));
-}
-
-namespace {
-
-class SoftmaxLoss final : public Loss {
- public:
-  SoftmaxLoss(Plan& plan, const op::SoftmaxCrossEntropy& spec) : Loss(plan), weight_(spec.weight) {}
-
- private:
-  BatchResult score(kernels::View gradient) override {
-    return kernels::softmax_cross_entropy(gradient, scores_.value->floats(), labels().data(), batch_,
-                                          static_cast<std::int64_t>(scores_.elements) / batch_, weight_);
-  }
-
-  float weight_;
-};
-
-}  // namespace
-
-OperatorPtr make_operator(Plan& plan, const op::SoftmaxCrossEntropy& spec) {
-  return std::make_unique<SoftmaxLoss>(plan, spec);
 }
 
 }  // namespace dlrun::runtime

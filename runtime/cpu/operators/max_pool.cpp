@@ -20,6 +20,7 @@ class MaxPool final : public Operator {
               spec.window,
               spec.stride,
               spec.padding};
+    out_.gradient_only_read = true;
     argmax_ = plan.buffer(out_.elements);
     plan.use(argmax_, Pass::forward);
     if (!in_.needs_gradient()) return;

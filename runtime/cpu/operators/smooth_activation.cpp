@@ -14,9 +14,7 @@ class SmoothActivation final : public Operator {
   SmoothActivation(Plan& plan, const Spec& spec, Activation activation, float slope)
       : spec_(spec), in_(plan.input()), out_(plan.output()) {
     plan.set_layout(out_, in_.desc, in_.precision, in_.extents);
-    const Node& producer = plan.graph().nodes[plan.node().inputs[0].get()];
-    if (std::holds_alternative<op::BatchNorm>(producer.operation) && plan.is_only_reader() &&
-        in_.masked_by_producer)
+    if (in_.value_not_read && plan.is_only_reader() && in_.masked_by_producer)
       Plan::share(out_.value, in_.value);
     if (!in_.needs_gradient()) return;
     settle_after(out_, activation, slope);

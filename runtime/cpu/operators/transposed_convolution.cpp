@@ -30,15 +30,15 @@ class TransposedConvolution final : public Operator {
     const Extents& of = out_.extents;
     channels_ = {of.batch, of.outer, of.height * of.width, of.inner, spec.filters};
     const Tensor& in = plan.input();
-    operations_ = 2.0 * static_cast<double>(plan.batch() * plan.input_shape().elements() * spec.filters *
-                                            spec.kernel * spec.kernel);
+    operations_ = plan.operations();
     // The types of the three passes differ where scores are f32, so each has a hint of its own.
     const auto forward_hint = turned(plan, out_.desc, in.desc);
     const auto backward_hint = fast_turned(plan);
     grad_.desc = *own(backward_hint.src_desc());
     if (out_.needs_gradient())
       grad_ = plan.source(out_.gradients[0], out_.gradient_desc(), grad_.desc, Pass::backward);
-    declare_parameters(plan, *own(weights_desc(plan, backward_hint).diff_weights_desc()));
+    weights_ = plan.parameter(".weight", *own(weights_desc(plan, backward_hint).diff_weights_desc()));
+    if (spec_.bias == Bias::learned) bias_ = plan.parameter(".bias", vector_desc(spec_.filters));
     make_forward(plan, forward_hint);
     if (plan.node().weights != Weights::frozen) make_backward_weights(plan, backward_hint);
     if (in.needs_gradient())
@@ -114,22 +114,6 @@ class TransposedConvolution final : public Operator {
     return describe_backward<TurnedWeights>(plan.engine(), hint, algorithm::convolution_direct, gradient,
                                             weights_over(gradient, DataType::f32), plan.input().desc,
                                             strides_, padding_, padding_);
-  }
-
-  void declare_parameters(Plan& plan, const Desc& layout) {
-    // PyTorch counts a transposed convolution's fan in by its filters.
-    const float bound = init_bound(spec_.init_std, spec_.filters * spec_.kernel * spec_.kernel);
-    weights_ = plan.declare(Parameter{.name = plan.node().name + ".weight",
-                                      .shape = {dims_[0], dims_[1], dims_[2], dims_[3]},
-                                      .node = plan.index(),
-                                      .bound = bound,
-                                      .layout = layout});
-    if (spec_.bias == Bias::learned)
-      bias_ = plan.declare(Parameter{.name = plan.node().name + ".bias",
-                                     .shape = {spec_.filters},
-                                     .node = plan.index(),
-                                     .bound = spec_.init_std > 0 ? 0 : bound,
-                                     .layout = vector_desc(spec_.filters)});
   }
 
   void make_forward(Plan& plan, const Turned::primitive_desc& hint) {

@@ -53,8 +53,14 @@ class Activation final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_activation(Device&, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<Activation>(node, index);
+OperatorPtr make_relu(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Activation>(plan.nodes[index], index);
+}
+OperatorPtr make_leaky_relu(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Activation>(plan.nodes[index], index);
+}
+OperatorPtr make_tanh(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Activation>(plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

@@ -39,8 +39,8 @@ class Add final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_add(Device&, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<Add>(node, index);
+OperatorPtr make_add(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Add>(plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

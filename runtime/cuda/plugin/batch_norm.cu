@@ -113,8 +113,8 @@ class BatchNorm final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<BatchNorm>(device, node, index);
+OperatorPtr make_batch_norm(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<BatchNorm>(device, plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

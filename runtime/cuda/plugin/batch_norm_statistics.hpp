@@ -60,7 +60,8 @@ class Sums {
     float* running_variance = device.statistics + node_.running_variance;
     const float* weight = device.values + node_.weight;
     const double rows = static_cast<double>(rows_);
-    const float momentum = node_.bn_momentum, epsilon = node_.epsilon;
+    const auto settings = settings_of<op::BatchNorm>(node_);
+    const float momentum = settings.momentum, epsilon = settings.epsilon;
     const bool moves = node_.learning != DLRUN_CUDA_FROZEN;
     finish(device, forward_splits_, [=] __device__(std::int64_t channel, double sum, double squares) {
       const double mean = sum / rows, spread = squares / rows - mean * mean;
@@ -81,7 +82,7 @@ class Sums {
     const float* running_mean = device.statistics + node_.running_mean;
     const float* running_variance = device.statistics + node_.running_variance;
     const float* weight = device.values + node_.weight;
-    const float epsilon = node_.epsilon;
+    const float epsilon = settings_of<op::BatchNorm>(node_).epsilon;
     for_each(device.stream, node_.channels, [=] __device__(std::int64_t channel) {
       mean[channel] = running_mean[channel];
       scale[channel] = weight[channel] / sqrtf(running_variance[channel] + epsilon);

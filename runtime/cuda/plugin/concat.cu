@@ -41,9 +41,8 @@ class Concat final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_concat(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node,
-                        std::size_t index) {
-  return std::make_unique<Concat>(device, plan, node, index);
+OperatorPtr make_concat(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Concat>(device, plan, plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

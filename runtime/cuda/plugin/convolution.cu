@@ -41,8 +41,15 @@ class Convolution final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_convolution(Device& device, const DlrunCudaNode& node, std::size_t index) {
+OperatorPtr make_convolution(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  const DlrunCudaNode& node = plan.nodes[index];
+  if (is_stem(device, plan, node)) return make_stem(device, node, index);
+  if (node.groups > 1) return make_grouped_convolution(device, node, index);
   return std::make_unique<Convolution>(device, node, index);
+}
+
+OperatorPtr make_fully_connected(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Convolution>(device, plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <cublasLt.h>
@@ -19,9 +21,12 @@
 #include <cudnn.h>
 
 #include "runtime/cuda/table.h"
+#include "runtime/graph/operations.hpp"
 #include "runtime/optim/factors.hpp"
 
 namespace dlrun::cuda {
+
+namespace op = runtime::op;
 
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -110,6 +115,7 @@ struct Stream {
 };
 
 constexpr std::int64_t kBiasSplits = 64;
+constexpr unsigned kTensorSplits = 64;
 constexpr std::size_t kResults = 3;  // loss, correct, the generator's loss
 
 struct Device {
@@ -122,7 +128,11 @@ struct Device {
   std::vector<Tensor> tensors;
   float *values = nullptr, *gradients = nullptr, *statistics = nullptr;
   float* state[runtime::kMaxStateSlots] = {};  // of the optimizer
-  Bf16* copies = nullptr;                      // of the values, where the plan is bf16
+  // The parameters' slices of the arenas, and room for kTensorSplits pairs of sums of each.
+  const DlrunCudaTensor* parameters = nullptr;
+  std::size_t tensor_count = 0;
+  void* tensor_sums = nullptr;
+  Bf16* copies = nullptr;  // of the values, where the plan is bf16
   Rows input;
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
@@ -152,30 +162,21 @@ inline bool rectifies(const DlrunCudaNode& node) {
   return node.activation == DLRUN_CUDA_RELU;
 }
 
-OperatorPtr make_input(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
+// The settings of the node's operator.
+template <class Spec>
+Spec settings_of(const DlrunCudaNode& node) {
+  if (node.settings_bytes != sizeof(Spec))
+    throw Failure(std::string("the settings of '") + node.kind + "' are of another build");
+  Spec out;
+  std::memcpy(&out, node.settings, sizeof out);
+  return out;
+}
+
+// Kinds of convolution.
 OperatorPtr make_grouped_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
 // The first convolution of a model where another arrangement of its pixels is faster.
 bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node);
 OperatorPtr make_stem(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_max_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_average_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_window_average(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_local_response_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_concat(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node,
-                        std::size_t index);
-OperatorPtr make_batch_norm(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_norm_pool(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_norm_sum(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node,
-                          std::size_t index);
-OperatorPtr make_transposed_convolution(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_activation(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_dropout(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_noise(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_rearrangement(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_add(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_softmax_loss(Device& device, const DlrunCudaNode& node, std::size_t index);
-OperatorPtr make_sigmoid_loss(Device& device, const DlrunCudaNode& node, std::size_t index);
 
 inline unsigned blocks(std::int64_t count, int threads = 256) {
   const std::int64_t wanted = (count + threads - 1) / threads;

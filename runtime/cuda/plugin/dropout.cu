@@ -27,7 +27,8 @@ void draw(Device& device, T* to, const T* from, std::int64_t count, const std::u
 
 class Dropout final : public Operator {
  public:
-  Dropout(const DlrunCudaNode& node, std::size_t index) : node_(node), out_(index) {}
+  Dropout(const DlrunCudaNode& node, std::size_t index)
+      : node_(node), out_(index), probability_(settings_of<op::Dropout>(node).probability) {}
   void forward(Device& device, Mode mode) override {
     const Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
     if (mode == Mode::train) return map(device, out.value, in.value, out.elements, false);
@@ -46,20 +47,19 @@ class Dropout final : public Operator {
   void map(Device& device, void* to, const void* from, std::int64_t count, bool adds) const {
     const std::uint64_t* key = device.keys + node_.rng_key;
     if (device.half())
-      draw(device, static_cast<Bf16*>(to), static_cast<const Bf16*>(from), count, key, node_.probability,
-           adds);
+      draw(device, static_cast<Bf16*>(to), static_cast<const Bf16*>(from), count, key, probability_, adds);
     else
-      draw(device, static_cast<float*>(to), static_cast<const float*>(from), count, key, node_.probability,
-           adds);
+      draw(device, static_cast<float*>(to), static_cast<const float*>(from), count, key, probability_, adds);
   }
   DlrunCudaNode node_;
   std::size_t out_;
+  float probability_;
 };
 
 }  // namespace
 
-OperatorPtr make_dropout(Device&, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<Dropout>(node, index);
+OperatorPtr make_dropout(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Dropout>(plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

@@ -76,6 +76,13 @@ void Engine::make_arenas() {
   for (std::size_t slot = 0; slot < plan_.state_slots; ++slot)
     device_.state[slot] = static_cast<float*>(memory.device(bytes, "the optimizer's state"));
   device_.statistics = static_cast<float*>(memory.device(plan_.statistics * sizeof(float), "statistics"));
+  const std::size_t tensors = plan_.parameter_count;
+  auto* const slices =
+      static_cast<DlrunCudaTensor*>(memory.device(tensors * sizeof(DlrunCudaTensor), "parameters' places"));
+  check(cudaMemcpy(slices, plan_.parameters, tensors * sizeof(DlrunCudaTensor), cudaMemcpyHostToDevice),
+        "parameters' places");
+  device_.parameters = slices, device_.tensor_count = tensors;
+  device_.tensor_sums = memory.device(tensors * kTensorSplits * 2 * sizeof(double), "sums over parameters");
   if (device_.half()) device_.copies = static_cast<Bf16*>(memory.device(bytes / 2, "bf16 parameters"));
   device_.keys = static_cast<std::uint64_t*>(memory.device(plan_.rng_keys * sizeof(std::uint64_t), "keys"));
   device_.result = static_cast<double*>(memory.device(kResults * sizeof(double), "results"));
@@ -123,8 +130,8 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
     tensor.wanted = lifetimes[index].bytes != 0;
     tensor.last_reader = last_reader(plan, index);
     tensor.elements = plan.batch * node.channels * node.height * node.width;
-    tensor.value = node.kind == DLRUN_CUDA_DETACH ? device_.tensors[node.inputs[0]].value
-                                                  : start + packing.offsets[index];
+    tensor.value = (node.facts & DLRUN_CUDA_IN_PLACE) != 0 ? device_.tensors[node.inputs[0]].value
+                                                           : start + packing.offsets[index];
     if (gradients[index].bytes != 0) tensor.gradient = start + packing.offsets[plan.count + index];
     device_.tensors.push_back(tensor);
   }

@@ -47,8 +47,8 @@ class Input final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_input(Device&, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<Input>(node, index);
+OperatorPtr make_input(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Input>(plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

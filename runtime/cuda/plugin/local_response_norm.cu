@@ -101,8 +101,7 @@ class LocalResponseNorm final : public Operator {
   LocalResponseNorm(const DlrunCudaNode& node, std::size_t index)
       : in_(node.inputs[0]),
         out_(index),
-        rule_{static_cast<int>(node.channels), static_cast<int>(node.size - 1) / 2,
-              node.alpha / static_cast<float>(node.size), node.beta, node.constant} {}
+        rule_(rule_of(settings_of<op::LocalResponseNorm>(node), node.channels)) {}
   void forward(Device& device, Mode) override {
     const Tensor &in = device.tensors[in_], &out = device.tensors[out_];
     by_type(device, [&](auto zero) {
@@ -123,14 +122,19 @@ class LocalResponseNorm final : public Operator {
   }
 
  private:
+  static Rule rule_of(const op::LocalResponseNorm& spec, std::int64_t channels) {
+    return {static_cast<int>(channels), static_cast<int>(spec.size - 1) / 2,
+            spec.alpha / static_cast<float>(spec.size), spec.beta, spec.bias};
+  }
+
   std::size_t in_, out_;
   Rule rule_;
 };
 
 }  // namespace
 
-OperatorPtr make_local_response_norm(Device&, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<LocalResponseNorm>(node, index);
+OperatorPtr make_local_response_norm(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<LocalResponseNorm>(plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

@@ -1,7 +1,20 @@
-// From the kind of a node to the operator that does it.
+// From the kind of a node to the operator that does it: a row per operator of graphs, and those that only a
+// plan for GPUs has.
 #include "runtime/cuda/plugin/engine.hpp"
 
 namespace dlrun::cuda {
+
+#define DLRUN_FUSED(ROW)   \
+  ROW(NormPool, norm_pool) \
+  ROW(NormSum, norm_sum)   \
+  ROW(Elided, elided)
+
+#define DLRUN_DECLARE(TYPE, NAME) \
+  OperatorPtr make_##NAME(Device& device, const DlrunCudaPlan& plan, std::size_t index);
+DLRUN_OPERATORS(DLRUN_DECLARE)
+DLRUN_FUSED(DLRUN_DECLARE)
+#undef DLRUN_DECLARE
+
 namespace {
 
 // What has joined another node, or lies where its input does.
@@ -11,60 +24,23 @@ class Nothing final : public Operator {
   void backward(Device&) override {}
 };
 
-OperatorPtr make_any_convolution(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node,
-                                 std::size_t index) {
-  if (is_stem(device, plan, node)) return make_stem(device, node, index);
-  if (node.groups > 1) return make_grouped_convolution(device, node, index);
-  return make_convolution(device, node, index);
-}
-
 }  // namespace
 
+OperatorPtr make_elided(Device&, const DlrunCudaPlan&, std::size_t) {
+  return std::make_unique<Nothing>();
+}
+OperatorPtr make_detach(Device&, const DlrunCudaPlan&, std::size_t) {
+  return std::make_unique<Nothing>();
+}
+
 OperatorPtr make_operator(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
-  const DlrunCudaNode& node = plan.nodes[index];
-  switch (node.kind) {
-    case DLRUN_CUDA_INPUT:
-      return make_input(device, node, index);
-    case DLRUN_CUDA_CONVOLUTION:
-      return make_any_convolution(device, plan, node, index);
-    case DLRUN_CUDA_TRANSPOSED_CONVOLUTION:
-      return make_transposed_convolution(device, node, index);
-    case DLRUN_CUDA_MAX_POOL:
-      return make_max_pool(device, node, index);
-    case DLRUN_CUDA_AVERAGE_POOL:
-      return make_average_pool(device, node, index);
-    case DLRUN_CUDA_WINDOW_AVERAGE:
-      return make_window_average(device, node, index);
-    case DLRUN_CUDA_LOCAL_RESPONSE_NORM:
-      return make_local_response_norm(device, node, index);
-    case DLRUN_CUDA_CONCAT:
-      return make_concat(device, plan, node, index);
-    case DLRUN_CUDA_BATCH_NORM:
-      return make_batch_norm(device, node, index);
-    case DLRUN_CUDA_NORM_POOL:
-      return make_norm_pool(device, node, index);
-    case DLRUN_CUDA_NORM_SUM:
-      return make_norm_sum(device, plan, node, index);
-    case DLRUN_CUDA_ACTIVATION:
-      return make_activation(device, node, index);
-    case DLRUN_CUDA_DROPOUT:
-      return make_dropout(device, node, index);
-    case DLRUN_CUDA_NOISE:
-      return make_noise(device, node, index);
-    case DLRUN_CUDA_RESHAPE:
-    case DLRUN_CUDA_FLATTEN:
-      return make_rearrangement(device, node, index);
-    case DLRUN_CUDA_ADD:
-      return make_add(device, node, index);
-    case DLRUN_CUDA_SOFTMAX_LOSS:
-      return make_softmax_loss(device, node, index);
-    case DLRUN_CUDA_SIGMOID_LOSS:
-      return make_sigmoid_loss(device, node, index);
-    case DLRUN_CUDA_DETACH:
-    case DLRUN_CUDA_ELIDED:
-      return std::make_unique<Nothing>();
-  }
-  throw Failure("an operator of an unknown kind");
+  const std::string_view kind = plan.nodes[index].kind;
+#define DLRUN_ROW(TYPE, NAME) \
+  if (kind == #NAME) return make_##NAME(device, plan, index);
+  DLRUN_OPERATORS(DLRUN_ROW)
+  DLRUN_FUSED(DLRUN_ROW)
+#undef DLRUN_ROW
+  throw Failure("the operator '" + std::string(kind) + "' has no form on a GPU");
 }
 
 }  // namespace dlrun::cuda

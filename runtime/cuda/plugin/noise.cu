@@ -35,8 +35,8 @@ class Noise final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_noise(Device&, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<Noise>(node, index);
+OperatorPtr make_noise(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Noise>(plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

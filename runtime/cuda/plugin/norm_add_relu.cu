@@ -99,9 +99,8 @@ class NormSum final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_norm_sum(Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node,
-                          std::size_t index) {
-  return std::make_unique<NormSum>(device, plan, node, index);
+OperatorPtr make_norm_sum(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<NormSum>(device, plan, plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

@@ -143,8 +143,8 @@ class NormPool final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_norm_pool(Device& device, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<NormPool>(device, node, index);
+OperatorPtr make_norm_pool(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<NormPool>(device, plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

@@ -138,11 +138,11 @@ class AveragePool final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_max_pool(Device& device, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<MaxPool>(device, node, index);
+OperatorPtr make_max_pool(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<MaxPool>(device, plan.nodes[index], index);
 }
-OperatorPtr make_average_pool(Device&, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<AveragePool>(node, index);
+OperatorPtr make_global_average_pool(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<AveragePool>(plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

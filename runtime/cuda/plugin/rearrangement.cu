@@ -21,13 +21,12 @@ void move(Device& device, T* to, const T* from, std::int64_t count, ImageOrder o
 
 class Rearrangement final : public Operator {
  public:
-  Rearrangement(const DlrunCudaNode& node, std::size_t index)
+  Rearrangement(const DlrunCudaNode& node, std::size_t index, Into there)
       : in_(node.inputs[0]),
         out_(index),
-        order_(node.kind == DLRUN_CUDA_RESHAPE
-                   ? ImageOrder{node.channels, node.height * node.width}
-                   : ImageOrder{node.in_channels, node.in_height * node.in_width}),
-        there_(node.kind == DLRUN_CUDA_RESHAPE ? Into::image : Into::vector) {}
+        order_(there == Into::image ? ImageOrder{node.channels, node.height * node.width}
+                                    : ImageOrder{node.in_channels, node.in_height * node.in_width}),
+        there_(there) {}
 
   void forward(Device& device, Mode) override {
     const Tensor &in = device.tensors[in_], &out = device.tensors[out_];
@@ -56,8 +55,11 @@ class Rearrangement final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_rearrangement(Device&, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<Rearrangement>(node, index);
+OperatorPtr make_reshape(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Rearrangement>(plan.nodes[index], index, Into::image);
+}
+OperatorPtr make_flatten(Device&, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<Rearrangement>(plan.nodes[index], index, Into::vector);
 }
 
 }  // namespace dlrun::cuda

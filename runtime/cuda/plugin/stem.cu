@@ -84,9 +84,9 @@ class Stem final : public Operator {
       : node_(node),
         out_(index),
         layout_(node),
-        image_(room(device, device.batch * layout_.pixels() * layout_.channels())),
-        weights_(room(device, layout_.weights())),
-        grads_(node.learning == DLRUN_CUDA_FROZEN ? nullptr : room(device, layout_.weights())),
+        image_(workspace(device, device.batch * layout_.pixels() * layout_.channels())),
+        weights_(workspace(device, layout_.weights())),
+        grads_(node.learning == DLRUN_CUDA_FROZEN ? nullptr : workspace(device, layout_.weights())),
         passes_(device, geometry(), arrays(device)) {}
 
   void forward(Device& device, Mode) override {
@@ -126,7 +126,7 @@ class Stem final : public Operator {
   }
 
  private:
-  static void* room(Device& device, std::int64_t numbers) {
+  static void* workspace(Device& device, std::int64_t numbers) {
     return device.memory.device(static_cast<std::size_t>(numbers) * sizeof(Bf16), "the first convolution");
   }
   Geometry geometry() const {
@@ -157,8 +157,8 @@ class Stem final : public Operator {
 }  // namespace
 
 bool is_stem(const Device& device, const DlrunCudaPlan& plan, const DlrunCudaNode& node) {
-  if (node.kind != DLRUN_CUDA_CONVOLUTION || !device.half()) return false;
-  if (plan.nodes[node.inputs[0]].kind != DLRUN_CUDA_INPUT) return false;
+  if (node.kind != std::string_view("convolution") || !device.half()) return false;
+  if (plan.nodes[node.inputs[0]].kind != std::string_view("input")) return false;
   if (node.stride != kStride || node.window < 3 || node.in_channels != kImage) return false;
   const Layout layout(node);
   return (layout.taps == 2 || layout.taps == 4) && device.batch * layout.pixels() < INT32_MAX;

@@ -43,8 +43,8 @@ class TransposedConvolution final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_transposed_convolution(Device& device, const DlrunCudaNode& node, std::size_t index) {
-  return std::make_unique<TransposedConvolution>(device, node, index);
+OperatorPtr make_transposed_convolution(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<TransposedConvolution>(device, plan.nodes[index], index);
 }
 
 }  // namespace dlrun::cuda

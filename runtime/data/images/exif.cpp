@@ -6,7 +6,7 @@
 namespace dlrun::runtime {
 namespace {
 
-// A TIFF's numbers, in either byte order; nothing beyond the end.
+// The numbers of a TIFF, in either byte order; unset beyond the end.
 class Tiff {
  public:
   explicit Tiff(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

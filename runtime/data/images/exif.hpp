@@ -7,7 +7,7 @@
 
 namespace dlrun::runtime {
 
-/// 1 to 8, from the content of a JPEG's APP1 marker; nothing where it is not EXIF or does not say.
+/// The orientation, 1 to 8, of the content of a JPEG's APP1 marker; unset if it is not EXIF or has none.
 std::optional<int> exif_orientation(std::span<const std::uint8_t> marker);
 
 }  // namespace dlrun::runtime

@@ -21,7 +21,7 @@ struct Image {
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1}
                                            << 28;  // of one image; more is a decompression bomb
 
-/// By the file's first bytes, whatever its name says.
+/// Decodes a JPEG or a PNG; the first bytes of the file decide which, not its name.
 Result<Image> decode_image(std::span<const std::uint8_t> file, const std::string& name);
 Result<Image> decode_jpeg(std::span<const std::uint8_t> file, const std::string& name);
 Result<Image> decode_png(std::span<const std::uint8_t> file, const std::string& name);

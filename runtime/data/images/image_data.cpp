@@ -36,7 +36,7 @@ void put_planes(const Image& image, std::uint8_t* out) {
       out[channel * plane + i] = image.pixels[i * 3 + channel];
 }
 
-// What each image had against being decoded; empty where nothing.
+// Why each image cannot be decoded; empty if it can.
 std::vector<std::string> decode_into(std::span<std::byte> room, const std::vector<ImageFile>& files,
                                      const InputShape& shape, std::size_t stride, unsigned threads) {
   std::vector<std::string> problems(files.size());
@@ -51,10 +51,10 @@ std::vector<std::string> decode_into(std::span<std::byte> room, const std::vecto
                    reinterpret_cast<std::uint8_t*>(room.data()) + i * stride);
     }
   };
-  std::vector<std::jthread> crew;
-  for (unsigned i = 1; i < threads; ++i) crew.emplace_back(work);
+  std::vector<std::jthread> helpers;
+  for (unsigned i = 1; i < threads; ++i) helpers.emplace_back(work);
   work();
-  crew.clear();
+  helpers.clear();
   return problems;
 }
 
@@ -68,7 +68,7 @@ tl::unexpected<Error> damaged_error(const std::vector<std::string>& problems) {
   return fail(Error{
       .kind = ErrorKind::input,
       .what = fmt::format("{} of {} images cannot be decoded:\n{}", count, problems.size(), join(said, "\n")),
-      .hint = "mend or remove them, or write data: {damaged: drop}"});
+      .hint = "repair or remove them, or set data: {damaged: drop}"});
 }
 
 // Moves the sound ones together.
@@ -123,7 +123,7 @@ Result<DataParts> load_images(const ImageSpec& spec) {
   out.train = TRY(decode_all(set.train, shape, spec.damaged, threads));
   out.test = TRY(decode_all(set.test, shape, spec.damaged, threads));
   const std::size_t dropped = set.train.size() + set.test.size() - out.train.count - out.test.count;
-  if (dropped > 0) out.notes.push_back(fmt::format("{} damaged images are left out", dropped));
+  if (dropped > 0) out.notes.push_back(fmt::format("{} damaged images are dropped", dropped));
   return out;
 }
 

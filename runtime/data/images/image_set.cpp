@@ -42,7 +42,7 @@ Result<std::vector<ImageFile>> read_image_part(const fs::path& folder,
   for (const std::string& name : TRY(names_in(folder, Want::folders))) {
     const auto found = std::lower_bound(classes.begin(), classes.end(), name);
     if (found == classes.end() || *found != name)
-      return bad_folder(folder / name, fmt::format("class '{}' is in no training folder", name),
+      return bad_folder(folder / name, fmt::format("class '{}' has no training folder", name),
                         did_you_mean(name, classes));
     for (const std::string& file : TRY(names_in(folder / name, Want::files)))
       out.push_back({folder / name / file, static_cast<std::uint16_t>(found - classes.begin())});
@@ -57,7 +57,7 @@ Result<void> check_classes(const fs::path& train, const ImageSet& set) {
   return bad_folder(train,
                     fmt::format("{} of {} class folders {} no training image: {}", empty.size(),
                                 set.classes.size(), empty.size() == 1 ? "has" : "have", short_list(empty)),
-                    "put images there, or remove what is no class");
+                    "add images, or remove folders that are not classes");
 }
 
 Result<ImageSet> find_folders(const fs::path& directory) {
@@ -74,8 +74,9 @@ Result<ImageSet> find_folders(const fs::path& directory) {
   out.classes = TRY(names_in(train, Want::folders));
   if (out.classes.size() < 2 || out.classes.size() > kMaxClasses)
     return bad_folder(
-        train, fmt::format("has {} class folders: 2 to {} are possible", out.classes.size(), kMaxClasses),
-        "images lie in a folder for each class");
+        train,
+        fmt::format("has {} class folders, which is out of range [2, {}]", out.classes.size(), kMaxClasses),
+        "each class needs a folder with its images");
   out.train = TRY(read_image_part(train, out.classes));
   if (!out.train.empty()) TRY(check_classes(train, out));
   for (const char* name : {"test", "val"})
@@ -124,10 +125,10 @@ Result<std::vector<ImageFile>> read_image_list(std::string_view text, const fs::
                            : parse_integer(std::string(words.substr(blank + 1)), 0, classes - 1);
     if (!label)
       return bad_folder(
-          where, fmt::format("'{}' does not end in a class from 0 to {}", words.substr(0, 200), classes - 1),
-          "a line is a path, a blank and a class number; data.classes says how many there are");
+          where, fmt::format("'{}' does not end with a class in [0, {}]", words.substr(0, 200), classes - 1),
+          "a line is a path, a blank and a class number; data.classes sets the number of classes");
     const std::string_view path = trim(words.substr(0, blank));
-    if (path.find('\0') != std::string_view::npos) return bad_folder(where, "the path has a NUL in it");
+    if (path.find('\0') != std::string_view::npos) return bad_folder(where, "the path has a NUL character");
     out.push_back({folder / path, static_cast<std::uint16_t>(*label)});
   }
   return out;
@@ -136,11 +137,11 @@ Result<std::vector<ImageFile>> read_image_list(std::string_view text, const fs::
 Result<ImageSet> find_images(const ImageSpec& spec) {
   ImageSet out = TRY(spec.is_list() ? find_listed(spec) : find_folders(spec.directory));
   const fs::path& where = spec.place();
-  if (out.train.empty()) return bad_folder(where, "there is no image to train on");
+  if (out.train.empty()) return bad_folder(where, "there are no training images");
   if (out.test.empty() && spec.train_share == 1)
-    return bad_folder(where, "there are no images to test on",
-                      spec.is_list() ? "name a test-list, or hold out a part with train: 0.9"
-                                     : "make a folder test, or hold out a part with train: 0.9");
+    return bad_folder(where, "there are no test images",
+                      spec.is_list() ? "set a test-list, or a validation split with train: 0.9"
+                                     : "add a folder test, or set a validation split with train: 0.9");
   return out;
 }
 

@@ -30,7 +30,7 @@ Result<std::int64_t> number(const Json& json, std::string_view key, std::int64_t
                             const std::string& where) {
   const Json value = TRY(field<Json>(json, key, where));
   if (!value.is_number_integer() || value < 0 || value > most)
-    return bad_pack(where, fmt::format("field '{}' is no number from 0 to {}", key, most));
+    return bad_pack(where, fmt::format("field '{}' is not a number in [0, {}]", key, most));
   return value.get<std::int64_t>();
 }
 
@@ -49,7 +49,7 @@ Result<InputShape> packed_shape(const Json& index, const std::string& where) {
   const auto classes = TRY(field<std::vector<std::string>>(index, "classes", where));
   out.classes = static_cast<std::int64_t>(classes.size());
   if (out.height == 0 || out.width == 0 || classes.size() < 2 || classes.size() > kMaxClasses)
-    return bad_pack(where, "the sizes or classes cannot be");
+    return bad_pack(where, "the sizes or classes are not valid");
   return out;
 }
 
@@ -57,9 +57,9 @@ Result<std::vector<std::uint16_t>> read_packed_labels(const fs::path& path, std:
                                                       std::int64_t classes, const std::string& sum) {
   const std::string text = TRY(read_regular_file(path));
   if (text.size() != 2 * count)
-    return bad_pack(path, fmt::format("has {} bytes and not {}", text.size(), 2 * count));
+    return bad_pack(path, fmt::format("has {} bytes, not {}", text.size(), 2 * count));
   if (hex(checksum(std::string_view(text))) != sum)
-    return bad_pack(path, "does not have the checksum of the index");
+    return bad_pack(path, "does not match the checksum of the index");
   std::vector<std::uint16_t> out(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     out[i] = static_cast<std::uint16_t>(static_cast<std::uint8_t>(text[2 * i]) |
@@ -76,9 +76,9 @@ Result<std::vector<std::uint64_t>> read_checksums(const fs::path& path, std::uin
   if (!part.contains(kSumsChecksum)) return std::vector<std::uint64_t>{};
   const std::string text = TRY(read_regular_file(path));
   if (text.size() != count * sizeof(std::uint64_t))
-    return bad_pack(path, fmt::format("has {} bytes and not {}", text.size(), count * sizeof(std::uint64_t)));
+    return bad_pack(path, fmt::format("has {} bytes, not {}", text.size(), count * sizeof(std::uint64_t)));
   if (hex(checksum(std::string_view(text))) != TRY(field<std::string>(part, kSumsChecksum, where)))
-    return bad_pack(path, "does not have the checksum of the index");
+    return bad_pack(path, "does not match the checksum of the index");
   std::vector<std::uint64_t> out(count, 0);
   for (std::size_t i = 0; i < text.size(); ++i)
     out[i / 8] |= std::uint64_t{static_cast<std::uint8_t>(text[i])} << (8 * (i % 8));
@@ -102,14 +102,13 @@ Result<Dataset> load_part(const fs::path& folder, const Json& index, const std::
   out.count = static_cast<std::uint64_t>(TRY(number(json, "count", std::int64_t{1} << 40, where)));
   out.shard_samples =
       static_cast<std::uint64_t>(TRY(number(json, "shard_samples", std::int64_t{1} << 40, where)));
-  if (out.count > 0 && out.shard_samples == 0) return bad_pack(where, "shards of no samples");
+  if (out.count > 0 && out.shard_samples == 0) return bad_pack(where, "shards without samples");
   for (std::uint64_t first = 0; first < out.count; first += out.shard_samples) {
     const fs::path path = shard_path(folder, part, out.shards.size());
     const std::uint64_t expected = std::min(out.shard_samples, out.count - first) * out.stride;
     out.shards.push_back(TRY(MappedFile::open(path)));
     if (out.shards.back().bytes().size() != expected)
-      return bad_pack(path,
-                      fmt::format("has {} bytes and not {}", out.shards.back().bytes().size(), expected));
+      return bad_pack(path, fmt::format("has {} bytes, not {}", out.shards.back().bytes().size(), expected));
   }
   out.checksums = TRY(read_checksums(folder / (part + ".checksums"), out.count, json, where));
   out.labels = TRY(read_packed_labels(folder / (part + ".labels"), out.count, out.shape.classes,
@@ -204,9 +203,9 @@ Result<DataParts> load_packed(const fs::path& folder) {
   out.train = TRY(load_part(folder, index, "train"));
   out.test = TRY(load_part(folder, index, "test"));
   if (out.train.checksums.empty())
-    out.notes.push_back(fmt::format(
-        "{} has no checksums of pixels, so damaged ones are not noticed: an older dlrun packed it",
-        folder.string()));
+    out.notes.push_back(
+        fmt::format("{} has no checksums of pixels, so that damage is not detected: an older dlrun packed it",
+                    folder.string()));
   return out;
 }
 
@@ -214,8 +213,8 @@ Result<Packed> pack_images(const PackJob& job) {
   std::error_code problem;
   if (fs::exists(job.into, problem))
     return fail(Error{.kind = ErrorKind::io,
-                      .what = fmt::format("{} is there already", job.into.string()),
-                      .hint = "name a new folder with --into"});
+                      .what = fmt::format("{} already exists", job.into.string()),
+                      .hint = "give a new folder with --into"});
   const fs::path beside = job.into.string() + fmt::format(".tmp{}", ::getpid());
   TRY(make_directories(beside, Access::shared));
   auto packed = pack_into(job, beside);

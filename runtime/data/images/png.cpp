@@ -37,7 +37,7 @@ Result<std::string> encode_png(std::span<const std::uint8_t> pixels, std::int64_
   png.height = static_cast<png_uint_32>(height);
   png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   if ((channels != 1 && channels != 3) || pixels.size() != PNG_IMAGE_SIZE(png))
-    return fail(ErrorKind::input, "PNG: {} numbers in {} channels are no image of {} x {}", pixels.size(),
+    return fail(ErrorKind::input, "PNG: {} numbers in {} channels are not an image of {} x {}", pixels.size(),
                 channels, width, height);
   std::string out(PNG_IMAGE_PNG_SIZE_MAX(png), '\0');
   png_alloc_size_t bytes = out.size();

@@ -48,7 +48,7 @@ class Message {
   const std::string& bytes() const { return out_; }
 
  private:
-  void key(std::uint32_t field, WireType wire) { varint(field << 3 | static_cast<std::uint32_t>(wire)); }
+  void key(std::uint32_t field, WireType type) { varint(field << 3 | static_cast<std::uint32_t>(type)); }
   void varint(std::uint64_t value) {
     for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<char>(value | 0x80));
     out_.push_back(static_cast<char>(value));

@@ -2,6 +2,7 @@
 #include "runtime/train/report/sample_grid.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "runtime/data/images/image.hpp"
@@ -52,7 +53,8 @@ Result<std::filesystem::path> write_sample_grid(Engine& engine, const InputShape
                                                 const std::filesystem::path& folder, std::uint64_t epoch) {
   const auto channels = static_cast<std::size_t>(shape.channels);
   std::vector<float> images(static_cast<std::size_t>(engine.batch() * shape.height * shape.width) * channels);
-  TRY(engine.generate(images));
+  assert(engine.gan() != nullptr);
+  TRY(engine.gan()->generate(images));
   const InputScaling meaning = input_scaling_of(conversion, channels);
   const Grid grid(engine.batch(), shape);
   const std::int64_t bytes = grid.bytes_per_pixel(shape), area = shape.height * shape.width;

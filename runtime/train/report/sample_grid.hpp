@@ -11,7 +11,7 @@
 namespace dlrun::runtime {
 
 /// Writes up to 8 x 8 images to samples-epoch-NNNN.png in `folder`, or up to 8 images of up to 8 channels, an
-/// image a row; the file's path. `shape` is an image's.
+/// image a row; the file's path. `shape` is an image's. The engine is a GAN's.
 Result<std::filesystem::path> write_sample_grid(Engine& engine, const InputShape& shape,
                                                 const Conversion& conversion,
                                                 const std::filesystem::path& folder, std::uint64_t epoch);

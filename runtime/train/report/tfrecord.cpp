@@ -66,13 +66,13 @@ Result<std::vector<std::string_view>> parse_records(std::string_view content, co
     if (rest.size() < 12)
       return bad(fmt::format("ends within the header of 12 bytes ({} are there)", rest.size()));
     if (masked_crc32c(rest.substr(0, 8)) != little<std::uint32_t>(rest.substr(8, 4)))
-      return bad("length CRC wrong");
+      return bad("the CRC of the length is wrong");
     const auto length = little<std::uint64_t>(rest);
     if (rest.size() - 12 < 4 || length > rest.size() - 16)
-      return bad(fmt::format("ends early: {} bytes of data are promised", length));
+      return bad(fmt::format("ends early: {} bytes of data were announced", length));
     const std::string_view data = rest.substr(12, length);
     if (masked_crc32c(data) != little<std::uint32_t>(rest.substr(12 + length, 4)))
-      return bad("data CRC wrong");
+      return bad("the CRC of the data is wrong");
     out.push_back(data);
     at += 16 + length;
   }

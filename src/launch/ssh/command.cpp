@@ -57,10 +57,11 @@ Result<std::optional<std::string>> StreamStart::add(std::string_view bytes) {
   const std::size_t at = seen_.find(mark_, from);
   if (at == std::string::npos) {
     if (seen_.size() <= kMaxNoise) return std::nullopt;
-    return fail({.kind = ErrorKind::unavailable,
-                 .what = fmt::format(
-                     "its login shell printed more than {} bytes and never came to our command", kMaxNoise),
-                 .hint = "a shell's start files should print only where there is a terminal"});
+    return fail(
+        {.kind = ErrorKind::unavailable,
+         .what = fmt::format("its login shell printed more than {} bytes and did not reach the dlrun command",
+                             kMaxNoise),
+         .hint = "the start files of a shell should print only on a terminal"});
   }
   std::string rest = seen_.substr(at + mark_.size());
   seen_.resize(at);

@@ -33,7 +33,7 @@ class StreamStart {
   static constexpr std::size_t kMaxNoise = std::size_t{1} << 20;
 
   explicit StreamStart(std::string_view word);
-  // Nothing until the word has come; then what stands behind it. An Error where more noise comes than any
+  // Unset until the word has been received; then the bytes after it. An Error where more noise comes than any
   // shell's start files print.
   Result<std::optional<std::string>> add(std::string_view bytes);
   // The first lines before the word, cleaned of control characters.

@@ -15,11 +15,11 @@ struct KeyFree {
 };
 using KeyHandle = std::unique_ptr<ssh_key_struct, KeyFree>;
 
-// Files that ssh_config and custom name, those that exist.
+/// The key files of ssh_config and of custom that exist.
 std::vector<std::string> identities(ssh_session session);
-// Whether ssh_config names keys of its own.
+/// Whether ssh_config sets key files.
 bool names_identities(ssh_session session);
-// The private key, and before it the same with the certificate that lies beside it (FILE-cert.pub).
+/// The private key; before it, the key with its certificate if FILE-cert.pub exists.
 std::vector<KeyHandle> keys_of(const std::string& identity);
 
 struct KeyState {

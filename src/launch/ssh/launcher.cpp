@@ -16,7 +16,7 @@
 namespace dlrun::launch {
 namespace {
 
-constexpr Seconds kEnd{4};           // for the threads to say farewell to their servers
+constexpr Seconds kEnd{4};           // for the threads to disconnect from their servers
 constexpr Seconds kHeadMargin{0.5};  // our reasons come before the head's own limit
 
 class SshLauncher final : public Launcher {
@@ -62,7 +62,7 @@ class SshLauncher final : public Launcher {
   }
 
   void start_next() {
-    if (next_ < waiting_.size()) start_ssh_errand(waiting_[next_++], table_, shared_);
+    if (next_ < waiting_.size()) start_ssh_request(waiting_[next_++], table_, shared_);
   }
 
   void hear() {
@@ -100,11 +100,12 @@ Result<const DlrunSshTable*> load_table(const std::filesystem::path& path) {
   auto* const table_of = TRY(library->symbol<const DlrunSshTable*()>(DLRUN_SSH_TABLE_SYMBOL));
   const DlrunSshTable* table = table_of();
   if (table->version == DLRUN_SSH_TABLE_VERSION) return table;
-  return fail({.kind = ErrorKind::unavailable,
-               .what = fmt::format("the plug-in speaks version {} of the table, this program version {}",
-                                   table->version, DLRUN_SSH_TABLE_VERSION),
-               .where = path.string(),
-               .hint = "install the plug-ins of the same build as the program"});
+  return fail(
+      {.kind = ErrorKind::unavailable,
+       .what = fmt::format("version mismatch: the plug-in has version {} of the table, this program {}",
+                           table->version, DLRUN_SSH_TABLE_VERSION),
+       .where = path.string(),
+       .hint = "install the plug-ins of the same build as the program"});
 }
 
 }  // namespace

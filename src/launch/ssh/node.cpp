@@ -5,7 +5,7 @@
 namespace dlrun::launch {
 namespace {
 
-// What the request says, on its own thread.
+// The callbacks of a request, on its own thread.
 struct SshCallbacks {
   NodeIndex node;
   SshShared& shared;
@@ -25,8 +25,8 @@ struct SshCallbacks {
                 },
             .ended =
                 [](void* self, const char* text) {
-                  const SshCallbacks& teller = *static_cast<SshCallbacks*>(self);
-                  teller.shared.keep_last_words(teller.node, text);
+                  const SshCallbacks& callbacks = *static_cast<SshCallbacks*>(self);
+                  callbacks.shared.keep_last_words(callbacks.node, text);
                 }};
   }
 };
@@ -46,8 +46,8 @@ void run(const SshRequest& request, const DlrunSshTable& table, SshShared& share
           std::chrono::duration_cast<std::chrono::nanoseconds>(request.deadline.time_since_epoch()).count(),
       .lost_after = request.lost_after.count(),
       .alarm_fd = shared.alarm.fd()};
-  SshCallbacks teller{request.node, shared};
-  const DlrunSshHost host = teller.table();
+  SshCallbacks callbacks{request.node, shared};
+  const DlrunSshHost host = callbacks.table();
   table.run(&what, &host);
 }
 
@@ -92,9 +92,9 @@ void SshShared::await_threads(Seconds limit) {
   ended_.wait_for(lock, limit, [this] { return threads_ == 0; });
 }
 
-// Detached: a name service that does not answer can hold a thread for half a minute, and nobody who pressed
-// Ctrl-C should wait for that.
-void start_ssh_errand(SshRequest request, const DlrunSshTable& table, std::shared_ptr<SshShared> shared) {
+// Detached: a name service that does not answer can block a thread for half a minute, and Ctrl-C must not
+// wait for that.
+void start_ssh_request(SshRequest request, const DlrunSshTable& table, std::shared_ptr<SshShared> shared) {
   shared->thread_began();
   std::thread([request = std::move(request), &table, shared = std::move(shared)] {
     run(request, table, *shared);

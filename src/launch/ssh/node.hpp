@@ -34,7 +34,7 @@ struct SshEvent {
   std::variant<Connected, Failed, Note> what;
 };
 
-// What the threads and the launcher share. It lives as long as the last of them.
+// The state that the threads and the launcher share. The last of them destroys it.
 class SshShared {
  public:
   SshShared() = default;
@@ -70,7 +70,7 @@ struct SshRequest {
   Seconds lost_after;  // launch.lost-after
 };
 
-// Has the plug-in do it, in a thread of its own. The plug-in stays loaded.
-void start_ssh_errand(SshRequest request, const DlrunSshTable& table, std::shared_ptr<SshShared> shared);
+// Runs the request by the plug-in, in a thread of its own. The plug-in stays loaded.
+void start_ssh_request(SshRequest request, const DlrunSshTable& table, std::shared_ptr<SshShared> shared);
 
 }  // namespace dlrun::launch

@@ -14,7 +14,7 @@
 
 #include "src/base/file.hpp"
 #include "src/base/units.hpp"
-#include "src/launch/ssh/socket_option.hpp"
+#include "src/process/socket_option.hpp"
 
 namespace dlrun::launch {
 namespace {
@@ -35,13 +35,13 @@ Result<Addresses> resolve(const std::string& host, Port port) {
   const int rc = ::getaddrinfo(host.c_str(), std::to_string(port.get()).c_str(), &wanted, &found);
   if (rc == 0) return Addresses(found, &::freeaddrinfo);
   return fail({.kind = ErrorKind::unavailable,
-               .what = fmt::format("the name {} is not known here ({})", host, ::gai_strerror(rc)),
-               .hint = "ssh would not find it either: is it in /etc/hosts, the name service or ssh_config?"});
+               .what = fmt::format("the host name {} cannot be resolved here ({})", host, ::gai_strerror(rc)),
+               .hint = "is it in /etc/hosts, the name service or ssh_config?"});
 }
 
 Result<UniqueFd> connect_to(const addrinfo& address, const Alarm& alarm, Ticks deadline) {
   UniqueFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail(ErrorKind::unavailable, "no socket: {}", system_reason(errno));
+  if (!fd) return fail(ErrorKind::unavailable, "cannot create a socket: {}", system_reason(errno));
   if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) == 0) return fd;
   int error = errno;
   if (error == EINPROGRESS) {
@@ -61,9 +61,10 @@ Result<Reached> await_first_word(UniqueFd fd, Seconds limit, const Alarm& alarm,
   if (wait_for(fd.get(), POLLIN, alarm, deadline) != Wake::ready)
     return fail(
         {.kind = ErrorKind::unavailable,
-         .what = fmt::format("it takes connections but its ssh server said nothing within {}",
+         .what = fmt::format("it accepts connections, but its ssh server sent nothing within {}",
                              format_duration(limit)),
-         .hint = "the node may be frozen or very busy; launch.ssh.connect-timeout gives it more time"});
+         .hint =
+             "the node may be frozen or very busy; a longer launch.ssh.connect-timeout gives it more time"});
   std::array<char, 64> word{};
   const ssize_t got = ::recv(fd.get(), word.data(), word.size(), MSG_PEEK);
   const std::string_view text(word.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));

@@ -90,11 +90,11 @@ Result<void> SshSession::configure(const std::string& host, const plan::SshSpec&
   // Its own log goes to stderr, as loud as ssh_config's LogLevel says; what matters of it is in our Errors.
   ::ssh_set_log_callback([](int, const char*, const char*, void*) {});
   session_.reset(::ssh_new());
-  if (!session_) return fail(ErrorKind::internal, "libssh has no memory for a session");
+  if (!session_) return fail(ErrorKind::internal, "libssh cannot allocate a session");
   ssh_session session = session_.get();
   const auto set = [&](ssh_options_e which, const void* value) -> Result<void> {
     if (::ssh_options_set(session, which, value) == SSH_OK) return {};
-    return fail(ErrorKind::unavailable, "libssh does not take it: {}", reason());
+    return fail(ErrorKind::unavailable, "libssh rejected the option: {}", reason());
   };
   TRY(set(SSH_OPTIONS_HOST, host.c_str()));
   if (::ssh_options_parse_config(session, nullptr) != SSH_OK)
@@ -119,13 +119,12 @@ Result<void> SshSession::connect(const plan::SshSpec& settings) {
     turned_away_ = reached.turned_away;
     if (turned_away_)
       return fail({.kind = ErrorKind::unavailable,
-                   .what = "its ssh server took no more connections (sshd's MaxStartups or its penalties)",
+                   .what = "its ssh server accepts no more connections (MaxStartups or penalties of sshd)",
                    .hint = "launch.fan-out limits how many nodes are reached at once"});
     const socket_t fd = reached.connection.release();
     ::ssh_options_set(session_.get(), SSH_OPTIONS_FD, &fd);
   }
-  const int rc =
-      TRY(finish("the exchange of keys", SSH_AGAIN, [&] { return ::ssh_connect(session_.get()); }));
+  const int rc = TRY(finish("the key exchange", SSH_AGAIN, [&] { return ::ssh_connect(session_.get()); }));
   if (rc == SSH_OK) return {};
   const std::string why = reason();
   // Reset while it greets: servers that drop callers at random do it here too.
@@ -144,17 +143,18 @@ Result<void> SshSession::check_host_key(plan::HostKeys policy, std::mutex& writi
       return fail(
           {.kind = ErrorKind::unavailable,
            .what = fmt::format("its host key is not the one in known_hosts; it shows {}", fingerprint),
-           .hint = "either the node was installed anew, or somebody answers in its place: ask its "
+           .hint = "the node was reinstalled, or another machine answers in its place: ask its "
                    "administrator, then ssh-keygen -R " +
                    host_});
     case SSH_KNOWN_HOSTS_UNKNOWN:
     case SSH_KNOWN_HOSTS_NOT_FOUND:
       if (policy == plan::HostKeys::accept_new) return accept_host_key(fingerprint, writing);
-      return fail({.kind = ErrorKind::unavailable,
-                   .what = fmt::format("its host key ({}) is in no known_hosts", fingerprint),
-                   .hint = fmt::format("compare and keep it: ssh-keyscan -p {} {} >> ~/.ssh/known_hosts; or "
-                                       "--set launch.ssh.host-keys=accept-new",
-                                       port_, host_)});
+      return fail(
+          {.kind = ErrorKind::unavailable,
+           .what = fmt::format("its host key ({}) is in no known_hosts", fingerprint),
+           .hint = fmt::format("compare it and add it: ssh-keyscan -p {} {} >> ~/.ssh/known_hosts; or "
+                               "--set launch.ssh.host-keys=accept-new",
+                               port_, host_)});
     default:
       return fail(ErrorKind::unavailable, "known_hosts cannot be read: {}", reason());
   }
@@ -193,36 +193,37 @@ Error SshSession::refused() const {
   const KeyState state = state_of(identities(session_.get()));
   Error error{.kind = ErrorKind::unavailable,
               .what = fmt::format("it refused our keys for the user {}", user_),
-              .hint = fmt::format("put your public key into ~/.ssh/authorized_keys there; try: ssh -o "
+              .hint = fmt::format("add your public key to ~/.ssh/authorized_keys there; try: ssh -o "
                                   "BatchMode=yes {} true",
                                   host_)};
   if (state.usable == 0 && !state.locked.empty()) {
     error.what =
         fmt::format("the key {} needs its passphrase, and no ssh agent holds it", state.locked.front());
-    error.hint = "run ssh-agent and ssh-add first: dlrun asks for no passphrase";
+    error.hint = "run ssh-agent and ssh-add first: dlrun never asks for a passphrase";
   } else if (state.usable == 0) {
-    error.what = fmt::format("there is no key to log in with as {}, and no ssh agent that it takes", user_);
-    error.hint = "make one with ssh-keygen, or start ssh-agent and ssh-add; passwords are never used";
+    error.what =
+        fmt::format("there is no key for the login as {}, and no ssh agent with one that it accepts", user_);
+    error.hint = "create one with ssh-keygen, or run ssh-agent and ssh-add; passwords are never used";
   }
   return error;
 }
 
 Result<std::unique_ptr<SshCommand>> SshSession::start(const std::string& command) {
   ChannelHandle channel(::ssh_channel_new(session_.get()));
-  if (!channel) return fail(ErrorKind::unavailable, "no channel: {}", reason());
+  if (!channel) return fail(ErrorKind::unavailable, "libssh cannot open a channel: {}", reason());
   auto running = std::make_unique<SshCommand>(std::move(channel));
   const int opened = TRY(finish("the request for a session", SSH_AGAIN,
                                 [&] { return ::ssh_channel_open_session(running->channel()); }));
   if (opened != SSH_OK)
     return fail({.kind = ErrorKind::unavailable,
-                 .what = "it gives no session: " + reason(),
-                 .hint = "is the account closed there, or sshd's MaxSessions 0?"});
+                 .what = "the server refused to open a session: " + reason(),
+                 .hint = "is the account disabled there, or MaxSessions of sshd 0?"});
   const int started = TRY(finish("the request for a command", SSH_AGAIN, [&] {
     return ::ssh_channel_request_exec(running->channel(), command.c_str());
   }));
   if (started != SSH_OK)
     return fail({.kind = ErrorKind::unavailable,
-                 .what = "it runs no command: " + reason(),
+                 .what = "the server refused to run a command: " + reason(),
                  .hint = "the account may be for sftp only"});
   return running;
 }

@@ -98,13 +98,13 @@ Result<void> SshStream::begin(const Start& start, Ticks deadline) {
       return fail(failed_start(heard, reached, start));
     }
     const Wake wake = session_.wait(std::min<Ticks>(deadline, now() + Milliseconds(100)));
-    if (wake == Wake::alarm) return fail(ErrorKind::unavailable, "given up before its agent answered");
+    if (wake == Wake::alarm) return fail(ErrorKind::unavailable, "cancelled before its agent answered");
     if (now() >= deadline) {
       Error late = failed_start(heard, reached, start);
-      late.what = !reached ? "its login shell did not come to our command in time (launch.start-timeout)"
+      late.what = !reached ? "its login shell did not reach the dlrun command in time (launch.start-timeout)"
                   : copied_ && !to_agent_.empty()
-                      ? "the copy of dlrun did not get there in time (launch.start-timeout)"
-                      : "its agent was started but said nothing in time (launch.start-timeout)";
+                      ? "the copy of dlrun was not transferred in time (launch.start-timeout)"
+                      : "its agent was started but did not answer in time (launch.start-timeout)";
       return fail(late);
     }
   }
@@ -121,7 +121,7 @@ void SshStream::take_answer(const Start& start) {
   if (copied_) to_agent_ = fmt::format("{}\n{}", start.copy.size(), start.copy);
 }
 
-// As much as there is room for. Nobody else writes before the agent has spoken.
+// Sends as much as the channel takes. Nobody else writes before the agent's first line.
 void SshStream::send_copy() {
   std::size_t sent = 0;
   while (sent < to_agent_.size() && ::ssh_channel_window_size(command_.channel()) > 0) {
@@ -141,12 +141,12 @@ Error SshStream::failed_start(const StreamStart& heard, bool reached, const Star
   if (lost_) {
     error.what = "the connection was lost before its agent answered: " + session_.reason();
   } else if (!reached) {
-    error.what = fmt::format("its login shell ended ({}) before it came to our command", end.text());
-    error.hint = "is the account open there, and does 'ssh HOST true' work?";
+    error.what = fmt::format("its login shell ended ({}) before it reached the dlrun command", end.text());
+    error.hint = "is the account enabled there, and does 'ssh HOST true' work?";
     for (const std::string& line : heard.noise()) error.what += "\n    | " + line;
   } else if (copied_ && end.code == kNotStaged) {
     error.what = fmt::format("there is no {} there, and no copy of it can be made", start.program);
-    error.hint = "a copy needs tar, gzip and room in TMPDIR (else /tmp) on the node";
+    error.hint = "a copy needs tar, gzip and free space in TMPDIR (else /tmp) on the node";
   } else if (copied_ && (end.code == 127 || end.code == 126)) {
     error.what = fmt::format("there is no {} there, and the copy of it does not run", start.program);
     error.hint = "install the libraries that it lacks on the nodes";
@@ -154,9 +154,7 @@ Error SshStream::failed_start(const StreamStart& heard, bool reached, const Star
     error.what = end.code == 127 ? fmt::format("there is no {} there", start.program)
                                  : fmt::format("{} cannot be run there", start.program);
     error.hint =
-        "install dlrun at the same place on every node, or on a file system that they share; or --stage "
-        "copies "
-        "it";
+        "install dlrun at the same path on every node or on a shared file system; or copy it with --stage";
   } else {
     error.what = fmt::format("its agent was started and ended at once ({})", end.text());
     error.hint = "the dlrun there may be another version: dlrun --version";
@@ -165,7 +163,7 @@ Error SshStream::failed_start(const StreamStart& heard, bool reached, const Star
   return error;
 }
 
-// Why nothing more is to be expected of the node; nothing where it is there.
+// Why the node is lost; unset if it is not.
 std::optional<std::string> SshStream::dead() {
   const Ticks at = now();
   if (const Seconds since = unacknowledged_for(::ssh_get_fd(session_.handle()));
@@ -173,8 +171,9 @@ std::optional<std::string> SshStream::dead() {
     return fmt::format("its machine has acknowledged nothing for {}: the node is cut off or down",
                        format_duration(since));
   if (const Seconds give_up = std::max(lost_after_, kMinGiveUp); at - heard_ > give_up)
-    return fmt::format("nothing came over its ssh connection for {}: the node is cut off, frozen or down",
-                       format_duration(give_up));
+    return fmt::format(
+        "nothing was received over its ssh connection for {}: the node is cut off, frozen or down",
+        format_duration(give_up));
   if (at - heard_ > kAskAfter && at - asked_ > kAskAfter) {
     asked_ = at;
     ::ssh_send_keepalive(session_.handle());

@@ -1,7 +1,7 @@
-// SshStream: the stream of an agent that an ssh server started: its beginning is found behind a login shell's
-// noise, then bytes go both ways between the channel and one end of a socket pair, until either side ends.
-// Each way waits for the slower side, so no queue grows. Silence is checked: a server that answers nothing,
-// not even to a question that ssh itself asks, is given up.
+// SshStream: the stream of an agent that an ssh server started. It finds the beginning of the stream behind
+// the output of a login shell, then forwards bytes both ways between the channel and one end of a socket
+// pair, until either side ends. Each direction waits for the slower side, so that no queue grows. A server
+// that answers nothing, not even a keepalive request of ssh, is given up.
 #pragma once
 
 #include <functional>
@@ -26,11 +26,12 @@ class SshStream {
 
   struct Start {
     std::string program, word;
-    std::string_view copy = {};  // its archive, where the command may ask for it
+    std::string_view copy = {};  // dlrun's archive, in case that the command asks for it
   };
-  // Until the agent has said its first word; an Error that says why there is none.
+  // Waits for the agent's first line; the Error says why there is none.
   Result<void> begin(const Start& start, Ticks deadline);
-  // Until the end. What is known about it, where it was no farewell: call it before `local` is closed.
+  // Forwards until the end. Returns the reason of an end that was no regular disconnect. Call it before
+  // `local` is closed.
   std::string carry(int local);
 
  private:
@@ -51,7 +52,7 @@ class SshStream {
   Seconds lost_after_;
   Note note_;
   std::string to_head_, to_agent_;
-  bool answered_ = false, copied_ = false;  // whether it wants a copy, and that it did
+  bool answered_ = false, copied_ = false;  // whether the agent's host answered, and got a copy
   LineBuffer stderr_lines_;
   std::string last_stderr_;
   Ticks heard_ = std::chrono::steady_clock::now(), asked_ = heard_;

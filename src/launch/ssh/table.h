@@ -1,5 +1,5 @@
-/* The C table between the ssh way and libssh: all that crosses the border of the plug-in libdlrun-ssh.so, so
- * that agents, and heads that go other ways, do not load libssh and its cryptography, which would be a third
+/* The C table between the ssh launcher and libssh: the whole interface of the plug-in libdlrun-ssh.so.
+ * Agents, and heads with other launchers, do not load libssh and its cryptography, which would take a third
  * of their start. */
 #pragma once
 
@@ -8,18 +8,18 @@
 #define DLRUN_SSH_TABLE_VERSION 2u
 #define DLRUN_SSH_TABLE_SYMBOL "dlrun_ssh_table"
 
-/* One node's way. Its texts are read until run() returns. */
+/* The request for one node. Its texts must live until run() returns. */
 struct DlrunSshRequest {
   const char* host;
-  const char* program; /* dlrun, there */
+  const char* program; /* the path of dlrun on the host */
   const char* copy;    /* its archive for a host that does not have it, or NULL */
   size_t copy_size;
   const char* user;       /* empty: as ssh_config says */
   unsigned short port;    /* 0: as ssh_config says */
-  int accept_new_keys;    /* of hosts that nobody knows yet */
+  int accept_new_keys;    /* of unknown hosts */
   double connect_timeout; /* seconds */
-  long long deadline;     /* for the agent's first word: nanoseconds of the steady clock */
-  double lost_after;      /* seconds without a word after which an agent is lost */
+  long long deadline;     /* for the agent's first line: nanoseconds of the steady clock */
+  double lost_after;      /* seconds of silence after which an agent is lost */
   int alarm_fd;           /* readable: everything ends */
 };
 

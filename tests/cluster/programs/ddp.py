@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""ddp.py STATE --more N [--every K]: PyTorch DistributedDataParallel over gloo on a part of Fashion-MNIST. It carries on from the
-checkpoint STATE and makes N steps more; every rank prints what it ended with, so that all can be seen to agree."""
+"""ddp.py STATE --more N [--every K]: PyTorch DistributedDataParallel over gloo on a part of Fashion-MNIST. It resumes from the
+checkpoint STATE and trains N more steps; every rank prints a checksum of its weights, so that a test can compare them."""
 import argparse
 import gzip
 import hashlib

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Meets the others as Horovod's Gloo ranks do: every rank leaves its address at the store and fetches all others', in the
-scopes of the whole job, of its node and of its local rank across nodes; the numbers must fit the hosts."""
+"""A rendezvous as that of Horovod's Gloo ranks: every rank puts its address into the store and gets those of all others, in
+the scopes of the job, of its node and of its local rank across nodes; the numbers must fit the hosts."""
 import os
 import time
 import urllib.error
@@ -27,14 +27,14 @@ def call(method, key, body=None):
         time.sleep(0.02)
 
 
-def meet(scope, own, count, value):
+def rendezvous(scope, own, count, value):
     call("PUT", f"{scope}/{own}", value.encode())
     return [call("GET", f"{scope}/{other}") for other in range(count)]
 
 
-everybody = meet("global", rank, size, f"{host} {rank}")
-here = meet(f"local_{host}", local_rank, local_size, host)
-across = meet(f"cross_{local_rank}", cross_rank, cross_size, host)
+everybody = rendezvous("global", rank, size, f"{host} {rank}")
+here = rendezvous(f"local_{host}", local_rank, local_size, host)
+across = rendezvous(f"cross_{local_rank}", cross_rank, cross_size, host)
 assert [int(entry.split()[1]) for entry in everybody] == list(range(size)), everybody
 assert here == [host] * local_size, here
 assert [entry.split()[0] for entry in everybody].count(host) == local_size, everybody

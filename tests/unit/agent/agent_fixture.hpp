@@ -53,7 +53,7 @@ class Bench {
   std::string on(const Event& event) {
     std::vector<std::string> words;
     for (const Action& action : agent_.on(event, dlrun::test::at(now)))
-      words.push_back(std::visit([](const auto& what) { return text(what); }, action));
+      words.push_back(std::visit([this](const auto& what) { return this->text(what); }, action));
     return join(words, "; ");
   }
   std::string says(protocol::ToAgent message) { return on(event::HeadSaid{std::move(message)}); }
@@ -93,8 +93,8 @@ class Bench {
     return message.body.empty() ? out : fmt::format("{} ({} bytes)", out, message.body.size());
   }
   static std::string text(const action::WakeAt& wake) {
-    constexpr std::array<std::string_view, 6> names{"beat",       "above",       "barriers",
-                                                    "supervisor", "head-answer", "shutdown"};
+    constexpr std::array<std::string_view, 7> names{"beat",        "above",    "barriers", "supervisor",
+                                                    "head-answer", "shutdown", "relay"};
     return fmt::format("wake {} {:g}", names.at(static_cast<std::size_t>(wake.alarm)),
                        Seconds(wake.when - dlrun::test::at(0)).count());
   }
@@ -133,7 +133,21 @@ class Bench {
   static std::string text(const action::ProbeRanks&) { return "probe ranks"; }
   static std::string text(const action::CheckGpus&) { return "check GPUs"; }
   static std::string text(const action::WatchGpus&) { return "watch GPUs"; }
-  static std::string text(const action::TellAllgathered& told) { return "tell allgathered " + told.key; }
+  static std::string text(const action::TellAllgathered& told) { return "tell allgathered " + told.all->key; }
+  static std::string text(const action::OpenRelay& open) {
+    return fmt::format("open relay for {} children", open.children.size());
+  }
+  static std::string text(const action::JoinParent& join_it) {
+    return fmt::format("join {} at {} port {}", join_it.parent, join(join_it.addresses, ","), join_it.port);
+  }
+  static std::string text(const action::SendToParent& send) {
+    return fmt::format("up {} of {} nodes", send.part.key, send.part.nodes.size());
+  }
+  static std::string text(const action::SendToChildren& send) {
+    std::string out = "down " + send.all->key + " to";
+    for (const NodeIndex child : send.children) out += fmt::format(" {}", child);
+    return out;
+  }
   static std::string text(const action::PauseOutput& pause) {
     return pause.rank ? fmt::format("pause {}", *pause.rank) : "pause all";
   }

@@ -273,7 +273,7 @@ TEST_CASE("the grace is another where a rank of another node has failed") {
 
 // The ranks' ends.
 
-TEST_CASE("ranks that end in order end the node: strays, output, files, and a farewell") {
+TEST_CASE("ranks that end in order end the node: strays, output, files, and the agent disconnects") {
   Bench bench;
   bench.run();
   CHECK(bench.exited(0, 0) == "say exited rank=0 code=0 signal=0 text=exit code 0");

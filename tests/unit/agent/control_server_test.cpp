@@ -37,12 +37,12 @@ struct Server {
     REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
     return fd;
   }
-  // Sends, closes that direction, and serves until everything was taken in.
+  // Sends, and serves until everything was received.
   void say(const UniqueFd& fd, const std::string& text) {
     REQUIRE(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
-    settle();
+    serve_pending();
   }
-  void settle() {
+  void serve_pending() {
     for (int i = 0; i < 4; ++i) {
       loop.after(Seconds(0), [] {});
       REQUIRE(loop.turn().has_value());
@@ -63,14 +63,14 @@ TEST_CASE("a rank says who it is, then reports; requests reach it") {
   CHECK(std::string(heard) == "{\"checkpoint\":\"now\"}\n");
 }
 
-TEST_CASE("what is no report ends its own connection and nothing else") {
+TEST_CASE("an invalid report ends its own connection alone") {
   Server server;
   const UniqueFd good = server.connect();
   server.say(good, "{\"rank\": 0}\n");
   for (const char* line : {"hello\n", "[1]\n", "{\"step\": 1}\n", "{\"rank\": \"x\"}\n"}) {
     const UniqueFd bad = server.connect();
     server.say(bad, line);
-    server.settle();
+    server.serve_pending();
   }
   CHECK(server.logs.size() == 4);
   server.say(good, "{\"step\": 2}\n");
@@ -123,14 +123,14 @@ TEST_CASE(
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   std::vector<UniqueFd> flood;
   for (int i = 0; i < 8; ++i) flood.push_back(server.connect());
-  server.settle();
-  server.settle();
+  server.serve_pending();
+  server.serve_pending();
   // New connections wait in the backlog: ours are there already, its own ones need numbers past the limit.
   std::vector<UniqueFd> later;
   for (int i = 0; i < 4; ++i) later.push_back(server.connect());
   const rlimit none{static_cast<rlim_t>(later.front().get()), before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  for (int i = 0; i < 20; ++i) server.settle();
+  for (int i = 0; i < 20; ++i) server.serve_pending();
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   server.say(rank, "{\"step\": 1}\n");
   CHECK(server.reports.size() == 2);
@@ -145,10 +145,10 @@ TEST_CASE("a rank that connects after the request to stop hears it, too") {
   const UniqueFd early = server.connect();
   server.say(early, "{\"rank\":0}\n");
   CHECK(server.server->listeners() == 1);
-  server.server->tell_all(Json{{"checkpoint", "now"}});  // no wish to stop: of the moment
+  server.server->tell_all(Json{{"checkpoint", "now"}});  // no request to stop: not kept
   server.server->tell_all(Json{{"checkpoint", "now"}, {"stop", true}});
   const UniqueFd late = server.connect();
-  server.settle();
+  server.serve_pending();
   char text[256] = {};
   const ssize_t got = ::recv(late.get(), text, sizeof text - 1, MSG_DONTWAIT);
   REQUIRE(got > 0);

@@ -47,7 +47,7 @@ TEST_CASE("GPU holders: a rank on another one's GPU and a role without GPUs that
           "rank 2 (ps 2) computes on GPU 1, and the job gives it no GPU"});
 }
 
-TEST_CASE("GPU holders: no judgement without a word about GPUs, or where the driver has other names") {
+TEST_CASE("GPU holders: no judgement if the job does not set GPUs, or if the driver has other names") {
   const plan::RankPlan unsaid = with_gpus(0, "worker", std::nullopt),
                        unknown = with_gpus(1, "worker", Names{"7"});
   const GpuUse use{.gpus = kTwoGpus, .holders = {{.gpu = 0, .pid = 10}, {.gpu = 0, .pid = 20}}};

@@ -56,10 +56,9 @@ TEST_CASE("a key that stayed in a map which --set was laid over is told as such"
     fields.known(known);
     return fields.finish().error().text();
   };
-  CHECK(
-      error_in(*root.find("data"), "data", "format") ==
-      "job.yaml:1:21: unknown key 'dir' in 'data'\n"
-      "  hint: --set data keeps the keys that the map had before; to replace it, put --set data=null first");
+  CHECK(error_in(*root.find("data"), "data", "format") ==
+        "job.yaml:1:21: unknown key 'dir' in 'data'\n"
+        "  hint: --set data keeps the other keys of the map; to replace the map, put --set data=null first");
   // The map above has a key of --set, and was not given whole.
   CHECK(error_in(root, "", "data") == "job.yaml:2:1: unknown key 'typo'\n  hint: valid names: data");
   REQUIRE(yaml::set_path(root, "data", "null", "--set data"));

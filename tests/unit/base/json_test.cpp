@@ -96,7 +96,7 @@ TEST_CASE("an object is the same whether its keys are found in an index or one b
   }
 }
 
-TEST_CASE("a key that stands twice keeps its first place and its last value") {
+TEST_CASE("a duplicate key keeps its first place and its last value") {
   for (const std::size_t members : {2, 15, 16, 100}) {
     std::string text = object_of(members);
     text.pop_back();

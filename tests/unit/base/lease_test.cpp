@@ -160,9 +160,9 @@ TEST_CASE("of many that want a dead owner's lease exactly one gets it") {
     for (auto& mine : got)
       threads.emplace_back([&] { mine = take_lease(request_of(folder, someone("new"))); });
     for (std::thread& thread : threads) thread.join();
-    int winners = 0;
-    for (const auto& mine : got) winners += mine ? 1 : 0;
-    CHECK(winners == 1);
+    int owners = 0;
+    for (const auto& mine : got) owners += mine ? 1 : 0;
+    CHECK(owners == 1);
   }
 }
 

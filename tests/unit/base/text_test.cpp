@@ -67,13 +67,13 @@ TEST_CASE("what only a shell can do is refused by name") {
                            "a > b", "ls *.txt", "(a)", "a ~b/c", "a # b", "a {b,c}", "a[1]"}) {
     CAPTURE(text);
     CHECK(refusal(text).find(
-              " is for a shell, and no shell reads the command\n  hint: put it in single quotes, or "
+              " needs a shell, and no shell reads the command\n  hint: put it in single quotes, or "
               "write the command as [bash, -c, 'TEXT']") != std::string::npos);
   }
-  CHECK(refusal("a\nb").starts_with("a line break is for a shell"));
+  CHECK(refusal("a\nb").starts_with("a line break needs a shell"));
   CHECK(refusal("a 'b") == "a ' is not closed");
   CHECK(refusal("a \\") == "the command ends with a backslash");
   CHECK(refusal("OMP_NUM_THREADS=4 python x.py") ==
-        "'OMP_NUM_THREADS=4' sets a variable, and no shell reads the command\n  hint: put it into "
-        "environment.set");
+        "'OMP_NUM_THREADS=4' sets a variable, which needs a shell, and no shell reads the command\n  hint: "
+        "set it in environment.set");
 }

@@ -29,9 +29,9 @@ TEST_CASE("a tree knows where each node stands") {
   CHECK(root->key_sources[1] == "job.yaml:2:1");
 }
 
-TEST_CASE("a key that stands twice is an error that names both places") {
+TEST_CASE("a duplicate key is an error that names both places") {
   CHECK(error_of("a: 1\nb: 2\na: 3\n") ==
-        "job.yaml:3:1: key 'a' stands here again; it was first given at job.yaml:1:1");
+        "job.yaml:3:1: duplicate key 'a'; it was first set at job.yaml:1:1");
 }
 
 // Minutes where each key is compared with all before it.
@@ -39,7 +39,7 @@ TEST_CASE("a map of very many keys is read and overlaid") {
   std::string text = "set:\n";
   for (int i = 0; i < 100'000; ++i) text += fmt::format("  VARIABLE_{}: {}\n", i, i);
   CHECK(error_of(text + "  VARIABLE_7: again\n") ==
-        "job.yaml:100002:3: key 'VARIABLE_7' stands here again; it was first given at job.yaml:9:3");
+        "job.yaml:100002:3: duplicate key 'VARIABLE_7'; it was first set at job.yaml:9:3");
   const auto below = yaml::parse(text, "below.yaml"), above = yaml::parse(text, "above.yaml");
   const yaml::Node all = yaml::overlay(*below, *above);
   REQUIRE(all.entries[0].second.entries.size() == 100'000);
@@ -56,8 +56,8 @@ TEST_CASE("what a job file cannot mean is refused with its place") {
   CHECK(error_of(std::string(100000, '-')).size() > 0);
   CHECK(error_of("? [a]\n: b\n").find("a key must be plain text") != std::string::npos);
   CHECK(error_of("a:\n  b: 1\n\tc: 2\nd: 3\n") ==
-        "job.yaml:3:1: a tab indents this line, and YAML takes only blanks there\n"
-        "  hint: put blanks in place of the tab");
+        "job.yaml:3:1: this line is indented with a tab; YAML allows only spaces\n"
+        "  hint: replace the tab with spaces");
   CHECK(error_of("a: [1,\n\t2]\nb: [\n").find("tab") == std::string::npos);
   CHECK(error_of(std::string("\xff\xfe\x61\0:\0", 6)).starts_with("job.yaml: the file is UTF-16, not UTF-8"));
 }

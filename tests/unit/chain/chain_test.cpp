@@ -54,10 +54,10 @@ TEST_CASE("a ledger that somebody edited is read strictly") {
     return chain ? std::string() : chain.error().text();
   };
   CHECK(why("max_links", 7).empty());
-  CHECK(why("links", Json::object()) == "chain.json: 'links' is no list");
-  CHECK(why("max_links", -5) == "chain.json: 'max_links' is -5: 1 to 1000000 are possible");
-  CHECK(why("retries", 1e30) == "chain.json: 'retries' is 1e+30: 0 to 1000000 are possible");
-  CHECK(why("retries", 0.5) == "chain.json: 'retries' is 0.5: 0 to 1000000 are possible");
+  CHECK(why("links", Json::object()) == "chain.json: 'links' is not a list");
+  CHECK(why("max_links", -5) == "chain.json: 'max_links' must be a whole number in [1, 1000000], not -5");
+  CHECK(why("retries", 1e30) == "chain.json: 'retries' must be a whole number in [0, 1000000], not 1e+30");
+  CHECK(why("retries", 0.5) == "chain.json: 'retries' must be a whole number in [0, 1000000], not 0.5");
 }
 
 TEST_CASE("a chain goes on until its program is done") {
@@ -117,7 +117,7 @@ TEST_CASE("ids that somebody wrote into the folder go into no command") {
   REQUIRE(folder.create(chain));
   CHECK(check_job_ids(*slurm, folder, chain));
   chain.queued_job = "--user=root -f";
-  CHECK(check_job_ids(*slurm, folder, chain).error().what == "'--user=root -f' is no job id of slurm");
+  CHECK(check_job_ids(*slurm, folder, chain).error().what == "'--user=root -f' is not a job id of slurm");
   chain.queued_job.clear();
   REQUIRE(folder.write_presubmitted_jobs({"1", "--me"}));
   CHECK(check_job_ids(*slurm, folder, chain).error().where.ends_with("/jobs-ahead"));
@@ -128,7 +128,7 @@ TEST_CASE("ids that somebody wrote into the folder go into no command") {
   FakeSlurm commands;
   const LeaseOwner owner{.process = this_process(), .job = "7", .run = {}};
   CHECK(take_over(folder, *slurm, owner, Environment(), commands).error().what ==
-        "'--user=root' is no job id of slurm");
+        "'--user=root' is not a job id of slurm");
 }
 
 TEST_CASE("failures are tried again within chain.retries, and faults of the job are not") {
@@ -146,8 +146,8 @@ TEST_CASE("a chain has so many jobs and no more; a requeued job is one job") {
   chain.max_links = 2;
   CHECK(jobs_used(chain) == 2);
   CHECK(verdict(chain) ==
-        "stopped: all 2 links are used; the last one: again; to go on, submit again with a new --chain: it "
-        "resumes from the checkpoint");
+        "stopped: all 2 links are used; the last one: again; to continue, submit again with a new --chain: "
+        "it resumes from the checkpoint");
 }
 
 TEST_CASE("where one job is started again and again, each start that ended by itself is a link") {
@@ -159,8 +159,8 @@ TEST_CASE("where one job is started again and again, each start that ended by it
   CHECK(verdict(chain) == "queued");
   chain.max_links = 2;
   CHECK(verdict(chain) ==
-        "stopped: all 2 links are used; the last one: again; to go on, submit again with a new --chain: it "
-        "resumes from the checkpoint");
+        "stopped: all 2 links are used; the last one: again; to continue, submit again with a new --chain: "
+        "it resumes from the checkpoint");
 }
 
 TEST_CASE("a ledger reads back as it was written, and a broken one is an error") {

@@ -1,4 +1,4 @@
-// Which earlier run the planner of chains goes by.
+// Which earlier run the planner of chains uses.
 #include "src/chain/measured_runs.hpp"
 
 #include <doctest/doctest.h>
@@ -15,15 +15,16 @@ namespace {
 const MeasureWanted kWanted{.name = "flowers", .framework = "builtin", .ranks = 2};
 
 Json record(int ranks, double step, Json checkpoint) {
-  const Json pace{{"start", 2},
-                  {"steps", 50},
-                  {"seconds_per_step", step},
-                  {"checkpoint", checkpoint},
-                  {"held", checkpoint}};
+  const Json timing{{"start", 2},
+                    {"steps", 50},
+                    {"seconds_per_step", step},
+                    {"checkpoint", checkpoint},
+                    {"held", checkpoint}};
   return {{"name", "flowers"},
           {"framework", "builtin"},
           {"last_progress", {{"step", 50}, {"steps", 400}, {"epochs", 4}}},
-          {"attempts", {{{"pace", pace}, {"ranks", std::vector<int>(static_cast<std::size_t>(ranks))}}}}};
+          {"attempts",
+           {{{"step_timing", timing}, {"ranks", std::vector<int>(static_cast<std::size_t>(ranks))}}}}};
 }
 
 struct RunsFolder : test::Folder {
@@ -38,33 +39,41 @@ struct RunsFolder : test::Folder {
 
 }  // namespace
 
-TEST_CASE("the newest run of this job and of so many ranks, links of chains among them") {
+TEST_CASE("the newest run of this job with the same number of ranks is used, links of chains included") {
   const RunsFolder there;
   there.add("flowers-1", record(2, 0.1, 1), 9);
   there.add("submit-flowers-1/link-0002", record(2, 0.2, 1), 3);
   there.add("flowers-2", record(8, 0.3, 1), 2);        // other ranks
-  there.add("flowers-3", record(2, 0.4, nullptr), 1);  // it saved nothing
+  there.add("flowers-3", record(2, 0.4, nullptr), 1);  // no checkpoint
   const MeasuredRun run = find_measured(there.path, {}, kWanted).value();
-  CHECK(run.pace.step.count() == doctest::Approx(0.2));
+  CHECK(run.timing.step.count() == doctest::Approx(0.2));
   CHECK(run.steps_per_epoch == 100);
   CHECK(run.source.ends_with("link-0002/record.json"));
   const auto named = find_measured(there.path, there.path / "runs" / "flowers-1", kWanted);
-  CHECK(named->pace.step.count() == doctest::Approx(0.1));
+  CHECK(named->timing.step.count() == doctest::Approx(0.1));
 }
 
-TEST_CASE("where none fits, it is told why the newest ones do not") {
+TEST_CASE("if no run fits, the error says why the newest ones do not") {
   const RunsFolder there;
   CHECK(find_measured(there.path, {}, kWanted).error().text().find("--probe 2min") != std::string::npos);
   there.add("flowers-2", record(8, 0.3, 1), 2);
-  CHECK(find_measured(there.path, {}, kWanted).error().text().find("ran 8 rank(s), and this job has 2") !=
+  CHECK(find_measured(there.path, {}, kWanted).error().text().find("has 8 rank(s), and this job has 2") !=
         std::string::npos);
   CHECK(find_measured(there.path, there.path / "runs" / "nothing", kWanted)
             .error()
-            .what.ends_with("has no record that tells what this job takes"));
+            .what.ends_with("has no record with the times of this job"));
 }
 
-TEST_CASE("a record without steps tells no pace") {
+TEST_CASE("a record of an older dlrun has the step timing under its old name") {
+  Json old = record(2, 0.2, 1);
+  auto& attempt = old["attempts"][0];
+  attempt["pace"] = attempt["step_timing"];
+  attempt.erase("step_timing");
+  CHECK(read_measured(old, "record.json")->timing.step.count() == doctest::Approx(0.2));
+}
+
+TEST_CASE("a record without steps has no step timing") {
   Json silent = record(2, 0.1, 1);
-  silent["attempts"][0]["pace"] = nullptr;
-  CHECK(read_measured(silent, "record.json").error().what.starts_with("record.json tells no pace"));
+  silent["attempts"][0]["step_timing"] = nullptr;
+  CHECK(read_measured(silent, "record.json").error().what.starts_with("record.json has no step timing"));
 }

@@ -14,7 +14,7 @@ constexpr Seconds kMinute(60), kHour(3600);
 // Half a second a step; ten seconds to start and four for a checkpoint, one of which stands still.
 ChainQuestion question(std::int64_t steps) {
   ChainQuestion out;
-  out.pace = {
+  out.timing = {
       .start = Seconds(10), .steps = 50, .step = Seconds(0.5), .save = Seconds(4), .held = Seconds(1)};
   out.steps = steps;
   out.policy = Deadline::policy_for("slurm", std::nullopt);
@@ -90,7 +90,7 @@ TEST_CASE("where failures are expected it saves as often as Daly says, and takes
 
 TEST_CASE("it never saves more often than saving takes") {
   ChainQuestion asked = question(1000);
-  asked.pace.held = Seconds(0.001);
+  asked.timing.held = Seconds(0.001);
   asked.mtbf = Seconds(600);
   const ChainForecast out = planned(asked);
   CHECK(out.rule == ChainForecast::Rule::as_often_as_possible);
@@ -99,14 +99,14 @@ TEST_CASE("it never saves more often than saving takes") {
 
 TEST_CASE("a walltime that cannot hold one checkpoint is refused, with the one that could") {
   ChainQuestion asked = question(1000);
-  asked.pace.save = Seconds(40);
+  asked.timing.save = Seconds(40);
   asked.walltime = kMinute;
   const auto refused = forecast(asked);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::allocation);
   CHECK(refused.error().text() ==
         "a walltime of 1m00s cannot hold one checkpoint: 10.0s until the first step, 500ms for a step, 40.0s "
-        "for a checkpoint, and 5.0s to end\n  hint: ask for 2m00s or more: resources.walltime");
+        "for a checkpoint, and a margin of 5.0s\n  hint: request 2m00s or more: resources.walltime");
   asked.walltime = 2 * kMinute;
   CHECK(planned(asked).links > 1);
 }
@@ -114,7 +114,7 @@ TEST_CASE("a walltime that cannot hold one checkpoint is refused, with the one t
 TEST_CASE("what never ends and a lead that is too short are refused") {
   ChainQuestion asked = question(1000);
   asked.mtbf = Seconds(0.01);
-  CHECK(forecast(asked).error().text().find("would never be done") != std::string::npos);
+  CHECK(forecast(asked).error().text().find("would never finish") != std::string::npos);
   asked.walltime = kHour;
   CHECK(forecast(asked).error().text().find("more than 100000") != std::string::npos);
   asked.policy.lead = Seconds(3);
@@ -122,9 +122,9 @@ TEST_CASE("what never ends and a lead that is too short are refused") {
         std::string::npos);
 }
 
-TEST_CASE("a run that saved nothing tells nothing about chains") {
+TEST_CASE("a run without a checkpoint is no measure for a chain") {
   ChainQuestion asked = question(1000);
-  asked.pace.save.reset();
+  asked.timing.save.reset();
   CHECK(forecast(asked).error().text().find("saved no checkpoint") != std::string::npos);
 }
 

@@ -46,25 +46,25 @@ TEST_CASE("what is laid out is read back, aligned, in order") {
 
 TEST_CASE("a header is believed only where everything fits the file") {
   CHECK(refusal("abc").find("has 3 bytes") != std::string::npos);
-  CHECK(refusal(std::string(8, '\xff') + "{}").find("says its header has 18446744073709551615 bytes") !=
+  CHECK(refusal(std::string(8, '\xff') + "{}").find("has a header of 18446744073709551615 bytes") !=
         std::string::npos);
   CHECK(refusal(file_of("[1]", 0)).find("not a JSON object") != std::string::npos);
   CHECK(refusal(file_of("{", 0)).find("not valid JSON") != std::string::npos);
   const std::string good = R"("dtype": "F32", "shape": [2], "data_offsets": [0, 8])";
   CHECK(parse(file_of(entry(good), 8)).has_value());
-  CHECK(refusal(file_of(entry(good), 7)).find("do not lie within the 7 bytes") != std::string::npos);
+  CHECK(refusal(file_of(entry(good), 7)).find("are outside of the 7 bytes") != std::string::npos);
   CHECK(refusal(file_of(entry(good), 12)).find("4 bytes follow the last tensor") != std::string::npos);
   CHECK(refusal(file_of(entry(R"("dtype": "F64", "shape": [1], "data_offsets": [0, 8])"), 8))
             .find("only F32") != std::string::npos);
   CHECK(refusal(file_of(entry(R"("dtype": "F32", "shape": [3], "data_offsets": [0, 8])"), 8))
-            .find("does not make") != std::string::npos);
+            .find("does not have") != std::string::npos);
   CHECK(refusal(file_of(entry(R"("dtype": "F32", "shape": [-2], "data_offsets": [0, 8])"), 8))
-            .find("does not make") != std::string::npos);
+            .find("does not have") != std::string::npos);
   CHECK(refusal(
             file_of(entry(R"("dtype": "F32", "shape": [4294967296, 4294967296], "data_offsets": [0, 8])"), 8))
-            .find("does not make") != std::string::npos);
+            .find("does not have") != std::string::npos);
   CHECK(refusal(file_of(entry(R"("dtype": "F32", "shape": [2], "data_offsets": [8, 0])"), 8))
-            .find("do not lie") != std::string::npos);
+            .find("are outside of") != std::string::npos);
   CHECK(refusal(file_of(entry(R"("dtype": "F32", "shape": "x", "data_offsets": [0, 8])"), 8))
             .find("wrong type") != std::string::npos);
 }

@@ -74,7 +74,7 @@ TEST_CASE("whatever is wrong with the newest, it is refused by name and the one 
   std::string reason;
   SUBCASE("torn") {
     std::filesystem::resize_file(newest / "model.safetensors", 100);
-    reason = "model.safetensors has 100 bytes where the manifest says";
+    reason = "model.safetensors has 100 bytes, but ";
   }
   SUBCASE("a bit flipped in the data") {
     flip_byte(newest / "model.safetensors", 700);
@@ -152,7 +152,7 @@ TEST_CASE("where no checkpoint can be used, the run does not start anew behind t
     const auto checked = check_choice(*choose_checkpoint(bench.files, bench.path, other), bench.path);
     REQUIRE_FALSE(checked.has_value());
     CHECK(contains(checked.error().text(), "seed 1 there, 2 here"));
-    CHECK(contains(checked.error().text(), "name another checkpoint.dir"));
+    CHECK(contains(checked.error().text(), "set another checkpoint.dir"));
   }
   SUBCASE("but an empty or missing folder is a start") {
     CHECK(check_choice(bench.choose(), bench.path).has_value());

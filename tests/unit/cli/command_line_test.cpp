@@ -83,7 +83,7 @@ TEST_CASE("a chain is of so many links or of as many as it takes; only then ther
   CHECK(error_of({"submit", "--chain", "auto", "--epochs", "0", "x.yaml"}) ==
         "--epochs: 0 is out of range [1, 1000000000]\n  hint: dlrun submit --help");
   CHECK(error_of({"submit", "--chain", "3", "--epochs", "90", "x.yaml"}) ==
-        "--epochs is for the planner of chains\n  hint: add --chain auto");
+        "--epochs needs --chain auto\n  hint: add --chain auto");
 }
 
 TEST_CASE("mistyped words are answered with what may have been meant") {
@@ -131,7 +131,7 @@ TEST_CASE(
 TEST_CASE("an empty value is refused: a shell variable was not set") {
   for (const char* flag : {"--run-dir", "--name", "--nodes", "--allocation"})
     CHECK(error_of({flag, "", "x.yaml"}) ==
-          fmt::format("{} has an empty value\n  hint: give it a value, or leave it out", flag));
+          fmt::format("{} has an empty value\n  hint: give it a value, or remove it", flag));
   CHECK(error_of({""}).starts_with("JOB has an empty value"));
   CHECK(job_of({"--set", "name=", "x.yaml"}).sets.size() == 1);  // an empty YAML value is said on purpose
 }

@@ -51,6 +51,6 @@ TEST_CASE("the time left is that of the steps between two reports") {
 TEST_CASE("a result reads as words") {
   CHECK(cli::result_text({{"test_accuracy", 0.9193}, {"steps", 938}, {"note", "ok"}}) ==
         "test accuracy 91.93 %, steps 938, note ok");
-  CHECK(cli::result_text({{"steps", 3}, {"bound", {{"wire_ms", 1.5}}}}) == "steps 3");
+  CHECK(cli::result_text({{"steps", 3}, {"bound", {{"communication_ms", 1.5}}}}) == "steps 3");
   CHECK(cli::result_text(nullptr).empty());
 }

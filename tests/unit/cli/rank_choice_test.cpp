@@ -44,13 +44,13 @@ TEST_CASE("numbers are ranks, and after a role its tasks") {
 }
 
 TEST_CASE("what names no rank is refused") {
-  CHECK(chosen("") == "--tee: '' names no ranks");
-  CHECK(chosen("3-1") == "--tee: '3-1' names no ranks");
-  CHECK(chosen("1,,2") == "--tee: '' names no ranks");
-  CHECK(chosen("ps:") == "--tee: 'ps:' names no ranks");
-  CHECK(chosen(":1") == "--tee: ':1' names no ranks");
-  CHECK(chosen("-1") == "--tee: '-1' names no ranks");
-  CHECK(chosen("99999999999") == "--tee: '99999999999' names no ranks");
-  CHECK(chosen("8") == "--tee: the job has no rank that '8' names");
-  CHECK(chosen("chief") == "--tee: the job has no rank that 'chief' names");
+  CHECK(chosen("") == "--tee: '' does not select ranks");
+  CHECK(chosen("3-1") == "--tee: '3-1' does not select ranks");
+  CHECK(chosen("1,,2") == "--tee: '' does not select ranks");
+  CHECK(chosen("ps:") == "--tee: 'ps:' does not select ranks");
+  CHECK(chosen(":1") == "--tee: ':1' does not select ranks");
+  CHECK(chosen("-1") == "--tee: '-1' does not select ranks");
+  CHECK(chosen("99999999999") == "--tee: '99999999999' does not select ranks");
+  CHECK(chosen("8") == "--tee: the job has no rank '8'");
+  CHECK(chosen("chief") == "--tee: the job has no rank 'chief'");
 }

@@ -48,9 +48,9 @@ TEST_CASE("a rank that should be one of two and finds nothing to connect it stop
   REQUIRE(!world);
   CHECK(world.error().kind == ErrorKind::unavailable);
   CHECK(world.error().text() ==
-        "rank 1: DLRUN_SIZE promises 2 ranks, but nothing here connects them: neither PMIx (PMIX_NAMESPACE) "
+        "rank 1: DLRUN_SIZE is 2, but nothing connects the ranks: neither PMIx (PMIX_NAMESPACE) "
         "nor "
-        "PMI-1 (PMI_FD) is offered\n  hint: start the job with --mpi pmix or --mpi pmi1");
+        "PMI-1 (PMI_FD) is available\n  hint: start the job with --mpi pmix or --mpi pmi1");
 }
 
 TEST_CASE("every row of the table is found by its name, and has what runs it or is run by somebody else") {

@@ -1,4 +1,4 @@
-// Arrays of numbers, one a rank, and the sum that communicators are compared with.
+// Arrays of numbers, one per rank, and the sum with which communicators are compared.
 #pragma once
 
 #include <cstddef>

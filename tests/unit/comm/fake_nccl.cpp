@@ -26,9 +26,9 @@ struct Id {
 // The ranks of one communicator.
 class Group {
  public:
-  // All ranks do `body`, one after the other; when the last has, all go on.
+  // Each rank runs `body`, one after the other; all continue when the last has.
   template <class Body>
-  void meet(int ranks, const Body& body) {
+  void barrier(int ranks, const Body& body) {
     std::unique_lock lock(mutex_);
     const int mine = turn_;
     body();
@@ -47,11 +47,11 @@ class Group {
   }
   int take(int from, int to, void* data, std::size_t bytes) {
     std::unique_lock lock(mutex_);
-    auto& lane = mail_[{from, to}];
-    moved_.wait(lock, [&] { return !lane.empty(); });
-    if (lane.front().size() != bytes) return 5;
-    std::memcpy(data, lane.front().data(), bytes);
-    lane.pop_front();
+    auto& queue = mail_[{from, to}];
+    moved_.wait(lock, [&] { return !queue.empty(); });
+    if (queue.front().size() != bytes) return 5;
+    std::memcpy(data, queue.front().data(), bytes);
+    queue.pop_front();
     return 0;
   }
   std::vector<float> total;
@@ -94,11 +94,11 @@ template <class Read>
 int total_of(const Rank& self, const void* from, std::size_t count, const Read& read) {
   Group& group = *self.group;
   const float* mine = static_cast<const float*>(from);
-  group.meet(self.ranks, [&] { group.total.assign(count, 0); });
-  group.meet(self.ranks, [&] {
+  group.barrier(self.ranks, [&] { group.total.assign(count, 0); });
+  group.barrier(self.ranks, [&] {
     for (std::size_t i = 0; i < count; ++i) group.total[i] += mine[i];
   });
-  group.meet(self.ranks, [&] { read(group.total.data()); });
+  group.barrier(self.ranks, [&] { read(group.total.data()); });
   return 0;
 }
 
@@ -148,11 +148,11 @@ EXPORTED int ncclAllGather(const void* from, void* to, std::size_t bytes, int ty
     const Rank& self = of(comm);
     std::vector<char>& all = self.group->gathered;
     const std::size_t whole = bytes * static_cast<std::size_t>(self.ranks);
-    self.group->meet(self.ranks, [&] { all.resize(whole); });
-    self.group->meet(self.ranks, [&] {
+    self.group->barrier(self.ranks, [&] { all.resize(whole); });
+    self.group->barrier(self.ranks, [&] {
       std::memcpy(all.data() + static_cast<std::size_t>(self.rank) * bytes, from, bytes);
     });
-    self.group->meet(self.ranks, [&] { std::memcpy(to, all.data(), whole); });
+    self.group->barrier(self.ranks, [&] { std::memcpy(to, all.data(), whole); });
     return 0;
   });
 }
@@ -162,11 +162,11 @@ EXPORTED int ncclBroadcast(const void* from, void* to, std::size_t bytes, int ty
   return ask("broadcast " + std::to_string(bytes) + " from " + std::to_string(root), [=] {
     const Rank& self = of(comm);
     std::vector<char>& all = self.group->gathered;
-    self.group->meet(self.ranks, [&] { all.resize(bytes); });
-    self.group->meet(self.ranks, [&] {
+    self.group->barrier(self.ranks, [&] { all.resize(bytes); });
+    self.group->barrier(self.ranks, [&] {
       if (self.rank == root) std::memcpy(all.data(), from, bytes);
     });
-    self.group->meet(self.ranks, [&] { std::memcpy(to, all.data(), bytes); });
+    self.group->barrier(self.ranks, [&] { std::memcpy(to, all.data(), bytes); });
     return 0;
   });
 }

@@ -196,7 +196,8 @@ TEST_CASE("a crossing that waits for a lost peer ends as soon as the loss is not
     const Error error = test::await_failure(*made->sum);
     device->finish();  // hangs where the crossing does
     CHECK(error.what ==
-          "a sum over the GPUs failed in NCCL 2.28.3: remote process exited or there was a network error");
+          "an allreduce over the GPUs failed in NCCL 2.28.3: remote process exited or there was a network "
+          "error");
     CHECK(!made->sum->sum(numbers.data(), 4, nullptr));
     REQUIRE(threads.barrier());
   });

@@ -89,6 +89,6 @@ TEST_CASE("whoever gives up ends the job that waits, and none is run after it") 
     return {};
   });
   REQUIRE(!after);
-  CHECK(after.error().what == "this rank has given up its peers");
+  CHECK(after.error().what == "this rank has disconnected from its peers");
   CHECK(!later);
 }

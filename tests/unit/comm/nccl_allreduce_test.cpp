@@ -62,7 +62,8 @@ TEST_CASE("what NCCL finds wrong while a step runs is an error in its words, and
     const Error error = await_failure(*made->sum);
     CHECK(error.kind == ErrorKind::lost);
     CHECK(error.what ==
-          "a sum over the GPUs failed in NCCL 2.28.3: remote process exited or there was a network error");
+          "an allreduce over the GPUs failed in NCCL 2.28.3: remote process exited or there was a network "
+          "error");
     CHECK(!made->sum->sum(nullptr, 0, nullptr));
   });
   (*from_fake_nccl<void(int)>("fake_nccl_fail"))(0);

@@ -23,7 +23,8 @@ TEST_CASE("nodes with unequal numbers of ranks are refused by the ranks that sho
   CHECK(place.error().text() ==
         "the hierarchical allreduce needs the same number of ranks on every node: the node of rank 3 has 2, "
         "that of "
-        "rank 0 has 3\n  hint: start as many ranks on every node, or set train.allreduce.algorithm to auto");
+        "rank 0 has 3\n  hint: start the same number of ranks on every node, or set "
+        "train.allreduce.algorithm to auto");
 }
 
 TEST_CASE("threads of this process share a node, unless the environment says how many ranks make one") {

@@ -62,7 +62,7 @@ class Ranks {
     if (!made) return 99;
     auto held = std::make_unique<PeerLinks>(std::move(*made));
     const int code = body(*held, rank);
-    if (code == 7) ::_exit(7);  // dies without a word
+    if (code == 7) ::_exit(7);  // dies without disconnecting
     return code;
   }
 
@@ -103,7 +103,7 @@ TEST_CASE("the death of rank 0 is seen by the others") {
       text += '\n';
       return ::write(pipe[1], text.data(), text.size()) > 0 ? text : std::string();
     });
-    ::_exit(made ? 7 : 99);  // without a word
+    ::_exit(made ? 7 : 99);  // without disconnecting
   }
   auto made =
       PeerLinks::connect(1, 2, [&](const std::string&) -> Result<std::string> { return read_text(pipe[0]); });
@@ -116,7 +116,7 @@ TEST_CASE("the death of rank 0 is seen by the others") {
 TEST_CASE("a rank that leaves in order is not gone") {
   Ranks ranks(1, [](PeerLinks&, int) { return 0; });
   CHECK(ranks.code_of(1) == 0);
-  for (int look = 0; look < 3; ++look) CHECK(!ranks.links->gone());
+  for (int probe = 0; probe < 3; ++probe) CHECK(!ranks.links->gone());
 }
 
 }  // namespace dlrun::runtime

@@ -53,7 +53,7 @@ TEST_CASE("another answer is an error that shows it") {
   launcher.answer("cmd=what\n");
   const auto result = launcher.finalize();
   REQUIRE(!result);
-  CHECK(result.error().what == "the launcher answers 'cmd=what' to the PMI request 'cmd=barrier_in'");
+  CHECK(result.error().what == "the launcher answered 'cmd=what' to the PMI request 'cmd=barrier_in'");
 }
 
 TEST_CASE("PMI_FD that is no number is an error") {

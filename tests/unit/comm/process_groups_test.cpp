@@ -175,7 +175,7 @@ TEST_CASE("lengths that differ between the ranks of a group are an error that na
     REQUIRE(group);
     std::vector<float> data(world.rank() == 1 ? 10 : 12);
     const auto done = (*group)->allreduce(data);
-    if (world.rank() > 0 && !done && done.error().what.ends_with(" were expected")) ++told;
+    if (world.rank() > 0 && !done && done.error().what.find(" bytes; expected ") != std::string::npos) ++told;
     if (world.rank() == 0 && done) ++told;
   });
   CHECK(told >= 2);  // the second rank may instead see that the first has gone

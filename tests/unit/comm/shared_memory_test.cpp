@@ -61,7 +61,7 @@ TEST_CASE("many sums in a row do not disturb each other") {
   CHECK(wrong == std::vector<int>(ranks, 0));
 }
 
-TEST_CASE("none leaves a meeting before all have come, and sums on both sides of it stay right") {
+TEST_CASE("no rank leaves a barrier before all have entered it, and sums before and after it are right") {
   constexpr int ranks = 3;
   constexpr int rounds = 300;
   std::atomic<int> came = 0;
@@ -71,7 +71,7 @@ TEST_CASE("none leaves a meeting before all have come, and sums on both sides of
     std::vector<float> data(100);
     for (int round = 0; round < rounds; ++round) {
       ++came;
-      for (int meetings = round % 4; meetings >= 0; --meetings) sum.barrier();
+      for (int barriers = round % 4; barriers >= 0; --barriers) sum.barrier();
       if (came < ranks * (round + 1)) ++mistakes;
       std::fill(data.begin(), data.end(), static_cast<float>(round + rank));
       sum.allreduce(data);

@@ -64,7 +64,7 @@ TEST_CASE("ranks that disagree about a length get an error and not each other's 
     const auto done = link.wait(*link.receive_start(data, 0));
     REQUIRE(!done);
     CHECK(done.error().kind == ErrorKind::internal);
-    CHECK(done.error().what == "rank 0 on here sent 100 bytes where 60 were expected");
+    CHECK(done.error().what == "rank 0 on here sent 100 bytes; expected 60");
   });
 }
 

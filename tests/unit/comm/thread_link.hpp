@@ -40,16 +40,16 @@ class Post {
       message->from = message->copy;
       message->done = true;
     }
-    lanes_[{from, to}].sent.push_back(message);
-    match(lanes_[{from, to}]);
+    channels_[{from, to}].sent.push_back(message);
+    match(channels_[{from, to}]);
     return message;
   }
   Handle receive(std::span<std::byte> data, int from, int to) {
     const std::lock_guard lock(mutex_);
     auto message = std::make_shared<Message>();
     message->into = data;
-    lanes_[{from, to}].expected.push_back(message);
-    match(lanes_[{from, to}]);
+    channels_[{from, to}].expected.push_back(message);
+    match(channels_[{from, to}]);
     return message;
   }
   void wait(const Message& message) {
@@ -58,12 +58,13 @@ class Post {
   }
 
  private:
-  struct Lane {
+  struct Channel {
     std::deque<Handle> sent, expected;
   };
-  void match(Lane& lane) {
-    for (; !lane.sent.empty() && !lane.expected.empty(); lane.sent.pop_front(), lane.expected.pop_front()) {
-      Message &from = *lane.sent.front(), &to = *lane.expected.front();
+  void match(Channel& channel) {
+    for (; !channel.sent.empty() && !channel.expected.empty();
+         channel.sent.pop_front(), channel.expected.pop_front()) {
+      Message &from = *channel.sent.front(), &to = *channel.expected.front();
       if (from.from.size() != to.into.size()) std::abort();  // ranks disagree about what they exchange
       if (!to.into.empty()) std::memcpy(to.into.data(), from.from.data(), to.into.size());
       from.done = to.done = true;
@@ -75,7 +76,7 @@ class Post {
   SendIsDone send_is_done_;
   std::mutex mutex_;
   std::condition_variable news_;
-  std::map<std::pair<int, int>, Lane> lanes_;
+  std::map<std::pair<int, int>, Channel> channels_;
 };
 
 class ThreadLink final : public runtime::Transport {

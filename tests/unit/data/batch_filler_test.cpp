@@ -34,7 +34,7 @@ TEST_CASE("pixels become value / 255, or standardised by channel") {
   const Filled plain = fill(data->train, {}, 4, {});
   CHECK(plain.input[7] == doctest::Approx(data->train.pixels(10)[7] / 255.0));
   CHECK(plain.labels[2] == data->train.labels[12]);
-  const Filled standard = fill(data->train, {}, 4, {}, {.mean = {0.5, 0.25}, .deviation = {0.5, 2}});
+  const Filled standard = fill(data->train, {}, 4, {}, {.mean = {0.5, 0.25}, .std_dev = {0.5, 2}});
   CHECK(standard.input[7] == doctest::Approx((data->train.pixels(10)[7] / 255.0 - 0.5) / 0.5));
   CHECK(standard.input[37] == doctest::Approx((data->train.pixels(10)[37] / 255.0 - 0.25) / 2));
 }
@@ -74,7 +74,7 @@ TEST_CASE("a flip mirrors columns and keeps rows") {
 
 TEST_CASE("bytes mean the numbers, plain and augmented") {
   const auto data = make_synthetic(shape, 32, 1);
-  const Conversion conversion{.mean = {0.5, 0.25}, .deviation = {0.5, 2}};
+  const Conversion conversion{.mean = {0.5, 0.25}, .std_dev = {0.5, 2}};
   const InputScaling meaning = input_scaling_of(conversion, 2);
   const std::size_t row = data->train.pixels_per_sample(), plane = row / 2;
   for (const Augmentation& augmentation : {Augmentation{}, Augmentation{.crop_padding = 3, .flip = true}}) {

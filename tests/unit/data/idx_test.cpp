@@ -133,7 +133,7 @@ TEST_CASE("headers and labels are checked against what is there") {
   const IdxFolder folder;
   SUBCASE("labels where images belong") {
     folder.write(train_images, idx_labels(30));
-    CHECK(contains(folder.error(), "magic number 2049 (labels) at offset 0 where 2051 (images) belongs"));
+    CHECK(contains(folder.error(), "magic number 2049 (labels) at offset 0; expected 2051 (images)"));
   }
   SUBCASE("any other magic") {
     folder.write(train_images, "PNG?" + std::string(100, 'x'));
@@ -143,7 +143,7 @@ TEST_CASE("headers and labels are checked against what is there") {
     std::string labels = idx_labels(30);
     labels[8 + 12] = 11;
     folder.write(train_labels, labels);
-    CHECK(contains(folder.error(), "label 11 at offset 20 is out of range: 0 to 9"));
+    CHECK(contains(folder.error(), "label 11 at offset 20 is out of range [0, 9]"));
   }
   SUBCASE("counts that differ") {
     folder.write(train_labels, idx_labels(29));

@@ -48,7 +48,7 @@ TEST_CASE("class folders without a training image are refused by name, also wher
   std::filesystem::create_directories(tree.path / "train/bird");
   CHECK(tree.find().error().what == "1 of 3 class folders has no training image: bird");
   CHECK(tree.find().error().where == (tree.path / "train").string());
-  CHECK(tree.find().error().hint == "put images there, or remove what is no class");
+  CHECK(tree.find().error().hint == "add images, or remove folders that are not classes");
   for (int i = 0; i < 12; ++i)
     std::filesystem::create_directories(tree.path / fmt::format("train/c{:02}", i));
   CHECK(tree.find().error().what ==
@@ -61,18 +61,18 @@ TEST_CASE("one part alone is held out from, and a test part is asked for") {
   tree.touch("aster/1.jpg");
   tree.touch("tulip/2.jpg");
   CHECK(listed(tree.find(0.5).value().train) == "1.jpg:0 2.jpg:1 ");
-  CHECK(tree.find().error().text().find("there are no images to test on\n  hint: make a folder test") !=
+  CHECK(tree.find().error().text().find("there are no test images\n  hint: add a folder test") !=
         std::string::npos);
 }
 
 TEST_CASE("folders that make no sense are named") {
   const Tree tree;
-  CHECK(tree.find().error().what == "has 0 class folders: 2 to 65536 are possible");
+  CHECK(tree.find().error().what == "has 0 class folders, which is out of range [2, 65536]");
   tree.touch("train/aster/1.jpg");
   tree.touch("train/tulip/1.jpg");
   tree.touch("val/tulips/1.jpg");
   CHECK(tree.find().error().text().find(
-            "class 'tulips' is in no training folder\n  hint: did you mean 'tulip'?") != std::string::npos);
+            "class 'tulips' has no training folder\n  hint: did you mean 'tulip'?") != std::string::npos);
   CHECK(find_images({.directory = "/not/there"}).error().what == "is not a folder");
 }
 

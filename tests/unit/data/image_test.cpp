@@ -48,7 +48,7 @@ TEST_CASE("a PNG that was written is read back as it was, grey or in colour; oth
   const std::string in_grey = encode_png(grey, 2, 2, 1).value();
   CHECK(decode_png(bytes(in_grey), "grey")->pixels ==
         std::vector<std::uint8_t>{0, 0, 0, 100, 100, 100, 255, 255, 255, 9, 9, 9});
-  CHECK(encode_png(grey, 1, 2, 2).error().what == "PNG: 4 numbers in 2 channels are no image of 1 x 2");
+  CHECK(encode_png(grey, 1, 2, 2).error().what == "PNG: 4 numbers in 2 channels are not an image of 1 x 2");
   CHECK_FALSE(encode_png(grey, 3, 3, 1).has_value());
 }
 

@@ -73,9 +73,9 @@ TEST_CASE("packed they are the same samples, over several shards") {
   CHECK(same(mapped.train, direct.train));
   CHECK(same(mapped.test, direct.test));
   CHECK(probe_images(spec)->height == 8);
-  CHECK(pack_images({.data = photos.spec(), .into = out.path / "packed"})
-            .error()
-            .what.find("is there already") != std::string::npos);
+  CHECK(
+      pack_images({.data = photos.spec(), .into = out.path / "packed"}).error().what.find("already exists") !=
+      std::string::npos);
 }
 
 TEST_CASE("damaged images are all named, or left out by everybody") {
@@ -102,7 +102,7 @@ TEST_CASE("a packed folder that was changed is refused") {
   const ImageSpec spec{.directory = out.path / "p"};
   const std::string shard = read_file(out.path / "p/train-00000.bin").value();
   out.write("p/train-00000.bin", shard.substr(1));
-  CHECK(load_images(spec).error().what.find("has 1007 bytes and not 1008") != std::string::npos);
+  CHECK(load_images(spec).error().what.find("has 1007 bytes, not 1008") != std::string::npos);
   out.write("p/train-00000.bin", shard);
   const std::string labels = read_file(out.path / "p/train.labels").value();
   out.write("p/train.labels", std::string(labels.size(), '\1'));
@@ -124,7 +124,7 @@ TEST_CASE("what was found is said once: classes, images, what is left out, class
   spec.train_share = 0.5;
   CHECK(load_data(*make_image_source(spec), 1)->notes ==
         std::vector<std::string>{"found 4 classes, 2 training and 0 test images in " + spec.list.string(),
-                                 "1 damaged images are left out",
+                                 "1 damaged images are dropped",
                                  "2 of 4 classes have no training image: number 1, 3"});
 }
 
@@ -149,10 +149,11 @@ TEST_CASE("pixels of a shard that changed are noticed where they are read, with 
   fill(3);
   fill(4);
   REQUIRE(!filler.state());
-  CHECK(filler.state().error().text() == (out.path / "p/train-00000.bin").string() +
-                                             ": image 3 is not as it was packed: its checksum differs\n  "
-                                             "hint: pack the images again: dlrun-train "
-                                             "--prepare");
+  CHECK(filler.state().error().text() ==
+        (out.path / "p/train-00000.bin").string() +
+            ": image 3 was changed after it was packed: its checksum differs\n  "
+            "hint: pack the images again: dlrun-train "
+            "--prepare");
   CHECK(filler.state().error().kind == ErrorKind::input);
 }
 
@@ -164,9 +165,9 @@ TEST_CASE("checksums that do not fit are refused; folders without any are read, 
   const std::string sums = *read_file(out.path / "p/train.checksums");
   CHECK(sums.size() == 7 * 8);
   out.write("p/train.checksums", sums.substr(8));
-  CHECK(load_images(spec).error().what == "has 48 bytes and not 56");
+  CHECK(load_images(spec).error().what == "has 48 bytes, not 56");
   out.write("p/train.checksums", std::string(56, 'x'));
-  CHECK(load_images(spec).error().what == "does not have the checksum of the index");
+  CHECK(load_images(spec).error().what == "does not match the checksum of the index");
   Json index = *parse_json(*read_file(out.path / "p/images.json"), "index");
   for (const char* part : {"train", "test"}) index[part].erase("pixels_checksum");
   out.write("p/images.json", to_text(index));
@@ -175,7 +176,7 @@ TEST_CASE("checksums that do not fit are refused; folders without any are read, 
   REQUIRE(old.notes.size() == 1);
   CHECK(old.notes[0] ==
         spec.directory.string() +
-            " has no checksums of pixels, so damaged ones are not noticed: an older dlrun packed it");
+            " has no checksums of pixels, so that damage is not detected: an older dlrun packed it");
 }
 
 TEST_CASE("what is no regular file is named and never waited for") {

@@ -61,5 +61,5 @@ TEST_CASE("no two buffers that live together overlap, whatever their sizes and t
 TEST_CASE("memory that the system does not have is an Error, not an end") {
   const auto pages = HugeBuffer::make(std::size_t{1} << 60);
   REQUIRE_FALSE(pages.has_value());
-  CHECK(pages.error().text().find("cannot get") == 0);
+  CHECK(pages.error().text().find("cannot allocate") == 0);
 }

@@ -19,10 +19,10 @@ CudaPlan flat_of(const char* model, const InputShape& shape, const EngineOptions
   return lower(fuse(build_model(model, shape).value()), options).value();
 }
 
-std::vector<const DlrunCudaNode*> nodes_of(const CudaPlan& flat, DlrunCudaKind kind) {
+std::vector<const DlrunCudaNode*> nodes_of(const CudaPlan& flat, std::string_view kind) {
   std::vector<const DlrunCudaNode*> found;
   for (const DlrunCudaNode& node : flat.nodes)
-    if (node.kind == kind) found.push_back(&node);
+    if (is(node, kind)) found.push_back(&node);
   return found;
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("weights go into the device's order and back") {
 
 TEST_CASE("a GAN's discriminator learns from two passes, is held in the third, and is one set of weights") {
   const CudaPlan flat = flat_of("dcgan", {3, 32, 32, 10});
-  const auto convolutions = nodes_of(flat, DLRUN_CUDA_CONVOLUTION);
+  const auto convolutions = nodes_of(flat, "convolution");
   REQUIRE(convolutions.size() == 3 * 4);
   for (std::size_t layer = 0; layer < 4; ++layer) {
     const DlrunCudaNode &real = *convolutions[layer], &made = *convolutions[4 + layer],
@@ -106,14 +106,14 @@ TEST_CASE("a GAN's discriminator learns from two passes, is held in the third, a
     CHECK(real.learning == DLRUN_CUDA_GRAD_ACCUMULATE);
     CHECK(judged.learning == DLRUN_CUDA_FROZEN);
   }
-  const auto norms = nodes_of(flat, DLRUN_CUDA_BATCH_NORM);
+  const auto norms = nodes_of(flat, "batch_norm");
   REQUIRE(norms.size() == 2 + 3 + 2 + 2);  // real, generator, made, judged
   CHECK(norms[0]->running_mean == norms[5]->running_mean);
   CHECK(norms[0]->running_mean == norms[7]->running_mean);
   CHECK(norms[0]->learning == DLRUN_CUDA_GRAD_ACCUMULATE);
   CHECK(norms[2]->learning == DLRUN_CUDA_GRAD_WRITE);
   CHECK(norms[7]->learning == DLRUN_CUDA_FROZEN);
-  for (const DlrunCudaNode* node : nodes_of(flat, DLRUN_CUDA_TRANSPOSED_CONVOLUTION)) {
+  for (const DlrunCudaNode* node : nodes_of(flat, "transposed_convolution")) {
     CHECK(node->learning == DLRUN_CUDA_GRAD_WRITE);
     CHECK(node->needs_gradient == 1);
   }
@@ -122,21 +122,21 @@ TEST_CASE("a GAN's discriminator learns from two passes, is held in the third, a
 TEST_CASE("a GAN's gradients end at the images that are detached, and both its losses are told") {
   const CudaPlan flat = flat_of("dcgan", {3, 32, 32, 10}, {.batch = 8, .rank = 3});
   CHECK(flat.nodes[0].needs_gradient == 0);
-  CHECK(nodes_of(flat, DLRUN_CUDA_DETACH)[0]->needs_gradient == 0);
-  const DlrunCudaNode& noise = *nodes_of(flat, DLRUN_CUDA_NOISE)[0];
+  CHECK(nodes_of(flat, "detach")[0]->needs_gradient == 0);
+  const DlrunCudaNode& noise = *nodes_of(flat, "noise")[0];
   CHECK(noise.needs_gradient == 0);
   CHECK(noise.first_row == 24);
-  CHECK(flat.random_uses[noise.rng_key].of == RandomUse::Of::noise);
-  const auto losses = nodes_of(flat, DLRUN_CUDA_SIGMOID_LOSS);
+  CHECK(flat.random_uses[noise.rng_key].of == Randomness::samples);
+  const auto losses = nodes_of(flat, "sigmoid_cross_entropy");
   REQUIRE(losses.size() == 3);
-  CHECK((losses[0]->target == DLRUN_CUDA_ALWAYS_1 && losses[0]->report == DLRUN_CUDA_REPORTED));
-  CHECK((losses[1]->target == DLRUN_CUDA_ALWAYS_0 && losses[1]->report == DLRUN_CUDA_REPORTED));
-  CHECK((losses[2]->target == DLRUN_CUDA_ALWAYS_1 && losses[2]->report == DLRUN_CUDA_OF_GENERATOR));
+  CHECK(losses[0]->report == DLRUN_CUDA_REPORTED);
+  CHECK(losses[1]->report == DLRUN_CUDA_REPORTED);
+  CHECK(losses[2]->report == DLRUN_CUDA_OF_GENERATOR);
 }
 
 TEST_CASE("of several softmax losses the last is told") {
   const CudaPlan flat = flat_of("googlenet", {3, 224, 224, 10});
-  const auto losses = nodes_of(flat, DLRUN_CUDA_SOFTMAX_LOSS);
+  const auto losses = nodes_of(flat, "softmax_cross_entropy");
   REQUIRE(losses.size() == 3);
   CHECK(losses[0]->report == DLRUN_CUDA_UNREPORTED);
   CHECK(losses[2]->report == DLRUN_CUDA_REPORTED);
@@ -156,7 +156,7 @@ TEST_CASE("buckets cover the gradients in the order in which backward completes 
     // No gradient is written after its bucket has left.
     for (std::size_t index = 0; index < flat.nodes.size(); ++index)
       for (const DlrunCudaBucket& bucket : flat.buckets)
-        if (flat.nodes[index].kind == DLRUN_CUDA_CONVOLUTION && flat.nodes[index].weight >= bucket.offset &&
+        if (is(flat.nodes[index], "convolution") && flat.nodes[index].weight >= bucket.offset &&
             flat.nodes[index].weight < bucket.offset + bucket.length)
           CHECK(index >= bucket.node);
   }
@@ -166,15 +166,15 @@ TEST_CASE("a batch norm right before a sum joins it, and its tensors keep their 
   const CudaPlan flat = flat_of("resnet50", {3, 224, 224, 1000});
   std::size_t joined = 0, nothing = 0, sums = 0;
   for (const DlrunCudaNode& node : flat.nodes) {
-    joined += node.kind == DLRUN_CUDA_BATCH_NORM && node.input_count == 2 ? 1 : 0;
-    nothing += node.kind == DLRUN_CUDA_ELIDED ? 1 : 0;
-    sums += node.kind == DLRUN_CUDA_ADD ? 1 : 0;
+    joined += is(node, "batch_norm") && node.input_count == 2 ? 1 : 0;
+    nothing += is(node, DLRUN_CUDA_ELIDED) ? 1 : 0;
+    sums += is(node, "add") ? 1 : 0;
   }
   CHECK(joined == 12);   // the first block of a stage ends in a sum of two
   CHECK(nothing == 21);  // of those both, and the one before the first pooling
   CHECK(sums == 0);
   CHECK(std::count_if(flat.nodes.begin(), flat.nodes.end(),
-                      [](const DlrunCudaNode& node) { return node.kind == DLRUN_CUDA_NORM_POOL; }) == 1);
+                      [](const DlrunCudaNode& node) { return is(node, DLRUN_CUDA_NORM_POOL); }) == 1);
   CHECK(flat.layout.tensors()[0].name == "conv1.weight");
   CHECK(flat.layout.tensors()[1].name == "bn1.weight");
 }

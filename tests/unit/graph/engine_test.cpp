@@ -321,15 +321,15 @@ TEST_CASE(
   for (const TensorInfo& info : again->tensors()) write(*resumed, info.name, read(*again, info.name));
   steps(*resumed, 2, 4);
   CHECK(all_state(*whole) == all_state(*resumed));
-  CHECK(whole->generates());
+  REQUIRE(whole->gan() != nullptr);
   std::vector<float> images(4 * 256), same(4 * 256);
-  REQUIRE(whole->generate(images).has_value());
+  REQUIRE(whole->gan()->generate(images).has_value());
   whole->train_batch(9, nullptr);  // moves the running statistics, which the images are made with ...
   for (const TensorInfo& info : resumed->tensors()) write(*whole, info.name, read(*resumed, info.name));
-  REQUIRE(whole->generate(same).has_value());  // ... and nothing else
+  REQUIRE(whole->gan()->generate(same).has_value());  // ... and nothing else
   CHECK(images == same);
   for (const float pixel : images) REQUIRE(std::abs(pixel) <= 1);
-  CHECK_FALSE(whole->generate(std::span(images).first(100)).has_value());
+  CHECK_FALSE(whole->gan()->generate(std::span(images).first(100)).has_value());
   const double loss = again->train_batch(7, nullptr).generator_loss_sum;
   CHECK(again->train_batch(8, nullptr).generator_loss_sum != loss);
   for (const TensorInfo& info : again->tensors()) write(*other, info.name, read(*again, info.name));

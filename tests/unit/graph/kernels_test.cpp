@@ -32,24 +32,24 @@ TEST_CASE("dropout zeroes the asked share and scales the rest so that the mean s
       else
         REQUIRE(value == doctest::Approx(1 / (1 - probability)));
     }
-    const double expected = probability * 65536, deviation = std::sqrt(expected * (1 - probability));
-    CHECK(std::abs(zeros - expected) < 5 * deviation);
+    const double expected = probability * 65536, std_dev = std::sqrt(expected * (1 - probability));
+    CHECK(std::abs(zeros - expected) < 5 * std_dev);
   }
 }
 
 TEST_CASE("dropout's draws are independent: neighbours, rows and keys do not agree more than by chance") {
   const std::vector<float> values = dropped(random_key({3}), 0.5F);
   const std::vector<float> other = dropped(random_key({4}), 0.5F);
-  const double half = 32768, deviation = std::sqrt(65536.0) / 2;
+  const double half = 32768, std_dev = std::sqrt(65536.0) / 2;
   for (const std::size_t shift : {1, 2, 16, 1024}) {
     double equal = 0;
     for (std::size_t i = 0; i < values.size(); ++i)
       equal += values[i] == values[(i + shift) % values.size()] ? 1 : 0;
-    CHECK(std::abs(equal - half) < 5 * deviation);
+    CHECK(std::abs(equal - half) < 5 * std_dev);
   }
   double equal = 0;
   for (std::size_t i = 0; i < values.size(); ++i) equal += values[i] == other[i] ? 1 : 0;
-  CHECK(std::abs(equal - half) < 5 * deviation);
+  CHECK(std::abs(equal - half) < 5 * std_dev);
 }
 
 TEST_CASE("a range of dropout draws what the whole would") {
@@ -121,7 +121,8 @@ TEST_CASE("a logit of any size has a finite loss, and the grad that the differen
   CHECK(grads[4] == 0);
 }
 
-TEST_CASE("normal numbers have mean 0, deviation 1 and a normal share beyond one and two deviations") {
+TEST_CASE(
+    "normal numbers have mean 0, standard deviation 1 and a normal fraction beyond one and two deviations") {
   std::vector<float> numbers(1 << 16);
   normal(numbers.data(), numbers.size(), random_key({5}));
   double sum = 0, squares = 0, beyond_one = 0, beyond_two = 0;

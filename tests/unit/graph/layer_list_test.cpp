@@ -60,6 +60,19 @@ TEST_CASE("layers have branches, joins and oblong windows") {
         "fully connected 10x1x1, loss 1x1x1, ");
 }
 
+TEST_CASE("GELU is a word, or has a form") {
+  const auto list = [](const std::string& layer) {
+    return read_layer_list(
+        yaml::parse("name: mine\nlayers:\n  - " + layer + "\n  - {fully-connected: classes}\n", "job.yaml")
+            .value(),
+        "train.model");
+  };
+  CHECK(std::get<op::Gelu>(list("gelu")->layers[0].operation).form == op::Gelu::Form::erf);
+  CHECK(std::get<op::Gelu>(list("{gelu: erf}")->layers[0].operation).form == op::Gelu::Form::erf);
+  CHECK(std::get<op::Gelu>(list("{gelu: tanh}")->layers[0].operation).form == op::Gelu::Form::tanh);
+  CHECK(list("{gelu: fast}").error().text().find("erf, tanh") != std::string::npos);
+}
+
 TEST_CASE("layers go up again, and a loss of one logit tells two classes apart") {
   const auto list = read_layer_list(
       yaml::parse("name: mine\nloss: sigmoid\nlayers:\n"

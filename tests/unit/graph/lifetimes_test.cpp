@@ -1,4 +1,4 @@
-// What may share memory on a GPU: lifetimes that do not meet, and nothing else.
+// Only tensors with disjoint lifetimes share memory on a GPU.
 #include "runtime/cuda/lifetimes.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST_CASE("what is needed at the same time has memory of its own, the rest share
   CHECK(placed.bytes == 1624);
 }
 
-TEST_CASE("no two tensors of a model that meet in time meet in memory") {
+TEST_CASE("no two tensors of a model overlap in both time and memory") {
   CHECK(clashes(flat_resnet50()) == 0);
   CHECK(clashes(in_bf16("googlenet", {3, 224, 224, 1000})) == 0);
   CHECK(clashes(in_bf16("inception-v3", {3, 299, 299, 1000})) == 0);
@@ -68,10 +68,9 @@ TEST_CASE("no two tensors of a model that meet in time meet in memory") {
 TEST_CASE("what is detached has no memory of its own, and stays for those that read it there") {
   const CudaPlan flat = in_bf16("dcgan", {3, 64, 64, 10});
   const std::vector<Lifetime> lives = value_lifetimes(plan_of(flat, 8), 2);
-  const auto detached =
-      std::find_if(flat.nodes.begin(), flat.nodes.end(),
-                   [](const DlrunCudaNode& node) { return node.kind == DLRUN_CUDA_DETACH; }) -
-      flat.nodes.begin();
+  const auto detached = std::find_if(flat.nodes.begin(), flat.nodes.end(),
+                                     [](const DlrunCudaNode& node) { return is(node, "detach"); }) -
+                        flat.nodes.begin();
   const Lifetime& alone = lives[static_cast<std::size_t>(detached)];
   const Lifetime& images = lives[flat.nodes[static_cast<std::size_t>(detached)].inputs[0]];
   CHECK(alone.bytes == 0);
@@ -87,7 +86,7 @@ TEST_CASE("a gradient that a loss leaves in the forward pass lives from there, a
   g.auxiliary_loss(first, 0.5F);
   g.softmax_cross_entropy(g.fully_connected("last", first, 2));
   const CudaPlan flat = lower(fuse(std::move(g).finish().value()), {}).value();
-  REQUIRE(flat.nodes[2].kind == DLRUN_CUDA_SOFTMAX_LOSS);
+  REQUIRE(is(flat.nodes[2], "softmax_cross_entropy"));
   CHECK(gradient_lifetimes(plan_of(flat, 8), 4)[1].first == 2);
 }
 

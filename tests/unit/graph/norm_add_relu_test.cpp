@@ -1,4 +1,6 @@
 // Which sums of batch norms a GPU does in one pass, and what is left of the norms in its plan.
+#include <cstring>
+
 #include <doctest/doctest.h>
 
 #include "runtime/cuda/lifetimes.hpp"
@@ -34,7 +36,7 @@ TEST_CASE("a sum of two batch norms reads what they read, and they keep their pa
   const CudaPlan flat =
       flat_sum([](GraphBuilder& g, Value left, Value right) { return g.relu(sum_of_norms(g, left, right)); });
   const DlrunCudaNode& sum = flat.nodes[5];
-  REQUIRE(sum.kind == DLRUN_CUDA_NORM_SUM);
+  REQUIRE(is(sum, DLRUN_CUDA_NORM_SUM));
   CHECK(sum.activation == DLRUN_CUDA_RELU);
   CHECK(sum.input_count == 2);
   CHECK(sum.inputs[0] == 1);
@@ -42,9 +44,12 @@ TEST_CASE("a sum of two batch norms reads what they read, and they keep their pa
   for (std::size_t i = 0; i < 2; ++i) {
     const DlrunCudaNode& joined = flat.nodes[sum.norms[i]];
     CHECK(sum.norms[i] == 3 + i);
-    CHECK(joined.kind == DLRUN_CUDA_ELIDED);
+    CHECK(is(joined, DLRUN_CUDA_ELIDED));
     CHECK(joined.input_count == 0);
-    CHECK(joined.epsilon == 1e-5F);
+    op::BatchNorm settings{.epsilon = 0};
+    REQUIRE(joined.settings_bytes == sizeof settings);
+    std::memcpy(&settings, joined.settings, sizeof settings);
+    CHECK(settings.epsilon == 1e-5F);
     const std::string name = i == 0 ? "a" : "b";
     for (std::size_t tensor = 0; tensor < flat.layout.tensors().size(); ++tensor) {
       const std::string& found = flat.layout.tensors()[tensor].name;
@@ -78,7 +83,7 @@ TEST_CASE("what two norms of a sum read stays for the way back, and their own va
 TEST_CASE("batch norms whose value or parameters are wanted elsewhere are not done with a sum of two") {
   const auto joined = [](const auto& sum) {
     for (const DlrunCudaNode& node : flat_sum(sum).nodes)
-      if (node.kind == DLRUN_CUDA_NORM_SUM) return true;
+      if (is(node, DLRUN_CUDA_NORM_SUM)) return true;
     return false;
   };
   CHECK(joined(sum_of_norms));

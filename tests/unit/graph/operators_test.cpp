@@ -158,6 +158,18 @@ TEST_CASE("average pooling over windows: with and without the padding's zeros, f
   }
 }
 
+TEST_CASE("GELU, exact and by tanh, of an image and of a vector, and beside another reader") {
+  for (const op::Gelu& spec : {op::Gelu{op::Gelu::Form::erf}, op::Gelu{op::Gelu::Form::tanh}}) {
+    check_after_convolution({2, 4, 5, 3}, [&](GraphBuilder& g, Value x) { return g.apply(spec, {x}); });
+    check_after_convolution({2, 4, 5, 3}, [&](GraphBuilder& g, Value x) {
+      return g.apply(spec, {g.fully_connected("inner", x, 21)});
+    });
+    check_after_convolution({2, 4, 5, 3}, [&](GraphBuilder& g, Value x) {
+      return g.add(x, g.apply(spec, {g.batch_norm("norm", x)}));
+    });
+  }
+}
+
 TEST_CASE("local response normalization") {
   for (const op::LocalResponseNorm& spec :
        {op::LocalResponseNorm{}, op::LocalResponseNorm{.size = 3, .alpha = 0.5F, .beta = 0.6F, .bias = 2}})

@@ -69,6 +69,8 @@ def run(node, inputs, training):
         return F.leaky_relu(x, node["slope"])
     if what == "tanh":
         return torch.tanh(x)
+    if what == "gelu":
+        return F.gelu(x, approximate=node["approximate"])
     if what == "noise":
         return load("noise.train" if training else "noise.shown", [job["batch"]] + node["shape"])
     if what == "reshape":

@@ -51,6 +51,8 @@ Json describe(const Node& node, std::size_t number) {
         }
         if constexpr (requires { spec.output_padding; }) json["output_padding"] = spec.output_padding;
         if constexpr (requires { spec.slope; }) json["slope"] = spec.slope;
+        if constexpr (requires { spec.form; })
+          json["approximate"] = spec.form == op::Gelu::Form::erf ? "none" : "tanh";
         if constexpr (requires { spec.target; }) json["target"] = target_name(spec.target);
         if constexpr (requires { spec.window; }) {
           json["window"] = spec.window;
@@ -345,6 +347,11 @@ TEST_CASE("tanh is PyTorch's, fused") {
 
 TEST_CASE("tanh is PyTorch's, alone") {
   check_operator({3, 6, 5, 5}, [](GraphBuilder& g, Value x) { return g.tanh(g.batch_norm("bn", x)); });
+}
+
+TEST_CASE("GELU is PyTorch's, exact and by tanh") {
+  for (const op::Gelu& spec : {op::Gelu{op::Gelu::Form::erf}, op::Gelu{op::Gelu::Form::tanh}})
+    check_operator({3, 6, 5, 5}, [&](GraphBuilder& g, Value x) { return g.apply(spec, {x}); });
 }
 
 TEST_CASE("sigmoid cross-entropy is PyTorch's, rows that do not count included") {

@@ -88,6 +88,14 @@ struct Machine {
     for (double& value : out) value = std::tanh(value);
     return out;
   }
+  Numbers run(const Node& node, const op::Gelu& spec) {
+    Numbers out = values[node.inputs[0].get()];
+    for (double& x : out)
+      x *= spec.form == op::Gelu::Form::erf
+               ? (1 + std::erf(x / std::sqrt(2.0))) / 2
+               : (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))) / 2;
+    return out;
+  }
   // A GAN has no gradient of one sum: it is compared with PyTorch alone (pytorch_test.cpp).
   Numbers run(const Node&, const op::Noise&) { throw std::logic_error("no reference for a GAN"); }
   Numbers run(const Node& node, const op::Reshape&) { return values[node.inputs[0].get()]; }

@@ -15,9 +15,10 @@ TEST_CASE("the agent is the program beside dlrun") {
   const auto missing = launch::agent_program(own);
   REQUIRE_FALSE(missing.has_value());
   CHECK(missing.error().kind == ErrorKind::unavailable);
-  CHECK(missing.error().text() == "there is no " + path +
-                                      "\n  hint: dlrun starts dlrun-agent from beside itself: install both, "
-                                      "or run dlrun from where they are");
+  CHECK(missing.error().text() ==
+        "there is no " + path +
+            "\n  hint: dlrun starts the dlrun-agent in its own folder: install both, "
+            "or run dlrun from where they are");
   folder.write("bin/dlrun-agent", "#!/bin/sh\n");
   REQUIRE(::chmod(path.c_str(), 0644) == 0);
   CHECK(launch::agent_program(own).error().text() == path + " cannot be run\n  hint: chmod +x " + path);

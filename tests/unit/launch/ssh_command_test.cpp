@@ -67,7 +67,8 @@ TEST_CASE("noise without end is an error, and not kept") {
   CHECK(start.add(piece));
   const auto more = start.add("x");
   REQUIRE_FALSE(more);
-  CHECK(more.error().what == "its login shell printed more than 1048576 bytes and never came to our command");
+  CHECK(more.error().what ==
+        "its login shell printed more than 1048576 bytes and did not reach the dlrun command");
 }
 
 TEST_CASE("shown lines are few, short and clean") {

@@ -68,7 +68,7 @@ TEST_CASE("a server that says nothing is given up after its limit") {
   const Alarm alarm;
   const auto reached = reach_server("127.0.0.1", silent.port, Seconds(0.05), alarm, in(Seconds(60)));
   REQUIRE_FALSE(reached);
-  CHECK(reached.error().what.find("its ssh server said nothing within") != std::string::npos);
+  CHECK(reached.error().what.find("its ssh server sent nothing within") != std::string::npos);
 }
 
 TEST_CASE("the alarm ends every wait, and can be silenced") {

@@ -1,4 +1,4 @@
-// What the tests of the ways onto nodes share.
+// The support of the tests of launchers.
 #pragma once
 
 #include <string>

@@ -49,11 +49,12 @@ class NoMpich {
 
 }  // namespace
 
-TEST_CASE("ranks of one node meet through the launcher's PMI service and sum through shared memory") {
+TEST_CASE(
+    "ranks of one node find each other through the launcher's PMI service and sum through shared memory") {
   for (const std::vector<int>& nodes : {std::vector<int>{0, 0}, std::vector<int>{0, 0, 0, 0}}) {
     const WorldEnd end = run_world(world_of(nodes, {{"DLRUN_COMM", "pmi"}}));
     check_all_well(end);
-    CHECK(says(end, fmt::format("of {}: dlrun's own links, sums through shared memory", nodes.size())));
+    CHECK(says(end, fmt::format("of {}: dlrun's own links, allreduce through shared memory", nodes.size())));
     CHECK_FALSE(says(end, "no MPI"));
   }
 }
@@ -72,7 +73,7 @@ TEST_CASE("a message of another length than its receiver expects ends the job wi
   auto spec = world_of({0, 1}, {{"DLRUN_COMM", "pmi"}});
   spec.argv = {COMM_PROGRAM, "lengths"};
   const WorldEnd end = run_world(spec);
-  CHECK(says(end, "sent 4 bytes where 8 were expected"));
+  CHECK(says(end, "sent 4 bytes; expected 8"));
   CHECK(end.abort_code == 3);
 }
 
@@ -90,8 +91,7 @@ TEST_CASE("an MPI that the environment asks for by name is not replaced") {
   const NoMpich none;
   const WorldEnd end =
       run_world(world_of({0, 0}, {{"LD_LIBRARY_PATH", none.path()}, {"DLRUN_COMM", "mpich"}}));
-  CHECK(says(
-      end, "hint: load a module that brings this MPI, or start the job with --mpi pmi1, which needs no MPI"));
+  CHECK(says(end, "hint: load a module with this MPI, or start the job with --mpi pmi1, which needs no MPI"));
 }
 
 TEST_CASE("ranks of which some have an MPI end with an error that says what to do") {
@@ -99,14 +99,14 @@ TEST_CASE("ranks of which some have an MPI end with an error that says what to d
   spec.node_environment = {{{"DLRUN_COMM", "mpich"}}, {{"DLRUN_COMM", "pmi"}}};
   const WorldEnd end = run_world(spec);
   CHECK(says(end, "rank 0 has announced no port to rank 1"));
-  CHECK(says(end, "hint: where an MPI is on some nodes only, set DLRUN_COMM=pmi for all ranks"));
+  CHECK(says(end, "hint: if only some nodes have an MPI, set DLRUN_COMM=pmi for all ranks"));
 }
 
 TEST_CASE("without a PMI service it is an error that says what to do") {
   WorldSpec spec{.mpi = plan::MpiProtocol::none, .node_of_rank = {0, 0}, .argv = {COMM_PROGRAM}};
   spec.environment = {{"DLRUN_COMM", "pmi"}};
   const WorldEnd end = run_world(spec);
-  CHECK(end.output.find("PMI_FD is '', not a number: no PMI-1 service is offered here") != std::string::npos);
+  CHECK(end.output.find("PMI_FD is '', not a number: there is no PMI-1 service here") != std::string::npos);
   CHECK(end.output.find("hint: start the job with --mpi pmi1") != std::string::npos);
 }
 

@@ -220,7 +220,7 @@ class Head {
   }
 
   void heard(int node, const Message& message) {
-    const std::string type = message.type();
+    const std::string_view type = message.type();
     if (type == "end") {
       streams_[static_cast<std::size_t>(node)]->close();
       --running_;

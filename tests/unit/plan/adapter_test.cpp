@@ -45,12 +45,12 @@ TEST_CASE("mistakes are found when the adapter is loaded, with place and nearest
   CHECK(refused("env: {A: {value: x, json: node.hosts}}\n") ==
         "a.yaml:3:10: env.A needs either 'value' or 'json'");
   CHECK(refused("env: {A: '{{rank.index'}\n") == "a.yaml:3:10: env.A: '{{' is not closed: {{rank.index");
-  CHECK(refused("env: {A-B: x}\n") == "a.yaml:3:12: 'A-B' cannot name a variable");
+  CHECK(refused("env: {A-B: x}\n") == "a.yaml:3:12: 'A-B' is not a valid variable name");
   CHECK(refused("env: {DLRUN_RANK: x}\n") == "a.yaml:3:19: dlrun itself sets DLRUN_RANK for every rank");
   CHECK(refused("files: {hosts: '{{rank.index}}'}\n") ==
-        "a.yaml:3:16: files.hosts: 'rank.index' differs between ranks, and this is done once for the job");
+        "a.yaml:3:16: files.hosts: 'rank.index' differs between ranks, and this is used once per job");
   CHECK(refused("checks: [[test, '{{rank.index}}']]\n") ==
-        "a.yaml:3:17: checks: 'rank.index' differs between ranks, and this is done once for the job");
+        "a.yaml:3:17: checks: 'rank.index' differs between ranks, and this is used once per job");
   CHECK(refused("checks: [[]]\n") == "a.yaml:3:10: checks: an empty command");
   CHECK(refused("prefix: run\n") == "a.yaml:3:9: prefix must be a list of words");
   CHECK(refused("process: per-rnak\n") ==
@@ -63,7 +63,7 @@ TEST_CASE("mistakes are found when the adapter is loaded, with place and nearest
 TEST_CASE("files of an adapter stay below the run directory") {
   for (const char* name : {"../x", "/etc/passwd", "a/../../x", "a/", ".", "./x", "''", "a//b"})
     CHECK_MESSAGE(
-        refused(fmt::format("files: {{{}: text}}\n", name)).find("is no name below the run directory") !=
+        refused(fmt::format("files: {{{}: text}}\n", name)).find("is not a name below the run directory") !=
             std::string::npos,
         name);
   CHECK(refused("files: {hosts/mpi.txt: text}\n") == "no error");
@@ -106,7 +106,7 @@ TEST_CASE("adapters: the first folder that has one wins; what is not known names
   CHECK(error_of(plan::find_adapter(path, "plani", "job.yaml:1:12")) ==
         "job.yaml:1:12: framework 'plani' is not known\n  hint: did you mean 'plain'?");
   CHECK(error_of(plan::find_adapter(path, "liar"))
-            .find("the adapter calls itself 'other' and its file 'liar'") != std::string::npos);
+            .find("the adapter has the name 'other' and its file 'liar'") != std::string::npos);
   CHECK(error_of(plan::find_adapter(plan::adapter_path({}, "", "/not/there"), "plain")) ==
         "framework 'plain' is not known\n  hint: no adapters in /not/there/frameworks");
 }
@@ -123,7 +123,7 @@ TEST_CASE("an adapter that extends another says only what differs") {
   CHECK(both.roles.front().port == 2000);
 }
 
-TEST_CASE("adapters that extend each other in a circle, or what is not there, are named") {
+TEST_CASE("adapters that extend each other in a cycle, or that do not exist, are named") {
   const Folder data;
   data.write("frameworks/a.yaml", "name: a\nextends: b\n");
   data.write("frameworks/b.yaml", "name: b\nextends: c\n");
@@ -132,9 +132,9 @@ TEST_CASE("adapters that extend each other in a circle, or what is not there, ar
   data.write("frameworks/orphan.yaml", "name: orphan\nextends: d\n");
   const plan::AdapterPath path = plan::adapter_path({}, "", data.path);
   const auto refusal = [&](const std::string& name) { return error_of(plan::find_adapter(path, name)); };
-  CHECK(refusal("a").find("c.yaml:2:10: adapters extend each other in a circle: a -> b -> c -> a") !=
+  CHECK(refusal("a").find("c.yaml:2:10: adapters extend each other in a cycle: a -> b -> c -> a") !=
         std::string::npos);
-  CHECK(refusal("self").find("in a circle: self -> self") != std::string::npos);
+  CHECK(refusal("self").find("in a cycle: self -> self") != std::string::npos);
   CHECK(refusal("orphan").find("orphan.yaml:2:10: framework 'd' is not known") != std::string::npos);
 }
 
@@ -158,7 +158,7 @@ TEST_CASE(
   CHECK(probes[2].front() == "/opt/bin/python3.9");
   CHECK(std::vector(probes[2].end() - 3, probes[2].end()) == std::vector<std::string>{"a", "torch", "numpy"});
   CHECK(probes_of("[./train.sh]").size() == 2);
-  CHECK(refused("needs: {variables: [\"X;rm\"]}\n").find("needs.variables: 'X;rm' is no name") !=
+  CHECK(refused("needs: {variables: [\"X;rm\"]}\n").find("needs.variables: 'X;rm' is not a name") !=
         std::string::npos);
   CHECK(refused("needs: {module: [x]}\n").find("did you mean 'modules'") != std::string::npos);
   CHECK(refused("process: per-job\nroles: {w: {}}\n").find("roles go with process: per-rank") !=

@@ -49,7 +49,7 @@ TEST_CASE("asked slots: those of a job with roles are of all roles together, as 
   CHECK(ranks_per_node(kNoWord, with_slots({2, 2}), roles) == Counts{2, 1});
 }
 
-TEST_CASE("asked slots: one a node, and slots that were not asked for, say nothing") {
+TEST_CASE("asked slots: one per node, and slots that were not asked for, do not count") {
   CHECK(ranks_per_node(kNoWord, with_slots({{}, {}})) == Counts{1, 1});
   CHECK(ranks_per_node("command: [x]\nresources: {tasks-per-node: 3}\n", with_slots({1, 1})) == Counts{3, 3});
 }
@@ -67,9 +67,9 @@ TEST_CASE("asked slots: more tasks than slots is an error that names the nodes")
       plan::make_plan(input("command: [x]\nresources: {tasks-per-node: 4}\n", with_slots({1, 4, 4})));
   CHECK(refused.error().kind == ErrorKind::allocation);
   CHECK(error_of(refused) ==
-        "job.yaml:2:29: the job asks for 4 tasks per node, and fewer slots were asked for on 1 of 3 nodes\n"
+        "job.yaml:2:29: the job asks for 4 tasks per node, but fewer slots were requested on 1 of 3 nodes\n"
         "  x1 has 1 slot\n"
-        "  hint: leave tasks-per-node out to have a rank for each slot, or ask for more slots");
+        "  hint: remove tasks-per-node to get one rank per slot, or request more slots");
 }
 
 TEST_CASE("asked slots: a total that Slurm has divided contradicts a job only by its sum") {

@@ -83,7 +83,7 @@ TEST_CASE("podman is told every variable, and shares the node's network, process
       " --volume=/tmp:/tmp --volume=/home/ann/jobs:/home/ann/jobs"
       " --volume=/home/ann/runs/demo-1:/home/ann/runs/demo-1 --volume=/scratch:/scratch"
       " --volume=/data/in:/data:ro --workdir=/home/ann/jobs localhost/tf:2");
-  CHECK(line("podman", "tf", "", plan::MpiProtocol::pmi1).find("which podman does not hand on") !=
+  CHECK(line("podman", "tf", "", plan::MpiProtocol::pmi1).find("which podman does not pass on") !=
         std::string::npos);
 }
 

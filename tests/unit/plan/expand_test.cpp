@@ -70,7 +70,7 @@ TEST_CASE("paths and words are expanded, also from environment.set; other texts 
         "command[2]=$HOME\n");
 }
 
-TEST_CASE("a text for an interpreter and the words behind -- keep their dollar signs") {
+TEST_CASE("a text for an interpreter and the arguments after -- keep their dollar signs") {
   CHECK(changes("command: [bash, -c, 'echo $HOME $RANK']\n").empty());
   CHECK(changes("command: [env, A=1, /bin/bash, -o, pipefail, -lc, 'echo $RANK', $SCRATCH]\n") ==
         "command[7]=/scratch/ann\n");
@@ -92,9 +92,9 @@ TEST_CASE("an empty variable makes another path of a path, and an empty argument
 TEST_CASE("what is unset, differs per rank or is a secret is refused with its place") {
   CHECK(changes("checkpoint: {dir: $WORK/ckpt}\n") ==
         "job.yaml:1:19: checkpoint.dir: $WORK is unset\n"
-        "  hint: set it where dlrun is started, or in environment.set; $$ is a dollar sign");
+        "  hint: set it in the environment of dlrun, or in environment.set; $$ is a dollar sign");
   CHECK(changes("command: [a, --rank, $SLURM_PROCID]\n")
-            .find("differs from node to node or rank to rank\n"
+            .find("differs between nodes or ranks\n"
                   "  hint: let a shell on the node expand it") != std::string::npos);
   CHECK(changes("command: [a, $DLRUN_RANK]\n").find("differs") != std::string::npos);
   CHECK(changes("checkpoint: {dir: $TMPDIR/c}\n").find("differs") != std::string::npos);

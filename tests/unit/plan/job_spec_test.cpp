@@ -98,7 +98,7 @@ TEST_CASE("relative paths are relative to the job file") {
         "venv:/home/ann/jobs/env");
 }
 
-TEST_CASE("tasks a node: as asked, else the GPUs a node, else one") {
+TEST_CASE("tasks per node: as set, else the GPUs per node, else one") {
   const auto tasks = [](const std::string& resources) {
     return plan::tasks_per_node(job("command: [x]\nresources: " + resources + "\n")->resources);
   };
@@ -209,7 +209,7 @@ TEST_CASE("what the scheduler is asked for beside nodes and cores is read, and h
   };
   CHECK(why("memory: 64") == "resources.memory: '64' is not a size");
   CHECK(why("gpu-type: a100") == "resources.gpu-type needs resources.gpus-per-node");
-  CHECK(why("mail-events: [end]") == "resources.mail-events needs resources.mail: whom to write to");
+  CHECK(why("mail-events: [end]") == "resources.mail-events needs resources.mail");
   CHECK(why("mail: a@b, mail-events: [ende]") == "resources.mail-events: 'ende' is not known");
   CHECK(why("walltime: 24:00") ==
         "resources.walltime: '24:00' can be hours and minutes or minutes and seconds");
@@ -225,7 +225,7 @@ TEST_CASE("chunks are all nodes of the job") {
   CHECK(spec.resources.nodes == 5);
   CHECK(spec.resources.chunks.at(1).gpus == 8);
   CHECK(chunks(", nodes: 5").has_value());
-  CHECK(chunks(", nodes: 4").error().what == "resources.chunks are 5 nodes, and resources.nodes is 4");
+  CHECK(chunks(", nodes: 4").error().what == "resources.chunks has 5 nodes, and resources.nodes is 4");
 }
 
 TEST_CASE("a walltime may be written without quotes, and as schedulers write it") {

@@ -41,7 +41,7 @@ TEST_CASE("every rank learns its place") {
   CHECK(plan.working_directory == "/home/ann/jobs");
 }
 
-TEST_CASE("cores are shared out, and OMP_NUM_THREADS follows unless the user chose it") {
+TEST_CASE("cores are divided among the ranks, and OMP_NUM_THREADS follows unless the user set it") {
   auto plan = make_plan(input(kTwoTasks, machine(8))).value();
   CHECK(plan.ranks[1].cpus == plan::CpuShare{.share = 1, .of = 2});
   CHECK(plan.ranks[1].defaults.at("OMP_NUM_THREADS") == "4");
@@ -72,7 +72,7 @@ TEST_CASE("cpus-per-task is kept, or refused where the cores are not there") {
   CHECK(plan.ranks[1].defaults.at("OMP_NUM_THREADS") == "2");
   CHECK(error_of(make_plan(input(text, machine(3)))) ==
         "job.yaml:2:47: 2 tasks of 2 cores need 4 cores, and laptop has 3\n"
-        "  hint: ask for fewer cores per task, or leave cpus-per-task out to share what is there");
+        "  hint: request fewer cores per task, or remove cpus-per-task to divide the cores of the node");
 }
 
 TEST_CASE("GPUs come from the node's own list") {
@@ -100,7 +100,7 @@ TEST_CASE("gpus-per-node: 0 hides the GPUs of every vendor; no word about GPUs l
 TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that count both sides") {
   CHECK(error_of(make_plan(input("command: [x]\nresources: {nodes: 2}\n", machine(2)))) ==
         "job.yaml:2:20: the job asks for 2 nodes and this machine is one: laptop\n"
-        "  hint: run it inside a scheduler's job of that size, or with --nodes 1");
+        "  hint: run it inside a batch job of that size, or with --nodes 1");
   CHECK(error_of(make_plan(
             input("command: [x]\nresources: {nodes: 3}\n", cluster_of({node("c1", 1), node("c2", 1)})))) ==
         "job.yaml:2:20: the job asks for 3 nodes and the allocation has 2: c1, c2\n"
@@ -108,13 +108,13 @@ TEST_CASE("never smaller: too few nodes, GPUs or unequal shares are errors that 
   CHECK(error_of(make_plan(
             input("command: [x]\nresources: {gpus-per-node: 2}\n",
                   cluster_of({node("c1", 4, {{"0", "1"}}), node("c2", 4, {{"3"}}), node("c3", 4)})))) ==
-        "job.yaml:2:28: the job asks for 2 GPUs a node, and 2 of 3 nodes have not enough\n"
+        "job.yaml:2:28: the job asks for 2 GPUs per node, but 2 of 3 nodes do not have them\n"
         "  c2 has 1 GPU: 3\n"
-        "  c3: nothing tells its GPUs\n"
-        "  hint: ask for what is there with --gpus-per-node, or get other nodes");
+        "  c3: its GPUs are unknown\n"
+        "  hint: request fewer GPUs with --gpus-per-node, or get other nodes");
   CHECK(error_of(make_plan(input("command: [x]\nresources: {gpus-per-node: 2, tasks-per-node: 4}\n",
                                  machine(8, {{"0", "1"}})))) ==
-        "job.yaml:2:47: 2 GPUs a node cannot be shared out equally among 4 tasks\n"
+        "job.yaml:2:47: 2 GPUs per node cannot be divided equally among 4 tasks\n"
         "  hint: use --tasks-per-node 2, one task per GPU");
   CHECK(make_plan(input("command: [x]\nresources: {nodes: 2}\n", machine(2))).error().kind ==
         ErrorKind::allocation);
@@ -135,13 +135,13 @@ TEST_CASE("what this version cannot do is refused, never ignored") {
         "job.yaml:2:13: framework plain has no roles, and the job names 'ps'\n"
         "  hint: use resources.tasks-per-node for the number of ranks");
   CHECK(error_of(make_plan(input("command: [x]\nlaunch: {mpi: native}\n", machine(2)))) ==
-        "job.yaml:2:15: launch.mpi: native needs a scheduler's own launcher, and this machine has none\n"
+        "job.yaml:2:15: launch.mpi: native needs the launcher of a scheduler, and this machine has none\n"
         "  hint: use auto, pmix or pmi1");
   CHECK(error_of(make_plan(input(
             "command: [x]\nresources: {gpus-per-node: 1}\nenvironment: {set: {CUDA_VISIBLE_DEVICES: 1}}\n",
             machine(2, {{"0"}})))) ==
-        "job.yaml:3:43: CUDA_VISIBLE_DEVICES is set here, and gpus-per-node asks dlrun to set it\n"
-        "  hint: leave one of the two out");
+        "job.yaml:3:43: CUDA_VISIBLE_DEVICES is set here, and gpus-per-node makes dlrun set it\n"
+        "  hint: remove one of the two");
 }
 
 TEST_CASE("the adapter's variables, prefix, files and checks are evaluated; the user's own words are not") {
@@ -198,9 +198,9 @@ TEST_CASE("words that are not UTF-8 are refused: they would arrive changed") {
 
 TEST_CASE("a NUL, which YAML can write, is refused: a program's words end there") {
   CHECK(error_of(make_plan(input("command: [x, \"a\\0b\"]\n", machine(2)))) ==
-        "word 2 of the command has a NUL in it, which no program can be given");
+        "word 2 of the command has a NUL character, which no argument may have");
   CHECK(error_of(make_plan(input("command: [x]\nenvironment: {set: {A: \"\\0\"}}\n", machine(2)))) ==
-        "environment.set.A has a NUL in it, which no program can be given");
+        "environment.set.A has a NUL character, which no argument may have");
 }
 
 TEST_CASE("in Slurm, ranks have their own place in Slurm's words; an adapter's own launcher has not") {
@@ -237,16 +237,16 @@ TEST_CASE("what no program can be started with is refused by name and size") {
   auto in = input("command: [x]\n", machine(2));
   in.spec.command.push_back(std::string(131072, 'x'));
   CHECK(error_of(make_plan(in)) ==
-        "word 2 of the command of rank 0 (worker 0) takes 131072 bytes, and the system passes at most 131071 "
+        "word 2 of the command of rank 0 (worker 0) has 131072 bytes, and the system passes at most 131071 "
         "to "
-        "a program\n  hint: hand long lists over in a file");
+        "a program\n  hint: pass long lists in a file");
   in.spec.command.back().pop_back();
   CHECK(make_plan(in).has_value());
   Allocation many = cluster_of({});
   for (int i = 0; i < 9999; ++i) many.nodes.push_back(node(fmt::format("a-node-called-{:06}", i), 1));
   const auto hosts = adapter("name: a\nsummary: s\nenv: {HOSTS: {json: node.hosts}}\n");
   CHECK(error_of(make_plan(input("command: [x]\n", many, hosts)))
-            .starts_with("variable HOSTS of the job takes 229984 bytes"));
+            .starts_with("variable HOSTS of the job has 229984 bytes"));
 }
 
 TEST_CASE("the plan is pure: the same input gives the same plan") {

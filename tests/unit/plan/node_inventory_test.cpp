@@ -44,7 +44,7 @@ TEST_CASE("inventory: a plan with GPUs that nobody tells stands until the nodes 
   CHECK(questions.gpus);
   CHECK(questions.cpus);
   CHECK(plan::asked_at_the_start(two_hosts(), questions) ==
-        "the cores of n[1-2] and the GPUs of n[1-2] are asked of the nodes at the start");
+        "the cores of n[1-2] and the GPUs of n[1-2] are queried from the nodes at the start");
   const plan::Plan after = planned_with(kTwoGpus, {{"n1", {.cpus = 8, .gpus = Names{"0", "1"}}},
                                                    {"n2", {.cpus = 8, .gpus = Names{"2", "5", "7"}}}})
                                .value();
@@ -62,11 +62,11 @@ TEST_CASE("inventory: a node that has less than the job asks for is named with w
       kTwoGpus, {{"n1", {.cpus = 8, .gpus = Names{"0", "1"}}}, {"n2", {.cpus = 8, .gpus = Names{"0"}}}});
   CHECK(planned.error().kind == ErrorKind::allocation);
   CHECK(error_of(planned) ==
-        "job.yaml:2:28: the job asks for 2 GPUs a node, and 1 of 2 nodes has not enough\n"
+        "job.yaml:2:28: the job asks for 2 GPUs per node, but 1 of 2 nodes does not have them\n"
         "  n2 has 1 GPU: 0\n"
-        "  hint: ask for what is there with --gpus-per-node, or get other nodes");
+        "  hint: request fewer GPUs with --gpus-per-node, or get other nodes");
   CHECK(error_of(planned_with(kTwoGpus, {{"n1", {.cpus = 8}}, {"n2", {.cpus = 8}}}))
-            .find("n1: nothing tells its GPUs") != std::string::npos);
+            .find("n1: its GPUs are unknown") != std::string::npos);
   CHECK(error_of(planned_with("command: [x]\nresources: {cpus-per-task: 4, tasks-per-node: 2}\n",
                               {{"n1", {.cpus = 8}}, {"n2", {.cpus = 4}}}))
             .find("2 tasks of 4 cores need 8 cores, and n2 has 4") != std::string::npos);
@@ -83,8 +83,8 @@ TEST_CASE("inventory: what the scheduler told stays, and the evidence says what 
   CHECK(allocation.nodes[0].cpus == 4);
   CHECK(allocation.nodes[0].gpus == Names{"3"});
   CHECK(allocation.nodes[1].cpus == 16);
-  CHECK(allocation.evidence ==
-        Names{"asked of the nodes: cores of n2", "asked of the nodes: GPUs of n2 (n2: NVML: 1 GPUs)"});
+  CHECK(allocation.evidence == Names{"queried from the nodes: cores of n2",
+                                     "queried from the nodes: GPUs of n2 (n2: NVML: 1 GPUs)"});
 }
 
 TEST_CASE("inventory: where a slot is a core, a node has as many cores as slots were granted") {

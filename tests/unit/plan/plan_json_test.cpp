@@ -189,15 +189,15 @@ TEST_CASE("a plan that breaks its promises is refused") {
   };
   CHECK(broken("/schema", "dlrun.plan/2") ==
         "plan: schema 'dlrun.plan/2' is not 'dlrun.plan/1': another version wrote it");
-  CHECK(broken("/attempt", 1.5) == "plan: field 'attempt' is no whole number from 1 to 10000000: 1.5");
-  CHECK(broken("/attempt", 1e300).starts_with("plan: field 'attempt' is no whole number"));
+  CHECK(broken("/attempt", 1.5) == "plan: field 'attempt' must be a whole number in [1, 10000000], not 1.5");
+  CHECK(broken("/attempt", 1e300).starts_with("plan: field 'attempt' must be a whole number"));
   CHECK(broken("/mpi", "smoke") == "plan: field 'mpi': 'smoke' is not known");
-  CHECK(broken("/limits/grace", -1) == "plan: field 'grace' is no number of seconds: -1");
-  CHECK(broken("/ranks/1/rank", 0) == "plan: rank 0 stands at position 1");
+  CHECK(broken("/limits/grace", -1) == "plan: field 'grace' is not a number of seconds: -1");
+  CHECK(broken("/ranks/1/rank", 0) == "plan: rank 0 is at position 1");
   CHECK(broken("/ranks/0/node", 99) == fmt::format("plan: rank 0 is on node 99 of {}", good.nodes.size()));
   CHECK(broken("/ranks/0/cpus", {{"share", 2}, {"of", 2}}) == "plan: share 2 of 2 does not exist");
   CHECK(broken("/ranks/0/argv", Json::array()) == "plan: rank 0 has no command");
-  CHECK(broken("/ranks", "many") == "plan: field 'ranks' is no list");
-  CHECK(broken("/nodes/0/index", 1) == "plan: node 1 stands at position 0");
+  CHECK(broken("/ranks", "many") == "plan: field 'ranks' is not a list");
+  CHECK(broken("/nodes/0/index", 1) == "plan: node 1 is at position 0");
   CHECK(error_of(plan::plan_from_json(Json(3))) == "plan: field 'schema' is missing");
 }

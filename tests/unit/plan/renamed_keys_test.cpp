@@ -53,7 +53,7 @@ TEST_CASE("a key under both names is refused at its place") {
   plan::JobSources sources;
   sources.job_file = folder.write("job.yaml", "command: [x]\nchain: {mode: resubmit, way: requeue}\n");
   CHECK(error_of(plan::load_job(sources, "/")) ==
-        fmt::format("{}/job.yaml:2:30: chain.way is now called chain.mode, and both are given\n"
+        fmt::format("{}/job.yaml:2:30: chain.way is now called chain.mode, and both are set\n"
                     "  hint: keep chain.mode",
                     folder.path.string()));
 }

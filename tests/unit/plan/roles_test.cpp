@@ -96,7 +96,7 @@ TEST_CASE("a dedicated role has the last nodes, which need no GPUs") {
 
 TEST_CASE("what does not fit is refused, with both counts") {
   CHECK(planned("resources: {gpus-per-node: 1}\nroles: {worker: {count: 4}}", {1, 1, 1}) ==
-        "job.yaml:3:17: role worker asks for 4 tasks with 1 GPU each, and the 3 nodes have room for 3\n"
+        "job.yaml:3:17: role worker asks for 4 tasks with 1 GPU each, but the 3 nodes have GPUs for 3\n"
         "  hint: use count: 3, or get more nodes: no GPU is given to two tasks");
   const auto in = input("command: [x]\nroles: {ps: {count: 3, placement: dedicated}}\n", cluster({1, 1, 1}),
                         tensorflow());
@@ -106,8 +106,8 @@ TEST_CASE("what does not fit is refused, with both counts") {
   CHECK(plan.error().what ==
         "dedicated roles need 3 nodes of their own (3 ps) and worker at least one more, and the job has 3 "
         "nodes");
-  CHECK(
-      planned("roles: {chief: {count: 2}}", {1}).starts_with("job.yaml:2:16: role chief can have at most 1"));
+  CHECK(planned("roles: {chief: {count: 2}}", {1})
+            .starts_with("job.yaml:2:16: role chief can have a maximum of 1"));
   CHECK(planned("roles: {woker: {count: 2}}", {1}).find("did you mean 'worker'") != std::string::npos);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE(
   auto stated = input(job + "roles: {worker: {port: 2221}}\n", cluster({2, 2}), tensorflow());
   CHECK(make_plan(stated).value().ranks[0].port == 2221);
   stated.taken_ports = one.taken_ports;
-  CHECK(make_plan(stated).error().what == "port 2222 of role worker is taken on n2 by process 8 (nc)");
+  CHECK(make_plan(stated).error().what == "port 2222 of role worker is in use on n2 by process 8 (nc)");
 }
 
 TEST_CASE("TF_CONFIG lists every role in the order of the task indices") {

@@ -30,7 +30,7 @@ TEST_CASE("without a descriptor to spare and a connection to drop, it rests in p
                                  ++taken;
                                  loop.stop();
                                },
-                           .make_room =
+                           .free_a_place =
                                [&] {
                                  ++asked;
                                  return false;

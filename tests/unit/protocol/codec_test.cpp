@@ -68,7 +68,7 @@ TEST_CASE("every message has a form on the stream, and comes back as it was") {
 TEST_CASE("the samples are all messages that there are, each under a name of its own") {
   std::set<std::string> to, from;
   for (const Sample& sample : sample_messages())
-    (sample.direction == kToAgent ? to : from).insert(sample.message.type());
+    (sample.direction == kToAgent ? to : from).emplace(sample.message.type());
   CHECK(to.size() == std::variant_size_v<ToAgent>);
   CHECK(from.size() == std::variant_size_v<FromAgent>);
 }

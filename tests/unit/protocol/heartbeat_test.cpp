@@ -22,7 +22,7 @@ TEST_CASE("who is not heard for the time is silent, and nobody else") {
   CHECK(heartbeat.silent(at(12)).empty());
 }
 
-TEST_CASE("a keeper that was stopped itself blames nobody") {
+TEST_CASE("a process that was stopped itself reports nobody as silent") {
   Heartbeat heartbeat(Seconds(8));
   heartbeat.heard(0, at(0));
   CHECK(heartbeat.silent(at(2)).empty());

@@ -73,7 +73,7 @@ TEST_CASE("what is sent ahead overtakes what waits, keeps its own order and tear
   EventLoop loop;
   std::vector<std::string> heard;
   MessageStream reader(loop, UniqueFd(fds[0]), UniqueFd(),
-                       {.message = [&](const Message& message) { heard.push_back(message.type()); },
+                       {.message = [&](const Message& message) { heard.emplace_back(message.type()); },
                         .closed = [&](const std::string&) { loop.stop(); },
                         .drained = {}});
   MessageStream writer(loop, UniqueFd(fds[1]), UniqueFd(),
@@ -95,7 +95,7 @@ TEST_CASE("what a peer said before it went is heard, also where we were still wr
   EventLoop loop;
   std::vector<std::string> heard;
   MessageStream stream(loop, UniqueFd(fds[0]), UniqueFd(),
-                       {.message = [&](const Message& message) { heard.push_back(message.type()); },
+                       {.message = [&](const Message& message) { heard.emplace_back(message.type()); },
                         .closed = [&](const std::string&) { heard.push_back("closed"), loop.stop(); },
                         .drained = {}});
   const std::string last_words = encode({{{"type", "exited"}}}) + encode({{{"type", "done"}}});
@@ -113,7 +113,7 @@ TEST_CASE("a stream that is paused reads nothing and loses nothing, and its writ
   EventLoop loop;
   std::vector<std::string> seen;
   MessageStream reader(loop, UniqueFd(fds[0]), UniqueFd(),
-                       {.message = [&](const Message& message) { seen.push_back(message.type()); },
+                       {.message = [&](const Message& message) { seen.emplace_back(message.type()); },
                         .closed = [&](const std::string&) { loop.stop(); },
                         .drained = {}});
   reader.pause();

@@ -42,7 +42,7 @@ TEST_CASE("a run that never started, and one of which nothing is left") {
 }
 
 TEST_CASE("the last line may be torn") {
-  const auto folder = std::filesystem::temp_directory_path() / fmt::format("dlrun-vanished-{}", ::getpid());
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("dlrun-unrecorded-{}", ::getpid());
   REQUIRE(make_directories(folder, Access::owner_only));
   REQUIRE(write_new_file(folder / "events.jsonl",
                          to_text(event(5, {{"event", "started"}})) + "\n{\"time\": \"2026-11"));

@@ -74,9 +74,9 @@ TEST_CASE("malformed templates are refused with their place") {
   CHECK(rendered("a\n{{#b}}", {{"b", 1}}) == "t.tmpl:2:1: 'b' is not closed");
   CHECK(rendered("{{/b}}", {}) == "t.tmpl:1:1: 'b' is closed and was not opened");
   CHECK(rendered("{{#a}}\n{{/b}}", {}) == "t.tmpl:2:1: 'b' is closed where 'a' of line 1 is open");
-  CHECK(rendered("{{}}", {}).starts_with("t.tmpl:1:1: '' is no name"));
-  CHECK(rendered("{{>partial}}", {}).starts_with("t.tmpl:1:1: '>partial' is no name"));
-  CHECK(rendered("{{=<% %>=}}", {}).starts_with("t.tmpl:1:1: '=<% %>=' is no name"));
+  CHECK(rendered("{{}}", {}).starts_with("t.tmpl:1:1: '' is not a name"));
+  CHECK(rendered("{{>partial}}", {}).starts_with("t.tmpl:1:1: '>partial' is not a name"));
+  CHECK(rendered("{{=<% %>=}}", {}).starts_with("t.tmpl:1:1: '=<% %>=' is not a name"));
   std::string deep;
   for (int i = 0; i < 100; ++i) deep += "{{#a}}";
   CHECK(rendered(deep, {{"a", true}}) == "t.tmpl:1:193: sections deeper than 32");

@@ -68,11 +68,11 @@ TEST_CASE("without a limit nobody is ever asked to stop") {
   CHECK(run.seen.empty());
 }
 
-TEST_CASE("a stated lead is when the wish to save comes") {
+TEST_CASE("a lead that is set is when the request to save comes") {
   Watched run = two_minutes("pbs", Seconds(30));
   run.until(at(200));
   CHECK(run.when("ask") == 90.0);
-  CHECK(run.when("term") == 116.0);  // the margin: what ignores the wish still has time to die
+  CHECK(run.when("term") == 116.0);  // the margin: a rank that ignores the request still has time to end
   CHECK(*run.when("kill") == doctest::Approx(120 - 4.0 / 3));
   CHECK(run.seen.size() == 3);
 }
@@ -101,7 +101,7 @@ TEST_CASE("a program that saved in no time has seconds to end before it gets TER
   }
 }
 
-TEST_CASE("a lead that grows moves the wish forward even where a later wake-up was set") {
+TEST_CASE("a lead that grows moves the request forward even if a later wake-up was set") {
   Watched run = two_minutes();
   run.send(Deadline::Saved{Seconds(0.1)}, at(60));
   const Ticks before = *run.wake;
@@ -218,7 +218,7 @@ TEST_CASE("a job too short for a checkpoint still trains for half of its time") 
   CHECK(run.when("ask") == 60.0);
 }
 
-TEST_CASE("the scheduler is asked again at a slow pace, faster towards the end") {
+TEST_CASE("the scheduler is asked again at long intervals, and more often near the end") {
   Deadline deadline({}, kBegan);
   deadline.on(Deadline::Ends{at(8 * 3600)}, kBegan);
   int reads = 0;

@@ -65,7 +65,7 @@ TEST_CASE("the output of one rank is a sign of life of all") {
         "hung: no rank printed anything for 4.0s (launch.no-output-limit), this one for 4.5s");
 }
 
-TEST_CASE("of silent ranks a stopped one is to blame before one that is stuck in the kernel") {
+TEST_CASE("of silent ranks, a stopped one is named before one that is blocked in the kernel") {
   HangDetector watch = started(3, {.no_output = Seconds(4)});
   watch.printed(Rank(0), at(1));
   CHECK(beat_until(watch, 0, 6));

@@ -62,7 +62,7 @@ TEST_CASE("an interrupted run has the signal's exit code") {
   CHECK_FALSE(world.outcome().first_failure);
 }
 
-TEST_CASE("a run that saved when it was interrupted can be carried on") {
+TEST_CASE("a run that saved when it was interrupted can be resumed") {
   World world(World::plan_of(1, 1));
   world.start();
   world.signal(SIGTERM);

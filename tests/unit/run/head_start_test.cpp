@@ -116,7 +116,7 @@ TEST_CASE("agents that do not come in time are told from those that say nothing"
   CHECK(why->also.at(1).find("no agent from there within") != std::string::npos);
 }
 
-TEST_CASE("an agent that connects when the run has ended is sent home") {
+TEST_CASE("an agent that connects after the end of the run is rejected") {
   World world(World::plan_of(2, 1));
   world.signal(SIGTERM);
   CHECK(world.finished());

@@ -46,14 +46,16 @@ TEST_CASE("what a person leaves out is unknown") {
 TEST_CASE("what does not read is an error with the value seen") {
   CHECK(refused("/nodes/0/hots", "c1") ==
         "a.json: node 1: unknown field 'hots'\n  hint: did you mean 'host'?");
-  CHECK(refused("/nodes/1/host", "c1") == "a.json: host c1 stands twice");
+  CHECK(refused("/nodes/1/host", "c1") == "a.json: host c1 is listed twice");
   CHECK(refused("/nodes/1/host", "") == "a.json: node 2, field 'host': a host name is empty");
-  CHECK(refused("/nodes/0/cpus", -1) == "a.json: node 1: field 'cpus' is no whole number from 1: -1");
-  CHECK(refused("/nodes/0/slots", 1.5) == "a.json: node 1: field 'slots' is no whole number from 1: 1.5");
+  CHECK(refused("/nodes/0/cpus", -1) ==
+        "a.json: node 1: field 'cpus' must be a whole number of at least 1, not -1");
+  CHECK(refused("/nodes/0/slots", 1.5) ==
+        "a.json: node 1: field 'slots' must be a whole number of at least 1, not 1.5");
   CHECK(refused("/nodes/0/gpus", 2) == "a.json: node 1: field 'gpus' has the wrong type: 2");
-  CHECK(refused("/nodes", Json::array()) == "a.json: field 'nodes' is no list of nodes");
+  CHECK(refused("/nodes", Json::array()) == "a.json: field 'nodes' is not a list of nodes");
   CHECK(refused("/end_time", "tomorrow") ==
-        "a.json: end_time: 'tomorrow' is no time\n  hint: write it as 2026-11-27T21:00:00Z");
+        "a.json: end_time: 'tomorrow' is not a time\n  hint: write it as 2026-11-27T21:00:00Z");
   CHECK(refused("/schema", "dlrun.allocation/9") ==
         "a.json: schema 'dlrun.allocation/9' is not 'dlrun.allocation/1'");
 }

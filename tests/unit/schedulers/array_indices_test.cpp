@@ -24,7 +24,7 @@ TEST_CASE("array indices: numbers, ranges and steps, each index once") {
 TEST_CASE("array indices: what is none is refused by name") {
   for (const char* list : {"", "-", "1-", "a", "1-2-3", "1:2:3", "1-9:0", "1,,2", "99999999999", "1-9]"})
     CHECK_MESSAGE(refused_list(list).find("array indices '") == 0, list);
-  CHECK(refused_list("9-1").find("'9-1' runs backwards") != std::string::npos);
+  CHECK(refused_list("9-1").find("'9-1' is a descending range") != std::string::npos);
   CHECK(refused_list("0-99999999").find("more than 1000 jobs") != std::string::npos);
-  CHECK(refused_list("1-9%2").find("leave out what follows the %") != std::string::npos);
+  CHECK(refused_list("1-9%2").find("remove the % and what follows it") != std::string::npos);
 }

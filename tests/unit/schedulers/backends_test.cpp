@@ -125,7 +125,7 @@ TEST_CASE("Slurm: variables that a job left behind in a shell are no allocation"
   };
   CHECK(found("TIMEOUT") ==
         "error: the Slurm variables of this shell are left over: job 7 is over (TIMEOUT)\n  hint: unset the "
-        "SLURM_* variables or open a new shell; --scheduler local takes this machine alone");
+        "SLURM_* variables or open a new shell; --scheduler local uses this machine alone");
   CHECK(found("RUNNING") == "n1:1");
   CHECK(found("COMPLETING") == "n1:1");
   World world;
@@ -179,7 +179,7 @@ TEST_CASE("Slurm wins over the PBS variables of its wrapper, and says that it sa
   world.set_file("PBS_NODEFILE", "n9\n");
   world.set("PBS_JOBID", "7");
   CHECK(text_of(world.find()) == "n1:1");
-  CHECK(says(world.find()->evidence, "PBS_JOBID=7 too (pbs): not taken"));
+  CHECK(says(world.find()->evidence, "PBS_JOBID=7 too (pbs): ignored"));
   CHECK(text_of(world.find("pbs")) == "n9:1");
 }
 
@@ -321,7 +321,8 @@ TEST_CASE("Grid Engine: the end is the start and the soonest limit of the job an
   CHECK(says(world.find()->evidence, "no limit"));
   world.commands.answer("qconf -sq all.q@n1", "s_rt   INFINITY\n");
   CHECK(seconds(asked_nothing) == -1);
-  CHECK(says(world.find()->evidence, "the end is unknown: qconf tells no h_rt and s_rt of the queue"));
+  CHECK(says(world.find()->evidence,
+             "the end is unknown: qconf does not report the h_rt and s_rt of the queue"));
   CHECK(seconds(std::string(job).replace(job.find(">7<"), 3, ">8<")) == -1);
   CHECK(seconds("<AN_text>denied: host &quot;n1&quot; is neither submit nor admin host</AN_text>") == -1);
   CHECK(says(world.find()->evidence, "qstat: denied: host \"n1\" is neither submit nor admin host"));

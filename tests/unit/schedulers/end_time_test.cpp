@@ -31,7 +31,7 @@ TEST_CASE("a limit that was lifted is no end") {
   CHECK(!end->has_value());
 }
 
-TEST_CASE("what does not tell is an error, never 'no limit'") {
+TEST_CASE("an end that is not reported is an error, never 'no limit'") {
   CHECK(!answer("slurm", 0, ""));
   CHECK(!answer("slurm", 0, "JobId=8 JobName=x\n   TimeLimit=UNLIMITED EndTime=Unknown\n"));
   CHECK(!answer("slurm", 1, "soon\n"));

@@ -71,8 +71,8 @@ TEST_CASE("what a host has is said by gpus= and cpus=, and does not add up") {
   CHECK_FALSE(nodes.nodes[2].cpus.has_value());
   CHECK(merge_entries(*read_host_words("a:2,b:2 gpus=2"))->nodes[1].gpus == Names{"0", "1"});
   CHECK(has(file("n1 gpus=2\nn1 gpus=4\n"), "host n1 has gpus=4 here and 2 on line 1"));
-  CHECK(has(file("n1 gpus=0,1\n"), "'0,1' is no number of GPUs from 0"));
-  CHECK(has(file("n1 cpus=0\n"), "'0' is no number of cores from 1"));
+  CHECK(has(file("n1 gpus=0,1\n"), "the number of GPUs, '0,1', is out of range [0, "));
+  CHECK(has(file("n1 cpus=0\n"), "the number of cores, '0', is out of range [1, "));
 }
 
 TEST_CASE("addresses are whole names") {
@@ -176,13 +176,13 @@ TEST_CASE("an empty address stops, and the listed name is the fallback") {
 }
 
 TEST_CASE("two names of this machine are told") {
-  CHECK(has(warnings("localhost:8,203.0.113.254:8"), "localhost, 203.0.113.254 are all this machine"));
-  CHECK(has(warnings("localhost:1,n2:1"), "localhost stands among other hosts"));
+  CHECK(has(warnings("localhost:8,203.0.113.254:8"), "localhost, 203.0.113.254 all name this machine"));
+  CHECK(has(warnings("localhost:1,n2:1"), "localhost is listed with other hosts"));
   CHECK(warnings("n1:1,n2:1").empty());
   CHECK(warnings("localhost:4").empty());
 }
 
-TEST_CASE("a host file wins over the scheduler, and does not go with another wish") {
+TEST_CASE("a host file overrides the scheduler, and excludes other choices of nodes") {
   World world;
   world.set("SLURM_JOB_ID", "7");
   const SystemClock clock;
@@ -194,7 +194,7 @@ TEST_CASE("a host file wins over the scheduler, and does not go with another wis
   const auto found = ask({.host_words = "n1:2,n2:2"}, "auto");
   CHECK(text_of(found) == "n1:2 n2:2");
   CHECK(has(join(found->evidence, "; "), "SLURM_JOB_ID"));
-  CHECK(has(text_of(ask({.host_words = "n1:2"}, "slurm")), "both say where the nodes come from"));
+  CHECK(has(text_of(ask({.host_words = "n1:2"}, "slurm")), "exclude each other: both set the nodes"));
   CHECK(has(text_of(ask({}, "hostfile")), "no host file is named"));
   CHECK(has(text_of(ask({.private_hostfile = "x"}, "auto")), "no host file is named"));
   CHECK(has(text_of(ask({.hostfile = "/nonexistent/hosts"}, "auto")), "/nonexistent/hosts"));

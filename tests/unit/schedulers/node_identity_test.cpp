@@ -90,7 +90,7 @@ TEST_CASE("spellings of a list that are the same node") {
   CHECK(same_nodes(hosts_of({"10.0.0.1", "10.0.0.10", "10.0.0.1"})).value() == Positions{0, 1, 0});
   const auto doubtful = same_nodes(hosts_of({"n1.a", "n1", "n1.b.c"}));
   REQUIRE_FALSE(doubtful.has_value());
-  CHECK(doubtful.error().text() == "host n1 may be n1.a or n1.b.c\n  hint: use one spelling for each node");
+  CHECK(doubtful.error().text() == "host n1 may be n1.a or n1.b.c\n  hint: use one spelling per node");
 }
 
 TEST_CASE("kinds of addresses") {

@@ -109,7 +109,7 @@ TEST_CASE("agents that are ranks of an MPI are laid out as the plan says") {
                          "--mpi=cray_shasta "));
 }
 
-TEST_CASE("ranks that meet by Slurm's PMIx use the fence that holds them all, unless told otherwise") {
+TEST_CASE("ranks under Slurm's PMIx use the fence that waits for all of them, unless set otherwise") {
   AgentsToLaunch agents = agents_on({"n1", "n2"}, kCallingAgent);
   agents.agent_per = AgentPer::rank;
   const auto fence = [&](const Environment& job) {

@@ -138,7 +138,7 @@ TEST_CASE("what cannot be said in a directive is refused") {
   }
 }
 
-TEST_CASE("what a scheduler would take and never run is refused; its silence is not") {
+TEST_CASE("a job that the scheduler would accept and never run is refused; no answer is no refusal") {
   World world;
   SubmissionRequest request = small();
   request.nodes = 4;
@@ -150,19 +150,19 @@ TEST_CASE("what a scheduler would take and never run is refused; its silence is 
   CHECK(check(*slurm) == "possible");
   CHECK(check(*pbs) == "possible");
   world.commands.answer("sinfo", "main* infinite 2\nmain* infinite 1\nshort 2:00 9\n");
-  CHECK(check(*slurm) == "partition main has 3 nodes and the job asks for 4: the job would wait for ever");
+  CHECK(check(*slurm) == "partition main has 3 nodes and the job requests 4: the job would wait forever");
   request.queue = "short";
   CHECK(check(*slurm) == "possible");
   request.walltime = std::chrono::seconds(121);
   CHECK(check(*slurm) ==
-        "partition short ends jobs after 0:02:00 and the job asks for 0:02:01: the job would wait for ever");
+        "partition short ends jobs after 0:02:00 and the job requests 0:02:01: the job would wait forever");
   world.commands.answer(
       "pbsnodes",
       "pbsx1\n     Mom = pbsx1.pbsx.test\n     resources_available.ncpus = 8\n\npbsx2\n     Mom = x\n");
-  CHECK(check(*pbs) == "PBS has 2 nodes and the job asks for 4: the job would wait for ever");
+  CHECK(check(*pbs) == "PBS has 2 nodes and the job requests 4: the job would wait forever");
   request.nodes = 2;
   request.tasks_per_node = 9;
-  CHECK(check(*pbs) == "no node of PBS has 9 CPUs: 8 are the most: the job would wait for ever");
+  CHECK(check(*pbs) == "no node of PBS has 9 CPUs; the maximum is 8: the job would wait forever");
 }
 
 TEST_CASE("a job that PBS accepted and will never run is cancelled, with PBS's words") {
@@ -182,8 +182,8 @@ TEST_CASE("a job that PBS accepted and will never run is cancelled, with PBS's w
   CHECK(contains(check(*pbs), "the job could not be cancelled"));
   world.commands.answer("qdel 7.srv", "");
   CHECK(check(*pbs) ==
-        "pbs accepted job 7.srv and would never run it: Can Never Run: Not enough total nodes available\n"
-        "  hint: the job is cancelled; ask for what the cluster has");
+        "pbs accepted job 7.srv but will never run it: Can Never Run: Not enough total nodes available\n"
+        "  hint: the job is cancelled; request what the cluster has");
   CHECK(pauses == 0);
   world.commands.answer("qstat -f 7.srv",
                         "Job Id: 7.srv\n    job_state = Q\n    comment = Not Running: busy\n");
@@ -255,8 +255,8 @@ TEST_CASE("a job on hold is told from one that waits for its turn") {
 TEST_CASE("Grid Engine's parallel environment and GPUs are the site's, and not guessed") {
   SubmissionRequest request = small();
   request.nodes = 4;
-  CHECK(contains(lines_of(*make_gridengine_submission(), request),
-                 "gives 4 slots only in a parallel environment"));
+  CHECK(
+      contains(lines_of(*make_gridengine_submission(), request), "needs a parallel environment for 4 slots"));
   request.extra = {"-pe mpi 4"};
   CHECK(contains(lines_of(*make_gridengine_submission(), request), "#$ -pe mpi 4\n"));
   request.gpus_per_node = 2;
@@ -291,7 +291,7 @@ TEST_CASE("Grid Engine is asked whether it could ever run the job; its silence i
       question,
       "Unable to run job: Job 32 cannot run in PE \"fill\" because it only offers 16 slots\n"
       "verification: no suitable queues\nExiting.\n");
-  CHECK(contains(check(), "it would wait for ever\n  Unable to run job: Job 32 cannot run in PE \"fill\""));
+  CHECK(contains(check(), "it would wait forever\n  Unable to run job: Job 32 cannot run in PE \"fill\""));
   world.commands.refuse(question, "Unable to run job: unknown resource \"gpu\"\nExiting.\n");
   CHECK(check() == "possible");  // the refusal is shown with its directive when the job is submitted
 }
@@ -417,7 +417,7 @@ TEST_CASE("what a scheduler has no directive for is named; what it can be told i
            contains(lines_of(*scheduler, request), "--time-limit=0")));
 }
 
-TEST_CASE("a directive of the user's own takes the place of the one that says the same") {
+TEST_CASE("a directive of the user replaces the one that sets the same") {
   SubmissionRequest request = small();
   request.nodes = 2;
   request.gpus_per_node = 4;
@@ -453,11 +453,11 @@ TEST_CASE("a directive of the user's own takes the place of the one that says th
   for (const char* gone : {"--nodes=", "--time-limit="}) CHECK_FALSE(contains(lines, gone));
 }
 
-TEST_CASE("of two that say the same none is taken without a word") {
+TEST_CASE("two directives that set the same are refused") {
   SubmissionRequest request = small();
   request.extra = {"-l select=2", "-l select=3"};
   CHECK(contains(lines_of(*make_pbs_submission(), request),
-                 "resources.extra says -l select twice: '#PBS -l select=2' and '#PBS -l select=3'"));
+                 "resources.extra sets -l select twice: '#PBS -l select=2' and '#PBS -l select=3'"));
   request.extra = {"--gres=lscratch:100"};
   CHECK(contains(lines_of(*make_slurm_submission(), request), "#SBATCH --gres=lscratch:100\n"));
   request.gpus_per_node = 2;
@@ -468,7 +468,7 @@ TEST_CASE("of two that say the same none is taken without a word") {
 TEST_CASE("PBS is not given an output folder that its qsub refuses") {
   SubmissionRequest request = small();
   request.output = "/home/ann/d\xc3\xbcnn/runs/1";
-  CHECK(contains(lines_of(*make_pbs_submission(), request), "qsub takes no letters outside ASCII"));
+  CHECK(contains(lines_of(*make_pbs_submission(), request), "qsub accepts only ASCII"));
   CHECK(contains(lines_of(*make_slurm_submission(), request), "d\xc3\xbcnn"));
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("an exchange that is not hidden") {
   BenchmarkFigures figures = ideal();
   figures.ranks[0].compute_seconds = figures.ranks[1].compute_seconds = 0.6 * figures.steps.median().count();
   figures.communication = 0.5 * figures.steps.median();
-  CHECK(contains(figures.reason(), "of the exchange are not hidden behind computing"));
+  CHECK(contains(figures.reason(), "of communication are not hidden behind computation"));
   CHECK(figures.gap().exposed.count() == doctest::Approx(0.4 * figures.steps.median().count()));
 }
 

@@ -129,9 +129,9 @@ class FakeEngine : public runtime::Engine {
     result.correct += best == label ? 1 : 0;
     if (!train) return;
     for (std::size_t c = 0; c < classes_; ++c) {
-      const float slope = (score[c] / sum - (c == label ? 1.0F : 0.0F)) / static_cast<float>(batch_);
-      for (std::size_t i = 0; i < pixels_; ++i) gradients_[c * pixels_ + i] += slope * x[i];
-      gradients_[classes_ * pixels_ + c] += slope;
+      const float grad = (score[c] / sum - (c == label ? 1.0F : 0.0F)) / static_cast<float>(batch_);
+      for (std::size_t i = 0; i < pixels_; ++i) gradients_[c * pixels_ + i] += grad * x[i];
+      gradients_[classes_ * pixels_ + c] += grad;
     }
   }
 

@@ -54,9 +54,9 @@ TEST_CASE("every float has one server, whatever the placement and the number of 
 }
 
 TEST_CASE("round-robin deals in order; only a split tensor is cut") {
-  const auto dealt = place(uneven(), Placement::round_robin, 3);
-  REQUIRE(dealt.size() == 8);
-  for (std::size_t i = 0; i < 8; ++i) CHECK(dealt[i].server == static_cast<int>(i % 3));
+  const auto placed = place(uneven(), Placement::round_robin, 3);
+  REQUIRE(placed.size() == 8);
+  for (std::size_t i = 0; i < 8; ++i) CHECK(placed[i].server == static_cast<int>(i % 3));
   CHECK(place(uneven(), Placement::greedy, 3).size() == 8);
   CHECK(place(uneven(), Placement::split, 3).size() > 8);
 }

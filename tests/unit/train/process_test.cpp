@@ -126,13 +126,13 @@ TEST_CASE("killed at any moment and run again, a job ends with the bits of an un
   whole.train["epochs"] = 6;
   REQUIRE_MESSAGE(whole.run() == 0, whole.output());
   CHECK(contains(whole.output(), "test accuracy "));
-  CHECK_FALSE(contains(whole.output(), "carrying on"));
+  CHECK_FALSE(contains(whole.output(), "resuming from"));
   Program killed;
   killed.train = whole.train;
   int kills = 0;
-  const auto kill_when = [&](auto moment) {
+  const auto kill_when = [&](auto reached) {
     killed.start();
-    if (killed.wait_until(moment)) {
+    if (killed.wait_until(reached)) {
       ::kill(killed.process, SIGKILL);
       ++kills;
     }
@@ -140,7 +140,7 @@ TEST_CASE("killed at any moment and run again, a job ends with the bits of an un
   };
   kill_when([&] { return killed.has_checkpoint_like(".writing-"); });  // in the first write
   kill_when([&] { return killed.has_checkpoint_like("step-"); });
-  for (int round = 0; round < 4; ++round) {  // in a later write, at no chosen point of it
+  for (int round = 0; round < 4; ++round) {  // in a later write, at any point of it
     kill_when([&] { return killed.has_checkpoint_like(".writing-"); });
     kill_when([&, first = std::string()]() mutable {
       std::string now;
@@ -151,7 +151,7 @@ TEST_CASE("killed at any moment and run again, a job ends with the bits of an un
   }
   CHECK(kills >= 3);  // a busy machine may let some runs end before their moment is seen
   REQUIRE_MESSAGE(killed.run() == 0, killed.output());
-  CHECK((contains(killed.output(), "carrying on from ckpt/step-") ||
+  CHECK((contains(killed.output(), "resuming from ckpt/step-") ||
          contains(killed.output(), "already finished")));
   CHECK(killed.final_state() == whole.final_state());
   // Done is done: the same command says so, quickly, and changes nothing.
@@ -174,7 +174,7 @@ TEST_CASE("SIGTERM: a checkpoint at the next step, exit 75, and the run goes on 
   CHECK(program.has_checkpoint_like("step-"));
   program.train["epochs"] = 4;
   CHECK(program.run() == 0);
-  CHECK(contains(program.output(), "carrying on from ckpt/step-"));
+  CHECK(contains(program.output(), "resuming from ckpt/step-"));
 }
 
 TEST_CASE("without a checkpoint folder a stop is what the signal says, not 'run me again'") {
@@ -260,7 +260,7 @@ TEST_CASE("bf16 on a processor without instructions for it is said to be slow") 
     CHECK(contains(program.output(), "this processor cannot compute in bf16"));
     return;
   }
-  CHECK(contains(program.output(), "no instructions for bf16: f32 is faster here"));
+  CHECK(contains(program.output(), "no bf16 instructions: f32 is faster here"));
 }
 
 TEST_CASE("a GAN trains to two losses and a grid of its images, with the same bits over a kill") {
@@ -365,10 +365,10 @@ TEST_CASE("a full disk ends the run with 74, the reason, and the last good check
   CHECK(contains(program.output(), "No space left on device"));
   const auto left = program.finished();
   REQUIRE(left.size() == 1);
-  CHECK(contains(program.output(), left[0] + " in ckpt is sound"));
+  CHECK(contains(program.output(), left[0] + " in ckpt is complete"));
   CHECK(program.checkpoints().size() == 2);  // it and the lock
   CHECK(program.run() == 74);
-  CHECK(contains(program.output(), "carrying on from ckpt/" + left[0]));
+  CHECK(contains(program.output(), "resuming from ckpt/" + left[0]));
   CHECK(::umount((program.path / "ckpt").c_str()) == 0);
 }
 
@@ -381,5 +381,5 @@ TEST_CASE("a damaged newest checkpoint is named on the way and the one before is
   REQUIRE(program.run() == 0);
   CHECK(
       contains(program.output(), "checkpoint ckpt/step-00000040 refused: model.safetensors has 1000 bytes"));
-  CHECK(contains(program.output(), "carrying on from ckpt/" + before[0]));
+  CHECK(contains(program.output(), "resuming from ckpt/" + before[0]));
 }

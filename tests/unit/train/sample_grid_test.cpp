@@ -14,10 +14,10 @@ using namespace dlrun::runtime;
 namespace {
 
 // Every pixel of image i's channel c is (10 i + c) of 255.
-class Painter final : public test::FakeEngine {
+class Painter final : public test::FakeEngine, private GanEngine {
  public:
   Painter(const InputShape& shape, std::int64_t batch) : FakeEngine(shape, batch), shape_(shape) {}
-  bool generates() const override { return true; }
+  GanEngine* gan() override { return this; }
   Result<void> generate(std::span<float> images) override {
     const auto area = static_cast<std::size_t>(shape_.height * shape_.width);
     const auto channels = static_cast<std::size_t>(shape_.channels);

@@ -56,12 +56,12 @@ TEST_CASE(
 TEST_CASE("finished under other settings is an error that names them and the way out") {
   CHECK(check_finished({}, "ckpt/step-1", "it is finished"));
   const auto error =
-      check_finished({"batch: 64 in the checkpoint, 32 now"}, "ckpt/step-1", "2 epochs are trained");
+      check_finished({"batch: 64 in the checkpoint, 32 now"}, "ckpt/step-1", "2 epochs are complete");
   REQUIRE_FALSE(error);
   CHECK(error.error().kind == ErrorKind::input);
   CHECK(error.error().text() ==
-        "ckpt/step-1: 2 epochs are trained, but with other settings than this job's: nothing was trained\n"
+        "ckpt/step-1: 2 epochs are complete, but with other settings than this job's: nothing was trained\n"
         "  batch: 64 in the checkpoint, 32 now\n"
-        "  hint: to train with the new settings, name another folder: --set checkpoint.dir=ckpt2; or set "
-        "them back");
+        "  hint: to train with the new settings, set another folder: --set checkpoint.dir=ckpt2; or restore "
+        "the settings");
 }

@@ -19,10 +19,10 @@ namespace {
 using test::small_shape;
 
 // Generates one grey, and judges every image rightly.
-class FakeGan final : public test::FakeEngine {
+class FakeGan final : public test::FakeEngine, private GanEngine {
  public:
   using FakeEngine::FakeEngine;
-  bool generates() const override { return true; }
+  GanEngine* gan() override { return this; }
   Result<void> generate(std::span<float> images) override {
     std::fill(images.begin(), images.end(), 0.5F);
     return {};

@@ -30,15 +30,15 @@ TEST_CASE("a record is framed with masked checksums") {
 
 TEST_CASE("a length that cannot be trusted is refused before anything else") {
   CHECK(parse_records(from_hex("ffffffffffffffff00000000"), "x").error().text() ==
-        "x: record 0 at offset 0: length CRC wrong");
+        "x: record 0 at offset 0: the CRC of the length is wrong");
 }
 
 TEST_CASE("damaged records are named with their offset") {
   std::string two = frame_record("hello") + frame_record("world");
   two.back() = static_cast<char>(two.back() ^ 1);
-  CHECK(parse_records(two, "x").error().text() == "x: record 1 at offset 21: data CRC wrong");
+  CHECK(parse_records(two, "x").error().text() == "x: record 1 at offset 21: the CRC of the data is wrong");
   CHECK(parse_records(two.substr(0, 30), "x").error().text() ==
         "x: record 1 at offset 21: ends within the header of 12 bytes (9 are there)");
   CHECK(parse_records(two.substr(0, 36), "x").error().text() ==
-        "x: record 1 at offset 21: ends early: 5 bytes of data are promised");
+        "x: record 1 at offset 21: ends early: 5 bytes of data were announced");
 }

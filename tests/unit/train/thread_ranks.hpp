@@ -36,9 +36,9 @@ class ThreadWorld {
     queue.pop_front();
   }
 
-  // All ranks give a span; `combine` runs once over all of them; then all go on.
+  // Each rank gives a span; `combine` runs once over all of them; then all ranks continue.
   template <class Combine>
-  void meet(int rank, std::span<std::byte> mine, Combine combine) {
+  void collective(int rank, std::span<std::byte> mine, Combine combine) {
     std::unique_lock lock(mutex_);
     spans_[static_cast<std::size_t>(rank)] = mine;
     const int round = round_;
@@ -95,14 +95,14 @@ class ThreadRank final : public runtime::Communicator {
     return {};
   }
   Result<std::unique_ptr<runtime::Communicator>> split(int color, int key) override {
-    Wish mine{color, key, rank_, nullptr};
-    world_->meet(rank_, std::as_writable_bytes(std::span(&mine, 1)), make_groups);
+    SplitRequest mine{color, key, rank_, nullptr};
+    world_->collective(rank_, std::as_writable_bytes(std::span(&mine, 1)), make_groups);
     return std::make_unique<ThreadRank>(std::move(mine.world), mine.rank);
   }
   void give_up() override {}
   Result<void> allreduce(std::span<double> data) override { return sum(data); }
   Result<void> broadcast(std::span<std::byte> data, int root) override {
-    world_->meet(rank_, data, [root](auto& spans) {
+    world_->collective(rank_, data, [root](auto& spans) {
       const auto from = spans[static_cast<std::size_t>(root)];
       for (auto& to : spans)
         if (to.data() != from.data()) std::memcpy(to.data(), from.data(), from.size());
@@ -112,7 +112,7 @@ class ThreadRank final : public runtime::Communicator {
   Result<void> allgather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     std::memcpy(all.data() + static_cast<std::size_t>(rank_) * mine.size(), mine.data(), mine.size());
     const std::size_t part = mine.size();
-    world_->meet(rank_, all, [part](auto& spans) {
+    world_->collective(rank_, all, [part](auto& spans) {
       for (auto& to : spans)
         for (std::size_t r = 0; r < spans.size(); ++r)
           if (to.data() != spans[r].data())
@@ -121,7 +121,7 @@ class ThreadRank final : public runtime::Communicator {
     return {};
   }
   Result<void> barrier() override {
-    world_->meet(rank_, {}, [](auto&) {});
+    world_->collective(rank_, {}, [](auto&) {});
     return {};
   }
   [[noreturn]] void abort(int) override { std::abort(); }
@@ -130,7 +130,7 @@ class ThreadRank final : public runtime::Communicator {
  private:
   template <class Number>
   Result<void> sum(std::span<Number> data) {
-    world_->meet(rank_, std::as_writable_bytes(data), [](auto& spans) {
+    world_->collective(rank_, std::as_writable_bytes(data), [](auto& spans) {
       const std::size_t count = spans[0].size() / sizeof(Number);
       std::vector<Number> total(count);
       for (auto& span : spans) {
@@ -142,20 +142,21 @@ class ThreadRank final : public runtime::Communicator {
     });
     return {};
   }
-  // A rank's group, and its number there in the end.
-  struct Wish {
+  // The color and key of a rank; in the end its group and its rank there.
+  struct SplitRequest {
     int color, key, rank;
     std::shared_ptr<ThreadWorld> world;
   };
   static void make_groups(std::vector<std::span<std::byte>>& spans) {
-    std::map<int, std::vector<Wish*>> groups;
+    std::map<int, std::vector<SplitRequest*>> groups;
     for (auto& span : spans) {
-      auto* const wish = reinterpret_cast<Wish*>(span.data());
-      groups[wish->color].push_back(wish);
+      auto* const request = reinterpret_cast<SplitRequest*>(span.data());
+      groups[request->color].push_back(request);
     }
     for (auto& [color, members] : groups) {
-      std::stable_sort(members.begin(), members.end(),
-                       [](const Wish* left, const Wish* right) { return left->key < right->key; });
+      std::stable_sort(
+          members.begin(), members.end(),
+          [](const SplitRequest* left, const SplitRequest* right) { return left->key < right->key; });
       const auto world = std::make_shared<ThreadWorld>(static_cast<int>(members.size()));
       for (std::size_t i = 0; i < members.size(); ++i) {
         members[i]->world = world;

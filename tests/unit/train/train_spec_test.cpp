@@ -87,7 +87,7 @@ TEST_CASE("mistakes are named with their place and the nearest valid name") {
 
 TEST_CASE("tf32 is refused where the job says that there is no GPU") {
   CHECK(
-      refusal(model + data + "  precision: tf32\n  device: cpu\n").find("train.precision tf32 is a GPU's") !=
+      refusal(model + data + "  precision: tf32\n  device: cpu\n").find("train.precision tf32 needs a GPU") !=
       std::string::npos);
 }
 
@@ -106,21 +106,32 @@ TEST_CASE("Adam has betas where SGD has momentum") {
         std::string::npos);
 }
 
-TEST_CASE("a GAN's pixels lie in -1..1 unless the job says otherwise, and it has no accuracy to stop at") {
+TEST_CASE("LARS has a momentum and a trust coefficient, LAMB what Adam has") {
+  const auto lars =
+      read(model + data + "  optimizer: {name: lars, momentum: 0.8, trust-coefficient: 0.01}\n");
+  REQUIRE_MESSAGE(lars.has_value(), lars.error().text());
+  CHECK(lars->optimizer.optimizer.identity() == "lars momentum=0.8 trust-coefficient=0.01");
+  CHECK(read(model + data + "  optimizer: {name: lamb}\n")->optimizer.optimizer.identity() ==
+        "lamb beta1=0.9 beta2=0.999 epsilon=1e-06");
+}
+
+TEST_CASE(
+    "a GAN's pixels are scaled to -1..1 unless the job sets mean or std, and it has no accuracy to stop at") {
   const auto spec = read("  model: dcgan\n" + data);
   REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
   CHECK(spec->conversion.mean == std::vector<double>{0.5});
-  CHECK(spec->conversion.deviation == std::vector<double>{0.5});
+  CHECK(spec->conversion.std_dev == std::vector<double>{0.5});
   CHECK(read("  model: dcgan\n  data: {format: cifar10, dir: /data, mean: 0.4, std: 1}\n")->conversion.mean ==
         std::vector<double>{0.4, 0.4, 0.4});
   CHECK(read(model + data)->conversion.mean.empty());
   CHECK(refusal("  model: dcgan\n" + data + "  stop-at: {accuracy: 0.9}\n")
-            .find("train.stop-at has no accuracy to wait for: dcgan is a GAN") != std::string::npos);
+            .find("train.stop-at needs an accuracy, which dcgan, a GAN, does not have") != std::string::npos);
 }
 
 TEST_CASE("what a training cannot be is refused by name, with what there is") {
-  CHECK(refusal(model + data + "  optimizer: {name: lars}\n")
-            .find("unknown optimizer 'lars'\n  hint: valid names: sgd, adam") != std::string::npos);
+  CHECK(refusal(model + data + "  optimizer: {name: rprop}\n")
+            .find("unknown optimizer 'rprop'\n  hint: valid names: sgd, adam, lars, lamb") !=
+        std::string::npos);
   CHECK(refusal(model + "  data: {format: images}\n").find("'train.data.dir' is missing") !=
         std::string::npos);
   CHECK(refusal(model + "  data: {format: images, dir: /x, size: [1, 2, 3]}\n")
@@ -190,7 +201,7 @@ TEST_CASE("parameter servers") {
   CHECK(refusal(model + data + "  allreduce: {dtype: bf16}\n  parameter-server: {}\n")
             .find("keep one of the two") != std::string::npos);
   CHECK(refusal(model + data + "  allreduce: {algorithm: ring}\n  parameter-server: {}\n")
-            .find("train.parameter-server is given, and train.allreduce.algorithm is 'ring'") !=
+            .find("train.parameter-server is set, and train.allreduce.algorithm is 'ring'") !=
         std::string::npos);
   const auto both =
       read(model + data + "  allreduce: {algorithm: parameter-server}\n  parameter-server: {servers: 2}\n");

@@ -1,0 +1,152 @@
+// The operators that models are made of: the settings of each, as plain data, and the table of them. What an
+// operator means to a graph (shapes, parameters, names) is in operators/NAME.cpp; what a device does for it
+// is in cpu/operators/NAME.cpp and cuda/plugin/NAME.cu. Read by CUDA code too: C++17.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+namespace dlrun::runtime {
+
+struct Shape {  // of one image of the batch
+  std::int64_t channels = 0, height = 1, width = 1;
+  std::int64_t elements() const { return channels * height * width; }
+  friend bool operator==(const Shape& left, const Shape& right) {
+    return left.channels == right.channels && left.height == right.height && left.width == right.width;
+  }
+  friend bool operator!=(const Shape& left, const Shape& right) { return !(left == right); }
+};
+
+// What follows an operator at once and is done in the same pass over memory.
+enum class Activation { none, relu, leaky_relu, tanh };
+enum class Bias { none, learned };
+// Pixels left over at the far edge: too few for a window. kept: a window of what is there (Caffe's rule).
+enum class Edge { dropped, kept };
+enum class Padding { counts, ignored };
+
+namespace op {
+struct Input {};
+struct Convolution {
+  std::int64_t filters = 1, kernel = 1, stride = 1, padding = 0;
+  Bias bias = Bias::learned;
+  Activation activation = Activation::none;
+  // Of the width, where it is not as the height: 1x7 is {.kernel = 1, .kernel_width = 7, .padding_width = 3}.
+  std::int64_t kernel_width = kernel, padding_width = padding;
+  std::int64_t groups = 1;  // each sees its part of the channels and makes its part of the filters
+  float slope = 0.2F;       // of a fused leaky ReLU where its input is negative
+  float init_std = 0;       // standard deviation of the first weights; 0: PyTorch's default
+};
+// A convolution turned round: each input pixel is spread over a window of the output, `stride` apart.
+struct TransposedConvolution {
+  std::int64_t filters = 1, kernel = 1, stride = 1, padding = 0;
+  std::int64_t output_padding = 0;  // rows and columns more at the far edge; less than the stride
+  Bias bias = Bias::learned;
+  Activation activation = Activation::none;
+  float slope = 0.2F, init_std = 0;  // as a convolution's
+};
+struct FullyConnected {
+  static constexpr std::int64_t kOnePerClass = 0;
+  std::int64_t outputs = 1;  // kOnePerClass: as many as the data has classes
+  Activation activation = Activation::none;
+  float init_std = 0;  // standard deviation of the first weights; 0: PyTorch's default
+};
+struct MaxPool {
+  std::int64_t window = 2, stride = 2, padding = 0;
+  Activation activation = Activation::none;
+  Edge edge = Edge::dropped;
+};
+struct AveragePool {
+  std::int64_t window = 2, stride = 2, padding = 0;
+  Edge edge = Edge::dropped;
+  Padding counted = Padding::counts;  // in the mean: the padding's zeros too, or the image's pixels alone
+};
+struct GlobalAveragePool {};
+// Across channels: x / (bias + alpha / size * sum of squares over `size` channels) ^ beta, as AlexNet has it.
+struct LocalResponseNorm {
+  std::int64_t size = 5;
+  float alpha = 1e-4F, beta = 0.75F, bias = 1;
+};
+struct Concat {};  // the channels of its inputs, one behind the other
+struct BatchNorm {
+  float epsilon = 1e-5F;
+  float momentum = 0.1F;  // weight of the new batch in the running statistics
+  Activation activation = Activation::none;
+  float init_std = 0;  // standard deviation of the first scales around 1
+};
+struct Relu {};
+struct LeakyRelu {
+  float slope = 0.2F;  // where the input is negative
+};
+struct Tanh {};
+struct Dropout {
+  float probability = 0.5F;  // of a zero
+};
+struct Add {
+  Activation activation = Activation::none;
+};
+struct Flatten {};
+// What a fully connected layer gives, seen as an image: channels, then height, then width.
+struct Reshape {
+  Shape to;
+};
+// Normal random numbers, a function of seed, step and sample.
+struct Noise {
+  std::int64_t size = 1;
+};
+// The value as it is; nothing flows back through it.
+struct Detach {};
+struct SoftmaxCrossEntropy {
+  float weight = 1;  // of its gradient: less than 1 for auxiliary heads, whose loss is not reported
+};
+// Of one logit. labels: 1 or 0 as the row's label says. The others are a GAN's: the discriminator's on real
+// and on fake images, and the generator's, whose target is that its images are taken for real.
+struct SigmoidCrossEntropy {
+  enum class Target { labels, real, fake, generator };
+  Target target = Target::labels;
+};
+// x times the probability that a normal number is below x; tanh: an approximation of that.
+struct Gelu {
+  enum class Form { erf, tanh };
+  Form form = Form::erf;
+};
+}  // namespace op
+
+// The table of operators: a row is the type of its settings and the name of its files. Graphs, both devices
+// and users' lists of layers are made of it. New ones stand at the end: a row's number is part of a plan's
+// hash.
+#define DLRUN_OPERATORS(ROW)                         \
+  ROW(Input, input)                                  \
+  ROW(Convolution, convolution)                      \
+  ROW(FullyConnected, fully_connected)               \
+  ROW(MaxPool, max_pool)                             \
+  ROW(AveragePool, average_pool)                     \
+  ROW(GlobalAveragePool, global_average_pool)        \
+  ROW(LocalResponseNorm, local_response_norm)        \
+  ROW(BatchNorm, batch_norm)                         \
+  ROW(Relu, relu)                                    \
+  ROW(Dropout, dropout)                              \
+  ROW(Add, add)                                      \
+  ROW(Concat, concat)                                \
+  ROW(Flatten, flatten)                              \
+  ROW(SoftmaxCrossEntropy, softmax_cross_entropy)    \
+  ROW(TransposedConvolution, transposed_convolution) \
+  ROW(LeakyRelu, leaky_relu)                         \
+  ROW(Tanh, tanh)                                    \
+  ROW(Noise, noise)                                  \
+  ROW(Detach, detach)                                \
+  ROW(SigmoidCrossEntropy, sigmoid_cross_entropy)    \
+  ROW(Reshape, reshape)                              \
+  ROW(Gelu, gelu)
+
+namespace detail {
+template <class Before, class... Listed>
+struct AnyOf {
+  using Type = std::variant<Listed...>;
+};
+}  // namespace detail
+
+#define DLRUN_LISTED(TYPE, NAME) , op::TYPE
+using Operation = detail::AnyOf<void DLRUN_OPERATORS(DLRUN_LISTED)>::Type;
+#undef DLRUN_LISTED
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,47 @@
+// Fully connected layer: a row of weights per output, over the whole image.
+#include "runtime/graph/operators/layer_settings.hpp"
+#include "runtime/graph/operators/traits.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+// A number, or "classes".
+Result<Operation> read(yaml::Fields& fields, const yaml::Node& value) {
+  if (value.kind == yaml::Kind::scalar && value.scalar == "classes")
+    return Operation(op::FullyConnected{.outputs = op::FullyConnected::kOnePerClass});
+  return Operation(op::FullyConnected{
+      .outputs = TRY(yaml::as_integer(value, fields.path("fully-connected"), 1, kMaxOutputs))});
+}
+
+Shape shape(op::FullyConnected& spec, const ShapeContext& in) {
+  if (spec.outputs == op::FullyConnected::kOnePerClass) spec.outputs = in.data.classes;
+  return {spec.outputs, 1, 1};
+}
+
+}  // namespace
+
+const OperatorTraits& fully_connected_traits() {
+  static const OperatorTraits row{
+      .name = "fully connected",
+      .layer = {.name = "fully-connected",
+                .other_names = {"linear", "dense", "fc", "inner-product"},
+                .read = read},
+      .shape = shape_by([](op::FullyConnected& spec, ShapeContext& in) { return shape(spec, in); }),
+      .parameters = by([](const op::FullyConnected& spec, const Shape& from) {
+        return with_bias(filters({spec.outputs, from.elements()}, from.channels, spec.init_std), spec.outputs,
+                         spec.init_std);
+      }),
+      .products = by([](const op::FullyConnected& spec, const Shape& from, const Shape&) {
+        return spec.outputs * from.elements();
+      }),
+      .takes_vector = true,
+      .gives_vector = true,
+      .backward_reads_input = true,
+      .backward_reads_output = true,
+      .gives_scores = by(
+          [](const op::FullyConnected& spec) { return spec.outputs == op::FullyConnected::kOnePerClass; })};
+  return row;
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,31 @@
+// Settings of layers that several operators have, as users write them.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include "src/base/fields.hpp"
+
+namespace dlrun::runtime {
+
+inline constexpr std::int64_t kMaxOutputs = 1 << 20, kMaxWindow = 1 << 10;
+
+/// 5, or [1, 7] for height and width.
+Result<std::pair<std::int64_t, std::int64_t>> read_pair(yaml::Fields& fields, std::string_view key,
+                                                        std::int64_t fallback, std::int64_t low);
+
+/// The settings that both kinds of pooling have. Windows do not overlap where no stride is given.
+template <class Pool>
+Result<Pool> read_pool(yaml::Fields& fields, const yaml::Node& value, std::string_view name,
+                       std::int64_t widest) {
+  static const std::vector<std::string> edges{"drop", "keep"};
+  Pool out;
+  out.window = TRY(yaml::as_integer(value, fields.path(name), 1, widest));
+  out.stride = TRY(fields.integer_or("stride", out.window, 1, kMaxWindow));
+  out.padding = TRY(fields.integer_or("padding", 0, 0, out.window / 2));
+  out.edge =
+      TRY(fields.choice_or("edge", 0, edges)) == 0 ? decltype(out.edge)::dropped : decltype(out.edge)::kept;
+  return out;
+}
+
+}  // namespace dlrun::runtime

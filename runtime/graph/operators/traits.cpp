@@ -1,0 +1,57 @@
+// See traits.hpp: the table, and what several rows share.
+#include "runtime/graph/operators/traits.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "runtime/graph/init_bound.hpp"
+
+namespace dlrun::runtime {
+
+std::span<const OperatorTraits* const> operators() {
+#define DLRUN_ROW(TYPE, NAME) &NAME##_traits(),
+  static const std::array<const OperatorTraits*, std::variant_size_v<Operation>> all{
+      DLRUN_OPERATORS(DLRUN_ROW)};
+#undef DLRUN_ROW
+  return all;
+}
+
+const OperatorTraits& traits_of(const Operation& operation) {
+  return *operators()[operation.index()];
+}
+
+Shape shape_of_input(Operation&, ShapeContext& in) {
+  return in.inputs[0];
+}
+
+std::string text(const Shape& shape) {
+  return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
+}
+
+std::int64_t windowed(ShapeContext& in, std::string_view what, std::int64_t extent, const Window& window) {
+  const std::int64_t seen = extent + 2 * window.padding;
+  if (seen < window.size) {
+    in.refuse(fmt::format("{} sees {} pixels, less than its window of {}", what, seen, window.size));
+    return 1;
+  }
+  const std::int64_t room = seen - window.size, places = room / window.stride + 1;
+  // A window that would begin beyond the image and its near padding sees nothing.
+  const bool one_more = window.edge == Edge::kept && room % window.stride != 0 &&
+                        places * window.stride < extent + window.padding;
+  return places + (one_more ? 1 : 0);
+}
+
+std::vector<ParameterRule> filters(std::vector<std::int64_t> shape, std::int64_t channels, float init_std) {
+  std::int64_t each = 1;
+  for (std::size_t axis = 1; axis < shape.size(); ++axis) each *= shape[axis];
+  return {{".weight", std::move(shape), channels, init_bound(init_std, each)}};
+}
+
+std::vector<ParameterRule> with_bias(std::vector<ParameterRule> weights, std::int64_t outputs,
+                                     float init_std) {
+  weights.push_back({".bias", {outputs}, outputs, init_std > 0 ? 0 : weights[0].bound});
+  return weights;
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,45 @@
+#include "src/report/head_life.hpp"
+
+#include <algorithm>
+
+#include "src/base/file.hpp"
+
+namespace dlrun::report {
+namespace {
+
+using job::HeadStatus;
+
+constexpr Seconds kFresh{3 * job::kHeadStatusInterval}, kWatchStep{0.5};
+// A shared file system may show a file some seconds late.
+constexpr Seconds kWatch{4 * job::kHeadStatusInterval};
+
+// The old number where the file is just not readable: that says nothing of its head.
+std::uint64_t beats_now(const HeadSign& head) {
+  const auto text = read_file(head.run_directory / "status.json");
+  const auto json = text ? parse_json(*text, "status.json") : Result<Json>(fail(Error{}));
+  return json ? field<std::uint64_t>(*json, "beats", "status.json").value_or(head.status.beats)
+              : head.status.beats;
+}
+
+}  // namespace
+
+Life first_judgement(Life by_kernel, Seconds age) {
+  if (by_kernel != Life::unknown) return by_kernel;
+  return age >= Seconds(0) && age < kFresh ? Life::alive : Life::unknown;
+}
+
+std::vector<Life> lives_of(const std::vector<HeadSign>& heads, Instant now,
+                           const std::function<void(Seconds)>& pause) {
+  std::vector<Life> out;
+  for (const HeadSign& head : heads)
+    out.push_back(first_judgement(life_of(head.status.process), now - head.status.written));
+  for (Seconds watched{0}; watched < kWatch; watched += kWatchStep) {
+    if (std::find(out.begin(), out.end(), Life::unknown) == out.end()) break;
+    pause(kWatchStep);
+    for (std::size_t i = 0; i < heads.size(); ++i)
+      if (out[i] == Life::unknown && beats_now(heads[i]) != heads[i].status.beats) out[i] = Life::alive;
+  }
+  return out;
+}
+
+}  // namespace dlrun::report

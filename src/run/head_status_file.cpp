@@ -1,0 +1,79 @@
+#include "src/run/head_status_file.hpp"
+
+#include <csignal>
+
+#include <unistd.h>
+
+#include "src/base/file.hpp"
+#include "src/process/thread_without_signals.hpp"
+
+namespace dlrun::job {
+namespace {
+
+// Longer than the time in which a second SIGTERM counts as the same request (stop_signals.cpp).
+constexpr Seconds kLookInterval{1.1};
+
+}  // namespace
+
+HeadStatusFile::HeadStatusFile(std::filesystem::path run_directory, HeadStatus known, OnStop on_stop)
+    : directory_(std::move(run_directory)),
+      on_stop_(std::move(on_stop)),
+      live_(std::move(known)),
+      thread_(thread_without_signals([this] { work(); })) {}
+
+HeadStatusFile::~HeadStatusFile() {
+  {
+    const std::lock_guard lock(mutex_);
+    end_ = true;
+  }
+  ended_.notify_all();
+  thread_.join();
+}
+
+void HeadStatusFile::change(const std::function<void(LiveStatus&)>& how) {
+  const std::lock_guard lock(mutex_);
+  how(live_);
+}
+
+std::string HeadStatusFile::problem() const {
+  const std::lock_guard lock(mutex_);
+  return problem_;
+}
+
+void HeadStatusFile::work() {
+  Ticks written{};
+  for (;;) {
+    if (std::chrono::steady_clock::now() - written >= kHeadStatusInterval) {
+      write();
+      written = std::chrono::steady_clock::now();
+    }
+    pass_stop_on();
+    std::unique_lock lock(mutex_);
+    if (ended_.wait_for(lock, kLookInterval, [this] { return end_; })) break;
+  }
+  write();
+}
+
+// The lock is not held while the file system works.
+void HeadStatusFile::write() {
+  std::unique_lock lock(mutex_);
+  const HeadStatus status = live_.at(SystemClock().now(), std::chrono::steady_clock::now());
+  lock.unlock();
+  const auto written =
+      replace_file(directory_ / "status.json", to_pretty_text(to_json(status)), Durability::none);
+  lock.lock();
+  if (!written && problem_.empty()) problem_ = written.error().text();
+}
+
+void HeadStatusFile::pass_stop_on() {
+  const RunStop asked = requested_stop(directory_);
+  if (asked == RunStop::none || (asked == RunStop::save && passed_on_ == RunStop::save)) return;
+  passed_on_ = asked;
+  on_stop_();
+}
+
+void stop_this_run() {
+  ::kill(::getpid(), SIGTERM);
+}
+
+}  // namespace dlrun::job

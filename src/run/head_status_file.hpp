@@ -1,0 +1,52 @@
+// HeadStatusFile: beside a run, writes status.json into its directory every two seconds, and looks there for
+// a request to stop (stop_request.hpp), which it passes on to this very process as SIGTERM. It has a thread
+// of its own, so that a file system that stalls holds up neither the run nor its heartbeats. A status that
+// cannot be written ends no run: the first reason is kept for a note.
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "src/record/stop_request.hpp"
+#include "src/run/live_status.hpp"
+
+namespace dlrun::job {
+
+class HeadStatusFile {
+ public:
+  /// `on_stop` is called from the thread, again and again while the request is to stop at once.
+  using OnStop = std::function<void()>;
+  HeadStatusFile(std::filesystem::path run_directory, HeadStatus known, OnStop on_stop);
+  /// Writes it for the last time.
+  ~HeadStatusFile();
+  HeadStatusFile(const HeadStatusFile&) = delete;
+  HeadStatusFile& operator=(const HeadStatusFile&) = delete;
+
+  /// Changes what is known. From any thread.
+  void change(const std::function<void(LiveStatus&)>& how);
+  /// Why the file could not be written; empty: it was.
+  std::string problem() const;
+
+ private:
+  void work();
+  void write();
+  void pass_stop_on();
+
+  std::filesystem::path directory_;
+  OnStop on_stop_;
+  mutable std::mutex mutex_;
+  std::condition_variable ended_;
+  LiveStatus live_;
+  std::string problem_;
+  RunStop passed_on_ = RunStop::none;  // of the thread alone
+  bool end_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+/// Asks this process to stop, as a person does with kill(1).
+void stop_this_run();
+
+}  // namespace dlrun::job

@@ -1,0 +1,89 @@
+#include "src/run/live_status.hpp"
+
+#include <algorithm>
+
+namespace dlrun::job {
+namespace {
+
+constexpr Seconds kPaceWindow{30}, kBetweenMarks{1};
+
+}  // namespace
+
+void LiveStatus::begin_attempt(const plan::Plan& plan) {
+  status_.attempt = plan.attempt;
+  status_.nodes = plan.nodes.size();
+  status_.ranks = plan.ranks.size();
+  status_.stage = HeadStage::starting;
+  status_.progress = nullptr;
+  host_of_rank_.clear();
+  for (const plan::RankPlan& rank : plan.ranks)
+    host_of_rank_.push_back(plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get());
+  steps_.assign(plan.ranks.size(), -1);
+  usage_.clear();
+  marks_.clear();
+}
+
+void LiveStatus::report(Rank rank, const Json& report, Ticks now) {
+  const auto step = field<std::int64_t>(report, "step", "report");
+  const auto index = static_cast<std::size_t>(rank.get());
+  if (!step || index >= steps_.size()) return;
+  steps_[index] = *step;
+  if (index != 0) return;
+  status_.progress = report;
+  if (!marks_.empty() && *step < marks_.back().step) marks_.clear();  // it began anew
+  if (marks_.empty() || now - marks_.back().when >= kBetweenMarks) marks_.push_back({now, *step});
+  while (marks_.size() > 2 && now - marks_.front().when > kPaceWindow) marks_.pop_front();
+}
+
+void LiveStatus::usage(NodeUsage usage) {
+  const std::string host = usage.host;
+  usage_[host] = std::move(usage);
+}
+
+void LiveStatus::ended(int exit_code, std::string reason) {
+  status_.stage = HeadStage::ended;
+  status_.exit_code = exit_code;
+  status_.reason = std::move(reason);
+}
+
+HeadStatus LiveStatus::at(Instant now, Ticks ticks) {
+  ++status_.beats;
+  status_.written = now;
+  status_.slowest = slowest();
+  status_.usage.clear();
+  for (const auto& [host, usage] : usage_) status_.usage.push_back(usage);
+  take_pace(ticks);
+  return status_;
+}
+
+// None where all are as far, or only one tells its steps.
+std::optional<SlowestRank> LiveStatus::slowest() const {
+  std::optional<std::size_t> least;
+  std::int64_t most = -1;
+  for (std::size_t rank = 0; rank < steps_.size(); ++rank) {
+    if (steps_[rank] < 0) continue;
+    if (!least || steps_[rank] < steps_[*least]) least = rank;
+    most = std::max(most, steps_[rank]);
+  }
+  if (!least || steps_[*least] == most) return std::nullopt;
+  return SlowestRank{.rank = static_cast<int>(*least),
+                     .host = host_of_rank_[*least],
+                     .step = steps_[*least],
+                     .behind = most - steps_[*least]};
+}
+
+// A run that stands still is not told the pace that it had.
+void LiveStatus::take_pace(Ticks now) {
+  status_.steps_per_second.reset();
+  status_.left.reset();
+  if (marks_.size() < 2) return;
+  const std::int64_t done = steps_.front() - marks_.front().step;
+  const Seconds took = now - marks_.front().when;
+  if (done <= 0 || took.count() <= 0) return;
+  status_.steps_per_second = static_cast<double>(done) / took.count();
+  const auto steps = field<std::int64_t>(status_.progress, "steps", "report");
+  if (steps && *steps >= steps_.front())
+    status_.left = Seconds(static_cast<double>(*steps - steps_.front()) / *status_.steps_per_second);
+}
+
+}  // namespace dlrun::job

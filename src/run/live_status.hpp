@@ -1,0 +1,45 @@
+// LiveStatus: what a run tells of itself while it is on, put together from what the head hears: phases, steps
+// of every rank, the nodes' usage. Pure; head_status_file.hpp writes it down. It keeps the last step of each
+// rank and half a minute of rank 0's pace, and nothing else.
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "src/plan/plan.hpp"
+#include "src/record/head_status.hpp"
+
+namespace dlrun::job {
+
+class LiveStatus {
+ public:
+  explicit LiveStatus(HeadStatus known) : status_(std::move(known)) {}
+
+  /// Another attempt: its ranks and nodes, and no steps yet.
+  void begin_attempt(const plan::Plan& plan);
+  void stage(HeadStage stage) { status_.stage = stage; }
+  void phase(std::string text) { status_.phase = std::move(text); }
+  void walltime_end(std::optional<Instant> end) { status_.walltime_end = end; }
+  void report(Rank rank, const Json& report, Ticks now);
+  void usage(NodeUsage usage);
+  void ended(int exit_code, std::string reason);
+
+  /// As it is now; each call counts as one writing.
+  HeadStatus at(Instant now, Ticks ticks);
+
+ private:
+  struct Mark {
+    Ticks when;
+    std::int64_t step;
+  };
+  std::optional<SlowestRank> slowest() const;
+  void take_pace(Ticks now);
+
+  HeadStatus status_;
+  std::vector<std::string> host_of_rank_;
+  std::vector<std::int64_t> steps_;  // by rank; -1: none reported
+  std::map<std::string, NodeUsage> usage_;
+  std::deque<Mark> marks_;  // of rank 0, a second apart at least
+};
+
+}  // namespace dlrun::job

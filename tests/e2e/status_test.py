@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Runs as others see them: list, status, logs and stop of live, finished, failed, killed and submitted runs."""
+import json
+import os
+import signal
+import sys
+
+import support
+
+# Reports steps and saves on request; rank 1 is a step behind.
+PROGRAM = """\
+import os, sys, time
+sys.path.insert(0, {client!r})
+import dlrun_client
+rank = int(os.environ.get("DLRUN_RANK", "0"))
+print("hello from", rank, flush=True)
+with dlrun_client.connect() as dlrun:
+    for step in range(1, 100001):
+        dlrun.report(step=max(step - rank, 0), steps=100000, loss=0.5, every=0)
+        time.sleep(0.05)
+        if dlrun.checkpoint_requested():
+            with dlrun.saving(step):
+                open("saved", "w").write(str(step))
+            dlrun.stop_if_requested()
+"""
+
+# As sbatch, squeue and scancel would speak; jobs are lines of a file: ID STATE
+FAKE = """\
+#!/bin/bash
+here=$(dirname "$0")
+case "$(basename "$0")" in
+sbatch) [[ $1 == --version ]] && echo slurm 22.05 && exit; echo 17; echo 17 PENDING > "$here/jobs" ;;
+scancel) : > "$here/jobs" ;;
+squeue)
+  [[ -s $here/jobs ]] || {{ [[ $* == *-j* ]] && echo "slurm_load_jobs error: Invalid job id specified" >&2 && exit 1; exit 0; }}
+  read -r id state < "$here/jobs"
+  case "$*" in
+  *"%i|"*) [[ $state == PENDING ]] && printf '9|gpu|N/A|Priority\\n%s|gpu|2026-11-29T21:00:00|Resources\\n' "$id" ;;
+  *%r*) echo Resources ;;
+  *) echo "$state" ;;
+  esac ;;
+*) exit 0 ;;
+esac
+"""
+
+
+class Status(support.Case):
+    def status(self, *run):
+        code, out, err = self.dlrun("status", "--json", *run)
+        self.assertEqual(code, 0, err)
+        return json.loads(out)
+
+    def begin(self, ranks=2, **options):
+        self.write("train.py", PROGRAM.format(client=support.CLIENT))
+        self.write("job.yaml", f"name: small\nframework: plain\nresources: {{tasks-per-node: {ranks}}}\n"
+                   f"launch: {{bind: false}}\ncommand: [{sys.executable}, train.py]\n")
+        return self.start("job.yaml", **options)
+
+    def running(self):
+        def seen():
+            code, out, _ = self.dlrun("status", "--json")
+            status = json.loads(out) if code == 0 else {}
+            return status if status.get("state") == "running" and status["progress"] and status["slowest_rank"] else None
+        return support.wait_until(seen, "the run is seen running with its steps")
+
+    def test_a_live_run_is_seen_followed_and_stopped_from_another_process(self):
+        run = self.begin()
+        status = self.running()
+        self.assertEqual((status["schema"], status["kind"], status["name"]), ("dlrun.status/1", "run", "small"))
+        self.assertEqual((status["nodes"], status["ranks"], status["progress"]["steps"]), (1, 2, 100000))
+        self.assertEqual(status["slowest_rank"]["rank"], 1)
+        self.assertEqual(status["head"]["pid"], run.pid)
+        usage = support.wait_until(lambda: self.status()["hosts"][0]["usage"], "the node tells its use")
+        self.assertGreater(usage["memory_total"], 0)
+        self.assertIsNone(usage["gpu"])  # not told, and not 0
+        paced = support.wait_until(lambda: (lambda s: s if s["seconds_left"] else None)(self.status()), "there is a rate")
+        self.assertGreater(paced["seconds_left"], 60)
+        # For people, by a part of the name, and as a list.
+        code, out, err = self.dlrun("status", "small")
+        self.assertEqual(code, 0, err)
+        for part in ("state      running", "progress   step", "slowest    rank 1", "node  "):
+            self.assertIn(part, out)
+        code, out, err = self.dlrun("list")
+        self.assertRegex(out.splitlines()[1], r"^running +small-\d+-\d+-\w+ +- +1 +2 +\S+ +step \d+ of 100000")
+        self.assertEqual(json.loads(self.dlrun("list", "--json")[1])["runs"][0]["state"], "running")
+        # Its output, as it comes, until the end.
+        follower = self.start("logs", "-f", "small", "--rank", "0")
+        watcher = self.start("status", "--watch", "small")
+        code, out, err = self.dlrun("stop", "small", "--json")
+        self.assertEqual((code, json.loads(out)["stop"]), (0, "asked"), err)
+        _, err = run.communicate()
+        self.assertEqual(run.returncode, 75, err)
+        self.assertGreater(int(self.read("saved")), 0)
+        out, err = follower.communicate()
+        self.assertEqual((follower.returncode, out), (0, "hello from 0\n"), err)
+        self.assertIn("stopped", err)
+        out, err = watcher.communicate()
+        self.assertEqual(watcher.returncode, 0, err)
+        self.assertRegex(out.splitlines()[-1], "stopped")
+        self.assertEqual((self.status()["state"], self.status()["exit_code"]), ("stopped", 75))
+        code, out, err = self.dlrun("stop", "small")
+        self.assertEqual(code, 0, err)
+        self.assertIn("is over: stopped", err)
+
+    def test_stop_now_waits_for_nothing(self):
+        run = self.start("--framework", "plain", "--", "bash", "-c", 'trap "" TERM; echo up; while :; do sleep 0.1; done')
+        support.wait_until(lambda: self.dlrun("logs")[1] == "up\n", "the rank has begun")
+        code, _, err = self.dlrun("stop", "bash", "--now")
+        self.assertEqual(code, 0, err)
+        run.communicate()
+        self.assertEqual(run.returncode, 143)
+        self.assertEqual(self.status()["state"], "stopped")
+
+    def test_a_run_whose_head_was_killed_is_lost_and_says_so(self):
+        run = self.begin(ranks=2)
+        self.running()
+        os.kill(run.pid, signal.SIGKILL)
+        run.communicate()
+        self.none_left()
+        status = self.status()
+        self.assertEqual(status["state"], "lost")
+        self.assertIn(f"process {run.pid}", status["reason"])
+        code, _, err = self.dlrun("stop", "small")
+        self.assertEqual(code, 71, err)
+        self.assertIn("is gone and wrote no record", err)
+        self.assertIn("hello from 0", self.dlrun("logs", "-f")[1])  # it ends: nobody writes any more
+
+    def test_the_end_of_a_run_is_told_with_its_reason(self):
+        self.assertEqual(self.plain("echo good")[0], 0)
+        self.assertEqual(self.status("run")["state"], "done")
+        self.assertEqual(self.dlrun("--framework", "plain", "--", "bash", "-c", "echo bad; exit 3")[0], 3)
+        status = self.status()
+        self.assertEqual((status["state"], status["exit_code"]), ("failed", 3))
+        self.assertIn("exit code 3", status["reason"])
+        code, out, err = self.dlrun("status")
+        self.assertRegex(out, r"state      failed \(exit code 3\)\nreason     worker 0 .*exit code 3")
+
+    def test_logs_are_chosen_and_dated(self):
+        self.assertEqual(self.plain('echo "I am $DLRUN_RANK"', "--tasks-per-node", "3")[0], 0)
+        self.assertEqual(self.dlrun("logs", "run")[1], "[worker 0] I am 0\n[worker 1] I am 1\n[worker 2] I am 2\n")
+        self.assertEqual(self.dlrun("logs", "run", "--rank", "1")[1], "I am 1\n")
+        self.assertEqual(self.dlrun("logs", "run", "--rank", "0", "--since", "1h")[1], "I am 0\n")
+        line = json.loads(self.dlrun("logs", "run", "--rank", "2", "--json")[1])
+        self.assertEqual((line["schema"], line["rank"], line["text"]), ("dlrun.log-line/1", 2, "I am 2"))
+        for flags, expected in ((("--rank", "9"), "ranks 0 to 2"), (("--role", "workr"), "did you mean 'worker'?"),
+                                (("--host", "gpu07"), "has none named 'gpu07'"), (("--since", "noon"), "is not a time")):
+            code, _, err = self.dlrun("logs", "run", *flags)
+            self.assertEqual(code, 64, err)
+            self.assertIn(expected, err)
+
+    def test_names_that_are_wrong_are_told_with_the_right_ones(self):
+        self.assertEqual(self.dlrun("status")[0], 64)
+        self.assertEqual(self.dlrun("--framework", "plain", "--", "true")[0], 0)
+        code, _, err = self.dlrun("status", "ture")
+        self.assertEqual(code, 64, err)
+        self.assertIn("did you mean 'true'?", err)
+        self.assertIn("there is no run 'ture'", err)
+        self.assertEqual(self.dlrun("stop")[0], 64)
+        self.assertEqual(self.dlrun("list", "-n", "0")[0], 64)
+        self.assertEqual(self.dlrun("list", "nowhere")[0], 64)
+
+    def test_a_job_in_the_queue_has_its_place_and_is_cancelled(self):
+        programs = os.path.join(self.folder, "programs")
+        os.mkdir(programs)
+        for name in ("sbatch", "squeue", "scancel", "sinfo"):
+            path = self.write(f"programs/{name}", FAKE.format())
+            os.chmod(path, 0o755)
+        self.environment["PATH"] = f"{programs}:{self.environment['PATH']}"
+        code, out, err = self.dlrun("submit", "--scheduler", "slurm", "--set", "resources.nodes=1", "--framework", "plain", "--", "true")
+        self.assertEqual((code, out), (0, "17\n"), err)
+        status = self.status("17")
+        self.assertEqual((status["state"], status["kind"], status["scheduler_job_id"]), ("queued", "submission", "17"))
+        self.assertEqual(status["queue"], {"position": 2, "start": "2026-11-29T21:00:00Z", "reason": "Resources", "held": None})
+        self.assertIn("queue      position 2, expected start 2026-11-29T21:00:00Z", self.dlrun("status")[1])
+        self.assertRegex(self.dlrun("list")[1], r"queued +submit-true-\S+ +17 .*position 2")
+        self.assertEqual(self.dlrun("logs", "17")[0], 64)
+        code, _, err = self.dlrun("stop", "17")
+        self.assertEqual(code, 0, err)
+        self.assertIn("job 17 of slurm is cancelled", err)
+        status = self.status("17")
+        self.assertEqual(status["state"], "lost")
+        self.assertIn("job 17 of slurm is gone and began no run", status["reason"])
+
+
+if __name__ == "__main__":
+    support.main()

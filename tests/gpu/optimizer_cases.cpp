@@ -1,0 +1,135 @@
+// Optimizers on a GPU: five updates of a small net against the CPU's. Then one by Adam against its own
+// numbers: what the mean gained tells the gradient, and with that the rest is known.
+#include <algorithm>
+#include <cmath>
+
+#include "compare.hpp"
+#include "runtime/cpu/cpu_engine.hpp"
+#include "runtime/optim/adam.hpp"
+
+namespace dlrun::runtime::gpu {
+
+namespace {
+
+constexpr int kUpdates = 5;
+constexpr InputShape kShape{3, 12, 12, 7};
+
+Optimizer adam() {
+  return {find_optimizer("adam"), {0.8, 0.99, 1e-6}};
+}
+
+UpdateStep update(int number) {
+  return {.learning_rate = 0.01F,
+          .weight_decay = 1e-3F,
+          .gradient_scale = 0.5F,
+          .updates = static_cast<std::uint64_t>(number)};
+}
+
+// Nothing in it has a gradient of nothing but rounding, which Adam would blow up: no bias before the norm.
+Result<Graph> net() {
+  GraphBuilder g("optimizers", kShape);
+  Value x = g.convolution("c", g.input(), {.filters = 16, .kernel = 3, .bias = Bias::none});
+  x = g.tanh(g.batch_norm("bn", x));
+  g.softmax_cross_entropy(g.fully_connected("last", x, kShape.classes));
+  return std::move(g).finish();
+}
+
+EngineOptions options(Precision precision, const Optimizer& optimizer) {
+  return {.batch = 16, .precision = precision, .seed = 3, .optimizer = optimizer};
+}
+
+void train(Engine& engine, double disturbance) {
+  for (int step = 0; step < kUpdates; ++step) {
+    fill(engine, static_cast<std::uint64_t>(step), kShape.classes, disturbance);
+    engine.train_batch(static_cast<std::uint64_t>(step), {});
+    engine.apply(update(step));
+  }
+}
+
+Result<std::vector<float>> read(const Engine& engine, const std::string& name) {
+  for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
+    if (engine.tensors()[i].name != name) continue;
+    std::vector<float> out(engine.tensors()[i].elements());
+    TRY(engine.read_tensor(i, out));
+    return out;
+  }
+  return fail(ErrorKind::internal, "there is no tensor '{}'", name);
+}
+
+struct AdamState {
+  std::vector<float> value, mean, square;
+};
+Result<AdamState> adam_state_of(const Engine& engine, const std::string& name) {
+  return AdamState{TRY(read(engine, name)), TRY(read(engine, name + ".exp_avg")),
+                   TRY(read(engine, name + ".exp_avg_sq"))};
+}
+
+// One number, from before to after.
+void follow(const AdamFactors& by, const AdamState& before, const AdamState& after, std::size_t i,
+            AdamState& wanted) {
+  const double gradient =
+      (static_cast<double>(after.mean[i]) - static_cast<double>(by.beta1) * before.mean[i]) / (1 - by.beta1);
+  const double square = by.beta2 * before.square[i] + (1 - by.beta2) * gradient * gradient;
+  wanted.square.push_back(static_cast<float>(square));
+  wanted.value.push_back(static_cast<float>(
+      before.value[i] - by.rate * after.mean[i] / (std::sqrt(square) * by.correction2 + by.epsilon)));
+}
+
+Result<void> check_one_update(Engine& engine, const std::string& name) {
+  const AdamState before = TRY(adam_state_of(engine, name));
+  engine.train_batch(kUpdates, {});
+  engine.apply(update(kUpdates));
+  const AdamState after = TRY(adam_state_of(engine, name));
+  AdamState wanted;
+  const auto by = named_factors<AdamFactors>(adam().factors(update(kUpdates)).data());
+  for (std::size_t i = 0; i < before.value.size(); ++i) follow(by, before, after, i, wanted);
+  const double square = distance(wanted.square, after.square, 1e-12),
+               value = distance(wanted.value, after.value, 1e-12);
+  expect(square < 1e-4, fmt::format("adam: squares of {} are {:.2e} off their rule", name, square));
+  expect(value < 1e-5, fmt::format("adam: {} is {:.2e} off its rule", name, value));
+  expect(distance(before.value, after.value, 1e-12) > 1e-4, fmt::format("adam: {} was updated", name));
+  return {};
+}
+
+// A number whose gradient is nearly 0 goes one way or the other by the sign of noise: so the noise of the
+// CPU's own arithmetic is the measure. The engine on the GPU as it is then.
+Result<std::unique_ptr<CudaEngine>> compare_updates(const CudaLibrary& library, Precision precision,
+                                                    const Optimizer& optimizer) {
+  const bool by_hand = precision == Precision::f32;
+  const auto on_cpu = [&](Precision how) -> Result<std::unique_ptr<CpuEngine>> {
+    return compile(TRY(net()), options(how, optimizer));
+  };
+  const auto cpu = TRY(on_cpu(precision == Precision::bf16 ? Precision::bf16 : Precision::f32));
+  const auto disturbed = TRY(on_cpu(precision == Precision::tf32 ? Precision::bf16 : Precision::f32));
+  auto gpu = TRY(compile_cuda(library, TRY(net()), options(precision, optimizer), 0));
+  const std::string name(optimizer.traits->name);
+  const std::vector<float> first = TRY(read(*cpu, "c.weight"));
+  train(*cpu, 0), train(*gpu, 0), train(*disturbed, by_hand ? 1e-6 : 0);
+  for (const TensorInfo& info : cpu->tensors()) {
+    const std::vector<float> left = TRY(read(*cpu, info.name)), right = TRY(read(*gpu, info.name)),
+                             other = TRY(read(*disturbed, info.name));
+    const double off = distance(left, right, 1e-9), noise = distance(left, other, 1e-9);
+    const double limit = std::max(by_hand ? 1e-4 : 2e-2, 4 * noise);
+    expect(off <= limit, fmt::format("{}: {} is {:.2e} apart, allowed {:.2e}", name, info.name, off, limit));
+  }
+  expect(distance(first, TRY(read(*gpu, "c.weight")), 1e-9) > 1e-3, name + ": the weights have moved");
+  fmt::print("{} {}: {} updates as the CPU's\n", name_of(precision), name, kUpdates);
+  return gpu;
+}
+
+}  // namespace
+
+Result<void> compare_optimizers(const CudaLibrary& library, Precision precision) {
+  for (const OptimizerTraits* traits : optimizers()) {
+    Optimizer optimizer = default_optimizer(traits->name);
+    if (traits->name == "adam") optimizer = adam();
+    if (traits->name == "lars") optimizer = {traits, {0.9, 0.5}};
+    const auto gpu = TRY(compare_updates(library, precision, optimizer));
+    if (traits->name == "adam")
+      for (const char* name : {"c.weight", "bn.weight", "last.bias"}) TRY(check_one_update(*gpu, name));
+    TRY(gpu->status());
+  }
+  return {};
+}
+
+}  // namespace dlrun::runtime::gpu
