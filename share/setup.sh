@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # setup.sh [--test]: installs from Debian what building dlrun needs; with --test also what its tests need.
+# setup.sh --list build|suite: prints the packages of a kind and installs nothing (share/packaging/suite.sh asks).
 # Asks dpkg first, so it returns at once (without root and without network) when nothing is missing.
 # It installs Debian packages only: nothing is fetched from elsewhere, nothing is configured, nothing is removed, and no
 # service is started (the tests need sshd, Slurm and Grid Engine as programs, in namespaces of their own).
@@ -15,19 +16,26 @@ build_packages=(
   libdnnl-dev zlib1g-dev libdeflate-dev libjpeg-dev libpng-dev libxxhash-dev                           # the training runtime
   dataset-fashion-mnist                                                         # what the quick start trains on
 )
-test_packages=(
+suite_packages=(                                            # for unit, golden, e2e and mpi tests, on other suites too
   mold                                                      # a quick linker for the tests' many programs
-  clang clang-format clang-tidy libclang-rt-14-dev          # the second compiler, lint, its sanitizers
   doctest-dev python3 python3-numpy python3-torch           # unit tests; the reference that operators are compared with
+  openssh-client util-linux procps tmux shellcheck          # programs of the tests
+  environment-modules python3-venv charliecloud busybox-static   # environments of ranks
+  python3-mpi4py slurm-client                               # programs of the tests, and a library that dlrun loads
+)
+test_packages=(
+  "${suite_packages[@]}"
+  clang clang-format clang-tidy libclang-rt-14-dev          # the second compiler, lint, its sanitizers
   libopenblas0-openmp                                       # lets PyTorch run at its best in tests/bench
-  slurm-wlm slurm-wlm-basic-plugins slurm-client munge      # tests/cluster: real daemons
+  slurm-wlm slurm-wlm-basic-plugins munge                   # tests/cluster: real daemons
   slurm-wlm-torque                                          # a qsub made of sbatch
   libjemalloc2 libtirpc3 libmunge2 libhwloc15               # what the unpacked Grid Engine links
-  openssh-server openssh-client iproute2 util-linux e2fsprogs pdsh clustershell tcsh
-  python3-mpi4py python3-distributed                        # frameworks that are run over the cluster
-  environment-modules python3-venv charliecloud busybox-static   # environments of ranks
+  openssh-server iproute2 e2fsprogs pdsh clustershell tcsh
+  python3-distributed                                       # a framework that is run over the cluster
   chromium poppler-utils                                    # the pages of dlrun report, as people see and print them
-  man-db mandoc zsh shellcheck codespell tmux procps        # man pages, completions, scripts, spelling, terminals
+  man-db mandoc zsh codespell                               # man pages, completions, spelling
+  lua5.4                                                    # reads the Lmod file
+  mmdebstrap                                                # roots of other suites: share/packaging/suite.sh
 )
 # Debian has either Slurm's qsub or Grid Engine's installed: these are only unpacked, and the tests lay them over /usr in a
 # mount namespace.
@@ -35,7 +43,7 @@ unpacked_packages=(gridengine-common gridengine-client gridengine-master grideng
 unpacked=/opt/dlrun-tests/gridengine
 
 usage() {
-  echo "usage: share/setup.sh [--test]"
+  echo "usage: share/setup.sh [--test | --list build|suite]"
   echo "  Installs from Debian what building dlrun needs; --test adds what its tests need."
 }
 
@@ -89,6 +97,13 @@ case "${1:-}" in
   --test)
     wanted+=("${test_packages[@]}")
     if [[ ! -d $unpacked ]]; then to_unpack=1; fi
+    ;;
+  --list)
+    case "${2:-}" in
+      build) printf '%s\n' "${build_packages[@]}" && exit 0 ;;
+      suite) printf '%s\n' "${suite_packages[@]}" && exit 0 ;;
+    esac
+    usage >&2 && exit 64
     ;;
   -h | --help) usage && exit 0 ;;
   *) usage >&2 && exit 64 ;;

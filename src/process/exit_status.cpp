@@ -1,11 +1,34 @@
 #include "src/process/exit_status.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <utility>
 
 #include <fmt/core.h>
 #include <sys/wait.h>
 
 namespace dlrun {
+namespace {
+
+// glibc has names of its own only since 2.32.
+constexpr auto kSignals = std::to_array<std::pair<int, const char*>>(
+    {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},       {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+     {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},     {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+     {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"},     {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+     {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"},     {SIGTERM, "SIGTERM"}, {SIGSTKFLT, "SIGSTKFLT"},
+     {SIGCHLD, "SIGCHLD"}, {SIGCONT, "SIGCONT"},     {SIGSTOP, "SIGSTOP"}, {SIGTSTP, "SIGTSTP"},
+     {SIGTTIN, "SIGTTIN"}, {SIGTTOU, "SIGTTOU"},     {SIGURG, "SIGURG"},   {SIGXCPU, "SIGXCPU"},
+     {SIGXFSZ, "SIGXFSZ"}, {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"}, {SIGWINCH, "SIGWINCH"},
+     {SIGPOLL, "SIGPOLL"}, {SIGPWR, "SIGPWR"},       {SIGSYS, "SIGSYS"}});
+
+const char* name_or_null(int number) {
+  const auto* const found =
+      std::find_if(kSignals.begin(), kSignals.end(), [&](const auto& row) { return row.first == number; });
+  return found == kSignals.end() ? nullptr : found->second;
+}
+
+}  // namespace
 
 ExitStatus ExitStatus::from_wait(int wait_status) {
   if (WIFSIGNALED(wait_status))
@@ -14,13 +37,13 @@ ExitStatus ExitStatus::from_wait(int wait_status) {
 }
 
 std::string signal_name(int number) {
-  const char* name = ::sigabbrev_np(number);
-  return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
+  const char* name = name_or_null(number);
+  return name == nullptr ? fmt::format("signal {}", number) : name;
 }
 
 std::string signal_text(int number) {
-  return ::sigabbrev_np(number) == nullptr ? signal_name(number)
-                                           : fmt::format("{} ({})", signal_name(number), number);
+  const char* name = name_or_null(number);
+  return name == nullptr ? signal_name(number) : fmt::format("{} ({})", name, number);
 }
 
 std::string ExitStatus::text() const {

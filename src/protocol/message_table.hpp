@@ -61,15 +61,16 @@ constexpr NulEnded<Get> nul_ended(std::string_view name, Get get) {
   return {name, get};
 }
 
+// Made by its constructor and not by a function format(): that would mean std::format too where a part has a
+// standard type.
 template <class... Parts>
 struct Format {
   std::string_view name;  // of a message; empty for an object inside of one
   std::tuple<Parts...> parts;
+
+  constexpr explicit Format(std::string_view its_name, Parts... its_parts)
+      : name(its_name), parts(its_parts...) {}
 };
-template <class... Parts>
-constexpr Format<Parts...> format(std::string_view name, Parts... parts) {
-  return {name, {parts...}};
-}
 
 inline constexpr Range kPorts{1, 65535}, kPortOrNone{0, 65535}, kPids{1}, kSignals{1, 64},
     kSignalOrNone{0, 64}, kExitCodes{0, 255}, kFailureCodes{1, 255}, kProcessors{0, 1'000'000},
@@ -82,67 +83,67 @@ inline constexpr int format_of = 0;
 // To an agent.
 template <>
 inline constexpr auto format_of<to_agent::Environment> =
-    format("environment", nul_ended("entries", &to_agent::Environment::entries));
+    Format("environment", nul_ended("entries", &to_agent::Environment::entries));
 template <>
 inline constexpr auto format_of<to_agent::AskInventory> =
-    format("inventory", field("gpus", &to_agent::AskInventory::gpus));
+    Format("inventory", field("gpus", &to_agent::AskInventory::gpus));
 template <>
 inline constexpr auto format_of<to_agent::ClaimPorts> =
-    format("claim", field("ports", &to_agent::ClaimPorts::ports, kPorts));
+    Format("claim", field("ports", &to_agent::ClaimPorts::ports, kPorts));
 template <>
-inline constexpr auto format_of<to_agent::Slice> = format("slice",
+inline constexpr auto format_of<to_agent::Slice> = Format("slice",
                                                           field("heartbeat", &to_agent::Slice::heartbeat),
                                                           field("input", &to_agent::Slice::input_rank),
                                                           body(&to_agent::Slice::json));
 template <>
-inline constexpr auto format_of<to_agent::Go> = format("go");
+inline constexpr auto format_of<to_agent::Go> = Format("go");
 template <>
-inline constexpr auto format_of<to_agent::Allgathered> = format("allgathered",
+inline constexpr auto format_of<to_agent::Allgathered> = Format("allgathered",
                                                                 field("key", &to_agent::Allgathered::key),
                                                                 sized_parts("sizes",
                                                                             &to_agent::Allgathered::blobs));
 template <>
-inline constexpr auto format_of<to_agent::Relay> = format("relay", field("token", &to_agent::Relay::token));
+inline constexpr auto format_of<to_agent::Relay> = Format("relay", field("token", &to_agent::Relay::token));
 template <>
 inline constexpr auto format_of<to_agent::RelayParent> =
-    format("relay_parent", field("addresses", &to_agent::RelayParent::addresses),
+    Format("relay_parent", field("addresses", &to_agent::RelayParent::addresses),
            field("port", &to_agent::RelayParent::port, kPortOrNone));
 template <>
 inline constexpr auto format_of<to_agent::ChildAllgather> =
-    format("child_allgather", field("child", &to_agent::ChildAllgather::child),
+    Format("child_allgather", field("child", &to_agent::ChildAllgather::child),
            field("key", &to_agent::ChildAllgather::key), field("nodes", &to_agent::ChildAllgather::nodes),
            sized_parts("sizes", &to_agent::ChildAllgather::blobs));
 template <>
-inline constexpr auto format_of<to_agent::Stop> = format("stop", field("urgency", &to_agent::Stop::urgency),
+inline constexpr auto format_of<to_agent::Stop> = Format("stop", field("urgency", &to_agent::Stop::urgency),
                                                          field("after_failure",
                                                                &to_agent::Stop::after_failure));
 template <>
 inline constexpr auto format_of<to_agent::RequestCheckpoint> =
-    format("checkpoint", field("stop", &to_agent::RequestCheckpoint::stop),
+    Format("checkpoint", field("stop", &to_agent::RequestCheckpoint::stop),
            field("control", &to_agent::RequestCheckpoint::control),
            field("file", &to_agent::RequestCheckpoint::file),
            field("signal", &to_agent::RequestCheckpoint::signal, kSignalOrNone));
 template <>
-inline constexpr auto format_of<to_agent::ProbeRanks> = format("probe");
+inline constexpr auto format_of<to_agent::ProbeRanks> = Format("probe");
 template <>
-inline constexpr auto format_of<to_agent::Suspend> = format("suspend");
+inline constexpr auto format_of<to_agent::Suspend> = Format("suspend");
 template <>
-inline constexpr auto format_of<to_agent::Resume> = format("resume");
+inline constexpr auto format_of<to_agent::Resume> = Format("resume");
 template <>
-inline constexpr auto format_of<to_agent::Input> = format("input", body(&to_agent::Input::bytes));
+inline constexpr auto format_of<to_agent::Input> = Format("input", body(&to_agent::Input::bytes));
 template <>
-inline constexpr auto format_of<to_agent::InputEnd> = format("input_end");
+inline constexpr auto format_of<to_agent::InputEnd> = Format("input_end");
 template <>
-inline constexpr auto format_of<to_agent::Alive> = format("alive");
+inline constexpr auto format_of<to_agent::Alive> = Format("alive");
 template <>
-inline constexpr auto format_of<to_agent::Bye> = format("bye");
+inline constexpr auto format_of<to_agent::Bye> = Format("bye");
 
 // Objects inside of messages.
 template <>
 inline constexpr auto format_of<from_agent::TakenPort> =
-    format("", field("port", &from_agent::TakenPort::port, kPorts), field("by", &from_agent::TakenPort::by));
+    Format("", field("port", &from_agent::TakenPort::port, kPorts), field("by", &from_agent::TakenPort::by));
 template <>
-inline constexpr auto format_of<from_agent::RankProbe> = format(
+inline constexpr auto format_of<from_agent::RankProbe> = Format(
     "", field("rank", &from_agent::RankProbe::rank), field("state", &from_agent::RankProbe::state),
     field("pid", &from_agent::RankProbe::pid), field("name", &from_agent::RankProbe::name),
     field("waits", &from_agent::RankProbe::waits), field("finalizing", &from_agent::RankProbe::finalizing),
@@ -150,109 +151,109 @@ inline constexpr auto format_of<from_agent::RankProbe> = format(
 
 // From an agent.
 template <>
-inline constexpr auto format_of<from_agent::Ready> = format("ready",
+inline constexpr auto format_of<from_agent::Ready> = Format("ready",
                                                             field("pid", &from_agent::Ready::pid, kPids),
                                                             field("version", &from_agent::Ready::version),
                                                             field("protocol", &from_agent::Ready::protocol));
 template <>
 inline constexpr auto format_of<from_agent::Inventory> =
-    format("inventory", field("inventory", &from_agent::Inventory::inventory));
+    Format("inventory", field("inventory", &from_agent::Inventory::inventory));
 template <>
 inline constexpr auto format_of<from_agent::PortsClaimed> =
-    format("claimed", field("taken", &from_agent::PortsClaimed::taken));
+    Format("claimed", field("taken", &from_agent::PortsClaimed::taken));
 template <>
 inline constexpr auto format_of<from_agent::PrologEnded> =
-    format("prolog", field("seconds", &from_agent::PrologEnded::seconds),
+    Format("prolog", field("seconds", &from_agent::PrologEnded::seconds),
            nul_ended("secrets", &from_agent::PrologEnded::secrets));
 template <>
 inline constexpr auto format_of<from_agent::InterfaceChosen> =
-    format("interface", field("name", &from_agent::InterfaceChosen::name));
+    Format("interface", field("name", &from_agent::InterfaceChosen::name));
 template <>
 inline constexpr auto format_of<from_agent::GpusHeld> =
-    format("gpus", field("ranks", &from_agent::GpusHeld::ranks, Shape::list));
+    Format("gpus", field("ranks", &from_agent::GpusHeld::ranks, Shape::list));
 template <>
 inline constexpr auto format_of<from_agent::NodeUsage> =
-    format("usage", field("usage", &from_agent::NodeUsage::usage, Shape::object));
+    Format("usage", field("usage", &from_agent::NodeUsage::usage, Shape::object));
 template <>
 inline constexpr auto format_of<from_agent::Signalled> =
-    format("signalled", field("signal", &from_agent::Signalled::signal, kSignals));
+    Format("signalled", field("signal", &from_agent::Signalled::signal, kSignals));
 template <>
 inline constexpr auto format_of<from_agent::Started> =
-    format("started", field("rank", &from_agent::Started::rank),
+    Format("started", field("rank", &from_agent::Started::rank),
            field("pid", &from_agent::Started::pid, kPids), field("program", &from_agent::Started::program),
            field("processors", &from_agent::Started::processors, kProcessors));
 template <>
 inline constexpr auto format_of<from_agent::Output> =
-    format("output", field("rank", &from_agent::Output::rank), field("stream", &from_agent::Output::stream),
+    Format("output", field("rank", &from_agent::Output::rank), field("stream", &from_agent::Output::stream),
            field("unfinished", &from_agent::Output::unfinished), body(&from_agent::Output::text));
 template <>
-inline constexpr auto format_of<from_agent::Report> = format("report",
+inline constexpr auto format_of<from_agent::Report> = Format("report",
                                                              field("rank", &from_agent::Report::rank),
                                                              field("report", &from_agent::Report::report,
                                                                    Shape::object));
 template <>
-inline constexpr auto format_of<from_agent::Exited> = format(
+inline constexpr auto format_of<from_agent::Exited> = Format(
     "exited", field("rank", &from_agent::Exited::rank), field("code", &from_agent::Exited::code, kExitCodes),
     field("signal", &from_agent::Exited::signal, kSignalOrNone), field("text", &from_agent::Exited::text));
 template <>
-inline constexpr auto format_of<from_agent::Failed> = format(
+inline constexpr auto format_of<from_agent::Failed> = Format(
     "failed", field("rank", &from_agent::Failed::rank),
     field("code", &from_agent::Failed::code, kFailureCodes), field("reason", &from_agent::Failed::reason));
 template <>
-inline constexpr auto format_of<from_agent::Allgather> = format("allgather",
+inline constexpr auto format_of<from_agent::Allgather> = Format("allgather",
                                                                 field("key", &from_agent::Allgather::key),
                                                                 body(&from_agent::Allgather::blob));
 template <>
 inline constexpr auto format_of<from_agent::RelayPort> =
-    format("relay_port", field("port", &from_agent::RelayPort::port, kPortOrNone),
+    Format("relay_port", field("port", &from_agent::RelayPort::port, kPortOrNone),
            field("addresses", &from_agent::RelayPort::addresses));
 template <>
 inline constexpr auto format_of<from_agent::NoRelayParent> =
-    format("no_relay_parent", field("reason", &from_agent::NoRelayParent::reason));
+    Format("no_relay_parent", field("reason", &from_agent::NoRelayParent::reason));
 template <>
 inline constexpr auto format_of<from_agent::SubtreeAllgather> =
-    format("subtree_allgather", field("key", &from_agent::SubtreeAllgather::key),
+    Format("subtree_allgather", field("key", &from_agent::SubtreeAllgather::key),
            field("nodes", &from_agent::SubtreeAllgather::nodes),
            sized_parts("sizes", &from_agent::SubtreeAllgather::blobs));
 template <>
 inline constexpr auto format_of<from_agent::ChildrenAllgathered> =
-    format("children_allgathered", field("children", &from_agent::ChildrenAllgathered::children),
+    Format("children_allgathered", field("children", &from_agent::ChildrenAllgathered::children),
            field("key", &from_agent::ChildrenAllgathered::key),
            sized_parts("sizes", &from_agent::ChildrenAllgathered::blobs));
 template <>
-inline constexpr auto format_of<from_agent::Alive> = format("alive");
+inline constexpr auto format_of<from_agent::Alive> = Format("alive");
 template <>
-inline constexpr auto format_of<from_agent::Log> = format("log", field("text", &from_agent::Log::text));
+inline constexpr auto format_of<from_agent::Log> = Format("log", field("text", &from_agent::Log::text));
 template <>
-inline constexpr auto format_of<from_agent::MpiWaits> = format("mpi_waits");
+inline constexpr auto format_of<from_agent::MpiWaits> = Format("mpi_waits");
 template <>
-inline constexpr auto format_of<from_agent::Probed> = format("probed",
+inline constexpr auto format_of<from_agent::Probed> = Format("probed",
                                                              field("ranks", &from_agent::Probed::ranks));
 template <>
 inline constexpr auto format_of<from_agent::InputTaken> =
-    format("input_taken", field("bytes", &from_agent::InputTaken::bytes, kSizes));
+    Format("input_taken", field("bytes", &from_agent::InputTaken::bytes, kSizes));
 template <>
-inline constexpr auto format_of<from_agent::InputClosed> = format("input_closed");
+inline constexpr auto format_of<from_agent::InputClosed> = Format("input_closed");
 template <>
 inline constexpr auto format_of<from_agent::WritesStalled> =
-    format("stalled", field("seconds", &from_agent::WritesStalled::seconds));
+    Format("stalled", field("seconds", &from_agent::WritesStalled::seconds));
 template <>
 inline constexpr auto format_of<from_agent::WritesResumed> =
-    format("resumed", field("seconds", &from_agent::WritesResumed::seconds));
+    Format("resumed", field("seconds", &from_agent::WritesResumed::seconds));
 template <>
-inline constexpr auto format_of<from_agent::Suspended> = format("suspended");
+inline constexpr auto format_of<from_agent::Suspended> = Format("suspended");
 template <>
-inline constexpr auto format_of<from_agent::Continued> = format("continued");
+inline constexpr auto format_of<from_agent::Continued> = Format("continued");
 template <>
 inline constexpr auto format_of<from_agent::HeadSilent> =
-    format("head_silent", field("seconds", &from_agent::HeadSilent::waited));
+    Format("head_silent", field("seconds", &from_agent::HeadSilent::waited));
 template <>
 inline constexpr auto format_of<from_agent::ToldToEnd> =
-    format("told_to_end", field("signal", &from_agent::ToldToEnd::signal, kSignals),
+    Format("told_to_end", field("signal", &from_agent::ToldToEnd::signal, kSignals),
            field("sender", &from_agent::ToldToEnd::sender));
 template <>
 inline constexpr auto format_of<from_agent::AgentFailed> =
-    format("error",
+    Format("error",
            field(
                "kind", [](auto& m) -> auto& { return m.error.kind; }),
            field(
@@ -265,8 +266,8 @@ inline constexpr auto format_of<from_agent::AgentFailed> =
                "also", [](auto& m) -> auto& { return m.error.also; }));
 template <>
 inline constexpr auto format_of<from_agent::Clean> =
-    format("clean", field("strays", &from_agent::Clean::strays, kSizes));
+    Format("clean", field("strays", &from_agent::Clean::strays, kSizes));
 template <>
-inline constexpr auto format_of<from_agent::Done> = format("done");
+inline constexpr auto format_of<from_agent::Done> = Format("done");
 
 }  // namespace dlrun::protocol

@@ -2,6 +2,7 @@
 // directory, affinity, limits, descriptors, signals, host, device files. Static, so that it runs in any
 // container; with DUMP_MPI, it then joins its MPI world, whose library is $DUMP_MPI. It ends with the code
 // that $DUMP_CODE_ATTEMPT gives for the attempt ("1:75" is 75 in attempt 1), else with 0.
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -107,18 +107,20 @@ class BatchNorm final : public Operator {
     Buffer* gradient = in.needs_gradient() ? in.gradients[plan.claim_gradient()]
                                            : plan.scratch(gradient_desc.get_size(), Pass::backward);
     plan.use(in.value, Pass::backward);
-    backward_ =
-        Call(Backward(desc), {{DNNL_ARG_SRC, {in.desc, in.value}},
-                              {DNNL_ARG_DIFF_DST, {gradient_desc, plan.output().gradients[0]}},
-                              {DNNL_ARG_DIFF_SRC, {gradient_desc, gradient}},
-                              {DNNL_ARG_SCALE, {statistics, &weight_->value}},
-                              {DNNL_ARG_SHIFT, {statistics, &bias_->value}},
-                              {DNNL_ARG_DIFF_SCALE, {statistics, plan.gradient_of(weight_, statistics)}},
-                              {DNNL_ARG_DIFF_SHIFT, {statistics, plan.gradient_of(bias_, statistics)}},
-                              {DNNL_ARG_MEAN, {statistics, mean_}},
-                              {DNNL_ARG_VARIANCE, {statistics, variance_}},
-                              {DNNL_ARG_WORKSPACE, {hint.workspace_desc(), signs}},
-                              plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
+    std::vector<Call::Argument> arguments{
+        {DNNL_ARG_SRC, {in.desc, in.value}},
+        {DNNL_ARG_DIFF_DST, {gradient_desc, plan.output().gradients[0]}},
+        {DNNL_ARG_DIFF_SRC, {gradient_desc, gradient}},
+        {DNNL_ARG_SCALE, {statistics, &weight_->value}},
+        {DNNL_ARG_DIFF_SCALE, {statistics, plan.gradient_of(weight_, statistics)}},
+        {DNNL_ARG_DIFF_SHIFT, {statistics, plan.gradient_of(bias_, statistics)}},
+        {DNNL_ARG_MEAN, {statistics, mean_}},
+        {DNNL_ARG_VARIANCE, {statistics, variance_}},
+        {DNNL_ARG_WORKSPACE, {hint.workspace_desc(), signs}},
+        plan.scratchpad(desc.scratchpad_desc(), Pass::backward)};
+    // Version 2 counts the shift among the inputs; version 3 refuses it as one too many.
+    if (DNNL_VERSION_MAJOR == 2) arguments.push_back({DNNL_ARG_SHIFT, {statistics, &bias_->value}});
+    backward_ = Call(Backward(desc), std::move(arguments));
     description_ += std::string(", ") + desc.impl_info_str();
   }
 

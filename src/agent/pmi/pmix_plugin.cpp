@@ -211,6 +211,13 @@ void stop() {
   server.reset();
 }
 
+// libpmix 5 gives ranks the job's data in a memory segment that they have to map where the server has it, and
+// under our server they fail to (PMIX_ERR_OUT_OF_RESOURCE). Its other store works. A user's own choice stays.
+void choose_data_store() {
+  const char* digits = std::strpbrk(PMIx_Get_version(), "0123456789");
+  if (digits != nullptr && std::atoi(digits) >= 5) ::setenv("PMIX_MCA_gds", "hash", 0);
+}
+
 const char* start(const DlrunPmixJob* job, const DlrunPmixHost* host) {
   if (server) return "a job is being served already";
   server = std::make_unique<Server>(*job, *host);
@@ -218,6 +225,7 @@ const char* start(const DlrunPmixJob* job, const DlrunPmixHost* host) {
     server.reset();
     return "no eventfd";
   }
+  choose_data_store();
   static pmix_server_module_t module = callbacks();  // libpmix keeps the address
   PmixKeys keys;
   keys.text(PMIX_SERVER_TMPDIR, server->job.scratch);

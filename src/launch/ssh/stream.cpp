@@ -23,6 +23,16 @@ constexpr Seconds kShutdownTimeout{1};  // how long the server may take to say h
 constexpr Seconds kReason{5};           // the same where that tells why it did not start: worth a wait
 constexpr Milliseconds kTurn{1000};
 
+// Whether the end has come; the command's callbacks are told. libssh 0.11 has a new name for it.
+void ask_for_exit(ssh_channel channel) {
+#if LIBSSH_VERSION_INT >= SSH_VERSION_INT(0, 11, 0)
+  std::uint32_t code = 0;
+  ::ssh_channel_get_exit_state(channel, &code, nullptr, nullptr);
+#else
+  ::ssh_channel_get_exit_status(channel);
+#endif
+}
+
 Ticks now() {
   return std::chrono::steady_clock::now();
 }
@@ -177,7 +187,7 @@ void SshStream::await_close(Seconds limit) {
          ::ssh_is_connected(session_.handle()) != 0) {
     hear_stderr();
     // Behind the end of the output libssh reads no packets for us unless it is asked for this one.
-    ::ssh_channel_get_exit_status(command_.channel());
+    ask_for_exit(command_.channel());
     if (command_.end().code || !command_.end().signal.empty()) return;
     if (session_.wait(std::min<Ticks>(until, now() + Milliseconds(100))) == Wake::alarm) return;
   }
