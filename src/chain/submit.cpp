@@ -27,7 +27,7 @@ Result<plan::Plan> trial_plan(const Request& request, const plan::JobSpec& spec)
   plan::PlanInput input;
   input.spec = spec;
   input.allocation =
-      plan::invented_allocation(spec.resources.nodes.value_or(1), spec.resources.gpus_per_node);
+      plan::hypothetical_allocation(spec.resources.nodes.value_or(1), spec.resources.gpus_per_node);
   input.adapter =
       TRY(plan::find_adapter(adapters_of(request), spec.framework, plan::place_of(spec, "framework")));
   input.job_id = "submit";

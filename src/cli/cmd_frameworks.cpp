@@ -29,7 +29,7 @@ Result<void> try_to_plan(const plan::Adapter& adapter, const Installation& insta
       adapter.name, gpus);
   input.spec = TRY(plan::read_job_spec(
       TRY(plan::merge_layers({plan::default_layer(), TRY(yaml::parse(text, "a job for the check"))})), "/"));
-  input.allocation = plan::invented_allocation(2, gpus);
+  input.allocation = plan::hypothetical_allocation(2, gpus);
   input.adapter = adapter;
   input.job_id = "check";
   input.run_directory = "/run";

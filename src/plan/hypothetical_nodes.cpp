@@ -2,7 +2,7 @@
 
 namespace dlrun::plan {
 
-Allocation invented_allocation(int nodes, std::optional<int> gpus_per_node) {
+Allocation hypothetical_allocation(int nodes, std::optional<int> gpus_per_node) {
   Allocation out;
   out.scheduler = kHypotheticalNodes;
   out.evidence.push_back("not inside a batch job: placeholder nodes, as many as are asked for");

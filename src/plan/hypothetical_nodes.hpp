@@ -11,6 +11,6 @@ namespace dlrun::plan {
 // The scheduler's name in such an allocation.
 inline constexpr const char* kHypotheticalNodes = "hypothetical";
 
-Allocation invented_allocation(int nodes, std::optional<int> gpus_per_node);
+Allocation hypothetical_allocation(int nodes, std::optional<int> gpus_per_node);
 
 }  // namespace dlrun::plan

@@ -36,7 +36,7 @@ void assume_nodes(const plan::JobSpec& spec, Allocation& allocation) {
   const auto& gpus = allocation.nodes.front().gpus;
   const bool enough =
       *asked.nodes == 1 && static_cast<int>(gpus ? gpus->size() : 0) >= asked.gpus_per_node.value_or(0);
-  if (!enough) allocation = plan::invented_allocation(*asked.nodes, asked.gpus_per_node);
+  if (!enough) allocation = plan::hypothetical_allocation(*asked.nodes, asked.gpus_per_node);
 }
 
 Result<Allocation> allocation_of(const Request& request) {
