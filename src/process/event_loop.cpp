@@ -56,7 +56,7 @@ Result<void> EventLoop::take_signals(const std::vector<int>& signals, SignalHand
   return {};
 }
 
-EventLoop::EventLoop() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+EventLoop::EventLoop() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), owner_(::getpid()) {}
 
 void EventLoop::watch(int fd, short events, FdHandler handler) {
   watches_[fd] = Watch{events, std::move(handler), turn_};
@@ -70,9 +70,14 @@ void EventLoop::change(int fd, short events) {
   tell_kernel(fd, events);
 }
 
+// A forked child has its copies of the watches, but its parent's epoll: what it unwatches must go on there.
+bool EventLoop::is_owner() const {
+  return ::getpid() == owner_;
+}
+
 void EventLoop::unwatch(int fd) {
   if (watches_.erase(fd) == 0) return;
-  if (polled_.erase(fd) == 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  if (polled_.erase(fd) == 0 && is_owner()) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
 // The bits of poll and epoll are the same. What was closed and has come anew is not known to the kernel.

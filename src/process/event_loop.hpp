@@ -71,6 +71,7 @@ class EventLoop {
   };
   using TimerKey = std::pair<Ticks, std::uint64_t>;  // due, id
 
+  bool is_owner() const;
   void tell_kernel(int fd, short events);
   Result<std::vector<Ready>> wait();
   Result<std::vector<Ready>> wait_for_epoll(int timeout);
@@ -79,6 +80,7 @@ class EventLoop {
   int poll_timeout() const;
 
   UniqueFd epoll_;
+  const pid_t owner_;  // the process that made it
   std::unordered_map<int, Watch> watches_;
   std::set<int> polled_;  // those of them that epoll refused
   std::map<TimerKey, TimerHandler> timers_;

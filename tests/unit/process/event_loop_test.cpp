@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace dlrun;
@@ -142,4 +143,22 @@ TEST_CASE("a change of the events of a descriptor keeps its handler; a hang-up c
   pipe.write.reset();
   REQUIRE(loop.turn().has_value());
   CHECK((seen & POLLHUP) != 0);
+}
+
+TEST_CASE("what a forked child unwatches is watched on in its parent") {
+  EventLoop loop;
+  Pair pipe = make_pair_of_ends();
+  bool seen = false;
+  loop.watch(pipe.read.get(), POLLIN, [&](short) { seen = true; });
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    loop.unwatch(pipe.read.get());
+    ::_exit(0);
+  }
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  REQUIRE(::write(pipe.write.get(), "x", 1) == 1);
+  loop.after(Seconds(5), [&] { loop.stop(); });  // not to hang where this fails
+  REQUIRE(loop.turn().has_value());
+  CHECK(seen);
 }
