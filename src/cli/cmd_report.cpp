@@ -6,7 +6,7 @@
 #include "src/base/install.hpp"
 #include "src/base/json.hpp"
 #include "src/base/units.hpp"
-#include "src/cli/usage_error.hpp"
+#include "src/report/find_run.hpp"
 #include "src/report/page/page.hpp"
 #include "src/report/page/report_data.hpp"
 
@@ -26,6 +26,13 @@ constexpr FlagRow<ReportCommand> kReportFlags[] = {
 std::string base_name(const fs::path& folder) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
+// A folder itself, else a run as the other commands name it.
+Result<fs::path> folder_of(const std::string& name) {
+  std::error_code problem;
+  if (!name.empty() && fs::is_directory(name, problem)) return fs::path(name);
+  return TRY(report::find_run(fs::current_path(problem), name)).path;
 }
 
 std::string title_of(const Json& data) {
@@ -55,6 +62,7 @@ Result<void> write_page(const std::string& page, const std::string& file, const 
 }  // namespace
 
 const char* const ReportCommand::kExamples = R"(Examples:
+  dlrun report                                              of the newest run
   dlrun report runs/flowers-17                              writes flowers-17.html
   dlrun report runs/flowers-17 runs/flowers-18 -o both.html two runs in one page, to compare
   dlrun report --json runs/flowers-17                       the data of the page)";
@@ -67,14 +75,17 @@ void ReportCommand::add(Arguments& arguments) {
 Result<void> ReportCommand::finish(const ExtraArguments& extra) {
   runs = extra.of_command;
   runs.insert(runs.end(), extra.of_program.begin(), extra.of_program.end());
-  if (runs.empty())
-    return fail(usage_error("report", "no run is named", "name run directories, or folders of chains"));
+  if (runs.empty()) runs.emplace_back();  // the newest
   return {};
 }
 
 Result<int> ReportCommand::run(const Context& context) {
   std::vector<report::RunFiles> read;
-  for (const std::string& name : runs) read.push_back(TRY(report::read_run_files(name)));
+  std::vector<fs::path> folders;
+  for (const std::string& name : runs) {
+    folders.push_back(TRY(folder_of(name)));
+    read.push_back(TRY(report::read_run_files(folders.back())));
+  }
   const Json data = report::report_json(read, {.made = SystemClock().now()});
   show_problems(data, context.console);
   if (context.common.json) {
@@ -84,7 +95,7 @@ Result<int> ReportCommand::run(const Context& context) {
   const fs::path parts = TRY(this_installation()).data / "report";
   const std::string page =
       TRY(report::make_page({.parts = parts, .shell = "report.html", .title = title_of(data)}, data));
-  TRY(write_page(page, output.empty() ? base_name(runs.front()) + ".html" : output, context));
+  TRY(write_page(page, output.empty() ? base_name(folders.front()) + ".html" : output, context));
   return 0;
 }
 

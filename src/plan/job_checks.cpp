@@ -15,6 +15,42 @@ std::string without_prefix(std::string_view text) {
   return std::string(text);
 }
 
+// Whether the text is FILE:LINE:COLUMN.
+bool is_place(std::string_view text) {
+  int numbers = 0;
+  for (std::size_t colon = text.rfind(':'); numbers < 2 && colon != text.npos && colon > 0;
+       colon = text.rfind(':')) {
+    const std::string_view number = text.substr(colon + 1);
+    if (number.empty() || number.find_first_not_of("0123456789") != number.npos) return false;
+    text = text.substr(0, colon);
+    ++numbers;
+  }
+  return numbers == 2;
+}
+
+// Takes a message in our own form apart: "PLACE: what", lines that belong to it, "  hint: ...". What is in
+// another form stays as it is.
+Error taken_apart(ErrorKind kind, const std::string& text) {
+  Error out{.kind = kind, .what = {}, .where = {}, .hint = {}, .also = {}};
+  for (const std::string& line : split(text, '\n')) {
+    if (out.what.empty()) {
+      out.what = line;
+    } else if (line.starts_with("  hint: ") && out.hint.empty()) {
+      out.hint = line.substr(8);
+    } else if (line.starts_with("  ") && out.hint.empty()) {
+      out.also.push_back(line.substr(2));
+    } else {
+      return {.kind = kind, .what = text, .where = {}, .hint = {}, .also = {}};
+    }
+  }
+  if (const std::size_t end = out.what.find(": ");
+      end != out.what.npos && is_place(out.what.substr(0, end))) {
+    out.where = out.what.substr(0, end);
+    out.what = out.what.substr(end + 2);
+  }
+  return out;
+}
+
 ErrorKind kind_of_exit(int code) {
   for (const ErrorKind kind :
        {ErrorKind::usage, ErrorKind::input, ErrorKind::allocation, ErrorKind::unavailable, ErrorKind::io})
@@ -33,11 +69,8 @@ std::string shown(const std::vector<Argv>& checks, const EnvironmentRules& rules
 Error check_error(const std::vector<Argv>& checks, const EnvironmentRules& rules, std::string_view said,
                   std::string_view status, int code) {
   const std::string text(trim(said));
-  return {.kind = kind_of_exit(code),
-          .what = text.empty() ? fmt::format("{}: {}", shown(checks, rules), status) : without_prefix(text),
-          .where = {},
-          .hint = {},
-          .also = {}};
+  return taken_apart(kind_of_exit(code), text.empty() ? fmt::format("{}: {}", shown(checks, rules), status)
+                                                      : without_prefix(text));
 }
 
 }  // namespace dlrun::plan
