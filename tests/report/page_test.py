@@ -177,7 +177,7 @@ class Page(support.Case):
         self.assertIn("or its head was killed", text)
 
     def test_bad_input(self):
-        for arguments, code, said in (([], 64, "there is no run below"), (["nowhere"], 64, "nowhere is no run"), (["--no-such-flag", "x"], 64, "--no-such-flag")):
+        for arguments, code, said in (([], 64, "there is no run below"), (["nowhere"], 64, "there is no run 'nowhere' below"), (["--no-such-flag", "x"], 64, "--no-such-flag")):
             with self.subTest(arguments):
                 got, out, err = self.dlrun("report", *arguments)
                 self.assertEqual((got, out), (code, ""), err)
