@@ -39,7 +39,7 @@ class Driver {
         agent_(environment),
         node_(loop_, environment, ports_, [this](Event event) { take_of_node(std::move(event)); }),
         relay_(
-            loop_, std::move(token), [this](Event event) { take(std::move(event)); },
+            loop_, token, [this](Event event) { take(std::move(event)); },
             [this] { drained_if_all(); }),
         head_fd_(in),
         head_(loop_, UniqueFd(in), UniqueFd(out),
@@ -209,7 +209,7 @@ class Driver {
 int serve(const Environment& environment, int in, int out, std::optional<Token> token) {
   keep_topology_simple();
   ::prctl(PR_SET_NAME, "dlrun-agent");  // what ps and top show; it was started as /proc/self/exe
-  Driver driver(environment, in, out, std::move(token));
+  Driver driver(environment, in, out, token);
   return driver.run();
 }
 

@@ -24,7 +24,7 @@ class RelayLinks {
   using Tell = std::function<void(Event)>;
   /// `own`: the token of the run, where the agent was given one. `drained`: nothing is queued any more.
   RelayLinks(EventLoop& loop, std::optional<Token> own, Tell tell, std::function<void()> drained)
-      : loop_(loop), own_(std::move(own)), tell_(std::move(tell)), drained_(std::move(drained)) {}
+      : loop_(loop), own_(own), tell_(std::move(tell)), drained_(std::move(drained)) {}
 
   void perform(const action::OpenRelay& open);
   void perform(const action::JoinParent& join);
