@@ -39,8 +39,7 @@ class Driver {
         agent_(environment),
         node_(loop_, environment, ports_, [this](Event event) { take_of_node(std::move(event)); }),
         relay_(
-            loop_, token, [this](Event event) { take(std::move(event)); },
-            [this] { drained_if_all(); }),
+            loop_, token, [this](Event event) { take(std::move(event)); }, [this] { drained_if_all(); }),
         head_fd_(in),
         head_(loop_, UniqueFd(in), UniqueFd(out),
               {.message = [this](Message message) { on_message(std::move(message)); },

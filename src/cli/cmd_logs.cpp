@@ -117,6 +117,7 @@ class Logs {
     Ticks asked_at = SystemClock().ticks();
     while (!is_over(view.standing.state)) {
       TRY(printer.print(report::LogReader::Until::whole_lines));
+      if (context_.console.out_is_gone()) return {};
       world_of_.world().pause(printer.step());
       if (SystemClock().ticks() - asked_at < kAskStep) continue;
       const std::filesystem::path run = view.run;

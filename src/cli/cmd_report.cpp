@@ -1,11 +1,17 @@
 #include "src/cli/cmd_report.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
+
+#include <fcntl.h>
 
 #include "src/base/file.hpp"
 #include "src/base/install.hpp"
 #include "src/base/json.hpp"
 #include "src/base/units.hpp"
+#include "src/cli/terminal_text.hpp"
+#include "src/cli/usage_error.hpp"
 #include "src/report/find_run.hpp"
 #include "src/report/page/page.hpp"
 #include "src/report/page/report_data.hpp"
@@ -46,13 +52,27 @@ std::string title_of(const Json& data) {
 
 void show_problems(const Json& data, Console& console) {
   for (const Json& run : data["runs"])
-    for (const Json& problem : run["problems"]) console.say("dlrun: " + problem.get<std::string>());
+    for (const Json& problem : run["problems"])
+      console.say("dlrun: " + plain_text(problem.get<std::string>(), Newlines::kept));
+}
+
+// A device, a FIFO or a socket is written to, and a link is followed: only a file is replaced.
+Result<void> write_to(const std::string& file, const std::string& page) {
+  std::error_code problem;
+  const fs::file_status there = fs::status(file, problem);
+  if (fs::exists(there) && !fs::is_regular_file(there)) {
+    const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    if (!fd) return fail(ErrorKind::io, "cannot write {}: {}", file, system_reason(errno));
+    return write_all(fd.get(), page, file);
+  }
+  const bool is_link = fs::is_symlink(fs::symlink_status(file, problem));
+  return replace_file(is_link ? fs::weakly_canonical(file, problem) : fs::path(file), page, Durability::none);
 }
 
 Result<void> write_page(const std::string& page, const std::string& file, const Context& context) {
   if (file == "-") return context.console.data(page);
-  TRY(replace_file(file, page, Durability::none));
-  context.console.out(file);
+  TRY(write_to(file, page));
+  context.console.out(plain_text(file));
   if (page.size() > kUsualBytes)
     context.console.say(
         fmt::format("dlrun: {} has {}: name fewer runs for a smaller page", file, format_size(page.size())));
@@ -75,6 +95,8 @@ void ReportCommand::add(Arguments& arguments) {
 Result<void> ReportCommand::finish(const ExtraArguments& extra) {
   runs = extra.of_command;
   runs.insert(runs.end(), extra.of_program.begin(), extra.of_program.end());
+  if (std::find(runs.begin(), runs.end(), "") != runs.end())
+    return fail(usage_error("report", "a run's name is empty", "dlrun list shows the runs"));
   if (runs.empty()) runs.emplace_back();  // the newest
   return {};
 }

@@ -42,7 +42,7 @@ Result<int> watch_run(const report::RunEntry& entry, const Context& context) {
   for (;;) {
     const report::RunView view = report::view_of(report::resolved(entry), world_of.world());
     TRY(show_again(view, SystemClock().now(), context));
-    if (is_over(view.standing.state)) return 0;
+    if (is_over(view.standing.state) || context.console.out_is_gone()) return 0;
     world_of.world().pause(job::kHeadStatusInterval);
   }
 }

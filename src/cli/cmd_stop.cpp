@@ -2,6 +2,7 @@
 
 #include "src/base/exit_code.hpp"
 #include "src/cli/cmd_chain.hpp"
+#include "src/cli/terminal_text.hpp"
 #include "src/cli/usage_error.hpp"
 #include "src/cli/world_of.hpp"
 #include "src/record/stop_request.hpp"
@@ -39,7 +40,7 @@ Result<int> tell(const RunView& view, const std::string& did, const std::string&
                                              {"state", word_of(view.standing.state)},
                                              {"stop", did},
                                              {"text", text}})));
-  context.console.say("dlrun: " + text);
+  context.console.say("dlrun: " + plain_text(text));
   return to_int(code);
 }
 

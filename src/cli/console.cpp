@@ -52,6 +52,7 @@ Console::~Console() {
 // dropped: past a request to stop its queue grows.
 void Console::put(int fd, std::string_view text) {
   FileOutput* file = (fd == STDOUT_FILENO ? out_file_ : err_file_).get();
+  if (fd == STDOUT_FILENO && out_is_gone_) return;
   if (file != nullptr) return file->put(fd, text, [this] { return may_wait(); });
   constexpr std::size_t piece = 4096;  // PIPE_BUF: poll says whether that much can be written without waiting
   constexpr int moment_ms = 100;
@@ -67,11 +68,18 @@ void Console::put(int fd, std::string_view text) {
     if (put < 0 && errno != EINTR && errno != EAGAIN) {
       std::string& lost = fd == STDOUT_FILENO ? lost_out_ : lost_err_;
       if (errno != EPIPE && lost.empty()) lost = system_reason(errno);
+      if (fd == STDOUT_FILENO) out_is_gone_ = true;
       return;
     }
     dropping_ = false;
     if (put > 0) text.remove_prefix(static_cast<std::size_t>(put));
   }
+}
+
+// Of a pipe without a reader the kernel tells before anything is written.
+bool Console::out_is_gone() const {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return out_is_gone_ || (!out_is_err_ && ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0);
 }
 
 bool Console::may_wait() {

@@ -43,6 +43,9 @@ class Console {
   std::string lost();
   // The same for standard output alone.
   std::string lost_out();
+  // Whether text for standard output goes nowhere, as its reader went away or its disk is full: whoever would
+  // write for ever ends.
+  bool out_is_gone() const;
   bool shows_out_on_terminal() const;
   static bool shows_err_on_terminal();
   bool interactive() const { return interactive_; }
@@ -59,6 +62,7 @@ class Console {
 
   Verbosity verbosity_;
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
+  bool out_is_gone_ = false;
   std::string status_;  // as drawn
   std::string lost_out_, lost_err_;
   std::shared_ptr<FileOutput> out_file_;  // none: no regular file

@@ -4,6 +4,7 @@
 #include "src/base/json.hpp"
 #include "src/cli/command_line.hpp"
 #include "src/cli/error_report.hpp"
+#include "src/cli/terminal_text.hpp"
 #include "src/process/init_process.hpp"
 
 namespace dlrun::cli {
@@ -13,7 +14,7 @@ enum class Form { text, text_and_json };
 
 int report(const Error& error, Console& console, Form form) {
   const auto print = [&](const Error& one) {
-    console.err(console.tinted_err("dlrun: error: ", Tint::red) + one.text());
+    console.err(console.tinted_err("dlrun: error: ", Tint::red) + plain_text(one.text(), Newlines::kept));
   };
   console.clear_status_line();
   print(error);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::report {
@@ -66,7 +67,7 @@ Result<RunEntry> named_by_path(const fs::path& path, const std::string& asked) {
 }
 
 std::string text_in(const fs::path& file, const char* name) {
-  const auto text = read_file(file);
+  const auto text = read_regular_file(file);
   const auto json = text ? parse_json(*text, file.string()) : Result<Json>(fail(Error{}));
   return json ? field<std::string>(*json, name, "").value_or("") : std::string();
 }
@@ -130,7 +131,7 @@ std::string job_name_of(const std::string& folder) {
 std::string scheduler_job_of(const RunEntry& entry) {
   if (entry.kind == FolderKind::submission) return text_in(entry.path / "submission.json", "job_id");
   if (entry.kind == FolderKind::chain) {
-    const auto text = read_file(entry.path / "first-job");
+    const auto text = read_regular_file(entry.path / "first-job");
     return text ? std::string(trim(*text)) : std::string();
   }
   for (const char* name : {"status.json", "record.json"})

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 
 namespace dlrun::report {
 namespace {
@@ -15,7 +16,7 @@ constexpr Seconds kWatch{4 * job::kHeadStatusInterval};
 
 // The old number where the file is just not readable: that says nothing of its head.
 std::uint64_t beats_now(const HeadSign& head) {
-  const auto text = read_file(head.run_directory / "status.json");
+  const auto text = read_regular_file(head.run_directory / "status.json");
   const auto json = text ? parse_json(*text, "status.json") : Result<Json>(fail(Error{}));
   return json ? field<std::uint64_t>(*json, "beats", "status.json").value_or(head.status.beats)
               : head.status.beats;

@@ -26,7 +26,7 @@ void take_lines(std::string& text, const std::function<void(std::string_view)>& 
 
 Result<LastLine> for_each_line(const std::filesystem::path& file,
                                const std::function<void(std::string_view)>& take) {
-  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd && errno == ENOENT) return LastLine::whole;
   if (!fd) return fail(ErrorKind::io, "cannot read {}: {}", file.string(), system_reason(errno));
   std::array<char, kPiece> piece;

@@ -141,7 +141,7 @@ Result<Instant> since_of(const std::string& text, Instant now) {
 }
 
 Result<void> LogReader::read(Until until, const std::function<void(std::string_view)>& take) {
-  const UniqueFd fd(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd fd(::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd && errno != ENOENT)
     return fail(ErrorKind::io, "cannot read {}: {}", file_.string(), system_reason(errno));
   constexpr std::size_t piece_size = std::size_t{1} << 16;
@@ -151,10 +151,12 @@ Result<void> LogReader::read(Until until, const std::function<void(std::string_v
     if (got < 0) return fail(ErrorKind::io, "cannot read {}: {}", file_.string(), system_reason(errno));
     if (got == 0) break;
     offset_ += static_cast<std::uint64_t>(got);
+    std::size_t begin = 0, looked_at = begun_.size();
     begun_.append(piece.data(), static_cast<std::size_t>(got));
-    std::size_t begin = 0;
-    for (std::size_t end; (end = begun_.find('\n', begin)) != std::string::npos; begin = end + 1)
+    for (std::size_t end; (end = begun_.find('\n', looked_at)) != std::string::npos; looked_at = begin) {
       take(std::string_view(begun_).substr(begin, end - begin));
+      begin = end + 1;
+    }
     begun_.erase(0, begin);
   }
   if (until == Until::end && !begun_.empty()) take(std::exchange(begun_, {}));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 
 namespace dlrun::report {
 namespace {
@@ -14,11 +15,16 @@ bool has(const fs::path& folder, const char* name) {
   return fs::is_regular_file(folder / name, problem);
 }
 
+Result<std::string> read_bounded(const fs::path& file) {
+  const RegularFile open = TRY(open_regular_file(file));
+  return read_all(open.fd.get(), file, kMaxJsonBytes);
+}
+
 // Null where there is none. Writers replace these files at once, so that a half of one is a damaged one.
 Json read_or_null(const fs::path& file, std::vector<std::string>& problems) {
   std::error_code problem;
   if (!fs::exists(file, problem)) return nullptr;
-  const auto text = read_file(file, kMaxJsonBytes);
+  const auto text = read_bounded(file);
   auto value = text ? parse_json(*text, file.string()) : Result<Json>(tl::unexpected(text.error()));
   if (value) return std::move(*value);
   problems.push_back(value.error().text());

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/utc.hpp"
 #include "src/report/head_life.hpp"
 
@@ -128,7 +129,7 @@ void read_chain_of(Draft& draft, Depth depth, const World& world) {
 void read_submission(Draft& draft, const World& world) {
   RunView& view = draft.view;
   const fs::path file = view.entry.path / "submission.json";
-  const auto text = read_file(file);
+  const auto text = read_regular_file(file);
   const auto json = text ? parse_json(*text, file.string()) : Result<Json>(tl::unexpected(text.error()));
   view.name = job_name_of(view.entry.folder());
   if (!json) {

@@ -7,7 +7,7 @@ import sys
 
 import support
 
-# Reports steps and saves on request; rank 1 is a step behind.
+# Reports steps and saves on request; rank 1 is 100 steps behind.
 PROGRAM = """\
 import os, sys, time
 sys.path.insert(0, {client!r})
@@ -16,7 +16,7 @@ rank = int(os.environ.get("DLRUN_RANK", "0"))
 print("hello from", rank, flush=True)
 with dlrun_client.connect() as dlrun:
     for step in range(1, 100001):
-        dlrun.report(step=max(step - rank, 0), steps=100000, loss=0.5, every=0)
+        dlrun.report(step=max(step - 100 * rank, 0), steps=100000, loss=0.5, every=0)
         time.sleep(0.05)
         if dlrun.checkpoint_requested():
             with dlrun.saving(step):
@@ -63,12 +63,32 @@ class Status(support.Case):
             return status if status.get("state") == "running" and status["progress"] and status["slowest_rank"] else None
         return support.wait_until(seen, "the run is seen running with its steps")
 
+    def test_what_is_followed_ends_with_its_reader(self):
+        run = self.begin()
+        self.running()
+        for words in ("logs -f", "status --watch"):
+            with self.subTest(words):
+                watcher = self.start("-c", f"{support.DLRUN} {words} | head -n 1; exit ${{PIPESTATUS[0]}}", program="bash")
+                self.assertEqual(watcher.wait(timeout=60), 0)
+        self.assertEqual(self.dlrun("stop", "--now", "small")[0], 0)
+        run.wait(timeout=60)
+
+    def test_a_fifo_in_a_run_directory_holds_nobody_up(self):
+        os.makedirs(os.path.join(self.folder, "runs", "odd"))
+        self.write("runs/odd/plan.json", "{}")
+        os.mkfifo(os.path.join(self.folder, "runs", "odd", "record.json"))
+        os.mkfifo(os.path.join(self.folder, "runs", "odd", "events.jsonl"))
+        for words in (["list"], ["status", "odd"], ["report", "odd"], ["logs", "odd"]):
+            with self.subTest(words):
+                code, _, err = self.dlrun(*words)
+                self.assertIn(code, (0, 64, 65, 74), err)
+
     def test_a_live_run_is_seen_followed_and_stopped_from_another_process(self):
         run = self.begin()
         status = self.running()
         self.assertEqual((status["schema"], status["kind"], status["name"]), ("dlrun.status/1", "run", "small"))
         self.assertEqual((status["nodes"], status["ranks"], status["progress"]["steps"]), (1, 2, 100000))
-        self.assertEqual(status["slowest_rank"]["rank"], 1)
+        support.wait_until(lambda: self.status()["slowest_rank"]["rank"] == 1, "the slower rank is seen")
         self.assertEqual(status["head"]["pid"], run.pid)
         usage = support.wait_until(lambda: self.status()["hosts"][0]["usage"], "the node tells its use")
         self.assertGreater(usage["memory_total"], 0)

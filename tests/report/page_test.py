@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import resource
+import stat
 import subprocess
 import sys
 import time
@@ -175,6 +176,24 @@ class Page(support.Case):
         text = self.js("document.body.innerText")
         self.assertIn("Not recorded: GPU use, memory, energy.", text)
         self.assertIn("or its head was killed", text)
+
+    def test_a_fifo_is_written_to_and_a_link_followed(self):
+        os.makedirs(os.path.join(self.folder, "run"))
+        self.write("run/plan.json", "{}")
+        fifo, target, link = (os.path.join(self.folder, name) for name in ("fifo", "target.html", "link.html"))
+        os.mkfifo(fifo)
+        reader = subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE)
+        code, _, err = self.dlrun("report", "run", "-o", "fifo")
+        self.assertEqual(code, 0, err)
+        self.assertTrue(reader.communicate()[0].startswith(b"<!"))
+        self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
+        self.write("target.html", "old")
+        os.symlink("target.html", link)
+        code, _, err = self.dlrun("report", "run", "-o", "link.html")
+        self.assertEqual(code, 0, err)
+        self.assertTrue(os.path.islink(link))
+        with open(target, encoding="utf-8") as file:
+            self.assertTrue(file.read().startswith("<!"))
 
     def test_bad_input(self):
         for arguments, code, said in (([], 64, "there is no run below"), (["nowhere"], 64, "there is no run 'nowhere' below"), (["--no-such-flag", "x"], 64, "--no-such-flag")):

@@ -1,6 +1,7 @@
 #include "src/report/page/run_files.hpp"
 
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/utc.hpp"
 #include "src/chain/folder.hpp"
 #include "src/report/run_folder.hpp"
@@ -17,7 +18,7 @@ bool is_there(const fs::path& path) {
 
 Json read_spec(const fs::path& path, RunFiles& run) {
   if (!is_there(path)) return nullptr;
-  const auto text = read_file(path);
+  const auto text = read_regular_file(path);
   auto json = text ? parse_json(*text, path.string()) : Result<Json>(tl::unexpected(text.error()));
   if (json) return std::move(*json);
   run.problems.push_back(json.error().text());

@@ -74,7 +74,9 @@ void check_updates(const Optimizer& optimizer, const Rule& rule) {
     UpdateStep step = kStep;
     step.updates = updates;
     engine->apply(step);
-    for (auto [name, gradient] : gradients_of(*beside)) {
+    for (auto& [tensor, of_tensor] : gradients_of(*beside)) {
+      const std::string name = tensor;  // clang 14 captures no structured bindings
+      auto gradient = of_tensor;
       CAPTURE(name);
       Followed& of = followed[name];
       if (updates == 0) {
