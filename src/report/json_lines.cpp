@@ -14,15 +14,18 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 
-// Hands the whole lines of `text` on, and keeps what has no end yet.
-void take_lines(std::string& text, const std::function<void(std::string_view)>& take) {
-  std::size_t begin = 0;
-  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
-    take(std::string_view(text).substr(begin, end - begin));
-  text.erase(0, begin);
-}
-
 }  // namespace
+
+void take_lines(std::string& begun, std::string_view piece,
+                const std::function<void(std::string_view)>& take) {
+  std::size_t begin = 0, searched = begun.size();
+  begun.append(piece);
+  for (std::size_t end; (end = begun.find('\n', searched)) != std::string::npos; searched = begin) {
+    take(std::string_view(begun).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  begun.erase(0, begin);
+}
 
 Result<LastLine> for_each_line(const std::filesystem::path& file,
                                const std::function<void(std::string_view)>& take) {
@@ -36,8 +39,7 @@ Result<LastLine> for_each_line(const std::filesystem::path& file,
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(ErrorKind::io, "cannot read {}: {}", file.string(), system_reason(errno));
     if (got == 0) return text.empty() ? LastLine::whole : LastLine::torn;
-    text.append(piece.data(), static_cast<std::size_t>(got));
-    take_lines(text, take);
+    take_lines(text, {piece.data(), static_cast<std::size_t>(got)}, take);
   }
 }
 

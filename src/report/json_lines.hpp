@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,11 @@
 namespace dlrun::report {
 
 enum class LastLine { whole, torn };
+
+/// Appends `piece` to `begun`, calls `take` with each line that now has its end, and keeps the rest in
+/// `begun`. What was there before is not searched again, or a long line would take quadratic time.
+void take_lines(std::string& begun, std::string_view piece,
+                const std::function<void(std::string_view)>& take);
 
 /// Calls `take` with each whole line, without its newline, in order. The file is read in pieces.
 Result<LastLine> for_each_line(const std::filesystem::path& file,

@@ -151,13 +151,7 @@ Result<void> LogReader::read(Until until, const std::function<void(std::string_v
     if (got < 0) return fail(ErrorKind::io, "cannot read {}: {}", file_.string(), system_reason(errno));
     if (got == 0) break;
     offset_ += static_cast<std::uint64_t>(got);
-    std::size_t begin = 0, looked_at = begun_.size();
-    begun_.append(piece.data(), static_cast<std::size_t>(got));
-    for (std::size_t end; (end = begun_.find('\n', looked_at)) != std::string::npos; looked_at = begin) {
-      take(std::string_view(begun_).substr(begin, end - begin));
-      begin = end + 1;
-    }
-    begun_.erase(0, begin);
+    take_lines(begun_, {piece.data(), static_cast<std::size_t>(got)}, take);
   }
   if (until == Until::end && !begun_.empty()) take(std::exchange(begun_, {}));
   return {};

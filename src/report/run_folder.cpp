@@ -20,7 +20,9 @@ Result<std::string> read_bounded(const fs::path& file) {
   return read_all(open.fd.get(), file, kMaxJsonBytes);
 }
 
-// Null where there is none. Writers replace these files at once, so that a half of one is a damaged one.
+}  // namespace
+
+// Writers replace these files at once, so that a half of one is a damaged one.
 Json read_or_null(const fs::path& file, std::vector<std::string>& problems) {
   std::error_code problem;
   if (!fs::exists(file, problem)) return nullptr;
@@ -30,8 +32,6 @@ Json read_or_null(const fs::path& file, std::vector<std::string>& problems) {
   problems.push_back(value.error().text());
   return nullptr;
 }
-
-}  // namespace
 
 // A submission's spec.json is a frozen job, and a run's the job itself; so the script tells them apart.
 FolderKind kind_of(const fs::path& folder) {

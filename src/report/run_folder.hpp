@@ -28,6 +28,9 @@ struct RunFolder {
 /// Which files are read: a plan of thousands of ranks takes its time.
 enum class Depth { brief, whole };  // brief: without plan and allocation
 
+/// Null where there is no such file; one that does not read is a problem. Never waits for a FIFO.
+Json read_or_null(const std::filesystem::path& file, std::vector<std::string>& problems);
+
 /// An Error where the folder is no run directory.
 Result<RunFolder> read_run_folder(const std::filesystem::path& path, Depth depth = Depth::whole);
 

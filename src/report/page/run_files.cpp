@@ -1,7 +1,6 @@
 #include "src/report/page/run_files.hpp"
 
 #include "src/base/file.hpp"
-#include "src/base/regular_file.hpp"
 #include "src/base/utc.hpp"
 #include "src/chain/folder.hpp"
 #include "src/report/run_folder.hpp"
@@ -14,15 +13,6 @@ namespace fs = std::filesystem;
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
-}
-
-Json read_spec(const fs::path& path, RunFiles& run) {
-  if (!is_there(path)) return nullptr;
-  const auto text = read_regular_file(path);
-  auto json = text ? parse_json(*text, path.string()) : Result<Json>(tl::unexpected(text.error()));
-  if (json) return std::move(*json);
-  run.problems.push_back(json.error().text());
-  return nullptr;
 }
 
 void take_events(LinkFiles& link, RunFiles& run) {
@@ -49,7 +39,7 @@ Result<void> read_link(const fs::path& path, RunFiles& run) {
   RunFolder folder = TRY(read_run_folder(path));
   run.problems.insert(run.problems.end(), folder.problems.begin(), folder.problems.end());
   LinkFiles link{.path = path, .plan = std::move(folder.plan), .record = std::move(folder.record)};
-  link.spec = read_spec(path / "spec.json", run);
+  link.spec = read_or_null(path / "spec.json", run.problems);
   take_events(link, run);
   read_metrics(path, run);
   if (const auto began = first_event(link); began && link.record.is_null())

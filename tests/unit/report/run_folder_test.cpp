@@ -67,3 +67,12 @@ TEST_CASE("the links of a chain, oldest first") {
   REQUIRE(links.size() == 2);
   CHECK(links[0].filename() == "link-0001");
 }
+
+TEST_CASE("lines are taken whole, however the pieces of a file cut them") {
+  std::string begun;
+  std::vector<std::string> lines;
+  for (const char* const piece : {"a", "bc\n\nde", "", "f", "\ng\nh"})
+    report::take_lines(begun, piece, [&](std::string_view line) { lines.emplace_back(line); });
+  CHECK(lines == std::vector<std::string>{"abc", "", "def", "g"});
+  CHECK(begun == "h");
+}
