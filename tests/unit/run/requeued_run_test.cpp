@@ -1,12 +1,11 @@
 #include "src/run/requeued_run.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/unit/folder.hpp"
 
