@@ -152,14 +152,14 @@ class Signals(support.Case):
             self.assertEqual(self.record(run)["exit_code"], 143)
             self.assertTrue(os.path.isdir(f"{run}/nodes"))
 
-    def started(self):
+    def known_ranks(self):
         """The ranks that the head knows of: a head that is stopped earlier writes no event of them."""
         return [event["pid"] for event in self.events() if event["event"] == "started"]
 
     def states(self, head):
         """How the kernel shows head and ranks: R, S or T."""
         out = []
-        for pid in [head.pid] + self.started():
+        for pid in [head.pid] + self.known_ranks():
             with open(f"/proc/{pid}/stat") as file:
                 out.append(file.read().rpartition(")")[2].split()[0])
         return out
@@ -171,7 +171,7 @@ class Signals(support.Case):
                 name = f"run{number:d}"
                 head = self.start("--tasks-per-node", "2", "--framework", "plain", "--run-dir", "run", "--", "bash", "-c",
                                   f"touch {name}-$DLRUN_RANK; until [ -e go{number:d} ]; do sleep 0.02; done", preexec_fn=os.setpgrp)
-                wait_until(lambda name=name: self.exists(f"{name}-0") and self.exists(f"{name}-1") and len(self.started()) == 2,
+                wait_until(lambda name=name: self.exists(f"{name}-0") and self.exists(f"{name}-1") and len(self.known_ranks()) == 2,
                            "the ranks run")
                 head.send_signal(number)
                 wait_until(lambda head=head: self.states(head) == ["T"] * 3, "head and ranks are stopped")
@@ -185,7 +185,7 @@ class Signals(support.Case):
 
     def test_a_suspended_run_can_be_ended(self):
         head = self.start_ranks()
-        wait_until(lambda: len(self.started()) == 2, "the head knows that its ranks run")
+        wait_until(lambda: len(self.known_ranks()) == 2, "the head knows that its ranks run")
         head.send_signal(signal.SIGSTOP)
         wait_until(lambda: self.states(head) == ["T"] * 3, "head and ranks are stopped")
         head.send_signal(signal.SIGTERM)
