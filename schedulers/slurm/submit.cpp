@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 #include "schedulers/slurm/queue_place.hpp"
 #include "schedulers/slurm/slurm.hpp"
 #include "schedulers/walltime.hpp"
@@ -171,6 +172,21 @@ class SlurmSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"scancel", job_id}; }
+  Argv exclude_options(std::span<const HostName> nodes) const override {
+    return {"--exclude=" + compress_hostlist(nodes)};
+  }
+  Argv exclude_command(const std::string& job_id, std::span<const HostName> nodes) const override {
+    return {"scontrol", "update", "JobId=" + job_id, "ExcNodeList=" + compress_hostlist(nodes)};
+  }
+  bool names_nodes(std::string_view script) const override {
+    for (const std::string& line : split(script, '\n')) {
+      if (!line.starts_with(marker())) continue;
+      const std::string_view option = trim(std::string_view(line).substr(marker().size()));
+      for (const char* name : {"-x", "--exclude", "-w", "--nodelist", "-F", "--nodefile"})
+        if (option_value(option, name)) return true;
+    }
+    return false;
+  }
   Argv requeue_command(const std::string& job_id) const override { return {"scontrol", "requeue", job_id}; }
   std::string_view requeue_directive() const override { return "--requeue"; }
   std::optional<std::string> array_list(std::string_view option) const override {
