@@ -49,6 +49,7 @@ struct SubmissionRequest {
   std::string mail = {};                      // an address
   std::vector<std::string> mail_events = {};  // begin, end, fail
   std::vector<std::string> extra;             // directives as the scheduler writes them, without the marker
+  std::vector<HostName> excluded = {};  // nodes that the job is kept off, by options of the submit command
 };
 
 // One line of the script, and the key of the job file it comes from (empty: dlrun's own).

@@ -136,6 +136,8 @@ class GridEngineSubmission final : public Submission {
       for (const std::string& word : split(line.text.substr(marker().size()), ' '))
         if (!word.empty()) argv.push_back(word);
     }
+    if (!request.excluded.empty())
+      for (const std::string& word : exclude_options(request.excluded)) argv.push_back(word);
     argv.emplace_back("true");
     const auto said =
         commands.run({.argv = argv, .environment = this->environment(environment), .limit = Seconds(20)});

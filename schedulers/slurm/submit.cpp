@@ -240,9 +240,10 @@ class SlurmSubmission final : public Submission {
     if (!said || !said->status.success()) return {};
     const auto partition = partition_of(said->out, request.queue);
     if (!partition) return {};
-    if (request.nodes > partition->nodes)
-      return never(fmt::format("partition {} has {} nodes and the job requests {}", partition->name,
-                               partition->nodes, request.nodes));
+    const std::int64_t nodes = partition->nodes - static_cast<std::int64_t>(request.excluded.size());
+    if (request.nodes > nodes)
+      return never(fmt::format("partition {} has {} nodes and the job requests {}", partition->name, nodes,
+                               request.nodes));
     if (request.unlimited && partition->limit.limit)
       return never(fmt::format("partition {} ends jobs after {} and the job requests no limit",
                                partition->name, clock_text(*partition->limit.limit)));

@@ -555,6 +555,18 @@ TEST_CASE("a job is kept off nodes, where the scheduler can be told so") {
   }
 }
 
+TEST_CASE("excluded nodes count against what a partition has") {
+  World world;
+  world.commands.answer("sinfo", "main* infinite 4\n");
+  const auto slurm = make_slurm_submission();
+  SubmissionRequest request;
+  request.nodes = 3;
+  request.excluded = {HostName("n3")};
+  CHECK(slurm->check_possible(request, world.environment, world.commands));
+  request.nodes = 4;
+  CHECK_FALSE(slurm->check_possible(request, world.environment, world.commands));
+}
+
 TEST_CASE("a refusal is shown with the directive that it means") {
   World world;
   const auto slurm = make_slurm_submission();
