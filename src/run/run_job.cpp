@@ -15,6 +15,7 @@
 #include "src/record/event_log.hpp"
 #include "src/record/record.hpp"
 #include "src/run/attempts.hpp"
+#include "src/run/bad_node_memory.hpp"
 #include "src/run/check_nodes.hpp"
 #include "src/run/checks.hpp"
 #include "src/run/driver.hpp"
@@ -145,6 +146,18 @@ Result<std::unique_ptr<launch::Launcher>> check_first(Prepared& job,
   return choose_launcher(job, context);
 }
 
+// A node that was lost while its ranks ran is left out by the next jobs, too.
+void remember_lost(const Prepared& job, const Outcome& outcome, const Context& context) {
+  if (job.spec.launch.check == plan::CheckUse::off || outcome.interrupted_by) return;
+  const health::BadNodes memory(context.request.environment,
+                                cluster_of(job.allocation.scheduler, context.request.environment));
+  const Instant until =
+      context.clock.now() + std::chrono::duration_cast<Milliseconds>(job.spec.launch.bad_node_memory);
+  for (const std::string& host : outcome.bad_hosts)
+    if (const auto written = memory.remember({host, reason_of(outcome), until}); !written)
+      context.status.note("warning: bad nodes are not remembered: " + written.error().what);
+}
+
 // Plans the job again for one more attempt, on good nodes.
 Result<void> plan_again(Prepared& job, const Attempts& attempts, const Context& context) {
   job.input.allocation = plan::with_stand_ins(TRY(attempts.without_bad_nodes(job.allocation)), job.spec);
@@ -207,6 +220,7 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Cont
     const Outcome outcome = out.last ? *out.last : outcome_of(out.last.error());
     out.attempts.push_back(attempt_record(job.plan, outcome));
     out.parts.push_back(outcome.time);
+    remember_lost(job, outcome, context);
     if (!out.last || !attempts.should_retry(outcome)) return out;
     if (context.walltime.scheduler_end)
       context.walltime.scheduler_end = outcome.walltime.end;  // it may have been moved
