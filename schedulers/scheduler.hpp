@@ -103,6 +103,9 @@ struct Scheduler {
   bool (*owns_submit_program)(const ProgramText& text) = nullptr;
   SubmitHost submit_host = {};
 
+  /// The name of the cluster that this machine belongs to; empty where nothing tells.
+  std::string (*cluster_name)(const Environment&) = nullptr;
+
   /// When a running job ends, in the order to try them.
   std::vector<EndQuestion> (*end_questions)(const std::string& job_id) = nullptr;
   DeadlineMargins margins = {};

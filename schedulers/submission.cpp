@@ -147,10 +147,20 @@ Result<void> check_taken(const Submission& submission, const std::string& job_id
   return {};
 }
 
+Argv submit_command(const Submission& submission, const std::string& script, const std::string& after,
+                    std::span<const HostName> excluded) {
+  Argv out = submission.submit_command(script, after);
+  if (excluded.empty()) return out;
+  const Argv options = submission.exclude_options(excluded);
+  out.insert(out.begin() + 1, options.begin(), options.end());
+  return out;
+}
+
 Result<std::string> submit_job(const Submission& submission, const std::vector<Directive>& directives,
                                const std::string& script, const std::string& after,
-                               const Environment& environment, const CommandRunner& commands) {
-  const Argv argv = submission.submit_command(script, after);
+                               const Environment& environment, const CommandRunner& commands,
+                               std::span<const HostName> excluded) {
+  const Argv argv = submit_command(submission, script, after, excluded);
   const CommandOutput output = TRY(commands.run(
       {.argv = argv, .environment = submission.environment(environment), .limit = kSubmitLimit}));
   // Banners may stand on either stream; the id is printed on stdout alone.

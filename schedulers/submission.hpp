@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,7 @@ struct SubmissionRequest {
   std::string mail = {};                      // an address
   std::vector<std::string> mail_events = {};  // begin, end, fail
   std::vector<std::string> extra;             // directives as the scheduler writes them, without the marker
+  std::vector<HostName> excluded = {};  // nodes that the job is kept off, by options of the submit command
 };
 
 // One line of the script, and the key of the job file it comes from (empty: dlrun's own).
@@ -78,6 +80,14 @@ class Submission {
   // `after`: the job that must have ended first, however it ended; empty: none.
   virtual Argv submit_command(const std::string& script, const std::string& after) const = 0;
   virtual Argv cancel_command(const std::string& job_id) const = 0;
+  // Options of the submit command that keep the job off these nodes; empty where there are none. And the
+  // command that does the same for a job that waits already.
+  virtual Argv exclude_options(std::span<const HostName> /*nodes*/) const { return {}; }
+  virtual Argv exclude_command(const std::string& /*job_id*/, std::span<const HostName> /*nodes*/) const {
+    return {};
+  }
+  // Whether a directive of the script itself names nodes that are wanted or not: ours would replace it.
+  virtual bool names_nodes(std::string_view /*script*/) const { return false; }
   // Has the scheduler start a job again that runs; empty where it cannot be told to, or not by users.
   virtual Argv requeue_command(const std::string& /*job_id*/) const { return {}; }
   // The directive without which it would refuse that.
@@ -156,7 +166,11 @@ std::optional<InexpressibleKey> inexpressible_key(const Submission& submission,
 // mean.
 Result<std::string> submit_job(const Submission& submission, const std::vector<Directive>& directives,
                                const std::string& script, const std::string& after,
-                               const Environment& environment, const CommandRunner& commands);
+                               const Environment& environment, const CommandRunner& commands,
+                               std::span<const HostName> excluded = {});
+// The command that submits it, kept off these nodes.
+Argv submit_command(const Submission& submission, const std::string& script, const std::string& after,
+                    std::span<const HostName> excluded);
 // A job that was accepted and will never run is cancelled: an Error with the scheduler's words for why.
 // `pause` is called between two questions.
 Result<void> check_taken(const Submission& submission, const std::string& job_id,

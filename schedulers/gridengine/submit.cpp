@@ -88,6 +88,19 @@ class GridEngineSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"qdel", job_id}; }
+  // qalter would replace all that the job asked for by -l, so a job that waits stays as it is.
+  Argv exclude_options(std::span<const HostName> nodes) const override {
+    std::string list;
+    for (const HostName& node : nodes) list += (list.empty() ? "" : "|") + node.get();
+    return {"-l", "hostname=!(" + list + ")"};
+  }
+  bool names_nodes(std::string_view script) const override {
+    for (const std::string& line : split(script, '\n'))
+      if (line.starts_with(marker()) &&
+          (line.find("hostname=") != std::string::npos || line.find("h=") != std::string::npos))
+        return true;
+    return false;
+  }
   std::optional<std::string> array_list(std::string_view option) const override {
     return option_value(option, "-t");
   }
@@ -123,6 +136,8 @@ class GridEngineSubmission final : public Submission {
       for (const std::string& word : split(line.text.substr(marker().size()), ' '))
         if (!word.empty()) argv.push_back(word);
     }
+    if (!request.excluded.empty())
+      for (const std::string& word : exclude_options(request.excluded)) argv.push_back(word);
     argv.emplace_back("true");
     const auto said =
         commands.run({.argv = argv, .environment = this->environment(environment), .limit = Seconds(20)});

@@ -13,6 +13,7 @@
 #include "schedulers/hostlist/hostlist.hpp"
 #include "schedulers/node_identity.hpp"
 #include "schedulers/query.hpp"
+#include "schedulers/slurm/cluster_name.hpp"
 #include "schedulers/slurm/gres.hpp"
 #include "schedulers/slurm/job.hpp"
 #include "schedulers/slurm/launch.hpp"
@@ -319,6 +320,7 @@ Scheduler slurm_scheduler() {
           .submit_program = "sbatch",
           .submit_host = {.variable = "SLURM_CONF",
                           .files = {"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}},
+          .cluster_name = slurm_cluster_name,
           .end_questions = slurm_end_questions,
           // Slurm compares with its controller's clock, and warns and sweeps by the minute.
           .margins = {.least = Seconds(5), .most = Seconds(60)},

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "schedulers/directive.hpp"
+#include "schedulers/hostlist/hostlist.hpp"
 #include "schedulers/slurm/queue_place.hpp"
 #include "schedulers/slurm/slurm.hpp"
 #include "schedulers/walltime.hpp"
@@ -171,6 +172,21 @@ class SlurmSubmission final : public Submission {
     return out;
   }
   Argv cancel_command(const std::string& job_id) const override { return {"scancel", job_id}; }
+  Argv exclude_options(std::span<const HostName> nodes) const override {
+    return {"--exclude=" + compress_hostlist(nodes)};
+  }
+  Argv exclude_command(const std::string& job_id, std::span<const HostName> nodes) const override {
+    return {"scontrol", "update", "JobId=" + job_id, "ExcNodeList=" + compress_hostlist(nodes)};
+  }
+  bool names_nodes(std::string_view script) const override {
+    for (const std::string& line : split(script, '\n')) {
+      if (!line.starts_with(marker())) continue;
+      const std::string_view option = trim(std::string_view(line).substr(marker().size()));
+      for (const char* name : {"-x", "--exclude", "-w", "--nodelist", "-F", "--nodefile"})
+        if (option_value(option, name)) return true;
+    }
+    return false;
+  }
   Argv requeue_command(const std::string& job_id) const override { return {"scontrol", "requeue", job_id}; }
   std::string_view requeue_directive() const override { return "--requeue"; }
   std::optional<std::string> array_list(std::string_view option) const override {
@@ -224,9 +240,10 @@ class SlurmSubmission final : public Submission {
     if (!said || !said->status.success()) return {};
     const auto partition = partition_of(said->out, request.queue);
     if (!partition) return {};
-    if (request.nodes > partition->nodes)
-      return never(fmt::format("partition {} has {} nodes and the job requests {}", partition->name,
-                               partition->nodes, request.nodes));
+    const std::int64_t nodes = partition->nodes - static_cast<std::int64_t>(request.excluded.size());
+    if (request.nodes > nodes)
+      return never(fmt::format("partition {} has {} nodes and the job requests {}", partition->name, nodes,
+                               request.nodes));
     if (request.unlimited && partition->limit.limit)
       return never(fmt::format("partition {} ends jobs after {} and the job requests no limit",
                                partition->name, clock_text(*partition->limit.limit)));

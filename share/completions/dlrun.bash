@@ -65,7 +65,7 @@ _dlrun() {
     frameworks,frameworks,*) _dlrun_offer -W "check $(_dlrun_frameworks)" ;;
     frameworks,check,*) _dlrun_job_files ;;
     chain,status,* | chain,stop,*) _dlrun_offer -d ;;
-    allocation,* | hosts,* | chain,* | frameworks,*) ;;
+    doctor,* | allocation,* | hosts,* | chain,* | frameworks,*) ;;
     *)
       if ((COMP_CWORD == 1)); then _dlrun_offer -W "$commands"; fi
       _dlrun_job_files

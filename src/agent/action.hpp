@@ -33,6 +33,13 @@ struct WakeAt {
 struct TakeInventory {  // -> InventoryTaken
   Gpus gpus;
 };
+struct ReadClock {};  // -> ClockRead
+struct CheckNode {    // -> NodeChecked
+  protocol::to_agent::CheckNode question;
+};
+struct CheckPeers {  // -> PeersChecked
+  protocol::to_agent::CheckPeers question;
+};
 struct ClaimPorts {  // -> PortsClaimed
   std::vector<int> ports;
 };
@@ -115,14 +122,14 @@ struct Exit {
 
 }  // namespace action
 
-using Action =
-    std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ClaimPorts, action::PrepareNode,
-                 action::OpenLogs, action::StartProlog, action::ReadProlog, action::StartRanks,
-                 action::SignalRanks, action::SignalProlog, action::SignalDescendants, action::GiveInput,
-                 action::EndInput, action::TellRanks, action::ProbeRanks, action::CheckGpus,
-                 action::WatchGpus, action::TellAllgathered, action::OpenRelay, action::JoinParent,
-                 action::SendToParent, action::SendToChildren, action::PauseOutput, action::ResumeOutput,
-                 action::WriteFile, action::EndStrays, action::CloseRanks, action::AwaitWrites,
-                 action::AwaitDrained, action::Exit>;
+using Action = std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ReadClock,
+                            action::CheckNode, action::CheckPeers, action::ClaimPorts, action::PrepareNode,
+                            action::OpenLogs, action::StartProlog, action::ReadProlog, action::StartRanks,
+                            action::SignalRanks, action::SignalProlog, action::SignalDescendants,
+                            action::GiveInput, action::EndInput, action::TellRanks, action::ProbeRanks,
+                            action::CheckGpus, action::WatchGpus, action::TellAllgathered, action::OpenRelay,
+                            action::JoinParent, action::SendToParent, action::SendToChildren,
+                            action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
+                            action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
 
 }  // namespace dlrun::agent

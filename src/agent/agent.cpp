@@ -146,6 +146,17 @@ void Agent::take(const event::InventoryTaken& event) {
   send(from_agent::Inventory{event.inventory});
 }
 
+// A node is checked before it has a slice of a plan, or by a head that never sends one.
+void Agent::said(const to_agent::AskClock&) {
+  if (is_due("ask_clock", Phase::waiting)) act(action::ReadClock{});
+}
+void Agent::said(const to_agent::CheckNode& message) {
+  if (is_due("check_node", Phase::waiting)) act(action::CheckNode{message});
+}
+void Agent::said(const to_agent::CheckPeers& message) {
+  if (is_due("check_peers", Phase::waiting)) act(action::CheckPeers{message});
+}
+
 void Agent::said(const to_agent::ClaimPorts& message) {
   if (is_due("claim", Phase::waiting)) act(action::ClaimPorts{message.ports});
 }

@@ -53,6 +53,9 @@ class Agent {
   // From the head.
   void said(const protocol::to_agent::Environment& message);
   void said(const protocol::to_agent::AskInventory& message);
+  void said(const protocol::to_agent::AskClock&);
+  void said(const protocol::to_agent::CheckNode& message);
+  void said(const protocol::to_agent::CheckPeers& message);
   void said(const protocol::to_agent::ClaimPorts& message);
   void said(const protocol::to_agent::Slice& message);
   void said(const protocol::to_agent::Go&);
@@ -79,6 +82,9 @@ class Agent {
   void take(const event::Signalled& event);
   void take(const event::ReaperGone&);
   void take(const event::InventoryTaken& event);
+  void take(const event::ClockRead& event) { send(protocol::from_agent::Clock{event.now}); }
+  void take(const event::NodeChecked& event) { send(event.answer); }
+  void take(const event::PeersChecked& event) { send(event.answer); }
   void take(const event::PortsClaimed& event);
   void take(const event::NodePrepared& event);
   void take(const event::LogsOpened& event);

@@ -9,6 +9,7 @@
 
 #include "src/agent/agent.hpp"
 #include "src/agent/binding.hpp"
+#include "src/agent/node_check.hpp"
 #include "src/agent/node_processes.hpp"
 #include "src/agent/node_usage.hpp"
 #include "src/agent/open_files.hpp"
@@ -160,6 +161,12 @@ class Driver {
         [this](plan::NodeInventory found) { take(event::InventoryTaken{std::move(found)}); });
   }
 
+  void perform(const action::ReadClock&) {
+    take(event::ClockRead{std::chrono::system_clock::now().time_since_epoch()});
+  }
+  void perform(const action::CheckNode& check) { check_.check_node(check.question); }
+  void perform(const action::CheckPeers& check) { check_.check_peers(check.question); }
+
   void perform(const action::ClaimPorts& claim) { take(event::PortsClaimed{ports_.claim(claim.ports)}); }
 
   void perform(const action::SignalDescendants& signal) {
@@ -195,6 +202,15 @@ class Driver {
   bool busy_ = false, leaving_ = false;
   std::map<Alarm, EventLoop::TimerId> alarms_;
   std::unique_ptr<Aside<plan::NodeInventory>> inventory_;
+  NodeCheck check_{
+      loop_,
+      environment_,
+      {.node =
+           [this](protocol::from_agent::NodeChecked answer) { take(event::NodeChecked{std::move(answer)}); },
+       .peers =
+           [this](protocol::from_agent::PeersChecked answer) {
+             take(event::PeersChecked{std::move(answer)});
+           }}};
   RelayLinks relay_;
   NodeUsageMeter usage_;
   const pid_t reaper_ = ::getppid();

@@ -42,6 +42,15 @@ struct ReaperGone {};  // the process above us that ends our ranks if we cannot
 struct InventoryTaken {
   plan::NodeInventory inventory;
 };
+struct ClockRead {
+  Seconds now{0};  // since 1970
+};
+struct NodeChecked {
+  protocol::from_agent::NodeChecked answer;
+};
+struct PeersChecked {
+  protocol::from_agent::PeersChecked answer;
+};
 struct PortsClaimed {
   Result<std::vector<protocol::from_agent::TakenPort>> taken;
 };
@@ -175,14 +184,15 @@ struct RelayDue {};
 
 using Event = std::variant<
     event::Begun, event::HeadSaid, event::HeadMalformed, event::HeadGone, event::Drained, event::OutputWaits,
-    event::Signalled, event::ReaperGone, event::InventoryTaken, event::PortsClaimed, event::NodePrepared,
-    event::LogsOpened, event::PrologStarted, event::PrologExited, event::PrologRead, event::InterfaceChosen,
-    event::RankStarted, event::RanksStarted, event::RanksTold, event::RanksProbed, event::StraysGone,
-    event::RanksClosed, event::WritesDone, event::RankLines, event::UnfinishedLine, event::RankExited,
-    event::LogFailed, event::Reported, event::InputTaken, event::InputClosed, event::MpiConnected,
-    event::MpiFinalized, event::MpiAborted, event::MpiAllgather, event::RelayOpened, event::ParentJoined,
-    event::ParentSaid, event::ParentLost, event::ChildSaid, event::RelayMalformed, event::GpusHeld,
-    event::Noted, event::WritesStalled, event::WritesResumed, event::Beat, event::AboveSeen,
-    event::BarriersSeen, event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue, event::RelayDue>;
+    event::Signalled, event::ReaperGone, event::InventoryTaken, event::ClockRead, event::NodeChecked,
+    event::PeersChecked, event::PortsClaimed, event::NodePrepared, event::LogsOpened, event::PrologStarted,
+    event::PrologExited, event::PrologRead, event::InterfaceChosen, event::RankStarted, event::RanksStarted,
+    event::RanksTold, event::RanksProbed, event::StraysGone, event::RanksClosed, event::WritesDone,
+    event::RankLines, event::UnfinishedLine, event::RankExited, event::LogFailed, event::Reported,
+    event::InputTaken, event::InputClosed, event::MpiConnected, event::MpiFinalized, event::MpiAborted,
+    event::MpiAllgather, event::RelayOpened, event::ParentJoined, event::ParentSaid, event::ParentLost,
+    event::ChildSaid, event::RelayMalformed, event::GpusHeld, event::Noted, event::WritesStalled,
+    event::WritesResumed, event::Beat, event::AboveSeen, event::BarriersSeen, event::SupervisorTick,
+    event::HeadAnswerDue, event::ShutdownDue, event::RelayDue>;
 
 }  // namespace dlrun::agent

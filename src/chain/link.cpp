@@ -1,9 +1,11 @@
 #include "src/chain/link.hpp"
 
+#include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/utc.hpp"
+#include "src/chain/excluded_nodes.hpp"
 #include "src/record/record.hpp"
 #include "src/record/unrecorded_run.hpp"
 
@@ -107,9 +109,33 @@ Result<void> ChainLink::submit_next() {
   if (chain_.mode != ChainMode::resubmit) return {};
   if (!chain_.queued_job.empty() || jobs_used(chain_) >= static_cast<std::size_t>(chain_.max_links))
     return {};
-  chain_.queued_job =
-      TRY(submit_job(*scheduler_, {}, chain_.script, job_id_, submit_environment(), context_.commands));
+  chain_.queued_job = TRY(submit_job(*scheduler_, {}, chain_.script, job_id_, submit_environment(),
+                                     context_.commands, excluded()));
   return {};
+}
+
+// Nodes that this link or a job before it has found bad.
+std::vector<HostName> ChainLink::excluded() const {
+  const auto script = read_file(chain_.script);
+  return nodes_to_exclude(*scheduler_, context_.spec, script.value_or(""), submit_environment(),
+                          context_.commands, context_.clock.now());
+}
+
+// The next link was submitted before our checks, so it does not know what they have found.
+void ChainLink::exclude_from_waiting() {
+  const std::vector<HostName> nodes = excluded();
+  if (nodes.empty()) return;
+  std::vector<std::string> jobs = waiting_jobs(folder_, chain_);
+  std::erase(jobs, job_id_);
+  for (const std::string& job : jobs) {
+    const Argv command = scheduler_->exclude_command(job, nodes);
+    if (command.empty()) return;
+    const auto done = context_.commands.run({.argv = command,
+                                             .environment = scheduler_->environment(submit_environment()),
+                                             .limit = Seconds(30)});
+    if (!done || !done->status.success())
+      context_.note(fmt::format("job {} could not be kept off {}", job, compress_hostlist(nodes)));
+  }
 }
 
 // From the last one on: one that waits for a job that never ran might be started otherwise.
@@ -208,6 +234,7 @@ Result<void> ChainLink::end(const Result<RunReport>& report) {
     verdict = {ChainState::failed, "there is no next link: " + next.error().text()};
     chain_.state = verdict.state, chain_.reason = verdict.reason;
   }
+  if (!is_over(verdict.state)) exclude_from_waiting();
   if (is_over(verdict.state))
     context_.note(fmt::format("the chain is {}: {}", word_of(verdict.state), verdict.reason));
   if (lease_) TRY(folder_.write(chain_, *lease_));  // else it was written before the job was requeued

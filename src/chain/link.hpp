@@ -16,6 +16,7 @@ class ChainLink {
     const Environment& environment;
     const CommandRunner& commands;
     const Clock& clock;
+    const plan::JobSpec& spec;
     std::function<void(const std::string&)> note;
   };
   // A link without work, because the chain has ended, has no number.
@@ -38,6 +39,8 @@ class ChainLink {
   Result<void> see_to_successor();
   Result<void> requeue();
   void cancel_waiting();
+  std::vector<HostName> excluded() const;
+  void exclude_from_waiting();
   Result<void> check_waiting();
   bool is_lost(const std::string& job) const;
   Environment submit_environment() const;

@@ -10,6 +10,7 @@
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/chain/excluded_nodes.hpp"
 #include "src/chain/folder.hpp"
 #include "src/plan/hypothetical_nodes.hpp"
 #include "src/plan/make_plan.hpp"
@@ -196,8 +197,8 @@ Result<void> submit_all(const SubmissionPlan& plan, const std::string& first, co
   const ChainFolder folder(plan.folder);
   std::vector<std::string> jobs{first};
   while (static_cast<int>(jobs.size()) < plan.chain->max_links) {
-    auto next =
-        submit_job(*plan.scheduler, plan.directives, plan.script_path, jobs.back(), environment, commands);
+    auto next = submit_job(*plan.scheduler, plan.directives, plan.script_path, jobs.back(), environment,
+                           commands, plan.excluded);
     if (!next) {
       next.error().what += fmt::format("; {} of {} links are submitted", jobs.size(), plan.chain->max_links);
       next.error().hint = fmt::format("let these run, or cancel them: dlrun chain stop {}", plan.folder);
@@ -259,7 +260,9 @@ Result<SubmissionPlan> plan_submission(const Request& request, const Argv& flags
   if (chain) TRY(make_chain(out, chain->links));
   for (Directive& directive : out.directives) directive.place = plan::place_of(out.spec, directive.key);
   out.script = TRY(script_of(out, request, flags, element_variables(out, chain)));
-  out.command = out.scheduler->submit_command(out.script_path, "");
+  out.excluded = nodes_to_exclude(*out.scheduler, out.spec, out.script, request.environment, commands,
+                                  SystemClock().now());
+  out.command = submit_command(*out.scheduler, out.script_path, "", out.excluded);
   return out;
 }
 
@@ -270,7 +273,8 @@ Result<std::string> submit(const SubmissionPlan& plan, const Environment& enviro
   TRY(write_frozen_job(plan.frozen_job_path, plan.frozen_job));
   TRY(replace_file(plan.script_path, plan.script, Durability::synced));
   if (plan.chain) TRY(ChainFolder(plan.folder).create(new_chain(plan, environment)));
-  auto job = submit_job(*plan.scheduler, plan.directives, plan.script_path, "", environment, commands);
+  auto job = submit_job(*plan.scheduler, plan.directives, plan.script_path, "", environment, commands,
+                        plan.excluded);
   if (job) {
     const auto pause = [](Seconds time) { std::this_thread::sleep_for(time); };
     if (auto taken = check_taken(*plan.scheduler, *job, environment, commands, pause); !taken)

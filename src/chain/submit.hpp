@@ -29,7 +29,8 @@ struct SubmissionPlan {
   std::string script_path, script;
   std::string frozen_job_path, frozen_job;  // what the script runs: see src/plan/frozen_job.hpp
   std::vector<Directive> directives;
-  Argv command;  // that submits the script
+  Argv command;                    // that submits the script
+  std::vector<HostName> excluded;  // nodes that the job is kept off
   std::optional<ChainPlan> chain;
   std::vector<int>
       array;  // of a chain: the elements that its script asks for; each must be a chain of its own

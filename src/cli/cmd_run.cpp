@@ -42,9 +42,10 @@ Result<job::RunReport> run_link(job::Request request, const std::string& folder,
                                 RunPrinter& printer) {
   request.spec = TRY(job_spec_of(request));
   const SystemCommands commands;
-  job::ChainLink link = TRY(job::ChainLink::begin(
-      folder, {request.spec->checkpoint.dir, request.spec->checkpoint.files},
-      {request.environment, commands, clock, [&](const std::string& text) { printer.note(text); }}));
+  job::ChainLink link =
+      TRY(job::ChainLink::begin(folder, {request.spec->checkpoint.dir, request.spec->checkpoint.files},
+                                {request.environment, commands, clock, *request.spec,
+                                 [&](const std::string& text) { printer.note(text); }}));
   if (!link.has_work()) {
     printer.note("nothing to do: the chain has ended: " + link.idle_reason());
     return job::RunReport{};

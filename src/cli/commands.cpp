@@ -5,6 +5,7 @@
 #include "src/cli/cmd_allocation.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/cmd_complete.hpp"
+#include "src/cli/cmd_doctor.hpp"
 #include "src/cli/cmd_frameworks.hpp"
 #include "src/cli/cmd_hosts.hpp"
 #include "src/cli/cmd_list.hpp"
@@ -38,6 +39,7 @@ const CommandRow kCommands[] = {
     {"stop", "end a run, a submitted job or a chain", StopCommand::kExamples, make<StopCommand>},
     {"report", "write what runs and chains did as one HTML page", ReportCommand::kExamples,
      make<ReportCommand>},
+    {"doctor", "check nodes before ranks run on them", DoctorCommand::kExamples, make<DoctorCommand>},
     {"allocation", "show the nodes of the allocation, and the evidence for them",
      AllocationCommand::kExamples, make<AllocationCommand>},
     {"hosts", "expand, compress and count host lists", HostsCommand::kExamples, make<HostsCommand>},

@@ -66,6 +66,8 @@ Node default_layer() {
              {"mpi", text(spec.launch.mpi)},
              {"bind", text(spec.launch.bind ? "true" : "false")},
              {"relay", text(std::string(name_of(spec.launch.relay)))},
+             {"check", text(std::string(name_of(spec.launch.check)))},
+             {"bad-node-memory", duration(spec.launch.bad_node_memory)},
              {"stage", text(spec.launch.stage ? "true" : "false")},
              {"ssh", section_below({{"host-keys", text(std::string(name_of(spec.launch.ssh.host_keys)))},
                                     {"connect-timeout", duration(spec.launch.ssh.connect_timeout)}})}})},

@@ -312,6 +312,8 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
   out.bind = TRY(fields.bool_or("bind", out.bind));
   out.relay = TRY(enum_or(fields, "relay", out.relay, kRelayUses));
+  out.check = TRY(enum_or(fields, "check", out.check, kCheckUses));
+  out.bad_node_memory = TRY(fields.duration_or("bad-node-memory", out.bad_node_memory));
   out.stage = TRY(fields.bool_or("stage", out.stage));
   out.ssh = TRY(read_ssh(TRY(section(fields, "ssh"))));
   TRY(fields.finish());

@@ -14,6 +14,7 @@
 #include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
+#include "src/plan/check_use.hpp"
 #include "src/plan/environment_rules.hpp"
 #include "src/plan/expand.hpp"
 #include "src/plan/relay_use.hpp"
@@ -90,7 +91,9 @@ struct LaunchSpec {
   std::string mpi = "auto";                            // auto, pmix, pmi1, native, none
   bool bind = true;
   RelayUse relay = RelayUse::automatic;
-  bool stage = false;  // dlrun is copied to nodes that do not have it
+  CheckUse check = CheckUse::off;      // of the nodes, before ranks start
+  Seconds bad_node_memory{24 * 3600};  // how long jobs leave out nodes that were bad; 0: not at all
+  bool stage = false;                  // dlrun is copied to nodes that do not have it
   SshSpec ssh = {};
 };
 

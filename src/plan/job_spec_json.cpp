@@ -113,6 +113,8 @@ Json to_json(const JobSpec& spec) {
             {"mpi", spec.launch.mpi},
             {"bind", spec.launch.bind},
             {"relay", name_of(spec.launch.relay)},
+            {"check", name_of(spec.launch.check)},
+            {"bad-node-memory", spec.launch.bad_node_memory.count()},
             {"stage", spec.launch.stage},
             {"ssh", to_json(spec.launch.ssh)}}},
           {"checkpoint",

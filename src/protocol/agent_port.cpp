@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "src/base/file.hpp"
+#include "src/process/listening_socket.hpp"
 #include "src/process/socket_option.hpp"
 
 namespace dlrun {
@@ -17,40 +18,10 @@ namespace {
 
 constexpr std::size_t kMaxUnproven = 256;  // beyond it the oldest goes; a real agent calls again
 constexpr Seconds kTimeout{10};
-constexpr int kBacklog = 4096;
-
-// Both families on one socket where there is IPv6, else the old one alone.
-Result<UniqueFd> listen_anywhere() {
-  UniqueFd six(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (six) {
-    set_option(six.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    sockaddr_in6 any{};
-    any.sin6_family = AF_INET6;
-    if (::bind(six.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0 &&
-        ::listen(six.get(), kBacklog) == 0)
-      return six;
-  }
-  UniqueFd four(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  if (!four || ::bind(four.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
-      ::listen(four.get(), kBacklog) != 0)
-    return fail(ErrorKind::unavailable, "cannot open a TCP port for the agents: {}", system_reason(errno));
-  return four;
-}
-
-// The port stands at the same place in both families' addresses.
-Port port_of(const UniqueFd& listener) {
-  sockaddr_in6 address{};
-  socklen_t length = sizeof address;
-  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length);
-  return Port(ntohs(address.sin6_port));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<AgentPort>> AgentPort::open(EventLoop& loop, const Token& token, Arrived arrived) {
-  UniqueFd listener = TRY(listen_anywhere());
+  UniqueFd listener = TRY(listen_on_any_port());
   const Port port = port_of(listener);
   return std::unique_ptr<AgentPort>(
       new AgentPort(loop, token, std::move(arrived), std::move(listener), port));

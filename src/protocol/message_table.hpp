@@ -74,7 +74,7 @@ struct Format {
 
 inline constexpr Range kPorts{1, 65535}, kPortOrNone{0, 65535}, kPids{1}, kSignals{1, 64},
     kSignalOrNone{0, 64}, kExitCodes{0, 255}, kFailureCodes{1, 255}, kProcessors{0, 1'000'000},
-    kSizes{0, std::numeric_limits<std::uint32_t>::max()};
+    kSizes{0, std::numeric_limits<std::uint32_t>::max()}, kBytes{0, std::numeric_limits<std::int64_t>::max()};
 
 /// How the message T looks on the stream.
 template <class T>
@@ -87,6 +87,22 @@ inline constexpr auto format_of<to_agent::Environment> =
 template <>
 inline constexpr auto format_of<to_agent::AskInventory> =
     Format("inventory", field("gpus", &to_agent::AskInventory::gpus));
+template <>
+inline constexpr auto format_of<to_agent::AskClock> = Format("ask_clock");
+template <>
+inline constexpr auto format_of<to_agent::CheckNode> =
+    Format("check_node", field("full", &to_agent::CheckNode::full),
+           field("directory", &to_agent::CheckNode::directory), field("names", &to_agent::CheckNode::names),
+           field("token", &to_agent::CheckNode::token));
+template <>
+inline constexpr auto format_of<to_agent::CheckedPeer> = Format(
+    "", field("node", &to_agent::CheckedPeer::node), field("addresses", &to_agent::CheckedPeer::addresses),
+    field("port", &to_agent::CheckedPeer::port, kPorts));
+template <>
+inline constexpr auto format_of<to_agent::CheckPeers> = Format("check_peers",
+                                                               field("token", &to_agent::CheckPeers::token),
+                                                               field("send", &to_agent::CheckPeers::send),
+                                                               field("peers", &to_agent::CheckPeers::peers));
 template <>
 inline constexpr auto format_of<to_agent::ClaimPorts> =
     Format("claim", field("ports", &to_agent::ClaimPorts::ports, kPorts));
@@ -139,6 +155,21 @@ template <>
 inline constexpr auto format_of<to_agent::Bye> = Format("bye");
 
 // Objects inside of messages.
+template <>
+inline constexpr auto format_of<from_agent::Clock> = Format("clock", field("now", &from_agent::Clock::now));
+template <>
+inline constexpr auto format_of<from_agent::NodeChecked> =
+    Format("node_checked", field("values", &from_agent::NodeChecked::values, Shape::object),
+           field("port", &from_agent::NodeChecked::port, kPortOrNone),
+           field("addresses", &from_agent::NodeChecked::addresses));
+template <>
+inline constexpr auto format_of<from_agent::PeerChecked> = Format(
+    "", field("node", &from_agent::PeerChecked::node), field("problem", &from_agent::PeerChecked::problem),
+    field("connect", &from_agent::PeerChecked::connect),
+    field("bytes", &from_agent::PeerChecked::bytes, kBytes), field("took", &from_agent::PeerChecked::took));
+template <>
+inline constexpr auto format_of<from_agent::PeersChecked> =
+    Format("peers_checked", field("peers", &from_agent::PeersChecked::peers));
 template <>
 inline constexpr auto format_of<from_agent::TakenPort> =
     Format("", field("port", &from_agent::TakenPort::port, kPorts), field("by", &from_agent::TakenPort::by));

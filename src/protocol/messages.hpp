@@ -4,6 +4,7 @@
 // names it, never a default.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -23,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 2;
+inline constexpr int kVersion = 3;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -37,6 +38,23 @@ struct Environment {
 };
 struct AskInventory {
   bool gpus = false;  // whether GPUs are asked for, too: their driver may answer late
+};
+struct AskClock {};
+struct CheckNode {  // what the node is like, before ranks are started there (src/health)
+  bool full = false;
+  std::string directory = {};           // whose file system is tried
+  std::vector<std::string> names = {};  // of all nodes, as they reach each other
+  std::string token = {};               // for those who try to reach it
+};
+struct CheckedPeer {
+  NodeIndex node;
+  std::vector<std::string> addresses;
+  int port = 0;
+};
+struct CheckPeers {  // whether they can be reached, and how fast
+  std::string token;
+  Seconds send{0};  // for how long to send; 0: only reach them
+  std::vector<CheckedPeer> peers = {};
 };
 struct ClaimPorts {
   std::vector<int> ports;
@@ -86,11 +104,11 @@ struct Bye {};  // the agent has said Done: it may exit
 }  // namespace to_agent
 
 using ToAgent =
-    std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::ClaimPorts, to_agent::Slice,
-                 to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
-                 to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint, to_agent::ProbeRanks,
-                 to_agent::Suspend, to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive,
-                 to_agent::Bye>;
+    std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
+                 to_agent::CheckPeers, to_agent::ClaimPorts, to_agent::Slice, to_agent::Go,
+                 to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather,
+                 to_agent::Stop, to_agent::RequestCheckpoint, to_agent::ProbeRanks, to_agent::Suspend,
+                 to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -102,6 +120,24 @@ struct Ready {
 };
 struct Inventory {
   plan::NodeInventory inventory;
+};
+struct Clock {
+  Seconds now{0};  // since 1970, by the node's clock
+};
+struct NodeChecked {
+  Json values = {};  // an object: what each check has measured
+  int port = 0;      // where others may try to reach the node; 0: nowhere
+  std::vector<std::string> addresses = {};
+};
+struct PeerChecked {
+  NodeIndex node;
+  std::string problem = {};  // why it cannot be reached; empty: it can
+  Seconds connect{0};
+  std::int64_t bytes = 0;  // that it acknowledged
+  Seconds took{0};
+};
+struct PeersChecked {
+  std::vector<PeerChecked> peers;
 };
 struct TakenPort {
   int port = 0;
@@ -220,10 +256,11 @@ struct Done {};
 }  // namespace from_agent
 
 using FromAgent = std::variant<
-    from_agent::Ready, from_agent::Inventory, from_agent::PortsClaimed, from_agent::PrologEnded,
-    from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::NodeUsage, from_agent::Signalled,
-    from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited, from_agent::Failed,
-    from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
+    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+    from_agent::PeersChecked, from_agent::PortsClaimed, from_agent::PrologEnded, from_agent::InterfaceChosen,
+    from_agent::GpusHeld, from_agent::NodeUsage, from_agent::Signalled, from_agent::Started,
+    from_agent::Output, from_agent::Report, from_agent::Exited, from_agent::Failed, from_agent::Allgather,
+    from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
     from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
     from_agent::Probed, from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled,
     from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent,

@@ -1,10 +1,8 @@
 #include "src/run/checks.hpp"
 
-#include <cerrno>
-#include <cstdlib>
-#include <utility>
+#include <filesystem>
 
-#include "src/base/file.hpp"
+#include "src/base/scratch_folder.hpp"
 #include "src/plan/job_checks.hpp"
 #include "src/process/command.hpp"
 #include "src/run/run_directory.hpp"
@@ -25,37 +23,23 @@ Result<void> run_checks(const plan::Plan& plan, const Environment& environment) 
 
 namespace {
 
-// A folder of this process alone; gone with the value.
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> make() {
-    std::error_code problem;
-    std::string name = (std::filesystem::temp_directory_path(problem) / "dlrun-plan-XXXXXX").string();
-    const int reason = problem ? problem.value() : ::mkdtemp(name.data()) == nullptr ? errno : 0;
-    if (reason != 0)
-      return fail({.kind = ErrorKind::io,
-                   .what = fmt::format("cannot create {}: {}", name, system_reason(reason)),
-                   .hint = "set TMPDIR to a folder that can be written"});
-    return ScratchFolder(std::move(name));
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
+Result<ScratchFolder> make_scratch_folder() {
+  std::error_code problem;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(problem);
+  if (problem)
+    return fail({.kind = ErrorKind::io,
+                 .what = fmt::format("cannot create a folder for temporary files: {}", problem.message()),
+                 .hint = "set TMPDIR to a folder that can be written"});
+  auto made = ScratchFolder::make_in(parent, "dlrun-plan");
+  if (!made) made.error().hint = "set TMPDIR to a folder that can be written";
+  return made;
+}
 
 }  // namespace
 
 Result<void> run_plan_checks(const Prepared& job, const Environment& environment) {
   if (job.adapter.plan_checks.empty()) return {};
-  const ScratchFolder folder = TRY(ScratchFolder::make());
+  const ScratchFolder folder = TRY(make_scratch_folder());
   plan::PlanInput input = job.input;
   input.adapter.checks = job.adapter.plan_checks;
   input.run_directory = folder.path();

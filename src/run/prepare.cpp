@@ -39,18 +39,6 @@ void assume_nodes(const plan::JobSpec& spec, Allocation& allocation) {
   if (!enough) allocation = plan::hypothetical_allocation(*asked.nodes, asked.gpus_per_node);
 }
 
-Result<Allocation> allocation_of(const Request& request) {
-  if (!request.allocation_file) {
-    const SystemCommands commands;
-    const SystemClock clock;
-    const DiscoveryContext discovery{request.environment, commands, clock, gpus_of_driver,
-                                     request.named_hosts};
-    return find_allocation(discovery, request.scheduler);
-  }
-  const std::string name = request.allocation_file->string();
-  return allocation_from_json(TRY(parse_json(TRY(read_named_file(*request.allocation_file)), name)), name);
-}
-
 // Of a program that may be no MPI program: none unless it is linked to one.
 plan::MpiProtocol linked_mpi(const Request& request, const Prepared& job, const fs::path& directory) {
   Environment environment = request.environment;
@@ -111,6 +99,18 @@ std::string new_job_id(Instant now) {
 plan::AdapterPath adapters_of(const Request& request) {
   return plan::adapter_path(request.framework_dir, user_configuration(request.environment),
                             request.installation.data);
+}
+
+Result<Allocation> allocation_of(const Request& request) {
+  if (!request.allocation_file) {
+    const SystemCommands commands;
+    const SystemClock clock;
+    const DiscoveryContext discovery{request.environment, commands, clock, gpus_of_driver,
+                                     request.named_hosts};
+    return find_allocation(discovery, request.scheduler);
+  }
+  const std::string name = request.allocation_file->string();
+  return allocation_from_json(TRY(parse_json(TRY(read_named_file(*request.allocation_file)), name)), name);
 }
 
 Result<plan::JobSpec> job_spec_of(const Request& request) {

@@ -53,6 +53,9 @@ void add_configuration_files(plan::JobSources& sources, const Environment& envir
 std::string new_job_id(Instant now);
 plan::AdapterPath adapters_of(const Request& request);
 
+/// The nodes that the request names, or that its scheduler has granted.
+Result<Allocation> allocation_of(const Request& request);
+
 /// The request's job: read from its sources unless that was done already.
 Result<plan::JobSpec> job_spec_of(const Request& request);
 

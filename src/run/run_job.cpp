@@ -15,8 +15,11 @@
 #include "src/record/event_log.hpp"
 #include "src/record/record.hpp"
 #include "src/run/attempts.hpp"
+#include "src/run/bad_node_memory.hpp"
+#include "src/run/check_nodes.hpp"
 #include "src/run/checks.hpp"
 #include "src/run/driver.hpp"
+#include "src/run/leave_bad_nodes_out.hpp"
 #include "src/run/login_node.hpp"
 #include "src/run/run_directory.hpp"
 #include "src/run/unread_input.hpp"
@@ -33,6 +36,7 @@ struct Context {
   WalltimeSettings walltime;
   std::optional<launch::BegunLauncher> begun = {};
   HeadStatusFile* status_file = nullptr;  // once there is a run directory
+  Json checked = {};                      // what came of launch.check
 };
 
 // What the agents get of a job that is planned, and how it is written down.
@@ -122,15 +126,36 @@ Outcome outcome_of(const Error& error) {
   return outcome;
 }
 
-launch::LaunchSettings launch_settings(const Prepared& job, const Context& context) {
-  return {.via = job.spec.launch.via,
-          .scheduler = job.allocation.scheduler,
-          .fan_out = job.spec.launch.fan_out,
-          .timeout = job.spec.launch.start_timeout,
-          .staging = job.spec.launch.stage ? launch::Staging::where_missing : launch::Staging::never,
-          .ssh = job.spec.launch.ssh,
-          .environment = context.request.environment,
-          .begun = context.begun};
+Result<std::unique_ptr<launch::Launcher>> choose_launcher(const Prepared& job, const Context& context) {
+  return launch::choose_launcher(
+      job.plan, launch_settings(job.spec.launch, job.allocation, context.request.environment, context.begun));
+}
+
+// launch.check. Where a node is left out, the launcher is another one, and what was written of the plan.
+Result<std::unique_ptr<launch::Launcher>> check_first(Prepared& job,
+                                                      std::unique_ptr<launch::Launcher> launcher,
+                                                      Context& context) {
+  if (job.spec.launch.check == plan::CheckUse::off) return launcher;
+  const CheckedNodes checked = TRY(leave_bad_nodes_out(job, context.request.environment, context.begun,
+                                                       context.clock.now(), context.status));
+  context.checked = to_json(checked);
+  if (checked.left_out.empty()) return launcher;
+  TRY(write_allocation(job));
+  TRY(write_plan(job, context.request.installation.data));
+  (void)context.status.planned(job.plan);  // its nodes are new; the ranks are the same
+  return choose_launcher(job, context);
+}
+
+// A node that was lost while its ranks ran is left out by the next jobs, too.
+void remember_lost(const Prepared& job, const Outcome& outcome, const Context& context) {
+  if (job.spec.launch.check == plan::CheckUse::off || outcome.interrupted_by) return;
+  const health::BadNodes memory(context.request.environment,
+                                cluster_of(job.allocation.scheduler, context.request.environment));
+  const Instant until =
+      context.clock.now() + std::chrono::duration_cast<Milliseconds>(job.spec.launch.bad_node_memory);
+  for (const std::string& host : outcome.bad_hosts)
+    if (const auto written = memory.remember({host, reason_of(outcome), until}); !written)
+      context.status.note("warning: bad nodes are not remembered: " + written.error().what);
 }
 
 // Plans the job again for one more attempt, on good nodes.
@@ -186,13 +211,16 @@ struct Ran {
 };
 
 // Attempt after attempt, until one ends well or another is not worth it.
-Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Context context) {
+Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Context& context) {
   Attempts attempts(job.spec.launch.retries, job.plan.nodes.size());
-  Ran out{.last = run_planned(job, std::move(launcher), context)};
+  auto checked = check_first(job, std::move(launcher), context);
+  Ran out{.last =
+              checked ? run_planned(job, std::move(*checked), context) : fail(std::move(checked).error())};
   for (;;) {
     const Outcome outcome = out.last ? *out.last : outcome_of(out.last.error());
     out.attempts.push_back(attempt_record(job.plan, outcome));
     out.parts.push_back(outcome.time);
+    remember_lost(job, outcome, context);
     if (!out.last || !attempts.should_retry(outcome)) return out;
     if (context.walltime.scheduler_end)
       context.walltime.scheduler_end = outcome.walltime.end;  // it may have been moved
@@ -206,7 +234,7 @@ Ran run_attempts(Prepared& job, std::unique_ptr<launch::Launcher> launcher, Cont
         "attempt {} of {}{}", job.plan.attempt, job.spec.launch.retries + 1,
         without.empty() ? "" : " without " + join(std::vector(without.begin(), without.end()), ", ")));
     (void)context.status.planned(job.plan);  // its nodes are new; the ranks are those of the first attempt
-    auto next = launch::choose_launcher(job.plan, launch_settings(job, context));
+    auto next = choose_launcher(job, context);
     out.last = next ? run_planned(job, std::move(*next), context) : fail(std::move(next).error());
   }
 }
@@ -223,7 +251,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   const WalltimeSettings walltime = walltime_settings(job.spec, job.allocation, began, began_ticks);
   TRY(check_time_left(walltime, clock.now()));
   Context context{request, clock, status, walltime, begun};
-  auto launcher = TRY(launch::choose_launcher(job.plan, launch_settings(job, context)));
+  auto launcher = TRY(choose_launcher(job, context));
   TRY(status.planned(job.plan));
   // Schedulers give a batch job its own script, and much else, as standard input.
   if (const auto unread = unread_input(STDIN_FILENO); unread && !request.input_rank && !job.allocation.job_id)
@@ -247,6 +275,7 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   report.record =
       make_record(recorded, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},
                   std::move(ran.attempts), std::move(sources));
+  if (!context.checked.is_null()) report.record["node_check"] = context.checked;
   status_file.change(
       [&](LiveStatus& live) { live.ended(report.outcome.exit_code, reason_of(report.outcome)); });
   if (const std::string problem = status_file.problem(); !problem.empty())

@@ -42,6 +42,18 @@ class GridEngineSubmit(Following, gridengine_support.Case):
         self.assertTrue(all(line.endswith("|two  words a") for line in lines), lines)
         self.assertEqual(self.printed().count("#$ -pe nine 9 $HOME'"), 6)
 
+    def test_a_job_that_checks_its_nodes_is_kept_off_those_that_were_bad(self):
+        self.write("job.yaml", JOB)
+        for host in ("n1", "n2", "n3", "n4"):
+            self.write(f"state/dlrun/bad-nodes/gridengine/{host}.json", json.dumps(
+                {"schema": "dlrun.bad-node/1", "host": host, "reason": "space: full", "until": "2100-01-01T00:00:00Z" if host == "n2" else "2001-01-01T00:00:00Z"}))
+        code, out, err = self.run_on(DLRUN, "submit", "--scheduler", "gridengine", "--set", "launch.check=quick", "job.yaml",
+                                     env={"XDG_STATE_HOME": f"{self.folder}/state"})
+        self.assertEqual(code, 0, err)
+        self.wait_gone(out.strip())
+        hosts = {line.split("|")[0].split()[-1] for line in self.printed().splitlines() if "|" in line}
+        self.assertEqual(hosts, {"n1", "n3", "n4"}, self.printed())
+
     def test_refusals_name_the_directive_and_leave_nothing_behind(self):
         self.write("job.yaml", JOB)
         for value, directive in (("resources.queue=nosuch", "-q nosuch"), ("resources.account=nosuch", "-P nosuch"),

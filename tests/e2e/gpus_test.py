@@ -54,6 +54,19 @@ class Gpus(support.Case):
         self.assertEqual(sorted(out.splitlines()), ["[ps 0] sees", "[worker 0] sees 0", "[worker 1] sees 1"])
         self.assertIn("warning: rank 2 (ps 0) computes on GPU 1, and the job gives it no GPU", err)
 
+    def test_the_doctor_names_gpus_with_errors_and_what_slows_one_down(self):
+        self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
+        self.write("nvml", "gpu GPU-aaaa\ngpu GPU-bbbb\nerrors 1 3\nthrottled 0 64\n")
+        code, out, err = self.dlrun("doctor", "--json")
+        self.assertEqual(code, 71, err)
+        node = json.loads(out)["nodes"][0]
+        self.assertEqual([finding["text"] for finding in node["findings"] if finding["check"] == "gpus"],
+                         ["GPU 0: thermal slowdown by its hardware", "GPU 1: 3 uncorrected memory errors"])
+        self.assertIsNone(node["values"]["gpus"]["gpus"][0]["temperature"])  # what the driver does not tell is not 0
+        self.write("nvml", "gpu GPU-aaaa\n")
+        code, out, err = self.dlrun("doctor")
+        self.assertEqual(code, 0, out + err)
+
     def two_nodes(self, *words, gpus=None):
         self.write("two.json", json.dumps({"schema": "dlrun.allocation/1", "scheduler": "lsf", "nodes": [
             {"host": host, "slots": 2, "gpus": gpus} for host in ("a1", "a2")]}))

@@ -76,8 +76,9 @@ class Nodes(support.Case):
 
     def test_a_lost_node_is_replaced_by_a_spare(self):
         script = 'if [ $DLRUN_ATTEMPT = 1 ]; then echo running; sleep 1000; fi; echo attempt $DLRUN_ATTEMPT on $DLRUN_NODE'
+        self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
         process = self.start("--allocation", "three.json", "--via", "local", "--nodes", "2", "--retries", "2", "--run-dir", "run",
-                             "--framework", "plain", "--", "sh", "-c", script)
+                             "--set", "launch.check=quick", "--framework", "plain", "--", "sh", "-c", script)
         support.wait_until(lambda: self.exists("run/events.jsonl") and
                            sum(event["event"] == "started" for event in self.events()) == 2, "both ranks run")
         rank = next(event["pid"] for event in self.events() if event["event"] == "started" and event["host"] == "a1")
@@ -92,6 +93,9 @@ class Nodes(support.Case):
         self.assertEqual([attempt["exit_code"] for attempt in record["attempts"]], [71, 0])
         self.assertEqual([rank["host"] for rank in record["attempts"][1]["ranks"]], ["a2", "a3"])
         self.assertTrue(self.exists("run/attempts/1/plan.json"))
+        # As launch.check remembers nodes that failed its checks; it found none here.
+        self.assertEqual(record["node_check"]["left_out"], [])
+        self.assertEqual(os.listdir(os.path.join(self.folder, "state/dlrun/bad-nodes/none")), ["a1.json"])
         self.none_left()
 
     def test_a_node_whose_ranks_fail_is_tried_again_where_there_is_no_spare(self):

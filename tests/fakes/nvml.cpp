@@ -1,5 +1,6 @@
 // A stand-in for NVIDIA's libnvidia-ml.so.1: its GPUs and who computes on them are lines of the file that
-// FAKE_NVML names, read anew at each nvmlInit. "gpu UUID" is a GPU, "holder INDEX PID" a process on one.
+// FAKE_NVML names, read anew at each nvmlInit. "gpu UUID" is a GPU, "holder INDEX PID" a process on one,
+// "errors INDEX COUNT" its uncorrected memory errors, "throttled INDEX BITS" what slows it down.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@ namespace {
 struct Gpu {
   std::string uuid;
   std::vector<unsigned> pids = {};
+  unsigned long long errors = 0, throttled = 0;
 };
 std::vector<Gpu> gpus;
 
@@ -51,6 +53,10 @@ EXPORTED int nvmlInit_v2() {
     unsigned pid = 0;
     words >> what;
     if (what == "gpu" && words >> uuid) gpus.push_back({uuid});
+    unsigned long long number = 0;
+    if (what == "errors" && words >> index >> number && index < gpus.size()) gpus[index].errors = number;
+    if (what == "throttled" && words >> index >> number && index < gpus.size())
+      gpus[index].throttled = number;
     if (what == "holder" && words >> index >> pid && index < gpus.size()) gpus[index].pids.push_back(pid);
   }
   return 0;
@@ -81,6 +87,15 @@ EXPORTED int nvmlDeviceGetMigDeviceHandleByIndex(void*, unsigned, void**) {
 }
 EXPORTED int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
   std::snprintf(text, size, "%s", of(device).uuid.c_str());
+  return 0;
+}
+EXPORTED int nvmlDeviceGetTotalEccErrors(void* device, int type, int, unsigned long long* count) {
+  constexpr int uncorrected = 1;
+  *count = type == uncorrected ? of(device).errors : 0;
+  return 0;
+}
+EXPORTED int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* bits) {
+  *bits = of(device).throttled;
   return 0;
 }
 EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {

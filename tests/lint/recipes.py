@@ -15,6 +15,7 @@ EXAMPLES = {
         "src/plan/nested_launcher.cpp": "a command may be a launcher itself",
         "src/run/single_start.cpp": "dlrun may be started by one",
         "src/agent/pmi/native_service.cpp": "its hint names the program",
+        "src/health/checks/software.cpp": "a tool that nodes may have or lack",
     }),
     "An adapter": ("Dask", r"\bdask\b|Dask", {}),
     "A fact": ("rank.cross-index", r"rank\.cross-index", {}),
@@ -26,6 +27,7 @@ EXAMPLES = {
     }),
     "A flag": ("--retries", r"\"--retries\"", {}),
     "A command": ("hosts", r"cmd_hosts|HostsCommand", {}),
+    "A check": ("space", r"space_check", {}),
     "A message": ("ProbeRanks", r"\bProbeRanks\b|probe-ranks|probe_ranks", {}),
 }
 SOURCES = ["src", "schedulers", "runtime", "frameworks", "templates"]

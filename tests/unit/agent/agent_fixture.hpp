@@ -101,6 +101,14 @@ class Bench {
   static std::string text(const action::TakeInventory& take) {
     return take.gpus == Gpus::asked ? "take inventory with GPUs" : "take inventory";
   }
+  static std::string text(const action::ReadClock&) { return "read clock"; }
+  static std::string text(const action::CheckNode& check) {
+    return fmt::format("check node and {} of {} names", check.question.directory,
+                       check.question.names.size());
+  }
+  static std::string text(const action::CheckPeers& check) {
+    return fmt::format("check {} peers", check.question.peers.size());
+  }
   static std::string text(const action::ClaimPorts& claim) {
     return fmt::format("claim {} ports", claim.ports.size());
   }

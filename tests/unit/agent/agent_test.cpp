@@ -69,6 +69,23 @@ TEST_CASE("questions before the slice are answered") {
         error_text(kUnavailable, "no sockets") + "; end strays");
 }
 
+TEST_CASE("a node is checked before it has a slice, and not after") {
+  Bench bench;
+  bench.begin();
+  CHECK(bench.says(to_agent::AskClock{}) == "read clock");
+  CHECK(bench.on(event::ClockRead{Seconds(1.5)}) == "say clock now=1.5");
+  CHECK(bench.says(to_agent::CheckNode{false, "/work", {"n1", "n2"}, "ab"}) ==
+        "check node and /work of 2 names");
+  CHECK(bench.on(event::NodeChecked{{Json::object(), 4711, {"10.0.0.1"}}}) ==
+        R"(say node_checked values={} port=4711 addresses=["10.0.0.1"])");
+  CHECK(bench.says(to_agent::CheckPeers{"ab", Seconds(0), {{NodeIndex(1), {"n2"}, 4711}}}) ==
+        "check 1 peers");
+  CHECK(bench.on(event::PeersChecked{}) == "say peers_checked peers=[]");
+  bench.slice(two_ranks());
+  CHECK(bench.says(to_agent::CheckNode{}).find("message 'check_node' from the head is out of order") !=
+        std::string::npos);
+}
+
 TEST_CASE("without a prolog ranks start as soon as their logs are open") {
   Bench bench;
   bench.begin();

@@ -29,6 +29,12 @@ inline const std::vector<Sample>& sample_messages() {
   static const std::vector<Sample> samples{
       to(to_agent::Environment{{"A=1", "B="}}, R"({"type":"environment"})", std::string("A=1\0B=\0", 7)),
       to(to_agent::AskInventory{true}, R"({"type":"inventory","gpus":true})"),
+      to(to_agent::AskClock{}, R"({"type":"ask_clock"})"),
+      to(to_agent::CheckNode{true, "/work", {"n1", "n2"}, "ab12"},
+         R"({"type":"check_node","full":true,"directory":"/work","names":["n1","n2"],"token":"ab12"})"),
+      to(to_agent::CheckPeers{"ab12", Seconds(0.25), {{NodeIndex(1), {"n2"}, 4711}}},
+         R"({"type":"check_peers","token":"ab12","send":0.25,"peers":[{"node":1,"addresses":["n2"],)"
+         R"("port":4711}]})"),
       to(to_agent::ClaimPorts{{2220, 2230}}, R"({"type":"claim","ports":[2220,2230]})"),
       to(to_agent::Slice{"{}", true, Rank(3)}, R"({"type":"slice","heartbeat":true,"input":3})", "{}"),
       to(to_agent::Go{}, R"({"type":"go"})"),
@@ -53,6 +59,12 @@ inline const std::vector<Sample>& sample_messages() {
            R"({"type":"ready","pid":4711,"version":"1.2.3","protocol":7})"),
       from(from_agent::Inventory{{8, {{"0", "1"}}, "NVML: 2 GPUs"}},
            R"({"type":"inventory","inventory":{"cpus":8,"gpus":["0","1"],"gpu_source":"NVML: 2 GPUs"}})"),
+      from(from_agent::Clock{Seconds(1.5)}, R"({"type":"clock","now":1.5})"),
+      from(from_agent::NodeChecked{{{"space", Json::object()}}, 4711, {"10.0.0.1"}},
+           R"({"type":"node_checked","values":{"space":{}},"port":4711,"addresses":["10.0.0.1"]})"),
+      from(from_agent::PeersChecked{{{NodeIndex(1), "no answer", Seconds(1.5), 7, Seconds(0.5)}}},
+           R"({"type":"peers_checked","peers":[{"node":1,"problem":"no answer","connect":1.5,"bytes":7,)"
+           R"("took":0.5}]})"),
       from(from_agent::PortsClaimed{{{2230, "sshd"}}},
            R"({"type":"claimed","taken":[{"port":2230,"by":"sshd"}]})"),
       from(from_agent::PrologEnded{Seconds(1.5), {"hunter2"}}, R"({"type":"prolog","seconds":1.5})",

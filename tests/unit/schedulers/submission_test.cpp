@@ -536,6 +536,37 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a job is kept off nodes, where the scheduler can be told so") {
+  const std::vector<HostName> nodes{HostName("n3"), HostName("n4")};
+  const auto slurm = make_slurm_submission();
+  CHECK(submit_command(*slurm, "/s.sh", "7", nodes) ==
+        Argv{"sbatch", "--exclude=n[3-4]", "--parsable", "--dependency=afterany:7", "/s.sh"});
+  CHECK(submit_command(*slurm, "/s.sh", "", {}) == Argv{"sbatch", "--parsable", "/s.sh"});
+  CHECK(slurm->exclude_command("9", nodes) == Argv{"scontrol", "update", "JobId=9", "ExcNodeList=n[3-4]"});
+  CHECK(slurm->names_nodes("#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH -x n1\n"));
+  CHECK(slurm->names_nodes("#SBATCH --exclude=n1\n"));
+  CHECK_FALSE(slurm->names_nodes("#!/bin/bash\n#SBATCH --nodes=2\necho --exclude=n1\n"));
+  for (const auto& scheduler : all()) {
+    if (scheduler->name() == "gridengine")
+      CHECK(submit_command(*scheduler, "/s.sh", "", nodes) ==
+            Argv{"qsub", "-l", "hostname=!(n3|n4)", "-terse", "/s.sh"});
+    if (scheduler->exclude_options(nodes).empty())
+      CHECK(submit_command(*scheduler, "/s.sh", "", nodes) == scheduler->submit_command("/s.sh", ""));
+  }
+}
+
+TEST_CASE("excluded nodes count against what a partition has") {
+  World world;
+  world.commands.answer("sinfo", "main* infinite 4\n");
+  const auto slurm = make_slurm_submission();
+  SubmissionRequest request;
+  request.nodes = 3;
+  request.excluded = {HostName("n3")};
+  CHECK(slurm->check_possible(request, world.environment, world.commands));
+  request.nodes = 4;
+  CHECK_FALSE(slurm->check_possible(request, world.environment, world.commands));
+}
+
 TEST_CASE("a refusal is shown with the directive that it means") {
   World world;
   const auto slurm = make_slurm_submission();

@@ -1,0 +1,70 @@
+#include "src/health/bad_nodes.hpp"
+
+#include <algorithm>
+
+#include "src/base/file.hpp"
+#include "src/base/json.hpp"
+#include "src/base/utc.hpp"
+
+namespace dlrun::health {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path state_folder(const Environment& environment) {
+  if (const auto folder = environment.find("XDG_STATE_HOME"); folder && folder->starts_with('/'))
+    return fs::path(*folder) / "dlrun";
+  return fs::path(environment.get("HOME", "/nonexistent")) / ".local" / "state" / "dlrun";
+}
+
+// No name of a cluster or a host becomes more than one name of a file.
+std::string file_name(std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '/', '_');
+  return out.empty() || out.front() == '.' ? "_" + out : out;
+}
+
+Result<BadNode> read(const fs::path& file) {
+  const Json json = TRY(parse_json(TRY(read_file(file, 64 << 10)), file.string()));
+  const auto until = parse_utc(TRY(field<std::string>(json, "until", file.string())));
+  if (!until) return bad_input(file.string(), "'until' is not a time");
+  return BadNode{TRY(field<std::string>(json, "host", file.string())),
+                 TRY(field<std::string>(json, "reason", file.string())), *until};
+}
+
+}  // namespace
+
+BadNodes::BadNodes(const Environment& environment, std::string_view cluster)
+    : folder_(state_folder(environment) / "bad-nodes" / file_name(cluster)) {}
+
+std::vector<BadNode> BadNodes::all(Instant now) const {
+  std::vector<BadNode> out;
+  std::error_code problem;
+  for (fs::directory_iterator file(folder_, problem), end; !problem && file != end; file.increment(problem)) {
+    if (file->path().extension() != ".json") continue;  // one that is being written
+    auto node = read(file->path());
+    std::error_code ignored;
+    if (node && node->until > now)
+      out.push_back(std::move(*node));
+    else
+      fs::remove(file->path(), ignored);
+  }
+  std::sort(out.begin(), out.end(), [](const BadNode& a, const BadNode& b) { return a.host < b.host; });
+  return out;
+}
+
+Result<void> BadNodes::remember(const BadNode& node) const {
+  TRY(make_directories(folder_, Access::owner_only));
+  const Json json{{"schema", "dlrun.bad-node/1"},
+                  {"host", node.host},
+                  {"reason", node.reason},
+                  {"until", format_utc(node.until)}};
+  return replace_file(folder_ / (file_name(node.host) + ".json"), to_pretty_text(json), Durability::none);
+}
+
+void BadNodes::forget(const std::string& host) const {
+  std::error_code ignored;
+  fs::remove(folder_ / (file_name(host) + ".json"), ignored);
+}
+
+}  // namespace dlrun::health
