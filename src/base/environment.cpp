@@ -58,7 +58,7 @@ void Environment::unset_prefix(std::string_view prefix) {
   std::erase_if(values_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
 }
 
-void Environment::merge(const std::map<std::string, std::string>& other) {
+void Environment::merge(const FlatMap<std::string, std::string>& other) {
   for (const auto& [name, value] : other) set(name, value);
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/flat_map.hpp"
+
 namespace dlrun {
 
 class Environment {
@@ -22,7 +24,7 @@ class Environment {
   void set(std::string_view name, std::string_view value);
   void unset(std::string_view name);
   void unset_prefix(std::string_view prefix);  // drops every name that starts so
-  void merge(const std::map<std::string, std::string>& other);
+  void merge(const FlatMap<std::string, std::string>& other);
 
   std::vector<std::string> entries() const;  // "NAME=value", sorted
   const std::map<std::string, std::string, std::less<>>& all() const { return values_; }

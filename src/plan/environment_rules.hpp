@@ -1,13 +1,14 @@
 // What a job changes in the environment of its ranks, and which variables they get at all.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "src/base/flat_map.hpp"
+
 namespace dlrun::plan {
 
-using EnvironmentChanges = std::map<std::string, std::string>;
+using EnvironmentChanges = FlatMap<std::string, std::string>;
 
 // Patterns of variables' names: which of dlrun's own environment the ranks get, and which are secrets.
 struct EnvironmentRules {

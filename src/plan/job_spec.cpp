@@ -197,7 +197,7 @@ Result<EnvironmentChanges> read_changes(const Fields& fields) {
     if (is_reserved_variable(name))
       return yaml::error_at(value, fmt::format("dlrun itself sets {} for every rank", name));
   }
-  return yaml::as_text_map(fields.node(), "environment.set");
+  return EnvironmentChanges(TRY(yaml::as_text_map(fields.node(), "environment.set")));
 }
 
 // "conda:NAME" or "venv:PATH", the path made absolute.

@@ -228,13 +228,14 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
   if (threads) threads = std::max(1, *threads - share.reserve_cpus);
   set_devices(rank, threads);
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
-  std::erase_if(rank.defaults, [&](const auto& entry) { return input.environment.find(entry.first); });
+  rank.defaults.erase_if([&](const auto& entry) { return input.environment.find(entry.first); });
   rank.argv = TRY(argv_of_rank(input, kind, facts));
   if (input.spec.environment.container)
     set_over_image(*input.spec.environment.container, plan.environment_rules, rank.environment);
   if (input.spec.environment.container)
     rank.argv = in_container(*input.spec.environment.container, input.spec.base_directory,
                              container_use(plan, rank), rank.argv);
+  rank.environment.shrink_to_fit();
   const std::string whose = fmt::format("rank {} ({} {})", rank.rank, rank.role, rank.task_index);
   TRY(check_lengths(rank.environment, whose));
   TRY(check_lengths(rank.defaults, whose));

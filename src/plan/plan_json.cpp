@@ -123,6 +123,7 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
   out.node = NodeIndex(TRY(json_integer(json, "node", where)));
   out.local_rank = LocalRank(TRY(json_integer(json, "local_rank", where)));
   out.environment = TRY(field<EnvironmentChanges>(json, "environment", where));
+  out.environment.shrink_to_fit();
   out.defaults = TRY(field<EnvironmentChanges>(json, "defaults", where));
   out.argv = TRY(field<Argv>(json, "argv", where));
   out.service = TRY(field<bool>(json, "service", where));
@@ -215,7 +216,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.limits.no_output = TRY(seconds(limits, "no_output", where));
   out.limits.no_progress = TRY(seconds(limits, "no_progress", where));
   out.limits.finalize = TRY(seconds(limits, "finalize", where));
-  out.files = TRY(field<EnvironmentChanges>(json, "files", where));
+  out.files = TRY(field<std::map<std::string, std::string>>(json, "files", where));
   out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
   out.hypothetical_nodes = TRY(field<bool>(json, "hypothetical_nodes", where));
   out.rendezvous_port = TRY(port_or_nothing(json, "rendezvous_port", where));

@@ -56,8 +56,8 @@ Json exports(const EnvironmentChanges& changes) {
 // A script is a file: secrets are not written there, but taken from whoever runs it by hand.
 EnvironmentChanges take_secrets(EnvironmentChanges& changes, const plan::EnvironmentRules& rules) {
   EnvironmentChanges out;
-  std::erase_if(changes, [&](const auto& entry) {
-    return plan::is_secret(entry.first, rules.secrets) && out.insert(entry).second;
+  changes.erase_if([&](const auto& entry) {
+    return plan::is_secret(entry.first, rules.secrets) && out.emplace(entry.first, entry.second).second;
   });
   return out;
 }

@@ -1,5 +1,6 @@
 #include "src/run/failures.hpp"
 
+#include <csignal>
 #include <utility>
 
 #include "src/base/exit_code.hpp"
@@ -35,7 +36,8 @@ Standing Failures::standing_of(const plan::Plan& plan, int code,
                                const std::optional<ExitStatus>& status) const {
   const bool lost_another = plan.framework == "builtin" && code == to_int(ExitCode::lost);
   const bool ended_by_us = status && status->signal != 0 && signals_.contains(status->signal);
-  return lost_another || ended_by_us ? Standing::follows : Standing::of_itself;
+  const bool wrote_to_nobody = status && status->signal == SIGPIPE && plan.world_size() > 1;
+  return lost_another || ended_by_us || wrote_to_nobody ? Standing::follows : Standing::of_itself;
 }
 
 void Failures::add(FirstFailure failure, Ticks now, Standing standing) {

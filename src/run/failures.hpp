@@ -31,7 +31,7 @@ class Failures {
   /// follows from a failure: a killed rank that holds a GPU ends some time after its peers have seen it go.
   void add(FirstFailure failure, Ticks now, Standing standing = Standing::of_itself);
   /// What the end of a rank tells. The builtin runtime has an exit code for a rank that lost another; ranks
-  /// that the agents ended follow, too.
+  /// that the agents ended follow, too, and those that wrote to a peer that was gone (an MPI's socket).
   Standing standing_of(const plan::Plan& plan, int code, const std::optional<ExitStatus>& status) const;
   /// A node that no further attempt should use.
   void add_bad_host(const std::string& host) { bad_hosts_.push_back(host); }

@@ -91,6 +91,22 @@ TEST_CASE("a rank that says that it lost another is the verdict only while no ot
   CHECK(verdict("plain", SIGTERM) == 0);  // there, 71 is the program's own
 }
 
+TEST_CASE("a rank that SIGPIPE has killed is the verdict only while no other failure is known") {
+  const auto verdict = [](int ranks) {
+    World world(World::plan_of(1, ranks));
+    world.start();
+    world.exit_rank(0, 141, SIGPIPE);
+    world.fail_rank(0, 141, "killed by SIGPIPE (13)");
+    if (ranks > 1) {
+      world.exit_rank(1, 137, SIGKILL);
+      world.fail_rank(1, 137, "killed by SIGKILL (9)");
+    }
+    return world.outcome().first_failure->rank->get();
+  };
+  CHECK(verdict(1) == 0);
+  CHECK(verdict(2) == 1);
+}
+
 TEST_CASE("a lost node is the verdict over the ranks that tell of it") {
   plan::Plan plan = World::plan_of(2, 1);
   plan.framework = "builtin";
