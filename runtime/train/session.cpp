@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "runtime/base/checksum.hpp"
 #include "runtime/base/mapped_faults.hpp"
 #include "runtime/comm/allreduce/choose_device_allreduce.hpp"
 #include "runtime/data/split.hpp"
@@ -82,6 +83,7 @@ class Session {
                       begin_);
     TRY(check_agreement(spec_, prepared_));
     TRY(say_where());
+    reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
     const Position start = TRY(start_position());
     std::filesystem::path folder;
     if (comm.rank() == 0) {

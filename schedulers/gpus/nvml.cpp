@@ -37,6 +37,9 @@ struct Nvml {
   int (*mig_count)(Device, unsigned*);
   int (*mig_handle)(Device, unsigned, Device*);
   int (*uuid)(Device, char*, unsigned);
+  int (*model)(Device, char*, unsigned);
+  int (*driver_version)(char*, unsigned);
+  int (*cuda_version)(int*);
   RunningProcesses* running;  // nullptr: a driver of before 2021
 };
 
@@ -52,6 +55,9 @@ Result<Nvml> load_nvml() {
   out.mig_count = TRY(library.symbol<int(Device, unsigned*)>("nvmlDeviceGetMaxMigDeviceCount"));
   out.mig_handle = TRY(library.symbol<int(Device, unsigned, Device*)>("nvmlDeviceGetMigDeviceHandleByIndex"));
   out.uuid = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetUUID"));
+  out.model = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetName"));
+  out.driver_version = TRY(library.symbol<int(char*, unsigned)>("nvmlSystemGetDriverVersion"));
+  out.cuda_version = TRY(library.symbol<int(int*)>("nvmlSystemGetCudaDriverVersion"));
   for (const char* name :
        {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"})
     if (out.running == nullptr) out.running = library.symbol<RunningProcesses>(name).value_or(nullptr);
@@ -91,6 +97,23 @@ Result<std::vector<DriverGpu>> all_gpus(const Nvml& nvml) {
                    .pci_bus_id = nvml.pci(device, &pci) == 0 ? std::string(pci.bus_id) : std::string(),
                    .instances = mig_instances(nvml, device)});
   }
+  return out;
+}
+
+Result<GpuModels> all_models(const Nvml& nvml) {
+  GpuModels out;
+  unsigned count = 0;
+  if (nvml.count(&count) != 0) return fail(ErrorKind::unavailable, "NVML does not list its GPUs");
+  std::array<char, 96> text{};
+  for (unsigned i = 0; i < count; ++i) {
+    Device device = nullptr;
+    const bool told = nvml.handle(i, &device) == 0 &&
+                      nvml.model(device, text.data(), static_cast<unsigned>(text.size())) == 0;
+    out.models.emplace_back(told ? text.data() : "unknown");
+  }
+  int cuda = 0;  // 12040 is 12.4
+  if (nvml.driver_version(text.data(), static_cast<unsigned>(text.size())) == 0) out.driver = text.data();
+  if (nvml.cuda_version(&cuda) == 0) out.cuda = fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10);
   return out;
 }
 
@@ -142,6 +165,10 @@ bool has_instance(const DriverGpu& gpu, const std::string& prefix) {
 
 Result<std::vector<DriverGpu>> ask_nvml() {
   return with_nvml(all_gpus);
+}
+
+Result<GpuModels> ask_nvml_models() {
+  return with_nvml(all_models);
 }
 
 Result<GpuUse> ask_nvml_use() {

@@ -19,6 +19,12 @@ struct DriverGpu {
 // All GPUs that the driver shows; the Error tells why they are unknown.
 Result<std::vector<DriverGpu>> ask_nvml();
 
+struct GpuModels {
+  std::vector<std::string> models = {};  // "NVIDIA H200" of each, in their order
+  std::string driver = {}, cuda = {};    // versions: "550.54.15", "12.4"; empty where they are not told
+};
+Result<GpuModels> ask_nvml_models();
+
 struct GpuHolder {
   int gpu = 0;  // its index
   int pid = 0;  // of a process that computes on it, as this machine numbers it

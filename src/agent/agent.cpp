@@ -271,6 +271,7 @@ void Agent::take(const event::RanksStarted& event) {
   // A framework that starts its processes itself can have its only rank elsewhere.
   if (ranks_.empty()) end_strays();
   act(action::WatchGpus{});
+  act(action::FindProvenance{});
   if (suspension_.suspended()) act(action::SignalDescendants{SIGSTOP});  // since before they were there
 }
 

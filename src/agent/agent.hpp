@@ -117,6 +117,7 @@ class Agent {
   void take(const event::ChildSaid& event);
   void take(const event::RelayMalformed& event);
   void take(const event::GpusHeld& event);
+  void take(const event::ProvenanceFound& event);
   void take(const event::Noted& event);
   void take(const event::WritesStalled& event);
   void take(const event::WritesResumed& event);

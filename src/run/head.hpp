@@ -15,6 +15,7 @@
 #include "src/protocol/heartbeat.hpp"
 #include "src/protocol/relay_tree.hpp"
 #include "src/record/attempt_times.hpp"
+#include "src/record/found_provenance.hpp"
 #include "src/record/outcome.hpp"
 #include "src/record/rank_step_times.hpp"
 #include "src/run/agent_allgather.hpp"
@@ -94,6 +95,7 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::PortsClaimed& claimed);
   void on(AgentState& agent, const protocol::from_agent::PrologEnded& ended);
   void on(AgentState& agent, const protocol::from_agent::NodeUsage& told);
+  void on(AgentState& agent, const protocol::from_agent::Provenance& told);
   void on(AgentState& agent, const protocol::from_agent::Signalled& signalled);
   void on(AgentState& agent, const protocol::from_agent::Started& started);
   void on(AgentState& agent, protocol::from_agent::Output& output);
@@ -187,6 +189,7 @@ class Head {
   StallNotice stall_;
   AttemptTimes times_;
   RankStepTimes step_times_;
+  FoundProvenance provenance_;
   StopSignals stop_signals_;
   Cancellation cancellation_;
   std::optional<SetupWatch> setup_;          // where the job has a prolog, once the agents have their slices

@@ -22,9 +22,9 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, MpiWaits, Probed, Output, InputTaken,
-                    InputClosed, Report, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(
-      message);
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, Provenance, MpiWaits, Probed, Output,
+                    InputTaken, InputClosed, Report, Allgather, RelayPort, SubtreeAllgather,
+                    ChildrenAllgathered>(message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -97,6 +97,12 @@ void Head::on(AgentState& agent, const from_agent::NodeUsage& told) {
   act(action::ShowUsage{agent.host, told.usage});
 }
 
+// Of many equal nodes the first is an event, so that a run which leaves no record tells it too.
+void Head::on(AgentState& agent, const from_agent::Provenance& told) {
+  if (auto event = provenance_.take(agent.host, settings_.secrets.hidden(told.found)))
+    act(action::Record{std::move(*event)});
+}
+
 void Head::on(AgentState&, const from_agent::Signalled& signalled) {
   failures_.signalled(signalled.signal);
 }
@@ -129,6 +135,9 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
     act(action::Record{{{"event", "report"}, {"rank", report.rank.get()}, {"report", said}}});
   if (said.contains("saved") && failures_.interrupted()) saved_when_stopped_ = true;
   if (said.contains("result")) result_ = said["result"];
+  if (report.rank == Rank(0) && said.contains("data"))
+    if (auto event = provenance_.take_data(settings_.secrets.hidden(said["data"])))
+      act(action::Record{std::move(*event)});
   act(action::WalltimeReport{report.rank, said});
   times_.reported(report.rank, said, now_);
   step_times_.reported(report.rank, said, now_);

@@ -37,6 +37,12 @@ void Reporter::phase(std::string_view what) {
   control_.send(Json{{"phase", what}}, ControlChannel::Importance::kept);
 }
 
+void Reporter::data(std::string_view fingerprint, std::uint64_t samples) {
+  if (rank_ == 0)
+    control_.send(Json{{"data", {{"fingerprint", fingerprint}, {"samples", samples}}}},
+                  ControlChannel::Importance::kept);
+}
+
 void Reporter::note(std::string_view line) {
   if (rank_ != 0) return;
   fmt::print("{}\n", line);

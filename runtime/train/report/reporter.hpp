@@ -84,6 +84,8 @@ class Reporter {
   Result<void> epoch(const StepReport& last, const EpochReport& report);
   /// `held`: how much of the time training stood still.
   void saved(std::uint64_t step, Seconds took, Seconds held);
+  /// What is trained on: an identity of the data for the run's record.
+  void data(std::string_view fingerprint, std::uint64_t samples);
   /// A fact of the run that its result, and so its record, is to hold.
   void keep_for_result(const std::string& name, Json fact) { facts_[name] = std::move(fact); }
   void result(const Position& position, const RunResult& result);
