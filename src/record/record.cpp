@@ -143,6 +143,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"walltime", walltime_json(outcome.walltime)},
       {"time", to_json(outcome.time)},
       {"step_timing", to_json(outcome.timing)},
+      {"stragglers", outcome.stragglers},
       {"seconds", seconds}};
 }
 

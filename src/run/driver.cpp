@@ -306,6 +306,9 @@ class Driver {
     if (const auto usage = node_usage_from_json(wanted.usage, "usage"))
       parts_.status_file.change([&](LiveStatus& live) { live.usage(*usage); });
   }
+  void do_it(action::ShowStragglers& wanted) {
+    parts_.status_file.change([&](LiveStatus& live) { live.stragglers(std::move(wanted.ranks)); });
+  }
   void do_it(action::ShowStopping&) { status_->stopping(); }
   void do_it(action::ShowResized&) {
     status_->add([](RunStatus& status) { status.resized(); });

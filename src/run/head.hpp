@@ -18,6 +18,7 @@
 #include "src/record/found_provenance.hpp"
 #include "src/record/outcome.hpp"
 #include "src/record/rank_step_times.hpp"
+#include "src/record/stragglers.hpp"
 #include "src/run/agent_allgather.hpp"
 #include "src/run/agent_states.hpp"
 #include "src/run/cancellation.hpp"
@@ -138,6 +139,8 @@ class Head {
   void begin_probing();
   void hide(const std::vector<std::string>& secrets);
   void show_report(const Json& report);
+  void tell_stragglers();
+  Json straggler_json(const Straggler& straggler) const;
   void on_hang(const std::optional<HangDetector::Hang>& hang);
   void beat();
   void say_alive();
@@ -189,6 +192,7 @@ class Head {
   StallNotice stall_;
   AttemptTimes times_;
   RankStepTimes step_times_;
+  Stragglers stragglers_;
   FoundProvenance provenance_;
   StopSignals stop_signals_;
   Cancellation cancellation_;

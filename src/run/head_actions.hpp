@@ -89,6 +89,9 @@ struct ShowUsage {
   std::string host;
   Json usage;
 };
+struct ShowStragglers {  // the slow ranks now: objects
+  Json ranks;
+};
 struct ShowStopping {};
 struct ShowResized {};
 
@@ -100,6 +103,6 @@ using Action =
                  action::InputTaken, action::EndInput, action::AllStarted, action::WalltimeReport,
                  action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase,
                  action::ShowNote, action::ShowLines, action::ShowUnfinished, action::ShowProgress,
-                 action::ShowUsage, action::ShowStopping, action::ShowResized>;
+                 action::ShowUsage, action::ShowStragglers, action::ShowStopping, action::ShowResized>;
 
 }  // namespace dlrun::job

@@ -142,7 +142,38 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   times_.reported(report.rank, said, now_);
   step_times_.reported(report.rank, said, now_);
   if (auto event = step_times_.due(now_)) act(action::Record{std::move(*event)});
+  stragglers_.reported(report.rank, said, now_);
+  if (stragglers_.judged(now_)) tell_stragglers();
   if (report.rank == Rank(0)) show_report(said);
+}
+
+Json Head::straggler_json(const Straggler& straggler) const {
+  Json out = to_json(straggler);
+  const plan::RankPlan& rank = rank_plan(Rank(straggler.rank));
+  out["host"] = plan().nodes[static_cast<std::size_t>(rank.node.get())].host.get();
+  out["text"] = text_of(straggler);
+  return out;
+}
+
+// Of many that come together, the first ones are shown; the events have all.
+void Head::tell_stragglers() {
+  constexpr std::size_t kMaxShown = 4;
+  const std::vector<Straggler> came = stragglers_.came();
+  for (std::size_t i = 0; i < came.size(); ++i) {
+    Json event = straggler_json(came[i]);
+    if (i < kMaxShown)
+      note(fmt::format("warning: rank {} on {} is slow: {}", came[i].rank, event["host"].get<std::string>(),
+                       text_of(came[i])));
+    event["event"] = "straggler";
+    act(action::Record{std::move(event)});
+  }
+  if (came.size() > kMaxShown)
+    note(fmt::format("warning: and {} more ranks are slow", came.size() - kMaxShown));
+  for (const int rank : stragglers_.went())
+    act(action::Record{{{"event", "straggler_over"}, {"rank", rank}}});
+  Json now = Json::array();
+  for (const Straggler& each : stragglers_.now()) now.push_back(straggler_json(each));
+  act(action::ShowStragglers{std::move(now)});
 }
 
 void Head::show_report(const Json& report) {

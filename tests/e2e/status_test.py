@@ -2,12 +2,13 @@
 """Runs as others see them: list, status, logs and stop of live, finished, failed, killed and submitted runs."""
 import json
 import os
+import pathlib
 import signal
 import sys
 
 import support
 
-# Reports steps and saves on request; rank 1 is 100 steps behind.
+# Reports steps and saves on request; rank 1 is 100 steps behind, and computes longer.
 PROGRAM = """\
 import os, sys, time
 sys.path.insert(0, {client!r})
@@ -16,7 +17,8 @@ rank = int(os.environ.get("DLRUN_RANK", "0"))
 print("hello from", rank, flush=True)
 with dlrun_client.connect() as dlrun:
     for step in range(1, 100001):
-        dlrun.report(step=max(step - 100 * rank, 0), steps=100000, loss=0.5, every=0)
+        dlrun.report(step=max(step - 100 * rank, 0), steps=100000, loss=0.5, every=0,
+                     compute=0.01 + 0.02 * rank, input=0.001, wait=0.039 - 0.02 * rank)
         time.sleep(0.05)
         if dlrun.checkpoint_requested():
             with dlrun.saving(step):
@@ -103,6 +105,10 @@ class Status(support.Case):
         code, out, err = self.dlrun("list")
         self.assertRegex(out.splitlines()[1], r"^running +small-\d+-\d+-\w+ +- +1 +2 +\S+ +step \d+ of 100000")
         self.assertEqual(json.loads(self.dlrun("list", "--json")[1])["runs"][0]["state"], "running")
+        # The rank that computes longer, as status, the output and the record have it.
+        slow = support.wait_until(lambda: self.status()["stragglers"], "the straggler is seen")
+        self.assertEqual([(one["rank"], one["compute"], one["wait"]) for one in slow], [(1, 0.03, 0.019)])
+        self.assertRegex(self.dlrun("status", "small")[1], r"slow       rank 1 on \S+: 31 ms per step .*\(2.82 x\); computing 30 ms")
         # Its output, as it comes, until the end.
         follower = self.start("logs", "-f", "small", "--rank", "0")
         watcher = self.start("status", "--watch", "small")
@@ -110,6 +116,9 @@ class Status(support.Case):
         self.assertEqual((code, json.loads(out)["stop"]), (0, "asked"), err)
         _, err = run.communicate()
         self.assertEqual(run.returncode, 75, err)
+        self.assertRegex(err, r"dlrun: warning: rank 1 on \S+ is slow: 31 ms per step without the wait for others, the median rank 11 ms")
+        record = json.loads(pathlib.Path(status["run_directory"], "record.json").read_text())
+        self.assertEqual([one["rank"] for one in record["attempts"][0]["stragglers"]], [1])
         self.assertGreater(int(self.read("saved")), 0)
         out, err = follower.communicate()
         self.assertEqual((follower.returncode, out), (0, "hello from 0\n"), err)

@@ -71,10 +71,18 @@ Result<void> Reporter::step(const StepReport& report) {
     note(fmt::format("first step done {:.3f} s after the start of rank 0", Seconds(now - begin_).count()));
   if (now - last_sent_ >= (rank_ == 0 ? between_progress_of_rank_0 : between_progress_of_others)) {
     last_sent_ = now;
-    control_.send(rank_ == 0 ? line(report, recent_) : Json{{"step", report.step}},
-                  ControlChannel::Importance::progress);
+    send_progress(rank_ == 0 ? line(report, recent_) : Json{{"step", report.step}});
   }
   return report.step == 1 || report.step % steps_per_line == 0 ? write_window(report) : Result<void>{};
+}
+
+void Reporter::send_progress(Json line) {
+  if (const auto shares = clock_ != nullptr ? clock_->take() : std::nullopt) {
+    line["input"] = rounded(shares->input, 1e7);
+    line["compute"] = rounded(shares->compute, 1e7);
+    line["wait"] = rounded(shares->wait, 1e7);
+  }
+  control_.send(line, ControlChannel::Importance::progress);
 }
 
 Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
