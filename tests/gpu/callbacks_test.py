@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The callbacks of share/python with the Hugging Face Trainer and with Lightning: an unchanged script plus one line reports its steps,
-saves and ends with 75 when it is asked to, and goes on from there at its next start. The agent is played by a socket.
+saves and ends with 75 when it is asked to, and goes on from there at its next start. A socket stands for the agent.
 
     tests/gpu/callbacks_test.py [transformers] [lightning]      by hand, where these are installed"""
 import json
