@@ -25,6 +25,13 @@ struct ProcessInfo {
   unsigned gpu_instance, compute_instance;
 };
 constexpr int kTooSmall = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+// nvmlUtilization_t and nvmlMemory_t.
+struct Utilization {
+  unsigned gpu, memory;  // percent
+};
+struct MemoryInfo {
+  unsigned long long total, free, used;
+};
 using RunningProcesses = int(Device, unsigned*, ProcessInfo*);
 
 struct Nvml {
@@ -37,6 +44,9 @@ struct Nvml {
   int (*mig_count)(Device, unsigned*);
   int (*mig_handle)(Device, unsigned, Device*);
   int (*uuid)(Device, char*, unsigned);
+  int (*utilization)(Device, Utilization*);
+  int (*memory)(Device, MemoryInfo*);
+  int (*energy)(Device, unsigned long long*);
   int (*model)(Device, char*, unsigned);
   int (*driver_version)(char*, unsigned);
   int (*cuda_version)(int*);
@@ -55,6 +65,9 @@ Result<Nvml> load_nvml() {
   out.mig_count = TRY(library.symbol<int(Device, unsigned*)>("nvmlDeviceGetMaxMigDeviceCount"));
   out.mig_handle = TRY(library.symbol<int(Device, unsigned, Device*)>("nvmlDeviceGetMigDeviceHandleByIndex"));
   out.uuid = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetUUID"));
+  out.utilization = TRY(library.symbol<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates"));
+  out.memory = TRY(library.symbol<int(Device, MemoryInfo*)>("nvmlDeviceGetMemoryInfo"));
+  out.energy = TRY(library.symbol<int(Device, unsigned long long*)>("nvmlDeviceGetTotalEnergyConsumption"));
   out.model = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetName"));
   out.driver_version = TRY(library.symbol<int(char*, unsigned)>("nvmlSystemGetDriverVersion"));
   out.cuda_version = TRY(library.symbol<int(int*)>("nvmlSystemGetCudaDriverVersion"));
@@ -144,6 +157,19 @@ Result<GpuUse> use_of_all(const Nvml& nvml) {
   return out;
 }
 
+GpuState current_state(const Nvml& nvml, const DriverGpu& gpu) {
+  GpuState out;
+  Device device = nullptr;
+  if (!gpu.instances.empty() || nvml.handle(static_cast<unsigned>(gpu.index), &device) != 0) return out;
+  Utilization use{};
+  MemoryInfo memory{};
+  unsigned long long millijoules = 0;
+  if (nvml.utilization(device, &use) == 0) out.use = use.gpu / 100.0;
+  if (nvml.memory(device, &memory) == 0) out.memory_used = memory.used, out.memory_total = memory.total;
+  if (nvml.energy(device, &millijoules) == 0) out.millijoules = millijoules;
+  return out;
+}
+
 template <class Answer>
 Result<Answer> with_nvml(Result<Answer> (*ask)(const Nvml&)) {
   const auto nvml = load_nvml();
@@ -173,6 +199,28 @@ Result<GpuModels> ask_nvml_models() {
 
 Result<GpuUse> ask_nvml_use() {
   return with_nvml(use_of_all);
+}
+
+Result<void> NvmlSession::open() {
+  const auto nvml = load_nvml();
+  if (!nvml) return fail(ErrorKind::unavailable, "no NVML library here");
+  if (const int code = nvml->init(); code != 0)
+    return fail(ErrorKind::unavailable, "NVML does not start (code {})", code);
+  shutdown_ = nvml->shutdown;
+  gpus_ = TRY(all_gpus(*nvml));
+  state_of_ = [nvml = *nvml](const DriverGpu& gpu) { return current_state(nvml, gpu); };
+  return {};
+}
+
+Result<std::vector<GpuState>> NvmlSession::states(const std::vector<std::string>& names) {
+  if (!state_of_) TRY(open());
+  std::vector<GpuState> out;
+  for (const std::string& name : names) {
+    const DriverGpu* gpu = find_gpu(gpus_, name);
+    if (gpu == nullptr) return fail(ErrorKind::unavailable, "the driver knows no GPU {}", name);
+    out.push_back(state_of_(*gpu));
+  }
+  return out;
 }
 
 const DriverGpu* find_gpu(const std::vector<DriverGpu>& gpus, const std::string& name) {

@@ -60,7 +60,8 @@ struct ReadProlog {};  // -> PrologRead
 // The ranks.
 struct StartRanks {  // -> RankStarted of each, RanksStarted
   Environment environment;
-  std::optional<Rank> input_rank;  // the one of them that gets a standard input of its own
+  std::optional<Rank> input_rank;      // the one of them that gets a standard input of its own
+  std::vector<std::string> gpus = {};  // of all of them, each once
 };
 struct SignalRanks {
   int number;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <set>
 #include <utility>
 
 #include "src/agent/launcher_variables.hpp"
@@ -215,7 +216,7 @@ void Agent::take(const event::LogsOpened& event) {
   if (!of_prolog && phase_ != Phase::opening_logs) return;  // it was stopped meanwhile
   if (!event.opened) return give_up(event.opened.error());
   phase_ = of_prolog ? Phase::prolog : Phase::starting;
-  if (!of_prolog) return act(action::StartRanks{environment_, find_input_rank()});
+  if (!of_prolog) return act(action::StartRanks{environment_, find_input_rank(), gpus_of_ranks()});
   prolog_began_ = now_;
   act(action::StartProlog{environment_});
 }
@@ -247,6 +248,13 @@ void Agent::take(const event::PrologRead& event) {
 // Every node is ready: what one of them lacks ends the job before any rank was started.
 void Agent::said(const to_agent::Go&) {
   if (is_due("go", Phase::ready)) open_rank_logs();
+}
+
+std::vector<std::string> Agent::gpus_of_ranks() const {
+  std::set<std::string> out;
+  for (const plan::RankPlan& rank : slice_->plan.ranks)
+    if (rank.gpus) out.insert(rank.gpus->begin(), rank.gpus->end());
+  return {out.begin(), out.end()};
 }
 
 std::optional<Rank> Agent::find_input_rank() {

@@ -71,6 +71,7 @@ struct Outcome {
   Json result;  // the program's own {"test_accuracy": ..}; null: none was reported
   Json last_progress;
   Json stragglers = Json::array();   // slow ranks, each as it was at its slowest
+  Json energy;                       // joules, or why they are not known (energy.hpp)
   Json provenance = Json::object();  // what the agents found out (found_provenance.hpp)
   WalltimeEnd walltime;
   TimeParts time;  // the time accounting

@@ -144,6 +144,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"time", to_json(outcome.time)},
       {"step_timing", to_json(outcome.timing)},
       {"stragglers", outcome.stragglers},
+      {"energy", outcome.energy},
       {"seconds", seconds}};
 }
 

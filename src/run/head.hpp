@@ -15,6 +15,7 @@
 #include "src/protocol/heartbeat.hpp"
 #include "src/protocol/relay_tree.hpp"
 #include "src/record/attempt_times.hpp"
+#include "src/record/energy.hpp"
 #include "src/record/found_provenance.hpp"
 #include "src/record/outcome.hpp"
 #include "src/record/rank_step_times.hpp"
@@ -193,6 +194,7 @@ class Head {
   AttemptTimes times_;
   RankStepTimes step_times_;
   Stragglers stragglers_;
+  EnergyAccounting energy_;
   FoundProvenance provenance_;
   StopSignals stop_signals_;
   Cancellation cancellation_;

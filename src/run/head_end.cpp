@@ -147,6 +147,7 @@ Outcome Head::conclude(const DriverEnd& end, Ticks now) {
   out.result = result_;
   out.last_progress = last_progress_;
   out.provenance = provenance_.all();
+  out.energy = energy_.all();
   for (const Straggler& each : stragglers_.ever()) out.stragglers.push_back(straggler_json(each));
   out.saved_when_stopped = saved_when_stopped_;
   out.walltime = end.walltime;

@@ -94,6 +94,8 @@ void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
 }
 
 void Head::on(AgentState& agent, const from_agent::NodeUsage& told) {
+  energy_.take(agent.host, told.usage, now_);
+  if (auto line = energy_.metrics_line()) act(action::WriteMetrics{std::move(*line)});
   act(action::ShowUsage{agent.host, told.usage});
 }
 
@@ -144,6 +146,7 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   if (auto event = step_times_.due(now_)) act(action::Record{std::move(*event)});
   stragglers_.reported(report.rank, said, now_);
   if (stragglers_.judged(now_)) tell_stragglers();
+  if (report.rank == Rank(0)) energy_.reported(said, now_);
   if (report.rank == Rank(0)) show_report(said);
 }
 

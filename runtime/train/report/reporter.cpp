@@ -67,6 +67,7 @@ Result<void> Reporter::step(const StepReport& report) {
   recent_.add(report.totals, now - last_step_);
   epoch_.add(report.totals, now - last_step_);
   last_step_ = now;
+  samples_ += report.totals.rows;
   if (!std::exchange(first_step_done_, true))
     note(fmt::format("first step done {:.3f} s after the start of rank 0", Seconds(now - begin_).count()));
   if (now - last_sent_ >= (rank_ == 0 ? between_progress_of_rank_0 : between_progress_of_others)) {
@@ -82,6 +83,7 @@ void Reporter::send_progress(Json line) {
     line["compute"] = rounded(shares->compute, 1e7);
     line["wait"] = rounded(shares->wait, 1e7);
   }
+  if (rank_ == 0) line["samples"] = samples_;
   control_.send(line, ControlChannel::Importance::progress);
 }
 

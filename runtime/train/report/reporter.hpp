@@ -111,6 +111,7 @@ class Reporter {
   Ticks begin_;
   Json facts_ = Json::object();
   bool first_step_done_ = false;
+  double samples_ = 0;          // that this process's run has trained, of all ranks
   StepClock* clock_ = nullptr;  // none: not told
   std::span<const LossColumn> losses_;
   RunLength length_;

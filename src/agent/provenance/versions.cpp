@@ -17,17 +17,16 @@ struct KnownLibrary {
   std::string_view mark = {};    // stands before the version in the library's text
 };
 constexpr KnownLibrary kKnown[] = {{"Open MPI", "libmpi.so.40", "Open MPI v"},
-                                   {"MPICH", "libmpich.so"},
-                                   {"Intel MPI", "libmpi.so.12"},
-                                   {"PMIx", "libpmix.so"},
-                                   {"UCX", "libucp.so"},
+                                   {"MPICH library", "libmpich.so"},
+                                   {"Intel MPI library", "libmpi.so.12"},
+                                   {"PMIx library", "libpmix.so"},
                                    {"libfabric", "libfabric.so"},
                                    {"NCCL", "libnccl.so", "NCCL version "},
                                    {"CUDA runtime", "libcudart.so"},
                                    {"cuDNN", "libcudnn.so"},
                                    {"cuBLAS", "libcublas.so"},
                                    {"oneDNN", "libdnnl.so"},
-                                   {"glibc", "libc.so"}};
+                                   {"glibc", "libc.so", "stable release version "}};
 
 constexpr std::uint64_t kMaxSearched = std::uint64_t{64} << 20;
 
@@ -35,7 +34,9 @@ std::string version_at(std::string_view text) {
   const auto belongs = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '+';
   };
-  return std::string(text.begin(), std::find_if_not(text.begin(), text.end(), belongs));
+  std::string out(text.begin(), std::find_if_not(text.begin(), text.end(), belongs));
+  while (out.ends_with('.')) out.pop_back();  // the end of a sentence
+  return out;
 }
 
 // Several places may have the mark: the format that the library prints has no number behind it.

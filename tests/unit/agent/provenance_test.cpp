@@ -58,7 +58,7 @@ TEST_CASE("modules in the order in which they were loaded") {
 }
 
 TEST_CASE("versions are what a library says of itself, else those of its file's name") {
-  const test::Folder folder;
+  const dlrun::test::Folder folder;
   const auto mpi =
       folder.write("libmpi.so.40.30.4", std::string("\0Open MPI v%s\0Open MPI v4.1.4, package\0", 39));
   const auto nccl = folder.write("libnccl.so.2.18.3", "");
@@ -68,7 +68,7 @@ TEST_CASE("versions are what a library says of itself, else those of its file's 
 
 TEST_CASE("a build id is read from the file's notes, and a text has none") {
   CHECK(build_id("/proc/self/exe").has_value());
-  const test::Folder folder;
+  const dlrun::test::Folder folder;
   CHECK_FALSE(build_id(folder.write("text", "no program")));
 }
 
