@@ -89,7 +89,10 @@ std::string difference(const Identity& there, const Identity& here) {
   compare("seed", there.seed, here.seed);
   compare("training samples", there.samples, here.samples);
   if (out.empty()) compare("training data (fingerprint)", hex(there.data), hex(here.data));
-  if (out.empty())
+  const bool other_tensors = out.empty() && there.tensors != here.tensors;
+  if (other_tensors && !there.optimizer.empty() && !here.optimizer.empty())
+    compare("optimizer", there.optimizer, here.optimizer);
+  if (other_tensors && out.empty())
     compare("tensors of the model and its optimizer (checksum)", hex(there.tensors), hex(here.tensors));
   return join(out, "; ");
 }
@@ -121,6 +124,8 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   out.written = TRY(field<std::string>(json, "written", name));
   out.files = TRY(parse_files(json, name));
   if (json.contains("settings")) out.settings = TRY(field<Settings>(json, "settings", name));
+  if (const auto optimizer = out.settings.find("optimizer.name"); optimizer != out.settings.end())
+    out.identity.optimizer = optimizer->second;
   if (out.position.seen >= out.identity.samples)
     return bad_input(
         name, fmt::format("{} samples seen of an epoch of {}", out.position.seen, out.identity.samples));

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "runtime/base/checksum.hpp"
 #include "runtime/base/mapped_faults.hpp"
 #include "runtime/comm/allreduce/choose_device_allreduce.hpp"
 #include "runtime/data/split.hpp"
@@ -36,7 +37,8 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                                .seed = spec.seed,
                                .samples = training_samples(spec, prepared),
                                .data = prepared.data.train.fingerprint(),
-                               .tensors = tensors_checksum(*prepared.engine)},
+                               .tensors = tensors_checksum(*prepared.engine),
+                               .optimizer = std::string(spec.optimizer.optimizer.traits->name)},
                   .world = prepared.comm->size(),
                   .batch = spec.batch,
                   .precision = std::string(name_of(spec.precision)),
@@ -81,6 +83,7 @@ class Session {
                       begin_);
     TRY(check_agreement(spec_, prepared_));
     TRY(say_where());
+    reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
     const Position start = TRY(start_position());
     std::filesystem::path folder;
     if (comm.rank() == 0) {

@@ -37,6 +37,8 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   parts_.reporter.set_length(length());
   if (start.seen > 0) parts_.reporter.start_within_epoch(start.step);
   parts_.reporter.set_losses(task_->losses());
+  // A device that sums inside of its step does not tell how long it waits there.
+  if (parts_.engine.reducing() == nullptr) parts_.reporter.set_clock(clock_);
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
   parts_.engine.while_waiting([this] { fill_ahead(); });
 }
@@ -55,8 +57,11 @@ RunLength Trainer::length() const {
 
 Result<StepTotals> Trainer::forward_backward(const Shard& shard) {
   Result<void> sent;
+  clock_.begin(StepClock::Part::compute);
   const BatchResult mine = parts_.engine.train_batch(position_.step, [&](std::size_t bucket) {
+    clock_.begin(StepClock::Part::wait);
     if (sent) sent = parts_.gradients.start(bucket);
+    clock_.begin(StepClock::Part::compute);
   });
   TRY(parts_.engine.status());
   TRY(std::move(sent));
@@ -70,7 +75,9 @@ Result<StepTotals> Trainer::forward_backward(const Shard& shard) {
                     .generator_loss_sum = mine.generator_loss_sum},
          .requests = requests},
         parts_.engine.spare_slots());
+  clock_.begin(StepClock::Part::wait);
   TRY(parts_.gradients.finish());
+  clock_.begin(StepClock::Part::compute);
   return load(parts_.engine.spare_slots());
 }
 
@@ -98,6 +105,7 @@ Result<StepTotals> Trainer::step() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
   const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
   const Shard shard = this_shard();
+  clock_.begin(StepClock::Part::input);
   if (!std::exchange(filled_ahead_, false)) fill(shard);
   TRY(train_filler_.state());
   const StepTotals sums = TRY(forward_backward(shard));
@@ -118,6 +126,7 @@ Result<StepTotals> Trainer::step() {
        .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
        .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows)),
        .updates = position_.step});
+  clock_.step_done();
   advance(rows);
   return sums;
 }

@@ -74,6 +74,7 @@ class Trainer {
   Position position_;
   bool filled_ahead_ = false;
   StepReport last_;
+  StepClock clock_;
 };
 
 }  // namespace dlrun::runtime

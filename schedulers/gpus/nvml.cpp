@@ -25,6 +25,13 @@ struct ProcessInfo {
   unsigned gpu_instance, compute_instance;
 };
 constexpr int kTooSmall = 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+// nvmlUtilization_t and nvmlMemory_t.
+struct Utilization {
+  unsigned gpu, memory;  // percent
+};
+struct MemoryInfo {
+  unsigned long long total, free, used;
+};
 using RunningProcesses = int(Device, unsigned*, ProcessInfo*);
 
 struct Nvml {
@@ -37,6 +44,12 @@ struct Nvml {
   int (*mig_count)(Device, unsigned*);
   int (*mig_handle)(Device, unsigned, Device*);
   int (*uuid)(Device, char*, unsigned);
+  int (*utilization)(Device, Utilization*);
+  int (*memory)(Device, MemoryInfo*);
+  int (*energy)(Device, unsigned long long*);
+  int (*model)(Device, char*, unsigned);
+  int (*driver_version)(char*, unsigned);
+  int (*cuda_version)(int*);
   RunningProcesses* running;  // nullptr: a driver of before 2021
 };
 
@@ -52,6 +65,12 @@ Result<Nvml> load_nvml() {
   out.mig_count = TRY(library.symbol<int(Device, unsigned*)>("nvmlDeviceGetMaxMigDeviceCount"));
   out.mig_handle = TRY(library.symbol<int(Device, unsigned, Device*)>("nvmlDeviceGetMigDeviceHandleByIndex"));
   out.uuid = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetUUID"));
+  out.utilization = TRY(library.symbol<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates"));
+  out.memory = TRY(library.symbol<int(Device, MemoryInfo*)>("nvmlDeviceGetMemoryInfo"));
+  out.energy = TRY(library.symbol<int(Device, unsigned long long*)>("nvmlDeviceGetTotalEnergyConsumption"));
+  out.model = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetName"));
+  out.driver_version = TRY(library.symbol<int(char*, unsigned)>("nvmlSystemGetDriverVersion"));
+  out.cuda_version = TRY(library.symbol<int(int*)>("nvmlSystemGetCudaDriverVersion"));
   for (const char* name :
        {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"})
     if (out.running == nullptr) out.running = library.symbol<RunningProcesses>(name).value_or(nullptr);
@@ -94,6 +113,23 @@ Result<std::vector<DriverGpu>> all_gpus(const Nvml& nvml) {
   return out;
 }
 
+Result<GpuModels> all_models(const Nvml& nvml) {
+  GpuModels out;
+  unsigned count = 0;
+  if (nvml.count(&count) != 0) return fail(ErrorKind::unavailable, "NVML does not list its GPUs");
+  std::array<char, 96> text{};
+  for (unsigned i = 0; i < count; ++i) {
+    Device device = nullptr;
+    const bool told = nvml.handle(i, &device) == 0 &&
+                      nvml.model(device, text.data(), static_cast<unsigned>(text.size())) == 0;
+    out.models.emplace_back(told ? text.data() : "unknown");
+  }
+  int cuda = 0;  // 12040 is 12.4
+  if (nvml.driver_version(text.data(), static_cast<unsigned>(text.size())) == 0) out.driver = text.data();
+  if (nvml.cuda_version(&cuda) == 0) out.cuda = fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10);
+  return out;
+}
+
 // Of a whole GPU. There can be more of them by the time that we have made room.
 std::vector<int> processes_on(const Nvml& nvml, Device device) {
   std::vector<ProcessInfo> found(64);
@@ -121,6 +157,19 @@ Result<GpuUse> use_of_all(const Nvml& nvml) {
   return out;
 }
 
+GpuState current_state(const Nvml& nvml, const DriverGpu& gpu) {
+  GpuState out;
+  Device device = nullptr;
+  if (!gpu.instances.empty() || nvml.handle(static_cast<unsigned>(gpu.index), &device) != 0) return out;
+  Utilization use{};
+  MemoryInfo memory{};
+  unsigned long long millijoules = 0;
+  if (nvml.utilization(device, &use) == 0) out.use = use.gpu / 100.0;
+  if (nvml.memory(device, &memory) == 0) out.memory_used = memory.used, out.memory_total = memory.total;
+  if (nvml.energy(device, &millijoules) == 0) out.millijoules = millijoules;
+  return out;
+}
+
 template <class Answer>
 Result<Answer> with_nvml(Result<Answer> (*ask)(const Nvml&)) {
   const auto nvml = load_nvml();
@@ -144,8 +193,34 @@ Result<std::vector<DriverGpu>> ask_nvml() {
   return with_nvml(all_gpus);
 }
 
+Result<GpuModels> ask_nvml_models() {
+  return with_nvml(all_models);
+}
+
 Result<GpuUse> ask_nvml_use() {
   return with_nvml(use_of_all);
+}
+
+Result<void> NvmlSession::open() {
+  const auto nvml = load_nvml();
+  if (!nvml) return fail(ErrorKind::unavailable, "no NVML library here");
+  if (const int code = nvml->init(); code != 0)
+    return fail(ErrorKind::unavailable, "NVML does not start (code {})", code);
+  shutdown_ = nvml->shutdown;
+  gpus_ = TRY(all_gpus(*nvml));
+  state_of_ = [nvml = *nvml](const DriverGpu& gpu) { return current_state(nvml, gpu); };
+  return {};
+}
+
+Result<std::vector<GpuState>> NvmlSession::states(const std::vector<std::string>& names) {
+  if (!state_of_) TRY(open());
+  std::vector<GpuState> out;
+  for (const std::string& name : names) {
+    const DriverGpu* gpu = find_gpu(gpus_, name);
+    if (gpu == nullptr) return fail(ErrorKind::unavailable, "the driver knows no GPU {}", name);
+    out.push_back(state_of_(*gpu));
+  }
+  return out;
 }
 
 const DriverGpu* find_gpu(const std::vector<DriverGpu>& gpus, const std::string& name) {

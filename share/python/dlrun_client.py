@@ -72,6 +72,10 @@ class Client:
         values = {"step": step, "steps": steps, "epoch": epoch, "epochs": epochs, "loss": loss, **more}
         self._send({key: _plain(value) for key, value in values.items() if value is not None})
 
+    def data(self, **facts):
+        """What is trained on, for the record and for `dlrun diff`: fingerprint="ab12", samples=60000. Of rank 0 it counts."""
+        self._send({"data": {key: _plain(value) for key, value in facts.items()}})
+
     def checkpoint_requested(self, agree=None):
         """True if a checkpoint is requested. `agree`: see above; a request to stop is agreed on as well."""
         self._listen()

@@ -60,7 +60,8 @@ struct ReadProlog {};  // -> PrologRead
 // The ranks.
 struct StartRanks {  // -> RankStarted of each, RanksStarted
   Environment environment;
-  std::optional<Rank> input_rank;  // the one of them that gets a standard input of its own
+  std::optional<Rank> input_rank;      // the one of them that gets a standard input of its own
+  std::vector<std::string> gpus = {};  // of all of them, each once
 };
 struct SignalRanks {
   int number;
@@ -78,9 +79,10 @@ struct EndInput {};
 struct TellRanks {  // over the control channel -> RanksTold
   Json line;
 };
-struct ProbeRanks {};  // -> RanksProbed
-struct CheckGpus {};   // -> GpusHeld, where that has changed
-struct WatchGpus {};   // the same a few times, from now on
+struct ProbeRanks {};      // -> RanksProbed
+struct CheckGpus {};       // -> GpusHeld, where that has changed
+struct WatchGpus {};       // the same a few times, from now on
+struct FindProvenance {};  // -> ProvenanceFound, each time that it has changed
 using AllgatheredPtr = std::shared_ptr<const protocol::to_agent::Allgathered>;  // it may be large
 struct TellAllgathered {                                                        // to the MPI service
   AllgatheredPtr all;
@@ -122,14 +124,15 @@ struct Exit {
 
 }  // namespace action
 
-using Action = std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ReadClock,
-                            action::CheckNode, action::CheckPeers, action::ClaimPorts, action::PrepareNode,
-                            action::OpenLogs, action::StartProlog, action::ReadProlog, action::StartRanks,
-                            action::SignalRanks, action::SignalProlog, action::SignalDescendants,
-                            action::GiveInput, action::EndInput, action::TellRanks, action::ProbeRanks,
-                            action::CheckGpus, action::WatchGpus, action::TellAllgathered, action::OpenRelay,
-                            action::JoinParent, action::SendToParent, action::SendToChildren,
-                            action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
-                            action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
+using Action =
+    std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
+                 action::CheckPeers, action::ClaimPorts, action::PrepareNode, action::OpenLogs,
+                 action::StartProlog, action::ReadProlog, action::StartRanks, action::SignalRanks,
+                 action::SignalProlog, action::SignalDescendants, action::GiveInput, action::EndInput,
+                 action::TellRanks, action::ProbeRanks, action::CheckGpus, action::WatchGpus,
+                 action::FindProvenance, action::TellAllgathered, action::OpenRelay, action::JoinParent,
+                 action::SendToParent, action::SendToChildren, action::PauseOutput, action::ResumeOutput,
+                 action::WriteFile, action::EndStrays, action::CloseRanks, action::AwaitWrites,
+                 action::AwaitDrained, action::Exit>;
 
 }  // namespace dlrun::agent

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <set>
 #include <utility>
 
 #include "src/agent/launcher_variables.hpp"
@@ -215,7 +216,7 @@ void Agent::take(const event::LogsOpened& event) {
   if (!of_prolog && phase_ != Phase::opening_logs) return;  // it was stopped meanwhile
   if (!event.opened) return give_up(event.opened.error());
   phase_ = of_prolog ? Phase::prolog : Phase::starting;
-  if (!of_prolog) return act(action::StartRanks{environment_, find_input_rank()});
+  if (!of_prolog) return act(action::StartRanks{environment_, find_input_rank(), gpus_of_ranks()});
   prolog_began_ = now_;
   act(action::StartProlog{environment_});
 }
@@ -249,6 +250,13 @@ void Agent::said(const to_agent::Go&) {
   if (is_due("go", Phase::ready)) open_rank_logs();
 }
 
+std::vector<std::string> Agent::gpus_of_ranks() const {
+  std::set<std::string> out;
+  for (const plan::RankPlan& rank : slice_->plan.ranks)
+    if (rank.gpus) out.insert(rank.gpus->begin(), rank.gpus->end());
+  return {out.begin(), out.end()};
+}
+
 std::optional<Rank> Agent::find_input_rank() {
   return input_rank_ && find(*input_rank_) != nullptr ? input_rank_ : std::nullopt;
 }
@@ -271,6 +279,7 @@ void Agent::take(const event::RanksStarted& event) {
   // A framework that starts its processes itself can have its only rank elsewhere.
   if (ranks_.empty()) end_strays();
   act(action::WatchGpus{});
+  act(action::FindProvenance{});
   if (suspension_.suspended()) act(action::SignalDescendants{SIGSTOP});  // since before they were there
 }
 

@@ -117,6 +117,7 @@ class Agent {
   void take(const event::ChildSaid& event);
   void take(const event::RelayMalformed& event);
   void take(const event::GpusHeld& event);
+  void take(const event::ProvenanceFound& event);
   void take(const event::Noted& event);
   void take(const event::WritesStalled& event);
   void take(const event::WritesResumed& event);
@@ -143,6 +144,7 @@ class Agent {
   Result<void> take_slice(const std::string& json);
   void open_rank_logs();
   std::optional<Rank> find_input_rank();
+  std::vector<std::string> gpus_of_ranks() const;
   void ask_by_signal(int number);
   void stop(Supervisor::Urgency urgency, FailedElsewhere failed = FailedElsewhere::no);
   void nothing_to_run();

@@ -156,6 +156,9 @@ void Agent::take(const event::Reported& event) {
 void Agent::take(const event::GpusHeld& event) {
   send(from_agent::GpusHeld{event.ranks});
 }
+void Agent::take(const event::ProvenanceFound& event) {
+  if (!head_gone_ && phase_ != Phase::done) send(from_agent::Provenance{event.found});
+}
 void Agent::take(const event::Noted& event) {
   send(from_agent::Log{event.text});
 }

@@ -9,6 +9,8 @@
 
 #include "src/agent/agent.hpp"
 #include "src/agent/binding.hpp"
+#include "src/agent/cpu_energy.hpp"
+#include "src/agent/gpu_meter.hpp"
 #include "src/agent/node_check.hpp"
 #include "src/agent/node_processes.hpp"
 #include "src/agent/node_usage.hpp"
@@ -114,9 +116,31 @@ class Driver {
   }
   // For whoever looks on. It waits behind what ranks print, and is left out where that has to wait.
   void tell_usage() {
-    if (head_.queued() == 0)
-      head_.send(protocol::encode(protocol::FromAgent(protocol::from_agent::NodeUsage{usage_.measure()})));
+    if (head_.queued() == 0) send_usage();
+    gpus_.ask();
     loop_.after(kUsageInterval, [this] { tell_usage(); });
+  }
+  void send_usage() {
+    Json usage = usage_.measure();
+    if (counting_) {
+      const auto joules = energy_.joules();
+      usage["cpu_joules"] = joules ? Json(*joules) : Json(nullptr);
+      if (!joules) usage["cpu_why"] = joules.error().what;
+      usage.update(gpus_.usage());
+    }
+    head_.send(protocol::encode(protocol::FromAgent(protocol::from_agent::NodeUsage{std::move(usage)})));
+  }
+  // Energy counts from here to the end of the ranks.
+  void perform(const action::StartRanks& start) {
+    counting_ = true;
+    energy_.begin();
+    gpus_.begin(start.gpus);
+    node_.perform(start);
+  }
+  void perform(const action::EndStrays& end) {
+    if (counting_) send_usage();
+    counting_ = false;
+    node_.perform(end);
   }
   void perform(const action::OpenRelay& open) { relay_.perform(open); }
   void perform(const action::JoinParent& join) { relay_.perform(join); }
@@ -213,6 +237,9 @@ class Driver {
            }}};
   RelayLinks relay_;
   NodeUsageMeter usage_;
+  CpuEnergy energy_;
+  GpuMeter gpus_{loop_};
+  bool counting_ = false;  // ranks run
   const pid_t reaper_ = ::getppid();
   ExitCode exit_code_ = ExitCode::done;
   int head_fd_;

@@ -154,6 +154,9 @@ struct RelayMalformed {  // another agent said what is no message, or none for u
 struct GpusHeld {
   Json ranks;
 };
+struct ProvenanceFound {
+  Json found;
+};
 struct Noted {  // for the person who runs the job
   std::string text;
 };
@@ -191,8 +194,8 @@ using Event = std::variant<
     event::RankLines, event::UnfinishedLine, event::RankExited, event::LogFailed, event::Reported,
     event::InputTaken, event::InputClosed, event::MpiConnected, event::MpiFinalized, event::MpiAborted,
     event::MpiAllgather, event::RelayOpened, event::ParentJoined, event::ParentSaid, event::ParentLost,
-    event::ChildSaid, event::RelayMalformed, event::GpusHeld, event::Noted, event::WritesStalled,
-    event::WritesResumed, event::Beat, event::AboveSeen, event::BarriersSeen, event::SupervisorTick,
-    event::HeadAnswerDue, event::ShutdownDue, event::RelayDue>;
+    event::ChildSaid, event::RelayMalformed, event::GpusHeld, event::ProvenanceFound, event::Noted,
+    event::WritesStalled, event::WritesResumed, event::Beat, event::AboveSeen, event::BarriersSeen,
+    event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue, event::RelayDue>;
 
 }  // namespace dlrun::agent

@@ -54,7 +54,9 @@ NodeProcesses::NodeProcesses(EventLoop& loop, Environment environment, PortClaim
                   }}),
       gpu_check_(loop, {.ranks = [this] { return running_ranks(); },
                         .found = [this](const Json& ranks) { tell_(event::GpusHeld{ranks}); },
-                        .warn = [this](const std::string& text) { note("warning: " + text); }}) {}
+                        .warn = [this](const std::string& text) { note("warning: " + text); }}),
+      provenance_(loop, {.first_rank = [this] { return first_rank(); },
+                         .found = [this](const Json& found) { tell_(event::ProvenanceFound{found}); }}) {}
 
 // The start.
 
@@ -240,6 +242,7 @@ void NodeProcesses::child_ended() {
     if (rank.process && rank.process->try_reap()) tell_exit(rank);
   std::vector<pid_t> own = ranks_.pids();
   if (prolog_ && prolog_->running()) own.push_back(prolog_->pid());
+  if (const auto child = provenance_.child()) own.push_back(*child);
   reap_orphans(own);
   if (strays_) return strays_->child_ended();
   if (prolog_ && prolog_->try_reap()) tell_(event::PrologExited{});
@@ -259,6 +262,12 @@ std::vector<RankProcesses> NodeProcesses::running_ranks() {
     out.back().pids.push_back(rank.process->pid());
   }
   return out;
+}
+
+std::optional<pid_t> NodeProcesses::first_rank() {
+  for (const RankState& rank : ranks_.all())
+    if (rank.plan.rank == Rank(0) && rank.process && rank.process->running()) return rank.process->pid();
+  return std::nullopt;
 }
 
 void NodeProcesses::perform(const action::SignalProlog& signal) {
@@ -313,6 +322,7 @@ void NodeProcesses::perform(const action::WriteFile& file) {
 // The end.
 
 void NodeProcesses::perform(const action::EndStrays&) {
+  provenance_.end();
   strays_ = std::make_unique<Strays>(
       loop_, [this](const std::vector<pid_t>& ended) { tell_(event::StraysGone{ended.size()}); });
   strays_->begin();

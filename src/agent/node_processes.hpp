@@ -13,6 +13,7 @@
 #include "src/agent/control_server.hpp"
 #include "src/agent/event.hpp"
 #include "src/agent/gpu_check.hpp"
+#include "src/agent/provenance/search.hpp"
 #include "src/agent/rank_input.hpp"
 #include "src/agent/ranks.hpp"
 #include "src/agent/socket_folder.hpp"
@@ -45,6 +46,7 @@ class NodeProcesses {
   void perform(const action::ProbeRanks&);
   void perform(const action::CheckGpus&) { gpu_check_.check(); }
   void perform(const action::WatchGpus&) { gpu_check_.begin(); }
+  void perform(const action::FindProvenance&) { provenance_.begin(); }
   void perform(const action::TellAllgathered& told);
   void perform(const action::PauseOutput& pause);
   void perform(const action::ResumeOutput&) { ranks_.set_output(Ranks::Flow::on); }
@@ -66,6 +68,7 @@ class NodeProcesses {
   void tell_start(const RankState& rank, const Environment& environment, const Processors& processors);
   void tell_exit(const RankState& rank);
   std::vector<RankProcesses> running_ranks();
+  std::optional<pid_t> first_rank();
   void note(const std::string& text) { tell_(event::Noted{text}); }
   std::string environment_file() const { return (scratch_->path() / "environment").string(); }
   std::string control_path() const { return (scratch_->path() / "control").string(); }
@@ -78,6 +81,7 @@ class NodeProcesses {
   WriterWatch files_;
   Ranks ranks_;
   GpuCheck gpu_check_;
+  ProvenanceSearch provenance_;
   std::shared_ptr<const plan::NodeSlice> slice_;
   std::optional<Scratch> scratch_;
   std::optional<Accounting> accounting_;

@@ -14,6 +14,7 @@
 #include "schedulers/user_signals.hpp"
 #include "src/base/file.hpp"
 #include "src/base/pipe.hpp"
+#include "src/plan/run_directory.hpp"
 
 namespace dlrun::agent {
 namespace {
@@ -38,12 +39,6 @@ tl::unexpected<Error> no_log(const std::string& path, int problem) {
             .also = {}});
 }
 
-// RUN/log-times/0003-worker-3.log beside RUN/logs/0003-worker-3.log
-std::string log_times_path(const std::string& log_path) {
-  const std::filesystem::path log = log_path;
-  return (log.parent_path().parent_path() / "log-times" / log.filename()).string();
-}
-
 }  // namespace
 
 Result<UniqueFd> open_rank_log(const std::string& path) {
@@ -65,7 +60,7 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
                          rank.get()](const Error& error) { self->callbacks_.log_failed(self->rank_, error); },
           .drained = [self = rank.get()] { self->update_watches(); }});
   rank->writer_ = &writer;
-  rank->times_path_ = log_times_path(start.log_path);
+  rank->times_path_ = plan::rank_log_times_path(start.log_path).string();
   rank->logged_ = length;
   auto [out, out_end] = TRY(output_pipe());
   auto [err, err_end] = TRY(output_pipe());
@@ -124,9 +119,8 @@ void RankProcess::update_watches() {
 // A few lines per minute, so that `dlrun logs --since` finds where a time begins. Where they cannot be
 // written the log cannot either, and that is told.
 void RankProcess::mark_time() {
-  constexpr Seconds between{10};
   const Ticks now = std::chrono::steady_clock::now();
-  if (marked_ && now - *marked_ < between) return;
+  if (marked_ && now - *marked_ < plan::kLogTimesInterval) return;
   marked_ = now;
   writer_->run([path = times_path_,
                 line = fmt::format("{} {}\n", format_utc(SystemClock().now()), logged_)]() -> Result<void> {

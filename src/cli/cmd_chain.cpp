@@ -8,6 +8,8 @@
 #include "src/cli/usage_error.hpp"
 #include "src/cli/world_of.hpp"
 #include "src/process/command.hpp"
+#include "src/report/head_life.hpp"
+#include "src/report/run_folder.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -96,6 +98,20 @@ Result<void> close_ledger(const ChainFolder& folder, const Submission& scheduler
 
 }  // namespace
 
+namespace {
+
+// A link whose folder was moved reads the request nowhere.
+Result<void> check_link_is_here(const ChainFolder& folder, const job::Link& link,
+                                const report::World& world) {
+  const std::filesystem::path run = folder.path() / std::filesystem::path(link.run_directory).filename();
+  std::vector<std::string> problems;
+  const Json status = report::read_or_null(run / "status.json", problems);
+  const auto head = job::head_status_from_json(status, "status.json");
+  return head ? report::check_head_works_in({run, *head}, link.run_directory, world.pause) : Result<void>();
+}
+
+}  // namespace
+
 Result<int> stop_chain(const ChainFolder& folder, StopTime time, const Context& context) {
   const WorldOf world_of(context);
   const report::World world = world_of.world();
@@ -123,6 +139,7 @@ Result<int> stop_chain(const ChainFolder& folder, StopTime time, const Context& 
   }
   const std::string running = chain.links.back().job_id;
   if (time == StopTime::when_saved) {
+    TRY(check_link_is_here(folder, chain.links.back(), world));
     context.console.say(fmt::format(
         "dlrun: job {} will save and end: it reads the request from the folder of the chain within a second",
         running));

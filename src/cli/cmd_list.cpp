@@ -5,6 +5,7 @@
 
 #include "src/base/units.hpp"
 #include "src/cli/run_lines.hpp"
+#include "src/cli/terminal_text.hpp"
 #include "src/cli/usage_error.hpp"
 #include "src/cli/world_of.hpp"
 
@@ -21,10 +22,12 @@ constexpr FlagRow<ListCommand> kListFlags[] = {
      &ListCommand::newest},
 };
 
-Json document(const std::vector<report::RunView>& views, Instant now) {
-  Json runs = Json::array();
+Json document(const std::vector<report::RunView>& views, const std::vector<std::filesystem::path>& closed,
+              Instant now) {
+  Json runs = Json::array(), folders = Json::array();
   for (const report::RunView& view : views) runs.push_back(report::to_json(view, now));
-  return {{"schema", "dlrun.list/1"}, {"runs", std::move(runs)}};
+  for (const std::filesystem::path& folder : closed) folders.push_back(folder.string());
+  return {{"schema", "dlrun.list/1"}, {"runs", std::move(runs)}, {"closed", std::move(folders)}};
 }
 
 }  // namespace
@@ -55,12 +58,16 @@ Result<int> ListCommand::run(const Context& context) {
                                                 parse_integer(newest, 1, std::numeric_limits<int>::max())))));
   const WorldOf world_of(context);
   const auto views = report::views_of(entries, report::Depth::brief, world_of.world());
+  const std::vector<std::filesystem::path> closed = report::closed_folders(here);
   const Instant now = SystemClock().now();
   if (context.common.json) {
-    TRY(context.console.data(to_pretty_text(document(views, now))));
+    TRY(context.console.data(to_pretty_text(document(views, closed, now))));
     return 0;
   }
-  if (views.empty()) context.console.say("dlrun: there is no run below " + (here / "runs").string());
+  for (const std::filesystem::path& folder : closed)
+    context.console.say("dlrun: cannot look into " + plain_text(folder.string()) + ": permission denied");
+  if (views.empty() && closed.empty())
+    context.console.say("dlrun: there is no run below " + (here / "runs").string());
   if (views.empty()) return 0;
   for (const std::string& line : list_lines(views, now)) context.console.out(line);
   return 0;

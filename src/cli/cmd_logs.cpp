@@ -32,7 +32,7 @@ class LogPrinter {
       : context_(context) {
     std::error_code problem;
     for (const report::RankLog& log : logs) {
-      const auto offset = since ? report::offset_since(log.times, *since) : std::nullopt;
+      const auto offset = since ? report::offset_since(log, *since) : std::nullopt;
       timeless_ = timeless_ || (since && !offset && std::filesystem::exists(log.file, problem));
       shown_.push_back({log, report::LogReader(log.file, offset.value_or(0))});
     }
@@ -93,11 +93,12 @@ class Logs {
     std::optional<Instant> since;
     if (!options_.since.empty()) since = TRY(report::since_of(options_.since, SystemClock().now()));
     const report::RunView view = TRY(begun(entry));
-    LogPrinter printer(TRY(report::logs_of(TRY(report::read_run_folder(view.run)),
-                                           {options_.ranks, options_.role, options_.host})),
-                       since, context_);
-    if (options_.follow) TRY(follow(entry, view, printer));
+    const auto logs = TRY(report::logs_of(TRY(report::read_run_folder(view.run)),
+                                          {options_.ranks, options_.role, options_.host}));
+    LogPrinter printer(logs, since, context_);
+    const report::RunState state = options_.follow ? TRY(follow(entry, view, printer)) : view.standing.state;
     TRY(printer.print(report::LogReader::Until::end));
+    if (is_over(state)) TRY(check_all_there(TRY(report::read_run_folder(view.run)), logs));
     return 0;
   }
 
@@ -113,21 +114,34 @@ class Logs {
     }
   }
 
-  Result<void> follow(const report::RunEntry& entry, report::RunView view, LogPrinter& printer) {
+  // A log that is not there is not an empty one.
+  Result<void> check_all_there(const report::RunFolder& run, const std::vector<report::RankLog>& logs) {
+    const report::MissingLogs missing = report::missing_logs(run, logs);
+    if (!missing.never_started.empty())
+      context_.console.say(fmt::format("dlrun: {} of {} rank(s), rank {} first, were never started: no logs",
+                                       missing.never_started.size(), logs.size(),
+                                       missing.never_started.front()));
+    if (missing.gone.empty()) return {};
+    return fail(ErrorKind::input, "{} of {} log(s) are missing, {} first", missing.gone.size(), logs.size(),
+                missing.gone.front().file.string());
+  }
+
+  // The last state that was seen of it.
+  Result<report::RunState> follow(const report::RunEntry& entry, report::RunView view, LogPrinter& printer) {
     Ticks asked_at = SystemClock().ticks();
     while (!is_over(view.standing.state)) {
       TRY(printer.print(report::LogReader::Until::whole_lines));
-      if (context_.console.out_is_gone()) return {};
+      if (context_.console.out_is_gone()) return view.standing.state;
       world_of_.world().pause(printer.step());
       if (SystemClock().ticks() - asked_at < kAskStep) continue;
       const std::filesystem::path run = view.run;
       view = report::view_of(report::resolved(entry), world_of_.world());
       asked_at = SystemClock().ticks();
-      if (view.run != run) break;  // the chain is at its next link
+      if (view.run != run) return report::RunState::done;  // the chain is at its next link
     }
     if (!view.standing.reason.empty())
       context_.console.say(fmt::format("dlrun: {}: {}", word_of(view.standing.state), view.standing.reason));
-    return {};
+    return view.standing.state;
   }
 
   const LogsCommand& options_;

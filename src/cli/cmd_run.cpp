@@ -96,6 +96,9 @@ std::optional<Error> RunCommand::mistyped() const {
   if (word.empty() || word[0] == '-' || word.find_first_of("./") != std::string::npos ||
       std::filesystem::exists(word, problem))
     return std::nullopt;
+  if (find_command(word) != nullptr)
+    return usage_error("", fmt::format("'{}' is a command, and not the first word", word),
+                       fmt::format("write dlrun {} first, then its flags", word));
   const std::string near = nearest(word, command_names());
   return usage_error("", fmt::format("'{}' is neither a command nor a job file", word),
                      near.empty() ? fmt::format("to run a program, put it after --: dlrun -- {}", word)
@@ -106,6 +109,7 @@ Result<int> RunCommand::run(const Context& context) {
   TRY(job::check_single_start(context.environment));
   job::Request request = TRY(request_of(job, context.environment));
   request.input_rank = TRY(input_rank_of(input_rank));
+  context.console.accept_closed_out();  // the ranks' logs have it
   if (context.common.json) context.console.send_out_to_err();
   const SystemClock clock;
   RunPrinter::Choice choice{.fold = !no_fold};

@@ -1,11 +1,11 @@
 #include "src/cli/cmd_stop.hpp"
 
-#include "src/base/exit_code.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/terminal_text.hpp"
 #include "src/cli/usage_error.hpp"
 #include "src/cli/world_of.hpp"
 #include "src/record/stop_request.hpp"
+#include "src/report/head_life.hpp"
 #include "src/report/run_view.hpp"
 
 namespace dlrun::cli {
@@ -30,8 +30,8 @@ Result<void> refuse_link(const RunView& view) {
                     .also = {}});
 }
 
-// `did`: cancelled, asked, over, gone or failed.
-Result<int> tell(const RunView& view, const std::string& did, const std::string& text, ExitCode code,
+// `did`: cancelled, asked or over.
+Result<int> tell(const RunView& view, const std::string& did, const std::string& text,
                  const Context& context) {
   if (context.common.json)
     TRY(context.console.data(to_pretty_text({{"schema", "dlrun.stop/1"},
@@ -41,7 +41,7 @@ Result<int> tell(const RunView& view, const std::string& did, const std::string&
                                              {"stop", did},
                                              {"text", text}})));
   context.console.say("dlrun: " + plain_text(text));
-  return to_int(code);
+  return 0;
 }
 
 Result<int> cancel(const RunView& view, const Context& context) {
@@ -51,28 +51,26 @@ Result<int> cancel(const RunView& view, const Context& context) {
   const auto cancelled =
       known ? report::cancel_scheduler_job(view.scheduler, *view.scheduler_job, world_of.world())
             : report::Cancelled::no;
-  if (cancelled == report::Cancelled::yes)
-    return tell(view, "cancelled", job + " is cancelled", ExitCode::done, context);
-  return tell(view, "failed", job + " could not be cancelled", ExitCode::unavailable, context);
+  if (cancelled == report::Cancelled::yes) return tell(view, "cancelled", job + " is cancelled", context);
+  return fail(ErrorKind::unavailable, "{} could not be cancelled", job);
 }
 
 Result<int> ask_head(const RunView& view, job::RunStop asked, const Context& context) {
+  const WorldOf world_of(context);
+  TRY(report::check_head_works_in({view.run, *view.head}, view.planned, world_of.world().pause));
   TRY(job::request_stop(view.run, asked));
   const std::string who = fmt::format("{} (process {} on {})", view.entry.folder(), view.head->process.pid,
                                       view.head->process.host);
-  return asked == job::RunStop::now
-             ? tell(view, "asked", who + " is asked to end at once", ExitCode::done, context)
-             : tell(view, "asked", who + " is asked to save and end", ExitCode::done, context);
+  return asked == job::RunStop::now ? tell(view, "asked", who + " is asked to end at once", context)
+                                    : tell(view, "asked", who + " is asked to save and end", context);
 }
 
 Result<int> stop_one(const RunView& view, job::RunStop asked, const Context& context) {
   if (view.standing.state == RunState::lost)
-    return tell(view, "gone", fmt::format("{}: {}", view.entry.folder(), view.standing.reason),
-                ExitCode::lost, context);
+    return fail(ErrorKind::lost, "{}: {}", view.entry.folder(), view.standing.reason);
   if (is_over(view.standing.state))
     return tell(view, "over",
-                fmt::format("{} is over: {}", view.entry.folder(), word_of(view.standing.state)),
-                ExitCode::done, context);
+                fmt::format("{} is over: {}", view.entry.folder(), word_of(view.standing.state)), context);
   // A job that has begun and has no head yet can only be cancelled.
   if (view.run.empty() || !view.head) return cancel(view, context);
   return ask_head(view, asked, context);

@@ -140,20 +140,51 @@ std::optional<Error> empty_value(const Reading& reading) {
   return std::nullopt;
 }
 
+// The first word from there on that is no flag which every command takes, and not the value of one.
+std::size_t behind_common_flags(const std::vector<std::string>& words, std::size_t at) {
+  const auto flag_of = [](const std::string& word) -> const Flag* {
+    for (const FlagRow<CommonOptions>& row : common_flags())
+      for (const std::string& name : split(row.flag.name, ','))
+        if (word == name || (!row.flag.value.empty() && word.starts_with(name + "="))) return &row.flag;
+    return nullptr;
+  };
+  for (; at < words.size(); ++at) {
+    const Flag* flag = flag_of(words[at]);
+    if (flag == nullptr) break;
+    if (!flag->value.empty() && words[at].find('=') == std::string::npos) ++at;
+  }
+  return std::min(at, words.size());
+}
+
+// "dlrun --json list" is "dlrun list --json".
+std::vector<std::string> command_first(std::vector<std::string> words) {
+  const std::size_t at = behind_common_flags(words, 0);
+  if (at == words.size() || (words[at] != "help" && find_command(words[at]) == nullptr)) return words;
+  const auto command = words.begin() + static_cast<std::ptrdiff_t>(at);
+  std::rotate(words.begin(), command, command + 1);
+  return words;
+}
+
 // "dlrun help nosuch", which must not pass for an answer. A flag behind help asks for the same.
 std::optional<Error> unknown_help(const std::vector<std::string>& words) {
-  if (words.size() < 2 || words[0] != "help" || words[1] == "help" || words[1].starts_with('-') ||
-      find_command(words[1]) != nullptr)
-    return std::nullopt;
-  const std::string near = nearest(words[1], command_names());
+  if (words.empty() || words[0] != "help") return std::nullopt;
+  const std::size_t at = behind_common_flags(words, 1);
+  if (at == words.size() || words[at] == "help" || words[at].starts_with('-')) return std::nullopt;
+  if (find_command(words[at]) != nullptr) {
+    const std::size_t next = behind_common_flags(words, at + 1);
+    if (next == words.size() || words[next].starts_with('-')) return std::nullopt;
+    return usage_error(words[at], fmt::format("unexpected argument '{}'", words[next]));
+  }
+  const std::string near = nearest(words[at], command_names());
   return usage_error(
-      "", fmt::format("unknown command '{}'", words[1]),
+      "", fmt::format("unknown command '{}'", words[at]),
       near.empty() ? "dlrun --help shows all commands" : fmt::format("did you mean 'dlrun help {}'?", near));
 }
 
 // "dlrun help" and "dlrun help plan", as other programs have them.
 std::vector<std::string> help_words(const std::vector<std::string>& words) {
-  if (words.size() > 1 && find_command(words[1]) != nullptr) return {words[1], "--help"};
+  const std::size_t at = behind_common_flags(words, 1);
+  if (at < words.size() && find_command(words[at]) != nullptr) return {words[at], "--help"};
   return {"--help"};
 }
 
@@ -205,8 +236,9 @@ Result<void> check_values(const Reading& reading) {
 Result<CommandLine> read_command_line(const std::vector<std::string>& arguments) {
   // What follows "--" is the program's, whatever it looks like.
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  if (auto unknown = unknown_help({arguments.begin(), dashes})) return fail(std::move(*unknown));
-  Reading reading{.words = with_command({arguments.begin(), dashes})};
+  const std::vector<std::string> own = command_first({arguments.begin(), dashes});
+  if (auto unknown = unknown_help(own)) return fail(std::move(*unknown));
+  Reading reading{.words = with_command(own)};
   ExtraArguments extra;
   if (dashes != arguments.end()) extra.of_program.assign(dashes + 1, arguments.end());
   if (reading.words.empty() && !extra.of_program.empty()) reading.words = {"run"};
@@ -214,7 +246,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
   CommandLine out;
   Arguments takes;
   if (!reading.words.empty()) reading.row = find_command(reading.words[0]);
-  reading.implied = !arguments.empty() && arguments[0] != "help" && find_command(arguments[0]) == nullptr;
+  reading.implied = !own.empty() && own[0] != "help" && find_command(own[0]) == nullptr;
   if (reading.row != nullptr) {
     out.command = reading.row->make();
     out.command->add(takes);

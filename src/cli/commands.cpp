@@ -5,6 +5,7 @@
 #include "src/cli/cmd_allocation.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/cmd_complete.hpp"
+#include "src/cli/cmd_diff.hpp"
 #include "src/cli/cmd_doctor.hpp"
 #include "src/cli/cmd_frameworks.hpp"
 #include "src/cli/cmd_hosts.hpp"
@@ -40,6 +41,7 @@ const CommandRow kCommands[] = {
     {"report", "write what runs and chains did as one HTML page", ReportCommand::kExamples,
      make<ReportCommand>},
     {"doctor", "check nodes before ranks run on them", DoctorCommand::kExamples, make<DoctorCommand>},
+    {"diff", "show what differs between two runs", DiffCommand::kExamples, make<DiffCommand>},
     {"allocation", "show the nodes of the allocation, and the evidence for them",
      AllocationCommand::kExamples, make<AllocationCommand>},
     {"hosts", "expand, compress and count host lists", HostsCommand::kExamples, make<HostsCommand>},

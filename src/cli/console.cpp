@@ -67,7 +67,8 @@ void Console::put(int fd, std::string_view text) {
     const ssize_t put = ::write(fd, text.data(), std::min(text.size(), piece));
     if (put < 0 && errno != EINTR && errno != EAGAIN) {
       std::string& lost = fd == STDOUT_FILENO ? lost_out_ : lost_err_;
-      if (errno != EPIPE && lost.empty()) lost = system_reason(errno);
+      const bool is_fine = errno == EPIPE || (errno == EBADF && closed_out_is_fine_);
+      if (!is_fine && lost.empty()) lost = system_reason(errno);
       if (fd == STDOUT_FILENO) out_is_gone_ = true;
       return;
     }

@@ -31,6 +31,8 @@ class Console {
   // Machine-readable text, with its own newlines: always stdout. An Error if it cannot be written.
   Result<void> data(std::string_view text);
   void send_out_to_err() { out_is_err_ = true; }  // stdout is kept for JSON
+  // What is written to a standard output that was closed is not lost: it is elsewhere too.
+  void accept_closed_out() { closed_out_is_fine_ = true; }
 
   // Redraws the line at the bottom of the terminal, cut to its width, with control characters as text; has no
   // effect if stderr is not a terminal.
@@ -62,7 +64,7 @@ class Console {
 
   Verbosity verbosity_;
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
-  bool out_is_gone_ = false;
+  bool out_is_gone_ = false, closed_out_is_fine_ = false;
   std::string status_;  // as drawn
   std::string lost_out_, lost_err_;
   std::shared_ptr<FileOutput> out_file_;  // none: no regular file

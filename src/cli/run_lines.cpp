@@ -107,6 +107,21 @@ std::string slowest_text(const RunView& view) {
                      slow.behind);
 }
 
+void add(std::vector<std::string>& lines, std::string_view title, const std::string& text) {
+  if (!text.empty()) lines.push_back(fmt::format("{:<10} {}", title, plain_text(text, Newlines::kept)));
+}
+
+void add_stragglers(std::vector<std::string>& lines, const RunView& view) {
+  if (is_over(view.standing.state) || !view.head || !view.head->stragglers.is_array()) return;
+  for (std::size_t i = 0; i < std::min(kHostsShown, view.head->stragglers.size()); ++i) {
+    const Json& each = view.head->stragglers[i];
+    add(lines, "slow",
+        fmt::format("rank {} on {}: {}", field<int>(each, "rank", "").value_or(-1),
+                    field<std::string>(each, "host", "").value_or("?"),
+                    field<std::string>(each, "text", "").value_or("")));
+  }
+}
+
 std::string percent(double share) {
   return fmt::format("{:.0f} %", 100 * share);
 }
@@ -126,10 +141,6 @@ std::string usage_text(const job::NodeUsage& usage) {
     parts.push_back(fmt::format("GPU memory {} of {}", format_size(*usage.gpu_memory_used),
                                 format_size(*usage.gpu_memory_total)));
   return join(parts, ", ");
-}
-
-void add(std::vector<std::string>& lines, std::string_view title, const std::string& text) {
-  if (!text.empty()) lines.push_back(fmt::format("{:<10} {}", title, plain_text(text, Newlines::kept)));
 }
 
 void add_hosts(std::vector<std::string>& lines, const RunView& view) {
@@ -192,6 +203,7 @@ std::vector<std::string> status_lines(const RunView& view, Instant now) {
   add(out, "time", when_text(view, now));
   add(out, "walltime", walltime_text(view, now));
   add(out, "slowest", slowest_text(view));
+  add_stragglers(out, view);
   add_hosts(out, view);
   if (!view.run.empty() && view.run != view.entry.path) add(out, "link", view.run.string());
   for (const std::string& problem : view.problems) add(out, "problem", problem);

@@ -12,6 +12,7 @@
 #include "src/base/split_words.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/plan/config_layers.hpp"
 #include "src/plan/enum_choice.hpp"
 #include "src/plan/other_keys.hpp"
 
@@ -420,7 +421,7 @@ std::string place_of(const JobSpec& spec, std::string_view path) {
     node = node->find(key);
     if (node == nullptr) return {};
   }
-  return node->source;
+  return node->source == kDefaultSource ? std::string() : node->source;
 }
 
 Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& base) {
@@ -446,7 +447,7 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   spec.tree = root;
   // What was left to us shows up where the merged job is explained.
   for (const auto& [key, value] : {std::pair{"name", spec.name}, std::pair{"framework", spec.framework}})
-    if (!fields.has(key)) spec.tree.set(key, yaml::scalar(value, "default"));
+    if (!fields.has(key)) spec.tree.set(key, yaml::scalar(value, kDefaultSource));
   return spec;
 }
 

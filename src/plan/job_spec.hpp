@@ -135,7 +135,8 @@ Result<JobSpec> read_job_spec(const yaml::Node& root, const std::filesystem::pat
 // The keys are those of the job file.
 Json to_json(const JobSpec& spec);
 
-// Where the value at a dotted path was given ("job.yaml:4:20", "--nodes"); empty where it was not.
+// Where the value at a dotted path was given ("job.yaml:4:20", "--nodes"); empty where it has its
+// default.
 std::string place_of(const JobSpec& spec, std::string_view path);
 
 }  // namespace dlrun::plan

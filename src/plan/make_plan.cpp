@@ -5,7 +5,6 @@
 #include "schedulers/scheduler.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
-#include "src/plan/config_layers.hpp"
 #include "src/plan/container.hpp"
 #include "src/plan/exec_limits.hpp"
 #include "src/plan/gpu_view.hpp"
@@ -48,13 +47,15 @@ Result<MpiProtocol> protocol(const PlanInput& input) {
 
 Result<MpiProtocol> checked_protocol(const PlanInput& input) {
   const MpiProtocol out = TRY(protocol(input));
-  if (out == MpiProtocol::native && input.allocation.scheduler == "local")
-    return fail(
-        Error{.kind = ErrorKind::input,
-              .what = "launch.mpi: native needs the launcher of a scheduler, and this machine has none",
-              .where = place_of(input.spec, "launch.mpi"),
-              .hint = "use auto, pmix or pmi1"});
-  return out;
+  if (out != MpiProtocol::native || input.allocation.scheduler != "local") return out;
+  const bool by_adapter = input.spec.launch.mpi == "auto";
+  return fail(
+      Error{.kind = ErrorKind::input,
+            .what = fmt::format("{}: native needs the launcher of a scheduler, and this machine has none",
+                                by_adapter ? "mpi" : "launch.mpi"),
+            .where = by_adapter ? input.adapter.source : place_of(input.spec, "launch.mpi"),
+            .hint = by_adapter ? "use launch.mpi: pmix or pmi1, or run it in a job of a scheduler"
+                               : "use auto, pmix or pmi1"});
 }
 
 Prolog prolog_of(const JobEnvironment& environment) {
@@ -275,8 +276,7 @@ std::optional<int> free_rendezvous_port(const Plan& plan, const PlanInput& input
 Seconds grace_after_failure(const PlanInput& input) {
   const Seconds grace = input.spec.launch.grace;
   const bool own_trainer = !input.adapter.command.empty();
-  const std::string given = place_of(input.spec, "launch.grace");
-  const bool by_user = !given.empty() && given != kDefaultSource;
+  const bool by_user = !place_of(input.spec, "launch.grace").empty();
   return own_trainer && !by_user ? std::min(grace, Seconds(2)) : grace;
 }
 

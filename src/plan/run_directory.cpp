@@ -36,6 +36,10 @@ std::string rank_log_path(const Plan& plan, const RankPlan& rank) {
                      rank.task_index);
 }
 
+std::filesystem::path rank_log_times_path(const std::filesystem::path& rank_log) {
+  return rank_log.parent_path().parent_path() / "log-times" / rank_log.filename();
+}
+
 std::string prolog_log_path(const Plan& plan, NodeIndex node) {
   return node_log_path(plan, node, "prolog");
 }

@@ -8,13 +8,9 @@
 namespace dlrun {
 
 void init_process() {
-  while (true) {
-    const int fd = ::open("/dev/null", O_RDWR);
-    if (fd > STDERR_FILENO || fd < 0) {
-      ::close(fd);
-      break;
-    }
-  }
+  // The lowest free number is the one that is given.
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);

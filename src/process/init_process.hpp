@@ -4,8 +4,9 @@
 
 namespace dlrun {
 
-// Descriptors 0 to 2 exist (else our own files would get their numbers, and our text), a write to a pipe
-// without a reader or beyond a file's limit is an error and not our death, and children can be waited for.
+// Descriptors 0 to 2 exist (else our own files would get their numbers, and our text), and a write to a
+// standard output that was closed is an error. So is a write to a pipe without a reader or beyond a file's
+// limit, which is not our death. Children can be waited for.
 void init_process();
 
 }  // namespace dlrun

@@ -203,6 +203,9 @@ template <>
 inline constexpr auto format_of<from_agent::GpusHeld> =
     Format("gpus", field("ranks", &from_agent::GpusHeld::ranks, Shape::list));
 template <>
+inline constexpr auto format_of<from_agent::Provenance> =
+    Format("provenance", field("found", &from_agent::Provenance::found, Shape::object));
+template <>
 inline constexpr auto format_of<from_agent::NodeUsage> =
     Format("usage", field("usage", &from_agent::NodeUsage::usage, Shape::object));
 template <>

@@ -157,6 +157,9 @@ struct InterfaceChosen {
 struct GpusHeld {
   Json ranks;  // who holds which GPU, as gpu_check found it: for the events
 };
+struct Provenance {
+  Json found;  // an object: what the node and rank 0's program are made of (src/agent/provenance)
+};
 struct NodeUsage {
   Json usage;  // an object: how busy the node is (src/agent/node_usage.hpp), for whoever looks on
 };
@@ -258,9 +261,9 @@ struct Done {};
 using FromAgent = std::variant<
     from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
     from_agent::PeersChecked, from_agent::PortsClaimed, from_agent::PrologEnded, from_agent::InterfaceChosen,
-    from_agent::GpusHeld, from_agent::NodeUsage, from_agent::Signalled, from_agent::Started,
-    from_agent::Output, from_agent::Report, from_agent::Exited, from_agent::Failed, from_agent::Allgather,
-    from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
+    from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled,
+    from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited, from_agent::Failed,
+    from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
     from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
     from_agent::Probed, from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled,
     from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent,

@@ -81,6 +81,7 @@ Result<void> read_progress(const Json& json, const std::string& where, HeadStatu
     out.walltime_end = TRY(instant_field(json, "walltime_end", where));
   if (const Json slowest = TRY(field<Json>(json, "slowest_rank", where)); !slowest.is_null())
     out.slowest = TRY(slowest_from_json(slowest, where));
+  if (json.contains("stragglers")) out.stragglers = json["stragglers"];  // an older head does not tell
   for (const Json& node : TRY(field<Json>(json, "usage", where)))
     out.usage.push_back(TRY(node_usage_from_json(node, where)));
   return {};
@@ -129,6 +130,7 @@ Json to_json(const HeadStatus& status) {
           {"seconds_left", status.left ? Json(status.left->count()) : Json(nullptr)},
           {"walltime_end", status.walltime_end ? Json(format_utc(*status.walltime_end)) : Json(nullptr)},
           {"slowest_rank", status.slowest ? to_json(*status.slowest) : Json(nullptr)},
+          {"stragglers", status.stragglers},
           {"usage", std::move(usage)},
           {"exit_code", or_null(status.exit_code)},
           {"reason", status.reason}};

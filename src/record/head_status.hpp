@@ -53,6 +53,7 @@ struct HeadStatus {
   std::optional<Seconds> left = {};             // until the last step, at this pace
   std::optional<Instant> walltime_end = {};
   std::optional<SlowestRank> slowest = {};
+  Json stragglers = Json::array();  // ranks that take longer than the others; objects (stragglers.hpp)
   std::vector<NodeUsage> usage = {};
   std::optional<int> exit_code = {};  // once it has ended
   std::string reason = {};

@@ -70,6 +70,9 @@ struct Outcome {
   int agents_unverified = 0;                // nodes that could not confirm that no process is left
   Json result;  // the program's own {"test_accuracy": ..}; null: none was reported
   Json last_progress;
+  Json stragglers = Json::array();   // slow ranks, each as it was at its slowest
+  Json energy;                       // joules, or why they are not known (energy.hpp)
+  Json provenance = Json::object();  // what the agents found out (found_provenance.hpp)
   WalltimeEnd walltime;
   TimeParts time;  // the time accounting
   std::optional<StepTiming> timing;

@@ -1,7 +1,6 @@
 #include "src/record/record.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <sys/utsname.h>
 
@@ -9,36 +8,10 @@
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/base/version.hpp"
-#include "src/process/command.hpp"
+#include "src/record/provenance/facts.hpp"
 
 namespace dlrun::job {
 namespace {
-
-// Without asking git, which costs more than the end of a short run.
-bool in_repository(std::filesystem::path directory, const Environment& environment) {
-  std::error_code ignored;
-  for (; !directory.empty(); directory = directory.parent_path()) {
-    if (std::filesystem::exists(directory / ".git", ignored)) return true;
-    if (directory == directory.parent_path()) break;
-  }
-  return environment.find("GIT_DIR").has_value();
-}
-
-// {"commit": .., "changed_files": N}, or null where the job's folder is in no repository or git is not there.
-Json git_state(const std::string& directory, const Environment& environment) {
-  if (!in_repository(directory, environment)) return nullptr;
-  const auto git = [&](const Argv& words) -> std::optional<std::string> {
-    Argv argv{"git", "-C", directory};
-    argv.insert(argv.end(), words.begin(), words.end());
-    const auto output = run_command({.argv = argv, .environment = environment, .limit = Seconds(10)});
-    if (!output || !output->status.success()) return std::nullopt;
-    return output->out;
-  };
-  const auto commit = git({"rev-parse", "HEAD"});
-  const auto status = commit ? git({"status", "--porcelain", "--untracked-files=no"}) : std::nullopt;
-  if (!status) return nullptr;
-  return {{"commit", std::string(trim(*commit))}, {"changed_files", split(*status, '\n').size() - 1}};
-}
 
 Json ranks_json(const plan::Plan& plan, const Outcome& outcome) {
   Json ranks = Json::array();
@@ -135,16 +108,19 @@ std::string reason_of(const Outcome& outcome) {
   return "failed";
 }
 
-Json provenance(const RecordedJob& job, const Environment& environment) {
+Json provenance(const RecordedJob& job, const Environment& environment, const Json& found) {
   utsname system{};
   ::uname(&system);
-  return {{"dlrun", kVersion},
-          {"compiler", kCompiler},
-          {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
-          {"host", system.nodename},
-          {"working_directory", job.plan.working_directory},
-          {"adapter", job.adapter_source},
-          {"git", git_state(job.plan.working_directory, environment)}};
+  Json out{{"dlrun", kVersion},
+           {"compiler", kCompiler},
+           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
+           {"host", system.nodename},
+           {"working_directory", job.plan.working_directory},
+           {"adapter", job.adapter_source}};
+  for (const HeadFact& fact : head_facts())
+    out[std::string(fact.name)] = fact.find(job.plan, job.spec, environment);
+  out.update(found);
+  return out;
 }
 
 Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
@@ -167,6 +143,8 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"walltime", walltime_json(outcome.walltime)},
       {"time", to_json(outcome.time)},
       {"step_timing", to_json(outcome.timing)},
+      {"stragglers", outcome.stragglers},
+      {"energy", outcome.energy},
       {"seconds", seconds}};
 }
 

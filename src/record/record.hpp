@@ -4,6 +4,7 @@
 
 #include "schedulers/allocation.hpp"
 #include "src/base/environment.hpp"
+#include "src/plan/job_spec.hpp"
 #include "src/plan/plan.hpp"
 #include "src/record/outcome.hpp"
 
@@ -12,6 +13,7 @@ namespace dlrun::job {
 // What ran, where, and by which adapter (its file).
 struct RecordedJob {
   const plan::Plan& plan;
+  const plan::JobSpec& spec;
   const Allocation& allocation;
   std::string adapter_source;
 };
@@ -21,9 +23,9 @@ struct RunTimes {
   TimeParts parts;
 };
 
-// Facts of this machine and its tools that a reader will want in a year: versions, git state of the job's
-// folder, GPUs. Asked for while the ranks run, since git may take its time.
-Json provenance(const RecordedJob& job, const Environment& environment);
+/// Facts of this machine and its tools that a reader will want in a year: versions, the git state of the
+/// job's folder, its container; with them what the agents have found of the nodes and the program.
+Json provenance(const RecordedJob& job, const Environment& environment, const Json& found);
 
 // One attempt of a run: its plan and how it ended.
 Json attempt_record(const plan::Plan& plan, const Outcome& outcome);

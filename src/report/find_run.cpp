@@ -1,6 +1,8 @@
 #include "src/report/find_run.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <optional>
 
 #include "src/base/file.hpp"
 #include "src/base/regular_file.hpp"
@@ -21,6 +23,23 @@ fs::file_time_type made_at(const fs::path& folder) {
 
 RunEntry entry_of(const fs::path& path) {
   return {path, kind_of(path), made_at(path)};
+}
+
+Error closed_error(const fs::path& folder) {
+  return Error{.kind = ErrorKind::input,
+               .what = fmt::format("cannot look into {}: {}", folder.string(), system_reason(EACCES)),
+               .where = {},
+               .hint = "its owner can open it: chmod go+rx",
+               .also = {}};
+}
+
+// The one that was asked for may be one of those into which we may not look.
+std::optional<Error> closed_one(const std::string& asked, const fs::path& here) {
+  for (const fs::path& folder : closed_folders(here)) {
+    const std::string name = folder.filename().string();
+    if (asked.empty() || folder == here / "runs" || name.starts_with(asked)) return closed_error(folder);
+  }
+  return std::nullopt;
 }
 
 Error no_run(const std::string& asked, const std::vector<RunEntry>& all, const fs::path& here) {
@@ -59,6 +78,7 @@ std::vector<RunEntry> those(const std::vector<RunEntry>& all, Fits fits) {
 Result<RunEntry> named_by_path(const fs::path& path, const std::string& asked) {
   RunEntry out = entry_of(path.has_filename() ? path : path.parent_path());
   if (out.kind != FolderKind::none) return out;
+  if (is_closed(out.path)) return fail(closed_error(out.path));
   return fail(Error{.kind = ErrorKind::usage,
                     .what = fmt::format("{} is no run, submission or chain", asked),
                     .where = {},
@@ -70,6 +90,34 @@ std::string text_in(const fs::path& file, const char* name) {
   const auto text = read_regular_file(file);
   const auto json = text ? parse_json(*text, file.string()) : Result<Json>(fail(Error{}));
   return json ? field<std::string>(*json, name, "").value_or("") : std::string();
+}
+
+Result<RunEntry> find_open_run(const fs::path& here, const std::string& asked) {
+  const std::vector<RunEntry> all = all_runs(here);
+  if (asked.empty() && all.empty())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("there is no run below {}", (here / "runs").string()),
+                      .where = {},
+                      .hint = "name its directory",
+                      .also = {}});
+  if (asked.empty()) return all.front();
+  std::error_code problem;
+  const auto exact = those(all, [&](const RunEntry& entry) { return entry.folder() == asked; });
+  if (!exact.empty()) return exact.front();
+  const fs::file_status there = fs::status(here / asked, problem);
+  if (problem == std::errc::permission_denied) return fail(closed_error((here / asked).parent_path()));
+  if (fs::is_directory(there)) return named_by_path((here / asked).lexically_normal(), asked);
+  if (asked.find('/') != std::string::npos) return fail(no_run(asked, all, here));
+  const auto of_name =
+      those(all, [&](const RunEntry& entry) { return job_name_of(entry.folder()) == asked; });
+  if (!of_name.empty()) return of_name.front();
+  if (is_digit(asked.front())) {
+    const auto of_job = those(all, [&](const RunEntry& entry) { return scheduler_job_of(entry) == asked; });
+    if (!of_job.empty()) return of_job.front();
+  }
+  const auto begun = those(all, [&](const RunEntry& entry) { return entry.folder().starts_with(asked); });
+  if (begun.size() == 1) return begun.front();
+  return fail(begun.empty() ? no_run(asked, all, here) : several(asked, begun));
 }
 
 }  // namespace
@@ -86,30 +134,20 @@ std::vector<RunEntry> all_runs(const fs::path& here) {
   return out;
 }
 
-Result<RunEntry> find_run(const fs::path& here, const std::string& asked) {
-  const std::vector<RunEntry> all = all_runs(here);
-  if (asked.empty() && all.empty())
-    return fail(Error{.kind = ErrorKind::usage,
-                      .what = fmt::format("there is no run below {}", (here / "runs").string()),
-                      .where = {},
-                      .hint = "name its directory",
-                      .also = {}});
-  if (asked.empty()) return all.front();
+std::vector<fs::path> closed_folders(const fs::path& here) {
+  std::vector<fs::path> out;
   std::error_code problem;
-  const auto exact = those(all, [&](const RunEntry& entry) { return entry.folder() == asked; });
-  if (!exact.empty()) return exact.front();
-  if (fs::is_directory(here / asked, problem)) return named_by_path((here / asked).lexically_normal(), asked);
-  if (asked.find('/') != std::string::npos) return fail(no_run(asked, all, here));
-  const auto of_name =
-      those(all, [&](const RunEntry& entry) { return job_name_of(entry.folder()) == asked; });
-  if (!of_name.empty()) return of_name.front();
-  if (is_digit(asked.front())) {
-    const auto of_job = those(all, [&](const RunEntry& entry) { return scheduler_job_of(entry) == asked; });
-    if (!of_job.empty()) return of_job.front();
-  }
-  const auto begun = those(all, [&](const RunEntry& entry) { return entry.folder().starts_with(asked); });
-  if (begun.size() == 1) return begun.front();
-  return fail(begun.empty() ? no_run(asked, all, here) : several(asked, begun));
+  for (const auto& folder : fs::directory_iterator(here / "runs", problem))
+    if (is_closed(folder.path())) out.push_back(folder.path());
+  if (problem == std::errc::permission_denied || is_closed(here / "runs")) out = {here / "runs"};
+  return out;
+}
+
+Result<RunEntry> find_run(const fs::path& here, const std::string& asked) {
+  auto found = find_open_run(here, asked);
+  if (found) return found;
+  if (auto closed = closed_one(asked, here)) return fail(std::move(*closed));
+  return found;
 }
 
 // The id is "-20261129-193333-ed15", and of an array's element has ".7" behind it.

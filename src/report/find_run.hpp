@@ -23,6 +23,9 @@ struct RunEntry {
 /// All runs, submissions and chains below runs/ of the folder, the newest first.
 std::vector<RunEntry> all_runs(const std::filesystem::path& here);
 
+/// Folders below runs/, or runs/ itself, into which we may not look.
+std::vector<std::filesystem::path> closed_folders(const std::filesystem::path& here);
+
 /// `asked` is empty: the newest one. An Error names what is near.
 Result<RunEntry> find_run(const std::filesystem::path& here, const std::string& asked);
 

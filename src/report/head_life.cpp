@@ -43,4 +43,25 @@ std::vector<Life> lives_of(const std::vector<HeadSign>& heads, Instant now,
   return out;
 }
 
+Result<void> check_head_works_in(const HeadSign& head, const std::filesystem::path& planned,
+                                 const std::function<void(Seconds)>& pause) {
+  std::error_code problem;
+  if (std::filesystem::equivalent(head.run_directory, planned, problem)) return {};
+  for (Seconds watched{0}; watched < kWatch; watched += kWatchStep) {
+    pause(kWatchStep);
+    if (beats_now(head) != head.status.beats) return {};
+  }
+  const ProcessIdentity& process = head.status.process;
+  return fail(Error{
+      .kind = ErrorKind::lost,
+      .what = fmt::format("process {} on {}, which leads the run, works in {} and not in {}: it was moved or "
+                          "is a copy",
+                          process.pid, process.host, planned.string(), head.run_directory.string()),
+      .where = {},
+      .hint = std::filesystem::exists(planned, problem)
+                  ? "dlrun stop " + planned.string()
+                  : fmt::format("on {}: kill -TERM {}", process.host, process.pid),
+      .also = {}});
+}
+
 }  // namespace dlrun::report

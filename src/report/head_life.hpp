@@ -22,6 +22,12 @@ struct HeadSign {
 std::vector<Life> lives_of(const std::vector<HeadSign>& heads, Instant now,
                            const std::function<void(Seconds)>& pause);
 
+/// An Error where the living head of a run does not work in this directory, which was moved or is a copy:
+/// what is written there nobody reads. `planned` is the directory by its head's name of it; where that is
+/// another one here, or none, the head must write its status in ours while we watch.
+Result<void> check_head_works_in(const HeadSign& head, const std::filesystem::path& planned,
+                                 const std::function<void(Seconds)>& pause);
+
 /// Pure: what can be said at once; unknown: it must be watched. `age` is the age of its status by our clock.
 Life first_judgement(Life by_kernel, Seconds age);
 

@@ -14,6 +14,7 @@
 #include "src/base/units.hpp"
 #include "src/base/utc.hpp"
 #include "src/plan/job_spec.hpp"
+#include "src/plan/run_directory.hpp"
 
 namespace dlrun::report {
 namespace {
@@ -37,6 +38,21 @@ Result<std::vector<Range>> ranges_of(const std::string& text) {
     out.push_back({*first, *last});
   }
   return out;
+}
+
+// A line of the times: "2026-11-29T20:00:10Z 100".
+struct Mark {
+  Instant when;
+  std::uint64_t offset = 0;
+};
+
+std::optional<Mark> mark_of(std::string_view line) {
+  const std::size_t blank = line.find(' ');
+  if (blank == std::string_view::npos) return std::nullopt;
+  const auto when = parse_utc(std::string(line.substr(0, blank)));
+  const auto offset = parse_integer(line.substr(blank + 1), 0, std::numeric_limits<std::int64_t>::max());
+  if (!when || !offset) return std::nullopt;
+  return Mark{*when, static_cast<std::uint64_t>(*offset)};
 }
 
 Error no_such(const char* flag, const std::string& value, std::vector<std::string> names) {
@@ -74,7 +90,7 @@ Result<std::vector<RankLog>> all_logs(const RunFolder& run) {
     log.host = hosts[node];
     log.file =
         run.path / "logs" / fmt::format("{:04}-{}-{}.log", log.rank, plan::as_job_name(log.role), log.task);
-    log.times = run.path / "log-times" / log.file.filename();
+    log.times = plan::rank_log_times_path(log.file);
     out.push_back(std::move(log));
   }
   return out;
@@ -113,21 +129,43 @@ Result<std::vector<RankLog>> logs_of(const RunFolder& run, const LogChoice& choi
                .also = {}});
 }
 
-std::optional<std::uint64_t> offset_since(const std::filesystem::path& times, Instant since) {
+MissingLogs missing_logs(const RunFolder& run, const std::vector<RankLog>& logs) {
+  const Json attempts = field<Json>(run.record, "attempts", "record").value_or(Json());
+  const Json ended = attempts.is_array() && !attempts.empty()
+                         ? field<Json>(attempts.back(), "ranks", "record").value_or(Json())
+                         : Json();
+  const auto never_started = [&](int rank) {
+    return std::any_of(ended.begin(), ended.end(), [&](const Json& one) {
+      return one.is_object() && one.value("rank", Json()) == rank && one.value("end", Json()).is_null() &&
+             !one.contains("told_to_end");
+    });
+  };
+  MissingLogs out;
+  std::error_code problem;
+  for (const RankLog& log : logs) {
+    if (std::filesystem::exists(log.file, problem) || problem) continue;
+    if (never_started(log.rank))
+      out.never_started.push_back(log.rank);
+    else
+      out.gone.push_back(log);
+  }
+  return out;
+}
+
+// Of the last line's interval only so much is known that it is over; the next output has a line again.
+std::optional<std::uint64_t> offset_since(const RankLog& log, Instant since) {
+  std::error_code problem;
+  const std::uint64_t end = std::filesystem::file_size(log.file, problem);
+  if (problem) return std::nullopt;
   std::optional<std::uint64_t> out;
-  bool behind = false;
-  const auto read = for_each_line(times, [&](std::string_view line) {
-    const std::size_t blank = line.find(' ');
-    const auto when = parse_utc(std::string(line.substr(0, blank)));
-    const auto offset =
-        blank == std::string_view::npos
-            ? Result<std::int64_t>(fail(Error{}))
-            : parse_integer(line.substr(blank + 1), 0, std::numeric_limits<std::int64_t>::max());
-    if (!when || !offset || behind) return;
-    behind = *when > since;
-    if (!behind || !out) out = static_cast<std::uint64_t>(*offset);
+  bool any = false;
+  const auto read = for_each_line(log.times, [&](std::string_view line) {
+    const auto mark = mark_of(line);
+    any = any || mark;
+    if (mark && !out && mark->when + plan::kLogTimesInterval > since) out = mark->offset;
   });
-  return read ? out : std::nullopt;
+  if (!read || !any) return std::nullopt;
+  return std::min(out.value_or(end), end);
 }
 
 Result<Instant> since_of(const std::string& text, Instant now) {

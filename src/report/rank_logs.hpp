@@ -1,5 +1,5 @@
-// The log files of a run's ranks, chosen by rank, role or host, and what comes new into them. A log that is
-// not there yet is empty.
+// The log files of a run's ranks, chosen by rank, role or host, and what comes new into them. Of a run
+// that is on, a log that is not there yet is empty.
 #pragma once
 
 #include <filesystem>
@@ -31,9 +31,16 @@ struct RankLog {
 /// By rank. An Error names what the run has, where the choice fits nothing.
 Result<std::vector<RankLog>> logs_of(const RunFolder& run, const LogChoice& choice);
 
-/// Where what was printed since then begins in the log: at most some seconds too early. Unset where the log
-/// has no times, as those of an older dlrun.
-std::optional<std::uint64_t> offset_since(const std::filesystem::path& times, Instant since);
+/// Of a run that is over: which of these logs are not there.
+struct MissingLogs {
+  std::vector<int> never_started;  // ranks that the record tells to be so: they have none
+  std::vector<RankLog> gone;
+};
+MissingLogs missing_logs(const RunFolder& run, const std::vector<RankLog>& logs);
+
+/// Where what was printed since then begins in the log: at most some seconds too early, and at its end where
+/// nothing was. Unset where the log has no times, as those of an older dlrun.
+std::optional<std::uint64_t> offset_since(const RankLog& log, Instant since);
 /// "10min" before now, or "2026-11-29T20:00:00Z".
 Result<Instant> since_of(const std::string& text, Instant now);
 

@@ -1,6 +1,10 @@
 #include "src/report/run_folder.hpp"
 
 #include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "src/base/file.hpp"
 #include "src/base/regular_file.hpp"
@@ -39,6 +43,10 @@ FolderKind kind_of(const fs::path& folder) {
   if (has(folder, "status.json") || has(folder, "plan.json") || has(folder, "record.json"))
     return FolderKind::run;
   return has(folder, "job.sh") && has(folder, "spec.json") ? FolderKind::submission : FolderKind::none;
+}
+
+bool is_closed(const fs::path& folder) {
+  return ::faccessat(AT_FDCWD, (folder / "").c_str(), X_OK, AT_EACCESS) != 0 && errno == EACCES;
 }
 
 Result<RunFolder> read_run_folder(const fs::path& path, Depth depth) {

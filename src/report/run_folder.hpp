@@ -17,6 +17,9 @@ namespace dlrun::report {
 enum class FolderKind { none, run, submission, chain };
 FolderKind kind_of(const std::filesystem::path& folder);
 
+/// A folder, of another user maybe, into which we may not look: it may be a run all the same.
+bool is_closed(const std::filesystem::path& folder);
+
 struct RunFolder {
   std::filesystem::path path;
   Json plan, allocation;  // as decided before anything started; null: not there yet

@@ -55,6 +55,7 @@ void read_record(const Json& record, RunView& view) {
 // Of one that never said anything of itself, its plan does.
 void read_plan(const Json& plan, RunView& view) {
   if (plan.is_null()) return;
+  view.planned = text_of(plan, "run_directory");
   if (view.name.empty()) view.name = text_of(plan, "name");
   if (view.framework.empty()) view.framework = text_of(plan, "framework");
   std::map<int, std::size_t> ranks_of;

@@ -20,8 +20,9 @@ struct HostView {
 };
 
 struct RunView {
-  RunEntry entry;             // what was asked for
-  std::filesystem::path run;  // the run directory that tells of it; empty: there is none yet
+  RunEntry entry;                 // what was asked for
+  std::filesystem::path run;      // the run directory that tells of it; empty: there is none yet
+  std::filesystem::path planned;  // the same by its head's name of it, with Depth::whole
   std::string name;
   Standing standing;
   std::string framework, scheduler;

@@ -75,6 +75,7 @@ Json to_json(const RunView& view, Instant now) {
       {"walltime_end", time_or_null(walltime_end)},
       {"walltime_seconds_left", seconds_until(walltime_end, now)},
       {"slowest_rank", of_head("slowest_rank")},
+      {"stragglers", of_head("stragglers")},
       {"hosts", hosts_json(view, view.head ? head.at("usage") : Json::array())},
       {"head", view.head ? Json{{"host", view.head->process.host},
                                 {"pid", view.head->process.pid},

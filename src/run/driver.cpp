@@ -5,11 +5,13 @@
 #include <set>
 #include <utility>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "schedulers/node_identity.hpp"
 #include "src/agent/pmi/mpi_service.hpp"
+#include "src/base/file.hpp"
 #include "src/base/json.hpp"
 #include "src/base/log.hpp"
 #include "src/base/overloaded.hpp"
@@ -29,6 +31,9 @@
 
 namespace dlrun::job {
 namespace {
+
+// Of many nodes each tells its use every few seconds; the run has one line for all.
+constexpr Seconds kMetricsInterval{5};
 
 HeadStage stage_of(Head::Phase phase) {
   switch (phase) {
@@ -306,6 +311,20 @@ class Driver {
     if (const auto usage = node_usage_from_json(wanted.usage, "usage"))
       parts_.status_file.change([&](LiveStatus& live) { live.usage(*usage); });
   }
+  void do_it(action::ShowStragglers& wanted) {
+    parts_.status_file.change([&](LiveStatus& live) { live.stragglers(std::move(wanted.ranks)); });
+  }
+  // The program may replace the file, and appends to it as well: whole lines, each opened anew.
+  void do_it(action::WriteMetrics& wanted) {
+    const Ticks now = ticks();
+    if (metrics_at_ && now - *metrics_at_ < kMetricsInterval) return;
+    metrics_at_ = now;
+    parts_.writer.run([path = plan_->run_directory + "/metrics.jsonl",
+                       line = to_text(wanted.line) + "\n"]() -> Result<void> {
+      const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+      return file ? write_all(file.get(), line, path) : Result<void>();
+    });
+  }
   void do_it(action::ShowStopping&) { status_->stopping(); }
   void do_it(action::ShowResized&) {
     status_->add([](RunStatus& status) { status.resized(); });
@@ -396,7 +415,8 @@ class Driver {
   AgentSet agents_;
   WalltimeWatch walltime_;
   Leftovers leftovers_;
-  bool held_up_ = false;  // by a reader of our output
+  std::optional<Ticks> metrics_at_;  // the last line for metrics.jsonl
+  bool held_up_ = false;             // by a reader of our output
   std::vector<Timer> late_timers_;
   bool finished_ = false;  // only what is to be shown is still to be taken
   std::shared_ptr<const bool> here_ = std::make_shared<const bool>(true);

@@ -41,6 +41,7 @@ Head::Head(const PlanPtr& plan, HeadSettings settings, Ticks now)
       hangs_(detector_of(*plan)),
       output_(plan->ranks.size(), settings_.secrets),
       times_(now),
+      energy_(plan->nodes.size()),
       cancellation_(plan->nodes.size(), settings_.scheduler_job) {}
 
 std::vector<Action> Head::on(Event event, Ticks now) {

@@ -15,8 +15,11 @@
 #include "src/protocol/heartbeat.hpp"
 #include "src/protocol/relay_tree.hpp"
 #include "src/record/attempt_times.hpp"
+#include "src/record/energy.hpp"
+#include "src/record/found_provenance.hpp"
 #include "src/record/outcome.hpp"
 #include "src/record/rank_step_times.hpp"
+#include "src/record/stragglers.hpp"
 #include "src/run/agent_allgather.hpp"
 #include "src/run/agent_states.hpp"
 #include "src/run/cancellation.hpp"
@@ -94,6 +97,7 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::PortsClaimed& claimed);
   void on(AgentState& agent, const protocol::from_agent::PrologEnded& ended);
   void on(AgentState& agent, const protocol::from_agent::NodeUsage& told);
+  void on(AgentState& agent, const protocol::from_agent::Provenance& told);
   void on(AgentState& agent, const protocol::from_agent::Signalled& signalled);
   void on(AgentState& agent, const protocol::from_agent::Started& started);
   void on(AgentState& agent, protocol::from_agent::Output& output);
@@ -136,6 +140,8 @@ class Head {
   void begin_probing();
   void hide(const std::vector<std::string>& secrets);
   void show_report(const Json& report);
+  void tell_stragglers();
+  Json straggler_json(const Straggler& straggler) const;
   void on_hang(const std::optional<HangDetector::Hang>& hang);
   void beat();
   void say_alive();
@@ -187,6 +193,9 @@ class Head {
   StallNotice stall_;
   AttemptTimes times_;
   RankStepTimes step_times_;
+  Stragglers stragglers_;
+  EnergyAccounting energy_;
+  FoundProvenance provenance_;
   StopSignals stop_signals_;
   Cancellation cancellation_;
   std::optional<SetupWatch> setup_;          // where the job has a prolog, once the agents have their slices

@@ -89,6 +89,12 @@ struct ShowUsage {
   std::string host;
   Json usage;
 };
+struct ShowStragglers {  // the slow ranks now: objects
+  Json ranks;
+};
+struct WriteMetrics {  // a line behind those of the program, in metrics.jsonl
+  Json line;
+};
 struct ShowStopping {};
 struct ShowResized {};
 
@@ -100,6 +106,7 @@ using Action =
                  action::InputTaken, action::EndInput, action::AllStarted, action::WalltimeReport,
                  action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase,
                  action::ShowNote, action::ShowLines, action::ShowUnfinished, action::ShowProgress,
-                 action::ShowUsage, action::ShowStopping, action::ShowResized>;
+                 action::ShowUsage, action::ShowStragglers, action::WriteMetrics, action::ShowStopping,
+                 action::ShowResized>;
 
 }  // namespace dlrun::job

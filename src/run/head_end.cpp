@@ -146,6 +146,9 @@ Outcome Head::conclude(const DriverEnd& end, Ticks now) {
   out.agents_unverified = agents_unverified_ + end.agents_unverified;
   out.result = result_;
   out.last_progress = last_progress_;
+  out.provenance = provenance_.all();
+  out.energy = energy_.all();
+  for (const Straggler& each : stragglers_.ever()) out.stragglers.push_back(straggler_json(each));
   out.saved_when_stopped = saved_when_stopped_;
   out.walltime = end.walltime;
   if (out.first_failure && out.first_failure->rank) explain(*out.first_failure, end.cause_of_file);

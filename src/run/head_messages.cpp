@@ -22,9 +22,9 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, MpiWaits, Probed, Output, InputTaken,
-                    InputClosed, Report, Allgather, RelayPort, SubtreeAllgather, ChildrenAllgathered>(
-      message);
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, Provenance, MpiWaits, Probed, Output,
+                    InputTaken, InputClosed, Report, Allgather, RelayPort, SubtreeAllgather,
+                    ChildrenAllgathered>(message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -94,7 +94,15 @@ void Head::on(AgentState& agent, const from_agent::PrologEnded&) {
 }
 
 void Head::on(AgentState& agent, const from_agent::NodeUsage& told) {
+  energy_.take(agent.host, told.usage, now_);
+  if (auto line = energy_.metrics_line()) act(action::WriteMetrics{std::move(*line)});
   act(action::ShowUsage{agent.host, told.usage});
+}
+
+// Of many equal nodes the first is an event, so that a run which leaves no record tells it too.
+void Head::on(AgentState& agent, const from_agent::Provenance& told) {
+  if (auto event = provenance_.take(agent.host, settings_.secrets.hidden(told.found)))
+    act(action::Record{std::move(*event)});
 }
 
 void Head::on(AgentState&, const from_agent::Signalled& signalled) {
@@ -129,11 +137,46 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
     act(action::Record{{{"event", "report"}, {"rank", report.rank.get()}, {"report", said}}});
   if (said.contains("saved") && failures_.interrupted()) saved_when_stopped_ = true;
   if (said.contains("result")) result_ = said["result"];
+  if (report.rank == Rank(0) && said.contains("data"))
+    if (auto event = provenance_.take_data(settings_.secrets.hidden(said["data"])))
+      act(action::Record{std::move(*event)});
   act(action::WalltimeReport{report.rank, said});
   times_.reported(report.rank, said, now_);
   step_times_.reported(report.rank, said, now_);
   if (auto event = step_times_.due(now_)) act(action::Record{std::move(*event)});
+  stragglers_.reported(report.rank, said, now_);
+  if (stragglers_.judged(now_)) tell_stragglers();
+  if (report.rank == Rank(0)) energy_.reported(said, now_);
   if (report.rank == Rank(0)) show_report(said);
+}
+
+Json Head::straggler_json(const Straggler& straggler) const {
+  Json out = to_json(straggler);
+  const plan::RankPlan& rank = rank_plan(Rank(straggler.rank));
+  out["host"] = plan().nodes[static_cast<std::size_t>(rank.node.get())].host.get();
+  out["text"] = text_of(straggler);
+  return out;
+}
+
+// Of many that come together, the first ones are shown; the events have all.
+void Head::tell_stragglers() {
+  constexpr std::size_t kMaxShown = 4;
+  const std::vector<Straggler> came = stragglers_.came();
+  for (std::size_t i = 0; i < came.size(); ++i) {
+    Json event = straggler_json(came[i]);
+    if (i < kMaxShown)
+      note(fmt::format("warning: rank {} on {} is slow: {}", came[i].rank, event["host"].get<std::string>(),
+                       text_of(came[i])));
+    event["event"] = "straggler";
+    act(action::Record{std::move(event)});
+  }
+  if (came.size() > kMaxShown)
+    note(fmt::format("warning: and {} more ranks are slow", came.size() - kMaxShown));
+  for (const int rank : stragglers_.went())
+    act(action::Record{{{"event", "straggler_over"}, {"rank", rank}}});
+  Json now = Json::array();
+  for (const Straggler& each : stragglers_.now()) now.push_back(straggler_json(each));
+  act(action::ShowStragglers{std::move(now)});
 }
 
 void Head::show_report(const Json& report) {

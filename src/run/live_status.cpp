@@ -15,6 +15,7 @@ void LiveStatus::begin_attempt(const plan::Plan& plan) {
   status_.ranks = plan.ranks.size();
   status_.stage = HeadStage::starting;
   status_.progress = nullptr;
+  status_.stragglers = Json::array();
   host_of_rank_.clear();
   for (const plan::RankPlan& rank : plan.ranks)
     host_of_rank_.push_back(plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get());

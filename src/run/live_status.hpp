@@ -22,6 +22,7 @@ class LiveStatus {
   void walltime_end(std::optional<Instant> end) { status_.walltime_end = end; }
   void report(Rank rank, const Json& report, Ticks now);
   void usage(NodeUsage usage);
+  void stragglers(Json ranks) { status_.stragglers = std::move(ranks); }
   void ended(int exit_code, std::string reason);
 
   /// As it is now; each call counts as one writing.

@@ -269,8 +269,8 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   TRY(log::open(request.environment.get(log::kVariable), plan::head_log_path(job.plan)));
   Ran ran = run_attempts(job, std::move(launcher), context);
   RunReport report{.outcome = ran.last ? *ran.last : outcome_of(ran.last.error()), .record = {}};
-  const RecordedJob recorded{job.plan, job.allocation, job.adapter.source};
-  Json sources = provenance(recorded, request.environment);
+  const RecordedJob recorded{job.plan, job.spec, job.allocation, job.adapter.source};
+  Json sources = provenance(recorded, request.environment, report.outcome.provenance);
   const Instant ended = clock.now();
   report.record =
       make_record(recorded, report.outcome, {began, ended, sum_of(ran.parts, clock.ticks() - began_ticks)},

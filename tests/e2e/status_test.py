@@ -2,12 +2,13 @@
 """Runs as others see them: list, status, logs and stop of live, finished, failed, killed and submitted runs."""
 import json
 import os
+import pathlib
 import signal
 import sys
 
 import support
 
-# Reports steps and saves on request; rank 1 is 100 steps behind.
+# Reports steps and saves on request; rank 1 is 100 steps behind, and computes longer.
 PROGRAM = """\
 import os, sys, time
 sys.path.insert(0, {client!r})
@@ -16,7 +17,8 @@ rank = int(os.environ.get("DLRUN_RANK", "0"))
 print("hello from", rank, flush=True)
 with dlrun_client.connect() as dlrun:
     for step in range(1, 100001):
-        dlrun.report(step=max(step - 100 * rank, 0), steps=100000, loss=0.5, every=0)
+        dlrun.report(step=max(step - 100 * rank, 0), steps=100000, loss=0.5, every=0,
+                     compute=0.01 + 0.02 * rank, input=0.001, wait=0.039 - 0.02 * rank)
         time.sleep(0.05)
         if dlrun.checkpoint_requested():
             with dlrun.saving(step):
@@ -103,6 +105,10 @@ class Status(support.Case):
         code, out, err = self.dlrun("list")
         self.assertRegex(out.splitlines()[1], r"^running +small-\d+-\d+-\w+ +- +1 +2 +\S+ +step \d+ of 100000")
         self.assertEqual(json.loads(self.dlrun("list", "--json")[1])["runs"][0]["state"], "running")
+        # The rank that computes longer, as status, the output and the record have it.
+        slow = support.wait_until(lambda: self.status()["stragglers"], "the straggler is seen")
+        self.assertEqual([(one["rank"], one["compute"], one["wait"]) for one in slow], [(1, 0.03, 0.019)])
+        self.assertRegex(self.dlrun("status", "small")[1], r"slow       rank 1 on \S+: 31 ms per step .*\(2.82 x\); computing 30 ms")
         # Its output, as it comes, until the end.
         follower = self.start("logs", "-f", "small", "--rank", "0")
         watcher = self.start("status", "--watch", "small")
@@ -110,6 +116,9 @@ class Status(support.Case):
         self.assertEqual((code, json.loads(out)["stop"]), (0, "asked"), err)
         _, err = run.communicate()
         self.assertEqual(run.returncode, 75, err)
+        self.assertRegex(err, r"dlrun: warning: rank 1 on \S+ is slow: 31 ms per step without the wait for others, the median rank 11 ms")
+        record = json.loads(pathlib.Path(status["run_directory"], "record.json").read_text())
+        self.assertEqual([one["rank"] for one in record["attempts"][0]["stragglers"]], [1])
         self.assertGreater(int(self.read("saved")), 0)
         out, err = follower.communicate()
         self.assertEqual((follower.returncode, out), (0, "hello from 0\n"), err)
@@ -121,6 +130,27 @@ class Status(support.Case):
         code, out, err = self.dlrun("stop", "small")
         self.assertEqual(code, 0, err)
         self.assertIn("is over: stopped", err)
+
+    def test_a_run_directory_that_was_moved_is_not_read_by_its_head(self):
+        run = self.begin()
+        self.running()
+        directory = self.status()["run_directory"]
+        os.rename(directory, directory + "-moved")
+        code, _, err = self.dlrun("stop", directory + "-moved")
+        self.assertEqual(code, 71, err)
+        self.assertIn(f"process {run.pid} on", err)
+        self.assertIn(f"hint: on {os.uname().nodename}: kill -TERM {run.pid}", err)
+        os.rename(directory + "-moved", directory)
+        self.assertEqual(self.dlrun("stop", "--now", "small")[0], 0)
+        run.communicate()
+
+    def test_standard_output_that_is_closed_takes_no_answer(self):
+        self.assertEqual(self.dlrun("--framework", "plain", "--", "echo", "good")[0], 0)
+        for words in (["list"], ["status"], ["logs"], ["--version"], ["list", "--json"]):
+            with self.subTest(words):
+                code, _, err = self.dlrun(*words, preexec_fn=lambda: os.close(1))
+                self.assertEqual(code, 74, err)
+                self.assertIn("cannot write", err)
 
     def test_stop_now_waits_for_nothing(self):
         run = self.start("--framework", "plain", "--", "bash", "-c", 'trap "" TERM; echo up; while :; do sleep 0.1; done')
@@ -143,6 +173,8 @@ class Status(support.Case):
         code, _, err = self.dlrun("stop", "small")
         self.assertEqual(code, 71, err)
         self.assertIn("is gone and wrote no record", err)
+        code, out, _ = self.dlrun("stop", "--json", "small")
+        self.assertEqual((code, json.loads(out)["schema"], json.loads(out)["error"]["exit_code"]), (71, "dlrun.error/1", 71))
         self.assertIn("hello from 0", self.dlrun("logs", "-f")[1])  # it ends: nobody writes any more
 
     def test_the_end_of_a_run_is_told_with_its_reason(self):
@@ -160,6 +192,11 @@ class Status(support.Case):
         self.assertEqual(self.dlrun("logs", "run")[1], "[worker 0] I am 0\n[worker 1] I am 1\n[worker 2] I am 2\n")
         self.assertEqual(self.dlrun("logs", "run", "--rank", "1")[1], "I am 1\n")
         self.assertEqual(self.dlrun("logs", "run", "--rank", "0", "--since", "1h")[1], "I am 0\n")
+        # Of the last seconds of a run that ended long ago nothing is new.
+        for rank in range(3):
+            self.write(f"run/log-times/000{rank}-worker-{rank}.log", "2026-11-29T20:00:00Z 0\n")
+        self.assertEqual(self.dlrun("logs", "run", "--since", "2026-11-29T20:00:05Z", "--rank", "0")[1], "I am 0\n")
+        self.assertEqual(self.dlrun("logs", "run", "--since", "1min")[:2], (0, ""))
         line = json.loads(self.dlrun("logs", "run", "--rank", "2", "--json")[1])
         self.assertEqual((line["schema"], line["rank"], line["text"]), ("dlrun.log-line/1", 2, "I am 2"))
         for flags, expected in ((("--rank", "9"), "ranks 0 to 2"), (("--role", "workr"), "did you mean 'worker'?"),
@@ -167,6 +204,38 @@ class Status(support.Case):
             code, _, err = self.dlrun("logs", "run", *flags)
             self.assertEqual(code, 64, err)
             self.assertIn(expected, err)
+        os.remove(os.path.join(self.folder, "run/logs/0001-worker-1.log"))
+        code, out, err = self.dlrun("logs", "run")
+        self.assertEqual((code, out), (65, "[worker 0] I am 0\n[worker 2] I am 2\n"), err)
+        self.assertRegex(err, r"1 of 3 log\(s\) are missing, \S*0001-worker-1.log first")
+
+    def test_two_runs_are_compared_by_what_their_started_rank_was(self):
+        self.write("train.py", "import time, zlib\ntime.sleep(1.5)\n")
+        self.environment.update({"LOADEDMODULES": "gcc/12:cuda/11.8", "HF_TOKEN": "s3cret-value"})
+        for name in ("one", "two"):
+            self.assertEqual(self.dlrun("--run-dir", name, "--framework", "plain", "--", sys.executable, "train.py")[0], 0)
+        code, out, err = self.dlrun("diff", "one", "two")
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("no difference", out)
+        self.environment.update({"LOADEDMODULES": "gcc/12:cuda/12.1", "OMP_NUM_THREADS": "3"})
+        wrapped = f"import time, zlib, bz2\ntime.sleep(1.5)\n"
+        self.write("train.py", wrapped)
+        run = ("--run-dir", "three", "--name", "other", "--framework", "plain", "--", "bash", "-c", f"{sys.executable} train.py; true")
+        self.assertEqual(self.dlrun(*run)[0], 0)
+        code, out, err = self.dlrun("diff", "one", "three", "--json")
+        self.assertEqual(code, 1, out + err)
+        told = {(one["section"], one["name"]): (one["a"], one["b"]) for one in json.loads(out)["differences"]}
+        self.assertEqual(told["job", "name"][1], "other")
+        self.assertEqual(told["modules", "cuda"], ("11.8", "12.1"))
+        self.assertEqual(told["environment", "OMP_NUM_THREADS"][1], "3")
+        self.assertTrue(any(section == "libraries" and "bz2" in name for section, name in told), told)
+        program = json.loads(self.read("three/record.json"))["provenance"]["program"]
+        self.assertEqual(program["file"], os.path.realpath(sys.executable))  # and not the shell
+        self.assertTrue(any("/libc.so.6" in file for file in program["libraries"]))
+        self.assertEqual(program["python"]["version"], sys.version.split()[0])
+        self.assertNotIn("s3cret-value", self.read("three/record.json") + self.read("three/events.jsonl"))
+        self.assertEqual(self.dlrun("diff", "one")[0], 64)
+        self.assertEqual(self.dlrun("diff", "one", "nowhere")[0], 64)
 
     def test_names_that_are_wrong_are_told_with_the_right_ones(self):
         self.assertEqual(self.dlrun("status")[0], 64)

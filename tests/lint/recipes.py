@@ -28,6 +28,7 @@ EXAMPLES = {
     "A flag": ("--retries", r"\"--retries\"", {}),
     "A command": ("hosts", r"cmd_hosts|HostsCommand", {}),
     "A check": ("space", r"space_check", {}),
+    "A fact of provenance": ("modules", r"\bfind_modules\b", {}),
     "A message": ("ProbeRanks", r"\bProbeRanks\b|probe-ranks|probe_ranks", {}),
 }
 SOURCES = ["src", "schedulers", "runtime", "frameworks", "templates"]

@@ -37,6 +37,12 @@ void Reporter::phase(std::string_view what) {
   control_.send(Json{{"phase", what}}, ControlChannel::Importance::kept);
 }
 
+void Reporter::data(std::string_view fingerprint, std::uint64_t samples) {
+  if (rank_ == 0)
+    control_.send(Json{{"data", {{"fingerprint", fingerprint}, {"samples", samples}}}},
+                  ControlChannel::Importance::kept);
+}
+
 void Reporter::note(std::string_view line) {
   if (rank_ != 0) return;
   fmt::print("{}\n", line);
@@ -61,14 +67,24 @@ Result<void> Reporter::step(const StepReport& report) {
   recent_.add(report.totals, now - last_step_);
   epoch_.add(report.totals, now - last_step_);
   last_step_ = now;
+  samples_ += report.totals.rows;
   if (!std::exchange(first_step_done_, true))
     note(fmt::format("first step done {:.3f} s after the start of rank 0", Seconds(now - begin_).count()));
   if (now - last_sent_ >= (rank_ == 0 ? between_progress_of_rank_0 : between_progress_of_others)) {
     last_sent_ = now;
-    control_.send(rank_ == 0 ? line(report, recent_) : Json{{"step", report.step}},
-                  ControlChannel::Importance::progress);
+    send_progress(rank_ == 0 ? line(report, recent_) : Json{{"step", report.step}});
   }
   return report.step == 1 || report.step % steps_per_line == 0 ? write_window(report) : Result<void>{};
+}
+
+void Reporter::send_progress(Json line) {
+  if (const auto shares = clock_ != nullptr ? clock_->take() : std::nullopt) {
+    line["input"] = rounded(shares->input, 1e7);
+    line["compute"] = rounded(shares->compute, 1e7);
+    line["wait"] = rounded(shares->wait, 1e7);
+  }
+  if (rank_ == 0) line["samples"] = samples_;
+  control_.send(line, ControlChannel::Importance::progress);
 }
 
 Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {

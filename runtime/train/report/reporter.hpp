@@ -9,6 +9,7 @@
 #include "runtime/train/control.hpp"
 #include "runtime/train/report/event_file.hpp"
 #include "runtime/train/report/metrics_log.hpp"
+#include "runtime/train/step_clock.hpp"
 #include "runtime/train/totals.hpp"
 #include "runtime/train/train_spec.hpp"
 #include "src/base/json.hpp"
@@ -74,6 +75,8 @@ class Reporter {
   void set_length(RunLength length) { length_ = length; }
   /// The losses of the task: one, unless it says otherwise.
   void set_losses(std::span<const LossColumn> losses) { losses_ = losses; }
+  /// What tells the agent where the time of this rank's steps goes; it must outlive the reporter's use.
+  void set_clock(StepClock& clock) { clock_ = &clock; }
   void phase(std::string_view what);
   void note(std::string_view line);  // rank 0's stdout
   /// The time from here to the next step() counts as training.
@@ -84,6 +87,8 @@ class Reporter {
   Result<void> epoch(const StepReport& last, const EpochReport& report);
   /// `held`: how much of the time training stood still.
   void saved(std::uint64_t step, Seconds took, Seconds held);
+  /// What is trained on: an identity of the data for the run's record.
+  void data(std::string_view fingerprint, std::uint64_t samples);
   /// A fact of the run that its result, and so its record, is to hold.
   void keep_for_result(const std::string& name, Json fact) { facts_[name] = std::move(fact); }
   void result(const Position& position, const RunResult& result);
@@ -93,6 +98,7 @@ class Reporter {
 
  private:
   void send_result(Json figures);
+  void send_progress(Json line);
   Json line(const StepReport& report, const Window& window) const;
   void add_part_of_epoch(Json& line, std::uint64_t last_step) const;
   std::string part_of_epoch(std::uint64_t last_step) const;  // " (steps 404-938)"; empty: all of it
@@ -105,6 +111,8 @@ class Reporter {
   Ticks begin_;
   Json facts_ = Json::object();
   bool first_step_done_ = false;
+  double samples_ = 0;          // that this process's run has trained, of all ranks
+  StepClock* clock_ = nullptr;  // none: not told
   std::span<const LossColumn> losses_;
   RunLength length_;
   std::optional<MetricsLog> metrics_;

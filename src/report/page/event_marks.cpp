@@ -44,6 +44,13 @@ constexpr MarkRow kMarks[] = {
      [](const Json& e) {
        return fmt::format("asked to save and stop, {} s before the end", text_of(e, "seconds_left"));
      }},
+    {"straggler", "note", true,
+     [](const Json& e) {
+       return fmt::format("rank {} on {} is slow: {}", text_of(e, "rank"), text_of(e, "host"),
+                          text_of(e, "text"));
+     }},
+    {"straggler_over", "note", false,
+     [](const Json& e) { return fmt::format("rank {} is not slow any more", text_of(e, "rank")); }},
     {"end_changed", "note", false, [](const Json& e) { return "the walltime ends at " + text_of(e, "end"); }},
     {"stood_still", "note", false,
      [](const Json& e) { return fmt::format("the head stood still for {} s", text_of(e, "seconds")); }},

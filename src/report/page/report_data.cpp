@@ -53,6 +53,25 @@ Json job_json(const Json& spec) {
   return out;
 }
 
+// Without the lists that dlrun diff compares: all libraries, packages, variables. Nodes by their names.
+Json provenance_json(Json provenance) {
+  if (!provenance.is_object()) return provenance;
+  if (const Json nodes = at(provenance, "nodes"); nodes.is_array()) {
+    provenance["nodes"] = Json::object();
+    for (Json node : nodes) {
+      const std::string hosts = field<std::string>(node, "hosts", "provenance").value_or("?");
+      node.erase("hosts");
+      provenance["nodes"][hosts] = std::move(node);
+    }
+  }
+  if (Json& program = provenance["program"]; program.is_object()) {
+    for (const char* list : {"libraries", "variables"}) program.erase(list);
+    if (const Json python = at(program, "python"); python.is_object())
+      program["python"] = at(python, "version");
+  }
+  return provenance;
+}
+
 Json last_attempt_ranks(const RunFiles& run) {
   const Json attempts = at(run.links.empty() ? Json() : run.links.back().record, "attempts");
   return attempts.empty() ? Json() : at(attempts.back(), "ranks");
@@ -107,7 +126,7 @@ Json run_json(const RunFiles& run, const PageLimits& limits) {
       {"step_times", step_times_json(events, limits)},
       {"events", marks_json(events, limits)},
       {"plan", plan_map_json(plan, last_attempt_ranks(run), limits)},
-      {"provenance", at(record, "provenance")},
+      {"provenance", provenance_json(at(record, "provenance"))},
       {"job", job_json(newest(run, &LinkFiles::spec))},
       {"problems", problems_json(run)}};
 }

@@ -141,6 +141,7 @@ class Bench {
   static std::string text(const action::ProbeRanks&) { return "probe ranks"; }
   static std::string text(const action::CheckGpus&) { return "check GPUs"; }
   static std::string text(const action::WatchGpus&) { return "watch GPUs"; }
+  static std::string text(const action::FindProvenance&) { return "find provenance"; }
   static std::string text(const action::TellAllgathered& told) { return "tell allgathered " + told.all->key; }
   static std::string text(const action::OpenRelay& open) {
     return fmt::format("open relay for {} children", open.children.size());

@@ -95,7 +95,7 @@ TEST_CASE("without a prolog ranks start as soon as their logs are open") {
   CHECK(bench.on(event::LogsOpened{}) == "start ranks");
   CHECK(bench.started(0) == "say started rank=0 pid=100 program=train processors=[]");
   CHECK(bench.started(1) == "say started rank=1 pid=101 program=train processors=[]");
-  CHECK(bench.on(event::RanksStarted{}) == "watch GPUs");
+  CHECK(bench.on(event::RanksStarted{}) == "watch GPUs; find provenance");
 }
 
 TEST_CASE("with a prolog ranks start when every node is ready, from the environment that it left") {
@@ -155,7 +155,7 @@ TEST_CASE("a node without ranks ends its strays at once, and stays until they ar
   Bench bench;
   bench.prepare(slice);
   CHECK(bench.on(event::LogsOpened{}) == "start ranks");
-  CHECK(bench.on(event::RanksStarted{}) == "end strays; watch GPUs");
+  CHECK(bench.on(event::RanksStarted{}) == "end strays; watch GPUs; find provenance");
 }
 
 // What fails at the start.
@@ -522,7 +522,7 @@ TEST_CASE("ranks that start while the job is suspended are stopped, too") {
   bench.on(event::LogsOpened{});
   bench.started(0);
   bench.started(1);
-  CHECK(bench.on(event::RanksStarted{}) == "watch GPUs; SIGSTOP all below");
+  CHECK(bench.on(event::RanksStarted{}) == "watch GPUs; find provenance; SIGSTOP all below");
   bench.now = 1;
   CHECK(bench.on(event::AboveSeen{Suspension::Above::run}) ==
         "say continued; SIGCONT all below; wake above 2");
@@ -610,7 +610,7 @@ TEST_CASE("ranks that wait in a barrier at two looks in a row are told of") {
   bench.on(event::LogsOpened{});
   bench.started(0);
   bench.started(1);
-  CHECK(bench.on(event::RanksStarted{}) == "wake barriers 0; watch GPUs");
+  CHECK(bench.on(event::RanksStarted{}) == "wake barriers 0; watch GPUs; find provenance");
   CHECK(bench.on(event::BarriersSeen{true}) == "wake barriers 7.5");
   CHECK(bench.on(event::BarriersSeen{false}) == "wake barriers 7.5");
   CHECK(bench.on(event::BarriersSeen{true}) == "wake barriers 7.5");

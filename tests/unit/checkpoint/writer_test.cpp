@@ -154,6 +154,18 @@ TEST_CASE("where no checkpoint can be used, the run does not start anew behind t
     CHECK(contains(checked.error().text(), "seed 1 there, 2 here"));
     CHECK(contains(checked.error().text(), "set another checkpoint.dir"));
   }
+  SUBCASE("all of another optimizer, which is named where both are known") {
+    Identity there = manifest_at(0, bench.engine).identity, here = there;
+    here.tensors = there.tensors + 1;
+    CHECK(contains(difference(there, here), "tensors of the model and its optimizer (checksum)"));
+    there.optimizer = "lamb", here.optimizer = "lars";
+    CHECK(difference(there, here) == "optimizer lamb there, lars here");
+    here.tensors = there.tensors;  // the same tensors fit another optimizer
+    CHECK(difference(there, here).empty());
+    Manifest manifest = manifest_at(3, bench.engine);
+    manifest.settings["optimizer.name"] = "lamb";
+    CHECK(parse_manifest(to_text(manifest), "manifest.json").value().identity.optimizer == "lamb");
+  }
   SUBCASE("but an empty or missing folder is a start") {
     CHECK(check_choice(bench.choose(), bench.path).has_value());
     CHECK(choose_checkpoint(bench.files, bench.path / "absent", {}).has_value());

@@ -5,6 +5,7 @@
 #include "src/cli/answer.hpp"
 #include "src/cli/cmd_frameworks.hpp"
 #include "src/cli/cmd_hosts.hpp"
+#include "src/cli/cmd_list.hpp"
 #include "src/cli/cmd_plan.hpp"
 #include "src/cli/cmd_run.hpp"
 #include "src/cli/cmd_submit.hpp"
@@ -103,6 +104,25 @@ TEST_CASE("mistyped words are answered with what may have been meant") {
   CHECK(error_of({"a.yaml", "b.yaml", "c.yaml"}) ==
         "unexpected argument 'b.yaml'\n  hint: give one job file, and the arguments of its program after --");
   CHECK(error_of({"allocation", "here"}) == "unexpected argument 'here'\n  hint: dlrun allocation --help");
+}
+
+TEST_CASE("flags that every command takes may stand before it, and before the word behind help") {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--json", "list"},
+                                                {"-q", "--color", "never", "list"},
+                                                {"--color=never", "list"}}) {
+    CAPTURE(words.back());
+    (void)read<cli::ListCommand>(words);
+  }
+  CHECK(read_command_line({"--json", "list"}).value().common.json);
+  CHECK(answer({"help", "--json", "plan"}) == answer({"plan", "--help"}));
+  CHECK(answer({"--json", "help", "plan"}) == answer({"plan", "--help"}));
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"help", "--json", "nosuch"},
+                                                {"--json", "help", "nosuch"},
+                                                {"help", "--color", "never", "nosuch"}})
+    CHECK(error_of(words).starts_with("unknown command 'nosuch'"));
+  CHECK(error_of({"help", "plan", "nosuch"}) == "unexpected argument 'nosuch'\n  hint: dlrun plan --help");
+  CHECK(error_of({"--nodes", "2", "list"}) ==
+        "'list' is a command, and not the first word\n  hint: write dlrun list first, then its flags");
 }
 
 TEST_CASE("--color takes its three words") {

@@ -137,6 +137,11 @@ TEST_CASE("what this version cannot do is refused, never ignored") {
   CHECK(error_of(make_plan(input("command: [x]\nlaunch: {mpi: native}\n", machine(2)))) ==
         "job.yaml:2:15: launch.mpi: native needs the launcher of a scheduler, and this machine has none\n"
         "  hint: use auto, pmix or pmi1");
+  PlanInput by_adapter = input("command: [x]\n", machine(2));
+  by_adapter.adapter.mpi = "native", by_adapter.adapter.source = "/here/cray.yaml";
+  CHECK(error_of(make_plan(by_adapter)) ==
+        "/here/cray.yaml: mpi: native needs the launcher of a scheduler, and this machine has none\n"
+        "  hint: use launch.mpi: pmix or pmi1, or run it in a job of a scheduler");
   CHECK(error_of(make_plan(input(
             "command: [x]\nresources: {gpus-per-node: 1}\nenvironment: {set: {CUDA_VISIBLE_DEVICES: 1}}\n",
             machine(2, {{"0"}})))) ==

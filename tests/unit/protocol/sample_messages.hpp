@@ -71,6 +71,7 @@ inline const std::vector<Sample>& sample_messages() {
            std::string("hunter2\0", 8)),
       from(from_agent::InterfaceChosen{"ib0"}, R"({"type":"interface","name":"ib0"})"),
       from(from_agent::GpusHeld{Json::array({Json::object()})}, R"({"type":"gpus","ranks":[{}]})"),
+      from(from_agent::Provenance{{{"node", nullptr}}}, R"({"type":"provenance","found":{"node":null}})"),
       from(from_agent::NodeUsage{{{"cpu", 0.5}}}, R"({"type":"usage","usage":{"cpu":0.5}})"),
       from(from_agent::Signalled{SIGTERM}, R"({"type":"signalled","signal":15})"),
       from(from_agent::Started{Rank(2), 4712, "/usr/bin/python3", {0, 1}},

@@ -2,6 +2,7 @@
 #include "src/report/find_run.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "src/report/run_view.hpp"
 #include "tests/unit/folder.hpp"
@@ -79,4 +80,24 @@ TEST_CASE("a submission whose job has begun stands for its run") {
   const auto listed = resolved(all_runs(runs.folder.path));
   REQUIRE(listed.size() == 3);
   CHECK(listed[0].folder() == "big-20261129-130000-dddd");
+}
+
+TEST_CASE("a folder that may not be read is told, and not taken for no run") {
+  Runs runs;
+  add_some(runs);
+  const auto closed = runs.add("theirs-20261129-140000-eeee", "plan.json", "{}");
+  std::filesystem::permissions(runs.folder.path, std::filesystem::perms(0755));
+  std::filesystem::permissions(closed, std::filesystem::perms::none);
+  const bool is_root = ::geteuid() == 0;
+  constexpr uid_t kNobody = 65534;
+  if (is_root) REQUIRE(::seteuid(kNobody) == 0);
+  const std::string denied = "cannot look into " + closed.string() + ": Permission denied";
+  CHECK(runs.found("theirs-20261129-140000-eeee").starts_with(denied));
+  CHECK(runs.found("theirs").starts_with(denied));
+  CHECK(runs.found("runs/theirs-20261129-140000-eeee/").starts_with(denied));
+  CHECK(runs.found("small") == "small-20261129-110000-bbbb");
+  CHECK(runs.found("smoll").find("there is no run 'smoll'") != std::string::npos);
+  CHECK(closed_folders(runs.folder.path) == std::vector{closed});
+  if (is_root) REQUIRE(::seteuid(0) == 0);
+  std::filesystem::permissions(closed, std::filesystem::perms(0755));
 }

@@ -51,12 +51,21 @@ TEST_CASE("what was printed since a time begins at the last mark before it") {
   const test::Folder folder;
   const auto times =
       folder.write("times", "2026-11-29T20:00:00Z 0\n2026-11-29T20:00:10Z 100\n2026-11-29T20:00:20Z 250\n20");
-  const auto since = [&](const char* when) { return offset_since(times, since_of(when, {}).value()); };
+  const RankLog log{.rank = 0,
+                    .role = {},
+                    .task = 0,
+                    .host = {},
+                    .file = folder.write("log", std::string(300, 'x')),
+                    .times = times};
+  const auto since = [&](const char* when) { return offset_since(log, since_of(when, {}).value()); };
   CHECK(since("2026-11-29T19:00:00Z") == 0);
   CHECK(since("2026-11-29T20:00:10Z") == 100);
   CHECK(since("2026-11-29T20:00:15Z") == 100);
-  CHECK(since("2026-11-29T21:00:00Z") == 250);
-  CHECK_FALSE(offset_since(folder.path / "none", {}));
+  CHECK(since("2026-11-29T20:00:29Z") == 250);
+  CHECK(since("2026-11-29T20:00:30Z") == 300);  // what was printed then would have a mark of its own
+  CHECK(since("2026-11-29T21:00:00Z") == 300);
+  CHECK_FALSE(
+      offset_since({.rank = 0, .role = {}, .task = 0, .host = {}, .file = log.file, .times = "none"}, {}));
   const Instant now = since_of("2026-11-29T20:10:00Z", {}).value();
   CHECK(now - since_of("10min", now).value() == std::chrono::minutes(10));
   CHECK(since_of("yesterday", now).error().what == "--since: 'yesterday' is not a time");
@@ -78,4 +87,21 @@ TEST_CASE("a log is read on from where it was, in whole lines until its end") {
   CHECK(lines == std::vector<std::string>{"one", "two", "thr"});
   REQUIRE(reader.read(LogReader::Until::end, take));
   CHECK(lines.size() == 3);
+}
+
+TEST_CASE("of a run that is over, a log that is not there was removed, or its rank never started") {
+  const test::Folder folder;
+  RunFolder over = run();
+  over.path = folder.path;
+  folder.write("logs/0000-ps-0.log", "");
+  over.record = {{"attempts", Json::array({{{"ranks", Json::array({{{"rank", 0}, {"end", "exit code 0"}},
+                                                                   {{"rank", 1}, {"end", "exit code 0"}},
+                                                                   {{"rank", 2}, {"end", nullptr}}})}}})}};
+  const auto logs = logs_of(over, {}).value();
+  MissingLogs missing = missing_logs(over, logs);
+  CHECK(missing.never_started == std::vector<int>{2});
+  REQUIRE(missing.gone.size() == 1);
+  CHECK(missing.gone[0].rank == 1);
+  over.record = nullptr;  // its head died: nothing tells that rank 2 never started
+  CHECK(missing_logs(over, logs).gone.size() == 2);
 }
