@@ -2,8 +2,10 @@
 """One command trains: job file, ranks, our runtime, checkpoints, and the same command again after any end."""
 import glob
 import gzip
+import hashlib
 import json
 import os
+import pathlib
 import random
 import signal
 import struct
@@ -70,6 +72,10 @@ class Training(support.Case):
                 content += file.read()
         self.assertGreater(len(content), 1000000)
         return content
+
+    def bits(self, folder):
+        newest = max(glob.glob(os.path.join(self.folder, folder, "step-*")), key=lambda path: int(path.rpartition("-")[2]))
+        return [hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest() for path in sorted(glob.glob(newest + "/*.safetensors"))]
 
     def finished_weights(self):
         """Of an uninterrupted run with the same seed and ranks."""
@@ -268,6 +274,26 @@ class Training(support.Case):
         code, out, err = self.train("three", "--tasks-per-node", "3", "--set", "train.epochs=3")
         self.assertEqual(code, 0, err)
         self.assertGreater(self.record("three")["result"]["test_accuracy"], 0.9)
+
+    def test_shards_give_the_same_bits_at_any_number_of_ranks(self):
+        """Batch norm, dropout and augmentation are a shard's; the ranks of the second run resume as others, over TCP."""
+        layers = ["{convolution: 8, kernel: 3, padding: 1}", "batch-norm", "relu", "{max-pool: 2}", "{dropout: 0.25}", "{fully-connected: classes}"]
+        self.job = self.write("job.yaml", JOB.format(ranks=1, epochs=2).replace("mnist-cnn", f"{{name: small, layers: [{', '.join(layers)}]}}")
+                              .replace("dir: data}", "dir: data, augment: {crop: 2}}").replace("batch: 32", "batch: 24\n  shards: 5"))
+        self.environment["OMP_NUM_THREADS"] = "1"  # bits rest on the threads per rank
+        self.assertEqual(self.train("one", "--set", "checkpoint.dir=one-ckpt")[0], 0)
+        code, _, err = self.train("three", "--tasks-per-node", "3", "--set", "train.epochs=1")
+        self.assertEqual(code, 0, err)
+        code, out, err = self.train("two", "--tasks-per-node", "2", "--mpi", "pmi1", "--set", "environment.set.DLRUN_COMM=pmi",
+                                    "--set", "environment.set.DLRUN_NODE_RANKS=1", "--set", "train.shards=auto")
+        self.assertEqual(code, 0, err)
+        self.assertIn("ranks: 3 in the checkpoint, 2 now", out)
+        self.assertEqual(self.bits("one-ckpt"), self.bits("ckpt"))
+        result = lambda run: {key: value for key, value in self.record(run)["result"].items() if key.startswith("test_")}
+        self.assertEqual(result("one"), result("two"))
+        code, _, err = self.train("six", "--tasks-per-node", "6")
+        self.assertEqual(code, 65, err)
+        self.assertIn("the job has 6 ranks, but the training has 5 shards", err)
 
     def test_the_node_script_by_hand_does_the_same_job(self):
         expected = self.finished_weights()
