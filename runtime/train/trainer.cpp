@@ -173,6 +173,7 @@ void Trainer::advance(std::uint64_t rows) {
 
 Result<void> Trainer::after_step(const StepTotals& step) {
   TRY(parts_.reporter.step(last_));
+  if (std::exchange(regrouped_, false)) parts_.reporter.went_on(position_.step);
   if (parts_.checkpoints == nullptr) return {};
   return parts_.checkpoints->after_step(parts_.engine, position_, step.requests.save, parts_.reporter);
 }

@@ -93,8 +93,9 @@ class Trainer {
   bool filled_ahead_ = false;
   std::optional<SharedState> state_;  // of an elastic run
   OperationResults results_;
-  Requests asked_;      // of this rank, and not yet told
-  bool leads_ = false;  // it has the files of the run
+  Requests asked_;          // of this rank, and not yet told
+  bool leads_ = false;      // it has the files of the run
+  bool regrouped_ = false;  // since the last step
   StepReport last_;
   StepClock clock_;
 };

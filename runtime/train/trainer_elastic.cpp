@@ -22,6 +22,7 @@ Result<Trainer::Done> Trainer::recover() {
   const std::uint64_t before = results_.done;
   for (;;) {
     const ElasticWorld::Joined joined = TRY(parts_.comm.elastic()->regroup(results_.done));
+    regrouped_ = true;
     filled_ahead_ = false;
     TRY(parts_.gradients.regroup());
     shards_ = parts_.gradients.shards();

@@ -42,6 +42,7 @@ struct RankResult {
   std::optional<pid_t> pid;
   std::vector<int> processors;
   bool told_to_end = false;  // a service after the end of its work
+  bool spared = false;       // an elastic job has lost it and went on
   std::string program = {};  // the file that it runs
 };
 

@@ -25,6 +25,7 @@ Json ranks_json(const plan::Plan& plan, const Outcome& outcome) {
     entry["processors"] = result.processors;
     entry["end"] = result.status ? Json(result.status->text()) : Json(nullptr);
     if (result.told_to_end) entry["told_to_end"] = true;
+    if (result.spared) entry["spared"] = true;
     entry["code"] = result.status ? Json(result.status->code()) : Json(nullptr);
     ranks.push_back(std::move(entry));
   }
@@ -55,7 +56,7 @@ Json failure_json(const FirstFailure& first_failure) {
 // What the people can do whose program saved and did not say so.
 std::string no_checkpoint(const Outcome& outcome) {
   const bool all_zero = std::all_of(outcome.ranks.begin(), outcome.ranks.end(), [](const RankResult& rank) {
-    return rank.told_to_end || (rank.status && rank.status->success());
+    return rank.told_to_end || rank.spared || (rank.status && rank.status->success());
   });
   if (!all_zero) return ": no checkpoint was reported";
   return ": the program ended with exit code 0, and no checkpoint was reported; if it saved, name its files "

@@ -295,6 +295,32 @@ class Training(support.Case):
         self.assertEqual(code, 65, err)
         self.assertIn("the job has 6 ranks, but the training has 5 shards", err)
 
+    def test_an_elastic_training_goes_on_without_killed_ranks_and_ends_with_the_same_bits(self):
+        """Rank 2 is killed, then rank 0, which has the files; the bits are those of one rank that nobody killed."""
+        self.environment["OMP_NUM_THREADS"] = "1"
+        job = JOB.format(ranks=1, epochs=6).replace("batch: 32", "batch: 16\n  shards: 4")
+        self.job = self.write("job.yaml", job)
+        self.assertEqual(self.train("whole", "--set", "checkpoint.dir=whole-ckpt")[0], 0)
+        self.job = self.write("job.yaml", job.replace("ranks: 1", "ranks: 4").replace("tasks-per-node: 1", "tasks-per-node: 4") + "elastic: {min-ranks: 2}\n")
+        head = self.start("--run-dir", "run", self.job)
+        events = lambda name: [event for event in (self.events() if self.exists("run/events.jsonl") else []) if event["event"] == name]
+        saved = lambda: any("saved" in event["report"] for event in events("report"))
+        wait_until(lambda: saved() or head.poll() is not None, "it trains")
+        pids = {event["rank"]: event["pid"] for event in events("started")}
+        for generation, rank in enumerate((2, 0), start=1):
+            os.kill(pids[rank], signal.SIGKILL)
+            wait_until(lambda: len(events("new_world")) > generation or head.poll() is not None, "the others go on")
+        out, err = head.communicate()
+        self.assertEqual(head.returncode, 0, err)
+        self.assertIn("lost rank 2 on ", err)
+        self.assertEqual([event["ranks"] for event in events("new_world")], [[0, 1, 2, 3], [0, 1, 3], [1, 3]])
+        print("going on took", [round(event["seconds"], 3) for event in events("new_world")[1:]])
+        self.assertEqual(self.bits("ckpt"), self.bits("whole-ckpt"))
+        self.assertEqual(self.record("run")["result"]["test_loss"], self.record("whole")["result"]["test_loss"])
+        self.assertEqual([rank.get("spared", False) for rank in self.record("run")["attempts"][-1]["ranks"]], [True, False, True, False])
+        figures = lambda run: [(line["step"], line.get("loss"), line.get("epoch_loss"), line.get("test_loss")) for line in map(json.loads, self.read(f"{run}/metrics.jsonl").splitlines())]
+        self.assertEqual(figures("run"), figures("whole"))
+
     def test_the_node_script_by_hand_does_the_same_job(self):
         expected = self.finished_weights()
         script = glob.glob(os.path.join(self.folder, "whole", "nodes", "*.sh"))

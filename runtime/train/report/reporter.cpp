@@ -142,6 +142,10 @@ Result<void> Reporter::epoch(const StepReport& last, const EpochReport& report) 
   return {};
 }
 
+void Reporter::went_on(std::uint64_t step) {
+  if (rank_ == 0) control_.send(Json{{"went_on", step}}, ControlChannel::Importance::kept);
+}
+
 void Reporter::saved(std::uint64_t step, Seconds took, Seconds held) {
   control_.send(
       Json{{"saved", step}, {"seconds", rounded(took.count(), 1e3)}, {"held", rounded(held.count(), 1e3)}},

@@ -89,6 +89,8 @@ class Reporter {
   /// What was trained since the epoch, or the run, began.
   const Totals& epoch_totals() const { return epoch_.totals; }
   Result<void> epoch(const StepReport& last, const EpochReport& report);
+  /// An elastic run has completed this step after it lost ranks.
+  void went_on(std::uint64_t step);
   /// `held`: how much of the time training stood still.
   void saved(std::uint64_t step, Seconds took, Seconds held);
   /// What is trained on: an identity of the data for the run's record.
