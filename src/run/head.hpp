@@ -163,6 +163,7 @@ class Head {
   Spared spare(const std::vector<Rank>& ranks, const std::string& host, const std::string& reason);
   Spared spare_node(const AgentState& agent, const std::string& reason);
   void order(const std::optional<Regrouping::Order>& order);
+  void went_on(const protocol::from_agent::Report& report);
   void tell_new_world(const protocol::to_agent::NewWorld& world);
 
   // Failures.
@@ -201,6 +202,7 @@ class Head {
   HangRounds hangs_;
   std::optional<Regrouping> regrouping_;  // of an elastic job
   Ticks lost_at_{};                       // the last of its ranks that it lost
+  std::vector<Loss> losses_;
   RankOutput output_;
   StallNotice stall_;
   AttemptTimes times_;

@@ -37,6 +37,8 @@ Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host
   const auto regroup = regrouping_->lost(ranks);
   if (!regroup) return Spared::yes;
   lost_at_ = now_;
+  losses_.push_back(
+      {.ranks = ranks, .host = host, .reason = reason, .went_on_after = {}, .leads = regrouping_->first_left()});
   for (const Rank rank : ranks) {
     hangs_.detector().exited(rank, now_);
     ranks_.spared(rank);
@@ -76,6 +78,17 @@ void Head::order(const std::optional<Regrouping::Order>& order) {
   if (!order) return;
   if (const auto* world = std::get_if<to_agent::NewWorld>(&*order)) tell_new_world(*world);
   std::visit([this](const auto& message) { send(agents_.working(), message); }, *order);
+}
+
+// What the losses have cost, those too while the others regrouped.
+void Head::went_on(const from_agent::Report& report) {
+  const Seconds after = now_ - lost_at_;
+  for (Loss& loss : losses_)
+    if (!loss.went_on_after) loss.went_on_after = after;
+  act(action::Record{{{"event", "went_on"},
+                      {"rank", report.rank.get()},
+                      {"step", report.report["went_on"]},
+                      {"seconds", after.count()}}});
 }
 
 void Head::tell_new_world(const to_agent::NewWorld& world) {

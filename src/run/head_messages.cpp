@@ -135,11 +135,7 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   hangs_.detector().reported(report.rank, said, now_);
   if (said.contains("saved") || said.contains("result") || said.contains("phase"))
     act(action::Record{{{"event", "report"}, {"rank", report.rank.get()}, {"report", said}}});
-  if (said.contains("went_on") && regrouping_)
-    act(action::Record{{{"event", "went_on"},
-                        {"rank", report.rank.get()},
-                        {"step", said["went_on"]},
-                        {"seconds", Seconds(now_ - lost_at_).count()}}});
+  if (said.contains("went_on") && regrouping_) went_on(report);
   if (said.contains("saved") && failures_.interrupted()) saved_when_stopped_ = true;
   if (said.contains("result")) result_ = said["result"];
   if (report.rank == Rank(0) && said.contains("data"))

@@ -317,6 +317,7 @@ class Training(support.Case):
         print("going on took", [round(event["seconds"], 3) for event in events("new_world")[1:]])
         self.assertEqual(self.bits("ckpt"), self.bits("whole-ckpt"))
         self.assertEqual(self.record("run")["result"]["test_loss"], self.record("whole")["result"]["test_loss"])
+        self.assertEqual([(loss["ranks"], loss["first_rank_left"]) for loss in self.record("run")["attempts"][-1]["losses"]], [([2], 0), ([0], 1)])
         self.assertEqual([rank.get("spared", False) for rank in self.record("run")["attempts"][-1]["ranks"]], [True, False, True, False])
         figures = lambda run: [(line["step"], line.get("loss"), line.get("epoch_loss"), line.get("test_loss")) for line in map(json.loads, self.read(f"{run}/metrics.jsonl").splitlines())]
         self.assertEqual(figures("run"), figures("whole"))

@@ -423,12 +423,19 @@ TEST_CASE("an elastic job goes on without a rank that was killed, and ends well"
   CHECK(world.recorded("new_world")[1]["ranks"] == Json{1, 2});
   world.say(1, from::Report{Rank(1), {{"step", 7}}});  // the first that is left tells how far they are
   CHECK(world.actions<action::ShowProgress>().size() == 1);
+  world.pass(0.5);
+  world.say(1, from::Report{Rank(1), {{"went_on", 7}}});
+  CHECK(world.recorded("went_on")[0]["step"] == 7);
   for (const int rank : {1, 2}) world.exit_rank(rank);
   for (const int node : {1, 2}) world.end_node(node);
   CHECK(world.finished());
   const Outcome outcome = world.outcome();
   CHECK(outcome.exit_code == 0);
   CHECK_FALSE(outcome.first_failure.has_value());
+  REQUIRE(outcome.losses.size() == 1);
+  CHECK(outcome.losses[0].ranks == std::vector{Rank(0)});
+  CHECK(outcome.losses[0].leads == Rank(1));
+  CHECK(outcome.losses[0].went_on_after->count() == doctest::Approx(2.5));
 }
 
 TEST_CASE("an elastic job goes on without a node, until fewer are left than it asks for") {
