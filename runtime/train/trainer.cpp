@@ -47,6 +47,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   if (start.seen > 0) parts_.reporter.start_within_epoch(start.step);
   parts_.reporter.set_losses(task_->losses());
   // A device that sums inside of its step does not tell how long it waits there.
+  clock_.set_shards(shards_.own.count());
   if (parts_.engine.reducing() == nullptr) parts_.reporter.set_clock(clock_);
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
   parts_.engine.while_waiting([this] { fill_ahead(); });

@@ -26,6 +26,7 @@ Result<Trainer::Done> Trainer::recover() {
     filled_ahead_ = false;
     TRY(parts_.gradients.regroup());
     shards_ = parts_.gradients.shards();
+    clock_.set_shards(shards_.own.count());
     Result<void> shared;
     if (joined.behind) shared = state_->share(parts_.comm, joined.source, results_);
     if (!shared && shared.error().kind == ErrorKind::lost) continue;
