@@ -26,24 +26,26 @@ Json body(const Manifest& manifest) {
   for (const ManifestFile& file : manifest.files)
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3", hex(file.checksum)}});
   const Identity& id = manifest.identity;
-  return Json{{"schema", schema},
-              {"step", manifest.position.step},
-              {"epoch", manifest.position.epoch},
-              {"seen", manifest.position.seen},
-              {"world", manifest.world},
-              {"batch", manifest.batch},
-              {"model", id.model},
-              {"input", shape_json(id.shape)},
-              {"seed", id.seed},
-              {"samples", id.samples},
-              {"data", hex(id.data)},
-              {"tensors", hex(id.tensors)},
-              {"precision", manifest.precision},
-              {"plan", hex(manifest.plan_hash)},
-              {"program", manifest.program},
-              {"written", manifest.written},
-              {"settings", manifest.settings},
-              {"files", files}};
+  Json out{{"schema", schema},
+           {"step", manifest.position.step},
+           {"epoch", manifest.position.epoch},
+           {"seen", manifest.position.seen},
+           {"world", manifest.world},
+           {"batch", manifest.batch},
+           {"model", id.model},
+           {"input", shape_json(id.shape)},
+           {"seed", id.seed},
+           {"samples", id.samples},
+           {"data", hex(id.data)},
+           {"tensors", hex(id.tensors)},
+           {"precision", manifest.precision},
+           {"plan", hex(manifest.plan_hash)},
+           {"program", manifest.program},
+           {"written", manifest.written},
+           {"settings", manifest.settings},
+           {"files", files}};
+  if (manifest.shards) out["shards"] = *manifest.shards;
+  return out;
 }
 
 Result<Identity> parse_identity(const Json& json, const std::string& name) {
@@ -123,6 +125,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   out.program = TRY(field<std::string>(json, "program", name));
   out.written = TRY(field<std::string>(json, "written", name));
   out.files = TRY(parse_files(json, name));
+  if (json.contains("shards")) out.shards = TRY(field<int>(json, "shards", name));
   if (json.contains("settings")) out.settings = TRY(field<Settings>(json, "settings", name));
   if (const auto optimizer = out.settings.find("optimizer.name"); optimizer != out.settings.end())
     out.identity.optimizer = optimizer->second;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,7 @@ struct Manifest {
   Position position;
   Identity identity;
   int world = 1;
+  std::optional<int> shards = {};  // of the global batch, where the job sets them
   std::int64_t batch = 0;
   std::string precision;
   std::uint64_t plan_hash = 0;

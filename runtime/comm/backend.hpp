@@ -8,7 +8,7 @@
 namespace dlrun::runtime {
 
 /// mpich_or_own: MPICH where it can be loaded, else own, which needs no MPI.
-enum class Backend { one_rank, openmpi, mpich, own, mpich_or_own };
+enum class Backend { one_rank, openmpi, mpich, own, mpich_or_own, elastic };
 
 /// DLRUN_COMM if it is set, else what the launcher offers: PMIx, PMI-1 or none.
 Result<Backend> choose_backend(const Environment& environment);

@@ -1,6 +1,7 @@
 #include "runtime/comm/communicator.hpp"
 
 #include "runtime/comm/backend.hpp"
+#include "runtime/comm/elastic/elastic_communicator.hpp"
 #include "runtime/comm/mpi/communicator.hpp"
 #include "runtime/comm/one_rank.hpp"
 #include "runtime/comm/own_communicator.hpp"
@@ -45,6 +46,7 @@ Result<Backend> choose_backend(const Environment& environment) {
   if (asked == "openmpi") return Backend::openmpi;
   if (asked == "mpich") return Backend::mpich;
   if (asked == "pmi") return Backend::own;
+  if (asked == "elastic") return Backend::elastic;
   if (!asked.empty())
     return fail(Error{.kind = ErrorKind::usage,
                       .what = fmt::format("DLRUN_COMM is '{}'", asked),
@@ -69,6 +71,8 @@ Result<std::unique_ptr<Communicator>> make_communicator(const Environment& envir
       return over_mpich_or_own(environment, choice);
     case Backend::own:
       return make_own_communicator(environment, choice, {});
+    case Backend::elastic:
+      return make_elastic_communicator(environment, choice);
     case Backend::one_rank:
       break;
   }

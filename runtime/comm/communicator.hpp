@@ -20,6 +20,8 @@
 
 namespace dlrun::runtime {
 
+class ElasticWorld;
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -37,6 +39,9 @@ class Communicator {
   virtual Result<void> allreduce_start(std::span<float> data, CommDtype dtype = CommDtype::f32) = 0;
   /// Sums each piece on its parameter server, in the order of the ranks, and sends the sum to all.
   virtual Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces) = 0;
+  /// Adds what the shards of all ranks gave in the order of one tree over the shards: the bits do not depend
+  /// on how many ranks there are. As allreduce_start(); always in f32.
+  virtual Result<void> tree_allreduce_start(const TreeTerms& data) = 0;
   /// Waits for all that was started, on this communicator and on every other group of its world.
   virtual Result<void> wait_all() = 0;
   Result<void> allreduce(std::span<float> data, CommDtype dtype = CommDtype::f32) {
@@ -70,14 +75,16 @@ class Communicator {
   virtual void give_up() = 0;
   /// Ends the whole job with this code; does not return.
   [[noreturn]] virtual void abort(int code) = 0;
+  /// What it can besides where its ranks may be lost; null where a lost rank is the end.
+  virtual ElasticWorld* elastic() { return nullptr; }
   /// The orderly end: after it, no call is made. All ranks call it. A group needs none.
   virtual Result<void> finish() = 0;
 };
 
-/// Chooses the backend from the environment: DLRUN_COMM=none|openmpi|mpich|pmi where it is set, else none for
-/// one rank, Open MPI under PMIx, and under PMI-1 MPICH where it can be loaded, else own links. `of_job`: the
-/// allreduce that the job file names. An Error where the world that comes up is not the world that DLRUN_SIZE
-/// promised.
+/// Chooses the backend from the environment: DLRUN_COMM=none|openmpi|mpich|pmi|elastic where it is set, else
+/// none for one rank, Open MPI under PMIx, and under PMI-1 MPICH where it can be loaded, else own links.
+/// `of_job`: the allreduce that the job file names. An Error where the world that comes up is not the world
+/// that DLRUN_SIZE promised.
 Result<std::unique_ptr<Communicator>> make_communicator(const Environment& environment,
                                                         const AllreduceChoice& of_job = {});
 

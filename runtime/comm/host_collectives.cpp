@@ -30,8 +30,18 @@ Result<void> HostCollectives::parameter_server_allreduce_start(std::span<const S
   return {};
 }
 
+Result<void> HostCollectives::tree_allreduce_start(const TreeTerms& data) {
+  if (shared_)
+    deferred_trees_.push_back(data);
+  else
+    thread_.post([this, data] { return tree_allreduce(link_, data, scratch_); });
+  return {};
+}
+
 Result<void> HostCollectives::wait_all() {
   TRY(thread_.wait());
+  for (const TreeTerms& sum : deferred_trees_) shared_->allreduce(sum);
+  deferred_trees_.clear();
   for (const Deferred& sum : deferred_) shared_->allreduce(sum.data, sum.dtype);
   deferred_.clear();
   return {};

@@ -33,6 +33,7 @@ class HostCollectives {
   /// The functions of Communicator with the same names.
   Result<void> allreduce_start(std::span<float> data, CommDtype dtype);
   Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces);
+  Result<void> tree_allreduce_start(const TreeTerms& data);
   Result<void> wait_all();
   Result<void> allreduce(std::span<double> data);
   Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype);
@@ -57,6 +58,7 @@ class HostCollectives {
   LibraryAllreduce library_;
   std::optional<SharedMemoryAllreduce> shared_;
   std::vector<Deferred> deferred_;
+  std::vector<TreeTerms> deferred_trees_;
   Scratch scratch_;  // the thread's
 };
 

@@ -21,6 +21,9 @@ class HostCommunicator : public Communicator {
   Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces) override {
     return collectives_->parameter_server_allreduce_start(pieces);
   }
+  Result<void> tree_allreduce_start(const TreeTerms& data) override {
+    return collectives_->tree_allreduce_start(data);
+  }
   Result<void> wait_all() override { return collectives_->wait_all(); }
   using Communicator::allreduce;
   Result<void> allreduce(std::span<double> data) override { return collectives_->allreduce(data); }

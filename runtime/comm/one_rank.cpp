@@ -16,6 +16,10 @@ class OneRank final : public Communicator {
   std::string description() const override { return "one rank"; }
   Result<void> allreduce_start(std::span<float>, CommDtype) override { return {}; }
   Result<void> parameter_server_allreduce_start(std::span<const ServedPiece>) override { return {}; }
+  Result<void> tree_allreduce_start(const TreeTerms& data) override {
+    add_in_tree(*data.plan, data.terms, data.sum.data(), data.sum.size());
+    return {};
+  }
   Result<void> wait_all() override { return {}; }
   Result<void> allreduce(std::span<double>) override { return {}; }
   Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype) override {

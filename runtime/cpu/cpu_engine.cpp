@@ -31,6 +31,10 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
   }
   std::span<std::int32_t> labels() override { return loss_->labels(); }
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override;
+  Result<void> set_shard(int shard) override {
+    shard_ = shard;
+    return {};
+  }
   void apply(const UpdateStep& step) override { plan_.parameters().apply(step, stream_); }
   BatchResult evaluate_batch() override;
   std::span<float> gradients() override { return plan_.parameters().gradients(); }
@@ -53,6 +57,10 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
 
  private:
   const StateLayout& layout() const { return plan_.parameters().layout(); }
+  Run training_run(std::uint64_t step) const {
+    return {stream_, Mode::train, step, shard_.value_or(plan_.options().rank),
+            shard_.value_or(0) == 0 ? RunningStatistics::follow : RunningStatistics::stay};
+  }
   void finalize_gradient(std::size_t node);
   Result<void> generate(std::span<float> images) override;
 
@@ -64,6 +72,7 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
   Loss* loss_ = nullptr;
   std::vector<const Loss*> reported_;
   std::optional<Generator> generator_;  // of a GAN
+  std::optional<int> shard_;            // of the next batch, where there are shards
 };
 
 Result<void> CompiledEngine::prepare() {
@@ -95,7 +104,7 @@ BatchResult CompiledEngine::result() const {
 Result<void> CompiledEngine::generate(std::span<float> images) {
   const Shape& shape = plan_.graph().nodes[generator_->last].shape;
   TRY(check_size_of_images(images.size(), plan_.batch() * shape.elements()));
-  const Run run{stream_, Mode::evaluate, 0};
+  const Run run{stream_, Mode::evaluate, 0, plan_.options().rank};
   plan_.parameters().refresh(stream_);
   for (std::size_t node = generator_->first; node <= generator_->last; ++node) operators_[node]->forward(run);
   const Tensor& made = plan_.tensor(generator_->last);
@@ -138,7 +147,7 @@ void CompiledEngine::finalize_gradient(std::size_t node) {
 
 BatchResult CompiledEngine::train_batch(std::uint64_t step,
                                         const std::function<void(std::size_t)>& on_bucket) {
-  const Run run{stream_, Mode::train, step};
+  const Run run = training_run(step);
   plan_.parameters().refresh(stream_);
   for (const OperatorPtr& made : operators_) made->forward(run);
   for (std::size_t node = operators_.size(); node-- > 0;) {
@@ -154,7 +163,7 @@ BatchResult CompiledEngine::train_batch(std::uint64_t step,
 }
 
 BatchResult CompiledEngine::evaluate_batch() {
-  const Run run{stream_, Mode::evaluate, 0};
+  const Run run{stream_, Mode::evaluate, 0, plan_.options().rank};
   plan_.parameters().refresh(stream_);
   for (const OperatorPtr& made : operators_) made->forward(run);
   return result();
@@ -178,7 +187,7 @@ class Stopwatch {
 };
 
 std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
-  const Run run{stream_, Mode::train, step};
+  const Run run = training_run(step);
   std::vector<OperatorTime> times;
   Stopwatch watch;
   const auto note = [&](std::size_t node, const char* phase, bool computes) {

@@ -18,10 +18,14 @@ class Plan;
 
 enum class Mode { train, evaluate };
 
+enum class RunningStatistics { follow, stay };
+
 struct Run {
   const dnnl::stream& stream;
   Mode mode;
   std::uint64_t step;  // of the training; keys dropout
+  int shard;           // of the global batch: keys dropout and noise, too
+  RunningStatistics statistics = RunningStatistics::follow;
 };
 
 class Operator {

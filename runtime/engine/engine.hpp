@@ -89,6 +89,13 @@ class Engine {
   // final. `step` and the seed given at compile time alone decide dropout, so a resumed run repeats the same
   // bits. The gradient is of the summed loss divided by batch(), also where some rows do not count.
   virtual BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) = 0;
+  /// The next train_batch is of this shard of the global batch: its random numbers are the shard's and not
+  /// the rank's, and running statistics follow the first shard alone. An Error where the device has it not.
+  virtual Result<void> set_shard(int /*shard*/) {
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = "train.shards is supported on CPUs only",
+                      .hint = "set train.device to cpu, or remove train.shards"});
+  }
   // One update of all parameters by EngineOptions::optimizer.
   virtual void apply(const UpdateStep& step) = 0;
   // Forward in evaluation mode.

@@ -1,5 +1,6 @@
-// The keys by which dropout and noise draw their numbers: functions of seed, step, layer and rank alone, the
-// same on every device, so that a resumed run draws the same and tests can, too.
+// The keys by which dropout and noise draw their numbers: functions of seed, step, layer and rank alone (the
+// shard takes the rank's place where there are shards), the same on every device, so that a resumed run draws
+// the same and tests can, too.
 #pragma once
 
 #include <cstddef>

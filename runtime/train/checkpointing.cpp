@@ -17,17 +17,19 @@ std::string utc_now() {
 Result<std::unique_ptr<Checkpointing>> Checkpointing::open(const CheckpointOptions& options,
                                                            FileSystem& files, const Engine& engine,
                                                            Manifest facts, LeaseOwner owner,
-                                                           Reporter& reporter) {
+                                                           Reporter& reporter, LifeOfOwner life) {
   TRY(check_writable(files, options.folder));
   Lease lease = TRY(take_lease({.folder = options.folder / ".lease",
                                 .owner = std::move(owner),
                                 .what = fmt::format("checkpoint folder {}", options.folder.string()),
                                 .hint = "wait for that run to end, or set another checkpoint.dir",
-                                .waiting = [&](const std::string& holder, Seconds wait) {
-                                  reporter.note(fmt::format(
-                                      "checkpoint folder {} is in use by {}: waiting {} for it to end",
-                                      options.folder.string(), holder, format_duration(wait)));
-                                }}));
+                                .waiting =
+                                    [&](const std::string& holder, Seconds wait) {
+                                      reporter.note(fmt::format(
+                                          "checkpoint folder {} is in use by {}: waiting {} for it to end",
+                                          options.folder.string(), holder, format_duration(wait)));
+                                    },
+                                .life = std::move(life)}));
   TRY(remove_leftovers(files, options.folder));
   Snapshot snapshot = TRY(Snapshot::make(engine));
   return std::unique_ptr<Checkpointing>(
@@ -56,6 +58,7 @@ Result<std::optional<LoadedCheckpoint>> Checkpointing::choose(Reporter& reporter
 void Checkpointing::start_from(const Position& position, const RunShape& run) {
   started_ = position;
   run_ = run;
+  if (facts_.shards) facts_.shards = run.world;  // those of the checkpoint that it starts from, if any
   started_at_ = std::chrono::steady_clock::now();
 }
 

@@ -15,11 +15,13 @@ namespace dlrun::runtime {
 
 class Checkpointing {
  public:
+  /// Where something else knows whether the owner of a lease has ended.
+  using LifeOfOwner = std::function<Life(const LeaseOwner&)>;
   /// Takes the folder's lease and cleans it, and tells where it has to wait for another run. `facts` is the
   /// manifest without a position.
   static Result<std::unique_ptr<Checkpointing>> open(const CheckpointOptions& options, FileSystem& files,
                                                      const Engine& engine, Manifest facts, LeaseOwner owner,
-                                                     Reporter& reporter);
+                                                     Reporter& reporter, LifeOfOwner life = {});
 
   /// The checkpoint to resume from, after reporting every one that was refused.
   Result<std::optional<LoadedCheckpoint>> choose(Reporter& reporter);

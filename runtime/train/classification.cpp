@@ -18,15 +18,19 @@ std::span<const LossColumn> Classification::losses() const {
 }
 
 Result<Totals> Classification::test() {
-  return evaluate(parts_.engine, parts_.comm, test_filler_, parts_.data.test.count,
-                  [](std::uint64_t i) { return i; });
+  return parts_.together([this] {
+    return evaluate({parts_.engine, parts_.comm, parts_.shards}, test_filler_, parts_.data.test.count,
+                    [](std::uint64_t i) { return i; });
+  });
 }
 
 Result<void> Classification::validate() {
-  validation_ = has_validation_split()
-                    ? TRY(evaluate(parts_.engine, parts_.comm, validation_filler_, parts_.split.validation(),
-                                   [this](std::uint64_t i) { return parts_.split.validation_sample(i); }))
-                    : TRY(test());
+  const auto evaluate_split = [this] {
+    return evaluate({parts_.engine, parts_.comm, parts_.shards}, validation_filler_,
+                    parts_.split.validation(),
+                    [this](std::uint64_t i) { return parts_.split.validation_sample(i); });
+  };
+  validation_ = has_validation_split() ? TRY(parts_.together(evaluate_split)) : TRY(test());
   return {};
 }
 

@@ -2,6 +2,8 @@
 #include "runtime/train/evaluation.hpp"
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "runtime/train/rows.hpp"
 
@@ -21,15 +23,10 @@ Result<void> share_statistics(Engine& engine, Communicator& comm) {
   return {};
 }
 
-}  // namespace
-
-Result<Totals> evaluate(Engine& engine, Communicator& comm, const BatchFiller& filler, std::uint64_t count,
-                        const std::function<std::uint64_t(std::uint64_t)>& sample) {
-  TRY(share_statistics(engine, comm));
-  const auto rank = static_cast<std::uint64_t>(comm.rank()), size = static_cast<std::uint64_t>(comm.size());
-  const std::uint64_t begin = count * rank / size, end = count * (rank + 1) / size;
+Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::uint64_t begin,
+                              std::uint64_t end, const std::function<std::uint64_t(std::uint64_t)>& sample) {
   const auto batch = static_cast<std::uint64_t>(engine.batch());
-  Totals mine;
+  Totals out;
   for (std::uint64_t at = begin; at < end; at += batch) {
     const std::uint64_t rows = std::min(batch, end - at);
     filler.fill(
@@ -37,11 +34,36 @@ Result<Totals> evaluate(Engine& engine, Communicator& comm, const BatchFiller& f
     TRY(filler.state());
     const BatchResult result = engine.evaluate_batch();
     TRY(engine.status());
-    mine.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(rows)});
+    out.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(rows)});
   }
-  std::array<double, 3> sums = {mine.loss_sum, mine.correct, mine.rows};
-  TRY(comm.allreduce(std::span<double>(sums)));
-  return Totals{sums[0], sums[1], sums[2]};
+  return out;
+}
+
+// In the order of the shards. Ranks have blocks of equal length, of which they may not fill the last place.
+Result<Totals> add_up(const std::vector<Totals>& own, Communicator& comm, int shards) {
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const std::size_t block = (static_cast<std::size_t>(shards) + ranks - 1) / ranks;
+  std::vector<std::array<double, 3>> mine(block), all(block * ranks);
+  for (std::size_t i = 0; i < own.size(); ++i) mine[i] = {own[i].loss_sum, own[i].correct, own[i].rows};
+  TRY(comm.allgather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all))));
+  Totals sum;
+  for (const auto& [loss, correct, rows] : all) sum.add({loss, correct, rows});
+  return sum;
+}
+
+}  // namespace
+
+Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
+                        const std::function<std::uint64_t(std::uint64_t)>& sample) {
+  TRY(share_statistics(by.engine, by.comm));
+  const auto shards = static_cast<std::uint64_t>(by.shards.shards);
+  std::vector<Totals> own;
+  for (int number = by.shards.own.begin; number < by.shards.own.end; ++number) {
+    const auto shard = static_cast<std::uint64_t>(number);
+    own.push_back(
+        TRY(evaluate_range(by.engine, filler, count * shard / shards, count * (shard + 1) / shards, sample)));
+  }
+  return add_up(own, by.comm, by.shards.shards);
 }
 
 }  // namespace dlrun::runtime

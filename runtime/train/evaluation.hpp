@@ -1,15 +1,24 @@
-// Evaluation: a set of samples once, shared by all ranks. Batch statistics are rank 0's on every rank (they
-// are what a checkpoint holds), so that the figure does not depend on whether the run was interrupted.
+// Evaluation: a set of samples once, divided over the shards of all ranks. Batch statistics are rank 0's on
+// every rank (they are what a checkpoint holds), so that the figure does not depend on whether the run was
+// interrupted; and sums are added in the order of the shards, so that it does not depend on how many ranks
+// share these.
 #pragma once
 
 #include "runtime/comm/communicator.hpp"
 #include "runtime/data/batch_filler.hpp"
+#include "runtime/train/gradient_exchange.hpp"
 #include "runtime/train/totals.hpp"
 
 namespace dlrun::runtime {
 
+struct Evaluators {
+  Engine& engine;
+  Communicator& comm;
+  ShardsOfRank shards;
+};
+
 /// `count` samples; the i-th is number `sample(i)` of the filler's data.
-Result<Totals> evaluate(Engine& engine, Communicator& comm, const BatchFiller& filler, std::uint64_t count,
+Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample);
 
 }  // namespace dlrun::runtime

@@ -3,8 +3,10 @@
 
 namespace dlrun::runtime {
 
-Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& engine, Communicator& comm) {
+Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& engine, Communicator& comm,
+                                                std::optional<int> shards) {
   GradientExchange out(spec, engine, comm);
+  if (shards) out.sums_ = TRY(ShardSums::make(*shards, engine, comm));
   if (spec.parameter_server) TRY(out.choose_servers(*spec.parameter_server));
   return out;
 }
@@ -27,6 +29,22 @@ Result<void> GradientExchange::choose_servers(const ParameterServerSpec& spec) {
   return {};
 }
 
+ShardsOfRank GradientExchange::shards() const {
+  if (sums_) return {sums_->shards(), sums_->range()};
+  return {comm_->size(), {comm_->rank(), comm_->rank() + 1}};
+}
+
+Result<void> GradientExchange::regroup() {
+  if (sums_) sums_ = TRY(ShardSums::make(sums_->shards(), *engine_, *comm_));
+  return {};
+}
+
+Result<void> GradientExchange::begin(int shard) {
+  if (!sums_) return {};
+  if (shard == sums_->range().begin) sums_->begin();
+  return engine_->set_shard(shard);
+}
+
 std::span<float> GradientExchange::gradients(std::size_t bucket) const {
   const Bucket& which = engine_->buckets()[bucket];
   const std::span<float> all = engine_->gradients();
@@ -37,6 +55,10 @@ std::span<float> GradientExchange::gradients(std::size_t bucket) const {
 
 // The last bucket of a plain allreduce waits for the spare slots: one sum less.
 Result<void> GradientExchange::start(std::size_t bucket) {
+  if (sums_)
+    return is_last(bucket)
+               ? Result<void>{}
+               : sums_->start(engine_->buckets()[bucket].offset, engine_->buckets()[bucket].length);
   if (travels_whole()) return is_last(bucket) ? Result<void>{} : comm_->allreduce_start(gradients(bucket));
   if (loads_.empty()) return comm_->allreduce_start(gradients(bucket), dtype_);
   const std::size_t begin = engine_->buckets()[bucket].offset, end = begin + gradients(bucket).size();
@@ -48,6 +70,11 @@ Result<void> GradientExchange::start(std::size_t bucket) {
 }
 
 Result<void> GradientExchange::finish() {
+  if (sums_) {
+    const std::size_t begin = engine_->buckets().back().offset;
+    TRY(sums_->start(begin, engine_->gradients().size() - begin));
+    return comm_->wait_all();
+  }
   const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
   const bool whole = travels_whole() && engine_->reducing() == nullptr;
   TRY(comm_->allreduce_start(whole ? last : engine_->spare_slots()));

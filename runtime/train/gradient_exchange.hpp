@@ -5,16 +5,32 @@
 
 #include "runtime/comm/communicator.hpp"
 #include "runtime/train/server_placement.hpp"
+#include "runtime/train/shard_sums.hpp"
 #include "runtime/train/train_spec.hpp"
 
 namespace dlrun::runtime {
 
+/// What this rank computes of each global batch. Where the job sets no shards, a rank is one.
+struct ShardsOfRank {
+  int shards = 1;  // of the global batch
+  ShardRange own = {0, 1};
+};
+
 class GradientExchange {
  public:
-  /// An Error where servers are asked for that the ranks or the engine do not have.
-  static Result<GradientExchange> make(const TrainSpec& spec, Engine& engine, Communicator& comm);
+  /// `shards`: of the global batch, where the job sets them. An Error where there are fewer than ranks, or
+  /// where servers are asked for that the ranks or the engine do not have.
+  static Result<GradientExchange> make(const TrainSpec& spec, Engine& engine, Communicator& comm,
+                                       std::optional<int> shards = {});
 
-  /// This bucket's gradients are final.
+  ShardsOfRank shards() const;
+  /// The ranks are others: so are this rank's shards.
+  Result<void> regroup();
+  /// The engine's next batch is this shard, the step's first one for this rank where it begins its range.
+  Result<void> begin(int shard);
+  /// All gradients and the spare slots of a shard are final which is not the rank's last.
+  void keep() { sums_->keep(); }
+  /// This bucket's gradients of the rank's last shard are final.
   Result<void> start(std::size_t bucket);
   /// The spare slots are filled; after it, all of the arena is summed.
   Result<void> finish();
@@ -35,6 +51,7 @@ class GradientExchange {
   CommDtype dtype_;
   std::vector<PlacedSlice> slices_;  // by offset; server is a rank here
   std::vector<ServerLoad> loads_;
+  std::unique_ptr<ShardSums> sums_;  // where there are shards
 };
 
 }  // namespace dlrun::runtime

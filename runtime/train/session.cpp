@@ -40,6 +40,8 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                                .tensors = tensors_checksum(*prepared.engine),
                                .optimizer = std::string(spec.optimizer.optimizer.traits->name)},
                   .world = prepared.comm->size(),
+                  .shards = spec.shards ? std::optional(spec.shards->count.value_or(prepared.comm->size()))
+                                        : std::nullopt,
                   .batch = spec.batch,
                   .precision = std::string(name_of(spec.precision)),
                   .plan_hash = prepared.engine->plan_hash(),
@@ -84,13 +86,15 @@ class Session {
     TRY(check_agreement(spec_, prepared_));
     TRY(say_where());
     reporter_->data(hex(prepared_.data.train.fingerprint()), training_samples(spec_, prepared_));
+    TRY(check_shards());
     const Position start = TRY(start_position());
+    const std::optional<int> shards = TRY(shards_of_training());
     std::filesystem::path folder;
     if (comm.rank() == 0) {
       folder = TRY(metrics_folder(spec_, environment_));
       TRY(reporter_->open_files(folder, start.step));
     }
-    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, comm));
+    GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, comm, shards));
     tell_servers(gradients.server_loads());
     Trainer trainer({.spec = spec_,
                      .engine = *prepared_.engine,
@@ -102,7 +106,8 @@ class Session {
                      .checkpoints = spec_.benchmark ? nullptr : checkpoints_.get(),
                      .local_requests = [this] { return stop_request_.probe(); },
                      .folder = folder,
-                     .check_finished = check_finished_},
+                     .check_finished = check_finished_,
+                     .take_over = [this](const Position& position) { return take_over(position); }},
                     start);
     const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
     reporter_->close();
@@ -133,6 +138,42 @@ class Session {
     return {};
   }
 
+  // The rank that was the first before is lost, and what it holds of the run's files is free.
+  Result<Checkpointing*> take_over(const Position& position) {
+    TRY(reporter_->lead(TRY(metrics_folder(spec_, environment_)), position.step));
+    if (spec_.checkpoint.folder.empty() || spec_.benchmark) return nullptr;
+    const LeaseOwner owner = lease_owner(spec_, environment_);
+    checkpoints_ = TRY(Checkpointing::open(
+        spec_.checkpoint, *files_, *prepared_.engine, manifest_facts(spec_, prepared_), owner, *reporter_,
+        [run = owner.run, folder = spec_.checkpoint.folder](const LeaseOwner& holder) {
+          return holder.run == run ? Life::ended : life_of(holder.process, folder);
+        }));
+    return checkpoints_.get();
+  }
+
+  // What only the ranks' own environment can tell.
+  Result<void> check_shards() {
+    if (!spec_.shards) return {};
+    TRY(prepared_.engine->set_shard(0));
+    const AllreduceChoice asked = TRY(choose_allreduce(environment_, spec_.allreduce.choice));
+    if (asked.is_auto()) return {};
+    return fail(
+        Error{.kind = ErrorKind::usage,
+              .what = fmt::format("train.shards is set, and {}: shards are added in an order of their "
+                                  "own",
+                                  asked.text()),
+              .hint = fmt::format("unset {}, or remove train.shards", asked.asked_by)});
+  }
+
+  // The job's, else the checkpoint's, else the ranks of this first start: rank 0's on all ranks.
+  Result<std::optional<int>> shards_of_training() {
+    if (!spec_.shards) return std::optional<int>();
+    Communicator& comm = *prepared_.comm;
+    std::int32_t shards = spec_.shards->count.value_or(shards_there_.value_or(comm.size()));
+    TRY(comm.broadcast(std::as_writable_bytes(std::span(&shards, 1)), 0));
+    return std::optional<int>(shards);
+  }
+
   Result<Position> start_position() {
     std::optional<LoadedCheckpoint> chosen;
     if (prepared_.comm->rank() == 0 && !spec_.checkpoint.folder.empty()) {
@@ -142,6 +183,7 @@ class Session {
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
     const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));
+    if (chosen) shards_there_ = chosen->manifest.shards.value_or(chosen->manifest.world);
     if (chosen) TRY(announce(*chosen, start));
     return start;
   }
@@ -167,6 +209,9 @@ class Session {
                                 start.step, start.epoch + 1, start.seen, training_samples(spec_, prepared_)));
     if (const int now = prepared_.comm->size(), there = chosen.manifest.world; there != now)
       reporter_->note(fmt::format("ranks: {} in the checkpoint, {} now", there, now));
+    if (spec_.shards && spec_.shards->count.value_or(*shards_there_) != *shards_there_)
+      reporter_->note(
+          fmt::format("shards: {} in the checkpoint, {} now", *shards_there_, *spec_.shards->count));
     for (const std::string& change : changes) reporter_->note(change);
     return {};
   }
@@ -180,6 +225,7 @@ class Session {
   std::optional<Reporter> reporter_;
   std::unique_ptr<Checkpointing> checkpoints_;
   std::function<Result<void>(const std::string&)> check_finished_;
+  std::optional<int> shards_there_;  // in the checkpoint, on rank 0
 };
 
 }  // namespace

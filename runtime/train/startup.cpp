@@ -78,10 +78,12 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
                                   ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
                                                 spec.parameter_server->servers.value_or(0))
                                   : "none";
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
+  const std::string shards =
+      spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
                               spec.optimizer.learning_rate, spec.optimizer.weight_decay,
                               name_of(spec.precision), name_of(spec.allreduce.dtype), servers,
-                              spec.optimizer.optimizer.identity(), spec.allreduce.choice.text()));
+                              spec.optimizer.optimizer.identity(), spec.allreduce.choice.text(), shards));
 }
 
 }  // namespace

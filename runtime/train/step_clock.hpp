@@ -20,10 +20,14 @@ class StepClock {
  public:
   enum class Part { other, input, compute, wait };
 
+  /// This rank works for so many shards in each step: work counts per shard, so that a rank that has more of
+  /// them than others is not taken for a slow one.
+  void set_shards(int shards) { shards_ = shards; }
   /// From here to the next call, the time is this part's.
   void begin(Part part) {
     const Ticks now = std::chrono::steady_clock::now();
-    sums_[static_cast<std::size_t>(part_)] += now - since_;
+    const bool is_work = part_ == Part::input || part_ == Part::compute;
+    sums_[static_cast<std::size_t>(part_)] += is_work ? (now - since_) / shards_ : now - since_;
     part_ = part, since_ = now;
   }
   void step_done() {
@@ -43,6 +47,7 @@ class StepClock {
 
  private:
   Part part_ = Part::other;
+  int shards_ = 1;
   Ticks since_ = std::chrono::steady_clock::now();
   std::array<Ticks::duration, 4> sums_{};
   std::uint64_t steps_ = 0;

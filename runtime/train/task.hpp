@@ -3,11 +3,13 @@
 // difference. All ranks make the same calls.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "runtime/comm/communicator.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/split.hpp"
+#include "runtime/train/gradient_exchange.hpp"
 #include "runtime/train/report/reporter.hpp"
 
 namespace dlrun::runtime {
@@ -20,7 +22,10 @@ class Task {
     Communicator& comm;
     const DataParts& data;
     Reporter& reporter;
-    const Split& split;            // of the training part
+    const Split& split;          // of the training part
+    const ShardsOfRank& shards;  // what is evaluated is divided like a global batch
+    /// Does an evaluation with all ranks, however many of them are lost meanwhile.
+    std::function<Result<Totals>(const std::function<Result<Totals>()>&)> together;
     std::filesystem::path folder;  // rank 0's, for what is generated
   };
   virtual ~Task() = default;

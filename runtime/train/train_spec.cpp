@@ -164,6 +164,40 @@ Result<void> read_parameter_server(Fields& train, TrainSpec& out) {
                         "keep one of the two");
 }
 
+// What would make the bits depend on the number of ranks, or is not there yet for shards.
+Result<void> check_shards(const Node& node, const TrainSpec& spec) {
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    return yaml::error_at(node, "train.shards is set, and " + what, hint);
+  };
+  if (spec.parameter_server)
+    return refuse("parameter servers are asked for, which add in the order of the ranks",
+                  "keep one of the two");
+  if (!spec.allreduce.choice.is_auto())
+    return refuse(fmt::format("{}: shards are added in an order of their own", spec.allreduce.choice.text()),
+                  "set train.allreduce.algorithm to auto, or remove train.shards");
+  if (spec.allreduce.dtype != CommDtype::f32)
+    return refuse(fmt::format("train.allreduce.dtype is {}: sums of shards are sent as f32",
+                              name_of(spec.allreduce.dtype)),
+                  "set train.allreduce.dtype to f32, or remove train.shards");
+  if (spec.device == TrainSpec::Device::cuda)
+    return refuse("train.device is cuda: shards are supported on CPUs only",
+                  "set train.device to cpu, or remove train.shards");
+  if (purpose_of(spec.model) == Purpose::generate)
+    return refuse(fmt::format("{} is a GAN, for which shards are not supported", spec.model),
+                  "remove train.shards");
+  return {};
+}
+
+// shards: 8 | auto
+Result<void> read_shards(Fields& train, TrainSpec& out) {
+  const Node* node = train.find("shards");
+  if (node == nullptr) return {};
+  out.shards.emplace();
+  if (node->scalar != "auto")
+    out.shards->count = static_cast<int>(TRY(yaml::as_integer(*node, "train.shards", 1, 1 << 16)));
+  return check_shards(*node, out);
+}
+
 Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
   const Node* node = train.find("benchmark");
   if (node == nullptr) return std::optional<BenchmarkSpec>();
@@ -222,6 +256,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
                           "write precision: f32, or device: cuda");
   TRY(read_allreduce(fields, out));
   TRY(read_parameter_server(fields, out));
+  TRY(read_shards(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
   if (purpose_of(out.model) == Purpose::generate) TRY(adapt_to_gan(fields, out));
   if (const Node* stop = fields.find("stop-at")) {

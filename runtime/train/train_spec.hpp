@@ -47,6 +47,10 @@ struct AllreduceSpec {
   CommDtype dtype = CommDtype::f32;  // of gradients in transit
 };
 
+struct ShardsSpec {
+  std::optional<int> count;  // unset: the ranks of the training's first start
+};
+
 struct BenchmarkSpec {
   std::uint64_t warmup = 10, steps = 100, repeat = 3;
 };
@@ -64,7 +68,8 @@ struct TrainSpec {
   DataSpec data;
   Conversion conversion;
   Augmentation augmentation;
-  std::int64_t batch = 64;  // per rank
+  std::int64_t batch = 64;  // per rank, or per shard where there are shards
+  std::optional<ShardsSpec> shards;
   std::uint64_t epochs = 1;
   OptimizerSpec optimizer;
   ScheduleSpec schedule;

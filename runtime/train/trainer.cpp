@@ -10,8 +10,9 @@ namespace dlrun::runtime {
 namespace {
 
 RunShape shape_of(const Trainer::Parts& parts, std::uint64_t samples) {
-  return RunShape{
-      .world = parts.comm.size(), .samples = samples, .epochs = parts.spec.benchmark ? 0 : parts.spec.epochs};
+  return RunShape{.world = parts.gradients.shards().shards,
+                  .samples = samples,
+                  .epochs = parts.spec.benchmark ? 0 : parts.spec.epochs};
 }
 
 }  // namespace
@@ -19,6 +20,7 @@ RunShape shape_of(const Trainer::Parts& parts, std::uint64_t samples) {
 Trainer::Trainer(const Parts& parts, const Position& start)
     : parts_(parts),
       split_(parts.data.train.count, parts.spec.data.train_share, parts.spec.seed),
+      shards_(parts.gradients.shards()),
       run_(shape_of(parts, split_.training())),
       order_(run_.samples, parts.spec.seed),
       epoch_order_(order_.epoch(start.epoch)),
@@ -29,15 +31,23 @@ Trainer::Trainer(const Parts& parts, const Position& start)
                        .data = parts.data,
                        .reporter = parts.reporter,
                        .split = split_,
+                       .shards = shards_,
+                       .together =
+                           [this](const std::function<Result<Totals>()>& evaluation) {
+                             return evaluate_together(evaluation);
+                           },
                        .folder = parts.folder})),
       learning_rate_(parts.spec, run_),
-      position_(start) {
+      position_(start),
+      leads_(parts.comm.rank() == 0) {
+  if (parts_.comm.elastic() != nullptr) state_.emplace(parts_.engine);
   last_.step = start.step;
   last_.epoch = start.epoch;
   parts_.reporter.set_length(length());
   if (start.seen > 0) parts_.reporter.start_within_epoch(start.step);
   parts_.reporter.set_losses(task_->losses());
   // A device that sums inside of its step does not tell how long it waits there.
+  clock_.set_shards(shards_.own.count());
   if (parts_.engine.reducing() == nullptr) parts_.reporter.set_clock(clock_);
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
   parts_.engine.while_waiting([this] { fill_ahead(); });
@@ -55,35 +65,53 @@ RunLength Trainer::length() const {
   return {position_.step + done + later * per_epoch, run_.epochs};
 }
 
-Result<StepTotals> Trainer::forward_backward(const Shard& shard) {
-  Result<void> sent;
-  clock_.begin(StepClock::Part::compute);
-  const BatchResult mine = parts_.engine.train_batch(position_.step, [&](std::size_t bucket) {
-    clock_.begin(StepClock::Part::wait);
-    if (sent) sent = parts_.gradients.start(bucket);
-    clock_.begin(StepClock::Part::compute);
-  });
-  TRY(parts_.engine.status());
-  TRY(std::move(sent));
-  Requests requests = parts_.local_requests();
-  const Requests heard = parts_.reporter.requests();
-  requests.save = requests.save || heard.save;
-  requests.stop = requests.stop || heard.stop;
-  store({.totals = {.loss_sum = mine.loss_sum,
-                    .correct = static_cast<double>(mine.correct) / task_->answers_per_row(),
-                    .rows = static_cast<double>(shard.count),
-                    .generator_loss_sum = mine.generator_loss_sum},
-         .requests = requests},
-        parts_.engine.spare_slots());
+Result<StepTotals> Trainer::forward_backward(Input input) {
+  for (int number = shards_.own.begin; number < shards_.own.end; ++number) TRY(compute(number, input));
   clock_.begin(StepClock::Part::wait);
   TRY(parts_.gradients.finish());
   clock_.begin(StepClock::Part::compute);
   return load(parts_.engine.spare_slots());
 }
 
-Shard Trainer::this_shard() const {
-  return step_shard(position_.seen, run_.samples, static_cast<std::uint64_t>(parts_.spec.batch),
-                    parts_.comm.rank(), run_.world);
+// The gradients of one shard, and its totals. Those of the last one travel while they are computed.
+Result<void> Trainer::compute(int number, Input input) {
+  const bool is_last = number + 1 == shards_.own.end;
+  const Shard rows = shard(number, position_.seen);
+  clock_.begin(StepClock::Part::input);
+  if (input == Input::fresh && !std::exchange(filled_ahead_, false)) fill(rows);
+  TRY(train_filler_.state());
+  clock_.begin(StepClock::Part::compute);
+  TRY(parts_.gradients.begin(number));
+  Result<void> sent;
+  const BatchResult result = parts_.engine.train_batch(position_.step, [&](std::size_t bucket) {
+    if (!is_last || !sent) return;
+    clock_.begin(StepClock::Part::wait);
+    sent = parts_.gradients.start(bucket);
+    clock_.begin(StepClock::Part::compute);
+  });
+  TRY(parts_.engine.status());
+  TRY(std::move(sent));
+  store_totals(result, rows.count);
+  if (!is_last) parts_.gradients.keep();
+  return {};
+}
+
+// What the rank was asked for counts however often it is told.
+void Trainer::store_totals(const BatchResult& result, std::uint64_t rows) {
+  for (const Requests& heard : {parts_.local_requests(), parts_.reporter.requests()}) {
+    asked_.save = asked_.save || heard.save;
+    asked_.stop = asked_.stop || heard.stop;
+  }
+  store({.totals = {.loss_sum = result.loss_sum,
+                    .correct = static_cast<double>(result.correct) / task_->answers_per_row(),
+                    .rows = static_cast<double>(rows),
+                    .generator_loss_sum = result.generator_loss_sum},
+         .requests = asked_},
+        parts_.engine.spare_slots());
+}
+
+Shard Trainer::shard(int number, std::uint64_t seen) const {
+  return step_shard(seen, run_.samples, static_cast<std::uint64_t>(parts_.spec.batch), number, run_.world);
 }
 
 void Trainer::fill(const Shard& shard) {
@@ -97,18 +125,22 @@ void Trainer::fill_ahead() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
   const std::uint64_t seen = position_.seen + step_rows(position_.seen, run_.samples, batch, run_.world);
   if (seen >= run_.samples) return;
-  fill(step_shard(seen, run_.samples, batch, parts_.comm.rank(), run_.world));
+  fill(shard(shards_.own.begin, seen));
   filled_ahead_ = true;
 }
 
 Result<StepTotals> Trainer::step() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
   const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
-  const Shard shard = this_shard();
-  clock_.begin(StepClock::Part::input);
-  if (!std::exchange(filled_ahead_, false)) fill(shard);
-  TRY(train_filler_.state());
-  const StepTotals sums = TRY(forward_backward(shard));
+  StepTotals sums;
+  const Done how = TRY(complete([&](SharedState::Attempt attempt) -> Result<void> {
+    if (state_) TRY(state_->begin_step(attempt));
+    sums = TRY(forward_backward(Input::fresh));
+    return state_ ? state_->share_statistics(parts_.comm) : Result<void>{};
+  }));
+  if (how == Done::here) results_.step = sums;
+  sums = results_.step;
+  asked_ = {};
   if (!std::isfinite(sums.totals.loss_sum) || !std::isfinite(sums.totals.generator_loss_sum))
     return fail(Error{.kind = ErrorKind::input,
                       // Without a sign: that of no number depends on the compiler.
@@ -121,12 +153,12 @@ Result<StepTotals> Trainer::step() {
            .totals = sums.totals,
            .learning_rate = learning_rate_.at(position_)};
   // A rank's gradient is its sum divided by the batch; the mean is over the rows of all ranks that count.
-  parts_.engine.apply(
-      {.learning_rate = last_.learning_rate,
-       .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
-       .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows)),
-       .updates = position_.step});
-  clock_.step_done();
+  if (how == Done::here)
+    parts_.engine.apply(
+        {.learning_rate = last_.learning_rate,
+         .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
+         .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows)),
+         .updates = position_.step});
   advance(rows);
   return sums;
 }
@@ -142,6 +174,7 @@ void Trainer::advance(std::uint64_t rows) {
 
 Result<void> Trainer::after_step(const StepTotals& step) {
   TRY(parts_.reporter.step(last_));
+  if (std::exchange(regrouped_, false)) parts_.reporter.went_on(position_.step);
   if (parts_.checkpoints == nullptr) return {};
   return parts_.checkpoints->after_step(parts_.engine, position_, step.requests.save, parts_.reporter);
 }
@@ -184,17 +217,25 @@ Result<Ending> Trainer::finish() {
     TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
   filled_ahead_ = false;
   const RunResult result = TRY(task_->finish(last_));
-  if (parts_.checkpoints != nullptr) TRY(parts_.checkpoints->finish(parts_.reporter));
-  parts_.reporter.result(position_, result);
+  bool told = false;
+  TRY(end_together([&]() -> Result<void> {
+    TRY(complete_checkpoint());
+    if (leads_ && !std::exchange(told, true)) parts_.reporter.result(position_, result);
+    return {};
+  }));
   return Ending::finished;
+}
+
+// Of the state as it is: nothing is left to do where it has been begun already.
+Result<void> Trainer::complete_checkpoint() {
+  if (parts_.checkpoints == nullptr) return {};
+  TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
+  return parts_.checkpoints->finish(parts_.reporter);
 }
 
 Result<Ending> Trainer::stop() {
   parts_.reporter.phase("saving");
-  if (parts_.checkpoints != nullptr) {
-    TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
-    TRY(parts_.checkpoints->finish(parts_.reporter));
-  }
+  TRY(end_together([this] { return complete_checkpoint(); }));
   parts_.reporter.note(fmt::format("stopped on request after step {} ({} of {} samples of epoch {}){}",
                                    position_.step, position_.seen, run_.samples, position_.epoch + 1,
                                    parts_.spec.checkpoint.folder.empty()

@@ -13,6 +13,7 @@
 #include "runtime/train/gradient_exchange.hpp"
 #include "runtime/train/report/reporter.hpp"
 #include "runtime/train/schedule.hpp"
+#include "runtime/train/shared_state.hpp"
 #include "runtime/train/task.hpp"
 
 namespace dlrun::runtime {
@@ -33,6 +34,9 @@ class Trainer {
     std::filesystem::path folder = {};         // rank 0's, for what a GAN generates
     // Rank 0's, of a run that starts from a checkpoint: whether it may be told that nothing is left to train.
     std::function<Result<void>(const std::string& why)> check_finished = {};
+    // Of an elastic run: this rank is the first now, and opens the files that rank 0 has. Its checkpoints,
+    // where there are any.
+    std::function<Result<Checkpointing*>(const Position& position)> take_over = {};
   };
   Trainer(const Parts& parts, const Position& start);
 
@@ -44,27 +48,41 @@ class Trainer {
 
  private:
   Result<StepTotals> step();
-  Shard this_shard() const;
+  enum class Input { fresh, repeated };
+  Shard shard(int number, std::uint64_t seen) const;
   void fill(const Shard& shard);
-  Result<StepTotals> forward_backward(const Shard& shard);
+  Result<StepTotals> forward_backward(Input input);
+  Result<void> compute(int number, Input input);
+  void store_totals(const BatchResult& result, std::uint64_t rows);
   void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
   void advance(std::uint64_t rows);
   Result<void> end_epoch();
+  Result<void> complete_checkpoint();
   Result<Ending> finish();
   Result<Ending> stop();
   Result<void> check_target_at_start();
+  // Where the operation was completed: by this rank with the others, or by others whose state it has now.
+  enum class Done { here, elsewhere };
+  Result<Done> complete(const std::function<Result<void>(SharedState::Attempt)>& operation);
+  Result<Done> recover();
+  Result<void> lead();
+  Result<Totals> evaluate_together(const std::function<Result<Totals>()>& evaluation);
+  Result<void> end_together(const std::function<Result<void>()>& last_duties);
   RunLength length() const;
   // For a benchmark: times parts of a step after the training, which leaves no state to train on.
   enum class Probe { repeated_input, compute, communication, alone };
   Result<bool> timed_steps(const BenchmarkSpec& benchmark, Throughput& steps);
   Result<void> take(Probe probe);
+  Result<void> exchange_alone();
+  Result<void> compute_alone(Input input);
   Result<Seconds> median_of(Probe probe, std::uint64_t steps);
   Result<Seconds> time_alone(std::uint64_t steps);
   Result<BenchmarkFigures> measure_parts(Throughput steps);
 
   Parts parts_;
   Split split_;
+  ShardsOfRank shards_;
   RunShape run_;
   SampleOrder order_;
   Permutation epoch_order_;
@@ -73,6 +91,11 @@ class Trainer {
   LearningRate learning_rate_;
   Position position_;
   bool filled_ahead_ = false;
+  std::optional<SharedState> state_;  // of an elastic run
+  OperationResults results_;
+  Requests asked_;          // of this rank, and not yet told
+  bool leads_ = false;      // it has the files of the run
+  bool regrouped_ = false;  // since the last step
   StepReport last_;
   StepClock clock_;
 };

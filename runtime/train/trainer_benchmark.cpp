@@ -33,20 +33,32 @@ Result<bool> Trainer::timed_steps(const BenchmarkSpec& benchmark, Throughput& st
 }
 
 Result<void> Trainer::take(Probe probe) {
-  const Shard shard = this_shard();
-  if (probe == Probe::alone && !std::exchange(filled_ahead_, false)) fill(shard);
-  if (probe == Probe::repeated_input) {
-    TRY(forward_backward(shard));
-  } else if (probe == Probe::communication) {
-    // What an engine sums itself does not come this way.
-    const std::size_t buckets = parts_.engine.reducing() != nullptr ? 0 : parts_.engine.buckets().size();
-    for (std::size_t i = 0; i < buckets; ++i) TRY(parts_.gradients.start(i));
-    return parts_.gradients.finish();
-  } else {
-    parts_.engine.train_batch(position_.step, [](std::size_t) {});
-  }
+  if (probe == Probe::repeated_input)
+    TRY(forward_backward(Input::repeated));
+  else if (probe == Probe::communication)
+    return exchange_alone();
+  else
+    TRY(compute_alone(probe == Probe::alone ? Input::fresh : Input::repeated));
   parts_.engine.apply({.learning_rate = 0, .weight_decay = 0, .gradient_scale = 0});
   return parts_.engine.status();
+}
+
+// What an engine sums itself does not come this way.
+Result<void> Trainer::exchange_alone() {
+  const std::size_t buckets = parts_.engine.reducing() != nullptr ? 0 : parts_.engine.buckets().size();
+  TRY(parts_.gradients.begin(shards_.own.begin));
+  for (int kept = 1; kept < shards_.own.count(); ++kept) parts_.gradients.keep();
+  for (std::size_t i = 0; i < buckets; ++i) TRY(parts_.gradients.start(i));
+  return parts_.gradients.finish();
+}
+
+Result<void> Trainer::compute_alone(Input input) {
+  for (int number = shards_.own.begin; number < shards_.own.end; ++number) {
+    if (input == Input::fresh && !std::exchange(filled_ahead_, false)) fill(shard(number, position_.seen));
+    TRY(parts_.gradients.begin(number));
+    parts_.engine.train_batch(position_.step, [](std::size_t) {});
+  }
+  return {};
 }
 
 Result<Seconds> Trainer::median_of(Probe probe, std::uint64_t steps) {
@@ -66,7 +78,7 @@ Result<Seconds> Trainer::time_alone(std::uint64_t steps) {
   TRY(parts_.comm.barrier());
   Seconds time{0};
   parts_.engine.while_waiting([this] {
-    fill(this_shard());
+    fill(shard(shards_.own.begin, position_.seen));
     filled_ahead_ = true;
   });
   if (parts_.comm.rank() == 0) time = TRY(median_of(Probe::alone, steps));

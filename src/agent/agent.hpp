@@ -65,6 +65,8 @@ class Agent {
   void said(const protocol::to_agent::ChildAllgather& message);
   void said(const protocol::to_agent::Stop& message);
   void said(const protocol::to_agent::RequestCheckpoint& message);
+  void said(const protocol::to_agent::Regroup& message);
+  void said(const protocol::to_agent::NewWorld& message);
   void said(const protocol::to_agent::ProbeRanks&);
   void said(const protocol::to_agent::Suspend&);
   void said(const protocol::to_agent::Resume&);
@@ -149,6 +151,7 @@ class Agent {
   void stop(Supervisor::Urgency urgency, FailedElsewhere failed = FailedElsewhere::no);
   void nothing_to_run();
   void rank_failed(const LocalRank& rank, int code, const std::string& reason, Supervisor::Urgency urgency);
+  bool may_be_spared(const ExitStatus& status) const;
   void give_up(const Error& error);
   void give_up_as_lost(const std::string& why);
   bool anything_runs() const;

@@ -3,6 +3,7 @@
 
 #include "src/agent/agent.hpp"
 #include "src/agent/checkpoint_request.hpp"
+#include "src/agent/world_words.hpp"
 #include "src/base/json.hpp"
 #include "src/plan/run_directory.hpp"
 
@@ -52,8 +53,15 @@ void Agent::take(const event::RankExited& event) {
   rank->end.out_of_memory = !killed_ && event.kernel_was_out_of_memory;
   rank->end.mpi = slice_->plan.mpi != plan::MpiProtocol::none && slice_->world_size() > 1;
   if (auto failure = judge(rank->end, status); failure && !died_of_request(status, asked_by_signal_))
-    rank_failed(*rank, failure->code, failure->reason, Supervisor::Urgency::polite);
+    may_be_spared(status) ? send(from_agent::Failed{rank->rank, failure->code, failure->reason})
+                          : rank_failed(*rank, failure->code, failure->reason, Supervisor::Urgency::polite);
   apply(supervisor_->on(Supervisor::Gone{rank->member}, now_));
+}
+
+// The head decides whether the others go on without it.
+bool Agent::may_be_spared(const ExitStatus& status) const {
+  return slice_->plan.elastic && !supervisor_->stop_was_asked() &&
+         plan::is_loss(status.exit_code, status.signal);
 }
 
 void Agent::take(const event::LogFailed& event) {
@@ -96,6 +104,16 @@ void Agent::ask_by_signal(int number) {
   if (number == 0) return;
   asked_by_signal_ = number;
   act(action::SignalRanks{number});
+}
+
+// Elastic ranks listen on the control channel; there is no other way to reach them.
+void Agent::said(const to_agent::Regroup& message) {
+  signal_if_deaf_ = 0;
+  act(action::TellRanks{control_line(message)});
+}
+void Agent::said(const to_agent::NewWorld& message) {
+  signal_if_deaf_ = 0;
+  act(action::TellRanks{control_line(message)});
 }
 
 // The job has stopped moving: what do our ranks do?
@@ -151,7 +169,10 @@ void Agent::apply(Suspension::Change change) {
 // What is only told.
 
 void Agent::take(const event::Reported& event) {
-  send(from_agent::Report{event.rank, event.report});
+  if (!event.report.contains("left_world")) return send(from_agent::Report{event.rank, event.report});
+  if (auto left = read_left_world(event.rank, event.report)) return send(std::move(*left));
+  send(from_agent::Log{
+      fmt::format("rank {} said what is no 'left_world' on the control channel", event.rank)});
 }
 void Agent::take(const event::GpusHeld& event) {
   send(from_agent::GpusHeld{event.ranks});

@@ -371,6 +371,37 @@ Result<ChainSpec> read_chain(Fields fields) {
   return out;
 }
 
+Result<std::optional<Elastic>> read_elastic(Fields& root) {
+  const Node* node = root.find("elastic");
+  if (node == nullptr) return std::optional<Elastic>();
+  Fields fields = TRY(Fields::of(*node, "elastic"));
+  Elastic out;
+  out.min_nodes = static_cast<int>(TRY(fields.integer_or("min-nodes", out.min_nodes, 1, 1 << 20)));
+  out.min_ranks = static_cast<int>(TRY(fields.integer_or("min-ranks", out.min_ranks, 1, 1 << 20)));
+  TRY(fields.finish());
+  return std::optional(out);
+}
+
+// Only our own trainer can go on without a rank, and only where the shards of its batch can move.
+Result<void> check_elastic(Fields& root, JobSpec& spec) {
+  if (!spec.elastic) return {};
+  const Node& node = *root.find("elastic");
+  if (spec.framework != "builtin")
+    return yaml::error_at(node, fmt::format("'elastic' needs framework: builtin, not {}", spec.framework),
+                          "launch.retries starts all ranks again, from the last checkpoint");
+  if (spec.launch.mpi != "auto" && spec.launch.mpi != "none")
+    return yaml::error_at(
+        node,
+        fmt::format("'elastic' connects ranks over dlrun's own links, and launch.mpi is {}", spec.launch.mpi),
+        "remove launch.mpi, or elastic: an MPI ends with its first lost rank");
+  if (spec.environment.set.contains("DLRUN_COMM"))
+    return yaml::error_at(
+        node, "'elastic' connects ranks over dlrun's own links, and environment.set has DLRUN_COMM",
+        "remove one of the two");
+  if (spec.train.find("shards") == nullptr) spec.train.set("shards", yaml::scalar("auto", node.source));
+  return {};
+}
+
 // What the framework's choice demands of the other keys.
 Result<void> check_framework(Fields& root, JobSpec& spec) {
   const Node* command = root.find("command");
@@ -430,7 +461,7 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   JobSpec spec;
   spec.base_directory = base;
   for (const std::string_view key : {"name", "framework", "resources", "roles", "command", "environment",
-                                     "launch", "checkpoint", "chain", "train"})
+                                     "launch", "checkpoint", "chain", "elastic", "train"})
     fields.known(key);
   TRY(fields.finish());
   spec.framework = TRY(fields.text_or("framework", ""));
@@ -441,9 +472,11 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   spec.launch = TRY(read_launch(TRY(section(fields, "launch"))));
   spec.checkpoint = TRY(read_checkpoint(TRY(section(fields, "checkpoint")), base));
   spec.chain = TRY(read_chain(TRY(section(fields, "chain"))));
+  spec.elastic = TRY(read_elastic(fields));
   TRY(check_framework(fields, spec));
   spec.name = TRY(read_name(fields, spec));
   if (const Node* train = fields.find("train")) spec.train = *train;
+  TRY(check_elastic(fields, spec));
   spec.tree = root;
   // What was left to us shows up where the merged job is explained.
   for (const auto& [key, value] : {std::pair{"name", spec.name}, std::pair{"framework", spec.framework}})

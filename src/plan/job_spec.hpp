@@ -15,6 +15,7 @@
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
 #include "src/plan/check_use.hpp"
+#include "src/plan/elastic.hpp"
 #include "src/plan/environment_rules.hpp"
 #include "src/plan/expand.hpp"
 #include "src/plan/relay_use.hpp"
@@ -123,6 +124,7 @@ struct JobSpec {
   LaunchSpec launch;
   CheckpointSpec checkpoint;
   ChainSpec chain;
+  std::optional<Elastic> elastic;        // unset: the first lost rank ends the run
   yaml::Node train;                      // framework: builtin only; the runtime checks it
   std::filesystem::path base_directory;  // of the job file: what relative paths in it are relative to
   yaml::Node tree;  // what all this was read from, as it was written: later steps name places with it

@@ -58,6 +58,22 @@ Result<MpiProtocol> checked_protocol(const PlanInput& input) {
                                : "use auto, pmix or pmi1"});
 }
 
+Result<std::optional<Elastic>> checked_elastic(const JobSpec& spec, const Plan& plan) {
+  if (!spec.elastic) return std::optional<Elastic>();
+  const auto refuse = [&](std::string_view key, int value, std::size_t there, std::string_view what) {
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("elastic.{} is {}, but the job has {} {}{}", key, value, there,
+                                          what, there == 1 ? "" : "s"),
+                      .where = place_of(spec, fmt::format("elastic.{}", key)),
+                      .hint = fmt::format("set elastic.{} to at most {}", key, there)});
+  };
+  if (spec.elastic->min_nodes > static_cast<int>(plan.nodes.size()))
+    return refuse("min-nodes", spec.elastic->min_nodes, plan.nodes.size(), "node");
+  if (spec.elastic->min_ranks > plan.world_size())
+    return refuse("min-ranks", spec.elastic->min_ranks, plan.ranks.size(), "rank");
+  return spec.elastic;
+}
+
 Prolog prolog_of(const JobEnvironment& environment) {
   Prolog out{.module_paths = environment.module_paths,
              .modules = environment.modules,
@@ -184,6 +200,7 @@ Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   plan.environment.merge(scheduler_variables(input.allocation, plan));
   TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
+  if (plan.elastic) plan.environment["DLRUN_COMM"] = "elastic";
   const bool no_mpi_found = input.adapter.mpi == "detect" && plan.mpi == MpiProtocol::none;
   if (plan.nodes.size() > 1 && !no_mpi_found) plan.interface_variables = input.adapter.interfaces;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
@@ -283,6 +300,7 @@ Seconds grace_after_failure(const PlanInput& input) {
 }  // namespace
 
 std::string requested_mpi(const JobSpec& spec, const Adapter& adapter) {
+  if (spec.elastic) return "none";
   return spec.launch.mpi == "auto" ? adapter.mpi : spec.launch.mpi;
 }
 
@@ -315,6 +333,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.hypothetical_nodes = input.allocation.scheduler == kHypotheticalNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
+  plan.elastic = TRY(checked_elastic(input.spec, plan));
   TRY(check_nested_launcher(input.spec, input.adapter, plan));
   set_visible_gpus(plan.ranks, input.adapter.gpu_view);
   plan.rendezvous_port = free_rendezvous_port(plan, input);

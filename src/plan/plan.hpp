@@ -13,6 +13,7 @@
 #include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
 #include "src/base/types.hpp"
+#include "src/plan/elastic.hpp"
 #include "src/plan/environment_rules.hpp"
 
 namespace dlrun::plan {
@@ -99,6 +100,7 @@ struct Plan {
   // node's agent finds the interface; set only where the environment has no such name.
   EnvironmentChanges interface_variables;
   Limits limits;
+  std::optional<Elastic> elastic = {};  // unset: the job ends with its first lost rank
   std::map<std::string, std::string>
       files;                 // name under the run directory -> content (a host file, the train section)
   std::vector<Argv> checks;  // commands that must succeed before any rank starts

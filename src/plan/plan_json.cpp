@@ -186,6 +186,14 @@ Result<Prolog> prolog_from_json(const Json& json, std::string_view where) {
   return out;
 }
 
+// Only elastic jobs have it.
+Result<std::optional<Elastic>> elastic_from_json(const Json& json, std::string_view where) {
+  if (!json.contains("elastic")) return std::optional<Elastic>();
+  const Json elastic = TRY(field<Json>(json, "elastic", where));
+  return Elastic{.min_nodes = TRY(json_integer(elastic, "min_nodes", where, 1)),
+                 .min_ranks = TRY(json_integer(elastic, "min_ranks", where, 1))};
+}
+
 // All checks except that ranks are dense, which those of a slice are not.
 Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   Plan out;
@@ -216,6 +224,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.limits.no_output = TRY(seconds(limits, "no_output", where));
   out.limits.no_progress = TRY(seconds(limits, "no_progress", where));
   out.limits.finalize = TRY(seconds(limits, "finalize", where));
+  out.elastic = TRY(elastic_from_json(json, where));
   out.files = TRY(field<std::map<std::string, std::string>>(json, "files", where));
   out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
   out.hypothetical_nodes = TRY(field<bool>(json, "hypothetical_nodes", where));
@@ -244,42 +253,45 @@ Json json_without_ranks(const Plan& plan) {
     nodes.push_back({{"index", node.index.get()},
                      {"host", node.host.get()},
                      {"address", node.address ? Json(*node.address) : Json(nullptr)}});
-  return {{"schema", kPlanSchema},
-          {"name", plan.name},
-          {"job_id", plan.job_id},
-          {"attempt", plan.attempt},
-          {"framework", plan.framework},
-          {"process", to_text(plan.process)},
-          {"mpi", to_text(plan.mpi)},
-          {"working_directory", plan.working_directory},
-          {"run_directory", plan.run_directory},
-          {"prolog",
-           {{"module_paths", plan.prolog.module_paths},
-            {"modules", plan.prolog.modules},
-            {"activate", plan.prolog.activate},
-            {"setup", plan.prolog.setup},
-            {"needs", plan.prolog.needs}}},
-          {"environment", plan.environment},
-          {"environment_rules",
-           {{"allow", plan.environment_rules.allow},
-            {"deny", plan.environment_rules.deny},
-            {"secrets", plan.environment_rules.secrets}}},
-          {"interface_variables", plan.interface_variables},
-          {"limits",
-           {{"start_timeout", plan.limits.start_timeout.count()},
-            {"setup_timeout", plan.limits.setup_timeout.count()},
-            {"grace", plan.limits.grace.count()},
-            {"grace_after_failure", plan.limits.grace_after_failure.count()},
-            {"lost_after", plan.limits.lost_after.count()},
-            {"no_output", plan.limits.no_output.count()},
-            {"no_progress", plan.limits.no_progress.count()},
-            {"finalize", plan.limits.finalize.count()}}},
-          {"files", plan.files},
-          {"checks", plan.checks},
-          {"hypothetical_nodes", plan.hypothetical_nodes},
-          {"rendezvous_port", plan.rendezvous_port ? Json(*plan.rendezvous_port) : Json(nullptr)},
-          {"nodes", std::move(nodes)},
-          {"ranks", Json::array()}};
+  Json out{{"schema", kPlanSchema},
+           {"name", plan.name},
+           {"job_id", plan.job_id},
+           {"attempt", plan.attempt},
+           {"framework", plan.framework},
+           {"process", to_text(plan.process)},
+           {"mpi", to_text(plan.mpi)},
+           {"working_directory", plan.working_directory},
+           {"run_directory", plan.run_directory},
+           {"prolog",
+            {{"module_paths", plan.prolog.module_paths},
+             {"modules", plan.prolog.modules},
+             {"activate", plan.prolog.activate},
+             {"setup", plan.prolog.setup},
+             {"needs", plan.prolog.needs}}},
+           {"environment", plan.environment},
+           {"environment_rules",
+            {{"allow", plan.environment_rules.allow},
+             {"deny", plan.environment_rules.deny},
+             {"secrets", plan.environment_rules.secrets}}},
+           {"interface_variables", plan.interface_variables},
+           {"limits",
+            {{"start_timeout", plan.limits.start_timeout.count()},
+             {"setup_timeout", plan.limits.setup_timeout.count()},
+             {"grace", plan.limits.grace.count()},
+             {"grace_after_failure", plan.limits.grace_after_failure.count()},
+             {"lost_after", plan.limits.lost_after.count()},
+             {"no_output", plan.limits.no_output.count()},
+             {"no_progress", plan.limits.no_progress.count()},
+             {"finalize", plan.limits.finalize.count()}}},
+           {"files", plan.files},
+           {"checks", plan.checks},
+           {"hypothetical_nodes", plan.hypothetical_nodes},
+           {"rendezvous_port", plan.rendezvous_port ? Json(*plan.rendezvous_port) : Json(nullptr)},
+           {"nodes", std::move(nodes)}};
+  if (plan.elastic)
+    out["elastic"] = {{"min_nodes", plan.elastic->min_nodes}, {"min_ranks", plan.elastic->min_ranks}};
+  out["ranks"] = Json::array();
+  return out;
 }
 
 namespace {

@@ -140,6 +140,16 @@ inline constexpr auto format_of<to_agent::RequestCheckpoint> =
            field("file", &to_agent::RequestCheckpoint::file),
            field("signal", &to_agent::RequestCheckpoint::signal, kSignalOrNone));
 template <>
+inline constexpr auto format_of<to_agent::Regroup> = Format("regroup",
+                                                            field("generation",
+                                                                  &to_agent::Regroup::generation),
+                                                            field("ranks", &to_agent::Regroup::ranks));
+template <>
+inline constexpr auto format_of<to_agent::NewWorld> =
+    Format("new_world", field("generation", &to_agent::NewWorld::generation),
+           field("ranks", &to_agent::NewWorld::ranks), field("source", &to_agent::NewWorld::source),
+           field("behind", &to_agent::NewWorld::behind), nul_ended("ports", &to_agent::NewWorld::ports));
+template <>
 inline constexpr auto format_of<to_agent::ProbeRanks> = Format("probe");
 template <>
 inline constexpr auto format_of<to_agent::Suspend> = Format("suspend");
@@ -225,6 +235,12 @@ inline constexpr auto format_of<from_agent::Report> = Format("report",
                                                              field("rank", &from_agent::Report::rank),
                                                              field("report", &from_agent::Report::report,
                                                                    Shape::object));
+// In the body, which is not logged: it has a token.
+template <>
+inline constexpr auto format_of<from_agent::LeftWorld> =
+    Format("left_world", field("rank", &from_agent::LeftWorld::rank),
+           field("generation", &from_agent::LeftWorld::generation),
+           field("done", &from_agent::LeftWorld::done, kSizes), body(&from_agent::LeftWorld::port));
 template <>
 inline constexpr auto format_of<from_agent::Exited> = Format(
     "exited", field("rank", &from_agent::Exited::rank), field("code", &from_agent::Exited::code, kExitCodes),

@@ -24,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 3;
+inline constexpr int kVersion = 4;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -91,6 +91,17 @@ struct RequestCheckpoint {
   bool control = false, file = false;  // the ways it reaches them
   int signal = 0;                      // 0: none
 };
+struct Regroup {            // elastic ranks: some are lost; those that are left leave the world and say so
+  int generation = 0;       // of the world to come; counts up
+  std::vector<Rank> ranks;  // that are left, of all nodes
+};
+struct NewWorld {  // all that are left have said so: they connect anew
+  int generation = 0;
+  std::vector<Rank> ranks;
+  std::vector<std::string> ports;  // of each, as it was told
+  int source = 0;                  // the place of one that has done most
+  bool behind = false;             // whether some have done less: they take its state
+};
 struct ProbeRanks {};
 struct Suspend {};
 struct Resume {};
@@ -107,8 +118,9 @@ using ToAgent =
     std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
                  to_agent::CheckPeers, to_agent::ClaimPorts, to_agent::Slice, to_agent::Go,
                  to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather,
-                 to_agent::Stop, to_agent::RequestCheckpoint, to_agent::ProbeRanks, to_agent::Suspend,
-                 to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+                 to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld,
+                 to_agent::ProbeRanks, to_agent::Suspend, to_agent::Resume, to_agent::Input,
+                 to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -181,6 +193,12 @@ struct Output {
 struct Report {
   Rank rank;
   Json report;  // what the program said on the control channel: an object
+};
+struct LeftWorld {  // an elastic rank is in no world, and waits for one
+  Rank rank;
+  int generation = 0;    // of the world that it waits for
+  std::size_t done = 0;  // operations of the training that it has completed
+  std::string port;      // what the others need to connect to it
 };
 struct Exited {
   Rank rank;
@@ -258,15 +276,17 @@ struct Done {};
 
 }  // namespace from_agent
 
-using FromAgent = std::variant<
-    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-    from_agent::PeersChecked, from_agent::PortsClaimed, from_agent::PrologEnded, from_agent::InterfaceChosen,
-    from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled,
-    from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited, from_agent::Failed,
-    from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
-    from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
-    from_agent::Probed, from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled,
-    from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent,
-    from_agent::ToldToEnd, from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+using FromAgent =
+    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+                 from_agent::PeersChecked, from_agent::PortsClaimed, from_agent::PrologEnded,
+                 from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance,
+                 from_agent::NodeUsage, from_agent::Signalled, from_agent::Started, from_agent::Output,
+                 from_agent::Report, from_agent::LeftWorld, from_agent::Exited, from_agent::Failed,
+                 from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent,
+                 from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered, from_agent::Alive,
+                 from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::InputTaken,
+                 from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
+                 from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
+                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
 
 }  // namespace dlrun::protocol

@@ -19,7 +19,7 @@ int code_at_walltime(const Outcome& outcome) {
   const WalltimeEnd& end = outcome.walltime;
   const auto all = [&](auto&& holds) {
     return std::all_of(outcome.ranks.begin(), outcome.ranks.end(), [&](const RankResult& rank) {
-      return rank.told_to_end || (rank.status && holds(rank.status->code()));
+      return rank.told_to_end || rank.spared || (rank.status && holds(rank.status->code()));
     });
   };
   const int again = to_int(ExitCode::again);
@@ -42,7 +42,7 @@ int exit_code_of(const Outcome& outcome) {
   const int again = to_int(ExitCode::again);
   const auto ended_with = [](int code) {
     return [code](const RankResult& rank) {
-      return (rank.told_to_end && code == 0) || (rank.status && rank.status->code() == code);
+      return ((rank.told_to_end || rank.spared) && code == 0) || (rank.status && rank.status->code() == code);
     };
   };
   const auto& ranks = outcome.ranks;

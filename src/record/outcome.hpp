@@ -42,6 +42,7 @@ struct RankResult {
   std::optional<pid_t> pid;
   std::vector<int> processors;
   bool told_to_end = false;  // a service after the end of its work
+  bool spared = false;       // an elastic job has lost it and went on
   std::string program = {};  // the file that it runs
 };
 
@@ -56,6 +57,14 @@ struct WalltimeEnd {
   bool saved_when_asked = false;    // whether it was reported after the request
 };
 
+// Ranks that an elastic job has lost, and went on without.
+struct Loss {
+  std::vector<Rank> ranks;
+  std::string host, reason;
+  std::optional<Seconds> went_on_after = {};  // the first step of the others; unset: none was complete
+  std::optional<Rank> leads = {};             // the first rank that is left
+};
+
 struct Outcome {
   int exit_code = 0;
   std::optional<std::string> error;  // the run ended before its ranks were watched: no agent, a failed check
@@ -66,6 +75,7 @@ struct Outcome {
   std::optional<std::string> cancelled_by;  // "Slurm, job 17", if that sent the signal
   bool saved_when_stopped = false;          // a checkpoint was reported after the signal
   std::vector<RankResult> ranks;            // by rank
+  std::vector<Loss> losses = {};            // in their order
   std::size_t strays = 0;                   // stray processes that the agents ended
   int agents_unverified = 0;                // nodes that could not confirm that no process is left
   Json result;  // the program's own {"test_accuracy": ..}; null: none was reported

@@ -25,6 +25,7 @@ Json ranks_json(const plan::Plan& plan, const Outcome& outcome) {
     entry["processors"] = result.processors;
     entry["end"] = result.status ? Json(result.status->text()) : Json(nullptr);
     if (result.told_to_end) entry["told_to_end"] = true;
+    if (result.spared) entry["spared"] = true;
     entry["code"] = result.status ? Json(result.status->code()) : Json(nullptr);
     ranks.push_back(std::move(entry));
   }
@@ -55,7 +56,7 @@ Json failure_json(const FirstFailure& first_failure) {
 // What the people can do whose program saved and did not say so.
 std::string no_checkpoint(const Outcome& outcome) {
   const bool all_zero = std::all_of(outcome.ranks.begin(), outcome.ranks.end(), [](const RankResult& rank) {
-    return rank.told_to_end || (rank.status && rank.status->success());
+    return rank.told_to_end || rank.spared || (rank.status && rank.status->success());
   });
   if (!all_zero) return ": no checkpoint was reported";
   return ": the program ended with exit code 0, and no checkpoint was reported; if it saved, name its files "
@@ -123,6 +124,24 @@ Json provenance(const RecordedJob& job, const Environment& environment, const Js
   return out;
 }
 
+namespace {
+
+Json losses_json(const std::vector<Loss>& losses) {
+  Json out = Json::array();
+  for (const Loss& loss : losses) {
+    Json ranks = Json::array();
+    for (const Rank rank : loss.ranks) ranks.push_back(rank.get());
+    out.push_back({{"ranks", std::move(ranks)},
+                   {"host", loss.host},
+                   {"reason", loss.reason},
+                   {"went_on_after", loss.went_on_after ? Json(loss.went_on_after->count()) : Json(nullptr)},
+                   {"first_rank_left", loss.leads ? Json(loss.leads->get()) : Json(nullptr)}});
+  }
+  return out;
+}
+
+}  // namespace
+
 Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
   const TimeParts& time = outcome.time;
   const Json seconds{{"start", time.launch.count()},
@@ -130,7 +149,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
                      {"checkpoint", time.saving.count()},
                      {"finish", time.finish.count()},
                      {"total", time.total.count()}};
-  return {
+  Json out{
       {"attempt", plan.attempt},
       {"exit_code", outcome.exit_code},
       {"reason", reason_of(outcome)},
@@ -146,6 +165,8 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"stragglers", outcome.stragglers},
       {"energy", outcome.energy},
       {"seconds", seconds}};
+  if (!outcome.losses.empty()) out["losses"] = losses_json(outcome.losses);
+  return out;
 }
 
 Json make_record(const RecordedJob& job, const Outcome& outcome, const RunTimes& times, Json attempts,

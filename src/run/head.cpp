@@ -42,7 +42,9 @@ Head::Head(const PlanPtr& plan, HeadSettings settings, Ticks now)
       output_(plan->ranks.size(), settings_.secrets),
       times_(now),
       energy_(plan->nodes.size()),
-      cancellation_(plan->nodes.size(), settings_.scheduler_job) {}
+      cancellation_(plan->nodes.size(), settings_.scheduler_job) {
+  if (plan->elastic) regrouping_.emplace(*plan);
+}
 
 std::vector<Action> Head::on(Event event, Ticks now) {
   now_ = now;

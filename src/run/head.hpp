@@ -30,6 +30,7 @@
 #include "src/run/head_events.hpp"
 #include "src/run/rank_output.hpp"
 #include "src/run/rank_table.hpp"
+#include "src/run/regrouping.hpp"
 #include "src/run/setup_watch.hpp"
 #include "src/run/stall_notice.hpp"
 #include "src/run/startup.hpp"
@@ -102,6 +103,7 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::Started& started);
   void on(AgentState& agent, protocol::from_agent::Output& output);
   void on(AgentState& agent, const protocol::from_agent::Report& report);
+  void on(AgentState& agent, const protocol::from_agent::LeftWorld& left);
   void on(AgentState& agent, const protocol::from_agent::Exited& exited);
   void on(AgentState& agent, const protocol::from_agent::Failed& failed);
   void on(AgentState& agent, protocol::from_agent::Allgather& given);
@@ -155,6 +157,15 @@ class Head {
   void finish();
   void explain(FirstFailure& failed, const std::string& cause_of_file) const;
 
+  // Elastic jobs.
+  enum class Spared { no, yes };
+  Rank leader() const { return regrouping_ ? regrouping_->first_left() : Rank(0); }
+  Spared spare(const std::vector<Rank>& ranks, const std::string& host, const std::string& reason);
+  Spared spare_node(const AgentState& agent, const std::string& reason);
+  void order(const std::optional<Regrouping::Order>& order);
+  void went_on(const protocol::from_agent::Report& report);
+  void tell_new_world(const protocol::to_agent::NewWorld& world);
+
   // Failures.
   void fail_rank(FirstFailure failure, const plan::RankPlan& rank, Standing standing = Standing::of_itself);
   void fail_node(const AgentState& agent, ExitCode code, const std::string& reason);
@@ -189,6 +200,9 @@ class Head {
   bool relay_was_noted_ = false;    // that an agent cannot reach the one above
   Heartbeat heartbeat_;
   HangRounds hangs_;
+  std::optional<Regrouping> regrouping_;  // of an elastic job
+  Ticks lost_at_{};                       // the last of its ranks that it lost
+  std::vector<Loss> losses_;
   RankOutput output_;
   StallNotice stall_;
   AttemptTimes times_;

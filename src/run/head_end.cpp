@@ -138,6 +138,7 @@ Outcome Head::conclude(const DriverEnd& end, Ticks now) {
   Outcome out;
   failures_.tell(out);
   out.ranks = ranks_.results();
+  out.losses = losses_;
   if (!failures_.interrupted() && startup_.state() == Startup::State::failed) {
     out.unreachable = startup_.error();
     out.bad_hosts = startup_.missing_hosts();

@@ -23,7 +23,7 @@ bool is_one_of(const FromAgent& message) {
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
   return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, Provenance, MpiWaits, Probed, Output,
-                    InputTaken, InputClosed, Report, Allgather, RelayPort, SubtreeAllgather,
+                    InputTaken, InputClosed, Report, LeftWorld, Allgather, RelayPort, SubtreeAllgather,
                     ChildrenAllgathered>(message);
 }
 
@@ -135,6 +135,7 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   hangs_.detector().reported(report.rank, said, now_);
   if (said.contains("saved") || said.contains("result") || said.contains("phase"))
     act(action::Record{{{"event", "report"}, {"rank", report.rank.get()}, {"report", said}}});
+  if (said.contains("went_on") && regrouping_) went_on(report);
   if (said.contains("saved") && failures_.interrupted()) saved_when_stopped_ = true;
   if (said.contains("result")) result_ = said["result"];
   if (report.rank == Rank(0) && said.contains("data"))
@@ -146,8 +147,9 @@ void Head::on(AgentState& agent, const from_agent::Report& report) {
   if (auto event = step_times_.due(now_)) act(action::Record{std::move(*event)});
   stragglers_.reported(report.rank, said, now_);
   if (stragglers_.judged(now_)) tell_stragglers();
-  if (report.rank == Rank(0)) energy_.reported(said, now_);
-  if (report.rank == Rank(0)) show_report(said);
+  if (report.rank != leader()) return;
+  energy_.reported(said, now_);
+  show_report(said);
 }
 
 Json Head::straggler_json(const Straggler& straggler) const {
@@ -196,6 +198,7 @@ void Head::on(AgentState& agent, const from_agent::Exited& exited) {
   if (rank->rank == settings_.input_rank) act(action::EndInput{});
   times_.rank_exited(now_);
   hangs_.detector().exited(rank->rank, now_);
+  if (regrouping_ && exited.code == 0 && exited.signal == 0) order(regrouping_->ended(rank->rank));
   if (rank->service || !ranks_.services_are_over() || failures_.decided()) return;
   ranks_.end_services();
   supervise(Supervisor::Stop{Supervisor::Urgency::polite});
@@ -205,6 +208,9 @@ void Head::on(AgentState& agent, const from_agent::Failed& failed) {
   const plan::RankPlan* rank = rank_of(agent, failed.rank, "failed");
   if (rank == nullptr || ranks_.is_ended_service(*rank)) return;
   const std::optional<ExitStatus>& status = ranks_[rank->rank].status;
+  if (status && plan::is_loss(status->exit_code, status->signal) &&
+      spare({rank->rank}, agent.host, failed.reason) == Spared::yes)
+    return;
   failures_.follow(rank->rank, status, output_.cause(rank->rank));
   fail_rank(failure_of_rank(plan(), *rank, failed.code, failed.reason), *rank,
             failures_.standing_of(plan(), failed.code, status));
@@ -305,6 +311,7 @@ void Head::fail_node(const AgentState& agent, ExitCode code, const std::string& 
   const int number = to_int(code);
   if (code == ExitCode::lost) failures_.add_bad_host(agent.host);
   act(action::Record{{{"event", "node_failed"}, {"host", agent.host}, {"code", number}, {"reason", reason}}});
+  if (code == ExitCode::lost && spare_node(agent, reason) == Spared::yes) return;
   failures_.add(failure_of_host(agent.host, number, reason), now_);
   if (!sliced_) return dismiss_agents();  // no agent has anything to end
   supervise(Supervisor::Failed{{agent.node.get(), number, reason}});

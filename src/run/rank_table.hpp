@@ -18,6 +18,8 @@ class RankTable {
   void started(const protocol::from_agent::Started& started);
   /// The rank's process has ended.
   void exited(const protocol::from_agent::Exited& exited, const plan::RankPlan& rank);
+  /// It is lost, and the others go on.
+  void spared(Rank rank) { at(rank).spared = true; }
   bool all_started() const { return started_ == results_.size(); }
   /// Nodes with ranks that are not started.
   std::vector<NodeIndex> not_started(const plan::Plan& plan) const;

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The built-in runtime over the nodes of a Slurm job, under both MPIs, and a node that dies in the middle of a training."""
+import hashlib
 import json
 import os
+import pathlib
 import re
 import signal
 import time
@@ -90,6 +92,33 @@ class Training(support.Case):
         """The steps of the checkpoints so far."""
         there = os.path.exists(self.folder + "/run/events.jsonl")
         return [int(step) for step in re.findall(r'"saved":(\d+)', self.read("run/events.jsonl"))] if there else []
+
+    def bits(self, folder):
+        newest = max(pathlib.Path(self.folder, folder).glob("step-*"))
+        return [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(newest.glob("*.safetensors"))]
+
+    def test_an_elastic_training_goes_on_without_the_nodes_that_it_loses(self):
+        """A rank is killed, then the node of the first rank is frozen; the bits are those of one rank that lost nobody."""
+        job = JOB.format(mpi="auto", epochs=30) + "elastic: {min-nodes: 1}\n"
+        self.write("job.yaml", job.replace("elastic", "#").replace("batch: 16", "batch: 16\n  shards: 3"))
+        process = self.train("whole", "--nodes", "1", "--set", "checkpoint.dir=whole-ckpt", nodes=1)
+        self.assertEqual(process.wait(), 0, process.communicate()[1])
+        self.write("job.yaml", job)
+        process = self.train("run", "--nodes", "3", nodes=3)
+        named = lambda name: [event for event in (self.events() if os.path.exists(self.folder + "/run/events.jsonl") else []) if event["event"] == name]
+        wait_until(lambda: process.poll() is not None or self.saved())
+        os.kill(self.process_on("n3", f"{BIN}/dlrun-train"), signal.SIGKILL)
+        wait_until(lambda: process.poll() is not None or named("went_on"))
+        self.cluster.freeze("n1")
+        wait_until(lambda: process.poll() is not None or len(named("went_on")) == 2)
+        print("after a killed rank and a frozen node the next steps were complete after", [round(event["seconds"], 2) for event in named("went_on")], "s")
+        self.cluster.thaw("n1")
+        out, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual([event["ranks"] for event in named("new_world")], [[0, 1, 2], [0, 1], [1]])
+        self.assertEqual(self.bits("ckpt"), self.bits("whole-ckpt"))
+        self.assertEqual(self.record()["result"]["test_loss"], self.record("whole")["result"]["test_loss"])
+        self.cluster.wait_idle()
 
     def test_a_node_that_dies_is_replaced_and_the_training_resumes(self):
         self.write("job.yaml", JOB.format(mpi="pmix", epochs=4))

@@ -2,8 +2,10 @@
 """One command trains: job file, ranks, our runtime, checkpoints, and the same command again after any end."""
 import glob
 import gzip
+import hashlib
 import json
 import os
+import pathlib
 import random
 import signal
 import struct
@@ -70,6 +72,10 @@ class Training(support.Case):
                 content += file.read()
         self.assertGreater(len(content), 1000000)
         return content
+
+    def bits(self, folder):
+        newest = max(glob.glob(os.path.join(self.folder, folder, "step-*")), key=lambda path: int(path.rpartition("-")[2]))
+        return [hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest() for path in sorted(glob.glob(newest + "/*.safetensors"))]
 
     def finished_weights(self):
         """Of an uninterrupted run with the same seed and ranks."""
@@ -268,6 +274,53 @@ class Training(support.Case):
         code, out, err = self.train("three", "--tasks-per-node", "3", "--set", "train.epochs=3")
         self.assertEqual(code, 0, err)
         self.assertGreater(self.record("three")["result"]["test_accuracy"], 0.9)
+
+    def test_shards_give_the_same_bits_at_any_number_of_ranks(self):
+        """Batch norm, dropout and augmentation are a shard's; the ranks of the second run resume as others, over TCP."""
+        layers = ["{convolution: 8, kernel: 3, padding: 1}", "batch-norm", "relu", "{max-pool: 2}", "{dropout: 0.25}", "{fully-connected: classes}"]
+        self.job = self.write("job.yaml", JOB.format(ranks=1, epochs=2).replace("mnist-cnn", f"{{name: small, layers: [{', '.join(layers)}]}}")
+                              .replace("dir: data}", "dir: data, augment: {crop: 2}}").replace("batch: 32", "batch: 24\n  shards: 5"))
+        self.environment["OMP_NUM_THREADS"] = "1"  # bits rest on the threads per rank
+        self.assertEqual(self.train("one", "--set", "checkpoint.dir=one-ckpt")[0], 0)
+        code, _, err = self.train("three", "--tasks-per-node", "3", "--set", "train.epochs=1")
+        self.assertEqual(code, 0, err)
+        code, out, err = self.train("two", "--tasks-per-node", "2", "--mpi", "pmi1", "--set", "environment.set.DLRUN_COMM=pmi",
+                                    "--set", "environment.set.DLRUN_NODE_RANKS=1", "--set", "train.shards=auto")
+        self.assertEqual(code, 0, err)
+        self.assertIn("ranks: 3 in the checkpoint, 2 now", out)
+        self.assertEqual(self.bits("one-ckpt"), self.bits("ckpt"))
+        result = lambda run: {key: value for key, value in self.record(run)["result"].items() if key.startswith("test_")}
+        self.assertEqual(result("one"), result("two"))
+        code, _, err = self.train("six", "--tasks-per-node", "6")
+        self.assertEqual(code, 65, err)
+        self.assertIn("the job has 6 ranks, but the training has 5 shards", err)
+
+    def test_an_elastic_training_goes_on_without_killed_ranks_and_ends_with_the_same_bits(self):
+        """Rank 2 is killed, then rank 0, which has the files; the bits are those of one rank that nobody killed."""
+        self.environment["OMP_NUM_THREADS"] = "1"
+        job = JOB.format(ranks=1, epochs=6).replace("batch: 32", "batch: 16\n  shards: 4")
+        self.job = self.write("job.yaml", job)
+        self.assertEqual(self.train("whole", "--set", "checkpoint.dir=whole-ckpt")[0], 0)
+        self.job = self.write("job.yaml", job.replace("ranks: 1", "ranks: 4").replace("tasks-per-node: 1", "tasks-per-node: 4") + "elastic: {min-ranks: 2}\n")
+        head = self.start("--run-dir", "run", self.job)
+        events = lambda name: [event for event in (self.events() if self.exists("run/events.jsonl") else []) if event["event"] == name]
+        saved = lambda: any("saved" in event["report"] for event in events("report"))
+        wait_until(lambda: saved() or head.poll() is not None, "it trains")
+        pids = {event["rank"]: event["pid"] for event in events("started")}
+        for generation, rank in enumerate((2, 0), start=1):
+            os.kill(pids[rank], signal.SIGKILL)
+            wait_until(lambda: len(events("new_world")) > generation or head.poll() is not None, "the others go on")
+        out, err = head.communicate()
+        self.assertEqual(head.returncode, 0, err)
+        self.assertIn("lost rank 2 on ", err)
+        self.assertEqual([event["ranks"] for event in events("new_world")], [[0, 1, 2, 3], [0, 1, 3], [1, 3]])
+        print("going on took", [round(event["seconds"], 3) for event in events("new_world")[1:]])
+        self.assertEqual(self.bits("ckpt"), self.bits("whole-ckpt"))
+        self.assertEqual(self.record("run")["result"]["test_loss"], self.record("whole")["result"]["test_loss"])
+        self.assertEqual([(loss["ranks"], loss["first_rank_left"]) for loss in self.record("run")["attempts"][-1]["losses"]], [([2], 0), ([0], 1)])
+        self.assertEqual([rank.get("spared", False) for rank in self.record("run")["attempts"][-1]["ranks"]], [True, False, True, False])
+        figures = lambda run: [(line["step"], line.get("loss"), line.get("epoch_loss"), line.get("test_loss")) for line in map(json.loads, self.read(f"{run}/metrics.jsonl").splitlines())]
+        self.assertEqual(figures("run"), figures("whole"))
 
     def test_the_node_script_by_hand_does_the_same_job(self):
         expected = self.finished_weights()

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/comm_dtype.hpp"
+#include "runtime/comm/allreduce/shard_tree.hpp"
 #include "runtime/comm/transport/transport.hpp"
 
 namespace dlrun::runtime {
@@ -33,5 +34,8 @@ struct ServedPiece {
 /// Distributed Machine Learning with the Parameter Server", OSDI 2014, with synchronous updates).
 Result<void> parameter_server_allreduce(Transport& link, std::span<const ServedPiece> pieces,
                                         Scratch& scratch);
+
+/// Adds the terms of all ranks in the order of the tree over their shards, into `sum` on every rank.
+Result<void> tree_allreduce(Transport& link, const TreeTerms& data, Scratch& scratch);
 
 }  // namespace dlrun::runtime

@@ -128,6 +128,63 @@ void SharedMemoryAllreduce::sum_piece(std::span<float> data, CommDtype dtype) {
   }
 }
 
+// Number `number` of all terms, from where the piece begins: the others' as they have staged them.
+const float* SharedMemoryAllreduce::staged_term(const TreePlan& plan, std::size_t number,
+                                                std::size_t space) const {
+  int rank = 0;
+  while (plan.first[static_cast<std::size_t>(rank) + 1] <= number) ++rank;
+  const std::size_t behind = number - plan.first[static_cast<std::size_t>(rank)];
+  return reinterpret_cast<const float*>(slot(rank, CommDtype::f32, behind * space));
+}
+
+// A rank's slot has its terms one behind the other.
+void SharedMemoryAllreduce::stage(const TreeTerms& data, std::size_t space) {
+  for (std::size_t term = 0; term < data.terms.size(); ++term)
+    for (int r = 0; r < ranks_; ++r) {
+      const Part share = part_of(data.sum.size(), r, ranks_);
+      if (r != rank_ && share.length() > 0)
+        std::memcpy(slot(rank_, CommDtype::f32, term * space + share.begin), data.terms[term] + share.begin,
+                    share.length() * sizeof(float));
+    }
+}
+
+// Into the slot's first part, where this rank has staged nothing.
+void SharedMemoryAllreduce::sum_own_share(const TreeTerms& data, std::size_t space) {
+  const Part own = part_of(data.sum.size(), rank_, ranks_);
+  const std::size_t mine = data.plan->first[static_cast<std::size_t>(rank_)];
+  std::vector<const float*> terms;
+  for (std::size_t number = 0; number < data.plan->terms(); ++number) {
+    const bool is_own = number >= mine && number < mine + data.terms.size();
+    terms.push_back((is_own ? data.terms[number - mine] : staged_term(*data.plan, number, space)) +
+                    own.begin);
+  }
+  auto* const sum = reinterpret_cast<float*>(slot(rank_, CommDtype::f32, own.begin));
+  add_in_tree(*data.plan, terms, sum, own.length());
+}
+
+void SharedMemoryAllreduce::sum_tree_piece(const TreeTerms& data, std::size_t space) {
+  ++turn_;
+  stage(data, space);
+  post_staged();
+  await_staged();
+  sum_own_share(data, space);
+  post_summed();
+  await_summed();
+  for (int r = 0; r < ranks_; ++r) {
+    const Part share = part_of(data.sum.size(), r, ranks_);
+    unpack(CommDtype::f32, data.sum.data() + share.begin, slot(r, CommDtype::f32, share.begin),
+           share.length());
+  }
+}
+
+// Pieces are so short that a slot has all terms of any rank.
+void SharedMemoryAllreduce::allreduce(const TreeTerms& data) {
+  const std::size_t space =
+      std::max(shared_floats / data.plan->most_terms() / line_floats, std::size_t{1}) * line_floats;
+  for (std::size_t at = 0; at < data.sum.size(); at += space)
+    sum_tree_piece(piece_of(data, at, space), space);
+}
+
 // A piece without numbers: it takes a turn, so that the slots of the piece before it are known to be read.
 void SharedMemoryAllreduce::barrier() {
   ++turn_;

@@ -9,6 +9,7 @@
 
 #include "runtime/base/comm_dtype.hpp"
 #include "runtime/comm/allreduce/partition.hpp"
+#include "runtime/comm/allreduce/shard_tree.hpp"
 
 namespace dlrun::runtime {
 
@@ -22,12 +23,18 @@ class SharedMemoryAllreduce {
   /// Called by all ranks with arrays of one length and one dtype; in place. On a 16-bit dtype the terms of
   /// other ranks are rounded, and the sum once more.
   void allreduce(std::span<float> data, CommDtype dtype = CommDtype::f32);
+  /// The same in the order of a tree over the shards of the ranks, in f32.
+  void allreduce(const TreeTerms& data);
   /// No rank returns before all have come.
   void barrier();
 
  private:
   struct Flags;
   void sum_piece(std::span<float> data, CommDtype dtype);
+  void stage(const TreeTerms& data, std::size_t space);
+  void sum_own_share(const TreeTerms& data, std::size_t space);
+  void sum_tree_piece(const TreeTerms& data, std::size_t space);
+  const float* staged_term(const TreePlan& plan, std::size_t number, std::size_t space) const;
   void sum_share(std::span<float> data, Part share);
   void sum_packed_share(std::span<float> data, CommDtype dtype, Part share);
   std::byte* slot(int rank, CommDtype dtype,

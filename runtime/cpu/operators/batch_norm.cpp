@@ -27,7 +27,7 @@ class BatchNorm final : public Operator {
   void forward(const Run& run) override {
     if (run.mode == Mode::evaluate) return evaluation_.run(run.stream);
     forward_.run(run.stream);
-    if (frozen_) return;
+    if (frozen_ || run.statistics == RunningStatistics::stay) return;
     const float momentum = spec_.momentum;
     const float unbiased = rows_ > 1 ? static_cast<float>(rows_) / static_cast<float>(rows_ - 1) : 1.0F;
     for (std::int64_t channel = 0; channel < channels_; ++channel) {

@@ -1,4 +1,4 @@
-// Dropout. Which elements survive is a function of seed, step, layer, rank and element alone: no state is
+// Dropout. Which elements survive is a function of seed, step, layer, shard and element alone: no state is
 // kept, backward draws the same numbers again, and a resumed run repeats the same bits.
 #include <cstring>
 
@@ -44,7 +44,10 @@ class Dropout final : public Operator {
       if (traits_of(plan.graph().nodes[node].operation).random == Randomness::mask) ++count;
     return count;
   }
-  DropoutRule rule(const Run& run) const { return dropout_rule(options_, layer_, run.step, probability_); }
+  DropoutRule rule(const Run& run) {
+    options_.rank = run.shard;
+    return dropout_rule(options_, layer_, run.step, probability_);
+  }
 
   Tensor& in_;
   Tensor& out_;

@@ -24,6 +24,7 @@ class Noise final : public Operator {
   void forward(const Run& run) override {
     const std::uint64_t step = run.mode == Mode::train ? run.step : kShownNoise;
     const auto size = static_cast<std::size_t>(size_);
+    options_.rank = run.shard;
     for (std::int64_t row = 0; row < options_.batch; ++row)
       draw_noise({drawn_->floats() + static_cast<std::size_t>(row) * size, size}, options_, step, row);
     lay_.run(run.stream);

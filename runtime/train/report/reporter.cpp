@@ -10,6 +10,7 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr std::uint64_t steps_per_line = 50;  // of metrics.jsonl, which also has the first step
+constexpr std::size_t kUnwritten = 4;         // lines: the first rank is ahead by an operation at most
 constexpr Seconds between_progress_of_rank_0{0.25}, between_progress_of_others{1};
 
 double wall_seconds() {
@@ -30,6 +31,14 @@ Result<void> Reporter::open_files(const std::filesystem::path& folder, std::uint
   if (rank_ != 0) return {};
   metrics_ = TRY(MetricsLog::open(folder, resumed_at));
   events_ = TRY(EventFile::create(folder, wall_seconds(), resumed_at));
+  return {};
+}
+
+Result<void> Reporter::lead(const std::filesystem::path& folder, std::uint64_t step) {
+  rank_ = 0;
+  std::deque<Line> lines = std::exchange(unwritten_, {});
+  TRY(open_files(folder, lines.empty() ? step : lines.front().step - 1));
+  for (Line& line : lines) TRY(write(std::move(line.json), line.scalars));
   return {};
 }
 
@@ -88,9 +97,13 @@ void Reporter::send_progress(Json line) {
 }
 
 Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
-  if (!metrics_ || !events_) return {};
   const double now = wall_seconds();
   const auto step = line["step"].get<std::uint64_t>();
+  if (!metrics_ || !events_) {
+    unwritten_.push_back({step, std::move(line), {scalars.begin(), scalars.end()}});
+    if (unwritten_.size() > kUnwritten) unwritten_.pop_front();
+    return {};
+  }
   line["time"] = rounded(now, 1e3);
   TRY(metrics_->write(line));
   return events_->write(step, now, scalars);
@@ -127,6 +140,10 @@ Result<void> Reporter::epoch(const StepReport& last, const EpochReport& report) 
                    part_of_epoch(last.step), report.text, epoch_.images_per_second(), epoch_.time.count()));
   end_epoch();
   return {};
+}
+
+void Reporter::went_on(std::uint64_t step) {
+  if (rank_ == 0) control_.send(Json{{"went_on", step}}, ControlChannel::Importance::kept);
 }
 
 void Reporter::saved(std::uint64_t step, Seconds took, Seconds held) {

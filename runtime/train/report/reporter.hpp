@@ -3,6 +3,7 @@
 // that they move. Files that cannot be written are an Error; people and agents who do not listen are not.
 #pragma once
 
+#include <deque>
 #include <optional>
 
 #include "runtime/checkpoint/manifest.hpp"
@@ -69,6 +70,9 @@ class Reporter {
 
   /// Opens the files of rank 0 in `folder`.
   Result<void> open_files(const std::filesystem::path& folder, std::uint64_t resumed_at);
+  /// This rank is the first from now on, behind step `step`: it tells everything, and writes the files on,
+  /// with the last lines once more that the rank before it may not have written.
+  Result<void> lead(const std::filesystem::path& folder, std::uint64_t step);
   /// Starts at step `resumed_at`, in the middle of an epoch: what is told of that epoch covers its rest
   /// alone.
   void start_within_epoch(std::uint64_t resumed_at) { epoch_from_ = resumed_at + 1; }
@@ -85,6 +89,8 @@ class Reporter {
   /// What was trained since the epoch, or the run, began.
   const Totals& epoch_totals() const { return epoch_.totals; }
   Result<void> epoch(const StepReport& last, const EpochReport& report);
+  /// An elastic run has completed this step after it lost ranks.
+  void went_on(std::uint64_t step);
   /// `held`: how much of the time training stood still.
   void saved(std::uint64_t step, Seconds took, Seconds held);
   /// What is trained on: an identity of the data for the run's record.
@@ -105,6 +111,12 @@ class Reporter {
   void end_epoch() { epoch_ = {}, epoch_from_ = 0; }
   Result<void> write_window(const StepReport& report);
   Result<void> write(Json line, std::span<const Scalar> scalars);
+  // What others than the first rank would have written last.
+  struct Line {
+    std::uint64_t step;
+    Json json;
+    std::vector<Scalar> scalars;
+  };
 
   ControlChannel control_;
   int rank_;
@@ -115,6 +127,7 @@ class Reporter {
   StepClock* clock_ = nullptr;  // none: not told
   std::span<const LossColumn> losses_;
   RunLength length_;
+  std::deque<Line> unwritten_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;
   Ticks last_step_{}, last_sent_{};

@@ -616,3 +616,21 @@ TEST_CASE("ranks that wait in a barrier at two looks in a row are told of") {
   CHECK(bench.on(event::BarriersSeen{true}) == "wake barriers 7.5");
   CHECK(bench.on(event::BarriersSeen{true}) == "say mpi_waits; wake barriers 7.5");
 }
+
+TEST_CASE("an elastic rank that is killed ends no other rank: the head decides") {
+  plan::NodeSlice slice = two_ranks();
+  slice.plan.elastic = plan::Elastic{};
+  Bench bench;
+  bench.run(slice);
+  CHECK(bench.exited(0, 0, SIGKILL) ==
+        "say exited rank=0 code=0 signal=9 text=killed by SIGKILL (9); "
+        "say failed rank=0 code=137 reason=killed by SIGKILL (9)");
+  CHECK(bench.on(event::Reported{Rank(1), {{"rank", 1}, {"left_world", 1}, {"done", 17}, {"port", "p"}}}) ==
+        "say left_world rank=1 generation=1 done=17 (1 bytes)");
+  CHECK(bench.says(to_agent::Regroup{.generation = 1, .ranks = {Rank(1)}}) ==
+        R"(tell ranks {"regroup":1,"ranks":[1]})");
+  CHECK(bench.exited(1, 0).ends_with("end strays"));
+  Bench own_error;
+  own_error.run(slice);
+  CHECK(own_error.exited(0, 65).find("wake supervisor") != std::string::npos);
+}

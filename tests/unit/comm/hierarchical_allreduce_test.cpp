@@ -35,6 +35,9 @@ class DeafWorld final : public Communicator {
   Result<void> parameter_server_allreduce_start(std::span<const ServedPiece> pieces) override {
     return world_.parameter_server_allreduce_start(pieces);
   }
+  Result<void> tree_allreduce_start(const TreeTerms& data) override {
+    return world_.tree_allreduce_start(data);
+  }
   Result<void> wait_all() override { return world_.wait_all(); }
   Result<void> allreduce(std::span<double> data) override { return world_.allreduce(data); }
   Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine, CommDtype dtype) override {
@@ -70,6 +73,7 @@ class DeafGroup final : public Communicator {
   std::string description() const override { return group_->description(); }
   Result<void> allreduce_start(std::span<float>, CommDtype) override { return {}; }
   Result<void> parameter_server_allreduce_start(std::span<const ServedPiece>) override { return {}; }
+  Result<void> tree_allreduce_start(const TreeTerms&) override { return {}; }
   Result<void> wait_all() override {
     if (world_.fails_by_) return fail(*world_.fails_by_);
     while (!world_.given_up_) std::this_thread::yield();

@@ -236,3 +236,21 @@ TEST_CASE("a walltime may be written without quotes, and as schedulers write it"
               .value()
               .resources.walltime->count() == seconds);
 }
+
+TEST_CASE("elastic: how few may be left, and what does not go with it") {
+  const std::string train = "framework: builtin\ntrain: {model: mnist-cnn}\n";
+  CHECK_FALSE(job(train)->elastic.has_value());
+  const auto elastic = job(train + "elastic: {min-nodes: 2}\n");
+  REQUIRE_MESSAGE(elastic.has_value(), error_of(elastic));
+  CHECK(elastic->elastic == plan::Elastic{.min_nodes = 2, .min_ranks = 1});
+  CHECK(elastic->train.find("shards")->scalar == "auto");
+  CHECK(job("framework: builtin\ntrain: {shards: 8}\nelastic: {}\n")->train.find("shards")->scalar == "8");
+  CHECK(error_of(job(train + "elastic: {min-nodes: 0}\n")).find("elastic.min-nodes") != std::string::npos);
+  CHECK(error_of(job(train + "elastic: {}\nlaunch: {mpi: pmix}\n"))
+            .find("'elastic' connects ranks over dlrun's own links, and launch.mpi is pmix") !=
+        std::string::npos);
+  CHECK(error_of(job(train + "elastic: {}\nenvironment: {set: {DLRUN_COMM: pmi}}\n")).find("DLRUN_COMM") !=
+        std::string::npos);
+  CHECK(error_of(job("command: [x]\nelastic: {}\n")).find("'elastic' needs framework: builtin, not plain") !=
+        std::string::npos);
+}

@@ -57,6 +57,8 @@ plan::Plan some_plan(Random& random) {
   out.environment = some_changes(random);
   out.limits = {Seconds(pick(random, 0, 1000) / 8.0), Seconds(pick(random, 0, 1000) / 8.0),
                 Seconds(pick(random, 0, 1000) / 8.0)};
+  if (pick(random, 0, 1) == 1)
+    out.elastic = plan::Elastic{.min_nodes = pick(random, 1, 9), .min_ranks = pick(random, 1, 9)};
   for (auto& [name, content] : some_changes(random)) out.files.emplace(std::move(name), std::move(content));
   for (int i = pick(random, 0, 2); i > 0; --i) out.checks.push_back(some_list(random));
   for (int i = 0, n = pick(random, 1, 5); i < n; ++i)

@@ -384,3 +384,81 @@ TEST_CASE("a run directory that takes no writes on any node is said once") {
   world.happen(event::WritesResumed{Seconds(8)});
   CHECK(world.notes().back() == "the run directory takes writes again, after 9.0s");
 }
+
+namespace {
+
+World elastic_world(plan::Elastic limits) {
+  plan::Plan plan = World::plan_of(3, 1);
+  plan.framework = "builtin";
+  plan.elastic = limits;
+  return World(std::move(plan));
+}
+
+from::LeftWorld left_world(int rank, int generation, std::size_t done) {
+  return {.rank = Rank(rank), .generation = generation, .done = done, .port = "port"};
+}
+
+}  // namespace
+
+TEST_CASE("an elastic job goes on without a rank that was killed, and ends well") {
+  World world = elastic_world({.min_nodes = 2, .min_ranks = 1});
+  world.start();
+  for (const int rank : {0, 1, 2}) world.say(rank, left_world(rank, 0, 0));
+  CHECK(world.sent<to::NewWorld>(2).size() == 1);
+  world.exit_rank(0, 0, SIGKILL);
+  world.fail_rank(0, 137, "killed by SIGKILL (9)");
+  CHECK(world.head().phase() == Phase::running);
+  REQUIRE(world.sent<to::Regroup>(1).size() == 1);
+  CHECK(world.sent<to::Regroup>(1)[0].ranks == std::vector{Rank(1), Rank(2)});
+  world.end_node(0);
+  world.pass(2);
+  CHECK(world.sent<to::Stop>(1).empty());
+  world.say(1, left_world(1, 1, 4));
+  world.say(2, left_world(2, 1, 5));
+  REQUIRE(world.sent<to::NewWorld>(1).size() == 2);
+  CHECK(world.sent<to::NewWorld>(1)[1].source == 1);
+  CHECK(world.sent<to::NewWorld>(1)[1].behind);
+  REQUIRE(world.recorded("lost").size() == 1);
+  CHECK(world.recorded("lost")[0]["ranks_left"] == 2);
+  CHECK(world.recorded("new_world")[1]["ranks"] == Json{1, 2});
+  world.say(1, from::Report{Rank(1), {{"step", 7}}});  // the first that is left tells how far they are
+  CHECK(world.actions<action::ShowProgress>().size() == 1);
+  world.pass(0.5);
+  world.say(1, from::Report{Rank(1), {{"went_on", 7}}});
+  CHECK(world.recorded("went_on")[0]["step"] == 7);
+  for (const int rank : {1, 2}) world.exit_rank(rank);
+  for (const int node : {1, 2}) world.end_node(node);
+  CHECK(world.finished());
+  const Outcome outcome = world.outcome();
+  CHECK(outcome.exit_code == 0);
+  CHECK_FALSE(outcome.first_failure.has_value());
+  REQUIRE(outcome.losses.size() == 1);
+  CHECK(outcome.losses[0].ranks == std::vector{Rank(0)});
+  CHECK(outcome.losses[0].leads == Rank(1));
+  CHECK(outcome.losses[0].went_on_after->count() == doctest::Approx(2.5));
+}
+
+TEST_CASE("an elastic job goes on without a node, until fewer are left than it asks for") {
+  World world = elastic_world({.min_nodes = 2, .min_ranks = 1});
+  world.start();
+  for (const int rank : {0, 1, 2}) world.say(rank, left_world(rank, 0, 0));
+  world.close(2, "connection reset");
+  CHECK(world.head().phase() == Phase::running);
+  CHECK(world.sent<to::Regroup>(0).size() == 1);
+  world.close(1, "connection reset");
+  CHECK(world.head().phase() == Phase::stopping);
+  CHECK(world.outcome().exit_code == 71);
+  CHECK(world.outcome().first_failure->host == "n2");
+}
+
+TEST_CASE("an elastic job fails with an error of a rank's own, and spares nobody once it ends") {
+  World world = elastic_world({});
+  world.start();
+  world.exit_rank(1, 65);
+  world.fail_rank(1, 65, "exit code 65");
+  CHECK(world.head().phase() == Phase::stopping);
+  world.exit_rank(2, 0, SIGKILL);
+  world.fail_rank(2, 137, "killed by SIGKILL (9)");
+  CHECK(world.sent<to::Regroup>(0).empty());
+  CHECK(world.outcome().exit_code == 65);
+}

@@ -46,6 +46,11 @@ class FakeEngine : public runtime::Engine {
     return result;
   }
 
+  Result<void> set_shard(int shard) override {
+    shard_ = shard;
+    return {};
+  }
+
   void apply(const runtime::UpdateStep& update) override {
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       momentum_[i] = momentum * momentum_[i] +
@@ -108,7 +113,7 @@ class FakeEngine : public runtime::Engine {
     runtime::BatchResult result;
     for (std::size_t row = 0; row < labels_.size(); ++row)
       if (labels_[row] >= 0) row_pass(row, train, result);
-    if (train) running_mean_ = 0.9F * running_mean_ + 0.1F * input_[0];
+    if (train && shard_ == 0) running_mean_ = 0.9F * running_mean_ + 0.1F * input_[0];
     return result;
   }
 
@@ -142,6 +147,7 @@ class FakeEngine : public runtime::Engine {
   static constexpr float momentum = 0.9F;
   std::vector<float> weights_, momentum_, gradients_;
   float running_mean_ = 0;
+  int shard_ = 0;
   std::function<void()> work_;
   std::vector<runtime::TensorInfo> tensors_;
   std::vector<runtime::Bucket> buckets_;

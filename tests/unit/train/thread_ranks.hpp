@@ -78,6 +78,11 @@ class ThreadRank final : public runtime::Communicator {
     for (const runtime::ServedPiece& piece : pieces) TRY(sum(piece.data));
     return {};
   }
+  Result<void> tree_allreduce_start(const runtime::TreeTerms& data) override {
+    runtime::TreeTerms mine = data;
+    world_->collective(rank_, std::as_writable_bytes(std::span(&mine, 1)), add_trees);
+    return {};
+  }
   Result<void> wait_all() override { return {}; }
   Result<void> reduce_scatter(std::span<const float> data, std::span<float> mine,
                               runtime::CommDtype dtype) override {
@@ -141,6 +146,17 @@ class ThreadRank final : public runtime::Communicator {
       for (auto& span : spans) std::memcpy(span.data(), total.data(), span.size());
     });
     return {};
+  }
+  static void add_trees(std::vector<std::span<std::byte>>& spans) {
+    std::vector<const float*> terms;
+    const auto of = [](std::span<std::byte> span) -> const runtime::TreeTerms& {
+      return *reinterpret_cast<const runtime::TreeTerms*>(span.data());
+    };
+    for (auto& span : spans) terms.insert(terms.end(), of(span).terms.begin(), of(span).terms.end());
+    std::vector<float> sum(of(spans[0]).sum.size());
+    if (terms.size() != of(spans[0]).plan->terms()) std::abort();  // ranks disagree about who has what
+    runtime::add_in_tree(*of(spans[0]).plan, terms, sum.data(), sum.size());
+    for (auto& span : spans) std::copy(sum.begin(), sum.end(), of(span).sum.begin());
   }
   // The color and key of a rank; in the end its group and its rank there.
   struct SplitRequest {

@@ -188,6 +188,24 @@ TEST_CASE("wire, the old name of dtype, is still read, with one warning") {
         std::string::npos);
 }
 
+TEST_CASE("shards: a number, or the ranks of the first start") {
+  CHECK_FALSE(read(model + data)->shards.has_value());
+  CHECK(read(model + data + "  shards: 8\n")->shards->count == 8);
+  CHECK_FALSE(read(model + data + "  shards: auto\n")->shards->count.has_value());
+  CHECK(refusal(model + data + "  shards: 0\n").find("train.shards") != std::string::npos);
+  CHECK(refusal(model + data + "  shards: all\n").find("train.shards") != std::string::npos);
+  CHECK(refusal(model + data + "  shards: 8\n  allreduce: {algorithm: ring}\n")
+            .find("train.shards is set, and train.allreduce.algorithm is 'ring': shards are added in an "
+                  "order of their own") != std::string::npos);
+  CHECK(refusal(model + data + "  shards: 8\n  allreduce: {dtype: bf16}\n")
+            .find("train.allreduce.dtype is bf16: sums of shards are sent as f32") != std::string::npos);
+  CHECK(refusal(model + data + "  shards: 8\n  parameter-server: {}\n").find("parameter servers") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  shards: 8\n  device: cuda\n").find("supported on CPUs only") !=
+        std::string::npos);
+  CHECK(refusal("  model: dcgan\n" + data + "  shards: 8\n").find("dcgan is a GAN") != std::string::npos);
+}
+
 TEST_CASE("parameter servers") {
   CHECK_FALSE(read(model + data)->parameter_server.has_value());
   const auto servers = read(model + data + "  parameter-server: {placement: split, servers: 3}\n");

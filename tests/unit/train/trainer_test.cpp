@@ -29,11 +29,14 @@ struct Job {
   int who_wants_to_stop = 0;
   std::size_t poison_after = 0;
   bool computes_on_a_device = false;
+  std::optional<int> shards;
 
   struct Outcome {
     Result<Ending> ending;
     Position position;
     std::vector<float> weights, momentum;
+    std::vector<float> statistics = {0.0F};
+    double epoch_loss = 0;
   };
 
   Job() {
@@ -45,7 +48,8 @@ struct Job {
   }
 
   std::vector<Outcome> run() {
-    std::vector<Outcome> out(static_cast<std::size_t>(world), Outcome{Ending::stopped, {}, {}, {}});
+    std::vector<Outcome> out(static_cast<std::size_t>(world),
+                             Outcome{Ending::stopped, {}, {}, {}, {0.0F}, 0});
     on_ranks(world, [&](Communicator& comm) { rank(comm, out[static_cast<std::size_t>(comm.rank())]); });
     return out;
   }
@@ -69,7 +73,7 @@ struct Job {
     }
     const Position start = *resume(engine, comm, chosen ? &*chosen : nullptr);
     Trainer* running = nullptr;
-    GradientExchange gradients = *GradientExchange::make(spec, engine, comm);
+    GradientExchange gradients = *GradientExchange::make(spec, engine, comm, shards);
     Trainer trainer({.spec = spec,
                      .engine = engine,
                      .comm = comm,
@@ -90,7 +94,9 @@ struct Job {
     out.weights.resize(160);
     out.momentum.resize(160);
     REQUIRE(engine.read_tensor(0, out.weights).has_value());
+    REQUIRE(engine.read_tensor(2, out.statistics).has_value());
     REQUIRE(engine.read_tensor(3, out.momentum).has_value());
+    out.epoch_loss = reporter.epoch_totals().loss_sum;
   }
 };
 
@@ -236,6 +242,72 @@ TEST_CASE("a run goes on at another number of ranks") {
   CHECK(*out[0].ending == Ending::finished);
   // 107 samples of the epoch were left: 7 steps of 16; then two epochs of 13 steps.
   CHECK(out[0].position == Position{4 + 7 + 26, 3, 0});
+}
+
+// 203 samples are 6 steps of 32 and one of 11, whose shards have one row or two.
+TEST_CASE("shards give the same bits at any number of ranks") {
+  Job job;
+  job.shards = 8;
+  job.spec.batch = 4;
+  job.spec.data.train_share = 0.9;
+  job.spec.augmentation = {.crop_padding = 1, .flip = true};
+  job.spec.schedule.scale = ScheduleSpec::Scale::linear;
+  job.world = 8;
+  const auto expected = job.run();
+  CHECK(expected[0].position == Position{3 * 6, 3, 0});
+  for (const int world : {1, 2, 3, 4, 5, 7}) {
+    CAPTURE(world);
+    job.world = world;
+    for (const auto& rank : job.run()) {
+      CHECK(same_bits(rank.weights, expected[0].weights));
+      CHECK(same_bits(rank.momentum, expected[0].momentum));
+      CHECK(same_bits(rank.statistics, expected[0].statistics));
+      CHECK(rank.epoch_loss == expected[0].epoch_loss);
+      CHECK(rank.position == expected[0].position);
+    }
+  }
+  job.shards = job.world = 4;
+  CHECK_FALSE(same_bits(job.run()[0].weights, expected[0].weights));
+}
+
+TEST_CASE("shards give the same bits where each job of a chain has other ranks") {
+  Job job;
+  job.shards = 6;
+  job.world = 6;
+  const auto expected = job.run();
+  const Folder folder;
+  job.spec.checkpoint.folder = folder.path / "ckpt";
+  const std::vector<std::pair<std::uint64_t, int>> jobs = {{3, 4}, {5, 1}, {6, 6}, {11, 2}};
+  for (const auto& [until, world] : jobs) {
+    job.stop_at = until;
+    job.world = world;
+    CHECK(job.run()[0].position.step == until);
+  }
+  job.stop_at.reset();
+  job.world = 3;
+  const auto out = job.run();
+  CHECK(out[2].position == expected[0].position);
+  CHECK(same_bits(out[2].weights, expected[0].weights));
+  CHECK(same_bits(out[0].statistics, expected[0].statistics));
+}
+
+TEST_CASE("fewer shards than ranks are refused with both numbers") {
+  FakeEngine engine(small_shape, 8);
+  on_ranks(3, [&](Communicator& comm) {
+    const auto exchange = GradientExchange::make(TrainSpec{}, engine, comm, 2);
+    REQUIRE_FALSE(exchange.has_value());
+    CHECK(exchange.error().what == "the job has 3 ranks, but the training has 2 shards");
+  });
+}
+
+TEST_CASE("a benchmark of shards takes its steps, too") {
+  Job job;
+  job.world = 2;
+  job.shards = 5;
+  job.spec.benchmark = BenchmarkSpec{.warmup = 2, .steps = 5, .repeat = 3};
+  const auto out = job.run();
+  CHECK(*out[0].ending == Ending::finished);
+  CHECK(out[0].position.step == 17);
 }
 
 TEST_CASE("a loss that is no number ends the run at once, with the step") {

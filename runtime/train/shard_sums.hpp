@@ -1,0 +1,47 @@
+// ShardSums: a rank's part of the exact sum over the shards of a global batch (shard_tree.hpp). The engine
+// computes the rank's shards one after the other and leaves each one's gradients in its arena; here they are
+// added as far as the tree allows, and what may not be added yet is kept aside. With the last shard the rest
+// goes to the other ranks, bucket by bucket. A rank with one shard keeps nothing.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/base/huge_buffer.hpp"
+#include "runtime/comm/communicator.hpp"
+#include "runtime/engine/engine.hpp"
+
+namespace dlrun::runtime {
+
+class ShardSums {
+ public:
+  /// An Error where there are fewer shards than ranks.
+  static Result<std::unique_ptr<ShardSums>> make(int shards, Engine& engine, Communicator& comm);
+  ShardSums(const ShardSums&) = delete;
+  ShardSums& operator=(const ShardSums&) = delete;
+
+  int shards() const { return plan_.shards; }
+  const ShardRange& range() const { return range_; }
+  /// A step begins: nothing of another is left.
+  void begin();
+  /// The arena has all gradients and totals of a shard that is not the rank's last one.
+  void keep();
+  /// The same numbers of the arena, of the last shard: starts their sum over all ranks.
+  Result<void> start(std::size_t offset, std::size_t length);
+
+ private:
+  ShardSums(int shards, Engine& engine, Communicator& comm);
+  Result<void> make_buffers();
+  float* kept(std::size_t number) const { return reinterpret_cast<float*>(kept_[number].data()); }
+  std::size_t add_kept(std::size_t shard, std::size_t offset, std::size_t length);
+
+  Engine& engine_;
+  Communicator& comm_;
+  ShardRange range_;
+  Reduction own_;  // of the rank's shards
+  TreePlan plan_;  // sums under way read it
+  std::vector<HugeBuffer> kept_;
+  std::size_t done_ = 0, depth_ = 0;  // shards of the step; sums kept
+};
+
+}  // namespace dlrun::runtime

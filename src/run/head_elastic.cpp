@@ -1,0 +1,104 @@
+// What the head does about lost ranks of an elastic job: it has the others regroup while enough are left.
+// Once the run ends, for whatever reason, nobody is spared any more.
+#include <utility>
+
+#include "src/base/exit_code.hpp"
+#include "src/base/json.hpp"
+#include "src/base/overloaded.hpp"
+#include "src/base/strings.hpp"
+#include "src/run/head.hpp"
+
+namespace dlrun::job {
+namespace {
+
+using namespace protocol;  // NOLINT: the messages are what this file is about
+
+Json numbers(const std::vector<Rank>& ranks) {
+  Json out = Json::array();
+  for (const Rank rank : ranks) out.push_back(rank.get());
+  return out;
+}
+
+std::string names(const std::vector<Rank>& ranks) {
+  std::vector<std::string> out;
+  for (const Rank rank : ranks) out.push_back(fmt::format("{}", rank));
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", join(out, ", "));
+}
+
+}  // namespace
+
+Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host, const std::string& reason) {
+  if (!regrouping_ || !sliced_ || failures_.decided() || supervisor_.stop_was_asked()) return Spared::no;
+  if (!regrouping_->can_spare(ranks)) {
+    note(fmt::format("{} on {} lost: fewer ranks or nodes are left than 'elastic' asks for", names(ranks),
+                     host));
+    return Spared::no;
+  }
+  const auto regroup = regrouping_->lost(ranks);
+  if (!regroup) return Spared::yes;
+  lost_at_ = now_;
+  losses_.push_back(
+      {.ranks = ranks, .host = host, .reason = reason, .went_on_after = {}, .leads = regrouping_->first_left()});
+  for (const Rank rank : ranks) {
+    hangs_.detector().exited(rank, now_);
+    ranks_.spared(rank);
+  }
+  act(action::Record{{{"event", "lost"},
+                      {"ranks", numbers(ranks)},
+                      {"host", host},
+                      {"reason", reason},
+                      {"ranks_left", regrouping_->ranks_left()},
+                      {"nodes_left", regrouping_->nodes_left()}}});
+  note(fmt::format("lost {} on {}: {}; going on with {} ranks on {} nodes", names(ranks), host, reason,
+                   regrouping_->ranks_left(), regrouping_->nodes_left()));
+  order(*regroup);
+  return Spared::yes;
+}
+
+// A node none of whose ranks is left is missed by nobody.
+Head::Spared Head::spare_node(const AgentState& agent, const std::string& reason) {
+  std::vector<Rank> ranks;
+  for (const plan::RankPlan& rank : plan().ranks)
+    if (rank.node == agent.node) ranks.push_back(rank.rank);
+  return spare(ranks, agent.host, reason);
+}
+
+void Head::on(AgentState& agent, const from_agent::LeftWorld& left) {
+  if (rank_of(agent, left.rank, "left_world") == nullptr) return;
+  if (!regrouping_) return refuse(agent, "message 'left_world', and the job is not elastic");
+  order(regrouping_->left_world(left));
+  if (!regrouping_->stuck() || failures_.decided()) return;
+  const std::string reason =
+      "the ranks that are left cannot connect to each other, or lose each other again and again";
+  failures_.add(failure_of_host(agent.host, to_int(ExitCode::lost), reason), now_);
+  supervise(Supervisor::Failed{{agent.node.get(), to_int(ExitCode::lost), reason}});
+}
+
+void Head::order(const std::optional<Regrouping::Order>& order) {
+  if (!order) return;
+  if (const auto* world = std::get_if<to_agent::NewWorld>(&*order)) tell_new_world(*world);
+  std::visit([this](const auto& message) { send(agents_.working(), message); }, *order);
+}
+
+// What the losses have cost, those too while the others regrouped.
+void Head::went_on(const from_agent::Report& report) {
+  const Seconds after = now_ - lost_at_;
+  for (Loss& loss : losses_)
+    if (!loss.went_on_after) loss.went_on_after = after;
+  act(action::Record{{{"event", "went_on"},
+                      {"rank", report.rank.get()},
+                      {"step", report.report["went_on"]},
+                      {"seconds", after.count()}}});
+}
+
+void Head::tell_new_world(const to_agent::NewWorld& world) {
+  Json event{{"event", "new_world"},
+             {"generation", world.generation},
+             {"ranks", numbers(world.ranks)},
+             {"source", world.ranks.at(static_cast<std::size_t>(world.source)).get()},
+             {"behind", world.behind}};
+  if (world.generation > 0) event["seconds"] = Seconds(now_ - lost_at_).count();
+  act(action::Record{std::move(event)});
+}
+
+}  // namespace dlrun::job
