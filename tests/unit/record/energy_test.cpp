@@ -8,7 +8,7 @@ using namespace dlrun::job;
 
 namespace {
 
-Ticks moment(double seconds) {
+Ticks ticks_at(double seconds) {
   return Ticks{} + std::chrono::milliseconds(static_cast<int>(seconds * 1000));
 }
 
@@ -17,12 +17,12 @@ Ticks moment(double seconds) {
 TEST_CASE("joules in all, by epoch on a line between the samples, and per 1,000 samples") {
   EnergyAccounting energy(2);
   for (const double time : {0.0, 10.0, 20.0}) {
-    energy.take("c1", {{"cpu_joules", time * 10}, {"gpu_why", "no NVML library here"}}, moment(time));
-    energy.take("c2", {{"cpu_joules", time * 30}}, moment(time));
+    energy.take("c1", {{"cpu_joules", time * 10}, {"gpu_why", "no NVML library here"}}, ticks_at(time));
+    energy.take("c2", {{"cpu_joules", time * 30}}, ticks_at(time));
   }
-  energy.reported({{"step", 1}, {"epoch", 1}, {"samples", 100}}, moment(1));
-  energy.reported({{"step", 50}, {"epoch", 2}, {"samples", 5000}}, moment(15));
-  energy.reported({{"step", 99}, {"epoch", 2}, {"samples", 8000}}, moment(19));
+  energy.reported({{"step", 1}, {"epoch", 1}, {"samples", 100}}, ticks_at(1));
+  energy.reported({{"step", 50}, {"epoch", 2}, {"samples", 5000}}, ticks_at(15));
+  energy.reported({{"step", 99}, {"epoch", 2}, {"samples", 8000}}, ticks_at(19));
   const Json all = energy.all();
   CHECK(all["cpu_joules"] == 800);
   CHECK(all["per_epoch"] == Json::array({{{"epoch", 1}, {"cpu_joules", 600.0}, {"gpu_joules", nullptr}},
@@ -38,28 +38,28 @@ TEST_CASE("where a node does not tell, the run does not, and says why") {
   EnergyAccounting energy(2);
   CHECK(energy.all()["cpu_why"] == "not every node has told");
   CHECK_FALSE(energy.metrics_line());
-  energy.take("c1", {{"cpu_joules", 5.0}}, moment(1));
+  energy.take("c1", {{"cpu_joules", 5.0}}, ticks_at(1));
   CHECK(energy.all()["cpu_joules"].is_null());
   energy.take("c2", {{"cpu_joules", nullptr}, {"cpu_why", "cannot read energy_uj: Permission denied"}},
-              moment(1));
+              ticks_at(1));
   CHECK(energy.all()["cpu_joules"].is_null());
   CHECK(energy.all()["cpu_why"] == "c2: cannot read energy_uj: Permission denied");
-  energy.reported({{"step", 3}}, moment(2));
+  energy.reported({{"step", 3}}, ticks_at(2));
   CHECK_FALSE(energy.metrics_line());
 }
 
 TEST_CASE("GPU use and memory are in the line for the metrics") {
   EnergyAccounting energy(1);
-  energy.take("c1", {{"gpu", 0.75}, {"gpu_memory_used", 1000}, {"gpu_joules", 2.5}}, moment(1));
-  energy.reported({{"step", 3}}, moment(2));
+  energy.take("c1", {{"gpu", 0.75}, {"gpu_memory_used", 1000}, {"gpu_joules", 2.5}}, ticks_at(1));
+  energy.reported({{"step", 3}}, ticks_at(2));
   CHECK(energy.metrics_line().value() ==
         Json{{"step", 3}, {"energy_gpu_joules", 2.5}, {"gpu_use", 0.75}, {"gpu_memory_bytes", 1000.0}});
 }
 
 TEST_CASE("the samples of a long run are thinned") {
   EnergyAccounting energy(1);
-  for (int i = 0; i < 20'000; ++i) energy.take("c1", {{"cpu_joules", i}}, moment(i));
-  energy.reported({{"step", 1}, {"epoch", 1}}, moment(1));
-  energy.reported({{"step", 2}, {"epoch", 2}}, moment(10'000));
+  for (int i = 0; i < 20'000; ++i) energy.take("c1", {{"cpu_joules", i}}, ticks_at(i));
+  energy.reported({{"step", 1}, {"epoch", 1}}, ticks_at(1));
+  energy.reported({{"step", 2}, {"epoch", 2}}, ticks_at(10'000));
   CHECK(energy.all()["per_epoch"][0]["cpu_joules"] == doctest::Approx(10'000).epsilon(0.01));
 }
