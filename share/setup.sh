@@ -36,6 +36,7 @@ test_packages=(
   man-db mandoc zsh codespell                               # man pages, completions, spelling
   lua5.4                                                    # reads the Lmod file
   mmdebstrap                                                # roots of other suites: share/packaging/suite.sh
+  xz-utils                                                  # the portable tarball: share/packaging/tarball.sh
 )
 # Debian has either Slurm's qsub or Grid Engine's installed: these are only unpacked, and the tests lay them over /usr in a
 # mount namespace.

@@ -8,8 +8,8 @@
 #   suite.sh test SUITE [CTEST-ARG...] builds the whole tree with that suite's toolchain in /var/tmp of the root of kind
 #                                      `build`, and runs its unit, golden, e2e and mpi tests
 #
-# A KIND is a list of packages: bare (Debian's essential ones, and xz), mpi (also Open MPI and MPICH with a C compiler), build
-# (what building and testing this tree needs).
+# A KIND is a list of packages: bare (Debian's essential ones, and xz), node (as on the node of a cluster: Open MPI and MPICH with a
+# C compiler, an sshd), build (what building and testing this tree needs).
 # Packages come from the archive of this system's apt (archive.sh). SUITE_JOBS compilers and tests run at once (2).
 # DLRUN_SUITES is another folder for the roots. No process outlives its command.
 set -euo pipefail
@@ -21,22 +21,25 @@ fail() { echo "suite: error: $1" >&2 && exit 1; }
 packages_of() {
   case $1 in
     bare) echo xz-utils ;;
-    mpi) echo xz-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev ;;
+    node) echo xz-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev openssh-server ;;
     build) "$tree/share/setup.sh" --list build && "$tree/share/setup.sh" --list suite ;;
-    *) fail "unknown kind '$1': bare, mpi, build" ;;
+    *) fail "unknown kind '$1': bare, node, build" ;;
   esac
 }
 
+# A root that was made with another list of packages is made again.
 make_root() {
-  local suite=$1 kind=$2 root=$roots/$1-$2
-  if [[ -d $root ]]; then return; fi
+  local suite=$1 kind=$2 root=$roots/$1-$2 wanted
+  wanted=$(packages_of "$kind" | xargs | tr ' ' ,)
+  if is_made; then return; fi
   mkdir -p "$roots"
-  (flock 9 && if [[ ! -d $root ]]; then install_root; fi) 9>"$root.lock"
+  (flock 9 && if ! is_made; then install_root; fi) 9>"$root.lock"
 }
 
+is_made() { [[ -d $root && $wanted == "$(cat "$root/.packages" 2>/dev/null)" ]]; }
+
 install_root() {
-  local wanted from
-  wanted=$(packages_of "$kind" | xargs | tr ' ' ,)
+  local from
   from=$("$tree/share/packaging/archive.sh")
   rm -rf "$root.new"
   mmdebstrap --quiet --mode=root --variant=minbase --components=main ${wanted:+--include="$wanted"} \
@@ -46,6 +49,8 @@ install_root() {
     "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $from $suite main" >&2 ||
     fail "no root of $suite could be made (the messages are above)"
   mkdir -p "$root.new/source" "$root.new/share"
+  echo "$wanted" >"$root.new/.packages"
+  rm -rf --one-file-system "$root"
   mv -T "$root.new" "$root"
 }
 

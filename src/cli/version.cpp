@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -17,14 +18,16 @@ namespace dlrun::cli {
 namespace {
 
 struct Part {
-  const char* file;
+  std::vector<const char*> files;  // one of them is enough
   const char* what;
 };
-constexpr Part kPlugins[] = {{"libdlrun-ssh.so", "agents by ssh (libssh)"},
-                             {"libdlrun-pmix.so", "PMIx service (Open MPI ranks without mpirun)"},
-                             {"libdlrun-mpi-openmpi.so", "trainer over Open MPI"},
-                             {"libdlrun-mpi-mpich.so", "trainer over MPICH"},
-                             {"libdlrun-cuda.so", "trainer on NVIDIA GPUs"}};
+std::vector<Part> plugin_parts() {
+  return {{{"libdlrun-ssh.so"}, "agents by ssh (libssh)"},
+          {{"libdlrun-pmix.so"}, "PMIx service (Open MPI ranks without mpirun)"},
+          {{kOpenMpiPlugin}, "trainer over Open MPI"},
+          {{kMpichPlugins.begin(), kMpichPlugins.end()}, "trainer over MPICH"},
+          {{"libdlrun-cuda.so"}, "trainer on NVIDIA GPUs"}};
+}
 
 std::string line(const char* what, bool there, const std::string& why_not = {}) {
   return fmt::format("  {:<4} {}{}\n", there ? "yes" : "no", what,
@@ -33,10 +36,15 @@ std::string line(const char* what, bool there, const std::string& why_not = {}) 
 
 // A plug-in that is there but cannot be loaded says why: a library that it needs is not on this machine.
 std::string plugin_line(const Part& part, const std::filesystem::path& folder) {
+  std::string why_not;
   std::error_code problem;
-  if (!std::filesystem::exists(folder / part.file, problem)) return line(part.what, false);
-  const auto loaded = SharedLibrary::open(folder / part.file);
-  return line(part.what, loaded.has_value(), loaded ? "" : loaded.error().what);
+  for (const char* file : part.files) {
+    if (!std::filesystem::exists(folder / file, problem)) continue;
+    const auto loaded = SharedLibrary::open(folder / file);
+    if (loaded) return line(part.what, true);
+    if (why_not.empty()) why_not = loaded.error().what;
+  }
+  return line(part.what, false, why_not);
 }
 
 }  // namespace
@@ -46,7 +54,7 @@ std::string version_text() {
   out += line("PMI-1 service (MPICH ranks without mpiexec)", true);
   out += line("trainer without MPI (shared memory, TCP)", true);
   const auto installation = this_installation();
-  for (const Part& part : kPlugins)
+  for (const Part& part : plugin_parts())
     out += installation ? plugin_line(part, installation->plugins) : line(part.what, false);
   out += "\nfound on this machine:\n";
   out += line("libslurm (the end of a Slurm job, without scontrol)", find_libslurm().has_value());

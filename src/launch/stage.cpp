@@ -11,13 +11,17 @@ namespace fs = std::filesystem;
 
 constexpr Seconds kTarLimit{60};
 
-// The programs and plug-ins that this plan's agents will look for.
-std::vector<std::string> plugins_for(const plan::Plan& plan) {
+// The plug-ins that this plan's agents and ranks will look for, and the libraries that the installation
+// brings.
+std::vector<std::string> libraries_for(const plan::Plan& plan, const Installation& own) {
   std::vector<std::string> out;
   if (plan.mpi == plan::MpiProtocol::pmix) out.emplace_back("libdlrun-pmix.so");
-  if (plan.framework == "builtin")
-    for (const char* name : {"libdlrun-mpi-openmpi.so", "libdlrun-mpi-mpich.so", "libdlrun-cuda.so"})
-      out.emplace_back(name);
+  if (plan.framework != "builtin") return out;
+  out.insert(out.end(), {kOpenMpiPlugin, "libdlrun-cuda.so"});
+  out.insert(out.end(), kMpichPlugins.begin(), kMpichPlugins.end());
+  std::error_code problem;
+  for (const fs::directory_entry& entry : fs::directory_iterator(own.plugins / kBesideFolder, problem))
+    out.push_back(fs::path(kBesideFolder) / entry.path().filename());
   return out;
 }
 
@@ -27,7 +31,7 @@ std::vector<StagedFile> files_to_stage(const plan::Plan& plan, const Installatio
   std::vector<StagedFile> out{{own.agent(), "bin/dlrun-agent"}};
   if (plan.framework == "builtin") out.push_back({own.bin / "dlrun-train", "bin/dlrun-train"});
   std::error_code problem;
-  for (const std::string& name : plugins_for(plan))
+  for (const std::string& name : libraries_for(plan, own))
     if (fs::exists(own.plugins / name, problem)) out.push_back({own.plugins / name, "lib/dlrun/" + name});
   return out;
 }

@@ -1,8 +1,8 @@
 // Stage: a copy of dlrun for nodes that do not have it where the head has it. What an agent needs travels as
 // one archive; a few lines of shell on the node unpack it into a private folder (0700), run the agent from
 // there and remove the folder when the agent is gone, however that ended. (Where the shell is killed too, the
-// next agent on that node removes it: the agent holds the folder's lock.) The system's libraries are not
-// copied: a node without them says which one it lacks.
+// next agent on that node removes it: the agent holds the folder's lock.) Libraries that the
+// installation brings are copied, the system's are not: a node without them says which one it lacks.
 #pragma once
 
 #include <string>

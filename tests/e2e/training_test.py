@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -100,6 +101,15 @@ class Training(support.Case):
                     code, _, err = self.train(f"{mpi}-{turn}", "--mpi", mpi, "--set", f"checkpoint.dir=ckpt-{mpi}-{turn}")
                     self.assertEqual(code, 0, err)
                 self.assertEqual(self.weights(f"ckpt-{mpi}-a"), self.weights(f"ckpt-{mpi}-b"))
+
+    def test_an_mpich_whose_library_is_called_libmpi_so_12_is_used(self):
+        """That is its name everywhere but on Debian. The loader finds no libmpich.so.12 here."""
+        self.without_mpi()
+        library = subprocess.run(["/sbin/ldconfig", "-p"], check=True, capture_output=True, text=True).stdout
+        os.symlink(re.search(r"libmpich\.so\.12 .*=> (.*)", library)[1], os.path.join(self.folder, "no-mpi", "libmpi.so.12"))
+        self.assertRegex(self.dlrun("--version")[1], r"  yes  trainer over MPICH\n")
+        code, _, err = self.train("run", "--mpi", "pmi1", "--set", "train.epochs=1", "--set", "environment.set.DLRUN_COMM=mpich")
+        self.assertEqual(code, 0, err)
 
     def without_mpi(self):
         """The loader finds files that are no libraries in place of both MPIs, as if none were on this machine."""

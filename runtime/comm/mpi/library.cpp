@@ -6,16 +6,31 @@
 namespace dlrun::runtime {
 namespace {
 
-std::string_view plugin_name(MpiFlavour flavour) {
-  return flavour == MpiFlavour::openmpi ? "libdlrun-mpi-openmpi.so" : "libdlrun-mpi-mpich.so";
+namespace fs = std::filesystem;
+
+struct Plugin {
+  fs::path path;
+  SharedLibrary library;
+};
+
+Result<Plugin> load(const fs::path& path) {
+  return Plugin{path, TRY(SharedLibrary::open(path))};
+}
+
+// The first plug-in of MPICH that can be loaded; where none can, the error is the first one's.
+Result<Plugin> load_mpich(const fs::path& folder) {
+  auto first = load(folder / kMpichPlugins.front());
+  if (first) return first;
+  auto second = load(folder / kMpichPlugins.back());
+  return second ? std::move(second) : std::move(first);
 }
 
 }  // namespace
 
 Result<MpiLibrary> MpiLibrary::open(MpiFlavour flavour) {
   const Installation installation = TRY(this_installation());
-  const auto path = installation.plugins / plugin_name(flavour);
-  SharedLibrary library = TRY(SharedLibrary::open(path));
+  auto [path, library] = TRY(flavour == MpiFlavour::openmpi ? load(installation.plugins / kOpenMpiPlugin)
+                                                            : load_mpich(installation.plugins));
   auto* const table_of = TRY(library.symbol<const DlrunMpiTable*()>(DLRUN_MPI_TABLE_SYMBOL));
   const DlrunMpiTable* table = table_of();
   if (table->version != DLRUN_MPI_TABLE_VERSION)

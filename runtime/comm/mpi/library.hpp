@@ -13,7 +13,8 @@ enum class MpiFlavour { openmpi, mpich };
 
 class MpiLibrary {
  public:
-  /// libdlrun-mpi-FLAVOUR.so of this installation; an Error where it is not there or of another build.
+  /// The plug-in of this installation for that MPI; an Error where it cannot be loaded or is of another
+  /// build.
   static Result<MpiLibrary> open(MpiFlavour flavour);
 
   const DlrunMpiTable* operator->() const { return table_; }

@@ -2,9 +2,29 @@
 
 #include <cstring>
 
+#include <dlfcn.h>
 #include <pmix.h>
 
+// libpmix 4.2 and newer have this function, older ones pmix_value_load: a build with the headers of either
+// runs with both. The older one is looked up by name, as linkers do not keep a weak reference weak where they
+// see its library.
+extern "C" [[gnu::weak]] pmix_status_t PMIx_Info_load(pmix_info_t* info, const char* key, const void* value,
+                                                      pmix_data_type_t type);
+
 namespace dlrun::pmix {
+
+namespace {
+
+using ValueLoad = void(pmix_value_t* to, const void* value, pmix_data_type_t type);
+ValueLoad* older_load() {
+  return reinterpret_cast<ValueLoad*>(::dlsym(RTLD_DEFAULT, "pmix_value_load"));
+}
+
+}  // namespace
+
+bool PmixKeys::can_load() {
+  return PMIx_Info_load != nullptr || older_load() != nullptr;
+}
 
 PmixKeys::~PmixKeys() {
   for (pmix_info_t& info : infos_) PMIX_INFO_DESTRUCT(&info);
@@ -13,7 +33,12 @@ PmixKeys::~PmixKeys() {
 void PmixKeys::load(const char* key, const void* value, pmix_data_type_t type) {
   pmix_info_t info;
   std::memset(&info, 0, sizeof info);
-  PMIx_Info_load(&info, key, value, type);
+  if (PMIx_Info_load != nullptr) {
+    PMIx_Info_load(&info, key, value, type);
+  } else {
+    std::strncpy(info.key, key, PMIX_MAX_KEYLEN);
+    older_load()(&info.value, value, type);
+  }
   infos_.push_back(info);
 }
 

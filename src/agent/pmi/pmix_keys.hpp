@@ -16,6 +16,8 @@ class PmixKeys {
   PmixKeys& operator=(const PmixKeys&) = delete;
   ~PmixKeys();
 
+  static bool can_load();  // whether the loaded libpmix has a function for it
+
   void text(const char* key, const std::string& value);
   void regex(const char* key, const std::string& value);  // as PMIx_generate_regex or _ppn made it
   void number(const char* key, std::uint32_t value);

@@ -21,6 +21,10 @@
 #include "src/agent/pmi/pmix_queue.hpp"
 #include "src/agent/pmi/pmix_table.h"
 
+#ifndef PMIX_LOCAL_COLLECTIVE_STATUS  // in no header before libpmix 4.1
+#define PMIX_LOCAL_COLLECTIVE_STATUS "pmix.loc.col.st"
+#endif
+
 namespace dlrun::pmix {
 
 namespace {
@@ -162,16 +166,24 @@ pmix_status_t job_control(const pmix_proc_t*, const pmix_proc_t*, std::size_t, c
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-pmix_server_module_t callbacks() {
-  pmix_server_module_t module;
-  std::memset(&module, 0, sizeof module);
+// A libpmix that is newer than the headers of this build copies functions that they do not have yet: they are
+// null.
+struct Callbacks {
+  pmix_server_module_t known;
+  void* of_newer_versions[64];
+};
+
+Callbacks callbacks() {
+  Callbacks out;
+  std::memset(&out, 0, sizeof out);
+  pmix_server_module_t& module = out.known;
   module.client_connected2 = client_connected;
   module.client_finalized = client_finalized;
   module.abort = client_aborted;
   module.fence_nb = fence;
   module.direct_modex = direct_modex;
   module.job_control = job_control;
-  return module;
+  return out;
 }
 
 // --- the table: on the agent's thread ---
@@ -220,20 +232,21 @@ void choose_data_store() {
 
 const char* start(const DlrunPmixJob* job, const DlrunPmixHost* host) {
   if (server) return "a job is being served already";
+  if (!PmixKeys::can_load()) return "libpmix has neither PMIx_Info_load nor pmix_value_load";
   server = std::make_unique<Server>(*job, *host);
   if (server->queue.fd() < 0) {
     server.reset();
     return "no eventfd";
   }
   choose_data_store();
-  static pmix_server_module_t module = callbacks();  // libpmix keeps the address
+  static Callbacks module = callbacks();  // libpmix keeps the address
   PmixKeys keys;
   keys.text(PMIX_SERVER_TMPDIR, server->job.scratch);
   keys.text(PMIX_SYSTEM_TMPDIR, server->job.scratch);
   keys.text(PMIX_SERVER_NSPACE, "dlrun-server-" + server->job.name_space);
   keys.rank(PMIX_SERVER_RANK, static_cast<pmix_rank_t>(server->job.node));
   keys.text(PMIX_HOSTNAME, server->job.node_names[static_cast<std::size_t>(server->job.node)]);
-  const pmix_status_t status = PMIx_server_init(&module, keys.data(), keys.size());
+  const pmix_status_t status = PMIx_server_init(&module.known, keys.data(), keys.size());
   if (status != PMIX_SUCCESS) {
     server.reset();
     return failed("PMIx_server_init", status);

@@ -104,6 +104,22 @@ TEST_CASE("what is copied depends on the job") {
   CHECK(files_to_stage(plan, head.own).size() == 3);  // its plug-ins are not built here
 }
 
+TEST_CASE("libraries that the installation brings travel with the builtin runtime alone") {
+  const StagingHead head(kSays);
+  fs::create_directories(head.own.plugins / "beside");
+  StagingHead::write(head.own.plugins / "beside" / "libdnnl.so.2", "a library");
+  StagingHead::write(head.own.plugins / "libdlrun-mpi-mpich-abi.so", "a plug-in");
+  StagingHead::write(head.own.bin / "dlrun-train", "a program");
+  plan::Plan plan;
+  CHECK(files_to_stage(plan, head.own).size() == 1);
+  plan.framework = "builtin";
+  REQUIRE(write_archive(files_to_stage(plan, head.own), head.archive, head.environment));
+  const auto listed = run_command({.argv = {"tar", "-tzf", head.archive}, .environment = head.environment});
+  CHECK(listed->out ==
+        "bin/dlrun-agent\nbin/dlrun-train\nlib/dlrun/libdlrun-mpi-mpich-abi.so\nlib/dlrun/beside/"
+        "libdnnl.so.2\n");
+}
+
 TEST_CASE("a file that is missing at the head is an error with a next step") {
   const StagingHead head(kSays);
   fs::remove(head.own.agent());

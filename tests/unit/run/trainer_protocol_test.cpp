@@ -20,8 +20,8 @@ struct Plugins : test::Folder {
     return {.bin = path, .data = path, .plugins = path};
   }
 };
-constexpr const char *kMpich = "libdlrun-mpi-mpich.so", *kOpenMpi = "libdlrun-mpi-openmpi.so",
-                     *kPmix = "libdlrun-pmix.so";
+constexpr const char *kMpich = kMpichPlugins.front(), *kMpichAbi = kMpichPlugins.back(),
+                     *kOpenMpi = kOpenMpiPlugin, *kPmix = "libdlrun-pmix.so";
 
 }  // namespace
 
@@ -34,6 +34,16 @@ TEST_CASE("PMI-1 with MPICH and without any MPI") {
 TEST_CASE("PMIx on several nodes where only Open MPI is there, and can be served") {
   CHECK(trainer_protocol(2, Plugins().with({kOpenMpi, kPmix}), {}) == plan::MpiProtocol::pmix);
   CHECK(trainer_protocol(2, Plugins().with({kOpenMpi}), {}) == plan::MpiProtocol::pmi1);
+}
+
+TEST_CASE("an MPICH whose library is called libmpi.so.12 is an MPICH") {
+  const Plugins folder, site;
+  const Installation installation = folder.with({kMpichAbi, kOpenMpi, kPmix});
+  CHECK(trainer_protocol(2, installation, {}) == plan::MpiProtocol::pmix);
+  site.write("libmpi.so.12", "");
+  Environment environment;
+  environment.set("LD_LIBRARY_PATH", site.path.string());
+  CHECK(trainer_protocol(2, installation, environment) == plan::MpiProtocol::pmi1);
 }
 
 TEST_CASE("a plug-in whose library is not on this machine is not there") {
