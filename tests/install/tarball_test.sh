@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tarball_test.sh [--quick] [FOLDER]: makes the tarball (share/packaging/tarball.sh) and uses it in bare roots of three Debian
-# suites, as a user without rights, from a folder with a blank in its name: no root, no package of ours, nothing of this system.
+# tarball_test.sh [--quick] [FOLDER | ARCHIVE]: makes the tarball (share/packaging/tarball.sh; or ARCHIVE is one that was made, with
+# the Debian package beside it) and uses it in bare roots of three Debian suites, as a user without rights, from a folder with a blank in its name: no root, no package of ours, nothing of this system.
 # With each suite's own Open MPI and MPICH it starts MPI programs and trains; by ssh it runs on hosts of two suites at once. The
 # Debian package is installed, run and purged. Prints what ran, suite by suite. Needs root, for the roots. --quick: an
 # unoptimized build, and bare Debian 11 alone.
@@ -13,7 +13,10 @@ megabytes=60
 
 fail() { echo "tarball: $1" >&2 && exit 1; }
 
-archive=$("$tree/share/packaging/tarball.sh" "$@" | tail -1)
+case ${1:-} in
+  *.tar.xz) archive=$(realpath "$1") ;;
+  *) archive=$("$tree/share/packaging/tarball.sh" "$@" | tail -1) ;;
+esac
 share=$(mktemp -d)
 trap 'rm -rf "$share"' EXIT
 chmod 755 "$share"
