@@ -9,6 +9,9 @@ namespace {
 // Then every second one goes: a run of weeks has some thousands.
 constexpr std::size_t kMaxSamples = 4096, kMaxEpochs = 10'000;
 
+// A node that tells nothing for so long is gone: what it used stays in the sum.
+constexpr Seconds kSilent{30};
+
 std::optional<double> number(const Json& json, const char* name) {
   const auto value = field<double>(json, name, "usage");
   return value ? std::optional(*value) : std::nullopt;
@@ -43,8 +46,12 @@ void EnergyAccounting::take(const std::string& host, const Json& usage, Ticks no
   usage_[host] = usage;
   if (!began_) began_ = now;
   // A sample is of all nodes: those that have told would else count against those that have not yet.
+  told_[host] = now;
   fresh_.insert(host);
-  if (fresh_.size() < std::max(nodes_, usage_.size())) return;
+  const auto is_awaited = [&](const auto& each) {
+    return now - each.second < kSilent && !fresh_.contains(each.first);
+  };
+  if (usage_.size() < nodes_ || std::any_of(told_.begin(), told_.end(), is_awaited)) return;
   fresh_.clear();
   samples_.push_back({now, sum()});
   if (samples_.size() <= kMaxSamples) return;

@@ -48,6 +48,7 @@ class EnergyAccounting {
 
   std::size_t nodes_;
   std::map<std::string, Json> usage_;  // by host, the newest
+  std::map<std::string, Ticks> told_;  // by host, when it did last
   std::set<std::string> fresh_;        // hosts that have told since the last sample
   std::vector<Sample> samples_;
   std::vector<Epoch> epochs_;

@@ -76,7 +76,14 @@ void Stragglers::reported(Rank rank, const Json& report, Ticks now) {
     window.input += input.value_or(0) * static_cast<double>(steps);
     window.wait += wait.value_or(0) * static_cast<double>(steps);
   }
+  if (window.last_step >= 0) window.gap = now - window.last;
   window.last_step = *step, window.last = now;
+}
+
+// It has ended, or its node is gone while the others go on: nobody waits for what it tells.
+bool Stragglers::is_silent(const Window& window, Ticks now) const {
+  constexpr double windows = 5, gaps = 3;
+  return window.last_step < 0 || now - window.last > windows * settings_.window + gaps * window.gap;
 }
 
 std::optional<double> Stragglers::own_time(const Window& window) const {
@@ -90,7 +97,7 @@ bool Stragglers::judged(Ticks now) {
   std::size_t count = 0;
   all_tell_ = true;
   for (const Window& window : ranks_) {
-    if (window.last_step < 0) continue;
+    if (is_silent(window, now)) continue;
     fewest = std::min(fewest, window.steps), ++count;
     all_tell_ = all_tell_ && window.tells;
   }

@@ -55,11 +55,13 @@ class Stragglers {
   struct Window {
     std::int64_t last_step = -1, steps = 0;
     Ticks last{};
+    Seconds gap{0};                                        // between its last two reports
     double seconds = 0, compute = 0, input = 0, wait = 0;  // sums
     bool tells = false;
     int slow_windows = 0;
   };
   std::optional<double> own_time(const Window& window) const;
+  bool is_silent(const Window& window, Ticks now) const;
   void judge(double median, double margin);
   void remember(const Straggler& straggler);
 

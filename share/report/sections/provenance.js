@@ -18,6 +18,7 @@ function provenance(run, id) {
     ["began (UTC)", date(began(run))],
     ["ended (UTC)", date(ended(run))],
     ...flat(run.provenance),
+    ...flat({energy: run.energy}),
   ].map(([name, value]) => [name, value === null || value === undefined ? "not recorded" : String(value)]);
   const results = flat(run.result);
   return section(

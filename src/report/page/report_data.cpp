@@ -72,6 +72,14 @@ Json provenance_json(Json provenance) {
   return provenance;
 }
 
+// Of the last attempt; its epochs are in metrics.jsonl as they came.
+Json energy_json(const Json& attempts) {
+  if (!attempts.is_array() || attempts.empty()) return nullptr;
+  Json out = at(attempts.back(), "energy");
+  if (out.is_object()) out.erase("per_epoch");
+  return out;
+}
+
 Json last_attempt_ranks(const RunFiles& run) {
   const Json attempts = at(run.links.empty() ? Json() : run.links.back().record, "attempts");
   return attempts.empty() ? Json() : at(attempts.back(), "ranks");
@@ -127,6 +135,7 @@ Json run_json(const RunFiles& run, const PageLimits& limits) {
       {"events", marks_json(events, limits)},
       {"plan", plan_map_json(plan, last_attempt_ranks(run), limits)},
       {"provenance", provenance_json(at(record, "provenance"))},
+      {"energy", energy_json(at(run.links.empty() ? Json() : run.links.back().record, "attempts"))},
       {"job", job_json(newest(run, &LinkFiles::spec))},
       {"problems", problems_json(run)}};
 }

@@ -34,6 +34,18 @@ TEST_CASE("joules in all, by epoch on a line between the samples, and per 1,000 
   CHECK(energy.metrics_line().value() == Json{{"step", 99}, {"energy_cpu_joules", 800.0}});
 }
 
+TEST_CASE("a node that is gone keeps its share, and the others are counted on") {
+  EnergyAccounting energy(2);
+  for (int i = 0; i <= 20; ++i) {
+    energy.take("c1", {{"cpu_joules", i * 50}}, ticks_at(i * 5));
+    if (i <= 4) energy.take("c2", {{"cpu_joules", i * 50}}, ticks_at(i * 5));
+  }
+  energy.reported({{"step", 1}, {"epoch", 1}}, ticks_at(1));
+  energy.reported({{"step", 2}, {"epoch", 2}}, ticks_at(80));
+  CHECK(energy.all()["per_epoch"][0]["cpu_joules"] == 1000);
+  CHECK(energy.all()["cpu_joules"] == 1200);
+}
+
 TEST_CASE("where a node does not tell, the run does not, and says why") {
   EnergyAccounting energy(2);
   CHECK(energy.all()["cpu_why"] == "not every node has told");

@@ -89,6 +89,14 @@ TEST_CASE("ranks that tell steps alone are judged by their pace, and a report ma
   CHECK(to_json(all.now()[0])["wait"].is_null());
 }
 
+TEST_CASE("ranks that are gone hold up no judgement of the others") {
+  Run run;
+  run.second({0.04, 0.041, 0.042, 0.04});
+  for (int i = 0; i < 30; ++i) run.second({0.04, 0.041, 0.08});
+  REQUIRE(run.all.now().size() == 1);
+  CHECK(run.all.now()[0].rank == 2);
+}
+
 TEST_CASE("one rank has nobody to be compared with") {
   Run run;
   for (int i = 0; i < 20; ++i) run.second({0.04});
