@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "src/base/shared_library.hpp"
+#include "src/base/signals_held.hpp"
 
 namespace dlrun {
 namespace {
@@ -53,6 +54,17 @@ struct Nvml {
   RunningProcesses* running;  // nullptr: a driver of before 2021
 };
 
+template <class... Arguments>
+int refuse(Arguments... /*unused*/) {
+  return 1;
+}
+
+// A function that an older driver does not have answers as one that cannot tell.
+template <class... Arguments>
+void find(const SharedLibrary& library, const char* name, int (*&into)(Arguments...)) {
+  into = library.symbol<int(Arguments...)>(name).value_or(&refuse<Arguments...>);
+}
+
 Result<Nvml> load_nvml() {
   const SharedLibrary library = TRY(SharedLibrary::open("libnvidia-ml.so.1"));
   Nvml out{};
@@ -65,12 +77,12 @@ Result<Nvml> load_nvml() {
   out.mig_count = TRY(library.symbol<int(Device, unsigned*)>("nvmlDeviceGetMaxMigDeviceCount"));
   out.mig_handle = TRY(library.symbol<int(Device, unsigned, Device*)>("nvmlDeviceGetMigDeviceHandleByIndex"));
   out.uuid = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetUUID"));
-  out.utilization = TRY(library.symbol<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates"));
-  out.memory = TRY(library.symbol<int(Device, MemoryInfo*)>("nvmlDeviceGetMemoryInfo"));
-  out.energy = TRY(library.symbol<int(Device, unsigned long long*)>("nvmlDeviceGetTotalEnergyConsumption"));
-  out.model = TRY(library.symbol<int(Device, char*, unsigned)>("nvmlDeviceGetName"));
-  out.driver_version = TRY(library.symbol<int(char*, unsigned)>("nvmlSystemGetDriverVersion"));
-  out.cuda_version = TRY(library.symbol<int(int*)>("nvmlSystemGetCudaDriverVersion"));
+  find(library, "nvmlDeviceGetUtilizationRates", out.utilization);
+  find(library, "nvmlDeviceGetMemoryInfo", out.memory);
+  find(library, "nvmlDeviceGetTotalEnergyConsumption", out.energy);
+  find(library, "nvmlDeviceGetName", out.model);
+  find(library, "nvmlSystemGetDriverVersion", out.driver_version);
+  find(library, "nvmlSystemGetCudaDriverVersion", out.cuda_version);
   for (const char* name :
        {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"})
     if (out.running == nullptr) out.running = library.symbol<RunningProcesses>(name).value_or(nullptr);
@@ -172,6 +184,7 @@ GpuState current_state(const Nvml& nvml, const DriverGpu& gpu) {
 
 template <class Answer>
 Result<Answer> with_nvml(Result<Answer> (*ask)(const Nvml&)) {
+  const SignalsHeld held;  // NVML starts threads
   const auto nvml = load_nvml();
   if (!nvml) return fail(ErrorKind::unavailable, "no NVML library here");
   if (const int code = nvml->init(); code != 0)
@@ -202,6 +215,7 @@ Result<GpuUse> ask_nvml_use() {
 }
 
 Result<void> NvmlSession::open() {
+  const SignalsHeld held;
   const auto nvml = load_nvml();
   if (!nvml) return fail(ErrorKind::unavailable, "no NVML library here");
   if (const int code = nvml->init(); code != 0)

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "src/base/shared_library.hpp"
+#include "src/base/signals_held.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -121,6 +122,7 @@ std::optional<Xid> xid_of(std::string_view record, std::uint64_t since) {
 }  // namespace
 
 Result<GpusHealth> ask_nvml_health() {
+  const SignalsHeld held;
   const Nvml nvml = TRY(load());
   if (const int code = nvml.init(); code != 0)
     return fail(ErrorKind::unavailable, "NVML does not start (code {})", code);

@@ -135,12 +135,12 @@ class Driver {
     counting_ = true;
     energy_.begin();
     gpus_.begin(start.gpus);
-    node_.perform(start);
+    give_to_node(start);
   }
   void perform(const action::EndStrays& end) {
     if (counting_) send_usage();
     counting_ = false;
-    node_.perform(end);
+    give_to_node(end);
   }
   void perform(const action::OpenRelay& open) { relay_.perform(open); }
   void perform(const action::JoinParent& join) { relay_.perform(join); }
@@ -213,7 +213,12 @@ class Driver {
 
   template <class Other>
   void perform(const Other& action) {
-    log::debug("action {}", type_name<Other>());
+    give_to_node(action);
+  }
+
+  template <class Action>
+  void give_to_node(const Action& action) {
+    log::debug("action {}", type_name<Action>());
     node_.perform(action);
   }
 

@@ -1,10 +1,11 @@
 #include "src/process/file_writer.hpp"
 
-#include <csignal>
 #include <utility>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "src/process/thread_without_signals.hpp"
 
 namespace dlrun {
 
@@ -22,11 +23,7 @@ FileWriter::~FileWriter() {
 
 // Signals are the event loop's: the thread takes none.
 void FileWriter::start_thread() {
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { work(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = thread_without_signals([this] { work(); });
 }
 
 void FileWriter::run(Work work, Done done) {

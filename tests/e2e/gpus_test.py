@@ -2,8 +2,10 @@
 """GPUs as an NVIDIA driver would tell them (tests/fakes/nvml.cpp): what ranks see, and who is found on which."""
 import json
 import os
+import signal
 
 import support
+from support import wait_until
 
 FAKE = os.environ["FAKE_NVML_FOLDER"]
 # A rank says what it sees, takes a device as its script would, and ends when the check has looked.
@@ -53,6 +55,15 @@ class Gpus(support.Case):
         self.assertEqual(code, 0, err)
         self.assertEqual(sorted(out.splitlines()), ["[ps 0] sees", "[worker 0] sees 0", "[worker 1] sees 1"])
         self.assertIn("warning: rank 2 (ps 0) computes on GPU 1, and the job gives it no GPU", err)
+
+    def test_threads_of_the_driver_s_library_take_no_signals(self):
+        head = self.start("--gpus-per-node", "2", "--framework", "plain", "--run-dir", "run", "--", "bash", "-c", "touch up; exec sleep 1000")
+        wait_until(lambda: self.exists("up"), "the rank runs")
+        head.send_signal(signal.SIGTERM)
+        _, err = head.communicate()
+        self.assertEqual(head.returncode, 143, err)
+        self.assertIn("interrupted by SIGTERM (15)", err)
+        self.assertEqual(json.loads(self.read("run/record.json"))["exit_code"], 143)
 
     def test_the_doctor_names_gpus_with_errors_and_what_slows_one_down(self):
         self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")

@@ -2,6 +2,7 @@
 """dlrun and dlrun-agent belong together: what happens where the one stands without the other, or beside one of another build."""
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -61,7 +62,11 @@ class Installation(support.Case):
 
     def test_an_agent_that_goes_before_the_last_one_has_come(self):
         version = self.dlrun("--version")[1].split()[1]
-        ready = json.dumps({"type": "ready", "pid": 1, "version": version, "protocol": 2})
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        with open(os.path.join(root, "src/protocol/messages.hpp")) as file:
+            messages = file.read()
+        protocol = int(re.search(r"kVersion = (\d+)", messages)[1])
+        ready = json.dumps({"type": "ready", "pid": 1, "version": version, "protocol": protocol})
         self.put_agent(f"""#!/usr/bin/env python3
 import os, struct, time
 try: os.mkdir("{self.folder}/first")

@@ -8,7 +8,11 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 namespace {
 
@@ -41,7 +45,21 @@ constexpr int kInvalid = 2, kTooSmall = 7;
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
+namespace {
+
+// NVIDIA's starts a thread, which lives until the process ends and takes the signals that it finds open.
+void start_thread() {
+  static bool started = false;
+  if (std::exchange(started, true)) return;
+  std::thread([] {
+    for (;;) ::pause();
+  }).detach();
+}
+
+}  // namespace
+
 EXPORTED int nvmlInit_v2() {
+  start_thread();
   const char* path = std::getenv("FAKE_NVML");
   if (path == nullptr) return kInvalid;
   gpus.clear();
