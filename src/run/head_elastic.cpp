@@ -37,8 +37,11 @@ Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host
   const auto regroup = regrouping_->lost(ranks);
   if (!regroup) return Spared::yes;
   lost_at_ = now_;
-  losses_.push_back(
-      {.ranks = ranks, .host = host, .reason = reason, .went_on_after = {}, .leads = regrouping_->first_left()});
+  losses_.push_back({.ranks = ranks,
+                     .host = host,
+                     .reason = reason,
+                     .went_on_after = {},
+                     .leads = regrouping_->first_left()});
   for (const Rank rank : ranks) {
     hangs_.detector().exited(rank, now_);
     ranks_.spared(rank);
