@@ -66,6 +66,7 @@ class Agent {
   void said(const protocol::to_agent::Stop& message);
   void said(const protocol::to_agent::RequestCheckpoint& message);
   void said(const protocol::to_agent::ProbeRanks&);
+  void said(const protocol::to_agent::ReadStacks& message);
   void said(const protocol::to_agent::Suspend&);
   void said(const protocol::to_agent::Resume&);
   void said(const protocol::to_agent::Input& message);
@@ -96,6 +97,7 @@ class Agent {
   void take(const event::RanksStarted& event);
   void take(const event::RanksTold& event);
   void take(const event::RanksProbed& event);
+  void take(const event::StacksRead& event);
   void take(const event::StraysGone& event);
   void take(const event::RanksClosed&);
   void take(const event::WritesDone&);

@@ -22,6 +22,7 @@ struct Part {
 };
 constexpr Part kPlugins[] = {{"libdlrun-ssh.so", "agents by ssh (libssh)"},
                              {"libdlrun-pmix.so", "PMIx service (Open MPI ranks without mpirun)"},
+                             {"libdlrun-unwind.so", "native functions in dlrun stacks (libdw)"},
                              {"libdlrun-mpi-openmpi.so", "trainer over Open MPI"},
                              {"libdlrun-mpi-mpich.so", "trainer over MPICH"},
                              {"libdlrun-cuda.so", "trainer on NVIDIA GPUs"}};

@@ -15,6 +15,7 @@ constexpr Seconds kTarLimit{60};
 std::vector<std::string> plugins_for(const plan::Plan& plan) {
   std::vector<std::string> out;
   if (plan.mpi == plan::MpiProtocol::pmix) out.emplace_back("libdlrun-pmix.so");
+  out.emplace_back("libdlrun-unwind.so");
   if (plan.framework == "builtin")
     for (const char* name : {"libdlrun-mpi-openmpi.so", "libdlrun-mpi-mpich.so", "libdlrun-cuda.so"})
       out.emplace_back(name);

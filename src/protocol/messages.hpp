@@ -24,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 3;
+inline constexpr int kVersion = 4;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -92,6 +92,9 @@ struct RequestCheckpoint {
   int signal = 0;                      // 0: none
 };
 struct ProbeRanks {};
+struct ReadStacks {  // where each rank is: its functions, natively and in Python
+  int request = 0;   // the answer has it, too
+};
 struct Suspend {};
 struct Resume {};
 struct Input {
@@ -103,12 +106,12 @@ struct Bye {};  // the agent has said Done: it may exit
 
 }  // namespace to_agent
 
-using ToAgent =
-    std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
-                 to_agent::CheckPeers, to_agent::ClaimPorts, to_agent::Slice, to_agent::Go,
-                 to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather,
-                 to_agent::Stop, to_agent::RequestCheckpoint, to_agent::ProbeRanks, to_agent::Suspend,
-                 to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+using ToAgent = std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock,
+                             to_agent::CheckNode, to_agent::CheckPeers, to_agent::ClaimPorts, to_agent::Slice,
+                             to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
+                             to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint,
+                             to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume,
+                             to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -229,6 +232,10 @@ struct RankProbe {
 struct Probed {
   std::vector<RankProbe> ranks;
 };
+struct StacksRead {
+  int request = 0;
+  Json ranks;  // objects, as src/process/stacks.hpp has them
+};
 struct InputTaken {
   std::size_t bytes = 0;
 };
@@ -258,15 +265,17 @@ struct Done {};
 
 }  // namespace from_agent
 
-using FromAgent = std::variant<
-    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-    from_agent::PeersChecked, from_agent::PortsClaimed, from_agent::PrologEnded, from_agent::InterfaceChosen,
-    from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled,
-    from_agent::Started, from_agent::Output, from_agent::Report, from_agent::Exited, from_agent::Failed,
-    from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
-    from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
-    from_agent::Probed, from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled,
-    from_agent::WritesResumed, from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent,
-    from_agent::ToldToEnd, from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+using FromAgent =
+    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+                 from_agent::PeersChecked, from_agent::PortsClaimed, from_agent::PrologEnded,
+                 from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance,
+                 from_agent::NodeUsage, from_agent::Signalled, from_agent::Started, from_agent::Output,
+                 from_agent::Report, from_agent::Exited, from_agent::Failed, from_agent::Allgather,
+                 from_agent::RelayPort, from_agent::NoRelayParent, from_agent::SubtreeAllgather,
+                 from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log, from_agent::MpiWaits,
+                 from_agent::Probed, from_agent::StacksRead, from_agent::InputTaken, from_agent::InputClosed,
+                 from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
+                 from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
+                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
 
 }  // namespace dlrun::protocol
