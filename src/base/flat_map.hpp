@@ -1,7 +1,7 @@
-// FlatMap: a sorted vector of pairs that is used like a std::map. For many small maps that are filled once and read
-// often, such as the environment of each of 80,000 ranks: an entry is its key and value, without a tree node's pointers
-// and allocation. It has only the members that are used here; C++23's std::flat_map has them all. An insertion moves
-// what is behind it, so a large map that changes stays a std::map.
+// FlatMap: a sorted vector of pairs that is used like a std::map. For many small maps that are filled once
+// and read often, such as the environment of each of 80,000 ranks: an entry is its key and value, without a
+// tree node's pointers and allocation. It has only the members that are used here; C++23's std::flat_map has
+// them all. An insertion moves what is behind it, so a large map that changes stays a std::map.
 #pragma once
 
 #include <algorithm>
