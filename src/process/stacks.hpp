@@ -30,7 +30,7 @@ struct ThreadStack {
 
 struct RankStack {
   Rank rank;
-  pid_t pid = 0;  // the program: the first process of the rank that is no shell
+  pid_t pid = 0;  // the program: the rank's first process that is no shell, or one that is stopped
   std::string program = {};
   char state = '?';                       // as in proc(5)
   std::string waits = {};                 // the kernel's function, where the kernel tells

@@ -37,6 +37,10 @@ Result<RankStack> read_one(const std::string& word, const std::string& folder) {
 
 const ProcessState* program_among(const std::vector<ProcessState>& tree) {
   static constexpr std::array<std::string_view, 6> shells{"sh", "bash", "dash", "zsh", "ksh", "tcsh"};
+  const auto stopped = std::find_if(tree.begin(), tree.end(), [](const ProcessState& process) {
+    return process.state == 'T' || process.state == 't';
+  });
+  if (stopped != tree.end()) return &*stopped;
   const auto found = std::find_if(tree.begin(), tree.end(), [](const ProcessState& process) {
     return std::find(shells.begin(), shells.end(), process.name) == shells.end();
   });

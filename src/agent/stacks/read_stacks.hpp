@@ -18,7 +18,7 @@ Result<void> read_stacks(const std::vector<std::string>& words);
 
 /// What the kernel tells of the rank's program. `pid`: the rank's first process.
 RankStack stack_without_frames(Rank rank, pid_t pid);
-/// The first process that is no shell, else the first. Pure.
+/// One that is stopped before the first that is no shell; else the first. Pure.
 const ProcessState* program_among(const std::vector<ProcessState>& tree);
 /// Where NCCL's flight recorder of PyTorch writes for this rank, by the program's variables. Pure.
 std::string nccl_trace_path(const std::vector<std::string>& environment);

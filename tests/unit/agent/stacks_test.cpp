@@ -55,6 +55,8 @@ TEST_CASE("the program of a rank is its first process that is no shell") {
   tree[1].pid = 7;
   REQUIRE(program_among(tree) != nullptr);
   CHECK(program_among(tree)->pid == 7);
+  tree[2].pid = 8, tree[2].state = 'T';
+  CHECK(program_among(tree)->pid == 8);
   tree.resize(1);
   CHECK(program_among(tree)->name == "bash");
   CHECK(program_among({}) == nullptr);
