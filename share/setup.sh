@@ -10,6 +10,7 @@ build_packages=(
   cmake ninja-build ccache g++ pkg-config
   libcli11-dev nlohmann-json3-dev libfmt-dev libyaml-cpp-dev libexpected-dev    # command line, JSON, text, YAML, results
   libssh-dev                                                                    # agents are started by ssh
+  libdw-dev                                                                     # in which functions ranks are (dlrun stacks)
   libspdlog-dev                                                                 # the diagnostic log
   libsodium-dev                                                                 # agents prove themselves to their head
   libpmix-dev libhwloc-dev openmpi-bin libopenmpi-dev mpich libmpich-dev                     # starting MPI ranks; one plug-in per flavour

@@ -27,6 +27,7 @@ Every call of checkpoint_requested() calls `agree`, on all ranks alike. If dlrun
 continues.
 """
 import contextlib
+import faulthandler
 import json
 import math
 import os
@@ -54,6 +55,7 @@ class Client:
         self._socket = _open(control)
         self._send({"rank": rank})
         self._old_handler = None
+        _write_stacks_on_signal(control)
         if threading.current_thread() is threading.main_thread() and (control or request_file):
             self._old_handler = signal.signal(signal.SIGTERM, self._on_term)
 
@@ -192,6 +194,18 @@ def _open(path):
         return connection
     except OSError:
         return None
+
+
+def _write_stacks_on_signal(control):
+    """Makes Python write where it is (dlrun stacks) into a file beside the control socket, by a signal that nothing uses."""
+    number = signal.SIGRTMAX - 3
+    if not control or signal.getsignal(number) is not signal.SIG_DFL:
+        return
+    try:
+        path = os.path.join(os.path.dirname(control), f"python-{os.getpid()}-{number}")
+        faulthandler.register(number, file=open(path, "w"), all_threads=True)
+    except (OSError, RuntimeError, AttributeError):
+        pass  # no file may be made there; nothing else depends on it
 
 
 def _plain(value):

@@ -79,7 +79,10 @@ struct EndInput {};
 struct TellRanks {  // over the control channel -> RanksTold
   Json line;
 };
-struct ProbeRanks {};      // -> RanksProbed
+struct ProbeRanks {};  // -> RanksProbed
+struct ReadStacks {    // -> StacksRead
+  int request = 0;
+};
 struct CheckGpus {};       // -> GpusHeld, where that has changed
 struct WatchGpus {};       // the same a few times, from now on
 struct FindProvenance {};  // -> ProvenanceFound, each time that it has changed
@@ -129,10 +132,10 @@ using Action =
                  action::CheckPeers, action::ClaimPorts, action::PrepareNode, action::OpenLogs,
                  action::StartProlog, action::ReadProlog, action::StartRanks, action::SignalRanks,
                  action::SignalProlog, action::SignalDescendants, action::GiveInput, action::EndInput,
-                 action::TellRanks, action::ProbeRanks, action::CheckGpus, action::WatchGpus,
-                 action::FindProvenance, action::TellAllgathered, action::OpenRelay, action::JoinParent,
-                 action::SendToParent, action::SendToChildren, action::PauseOutput, action::ResumeOutput,
-                 action::WriteFile, action::EndStrays, action::CloseRanks, action::AwaitWrites,
-                 action::AwaitDrained, action::Exit>;
+                 action::TellRanks, action::ProbeRanks, action::ReadStacks, action::CheckGpus,
+                 action::WatchGpus, action::FindProvenance, action::TellAllgathered, action::OpenRelay,
+                 action::JoinParent, action::SendToParent, action::SendToChildren, action::PauseOutput,
+                 action::ResumeOutput, action::WriteFile, action::EndStrays, action::CloseRanks,
+                 action::AwaitWrites, action::AwaitDrained, action::Exit>;
 
 }  // namespace dlrun::agent

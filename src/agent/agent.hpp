@@ -68,6 +68,7 @@ class Agent {
   void said(const protocol::to_agent::Regroup& message);
   void said(const protocol::to_agent::NewWorld& message);
   void said(const protocol::to_agent::ProbeRanks&);
+  void said(const protocol::to_agent::ReadStacks& message);
   void said(const protocol::to_agent::Suspend&);
   void said(const protocol::to_agent::Resume&);
   void said(const protocol::to_agent::Input& message);
@@ -98,6 +99,7 @@ class Agent {
   void take(const event::RanksStarted& event);
   void take(const event::RanksTold& event);
   void take(const event::RanksProbed& event);
+  void take(const event::StacksRead& event);
   void take(const event::StraysGone& event);
   void take(const event::RanksClosed&);
   void take(const event::WritesDone&);

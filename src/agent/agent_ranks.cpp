@@ -125,6 +125,14 @@ void Agent::take(const event::RanksProbed& event) {
   send_ahead(from_agent::Probed{event.ranks});
 }
 
+void Agent::said(const to_agent::ReadStacks& message) {
+  if (!slice_) return send_ahead(from_agent::StacksRead{message.request, Json::array()});
+  act(action::ReadStacks{message.request});
+}
+void Agent::take(const event::StacksRead& event) {
+  if (!head_gone_ && phase_ != Phase::done) send_ahead(event.read);
+}
+
 void Agent::said(const to_agent::Input& message) {
   act(action::GiveInput{message.bytes});
 }

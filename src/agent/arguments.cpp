@@ -53,6 +53,7 @@ std::optional<std::string> answer_to_person(const std::vector<std::string>& word
       "  --port N       the port there\n"
       "  --token FILE   what proves us to the head; without it, it is in DLRUN_AGENT_TOKEN\n"
       "  --hold DIR     the folder of this copy of dlrun, kept from being taken for abandoned\n"
+      "  --read-stacks  show in which functions processes are; an agent starts itself so\n"
       "  --version      the version; a head takes no agent of another one\n\n"
       "See dlrun-agent(1).\n",
       kUsage);

@@ -82,6 +82,9 @@ struct RanksTold {
 struct RanksProbed {
   std::vector<protocol::from_agent::RankProbe> ranks;
 };
+struct StacksRead {
+  protocol::from_agent::StacksRead read;
+};
 struct StraysGone {
   std::size_t ended = 0;  // that had to be ended
 };
@@ -190,12 +193,12 @@ using Event = std::variant<
     event::Signalled, event::ReaperGone, event::InventoryTaken, event::ClockRead, event::NodeChecked,
     event::PeersChecked, event::PortsClaimed, event::NodePrepared, event::LogsOpened, event::PrologStarted,
     event::PrologExited, event::PrologRead, event::InterfaceChosen, event::RankStarted, event::RanksStarted,
-    event::RanksTold, event::RanksProbed, event::StraysGone, event::RanksClosed, event::WritesDone,
-    event::RankLines, event::UnfinishedLine, event::RankExited, event::LogFailed, event::Reported,
-    event::InputTaken, event::InputClosed, event::MpiConnected, event::MpiFinalized, event::MpiAborted,
-    event::MpiAllgather, event::RelayOpened, event::ParentJoined, event::ParentSaid, event::ParentLost,
-    event::ChildSaid, event::RelayMalformed, event::GpusHeld, event::ProvenanceFound, event::Noted,
-    event::WritesStalled, event::WritesResumed, event::Beat, event::AboveSeen, event::BarriersSeen,
-    event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue, event::RelayDue>;
+    event::RanksTold, event::RanksProbed, event::StacksRead, event::StraysGone, event::RanksClosed,
+    event::WritesDone, event::RankLines, event::UnfinishedLine, event::RankExited, event::LogFailed,
+    event::Reported, event::InputTaken, event::InputClosed, event::MpiConnected, event::MpiFinalized,
+    event::MpiAborted, event::MpiAllgather, event::RelayOpened, event::ParentJoined, event::ParentSaid,
+    event::ParentLost, event::ChildSaid, event::RelayMalformed, event::GpusHeld, event::ProvenanceFound,
+    event::Noted, event::WritesStalled, event::WritesResumed, event::Beat, event::AboveSeen,
+    event::BarriersSeen, event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue, event::RelayDue>;
 
 }  // namespace dlrun::agent

@@ -11,6 +11,7 @@
 #include "src/agent/driver.hpp"
 #include "src/agent/folder_lock.hpp"
 #include "src/agent/reaper.hpp"
+#include "src/agent/stacks/read_stacks.hpp"
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
 #include "src/base/secret_variable.hpp"
@@ -62,6 +63,10 @@ AgentIdentity identity_of(const Environment& environment) {
 Result<int> run(const std::vector<std::string>& words) {
   if (const auto text = answer_to_person(words)) {
     TRY(write_all(STDOUT_FILENO, *text, "the standard output"));
+    return to_int(ExitCode::done);
+  }
+  if (!words.empty() && words[0] == kReadStacks) {
+    TRY(read_stacks({words.begin() + 1, words.end()}));
     return to_int(ExitCode::done);
   }
   const Arguments arguments = TRY(read_arguments(words));

@@ -243,6 +243,7 @@ void NodeProcesses::child_ended() {
   std::vector<pid_t> own = ranks_.pids();
   if (prolog_ && prolog_->running()) own.push_back(prolog_->pid());
   if (const auto child = provenance_.child()) own.push_back(*child);
+  if (stacks_ && stacks_->child()) own.push_back(*stacks_->child());
   reap_orphans(own);
   if (strays_) return strays_->child_ended();
   if (prolog_ && prolog_->try_reap()) tell_(event::PrologExited{});
@@ -297,6 +298,19 @@ void NodeProcesses::perform(const action::ProbeRanks&) {
   tell_(event::RanksProbed{std::move(probes)});
 }
 
+void NodeProcesses::perform(const action::ReadStacks& wanted) {
+  std::vector<StackReader::RankToRead> ranks;
+  for (const RankState& rank : ranks_.all())
+    if (rank.process && rank.process->running()) ranks.push_back({rank.plan.rank, rank.process->pid()});
+  stacks_.reset();
+  stacks_ = StackReader::start(loop_, std::move(ranks), scratch_ ? scratch_->path().string() : "/",
+                               [this, request = wanted.request](const std::vector<RankStack>& stacks) {
+                                 Json read = Json::array();
+                                 for (const RankStack& stack : stacks) read.push_back(to_json(stack));
+                                 tell_(event::StacksRead{{request, std::move(read)}});
+                               });
+}
+
 bool NodeProcesses::any_waits_in_barrier() {
   const auto& ranks = ranks_.all();
   return mpi_ && std::any_of(ranks.begin(), ranks.end(),
@@ -323,6 +337,7 @@ void NodeProcesses::perform(const action::WriteFile& file) {
 
 void NodeProcesses::perform(const action::EndStrays&) {
   provenance_.end();
+  stacks_.reset();
   strays_ = std::make_unique<Strays>(
       loop_, [this](const std::vector<pid_t>& ended) { tell_(event::StraysGone{ended.size()}); });
   strays_->begin();

@@ -17,6 +17,7 @@
 #include "src/agent/rank_input.hpp"
 #include "src/agent/ranks.hpp"
 #include "src/agent/socket_folder.hpp"
+#include "src/agent/stacks/stack_reader.hpp"
 #include "src/agent/strays.hpp"
 #include "src/process/writer_watch.hpp"
 
@@ -44,6 +45,7 @@ class NodeProcesses {
   void perform(const action::EndInput&);
   void perform(const action::TellRanks& tell);
   void perform(const action::ProbeRanks&);
+  void perform(const action::ReadStacks& wanted);
   void perform(const action::CheckGpus&) { gpu_check_.check(); }
   void perform(const action::WatchGpus&) { gpu_check_.begin(); }
   void perform(const action::FindProvenance&) { provenance_.begin(); }
@@ -89,6 +91,7 @@ class NodeProcesses {
   std::unique_ptr<MpiService> mpi_;
   std::unique_ptr<RankProcess> prolog_;
   std::unique_ptr<Strays> strays_;
+  std::unique_ptr<StackReader> stacks_;
   std::optional<RankInput> input_;      // where the rank that has one is ours
   std::vector<UniqueFd> logs_;          // opened for what is started next
   std::optional<rlimit> open_files_;    // the user's limits

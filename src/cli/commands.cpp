@@ -15,6 +15,7 @@
 #include "src/cli/cmd_report.hpp"
 #include "src/cli/cmd_run.hpp"
 #include "src/cli/cmd_slurm_end.hpp"
+#include "src/cli/cmd_stacks.hpp"
 #include "src/cli/cmd_status.hpp"
 #include "src/cli/cmd_stop.hpp"
 #include "src/cli/cmd_submit.hpp"
@@ -38,6 +39,8 @@ const CommandRow kCommands[] = {
     {"status", "show the state of a run, also live", StatusCommand::kExamples, make<StatusCommand>},
     {"logs", "show what the ranks of a run printed", LogsCommand::kExamples, make<LogsCommand>},
     {"stop", "end a run, a submitted job or a chain", StopCommand::kExamples, make<StopCommand>},
+    {"stacks", "show in which functions the ranks of a run are", StacksCommand::kExamples,
+     make<StacksCommand>},
     {"report", "write what runs and chains did as one HTML page", ReportCommand::kExamples,
      make<ReportCommand>},
     {"doctor", "check nodes before ranks run on them", DoctorCommand::kExamples, make<DoctorCommand>},

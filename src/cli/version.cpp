@@ -24,6 +24,7 @@ struct Part {
 std::vector<Part> plugin_parts() {
   return {{{"libdlrun-ssh.so"}, "agents by ssh (libssh)"},
           {{"libdlrun-pmix.so"}, "PMIx service (Open MPI ranks without mpirun)"},
+          {{"libdlrun-unwind.so"}, "native functions in dlrun stacks (libdw)"},
           {{kOpenMpiPlugin}, "trainer over Open MPI"},
           {{kMpichPlugins.begin(), kMpichPlugins.end()}, "trainer over MPICH"},
           {{"libdlrun-cuda.so"}, "trainer on NVIDIA GPUs"}};

@@ -16,6 +16,7 @@ constexpr Seconds kTarLimit{60};
 std::vector<std::string> libraries_for(const plan::Plan& plan, const Installation& own) {
   std::vector<std::string> out;
   if (plan.mpi == plan::MpiProtocol::pmix) out.emplace_back("libdlrun-pmix.so");
+  out.emplace_back("libdlrun-unwind.so");
   if (plan.framework != "builtin") return out;
   out.insert(out.end(), {kOpenMpiPlugin, "libdlrun-cuda.so"});
   out.insert(out.end(), kMpichPlugins.begin(), kMpichPlugins.end());

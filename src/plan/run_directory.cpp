@@ -8,10 +8,11 @@
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<std::string_view, 15> kOwnFiles{
+constexpr std::array<std::string_view, 17> kOwnFiles{
     "spec.json",          "allocation.json", "plan.json",   "record.json",  "events.jsonl",
     "checkpoint-request", "nodes",           "logs",        "attempts",     "job-start.json",
-    "restarts",           ".lease",          "status.json", "stop-request", "log-times"};
+    "restarts",           ".lease",          "status.json", "stop-request", "stacks-request",
+    "stacks.json",        "log-times"};
 // Tokens and copies of dlrun, whose names go on with a number or an end.
 constexpr std::array<std::string_view, 2> kOwnPrefixes{"agent-token", "dlrun-copy"};
 

@@ -152,6 +152,9 @@ inline constexpr auto format_of<to_agent::NewWorld> =
 template <>
 inline constexpr auto format_of<to_agent::ProbeRanks> = Format("probe");
 template <>
+inline constexpr auto format_of<to_agent::ReadStacks> =
+    Format("stacks", field("request", &to_agent::ReadStacks::request));
+template <>
 inline constexpr auto format_of<to_agent::Suspend> = Format("suspend");
 template <>
 inline constexpr auto format_of<to_agent::Resume> = Format("resume");
@@ -279,6 +282,10 @@ inline constexpr auto format_of<from_agent::MpiWaits> = Format("mpi_waits");
 template <>
 inline constexpr auto format_of<from_agent::Probed> = Format("probed",
                                                              field("ranks", &from_agent::Probed::ranks));
+template <>
+inline constexpr auto format_of<from_agent::StacksRead> =
+    Format("stacks", field("request", &from_agent::StacksRead::request),
+           field("ranks", &from_agent::StacksRead::ranks, Shape::list));
 template <>
 inline constexpr auto format_of<from_agent::InputTaken> =
     Format("input_taken", field("bytes", &from_agent::InputTaken::bytes, kSizes));

@@ -24,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 4;
+inline constexpr int kVersion = 5;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -103,6 +103,9 @@ struct NewWorld {  // all that are left have said so: they connect anew
   bool behind = false;             // whether some have done less: they take its state
 };
 struct ProbeRanks {};
+struct ReadStacks {  // where each rank is: its functions, natively and in Python
+  int request = 0;   // the answer has it, too
+};
 struct Suspend {};
 struct Resume {};
 struct Input {
@@ -119,8 +122,8 @@ using ToAgent =
                  to_agent::CheckPeers, to_agent::ClaimPorts, to_agent::Slice, to_agent::Go,
                  to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather,
                  to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld,
-                 to_agent::ProbeRanks, to_agent::Suspend, to_agent::Resume, to_agent::Input,
-                 to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+                 to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume,
+                 to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -247,6 +250,10 @@ struct RankProbe {
 struct Probed {
   std::vector<RankProbe> ranks;
 };
+struct StacksRead {
+  int request = 0;
+  Json ranks;  // objects, as src/process/stacks.hpp has them
+};
 struct InputTaken {
   std::size_t bytes = 0;
 };
@@ -276,17 +283,16 @@ struct Done {};
 
 }  // namespace from_agent
 
-using FromAgent =
-    std::variant<from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-                 from_agent::PeersChecked, from_agent::PortsClaimed, from_agent::PrologEnded,
-                 from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance,
-                 from_agent::NodeUsage, from_agent::Signalled, from_agent::Started, from_agent::Output,
-                 from_agent::Report, from_agent::LeftWorld, from_agent::Exited, from_agent::Failed,
-                 from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent,
-                 from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered, from_agent::Alive,
-                 from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::InputTaken,
-                 from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
-                 from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
-                 from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
+using FromAgent = std::variant<
+    from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
+    from_agent::PeersChecked, from_agent::PortsClaimed, from_agent::PrologEnded, from_agent::InterfaceChosen,
+    from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled,
+    from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld, from_agent::Exited,
+    from_agent::Failed, from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent,
+    from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log,
+    from_agent::MpiWaits, from_agent::Probed, from_agent::StacksRead, from_agent::InputTaken,
+    from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
+    from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd, from_agent::AgentFailed,
+    from_agent::Clean, from_agent::Done>;
 
 }  // namespace dlrun::protocol

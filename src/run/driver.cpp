@@ -216,6 +216,7 @@ class Driver {
       live.stage(stage_of(head_.phase()));
       live.walltime_end(walltime_.result().end);
     });
+    if (auto id = parts_.status_file.take_stacks_request()) deliver(event::StacksAsked{std::move(*id)});
     loop_.after(Seconds(1), [this] { tell_status_file(); });
   }
 
@@ -324,6 +325,15 @@ class Driver {
       const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
       return file ? write_all(file.get(), line, path) : Result<void>();
     });
+  }
+  void do_it(action::WriteStacks& wanted) {
+    wanted.document["written"] = format_utc(SystemClock().now());
+    parts_.writer.run([path = plan_->run_directory + "/stacks.json", text = to_pretty_text(wanted.document)]()
+                          -> Result<void> { return replace_file(path, text, Durability::none); },
+                      [this, here = std::weak_ptr<const bool>(here_)](const Result<void>& written) {
+                        if (!written && !here.expired() && status_)
+                          perform(action::ShowNote{written.error().text()});
+                      });
   }
   void do_it(action::ShowStopping&) { status_->stopping(); }
   void do_it(action::ShowResized&) {

@@ -70,6 +70,7 @@ std::vector<Action> Head::on(Event event, Ticks now) {
                  [&](event::WalltimeOver& it) { on_walltime_over(it.force); },
                  [&](event::WritesStalled& it) { note_if(stall_.stalled("dlrun", it.so_far)); },
                  [&](event::WritesResumed& it) { note_if(stall_.resumed("dlrun", it.stall)); },
+                 [&](event::StacksAsked& it) { on_stacks_asked(it.id); },
                  [&](event::Woken& it) { is_over() ? void() : on_woken(it.timer); },
                  [&](event::HeldUp&) { is_over() ? void() : say_alive(); }},
       event);
@@ -162,6 +163,8 @@ void Head::on_woken(Timer timer) {
       return send(agents_.working(), to_agent::Resume{});
     case Timer::abandon:
       return abandon_agents();
+    case Timer::stacks:
+      return stacks_.late(now_) ? end_stacks() : void();
     case Timer::own_signal:
       return finish();
   }
@@ -202,24 +205,12 @@ void Head::say_alive() {
 
 void Head::check_for_hangs() {
   if (failures_.decided()) return;
-  if (hangs_.detector().suspicious(now_)) begin_probing();
+  if (hangs_.detector().suspicious(now_) && !hang_) begin_probing();
   wake(Timer::hang, hangs_.detector().interval());
 }
 
 void Head::begin_probing() {
   send(hangs_.begin(agents_.working()), to_agent::ProbeRanks{});
-}
-
-void Head::on_hang(const std::optional<HangDetector::Hang>& hang) {
-  if (!hang || failures_.decided()) return;
-  const plan::RankPlan& rank = rank_plan(hang->rank);
-  const AgentState& agent = agents_[rank.node];
-  act(action::Record{
-      {{"event", "hang"}, {"rank", hang->rank.get()}, {"host", agent.host}, {"reason", hang->reason}}});
-  if (hang->node_is_bad) failures_.add_bad_host(agent.host);
-  FirstFailure failure = failure_of_rank(plan(), rank, to_int(ExitCode::lost), hang->reason);
-  failure.work_was_done = hang->kind == HangDetector::Kind::finalize;
-  fail_rank(std::move(failure), rank);
 }
 
 // Actions.

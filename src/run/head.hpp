@@ -32,6 +32,7 @@
 #include "src/run/rank_table.hpp"
 #include "src/run/regrouping.hpp"
 #include "src/run/setup_watch.hpp"
+#include "src/run/stack_round.hpp"
 #include "src/run/stall_notice.hpp"
 #include "src/run/startup.hpp"
 
@@ -91,6 +92,7 @@ class Head {
   void on_walltime_over(Deadline::Force force);
   void on_woken(Timer timer);
   void on_launcher_note(const std::string& text);
+  void on_stacks_asked(const std::string& id);
 
   // Messages.
   void on(AgentState& agent, const protocol::from_agent::Ready& ready);
@@ -114,6 +116,7 @@ class Head {
   void on(AgentState& agent, const protocol::from_agent::Log& log);
   void on(AgentState& agent, const protocol::from_agent::MpiWaits& waits);
   void on(AgentState& agent, const protocol::from_agent::Probed& probed);
+  void on(AgentState& agent, const protocol::from_agent::StacksRead& read);
   void on(AgentState& agent, const protocol::from_agent::InputTaken& taken);
   void on(AgentState& agent, const protocol::from_agent::InputClosed& closed);
   void on(AgentState& agent, const protocol::from_agent::WritesStalled& stalled);
@@ -145,6 +148,10 @@ class Head {
   void tell_stragglers();
   Json straggler_json(const Straggler& straggler) const;
   void on_hang(const std::optional<HangDetector::Hang>& hang);
+  void end_hung_run();
+  void begin_stacks(StackRound::Question question);
+  void end_stacks();
+  void no_answer_from(NodeIndex node);
   void beat();
   void say_alive();
   void suspend();
@@ -203,6 +210,9 @@ class Head {
   std::optional<Regrouping> regrouping_;  // of an elastic job
   Ticks lost_at_{};                       // the last of its ranks that it lost
   std::vector<Loss> losses_;
+  StackRound stacks_;
+  std::optional<HangDetector::Hang> hang_;   // its run ends once the stacks are known
+  std::optional<std::string> stacks_asked_;  // while others are being read
   RankOutput output_;
   StallNotice stall_;
   AttemptTimes times_;

@@ -95,6 +95,9 @@ struct ShowStragglers {  // the slow ranks now: objects
 struct WriteMetrics {  // a line behind those of the program, in metrics.jsonl
   Json line;
 };
+struct WriteStacks {  // to stacks.json
+  Json document;
+};
 struct ShowStopping {};
 struct ShowResized {};
 
@@ -106,7 +109,7 @@ using Action =
                  action::InputTaken, action::EndInput, action::AllStarted, action::WalltimeReport,
                  action::EndWalltime, action::HideSecrets, action::Finish, action::Record, action::ShowPhase,
                  action::ShowNote, action::ShowLines, action::ShowUnfinished, action::ShowProgress,
-                 action::ShowUsage, action::ShowStragglers, action::WriteMetrics, action::ShowStopping,
-                 action::ShowResized>;
+                 action::ShowUsage, action::ShowStragglers, action::WriteMetrics, action::WriteStacks,
+                 action::ShowStopping, action::ShowResized>;
 
 }  // namespace dlrun::job

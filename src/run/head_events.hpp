@@ -30,6 +30,7 @@ enum class Timer {
   notes,       // what the launcher said meanwhile is to be shown
   suspend,     // the ranks stand still by now
   abandon,     // agents that do not end their ranks are left to themselves
+  stacks,      // agents that have not told their ranks' stacks are not waited for
   own_signal,  // a cancelled run's own signal had time to come
 };
 
@@ -85,6 +86,9 @@ struct WritesStalled {  // of our own files
 struct WritesResumed {
   Seconds stall{0};
 };
+struct StacksAsked {  // by dlrun stacks, in the run directory
+  std::string id;
+};
 struct Woken {
   Timer timer;
 };
@@ -96,6 +100,6 @@ using Event =
     std::variant<event::Begun, event::Connected, event::NoAgent, event::Received, event::Malformed,
                  event::Closed, event::Unacknowledged, event::Planned, event::LauncherNote, event::Signal,
                  event::Input, event::InputEnd, event::CheckpointDue, event::WalltimeOver,
-                 event::WritesStalled, event::WritesResumed, event::Woken, event::HeldUp>;
+                 event::WritesStalled, event::WritesResumed, event::StacksAsked, event::Woken, event::HeldUp>;
 
 }  // namespace dlrun::job

@@ -22,9 +22,9 @@ bool is_one_of(const FromAgent& message) {
 // The others come often, or say nothing of the run, or are told in another form.
 bool is_recorded(const FromAgent& message) {
   using namespace from_agent;
-  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, Provenance, MpiWaits, Probed, Output,
-                    InputTaken, InputClosed, Report, LeftWorld, Allgather, RelayPort, SubtreeAllgather,
-                    ChildrenAllgathered>(message);
+  return !is_one_of<Alive, Ready, Inventory, PortsClaimed, NodeUsage, Provenance, MpiWaits, Probed,
+                    StacksRead, Output, InputTaken, InputClosed, Report, LeftWorld, Allgather, RelayPort,
+                    SubtreeAllgather, ChildrenAllgathered>(message);
 }
 
 Json event_of(const std::string& host, const FromAgent& message) {
@@ -279,7 +279,7 @@ void Head::on(AgentState& agent, const from_agent::Done&) {
   send({agent.node}, to_agent::Bye{});
   agent.done = true;
   times_.agent_done(now_);
-  on_hang(hangs_.forget(agent.node, now_));
+  no_answer_from(agent.node);
 }
 
 void Head::on_closed(AgentState& agent, const event::Closed& closed) {
@@ -330,7 +330,7 @@ void Head::gone(AgentState& agent) {
   agent.gone = true;
   if (!agent.done && !agent.clean && agent.ready) ++agents_unverified_;
   supervise(Supervisor::Gone{agent.node.get()});
-  on_hang(hangs_.forget(agent.node, now_));
+  no_answer_from(agent.node);
 }
 
 }  // namespace dlrun::job

@@ -6,6 +6,7 @@
 
 #include "src/base/file.hpp"
 #include "src/process/thread_without_signals.hpp"
+#include "src/record/stacks_request.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -19,6 +20,7 @@ HeadStatusFile::HeadStatusFile(std::filesystem::path run_directory, HeadStatus k
     : directory_(std::move(run_directory)),
       on_stop_(std::move(on_stop)),
       live_(std::move(known)),
+      last_stacks_request_(requested_stacks(directory_)),
       thread_(thread_without_signals([this] { work(); })) {}
 
 HeadStatusFile::~HeadStatusFile() {
@@ -48,6 +50,7 @@ void HeadStatusFile::work() {
       written = std::chrono::steady_clock::now();
     }
     pass_stop_on();
+    find_stacks_request();
     std::unique_lock lock(mutex_);
     if (ended_.wait_for(lock, kLookInterval, [this] { return end_; })) break;
   }
@@ -70,6 +73,20 @@ void HeadStatusFile::pass_stop_on() {
   if (asked == RunStop::none || (asked == RunStop::save && passed_on_ == RunStop::save)) return;
   passed_on_ = asked;
   on_stop_();
+}
+
+// Each has an id of its own: the file of one that was answered stays.
+void HeadStatusFile::find_stacks_request() {
+  const std::string asked = requested_stacks(directory_);
+  if (asked.empty() || asked == last_stacks_request_) return;
+  last_stacks_request_ = asked;
+  const std::lock_guard lock(mutex_);
+  stacks_asked_ = asked;
+}
+
+std::optional<std::string> HeadStatusFile::take_stacks_request() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(stacks_asked_, std::nullopt);
 }
 
 void stop_this_run() {

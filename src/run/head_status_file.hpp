@@ -1,13 +1,15 @@
 // HeadStatusFile: beside a run, writes status.json into its directory every two seconds, and looks there for
-// a request to stop (stop_request.hpp), which it passes on to this very process as SIGTERM. It has a thread
-// of its own, so that a file system that stalls holds up neither the run nor its heartbeats. A status that
-// cannot be written ends no run: the first reason is kept for a note.
+// requests: to stop (stop_request.hpp), which it passes on to this very process as SIGTERM, and for the
+// stacks of the ranks (stacks_request.hpp), which the driver asks for. It has a thread of its own, so that a
+// file system that stalls holds up neither the run nor its heartbeats. A status that cannot be written ends
+// no run: the first reason is kept for a note.
 #pragma once
 
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "src/record/stop_request.hpp"
@@ -27,6 +29,8 @@ class HeadStatusFile {
 
   /// Changes what is known. From any thread.
   void change(const std::function<void(LiveStatus&)>& how);
+  /// A request for stacks that was not taken yet.
+  std::optional<std::string> take_stacks_request();
   /// Why the file could not be written; empty: it was.
   std::string problem() const;
 
@@ -34,6 +38,7 @@ class HeadStatusFile {
   void work();
   void write();
   void pass_stop_on();
+  void find_stacks_request();
 
   std::filesystem::path directory_;
   OnStop on_stop_;
@@ -41,6 +46,8 @@ class HeadStatusFile {
   std::condition_variable ended_;
   LiveStatus live_;
   std::string problem_;
+  std::optional<std::string> stacks_asked_;
+  std::string last_stacks_request_;    // of the thread alone
   RunStop passed_on_ = RunStop::none;  // of the thread alone
   bool end_ = false;
   std::thread thread_;  // last: it uses the others

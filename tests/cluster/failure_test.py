@@ -141,6 +141,7 @@ class Failure(support.Case):
         code, err = self.end_of(process)
         self.assertEqual(code, 71)
         self.assertRegex(err, r"worker [45] \(rank [45]\) on n3: hung: .* is stopped, as by SIGSTOP")
+        self.assertRegex(err, r"the run hangs: rank [45] stopped, in \w+; 7 ranks ")  # read without root, on four nodes
 
     def test_an_agent_that_is_killed(self):
         process = self.job()

@@ -50,6 +50,7 @@ CORNERS = {
     r"CLI/.*": ["src/cli/command_line.cpp"],
     r"yaml-cpp/.*": ["src/base/yaml.cpp"],
     r"nlohmann/.*": ["src/base/json.*", "src/base/json_fwd.hpp"],
+    r"elfutils/.*": ["src/agent/stacks/unwind_plugin.cpp"],
     r"pmix\w*\.h|pmix/.*": ["src/agent/pmi/pmix*"],
     r"mpi\.h": ["runtime/comm/mpi/*"],
     r"nccl\.h": ["runtime/comm/nccl/*"],

@@ -139,6 +139,9 @@ class Bench {
   static std::string text(const action::EndInput&) { return "end input"; }
   static std::string text(const action::TellRanks& tell) { return "tell ranks " + to_text(tell.line); }
   static std::string text(const action::ProbeRanks&) { return "probe ranks"; }
+  static std::string text(const action::ReadStacks& read) {
+    return fmt::format("read stacks {}", read.request);
+  }
   static std::string text(const action::CheckGpus&) { return "check GPUs"; }
   static std::string text(const action::WatchGpus&) { return "watch GPUs"; }
   static std::string text(const action::FindProvenance&) { return "find provenance"; }

@@ -471,6 +471,7 @@ TEST_CASE("what may come at any time is harmless before the slice") {
   CHECK(bench.says(to_agent::Alive{}).empty());
   CHECK(bench.says(to_agent::ProbeRanks{}) == "probe ranks; check GPUs");
   CHECK(bench.on(event::RanksProbed{}) == "say! probed ranks=[]");
+  CHECK(bench.says(to_agent::ReadStacks{3}) == "say! stacks request=3 ranks=[]");
   CHECK(bench.says(to_agent::RequestCheckpoint{true, false, true, 0}).empty());
   CHECK(bench.says(to_agent::Bye{}) == "exit 0");
 }

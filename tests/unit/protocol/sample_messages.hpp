@@ -53,6 +53,7 @@ inline const std::vector<Sample>& sample_messages() {
          R"({"type":"new_world","generation":2,"ranks":[0,3],"source":1,"behind":true})",
          std::string("a\0b\0", 4)),
       to(to_agent::ProbeRanks{}, R"({"type":"probe"})"),
+      to(to_agent::ReadStacks{7}, R"({"type":"stacks","request":7})"),
       to(to_agent::Suspend{}, R"({"type":"suspend"})"),
       to(to_agent::Resume{}, R"({"type":"resume"})"),
       to(to_agent::Input{"yes\n"}, R"({"type":"input"})", "yes\n"),
@@ -104,6 +105,8 @@ inline const std::vector<Sample>& sample_messages() {
           from_agent::Probed{{{Rank(2), 'D', 4712, "python3", "nfs_wait", true, true}}},
           R"({"type":"probed","ranks":[{"rank":2,"state":"D","pid":4712,"name":"python3","waits":"nfs_wait",)"
           R"("finalizing":true,"in_barrier":true}]})"),
+      from(from_agent::StacksRead{7, Json::array({Json::object()})},
+           R"({"type":"stacks","request":7,"ranks":[{}]})"),
       from(from_agent::InputTaken{4096}, R"({"type":"input_taken","bytes":4096})"),
       from(from_agent::InputClosed{}, R"({"type":"input_closed"})"),
       from(from_agent::WritesStalled{Seconds(5)}, R"({"type":"stalled","seconds":5.0})"),

@@ -37,6 +37,12 @@ from::Probed probe(int rank, char state) {
   return {{out}};
 }
 
+// A hung run ends once it is known where its ranks are.
+void tell_stacks(World& world, const std::vector<int>& nodes) {
+  CHECK_FALSE(world.head().first_failure());
+  for (const int node : nodes) world.say(node, from::StacksRead{.request = 1, .ranks = Json::array()});
+}
+
 }  // namespace
 
 TEST_CASE("the first failing rank is the verdict, and the others are told to stop after a moment") {
@@ -308,6 +314,7 @@ TEST_CASE("a hang's verdict names the rank that holds up the others") {
   world.say(0, probe(0, 'S'));
   CHECK_FALSE(world.head().first_failure());
   world.say(1, probe(1, 'T'));
+  tell_stacks(world, {0, 1});
   REQUIRE(world.head().first_failure());
   CHECK(world.head().first_failure()->rank == Rank(1));
   CHECK(world.recorded("hang").at(0)["host"] == "n2");
@@ -320,6 +327,7 @@ TEST_CASE("a rank that the kernel holds up makes its node a bad one") {
   world.live(13);
   world.say(0, probe(0, 'D'));
   world.say(1, probe(1, 'S'));
+  tell_stacks(world, {0, 1});
   CHECK(world.outcome().bad_hosts == std::vector<std::string>{"n1"});
 }
 
@@ -333,6 +341,7 @@ TEST_CASE("an agent that goes while ranks are probed does not keep the others' a
   world.say(2, from::Clean{});
   CHECK_FALSE(world.head().first_failure());
   world.say(2, from::Done{});
+  tell_stacks(world, {0, 1});
   REQUIRE(world.head().first_failure());
   CHECK(world.head().first_failure()->rank == Rank(1));
 }

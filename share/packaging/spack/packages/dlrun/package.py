@@ -33,6 +33,7 @@ class Dlrun(CMakePackage):
     depends_on("tl-expected@1.0:")
     depends_on("libsodium@1.0.18:")
     depends_on("hwloc@2.9:")
+    depends_on("elfutils@0.176:")
     depends_on("onednn@2.6:3 cpu_runtime=omp")
     depends_on("zlib-api")
     depends_on("libdeflate@1.14:")
