@@ -195,6 +195,14 @@ class Session {
     reporter_->keep_for_result("parameter_servers", to_json(loads, placement));
   }
 
+  // Another number is another global batch and learning rate in the middle of a training.
+  Result<void> other_shards(const std::string& checkpoint) const {
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("train.shards is {}, and {} has {}", *spec_.shards->count,
+                                          checkpoint, *shards_there_),
+                      .hint = "set train.shards to auto, or start anew in another checkpoint.dir"});
+  }
+
   Result<void> announce(const LoadedCheckpoint& chosen, const Position& start) {
     const std::string checkpoint = (spec_.checkpoint.folder / chosen.name).string();
     const std::vector<std::string> changes = changed_settings(chosen.manifest.settings, settings_of(spec_));
@@ -209,9 +217,11 @@ class Session {
                                 start.step, start.epoch + 1, start.seen, training_samples(spec_, prepared_)));
     if (const int now = prepared_.comm->size(), there = chosen.manifest.world; there != now)
       reporter_->note(fmt::format("ranks: {} in the checkpoint, {} now", there, now));
-    if (spec_.shards && spec_.shards->count.value_or(*shards_there_) != *shards_there_)
+    if (spec_.shards && spec_.shards->count.value_or(*shards_there_) != *shards_there_) {
+      if (chosen.manifest.shards) return other_shards(checkpoint);
       reporter_->note(
           fmt::format("shards: {} in the checkpoint, {} now", *shards_there_, *spec_.shards->count));
+    }
     for (const std::string& change : changes) reporter_->note(change);
     return {};
   }

@@ -398,6 +398,10 @@ Result<void> check_elastic(Fields& root, JobSpec& spec) {
     return yaml::error_at(
         node, "'elastic' connects ranks over dlrun's own links, and environment.set has DLRUN_COMM",
         "remove one of the two");
+  if (spec.train.find("benchmark") != nullptr)
+    return yaml::error_at(
+        node, "'elastic' and train.benchmark are both set: a benchmark measures the ranks that it began with",
+        "remove one of the two");
   if (spec.train.find("shards") == nullptr) spec.train.set("shards", yaml::scalar("auto", node.source));
   return {};
 }

@@ -63,6 +63,7 @@ struct Loss {
   std::string host, reason;
   std::optional<Seconds> went_on_after = {};  // the first step of the others; unset: none was complete
   std::optional<Rank> leads = {};             // the first rank that is left
+  Ticks at{};                                 // of the loss
 };
 
 struct Outcome {

@@ -215,6 +215,7 @@ class Driver {
     parts_.status_file.change([this](LiveStatus& live) {
       live.stage(stage_of(head_.phase()));
       live.walltime_end(walltime_.result().end);
+      for (const Loss& loss : head_.losses()) live.lost(loss.ranks);
     });
     if (auto id = parts_.status_file.take_stacks_request()) deliver(event::StacksAsked{std::move(*id)});
     loop_.after(Seconds(1), [this] { tell_status_file(); });
@@ -266,7 +267,7 @@ class Driver {
     walltime_.report(wanted.rank, wanted.report);
     parts_.status_file.change([&, now = ticks()](LiveStatus& live) {
       live.report(wanted.rank,
-                  wanted.rank == Rank(0) ? parts_.secrets.hidden(wanted.report) : std::move(wanted.report),
+                  live.leads(wanted.rank) ? parts_.secrets.hidden(wanted.report) : std::move(wanted.report),
                   now);
     });
   }

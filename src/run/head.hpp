@@ -81,6 +81,8 @@ class Head {
   const std::optional<FirstFailure>& first_failure() const { return failures_.first(); }
   /// How the attempt ended; after Finish.
   Outcome conclude(const DriverEnd& end, Ticks now);
+  /// Ranks that an elastic job goes on without, in the order of their losses.
+  const std::vector<Loss>& losses() const { return losses_; }
 
  private:
   // Events.

@@ -41,7 +41,8 @@ Head::Spared Head::spare(const std::vector<Rank>& ranks, const std::string& host
                      .host = host,
                      .reason = reason,
                      .went_on_after = {},
-                     .leads = regrouping_->first_left()});
+                     .leads = regrouping_->first_left(),
+                     .at = now_});
   for (const Rank rank : ranks) {
     hangs_.detector().exited(rank, now_);
     ranks_.spared(rank);
@@ -87,7 +88,7 @@ void Head::order(const std::optional<Regrouping::Order>& order) {
 void Head::went_on(const from_agent::Report& report) {
   const Seconds after = now_ - lost_at_;
   for (Loss& loss : losses_)
-    if (!loss.went_on_after) loss.went_on_after = after;
+    if (!loss.went_on_after) loss.went_on_after = Seconds(now_ - loss.at);
   act(action::Record{{{"event", "went_on"},
                       {"rank", report.rank.get()},
                       {"step", report.report["went_on"]},

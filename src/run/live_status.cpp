@@ -5,6 +5,7 @@
 namespace dlrun::job {
 namespace {
 
+constexpr std::int64_t kNoStep = -1, kLost = -2;
 constexpr Seconds kPaceWindow{30}, kBetweenMarks{1};
 
 }  // namespace
@@ -19,7 +20,8 @@ void LiveStatus::begin_attempt(const plan::Plan& plan) {
   host_of_rank_.clear();
   for (const plan::RankPlan& rank : plan.ranks)
     host_of_rank_.push_back(plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get());
-  steps_.assign(plan.ranks.size(), -1);
+  steps_.assign(plan.ranks.size(), kNoStep);
+  leader_ = 0;
   usage_.clear();
   marks_.clear();
 }
@@ -27,13 +29,18 @@ void LiveStatus::begin_attempt(const plan::Plan& plan) {
 void LiveStatus::report(Rank rank, const Json& report, Ticks now) {
   const auto step = field<std::int64_t>(report, "step", "report");
   const auto index = static_cast<std::size_t>(rank.get());
-  if (!step || index >= steps_.size()) return;
+  if (!step || index >= steps_.size() || steps_[index] == kLost) return;
   steps_[index] = *step;
-  if (index != 0) return;
+  if (index != leader_) return;
   status_.progress = report;
   if (!marks_.empty() && *step < marks_.back().step) marks_.clear();  // it began anew
   if (marks_.empty() || now - marks_.back().when >= kBetweenMarks) marks_.push_back({now, *step});
   while (marks_.size() > 2 && now - marks_.front().when > kPaceWindow) marks_.pop_front();
+}
+
+void LiveStatus::lost(const std::vector<Rank>& ranks) {
+  for (const Rank rank : ranks) steps_.at(static_cast<std::size_t>(rank.get())) = kLost;
+  while (leader_ + 1 < steps_.size() && steps_[leader_] == kLost) ++leader_;
 }
 
 void LiveStatus::usage(NodeUsage usage) {
@@ -78,13 +85,13 @@ void LiveStatus::take_pace(Ticks now) {
   status_.steps_per_second.reset();
   status_.left.reset();
   if (marks_.size() < 2) return;
-  const std::int64_t done = steps_.front() - marks_.front().step;
+  const std::int64_t done = steps_[leader_] - marks_.front().step;
   const Seconds took = now - marks_.front().when;
   if (done <= 0 || took.count() <= 0) return;
   status_.steps_per_second = static_cast<double>(done) / took.count();
   const auto steps = field<std::int64_t>(status_.progress, "steps", "report");
-  if (steps && *steps >= steps_.front())
-    status_.left = Seconds(static_cast<double>(*steps - steps_.front()) / *status_.steps_per_second);
+  if (steps && *steps >= steps_[leader_])
+    status_.left = Seconds(static_cast<double>(*steps - steps_[leader_]) / *status_.steps_per_second);
 }
 
 }  // namespace dlrun::job

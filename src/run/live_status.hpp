@@ -21,6 +21,9 @@ class LiveStatus {
   void phase(std::string text) { status_.phase = std::move(text); }
   void walltime_end(std::optional<Instant> end) { status_.walltime_end = end; }
   void report(Rank rank, const Json& report, Ticks now);
+  /// Ranks that an elastic job goes on without. The first of the others tells its progress.
+  void lost(const std::vector<Rank>& ranks);
+  bool leads(Rank rank) const { return static_cast<std::size_t>(rank.get()) == leader_; }
   void usage(NodeUsage usage);
   void stragglers(Json ranks) { status_.stragglers = std::move(ranks); }
   void ended(int exit_code, std::string reason);
@@ -38,9 +41,10 @@ class LiveStatus {
 
   HeadStatus status_;
   std::vector<std::string> host_of_rank_;
-  std::vector<std::int64_t> steps_;  // by rank; -1: none reported
+  std::vector<std::int64_t> steps_;  // by rank; -1: none reported, -2: lost
+  std::size_t leader_ = 0;           // the first rank that is not lost
   std::map<std::string, NodeUsage> usage_;
-  std::deque<Mark> marks_;  // of rank 0, a second apart at least
+  std::deque<Mark> marks_;  // of the leader, a second apart at least
 };
 
 }  // namespace dlrun::job

@@ -298,6 +298,9 @@ class Training(support.Case):
                                     "--set", "environment.set.DLRUN_NODE_RANKS=1", "--set", "train.shards=auto")
         self.assertEqual(code, 0, err)
         self.assertIn("ranks: 3 in the checkpoint, 2 now", out)
+        code, _, err = self.train("other", "--set", "train.epochs=3", "--set", "train.shards=4")
+        self.assertNotEqual(code, 0)
+        self.assertRegex(err, "train.shards is 4, and .* has 5")
         self.assertEqual(self.bits("one-ckpt"), self.bits("ckpt"))
         result = lambda run: {key: value for key, value in self.record(run)["result"].items() if key.startswith("test_")}
         self.assertEqual(result("one"), result("two"))

@@ -97,14 +97,17 @@ void Reporter::send_progress(Json line) {
 }
 
 Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
-  const double now = wall_seconds();
+  const double now = line.value("time", wall_seconds());  // a line that waited has the time of its step
+  line["time"] = rounded(now, 1e3);
   const auto step = line["step"].get<std::uint64_t>();
   if (!metrics_ || !events_) {
     unwritten_.push_back({step, std::move(line), {scalars.begin(), scalars.end()}});
-    if (unwritten_.size() > kUnwritten) unwritten_.pop_front();
+    // A step has two lines where an epoch ends: they go together, as a file is cut by steps.
+    const std::uint64_t oldest = unwritten_.front().step;
+    if (unwritten_.size() > kUnwritten)
+      while (unwritten_.front().step == oldest) unwritten_.pop_front();
     return {};
   }
-  line["time"] = rounded(now, 1e3);
   TRY(metrics_->write(line));
   return events_->write(step, now, scalars);
 }

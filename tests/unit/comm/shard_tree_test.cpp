@@ -109,8 +109,9 @@ TEST_CASE("it is not the sum in the order of the shards: the test could tell") {
 
 TEST_CASE("messages bring the sum of the tree to every rank, whatever the length") {
   for (const auto send : {test::SendIsDone::at_once, test::SendIsDone::when_received})
-    for (const auto& [shards, ranks] : kCases)
+    for (const auto& sizes : kCases)
       for (const std::size_t length : {0U, 1U, 17U, 1000U, 70'000U}) {
+        const int shards = sizes.shards, ranks = sizes.ranks;
         CAPTURE(shards);
         CAPTURE(ranks);
         CAPTURE(length);
@@ -145,8 +146,9 @@ TEST_CASE("a sum of many pieces keeps them apart") {
 }
 
 TEST_CASE("shared memory brings the same, in turn with other sums") {
-  for (const auto& [shards, ranks] : kCases)
+  for (const auto& sizes : kCases)
     for (const std::size_t length : {0U, 1U, 1000U, 64U * 1024U + 1U, 150'001U}) {
+      const int shards = sizes.shards, ranks = sizes.ranks;
       CAPTURE(shards);
       CAPTURE(ranks);
       CAPTURE(length);

@@ -245,6 +245,8 @@ TEST_CASE("elastic: how few may be left, and what does not go with it") {
   CHECK(elastic->elastic == plan::Elastic{.min_nodes = 2, .min_ranks = 1});
   CHECK(elastic->train.find("shards")->scalar == "auto");
   CHECK(job("framework: builtin\ntrain: {shards: 8}\nelastic: {}\n")->train.find("shards")->scalar == "8");
+  CHECK(error_of(job("framework: builtin\ntrain: {benchmark: {steps: 3}}\nelastic: {}\n"))
+            .find("train.benchmark") != std::string::npos);
   CHECK(error_of(job(train + "elastic: {min-nodes: 0}\n")).find("elastic.min-nodes") != std::string::npos);
   CHECK(error_of(job(train + "elastic: {}\nlaunch: {mpi: pmix}\n"))
             .find("'elastic' connects ranks over dlrun's own links, and launch.mpi is pmix") !=

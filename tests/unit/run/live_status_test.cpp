@@ -64,6 +64,20 @@ TEST_CASE("ranks that report no steps are not slow") {
   CHECK_FALSE(live.at({}, kBegan).slowest);
 }
 
+TEST_CASE("the first rank that is left tells the progress, and a lost one is not slow") {
+  LiveStatus live = begun(3, 1);
+  for (const int rank : {0, 1, 2}) live.report(Rank(rank), {{"step", 5}}, after(0));
+  live.lost({Rank(0), Rank(2)});
+  CHECK(live.leads(Rank(1)));
+  live.report(Rank(2), {{"step", 6}}, after(1));  // said before it was lost
+  live.report(Rank(1), {{"step", 40}, {"steps", 100}}, after(10));
+  live.report(Rank(1), {{"step", 50}, {"steps", 100}}, after(20));
+  const HeadStatus status = live.at({}, after(20));
+  CHECK_FALSE(status.slowest);
+  CHECK(status.progress["step"] == 50);
+  CHECK(status.steps_per_second);
+}
+
 TEST_CASE("the pace of the last half minute gives the time that is left") {
   LiveStatus live = begun(1, 1);
   for (int second = 0; second <= 40; ++second)
