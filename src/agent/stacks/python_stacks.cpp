@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Seconds kPySpyLimit{4}, kWrites{2}, kPollInterval{0.03};
+constexpr Seconds kPySpyLimit{3}, kWrites{2}, kPollInterval{0.03};
 constexpr std::size_t kMaxFrames = 96;
 
 Environment environment_of(pid_t pid) {
@@ -27,16 +27,15 @@ Environment environment_of(pid_t pid) {
 }
 
 // It does not stop the program: what it reads may then be torn, which it says by an error.
-Result<StackFrames> ask_py_spy(pid_t pid) {
-  const Environment environment = environment_of(pid);
-  const std::string program = TRY(find_program("py-spy", environment, "/"));
+Result<StackFrames> ask_py_spy(pid_t pid, const std::string& program, const Environment& environment) {
   const CommandOutput output =
       TRY(run_command({.argv = {program, "dump", "--nonblocking", "--json", "--pid", std::to_string(pid)},
                        .environment = environment,
                        .working_directory = "/",
                        .limit = kPySpyLimit}));
+  constexpr std::size_t max_shown = 200;
   if (!output.status.success())
-    return fail(ErrorKind::unavailable, "py-spy: {}", trim(output.err).substr(0, 200));
+    return fail(ErrorKind::unavailable, "py-spy: {}", trim(output.err).substr(0, max_shown));
   return frames_of_py_spy(output.out, pid);
 }
 
@@ -98,20 +97,20 @@ bool is_python_program(pid_t pid) {
 }
 
 void read_python_stack(RankStack& stack, const std::string& folder) {
-  if (auto frames = ask_py_spy(stack.pid)) {
-    stack.python = std::move(*frames);
+  const Environment environment = environment_of(stack.pid);
+  const auto py_spy = find_program("py-spy", environment, "/");
+  const auto listener = listener_of(stack.pid, folder);
+  if (!py_spy && !listener) {
+    stack.problems.emplace_back(
+        "no Python functions: py-spy is not on its PATH, and it does not use dlrun_client");
     return;
-  } else if (const auto listener = listener_of(stack.pid, folder)) {
-    if (auto own = ask_faulthandler(stack.pid, *listener))
-      stack.python = std::move(*own);
-    else
-      stack.problems.push_back("no Python functions: " + own.error().what);
-  } else {
-    const bool there = frames.error().what.starts_with("py-spy:");
-    stack.problems.push_back(
-        "no Python functions: " +
-        (there ? frames.error().what : "py-spy is not on its PATH, and it does not use dlrun_client"));
   }
+  auto frames = py_spy ? ask_py_spy(stack.pid, *py_spy, environment) : ask_faulthandler(stack.pid, *listener);
+  if (!frames && py_spy && listener) frames = ask_faulthandler(stack.pid, *listener);
+  if (frames)
+    stack.python = std::move(*frames);
+  else
+    stack.problems.push_back("no Python functions: " + frames.error().what);
 }
 
 Result<StackFrames> frames_of_py_spy(std::string_view text, pid_t pid) {

@@ -1,5 +1,7 @@
 // The plug-in that reads native stacks: libdwfl over call frame information and symbol tables of the files
 // themselves. It looks for no separate debug information: that may be large, or on a server far away.
+#include <cstring>
+
 #include <elfutils/libdwfl.h>
 
 #include "src/agent/stacks/unwind_table.h"
@@ -48,11 +50,12 @@ const char* last_problem() {
 
 void* open_process(pid_t process, const char** problem) {
   Dwfl* dwfl = dwfl_begin(&kCallbacks);
-  const bool opened = dwfl != nullptr && dwfl_linux_proc_report(dwfl, process) == 0 &&
-                      dwfl_report_end(dwfl, nullptr, nullptr) == 0 &&
-                      dwfl_linux_proc_attach(dwfl, process, true) == 0;
-  if (opened) return dwfl;
-  *problem = last_problem();
+  // A positive number is an errno.
+  int result = dwfl != nullptr ? dwfl_linux_proc_report(dwfl, process) : -1;
+  if (result == 0) result = dwfl_report_end(dwfl, nullptr, nullptr);
+  if (result == 0) result = dwfl_linux_proc_attach(dwfl, process, true);
+  if (result == 0) return dwfl;
+  *problem = result > 0 ? std::strerror(result) : last_problem();
   if (dwfl != nullptr) dwfl_end(dwfl);
   return nullptr;
 }
