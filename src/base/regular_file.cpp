@@ -22,9 +22,9 @@ Result<RegularFile> open_regular_file(const std::filesystem::path& path) {
   return RegularFile{std::move(fd), static_cast<std::uint64_t>(status.st_size)};
 }
 
-Result<std::string> read_regular_file(const std::filesystem::path& path) {
+Result<std::string> read_regular_file(const std::filesystem::path& path, std::size_t maximum) {
   const RegularFile file = TRY(open_regular_file(path));
-  return read_all(file.fd.get(), path);
+  return read_all(file.fd.get(), path, maximum);
 }
 
 Result<std::string> read_file_or_pipe(const std::filesystem::path& path, std::size_t maximum) {

@@ -19,7 +19,7 @@ struct RegularFile {
 
 // Errors are of kind input, and have the path as their place.
 Result<RegularFile> open_regular_file(const std::filesystem::path& path);
-Result<std::string> read_regular_file(const std::filesystem::path& path);
+Result<std::string> read_regular_file(const std::filesystem::path& path, std::size_t maximum = SIZE_MAX);
 // Also a shell's <(command), which is a pipe without a name. More than `maximum` bytes are refused.
 Result<std::string> read_file_or_pipe(const std::filesystem::path& path, std::size_t maximum = SIZE_MAX);
 

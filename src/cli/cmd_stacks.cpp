@@ -2,6 +2,7 @@
 
 #include "src/base/exit_code.hpp"
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/token.hpp"
 #include "src/base/units.hpp"
 #include "src/cli/stack_lines.hpp"
@@ -27,7 +28,8 @@ using report::RunView;
 
 Result<Json> read_document(const std::filesystem::path& run) {
   const std::string path = (run / "stacks.json").string();
-  return parse_json(TRY(read_file(path)), path);
+  constexpr std::size_t longest = 64 << 20;
+  return parse_json(TRY(read_regular_file(path, longest)), path);
 }
 
 bool answers(const Result<Json>& document, const std::string& id) {

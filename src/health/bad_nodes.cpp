@@ -4,6 +4,7 @@
 
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/utc.hpp"
 
 namespace dlrun::health {
@@ -25,7 +26,7 @@ std::string file_name(std::string_view name) {
 }
 
 Result<BadNode> read(const fs::path& file) {
-  const Json json = TRY(parse_json(TRY(read_file(file, 64 << 10)), file.string()));
+  const Json json = TRY(parse_json(TRY(read_regular_file(file, 64 << 10)), file.string()));
   const auto until = parse_utc(TRY(field<std::string>(json, "until", file.string())));
   if (!until) return bad_input(file.string(), "'until' is not a time");
   return BadNode{TRY(field<std::string>(json, "host", file.string())),
@@ -44,7 +45,8 @@ std::vector<BadNode> BadNodes::all(Instant now) const {
     if (file->path().extension() != ".json") continue;  // one that is being written
     auto node = read(file->path());
     std::error_code ignored;
-    if (node && node->until > now)
+    if (!node) continue;  // not ours, or another version's
+    if (node->until > now)
       out.push_back(std::move(*node));
     else
       fs::remove(file->path(), ignored);

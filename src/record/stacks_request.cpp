@@ -1,6 +1,7 @@
 #include "src/record/stacks_request.hpp"
 
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::job {
@@ -18,7 +19,7 @@ Result<void> request_stacks(const std::filesystem::path& run_directory, const st
 
 std::string requested_stacks(const std::filesystem::path& run_directory) {
   constexpr std::size_t longest = 64;
-  const auto text = read_file(stacks_request_file(run_directory), longest);
+  const auto text = read_regular_file(stacks_request_file(run_directory), longest);
   return text ? std::string(trim(*text)) : std::string();
 }
 

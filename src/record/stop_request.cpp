@@ -1,6 +1,7 @@
 #include "src/record/stop_request.hpp"
 
 #include "src/base/file.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::job {
@@ -20,7 +21,7 @@ Result<void> request_stop(const std::filesystem::path& run_directory, RunStop as
 // A file that cannot be read is none: the head looks again.
 RunStop requested_stop(const std::filesystem::path& run_directory) {
   constexpr std::size_t longest = 64;
-  const auto text = read_file(file_in(run_directory), longest);
+  const auto text = read_regular_file(file_in(run_directory), longest);
   if (!text) return RunStop::none;
   return trim(*text) == "now" ? RunStop::now : RunStop::save;
 }

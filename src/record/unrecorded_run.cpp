@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "src/base/file.hpp"
 #include "src/base/json.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/utc.hpp"
 
@@ -51,7 +51,7 @@ UnrecordedRun read_unrecorded_run(const fs::path& run_directory, Instant began) 
   UnrecordedRun out;
   out.last_sign = last_written(run_directory, began);
   std::vector<Json> events;
-  const auto text = read_file(run_directory / "events.jsonl");
+  const auto text = read_regular_file(run_directory / "events.jsonl");
   for (const std::string& line : split(text ? *text : std::string(), '\n'))
     if (auto event = parse_json(line, "events.jsonl"))
       events.push_back(std::move(*event));  // the last may be torn

@@ -145,6 +145,7 @@ Values machines(const DiffRun& run) {
   if (!nodes.is_array()) return std::nullopt;
   std::map<std::string, std::set<std::string>> texts;
   for (Json node : nodes) {
+    if (!node.is_object()) continue;
     node.erase("hosts");
     for (const auto& [name, value] : flattened(node))
       texts[name].insert(value.is_string() ? value.get<std::string>() : to_text(value));

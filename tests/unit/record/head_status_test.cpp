@@ -2,8 +2,10 @@
 #include "src/record/head_status.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "src/base/utc.hpp"
+#include "src/record/stacks_request.hpp"
 #include "src/record/stop_request.hpp"
 #include "tests/unit/folder.hpp"
 
@@ -81,4 +83,12 @@ TEST_CASE("of two requests to stop the more urgent one counts") {
   REQUIRE(request_stop(folder.path, RunStop::save));
   CHECK(requested_stop(folder.path) == RunStop::now);
   CHECK_FALSE(request_stop("/nowhere", RunStop::save));
+}
+
+TEST_CASE("requests that are no files are none, and are not waited for") {
+  const test::Folder folder;
+  for (const char* name : {"stop-request", "stacks-request"})
+    REQUIRE(::mkfifo((folder.path / name).c_str(), 0600) == 0);
+  CHECK(requested_stop(folder.path) == RunStop::none);
+  CHECK(requested_stacks(folder.path).empty());
 }
