@@ -19,7 +19,7 @@ std::string cluster_name_of(std::string_view configuration) {
 }
 
 std::string slurm_cluster_name(const Environment& environment) {
-  if (const std::string name = environment.get("SLURM_CLUSTER_NAME"); !name.empty()) return name;
+  if (std::string name = environment.get("SLURM_CLUSTER_NAME"); !name.empty()) return name;
   for (const std::string& file : {environment.get("SLURM_CONF"), std::string("/etc/slurm/slurm.conf"),
                                   std::string("/run/slurm/conf/slurm.conf")})
     if (const auto text = file.empty() ? Result<std::string>("") : read_file(file, 1 << 20); text)

@@ -46,7 +46,7 @@ std::string version_in(const std::string& file, std::string_view mark) {
   const auto text = read_regular_file(file);
   if (!text) return {};
   for (std::size_t at = text->find(mark); at != std::string::npos; at = text->find(mark, at + 1)) {
-    const std::string version = version_at(std::string_view(*text).substr(at + mark.size(), 40));
+    std::string version = version_at(std::string_view(*text).substr(at + mark.size(), 40));
     if (!version.empty() && std::isdigit(static_cast<unsigned char>(version[0])) != 0) return version;
   }
   return {};
