@@ -105,7 +105,7 @@ Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
     // A step has two lines where an epoch ends: they go together, as a file is cut by steps.
     const std::uint64_t oldest = unwritten_.front().step;
     if (unwritten_.size() > kUnwritten)
-      while (unwritten_.front().step == oldest) unwritten_.pop_front();
+      while (!unwritten_.empty() && unwritten_.front().step == oldest) unwritten_.pop_front();
     return {};
   }
   TRY(metrics_->write(line));
