@@ -2,13 +2,13 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <filesystem>
-#include <thread>
+#include <utility>
 
 #include <poll.h>
 #include <unistd.h>
 
+#include "src/agent/end_helper.hpp"
 #include "src/base/pipe.hpp"
 #include "src/process/child.hpp"
 
@@ -85,16 +85,11 @@ void PythonPackages::read() {
   found_(answer && answer->is_object() ? std::move(*answer) : Json(nullptr));
 }
 
-// A process that is still there would be ended as one that a rank has left behind.
 void PythonPackages::end() {
   if (limit_) loop_.cancel(*std::exchange(limit_, std::nullopt));
   if (out_) loop_.unwatch(out_.get());
   out_.reset();
-  if (pid_ <= 0) return;
-  ::kill(-pid_, SIGKILL);
-  constexpr int kMaxLooks = 200;
-  for (int i = 0; i < kMaxLooks && !reap(pid_); ++i) std::this_thread::sleep_for(Milliseconds(1));
-  pid_ = 0;
+  if (pid_ > 0) end_helper(std::exchange(pid_, 0));
 }
 
 }  // namespace dlrun::agent

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
-#include <thread>
+#include <utility>
 
 #include <poll.h>
 #include <unistd.h>
 
+#include "src/agent/end_helper.hpp"
 #include "src/agent/stacks/read_stacks.hpp"
 #include "src/base/pipe.hpp"
 #include "src/base/strings.hpp"
@@ -77,16 +77,11 @@ void StackReader::finish(const std::string& why_not) {
   done_(std::move(out));
 }
 
-// A process that is still there would be ended as one that a rank has left behind.
 void StackReader::end() {
   if (limit_) loop_.cancel(*std::exchange(limit_, std::nullopt));
   if (out_) loop_.unwatch(out_.get());
   out_.reset();
-  if (pid_ <= 0) return;
-  ::kill(-pid_, SIGKILL);
-  constexpr int kMaxLooks = 200;
-  for (int i = 0; i < kMaxLooks && !reap(pid_); ++i) std::this_thread::sleep_for(Milliseconds(1));
-  pid_ = 0;
+  if (pid_ > 0) end_helper(std::exchange(pid_, 0));
 }
 
 }  // namespace dlrun::agent
