@@ -315,6 +315,7 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.relay = TRY(enum_or(fields, "relay", out.relay, kRelayUses));
   out.check = TRY(enum_or(fields, "check", out.check, kCheckUses));
   out.bad_node_memory = TRY(fields.duration_or("bad-node-memory", out.bad_node_memory));
+  out.metrics_file = TRY(fields.text_or("metrics-file", ""));
   out.stage = TRY(fields.bool_or("stage", out.stage));
   out.ssh = TRY(read_ssh(TRY(section(fields, "ssh"))));
   TRY(fields.finish());

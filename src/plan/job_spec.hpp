@@ -94,6 +94,7 @@ struct LaunchSpec {
   RelayUse relay = RelayUse::automatic;
   CheckUse check = CheckUse::off;      // of the nodes, before ranks start
   Seconds bad_node_memory{24 * 3600};  // how long jobs leave out nodes that were bad; 0: not at all
+  std::string metrics_file;            // of Prometheus; relative: to the run directory; empty: none
   bool stage = false;                  // dlrun is copied to nodes that do not have it
   SshSpec ssh = {};
 };

@@ -115,6 +115,7 @@ Json to_json(const JobSpec& spec) {
              {"relay", name_of(spec.launch.relay)},
              {"check", name_of(spec.launch.check)},
              {"bad-node-memory", spec.launch.bad_node_memory.count()},
+             {"metrics-file", spec.launch.metrics_file},
              {"stage", spec.launch.stage},
              {"ssh", to_json(spec.launch.ssh)}}},
            {"checkpoint",
