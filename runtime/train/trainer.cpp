@@ -159,6 +159,7 @@ Result<StepTotals> Trainer::step() {
          .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
          .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows)),
          .updates = position_.step});
+  clock_.step_done();
   advance(rows);
   return sums;
 }
