@@ -117,7 +117,8 @@ Result<Saved> BackgroundWriter::write(const Manifest& manifest) {
   if (may_write_) TRY(may_write_());
   TRY(write_checkpoint(files_, place_.folder, manifest, {snapshot_.file(0), snapshot_.file(1)}));
   TRY(prune_checkpoints(files_, place_, manifest.identity));
-  return Saved{.step = manifest.position.step, .took = std::chrono::steady_clock::now() - begin};
+  return Saved{
+      .step = manifest.position.step, .began = begin, .took = std::chrono::steady_clock::now() - begin};
 }
 
 Result<std::optional<Saved>> BackgroundWriter::poll() {

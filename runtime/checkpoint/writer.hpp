@@ -36,6 +36,7 @@ Result<void> check_writable(FileSystem& files, const std::filesystem::path& fold
 
 struct Saved {
   std::uint64_t step = 0;
+  Ticks began{};
   Seconds took{0};
 };
 

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/base/trace.hpp"
 #include "runtime/comm/allreduce/algorithms.hpp"
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
@@ -69,6 +70,9 @@ class Communicator {
   /// equal, by their rank here (MPI_Comm_split). All ranks call it. The world outlives its groups; a group
   /// may be split again, and its parent may go.
   virtual Result<std::unique_ptr<Communicator>> split(int color, int key) = 0;
+
+  /// Where each sum over the ranks is told.
+  virtual void set_trace(Trace& /*trace*/) {}
 
   /// On any thread: what waits for a peer, now or later, on any group of the world, ends with an Error. Only
   /// abort() is called after it.

@@ -18,14 +18,19 @@ Result<void> HostCollectives::allreduce_start(std::span<float> data, CommDtype d
   if (shared_)
     deferred_.push_back({data, dtype});
   else
-    thread_.post([this, data, dtype] { return run_allreduce(data, dtype); });
+    thread_.post([this, data, dtype] {
+      return traced("allreduce", data.size(), [&] { return run_allreduce(data, dtype); });
+    });
   return {};
 }
 
 Result<void> HostCollectives::parameter_server_allreduce_start(std::span<const ServedPiece> pieces) {
   if (link_.size() == 1) return {};
   thread_.post([this, all = std::vector<ServedPiece>(pieces.begin(), pieces.end())] {
-    return parameter_server_allreduce(link_, all, scratch_);
+    std::size_t floats = 0;
+    for (const ServedPiece& piece : all) floats += piece.data.size();
+    return traced("parameter servers", floats,
+                  [&] { return parameter_server_allreduce(link_, all, scratch_); });
   });
   return {};
 }
@@ -34,17 +39,31 @@ Result<void> HostCollectives::tree_allreduce_start(const TreeTerms& data) {
   if (shared_)
     deferred_trees_.push_back(data);
   else
-    thread_.post([this, data] { return tree_allreduce(link_, data, scratch_); });
+    thread_.post([this, data] {
+      return traced("tree allreduce", data.sum.size(), [&] { return tree_allreduce(link_, data, scratch_); });
+    });
   return {};
 }
 
 Result<void> HostCollectives::wait_all() {
   TRY(thread_.wait());
-  for (const TreeTerms& sum : deferred_trees_) shared_->allreduce(sum);
+  for (const TreeTerms& sum : deferred_trees_)
+    TRY(traced("tree allreduce", sum.sum.size(), [&] { return shared_->allreduce(sum), Result<void>{}; }));
   deferred_trees_.clear();
-  for (const Deferred& sum : deferred_) shared_->allreduce(sum.data, sum.dtype);
+  for (const Deferred& sum : deferred_)
+    TRY(traced("allreduce", sum.data.size(),
+               [&] { return shared_->allreduce(sum.data, sum.dtype), Result<void>{}; }));
   deferred_.clear();
   return {};
+}
+
+Result<void> HostCollectives::traced(const char* what, std::size_t floats,
+                                     const std::function<Result<void>()>& sum) {
+  Result<void> out;
+  Trace::timed(
+      trace_, Trace::Track::communication, "sum", [&] { out = sum(); },
+      [&] { return fmt::format("{} of {} kB", what, (floats * sizeof(float) + 500) / 1000); });
+  return out;
 }
 
 Result<void> HostCollectives::run_allreduce(std::span<float> data, CommDtype dtype) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/base/trace.hpp"
 #include "runtime/comm/allreduce/algorithms.hpp"
 #include "runtime/comm/allreduce/allreduce.hpp"
 #include "runtime/comm/job_thread.hpp"
@@ -27,6 +28,7 @@ class HostCollectives {
   bool may_share() const { return link_.size() > 1 && choice_.is_auto(); }
   bool shared() const { return shared_.has_value(); }
   const AllreduceChoice& choice() const { return choice_; }
+  void set_trace(Trace& trace) { trace_ = &trace; }
   int rank() const { return link_.rank(); }
   int size() const { return link_.size(); }
 
@@ -48,6 +50,8 @@ class HostCollectives {
     std::span<float> data;
     CommDtype dtype;
   };
+  /// One sum of so many floats, in the trace.
+  Result<void> traced(const char* what, std::size_t floats, const std::function<Result<void>()>& sum);
   Result<void> run_allreduce(std::span<float> data, CommDtype dtype);
   Result<void> check_rank(int rank) const;
   Result<void> check_peer(int rank) const;
@@ -59,6 +63,7 @@ class HostCollectives {
   std::optional<SharedMemoryAllreduce> shared_;
   std::vector<Deferred> deferred_;
   std::vector<TreeTerms> deferred_trees_;
+  Trace* trace_ = nullptr;
   Scratch scratch_;  // the thread's
 };
 

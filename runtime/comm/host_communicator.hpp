@@ -43,6 +43,7 @@ class HostCommunicator : public Communicator {
     return collectives_->receive(data, from);
   }
   Result<std::unique_ptr<Communicator>> split(int color, int key) override;
+  void set_trace(Trace& trace) override { collectives_->set_trace(trace); }
 
  protected:
   /// What all groups of a world use.

@@ -35,7 +35,10 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
     shard_ = shard;
     return {};
   }
-  void apply(const UpdateStep& step) override { plan_.parameters().apply(step, stream_); }
+  void set_trace(Trace& trace) override { trace_ = &trace; }
+  void apply(const UpdateStep& step) override {
+    timed("update", [&] { plan_.parameters().apply(step, stream_); });
+  }
   BatchResult evaluate_batch() override;
   std::span<float> gradients() override { return plan_.parameters().gradients(); }
   std::span<const Bucket> buckets() const override { return layout().buckets(); }
@@ -61,6 +64,16 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
     return {stream_, Mode::train, step, shard_.value_or(plan_.options().rank),
             shard_.value_or(0) == 0 ? RunningStatistics::follow : RunningStatistics::stay};
   }
+  std::string name_of(std::size_t node) const {
+    const Node& of = plan_.graph().nodes[node];
+    return of.name.empty() ? std::string(operation_name(of.operation)) : of.name;
+  }
+  // One operator, or what is none, in the trace.
+  template <class Work>
+  void timed(const char* phase, const Work& work, std::optional<std::size_t> node = {}) {
+    Trace::timed(trace_, Trace::Track::training, phase, work,
+                 [&] { return node ? fmt::format("{} {}", name_of(*node), phase) : std::string(phase); });
+  }
   void finalize_gradient(std::size_t node);
   Result<void> generate(std::span<float> images) override;
 
@@ -72,7 +85,8 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
   Loss* loss_ = nullptr;
   std::vector<const Loss*> reported_;
   std::optional<Generator> generator_;  // of a GAN
-  std::optional<int> shard_;            // of the next batch, where there are shards
+  Trace* trace_ = nullptr;
+  std::optional<int> shard_;  // of the next batch, where there are shards
 };
 
 Result<void> CompiledEngine::prepare() {
@@ -148,16 +162,25 @@ void CompiledEngine::finalize_gradient(std::size_t node) {
 BatchResult CompiledEngine::train_batch(std::uint64_t step,
                                         const std::function<void(std::size_t)>& on_bucket) {
   const Run run = training_run(step);
-  plan_.parameters().refresh(stream_);
-  for (const OperatorPtr& made : operators_) made->forward(run);
+  timed("refresh", [&] { plan_.parameters().refresh(stream_); });
+  for (std::size_t node = 0; node < operators_.size(); ++node)
+    timed(
+        "forward", [&] { operators_[node]->forward(run); }, node);
   for (std::size_t node = operators_.size(); node-- > 0;) {
-    finalize_gradient(node);
-    operators_[node]->backward_weights(run);
-    plan_.parameters().accumulate_shared_gradients(node, stream_);
+    timed(
+        "finalize", [&] { finalize_gradient(node); }, node);
+    timed(
+        "weights",
+        [&] {
+          operators_[node]->backward_weights(run);
+          plan_.parameters().accumulate_shared_gradients(node, stream_);
+        },
+        node);
     const auto [first, last] = layout().final_after(node);
     for (std::size_t bucket = first; bucket < last; ++bucket)
       if (on_bucket) on_bucket(bucket);
-    operators_[node]->backward_data(run);
+    timed(
+        "data", [&] { operators_[node]->backward_data(run); }, node);
   }
   return result();
 }
@@ -191,9 +214,8 @@ std::vector<OperatorTime> CompiledEngine::profile_step(std::uint64_t step) {
   std::vector<OperatorTime> times;
   Stopwatch watch;
   const auto note = [&](std::size_t node, const char* phase, bool computes) {
-    const Node& of = plan_.graph().nodes[node];
-    times.push_back({of.name.empty() ? operation_name(of.operation) : of.name, phase, watch.lap(),
-                     computes ? operators_[node]->operations() : 0, operators_[node]->description()});
+    times.push_back({name_of(node), phase, watch.lap(), computes ? operators_[node]->operations() : 0,
+                     operators_[node]->description()});
   };
   for (std::size_t node = 0; node < operators_.size(); ++node) {
     operators_[node]->forward(run);

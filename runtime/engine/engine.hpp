@@ -14,6 +14,7 @@
 
 #include "runtime/base/input_shape.hpp"
 #include "runtime/base/tensor_info.hpp"
+#include "runtime/base/trace.hpp"
 #include "runtime/optim/optimizer.hpp"
 #include "src/base/result.hpp"
 
@@ -96,6 +97,8 @@ class Engine {
                       .what = "train.shards is supported on CPUs only",
                       .hint = "set train.device to cpu, or remove train.shards"});
   }
+  /// Where each operator of a train_batch is told, and the update; on a GPU they are one graph, and are not.
+  virtual void set_trace(Trace& /*trace*/) {}
   // One update of all parameters by EngineOptions::optimizer.
   virtual void apply(const UpdateStep& step) = 0;
   // Forward in evaluation mode.

@@ -111,6 +111,11 @@ Result<void> Checkpointing::tell(Result<std::optional<Saved>> ended, Reporter& r
   }
   if (!*ended) return {};
   good_ = (*ended)->step;
+  if (trace_ != nullptr) {
+    const auto took = std::chrono::duration_cast<Ticks::duration>((*ended)->took);
+    trace_->add({Trace::Track::checkpoint, checkpoint_name(*good_), "write", (*ended)->began,
+                 (*ended)->began + took});
+  }
   reporter.saved((*ended)->step, (*ended)->took, held_);
   return {};
 }

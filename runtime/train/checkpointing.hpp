@@ -25,6 +25,8 @@ class Checkpointing {
 
   /// The checkpoint to resume from, after reporting every one that was refused.
   Result<std::optional<LoadedCheckpoint>> choose(Reporter& reporter);
+  /// Where each write is told.
+  void set_trace(Trace& trace) { trace_ = &trace; }
   /// The position at which the run starts; no checkpoint is due there.
   void start_from(const Position& position, const RunShape& run);
   /// After each step: writes where one is due or asked for, and tells of those that got done.
@@ -49,6 +51,7 @@ class Checkpointing {
   Position started_;                   // of the newest checkpoint, finished or being written
   std::optional<std::uint64_t> good_;  // step of the newest finished one
   Ticks started_at_{};
+  Trace* trace_ = nullptr;
   bool pending_ = false;
   Seconds held_{0};  // how long training has stood still for the one being written
   BackgroundWriter writer_;

@@ -1,6 +1,7 @@
 // See session.hpp.
 #include "runtime/train/session.hpp"
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -96,6 +97,8 @@ class Session {
     }
     GradientExchange gradients = TRY(GradientExchange::make(spec_, *prepared_.engine, comm, shards));
     tell_servers(gradients.server_loads());
+    std::optional<StepTrace> trace;
+    if (spec_.trace) trace.emplace(*spec_.trace, TRY(common_folder(folder)), comm, *reporter_);
     Trainer trainer({.spec = spec_,
                      .engine = *prepared_.engine,
                      .comm = comm,
@@ -107,9 +110,11 @@ class Session {
                      .local_requests = [this] { return stop_request_.probe(); },
                      .folder = folder,
                      .check_finished = check_finished_,
-                     .take_over = [this](const Position& position) { return take_over(position); }},
+                     .take_over = [this](const Position& position) { return take_over(position); },
+                     .trace = trace ? &*trace : nullptr},
                     start);
     const Ending ending = TRY(spec_.benchmark ? trainer.run_benchmark(*spec_.benchmark) : trainer.run());
+    if (trace) TRY(trace->finish());
     reporter_->close();
     TRY(comm.finish());
     return ending;
@@ -125,6 +130,16 @@ class Session {
   }
 
  private:
+  // Rank 0's, on all ranks.
+  Result<std::filesystem::path> common_folder(const std::filesystem::path& folder) {
+    std::array<char, 4096> name{};
+    if (folder.string().size() >= name.size())
+      return fail(ErrorKind::input, "the run's folder has a name of more than {} bytes", name.size() - 1);
+    folder.string().copy(name.data(), name.size() - 1);
+    TRY(prepared_.comm->broadcast(std::as_writable_bytes(std::span(name)), 0));
+    return std::filesystem::path(name.data());
+  }
+
   Result<void> say_where() {
     for (const std::string& warning : spec_.warnings) reporter_->note("warning: " + warning);
     for (const std::string& found : prepared_.data.notes) reporter_->note(found);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 
+#include "runtime/base/trace.hpp"
 #include "src/base/clock.hpp"
 
 namespace dlrun::runtime {
@@ -23,9 +24,13 @@ class StepClock {
   /// This rank works for so many shards in each step: work counts per shard, so that a rank that has more of
   /// them than others is not taken for a slow one.
   void set_shards(int shards) { shards_ = shards; }
+  /// Where the parts are told too, all but `other`.
+  void set_trace(Trace& trace) { trace_ = &trace; }
   /// From here to the next call, the time is this part's.
   void begin(Part part) {
     const Ticks now = std::chrono::steady_clock::now();
+    if (part_ != Part::other && trace_ != nullptr && trace_->on())
+      trace_->add({Trace::Track::training, name_of(part_), "step", since_, now});
     const bool is_work = part_ == Part::input || part_ == Part::compute;
     sums_[static_cast<std::size_t>(part_)] += is_work ? (now - since_) / shards_ : now - since_;
     part_ = part, since_ = now;
@@ -46,6 +51,11 @@ class StepClock {
   }
 
  private:
+  static const char* name_of(Part part) {
+    static constexpr std::array<const char*, 4> names{"other", "input", "compute", "wait"};
+    return names[static_cast<std::size_t>(part)];
+  }
+  Trace* trace_ = nullptr;
   Part part_ = Part::other;
   int shards_ = 1;
   Ticks since_ = std::chrono::steady_clock::now();

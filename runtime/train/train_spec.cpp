@@ -213,6 +213,17 @@ Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
   return std::optional(out);
 }
 
+Result<std::optional<TraceSpec>> read_trace(Fields& train) {
+  const Node* node = train.find("trace");
+  if (node == nullptr) return std::optional<TraceSpec>();
+  Fields fields = TRY(Fields::of(*node, train.path("trace")));
+  TraceSpec out;
+  out.skip = static_cast<std::uint64_t>(TRY(fields.integer_or("skip", 10, 0, 1'000'000'000)));
+  out.steps = static_cast<std::uint64_t>(TRY(fields.integer_or("steps", 20, 1, 1000)));
+  TRY(fields.finish());
+  return std::optional(out);
+}
+
 Result<void> read_model(Fields& train, TrainSpec& out) {
   const Node* node = TRY(train.require("model"));
   if (node->kind == yaml::Kind::map) {
@@ -244,6 +255,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_data_section(fields, out));
   out.batch = TRY(fields.integer_or("batch", out.batch, 1, 1 << 20));
   out.benchmark = TRY(read_benchmark(fields));
+  out.trace = TRY(read_trace(fields));
   out.epochs = static_cast<std::uint64_t>(TRY(fields.integer_or("epochs", 1, 1, 1'000'000'000)));
   out.optimizer = TRY(read_optimizer(fields));
   out.schedule = TRY(read_schedule(fields));

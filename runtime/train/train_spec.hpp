@@ -55,6 +55,10 @@ struct BenchmarkSpec {
   std::uint64_t warmup = 10, steps = 100, repeat = 3;
 };
 
+struct TraceSpec {
+  std::uint64_t skip = 10, steps = 20;  // skipped ones are those before it
+};
+
 struct CheckpointOptions {
   std::filesystem::path folder;  // empty: none are written
   std::optional<Interval> every;
@@ -80,6 +84,7 @@ struct TrainSpec {
   std::optional<ParameterServerSpec> parameter_server;
   std::uint64_t seed = 1;
   std::optional<BenchmarkSpec> benchmark;
+  std::optional<TraceSpec> trace;
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
   CheckpointOptions checkpoint;
   std::vector<std::string> warnings = {};  // of keys under an old name

@@ -51,6 +51,16 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   if (parts_.engine.reducing() == nullptr) parts_.reporter.set_clock(clock_);
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
   parts_.engine.while_waiting([this] { fill_ahead(); });
+  begin_trace();
+}
+
+void Trainer::begin_trace() {
+  if (parts_.trace == nullptr) return;
+  Trace& trace = parts_.trace->trace();
+  clock_.set_trace(trace);
+  parts_.engine.set_trace(trace);
+  parts_.comm.set_trace(trace);
+  if (parts_.checkpoints != nullptr) parts_.checkpoints->set_trace(trace);
 }
 
 RunLength Trainer::length() const {
@@ -133,6 +143,7 @@ Result<StepTotals> Trainer::step() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
   const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
   StepTotals sums;
+  if (parts_.trace != nullptr) TRY(parts_.trace->before_step());
   const Done how = TRY(complete([&](SharedState::Attempt attempt) -> Result<void> {
     if (state_) TRY(state_->begin_step(attempt));
     sums = TRY(forward_backward(Input::fresh));
@@ -159,6 +170,7 @@ Result<StepTotals> Trainer::step() {
          .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
          .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows)),
          .updates = position_.step});
+  clock_.step_done();
   advance(rows);
   return sums;
 }
@@ -172,11 +184,21 @@ void Trainer::advance(std::uint64_t rows) {
   epoch_order_ = order_.epoch(position_.epoch);
 }
 
-Result<void> Trainer::after_step(const StepTotals& step) {
+Result<void> Trainer::tell_and_save(const StepTotals& step) {
   TRY(parts_.reporter.step(last_));
   if (std::exchange(regrouped_, false)) parts_.reporter.went_on(position_.step);
   if (parts_.checkpoints == nullptr) return {};
   return parts_.checkpoints->after_step(parts_.engine, position_, step.requests.save, parts_.reporter);
+}
+
+Result<void> Trainer::after_step(const StepTotals& step) {
+  if (parts_.trace == nullptr) return tell_and_save(step);
+  Result<void> done;
+  Trace::timed(
+      &parts_.trace->trace(), Trace::Track::training, "step", [&] { done = tell_and_save(step); },
+      [] { return "report and checkpoint"; });
+  TRY(std::move(done));
+  return parts_.trace->after_step(position_.step);
 }
 
 Result<void> Trainer::end_epoch() {

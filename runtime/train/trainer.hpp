@@ -14,6 +14,7 @@
 #include "runtime/train/report/reporter.hpp"
 #include "runtime/train/schedule.hpp"
 #include "runtime/train/shared_state.hpp"
+#include "runtime/train/step_trace.hpp"
 #include "runtime/train/task.hpp"
 
 namespace dlrun::runtime {
@@ -37,6 +38,7 @@ class Trainer {
     // Of an elastic run: this rank is the first now, and opens the files that rank 0 has. Its checkpoints,
     // where there are any.
     std::function<Result<Checkpointing*>(const Position& position)> take_over = {};
+    StepTrace* trace = nullptr;  // where steps are traced
   };
   Trainer(const Parts& parts, const Position& start);
 
@@ -54,8 +56,10 @@ class Trainer {
   Result<StepTotals> forward_backward(Input input);
   Result<void> compute(int number, Input input);
   void store_totals(const BatchResult& result, std::uint64_t rows);
+  void begin_trace();
   void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
+  Result<void> tell_and_save(const StepTotals& step);
   void advance(std::uint64_t rows);
   Result<void> end_epoch();
   Result<void> complete_checkpoint();

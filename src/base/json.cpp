@@ -109,6 +109,11 @@ Result<Json> parse_json(std::string_view text, std::string_view where, int maxim
   return bad_input(position_text(text, where, builder.problem()->position), "not valid JSON");
 }
 
+bool is_json_text(std::string_view text) {
+  const auto back = parse_json(to_text(Json(std::string(text))), "text");
+  return back && back->get<std::string>() == text;
+}
+
 std::string to_text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

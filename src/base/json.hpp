@@ -26,6 +26,8 @@ Result<Json> parse_json(std::string_view text, std::string_view where, int maxim
 
 // Compact form that never throws: bytes that are not UTF-8 become U+FFFD.
 std::string to_text(const Json& value);
+/// Whether a text comes back from JSON as it was: it is UTF-8.
+bool is_json_text(std::string_view text);
 // A value as an error text shows it: scalars cut after 60 bytes, "a list" and "an object" without what is in
 // them.
 std::string short_text(const Json& value);

@@ -1,5 +1,6 @@
 #include "src/cli/cmd_diff.hpp"
 
+#include "src/base/exit_code.hpp"
 #include "src/base/json.hpp"
 #include "src/base/units.hpp"
 #include "src/cli/diff_lines.hpp"
@@ -13,7 +14,7 @@ namespace {
 constexpr int kDiffers = 1;  // as diff(1) says it
 
 Result<std::int64_t> percent_of(const std::string& text) {
-  return parse_integer(text, 0, 1000);
+  return parse_integer(text, 0, 99);  // from 100 on, all numbers are equal
 }
 
 std::string check_percent(const std::string& text) {
@@ -61,7 +62,8 @@ Result<int> DiffCommand::run(const Context& context) {
     TRY(context.console.data(to_pretty_text(report::to_json(diff, left, right))));
   else
     for (const std::string& line : diff_lines(diff, left, right)) context.console.out(line);
-  return diff.differences.empty() ? 0 : kDiffers;
+  if (!diff.differences.empty()) return kDiffers;
+  return to_int(report::is_whole(left) && report::is_whole(right) ? ExitCode::done : ExitCode::input);
 }
 
 }  // namespace dlrun::cli

@@ -6,9 +6,11 @@
 
 #include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/exit_code.hpp"
+#include "src/base/json.hpp"
 #include "src/base/scratch_folder.hpp"
 #include "src/base/units.hpp"
 #include "src/cli/request.hpp"
+#include "src/cli/terminal_text.hpp"
 #include "src/process/stop_signals.hpp"
 #include "src/run/bad_node_memory.hpp"
 #include "src/run/check_nodes.hpp"
@@ -86,7 +88,8 @@ void print(const health::Report& report, Console& console) {
     for (const auto& [state, text] : lines_of(*group.node)) {
       const std::string word = fmt::format("{:<7}", health::kStates.name(state));
       console.out(fmt::format("{:<{}}  {}{}{}", std::exchange(hosts, {}), width,
-                              console.tinted_out(word, tint_of(state)), text.empty() ? "" : "  ", text));
+                              console.tinted_out(word, tint_of(state)), text.empty() ? "" : "  ",
+                              plain_text(text)));
     }
   }
 }
@@ -101,8 +104,12 @@ std::string summary(const health::Report& report) {
 Result<std::filesystem::path> folder_of(const std::string& directory) {
   std::error_code problem;
   const auto out = std::filesystem::canonical(directory.empty() ? "." : directory, problem);
-  if (!problem) return out;
-  return fail(ErrorKind::usage, "--dir {}: {}", directory, problem.message());
+  if (problem) return fail(ErrorKind::usage, "--dir {}: {}", directory, problem.message());
+  // The nodes are told in JSON: another folder would be looked for there, and the nodes blamed.
+  if (is_json_text(out.string())) return out;
+  return fail(Error{.kind = ErrorKind::usage,
+                    .what = "the name of the folder that is checked is not UTF-8",
+                    .hint = "give another one by --dir"});
 }
 
 }  // namespace

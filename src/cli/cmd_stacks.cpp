@@ -32,8 +32,14 @@ Result<Json> read_document(const std::filesystem::path& run) {
   return parse_json(TRY(read_regular_file(path, longest)), path);
 }
 
-bool answers(const Result<Json>& document, const std::string& id) {
-  return document && field<std::string>(*document, "request", "stacks.json").value_or("") == id;
+std::string request_of(const Result<Json>& document) {
+  return document ? field<std::string>(*document, "request", "stacks.json").value_or("") : std::string();
+}
+
+tl::unexpected<Error> ended_meanwhile(const RunView& view) {
+  return fail(Error{.kind = ErrorKind::unavailable,
+                    .what = fmt::format("{} ended before its stacks were read", view.entry.folder()),
+                    .hint = fmt::format("dlrun status {} tells how it ended", view.entry.folder())});
 }
 
 Result<Json> ask_head(const RunView& view, const report::World& world) {
@@ -44,7 +50,13 @@ Result<Json> ask_head(const RunView& view, const report::World& world) {
   for (Seconds waited{0}; waited < kAnswerLimit; waited += kPollInterval) {
     world.pause(kPollInterval);
     auto document = read_document(view.run);
-    if (answers(document, id)) return document;
+    const std::string answered = request_of(document);
+    if (answered == id) return document;
+    if (std::error_code problem; std::filesystem::exists(view.run / "record.json", problem))
+      return ended_meanwhile(view);
+    // Another request took the place of this one, and has its answer.
+    const std::string asked = job::requested_stacks(view.run);
+    if (asked != id && asked == answered) TRY(job::request_stacks(view.run, id)), waited = Seconds(0);
   }
   return fail(Error{
       .kind = ErrorKind::unavailable,

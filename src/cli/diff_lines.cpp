@@ -58,7 +58,9 @@ std::vector<std::string> diff_lines(const report::RunDiff& diff, const report::D
       out.push_back(fmt::format("  and {} more: --json has them all", end - i - kShownOfSection));
     i = end;
   }
-  if (diff.differences.empty()) out.emplace_back("no difference");
+  if (diff.differences.empty())
+    out.emplace_back(report::is_whole(a) && report::is_whole(b) ? "no difference"
+                                                                : "no difference in what could be read");
   for (const report::UnknownSection& one : diff.unknown) out.push_back(unknown_text(one));
   for (const report::DiffRun* run : {&a, &b})
     for (const std::string& problem : run->problems) out.push_back("problem: " + plain_text(problem));

@@ -295,6 +295,27 @@ Result<SshSpec> read_ssh(Fields fields) {
   return out;
 }
 
+Result<std::optional<Wrap>> read_wrap(Fields& launch) {
+  const Node* node = launch.find("wrap");
+  if (node == nullptr) return std::optional<Wrap>();
+  Fields fields = TRY(Fields::of(*node, "launch.wrap"));
+  Wrap out;
+  const Node& command = *TRY(fields.require("command"));
+  out.command = TRY(fields.text_list("command"));
+  if (out.command.empty() || out.command.front().empty())
+    return yaml::error_at(command, "launch.wrap.command is empty",
+                          "for example: [nsys, profile, -o, rank-%q{DLRUN_RANK}]");
+  for (const std::string& word : TRY(fields.text_list("ranks"))) {
+    const auto rank = parse_integer(word, 0, 1 << 24);
+    if (!rank)
+      return yaml::error_at(*fields.find("ranks"), fmt::format("launch.wrap.ranks: '{}' is not a rank", word),
+                            "ranks are whole numbers from 0; without the key, all ranks are wrapped");
+    out.ranks.emplace_back(static_cast<int>(*rank));
+  }
+  TRY(fields.finish());
+  return std::optional(out);
+}
+
 Result<LaunchSpec> read_launch(Fields fields) {
   std::vector<std::string> launchers = launcher_names();
   launchers.insert(launchers.begin(), "auto");
@@ -315,6 +336,8 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.relay = TRY(enum_or(fields, "relay", out.relay, kRelayUses));
   out.check = TRY(enum_or(fields, "check", out.check, kCheckUses));
   out.bad_node_memory = TRY(fields.duration_or("bad-node-memory", out.bad_node_memory));
+  out.metrics_file = TRY(fields.text_or("metrics-file", ""));
+  out.wrap = TRY(read_wrap(fields));
   out.stage = TRY(fields.bool_or("stage", out.stage));
   out.ssh = TRY(read_ssh(TRY(section(fields, "ssh"))));
   TRY(fields.finish());

@@ -81,6 +81,12 @@ struct JobEnvironment {
   std::optional<Container> container;
 };
 
+// A command before those of ranks: a profiler, a debugger.
+struct Wrap {
+  Argv command;
+  std::vector<Rank> ranks;  // empty: all
+};
+
 struct LaunchSpec {
   std::string via = "auto";
   int fan_out = 32;
@@ -94,7 +100,9 @@ struct LaunchSpec {
   RelayUse relay = RelayUse::automatic;
   CheckUse check = CheckUse::off;      // of the nodes, before ranks start
   Seconds bad_node_memory{24 * 3600};  // how long jobs leave out nodes that were bad; 0: not at all
-  bool stage = false;                  // dlrun is copied to nodes that do not have it
+  std::string metrics_file;            // of Prometheus; relative: to the run directory; empty: none
+  std::optional<Wrap> wrap;
+  bool stage = false;  // dlrun is copied to nodes that do not have it
   SshSpec ssh = {};
 };
 

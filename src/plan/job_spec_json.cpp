@@ -82,6 +82,13 @@ Json to_json(const JobEnvironment& environment) {
           {"container", std::move(container)}};
 }
 
+Json to_json(const std::optional<Wrap>& wrap) {
+  if (!wrap) return nullptr;
+  Json ranks = Json::array();
+  for (const Rank rank : wrap->ranks) ranks.push_back(rank.get());
+  return {{"command", wrap->command}, {"ranks", std::move(ranks)}};
+}
+
 Json to_json(const SshSpec& ssh) {
   return {{"host-keys", name_of(ssh.host_keys)},
           {"user", ssh.user},
@@ -115,6 +122,8 @@ Json to_json(const JobSpec& spec) {
              {"relay", name_of(spec.launch.relay)},
              {"check", name_of(spec.launch.check)},
              {"bad-node-memory", spec.launch.bad_node_memory.count()},
+             {"wrap", to_json(spec.launch.wrap)},
+             {"metrics-file", spec.launch.metrics_file},
              {"stage", spec.launch.stage},
              {"ssh", to_json(spec.launch.ssh)}}},
            {"checkpoint",

@@ -14,6 +14,7 @@
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
 #include "src/plan/secrets.hpp"
+#include "src/plan/wrap.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -137,14 +138,16 @@ Result<Argv> argv_of_rank(const PlanInput& input, const RoleKind* kind, const Fa
 Result<void> check_text(std::string_view text, std::string_view what) {
   if (text.find('\0') != std::string_view::npos)
     return fail(ErrorKind::input, "{} has a NUL character, which no argument may have", what);
-  const std::string shown = dlrun::to_text(Json(std::string(text)));
-  if (const auto back = parse_json(shown, what); back && back->get<std::string>() == text) return {};
-  return fail(ErrorKind::input, "{} is not UTF-8 text: {}", what, shown);
+  if (is_json_text(text)) return {};
+  return fail(ErrorKind::input, "{} is not UTF-8 text: {}", what, dlrun::to_text(Json(std::string(text))));
 }
 
 Result<void> check_texts(const PlanInput& input) {
   for (std::size_t i = 0; i < input.spec.command.size(); ++i)
     TRY(check_text(input.spec.command[i], fmt::format("word {} of the command", i + 1)));
+  if (input.spec.launch.wrap)
+    for (const std::string& word : input.spec.launch.wrap->command)
+      TRY(check_text(word, "launch.wrap.command"));
   for (const auto& [name, value] : input.spec.environment.set)
     if (auto checked = check_text(value, "environment.set." + name); !checked) {
       if (!is_secret(name, input.spec.environment.rules.secrets)) return checked;
@@ -247,7 +250,7 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
   set_devices(rank, threads);
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
   rank.defaults.erase_if([&](const auto& entry) { return input.environment.find(entry.first); });
-  rank.argv = TRY(argv_of_rank(input, kind, facts));
+  rank.argv = wrapped(input.spec.launch.wrap, rank.rank, TRY(argv_of_rank(input, kind, facts)));
   if (input.spec.environment.container)
     set_over_image(*input.spec.environment.container, plan.environment_rules, rank.environment);
   if (input.spec.environment.container)
@@ -334,6 +337,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
   plan.elastic = TRY(checked_elastic(input.spec, plan));
+  TRY(check_wrap(input.spec, plan));
   TRY(check_nested_launcher(input.spec, input.adapter, plan));
   set_visible_gpus(plan.ranks, input.adapter.gpu_view);
   plan.rendezvous_port = free_rendezvous_port(plan, input);

@@ -6,6 +6,7 @@
 
 #include "src/base/file.hpp"
 #include "src/process/thread_without_signals.hpp"
+#include "src/record/openmetrics.hpp"
 #include "src/record/stacks_request.hpp"
 
 namespace dlrun::job {
@@ -16,8 +17,10 @@ constexpr Seconds kLookInterval{1.1};
 
 }  // namespace
 
-HeadStatusFile::HeadStatusFile(std::filesystem::path run_directory, HeadStatus known, OnStop on_stop)
+HeadStatusFile::HeadStatusFile(std::filesystem::path run_directory, const std::filesystem::path& metrics_file,
+                               HeadStatus known, OnStop on_stop)
     : directory_(std::move(run_directory)),
+      metrics_file_(metrics_file.empty() ? metrics_file : directory_ / metrics_file),
       on_stop_(std::move(on_stop)),
       live_(std::move(known)),
       last_stacks_request_(requested_stacks(directory_)),
@@ -62,8 +65,9 @@ void HeadStatusFile::write() {
   std::unique_lock lock(mutex_);
   const HeadStatus status = live_.at(SystemClock().now(), std::chrono::steady_clock::now());
   lock.unlock();
-  const auto written =
-      replace_file(directory_ / "status.json", to_pretty_text(to_json(status)), Durability::none);
+  auto written = replace_file(directory_ / "status.json", to_pretty_text(to_json(status)), Durability::none);
+  if (written && !metrics_file_.empty())
+    written = replace_file(metrics_file_, openmetrics_text(status), Durability::none);
   lock.lock();
   if (!written && problem_.empty()) problem_ = written.error().text();
 }

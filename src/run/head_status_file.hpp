@@ -21,7 +21,9 @@ class HeadStatusFile {
  public:
   /// `on_stop` is called from the thread, again and again while the request is to stop at once.
   using OnStop = std::function<void()>;
-  HeadStatusFile(std::filesystem::path run_directory, HeadStatus known, OnStop on_stop);
+  /// `metrics_file` is written beside status.json (openmetrics.hpp); empty: none; relative: to the directory.
+  HeadStatusFile(std::filesystem::path run_directory, const std::filesystem::path& metrics_file,
+                 HeadStatus known, OnStop on_stop);
   /// Writes it for the last time.
   ~HeadStatusFile();
   HeadStatusFile(const HeadStatusFile&) = delete;
@@ -40,7 +42,7 @@ class HeadStatusFile {
   void pass_stop_on();
   void find_stacks_request();
 
-  std::filesystem::path directory_;
+  std::filesystem::path directory_, metrics_file_;
   OnStop on_stop_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;

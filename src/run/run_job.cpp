@@ -263,7 +263,8 @@ Result<RunReport> run_job(const Request& request, const Clock& clock, RunStatus&
   const std::optional<JobStart> start =
       request.run_directory ? job_start(job.allocation, request.environment, session_leader()) : std::nullopt;
   const std::optional<Lease> lease = TRY(claim_run_directory(job.plan.run_directory, start, status));
-  HeadStatusFile status_file(job.plan.run_directory, first_status(job, began), stop_this_run);
+  HeadStatusFile status_file(job.plan.run_directory, job.spec.launch.metrics_file, first_status(job, began),
+                             stop_this_run);
   context.status_file = &status_file;
   TRY(write_run_directory(job, request.installation.data));
   TRY(log::open(request.environment.get(log::kVariable), plan::head_log_path(job.plan)));

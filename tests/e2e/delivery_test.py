@@ -107,6 +107,22 @@ class Delivered(support.Case):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.with_prolog(run, dumps, by_hand=True)
 
+    def test_a_rank_behind_a_wrap(self):
+        """The program behind the wrap is what it is without, in an MPI's world too; the other rank has none."""
+        self.write("wrap.sh", '#!/bin/bash\necho "$DLRUN_RANK $1" >> "${0%.sh}ped"\nshift\nexec "$@"\n')
+        os.chmod(f"{self.folder}/wrap.sh", 0o755)
+        for mpi in ("none", "pmix"):
+            self.environment["DUMP_MPI"] = delivery.MPI_LIBRARY[mpi]
+            with self.subTest(mpi):
+                wrap = f"{{ranks: [1], command: ['{self.folder}/wrap.sh', a word]}}"
+                run, dumps = self.run_job(self.job(DUMP_MPI, wrap=wrap), mpi)
+                self.assertEqual(self.read("wrapped"), "1 a word\n")
+                os.unlink(f"{self.folder}/wrapped")
+                told = delivery.Delivery(f"{run}/plan.json", dumps, dict(self.environment), run=run)
+                self.assertEqual(told.ranks[1][0]["argv"][:2], [f"{self.folder}/wrap.sh", "a word"])
+                del told.ranks[1][0]["argv"][:2]
+                self.assertEqual(told.differences(), [])
+
     def test_in_a_container(self):
         for folder in ("bin", "dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "usr/bin", "var"):
             os.makedirs(f"{self.folder}/image/{folder}")

@@ -121,6 +121,16 @@ class Nodes(support.Case):
         self.assertEqual(code, 66, err)
         self.assertIn("the job asks for 2 tasks per node, but fewer slots were requested on 1 of 2 nodes\n  a1 has 1 slot\n", err)
 
+    def test_the_doctor_blames_no_node_for_the_name_of_a_folder(self):
+        odd = os.path.join(self.folder, "odd\udcff")
+        os.mkdir(odd)
+        code, out, err = self.dlrun("doctor", "--dir", odd)
+        self.assertEqual((code, out), (64, ""), err)
+        self.assertIn("not UTF-8", err)
+        os.mkdir(os.path.join(self.folder, "red\x1b[31m"))
+        code, out, err = self.dlrun("doctor", "--dir", os.path.join(self.folder, "red\x1b[31m"))
+        self.assertNotIn("\x1b", out)
+
     def test_a_way_that_is_none_is_refused(self):
         code, _, err = self.dlrun("--allocation", "three.json", "--via", "loca", "--framework", "plain", "--", "true")
         self.assertEqual(code, 64)

@@ -1,6 +1,7 @@
 // For LD_PRELOAD: what a cluster does to programs and this machine does not. DLRUN_TEST_SHIM says what.
 //   no-flock     a file system without locks (NFS without lockd, Lustre without -o flock)
 //   clock-jump   the wall clock is set forward by ten minutes while the program runs
+//   clock-ahead  the clock since the start of the machine is that of one that was started 5,000 s earlier
 //   firewall     an agent can connect to no other machine by TCP
 #include <cerrno>
 #include <cstdlib>
@@ -56,5 +57,6 @@ extern "C" int flock(int fd, int operation) {
 extern "C" int clock_gettime(clockid_t id, timespec* now) {
   const long out = real_clock(id, now);
   if (id == CLOCK_REALTIME && is_on("clock-jump") && has_jumped()) now->tv_sec += 600;
+  if (id == CLOCK_MONOTONIC && is_on("clock-ahead")) now->tv_sec += 5000;
   return static_cast<int>(out);
 }

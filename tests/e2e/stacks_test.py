@@ -53,6 +53,10 @@ class Stacks(support.Case):
         self.assertEqual([frame["function"] for frame in groups["2"]["python"]], ["read_batch", "<module>"])
         self.assertIn("_PyEval_EvalFrameDefault", [frame["function"] for frame in groups["2"]["native"]])
         self.assertEqual((found["ranks"], found["read"], found["silent_hosts"]), (3, 3, []))
+        # Three people at once: each has an answer.
+        asking = [self.start("stacks", "run", "--json") for _ in range(3)]
+        answers = [json.loads(one.communicate()[0]) for one in asking]
+        self.assertEqual(len({answer["request"] for answer in answers}), 3)
         code, out, err = self.dlrun("stacks", "run")
         self.assertEqual(code, 0, err)
         self.assertIn("2 ranks (0-1) in wait_for_the_others", out)

@@ -6,6 +6,9 @@ import pathlib
 import signal
 import sys
 
+import prometheus_client.openmetrics.parser
+import prometheus_client.parser
+
 import support
 
 # Reports steps and saves on request; rank 1 is 100 steps behind, and computes longer.
@@ -55,7 +58,7 @@ class Status(support.Case):
     def begin(self, ranks=2, **options):
         self.write("train.py", PROGRAM.format(client=support.CLIENT))
         self.write("job.yaml", f"name: small\nframework: plain\nresources: {{tasks-per-node: {ranks}}}\n"
-                   f"launch: {{bind: false}}\ncommand: [{sys.executable}, train.py]\n")
+                   f"launch: {{bind: false, metrics-file: metrics.prom}}\ncommand: [{sys.executable}, train.py]\n")
         return self.start("job.yaml", **options)
 
     def running(self):
@@ -64,6 +67,17 @@ class Status(support.Case):
             status = json.loads(out) if code == 0 else {}
             return status if status.get("state") == "running" and status["progress"] and status["slowest_rank"] else None
         return support.wait_until(seen, "the run is seen running with its steps")
+
+    def metrics(self, directory):
+        """{(name, its own label): value} of the metrics file, as both of Prometheus' parsers read it."""
+        text = pathlib.Path(directory, "metrics.prom").read_text()
+        read = []
+        for parser in (prometheus_client.parser, prometheus_client.openmetrics.parser):
+            samples = [sample for family in parser.text_string_to_metric_families(text) for sample in family.samples]
+            self.assertEqual({sample.labels.pop("run") for sample in samples}, {json.loads(pathlib.Path(directory, "status.json").read_text())["job_id"]})
+            read.append({(sample.name, next(iter(sample.labels.values()), None)): sample.value for sample in samples})
+        self.assertEqual(read[0], read[1])
+        return read[0]
 
     def test_what_is_followed_ends_with_its_reader(self):
         run = self.begin()
@@ -97,6 +111,11 @@ class Status(support.Case):
         self.assertIsNone(usage["gpu"])  # not told, and not 0
         paced = support.wait_until(lambda: (lambda s: s if s["seconds_left"] else None)(self.status()), "there is a rate")
         self.assertGreater(paced["seconds_left"], 60)
+        metrics = self.metrics(status["run_directory"])
+        self.assertEqual(metrics["dlrun_run_stage", "running"], 1)
+        self.assertEqual((metrics["dlrun_progress", "steps"], metrics["dlrun_progress", "loss"]), (100000, 0.5))
+        self.assertGreater(metrics["dlrun_steps_per_second", None], 0)
+        self.assertEqual(metrics["dlrun_node_memory_bytes", usage["host"]], usage["memory_total"])
         # For people, by a part of the name, and as a list.
         code, out, err = self.dlrun("status", "small")
         self.assertEqual(code, 0, err)
@@ -127,6 +146,8 @@ class Status(support.Case):
         self.assertEqual(watcher.returncode, 0, err)
         self.assertRegex(out.splitlines()[-1], "stopped")
         self.assertEqual((self.status()["state"], self.status()["exit_code"]), ("stopped", 75))
+        metrics = self.metrics(status["run_directory"])
+        self.assertEqual((metrics["dlrun_run_stage", "ended"], metrics["dlrun_run_exit_code", None]), (1, 75))
         code, out, err = self.dlrun("stop", "small")
         self.assertEqual(code, 0, err)
         self.assertIn("is over: stopped", err)
@@ -234,6 +255,16 @@ class Status(support.Case):
         self.assertTrue(any("/libc.so.6" in file for file in program["libraries"]))
         self.assertEqual(program["python"]["version"], sys.version.split()[0])
         self.assertNotIn("s3cret-value", self.read("three/record.json") + self.read("three/events.jsonl"))
+        self.write("two/record.json", "{")
+        code, out, err = self.dlrun("diff", "one", "two")
+        self.assertIn(code, (1, 65), err)
+        self.assertRegex(out, r"problem: .*two/record.json")
+        self.write("one/record.json", "{")
+        code, out, err = self.dlrun("diff", "one", "two")
+        self.assertEqual(code, 65, out + err)
+        self.assertIn("no difference in what could be read", out)
+        self.assertFalse(json.loads(self.dlrun("diff", "one", "two", "--json")[1])["same"])
+        self.assertEqual(self.dlrun("diff", "one", "two", "--margin", "100")[0], 64)
         self.assertEqual(self.dlrun("diff", "one")[0], 64)
         self.assertEqual(self.dlrun("diff", "one", "nowhere")[0], 64)
 

@@ -184,6 +184,38 @@ class Training(support.Case):
         self.assertEqual(self.weights("ckpt-a"), self.weights("ckpt-b"))
         self.assertGreater(self.record("bf16-b")["result"]["test_accuracy"], 0.9)
 
+    def test_a_trace_has_all_of_a_step_and_one_clock_for_all_ranks(self):
+        """Rank 1's clock is 5,000 s ahead, as that of a node that was started earlier."""
+        ahead = f"env, LD_PRELOAD={os.environ['E2E_SHIMS']}, DLRUN_TEST_SHIM=clock-ahead"
+        wrap = f"launch: {{wrap: {{ranks: [1], command: [{ahead}]}}}}\n"
+        job = self.write("job.yaml", JOB.format(ranks=2, epochs=2) + "  trace: {skip: 2, steps: 12}\n" + wrap)
+        code, out, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 0, err)
+        self.assertIn("trace of steps 3 to 14: ", out)
+        begins = []
+        for rank in range(2):
+            trace = json.loads(self.read(f"run/trace/rank-{rank:05}.json"))
+            spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+            self.assertEqual({span["pid"] for span in spans}, {rank})
+            steps = [span for span in spans if span["name"].startswith("step ")]
+            self.assertEqual([span["name"] for span in steps], [f"step {i}" for i in range(3, 15)])
+            begins.append([span["ts"] for span in steps])
+            inside = {}
+            for span in spans:
+                if span["tid"] == 0 and span not in steps:
+                    inside[span["name"]] = inside.get(span["name"], 0) + span["dur"]
+                    self.assertTrue(any(step["ts"] <= span["ts"] and span["ts"] + span["dur"] <= step["ts"] + step["dur"] for step in steps))
+            parts = [inside.pop(part) for part in ("input", "compute", "wait", "report and checkpoint")]
+            whole = sum(step["dur"] for step in steps)
+            self.assertAlmostEqual(sum(parts) / whole, 1, delta=0.02)
+            self.assertAlmostEqual(sum(inside.values()) / parts[1], 1, delta=0.02)
+            self.assertIn("conv1 weights", inside)
+            self.assertTrue(any(span["name"].startswith("allreduce of ") for span in spans if span["tid"] == 1))
+            self.assertEqual(any(span["cat"] == "write" for span in spans if span["tid"] == 2), rank == 0)
+        self.assertGreater(abs(trace["otherData"]["clock_offset_us"]), 4e9)
+        for ours, theirs in zip(*begins):
+            self.assertLess(abs(ours - theirs), 60e6)
+
     def test_a_benchmark_tells_rates_memory_and_the_bound(self):
         job = JOB.format(ranks=2, epochs=1).replace("  epochs: 1\n", "  benchmark: {warmup: 1, steps: 4, repeat: 2}\n")
         code, out, err = self.dlrun("--run-dir", "bench", self.write("bench.yaml", job))

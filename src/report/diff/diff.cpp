@@ -108,7 +108,7 @@ Json to_json(const RunDiff& diff, const DiffRun& a, const DiffRun& b) {
   return {{"schema", "dlrun.diff/1"},
           {"a", side(a)},
           {"b", side(b)},
-          {"same", diff.differences.empty()},
+          {"same", diff.differences.empty() && is_whole(a) && is_whole(b)},
           {"differences", std::move(differences)},
           {"unknown", std::move(unknown)}};
 }

@@ -19,6 +19,11 @@ struct DiffRun {
   std::vector<std::string> problems = {};
 };
 
+/// Whether all files that are there could be read.
+inline bool is_whole(const DiffRun& run) {
+  return run.problems.empty();
+}
+
 /// An Error where the entry has no run directory yet.
 Result<DiffRun> read_diff_run(const RunEntry& entry);
 

@@ -237,6 +237,22 @@ TEST_CASE("a walltime may be written without quotes, and as schedulers write it"
               .resources.walltime->count() == seconds);
 }
 
+TEST_CASE("a wrap needs a command, and ranks that are numbers") {
+  const auto wrap = job("command: [a]\nlaunch: {wrap: {command: [nsys, profile], ranks: [0, 8]}}\n");
+  REQUIRE_MESSAGE(wrap.has_value(), error_of(wrap));
+  CHECK(wrap->launch.wrap->command == Argv{"nsys", "profile"});
+  CHECK(wrap->launch.wrap->ranks == std::vector<Rank>{Rank(0), Rank(8)});
+  CHECK(to_json(*wrap)["launch"]["wrap"] == Json{{"command", {"nsys", "profile"}}, {"ranks", {0, 8}}});
+  const auto refused = [](const std::string& text) {
+    return error_of(job("command: [a]\nlaunch: {wrap: " + text + "}\n"));
+  };
+  CHECK(refused("{ranks: [0]}").find("launch.wrap.command") != std::string::npos);
+  CHECK(refused("{command: []}").find("launch.wrap.command is empty") != std::string::npos);
+  CHECK(refused("{command: a, ranks: [-1]}").find("launch.wrap.ranks: '-1' is not a rank") !=
+        std::string::npos);
+  CHECK(refused("{command: a, rank: [1]}").find("did you mean 'ranks'?") != std::string::npos);
+}
+
 TEST_CASE("elastic: how few may be left, and what does not go with it") {
   const std::string train = "framework: builtin\ntrain: {model: mnist-cnn}\n";
   CHECK_FALSE(job(train)->elastic.has_value());

@@ -230,6 +230,20 @@ TEST_CASE("in Slurm, ranks have their own place in Slurm's words; an adapter's o
   CHECK_FALSE(users.ranks[0].environment.contains("SLURM_PROCID"));
 }
 
+TEST_CASE("a wrap comes before the command of the ranks that it names, or of all") {
+  const std::string two = "command: [x, y]\nresources: {tasks-per-node: 2}\n";
+  const auto one =
+      make_plan(input(two + "launch: {wrap: {command: [perf, stat, --], ranks: [1]}}\n", machine(2)));
+  REQUIRE_MESSAGE(one.has_value(), error_of(one));
+  CHECK(one->ranks[0].argv == Argv{"x", "y"});
+  CHECK(one->ranks[1].argv == Argv{"perf", "stat", "--", "x", "y"});
+  const auto all = make_plan(input(two + "launch: {wrap: {command: nice}}\n", machine(2)));
+  CHECK(all->ranks[0].argv == Argv{"nice", "x", "y"});
+  CHECK(all->ranks[1].argv == all->ranks[0].argv);
+  CHECK(error_of(make_plan(input(two + "launch: {wrap: {command: nice, ranks: [0, 2]}}\n", machine(2))))
+            .find("launch.wrap.ranks names rank 2, and the job has 2 ranks") != std::string::npos);
+}
+
 TEST_CASE("a plan of many ranks takes no time to speak of, and its text grows with the ranks alone") {
   Allocation allocation = cluster_of({});
   for (int i = 0; i < 1000; ++i) allocation.nodes.push_back(node(fmt::format("n{:04}", i), 64));

@@ -125,7 +125,7 @@ TEST_CASE("the file is there from the start to the end, and a request to stop is
   const test::Folder folder;
   std::atomic<int> stops = 0;
   {
-    HeadStatusFile file(folder.path, {}, [&] { ++stops; });
+    HeadStatusFile file(folder.path, "metrics.prom", {}, [&] { ++stops; });
     REQUIRE(request_stop(folder.path, RunStop::save));
     file.change([](LiveStatus& live) { live.ended(0, "done"); });
     while (stops == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -134,10 +134,20 @@ TEST_CASE("the file is there from the start to the end, and a request to stop is
   CHECK(stops == 1);
   const Json json = parse_json(read_file(folder.path / "status.json").value(), "status.json").value();
   CHECK(head_status_from_json(json, "status.json").value().exit_code == 0);
+  const std::string metrics = read_file(folder.path / "metrics.prom").value();
+  CHECK(metrics.find("dlrun_run_exit_code{run=\"\"} 0\n") != std::string::npos);
 }
 
 TEST_CASE("a status that cannot be written is a reason to be told") {
-  HeadStatusFile file("/nowhere/run", {}, [] {});
+  HeadStatusFile file("/nowhere/run", "", {}, [] {});
   while (file.problem().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   CHECK(file.problem().find("/nowhere/run/status.json") != std::string::npos);
+}
+
+TEST_CASE("a metrics file that cannot be written is a reason to be told, and the status is written") {
+  const test::Folder folder;
+  HeadStatusFile file(folder.path, "/nowhere/metrics.prom", {}, [] {});
+  while (file.problem().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(file.problem().find("/nowhere/metrics.prom") != std::string::npos);
+  CHECK(std::filesystem::exists(folder.path / "status.json"));
 }

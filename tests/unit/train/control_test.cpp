@@ -1,48 +1,17 @@
 #include "runtime/train/control.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "runtime/train/stop_request.hpp"
 #include "src/base/json.hpp"
-#include "tests/unit/data/support.hpp"
+#include "tests/unit/train/fake_agent.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
 using namespace dlrun::test;
 
-namespace {
-
-// An agent's end of the control socket.
-struct Agent : Folder {
-  std::string name = (path / "control").string();
-  UniqueFd listener{::socket(AF_UNIX, SOCK_STREAM, 0)};
-  UniqueFd rank;
-
-  Agent() {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    name.copy(address.sun_path, sizeof address.sun_path - 1);
-    REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    REQUIRE(::listen(listener.get(), 8) == 0);
-  }
-  void accept() { rank.reset(::accept(listener.get(), nullptr, nullptr)); }
-  std::string hear() const {
-    std::string out(1 << 20, '\0');
-    const ssize_t got = ::recv(rank.get(), out.data(), out.size(), 0);
-    out.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    return out;
-  }
-  void say(std::string_view text) const {
-    REQUIRE(::send(rank.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
-  }
-};
-
-}  // namespace
-
 TEST_CASE("a rank says who it is, then what it does") {
-  Agent agent;
+  FakeAgent agent;
   ControlChannel channel = ControlChannel::open(agent.name, 3);
   agent.accept();
   CHECK(agent.hear() == "{\"rank\":3}\n");
@@ -51,7 +20,7 @@ TEST_CASE("a rank says who it is, then what it does") {
 }
 
 TEST_CASE("requests are heard whole, also when they come in pieces") {
-  Agent agent;
+  FakeAgent agent;
   ControlChannel channel = ControlChannel::open(agent.name, 0);
   agent.accept();
   CHECK_FALSE(channel.poll().save);
@@ -69,7 +38,7 @@ TEST_CASE("requests are heard whole, also when they come in pieces") {
 }
 
 TEST_CASE("an agent that does not read never makes training wait: progress is dropped, results are kept") {
-  Agent agent;
+  FakeAgent agent;
   ControlChannel channel = ControlChannel::open(agent.name, 0);
   agent.accept();
   for (int i = 0; i < 20000; ++i)
@@ -99,7 +68,7 @@ TEST_CASE("no agent, and an agent that is gone, are no errors") {
   CHECK_FALSE(nobody.connected());
   nobody.send(Json{{"step", 1}}, ControlChannel::Importance::kept);
   CHECK_FALSE(ControlChannel::open("/no/such/socket", 0).connected());
-  Agent agent;
+  FakeAgent agent;
   ControlChannel channel = ControlChannel::open(agent.name, 0);
   agent.accept();
   agent.rank.reset();

@@ -51,6 +51,16 @@ TEST_CASE("a whole section is read, and defaults fill the rest") {
   CHECK(least->checkpoint.folder.empty());
 }
 
+TEST_CASE("a trace of some steps") {
+  CHECK_FALSE(read(model + data)->trace.has_value());
+  const auto spec = read(model + data + "  trace: {skip: 0, steps: 5}\n");
+  REQUIRE(spec.has_value());
+  CHECK((spec->trace->skip == 0 && spec->trace->steps == 5));
+  CHECK(read(model + data + "  trace: {}\n")->trace->steps == 20);
+  CHECK(refusal(model + data + "  trace: {steps: 0}\n").find("train.trace.steps") != std::string::npos);
+  CHECK(refusal(model + data + "  trace: {step: 5}\n").find("did you mean 'steps'?") != std::string::npos);
+}
+
 TEST_CASE("intervals of training: steps, epochs, time") {
   const auto every = [](const std::string& text) {
     return read(model + data, "checkpoint: {dir: c, every: " + text + "}\n")->checkpoint.every;

@@ -11,6 +11,7 @@
 #include "runtime/data/synthetic.hpp"
 #include "runtime/train/resume.hpp"
 #include "tests/unit/checkpoint/support.hpp"
+#include "tests/unit/train/fake_agent.hpp"
 #include "tests/unit/train/fake_engine.hpp"
 #include "tests/unit/train/thread_ranks.hpp"
 
@@ -30,6 +31,7 @@ struct Job {
   std::size_t poison_after = 0;
   bool computes_on_a_device = false;
   std::optional<int> shards;
+  std::string control;  // the agent's socket
 
   struct Outcome {
     Result<Ending> ending;
@@ -58,7 +60,7 @@ struct Job {
     FakeEngine engine(small_shape, spec.batch);
     engine.poison_after = poison_after;
     engine.computes_on_a_device = computes_on_a_device;
-    Reporter reporter(ControlChannel::open("", comm.rank()), comm.rank() == 0 ? 99 : comm.rank(),
+    Reporter reporter(ControlChannel::open(control, comm.rank()), comm.rank() == 0 ? 99 : comm.rank(),
                       {});  // 99: quiet
     const auto files = real_file_system();
     std::unique_ptr<Checkpointing> checkpoints;
@@ -111,6 +113,17 @@ TEST_CASE("a run goes through all epochs, the short last step included") {
   const auto out = job.run();
   CHECK(*out[0].ending == Ending::finished);
   CHECK(out[0].position == Position{3 * 26, 3, 0});  // 203 samples are 25 steps of 8 and one of 3
+}
+
+TEST_CASE("a rank tells where the time of its steps goes") {
+  FakeAgent agent;
+  Job job;
+  job.control = agent.name;
+  CHECK(*job.run()[0].ending == Ending::finished);
+  agent.accept();
+  const std::string heard = agent.hear();
+  for (const char* part : {R"("compute":)", R"("input":)", R"("wait":)"})
+    CHECK_MESSAGE(heard.find(part) != std::string::npos, part);
 }
 
 TEST_CASE("the gradient is the mean over the rows that count: the split over ranks does not matter") {
