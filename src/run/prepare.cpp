@@ -105,7 +105,8 @@ Result<Allocation> allocation_of(const Request& request) {
   if (!request.allocation_file) {
     const SystemCommands commands;
     const SystemClock clock;
-    const DiscoveryContext discovery{request.environment, commands, clock, gpus_of_driver,
+    const DiscoveryContext discovery{request.environment, commands, clock,
+                                     [&] { return gpus_of_driver(request.environment); },
                                      request.named_hosts};
     return find_allocation(discovery, request.scheduler);
   }
