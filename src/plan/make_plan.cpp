@@ -256,6 +256,7 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
       TRY(fill_variables(rank.environment, kind->variables, facts, scope));
   for (const Scope scope : {Scope::job, Scope::rank})
     TRY(fill_variables(rank.defaults, input.adapter.defaults, facts, scope));
+  for (const auto& [name, value] : input.spec.environment.defaults) rank.defaults[name] = value;
   // The user's word is the last one, also over what the adapter says about single ranks.
   for (const auto& [name, value] : input.spec.environment.set) rank.environment.erase(name);
   std::optional<int> threads = share.cores;
