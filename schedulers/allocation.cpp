@@ -65,8 +65,16 @@ Result<std::string> host_field(const Json& json, std::string_view key, std::stri
   return fail(std::move(problem));
 }
 
+Result<GpuVendor> vendor_field(const Json& json, std::string_view where) {
+  const auto name = TRY(as_allocation(field<std::string>(json, "gpu_vendor", where)));
+  if (const auto vendor = kGpuVendors.value(name)) return *vendor;
+  return bad(where, fmt::format("gpu_vendor: '{}' is not known", name),
+             did_you_mean(name, kGpuVendors.names()));
+}
+
 Result<AllocatedNode> node_from_json(const Json& json, std::string_view where) {
-  static const std::array<std::string, 6> keys{"host", "slots", "cpus", "gpus", "asked_slots", "address"};
+  static const std::array<std::string, 7> keys{"host",        "slots",   "cpus",      "gpus",
+                                               "asked_slots", "address", "gpu_vendor"};
   TRY(only_keys(json, keys, where));
   AllocatedNode out;
   out.host = HostName(TRY(host_field(json, "host", where)));
@@ -77,6 +85,7 @@ Result<AllocatedNode> node_from_json(const Json& json, std::string_view where) {
   if (const auto gpus = json.find("gpus"); gpus != json.end() && !gpus->is_null())
     out.gpus = TRY(as_allocation(field<std::vector<std::string>>(json, "gpus", where)));
   if (json.contains("address")) out.address = TRY(host_field(json, "address", where));
+  if (json.contains("gpu_vendor")) out.gpu_vendor = TRY(vendor_field(json, where));
   return out;
 }
 
@@ -86,6 +95,7 @@ Json to_json(const AllocatedNode& node) {
   if (node.gpus) out["gpus"] = *node.gpus;
   if (node.asked_slots) out["asked_slots"] = *node.asked_slots;
   if (node.address) out["address"] = *node.address;
+  if (node.gpu_vendor) out["gpu_vendor"] = kGpuVendors.name(*node.gpu_vendor);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "schedulers/gpus/gpu_vendor.hpp"
 #include "src/base/clock.hpp"
 #include "src/base/json_fwd.hpp"
 #include "src/base/result.hpp"
@@ -20,6 +21,7 @@ struct AllocatedNode {
   std::optional<std::vector<std::string>> gpus;  // names as the node knows them: index, UUID or MIG id
   std::optional<int> asked_slots = {};           // of these, that the user asked for by number: a rank each
   std::optional<std::string> address = {};       // what other nodes reach it by, where that is not `host`
+  std::optional<GpuVendor> gpu_vendor = {};      // unset: nothing tells
 };
 
 struct Allocation {

@@ -1,7 +1,7 @@
 // What the own kernels are written with: vectors of 16 lanes as the compiler's vector extension, so that one
-// text serves every processor, and DLRUN_VERSIONS, which compiles a function for AVX-512, AVX2 and the
-// baseline and picks one when the program is loaded. Helpers take vectors by reference: passing them by value
-// would tie the calling convention to the processor.
+// text serves every processor, and DLRUN_VERSIONS, which on x86-64 compiles a function for AVX-512, AVX2 and
+// the baseline and picks one when the program is loaded; ARMv8 has NEON in its baseline. Helpers take vectors
+// by reference: passing them by value would tie the calling convention to the processor.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,11 @@
 #endif
 #endif
 #ifndef DLRUN_VERSIONS
+#if defined(__x86_64__)
 #define DLRUN_VERSIONS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define DLRUN_VERSIONS
+#endif
 #endif
 #define DLRUN_INLINE __attribute__((always_inline)) inline
 #define DLRUN_LAMBDA __attribute__((always_inline))  // behind a lambda's parameters

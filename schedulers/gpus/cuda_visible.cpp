@@ -56,6 +56,10 @@ bool is_mig_id(std::string_view name) {
 }
 
 VisibleGpus read_cuda_visible(std::string_view value, std::optional<std::size_t> count) {
+  return read_visible({.variable = "CUDA_VISIBLE_DEVICES", .reader = "CUDA"}, value, count);
+}
+
+VisibleGpus read_visible(const VisibleList& list, std::string_view value, std::optional<std::size_t> count) {
   VisibleGpus out;
   if (hides_all(trim(value))) return out;
   const std::vector<std::string> words = split(value, ',');
@@ -65,9 +69,9 @@ VisibleGpus read_cuda_visible(std::string_view value, std::optional<std::size_t>
     if (name.size() > 1 && name[0] == '-' && is_digits(std::string_view(name).substr(1))) return out;
     const std::string why = objection(name, out.names, count);
     if (!why.empty()) {
-      out.warning = fmt::format(
-          "CUDA_VISIBLE_DEVICES={}: entry {} ('{}') {}; CUDA stops there, {} of {} entries hidden", value,
-          i + 1, name, why, words.size() - i, words.size());
+      out.warning =
+          fmt::format("{}={}: entry {} ('{}') {}; {} stops there, {} of {} entries hidden", list.variable,
+                      value, i + 1, name, why, list.reader, words.size() - i, words.size());
       // CUDA shows no device at all where one is named twice.
       if (why == "is listed twice") out.names.clear();
       return out;

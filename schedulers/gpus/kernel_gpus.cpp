@@ -10,7 +10,9 @@ namespace {
 namespace fs = std::filesystem;
 
 FoundGpus numbered(std::size_t count, std::string_view source) {
-  FoundGpus out{.names = std::vector<std::string>{}, .evidence = fmt::format("{}: {} GPUs", source, count)};
+  FoundGpus out{.names = std::vector<std::string>{},
+                .evidence = fmt::format("{}: {} GPUs", source, count),
+                .vendor = GpuVendor::nvidia};
   for (std::size_t i = 0; i < count; ++i) out.names->push_back(std::to_string(i));
   return out;
 }

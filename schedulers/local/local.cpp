@@ -38,7 +38,8 @@ Result<Allocation> local_allocation(const DiscoveryContext& context) {
   const FoundGpus gpus = usable_gpus(context.driver_gpus(), context.environment);
   Allocation out;
   out.scheduler = "local";
-  out.nodes.push_back({.host = HostName(host), .slots = cores, .cpus = cores, .gpus = gpus.names});
+  out.nodes.push_back(
+      {.host = HostName(host), .slots = cores, .cpus = cores, .gpus = gpus.names, .gpu_vendor = gpus.vendor});
   out.evidence = {"host name " + host, fmt::format("affinity mask: {} cores", cores), gpus.evidence};
   if (gpus.warning) out.warnings.push_back(*gpus.warning);
   return out;

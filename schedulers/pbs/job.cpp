@@ -28,7 +28,8 @@ Result<PbsChunk> read_chunk(std::string_view text) {
     const std::string_view name = part.substr(0, equals);
     if (name != "ncpus" && name != "ngpus") continue;
     const auto count = TRY(parse_integer(part.substr(equals + 1), 0, kMaxSlots));
-    (name == "ncpus" ? out.cpus : out.gpus) = static_cast<int>(count);
+    if (name == "ncpus") out.cpus = static_cast<int>(count);
+    if (name == "ngpus") out.gpus = static_cast<int>(count);
   }
   return out;
 }

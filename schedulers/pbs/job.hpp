@@ -15,7 +15,8 @@ namespace dlrun {
 // One vnode of exec_vnode: (node1:ncpus=2:ngpus=1).
 struct PbsChunk {
   std::string host;  // the vnode's name, less a [n] that numbers vnodes of one host
-  int cpus = 0, gpus = 0;
+  int cpus = 0;
+  std::optional<int> gpus = {};  // unset: it does not name ngpus
 };
 
 struct PbsJob {

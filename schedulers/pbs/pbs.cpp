@@ -58,8 +58,8 @@ Result<std::vector<AllocatedNode>> find_nodes(const NamedFile& file, const std::
   return nodes_of_chunks(job->chunks);
 }
 
-// Adds the chunks to the nodes. A node that no chunk names contradicts the node file; a chunk without a node
-// has no rank (mpiprocs=0).
+// Adds the chunks to the nodes. Where whole nodes are granted, PBS often does not count their GPUs. A node
+// that no chunk names contradicts the node file; a chunk without a node has no rank (mpiprocs=0).
 Result<void> add_chunks(const std::vector<PbsChunk>& chunks, const std::string& file, Allocation& out) {
   const std::vector<HostName> names = host_names(out.nodes);
   const NodeFinder finder(names);
@@ -76,20 +76,25 @@ Result<void> add_chunks(const std::vector<PbsChunk>& chunks, const std::string& 
     }
     seen[*at] = true;
     granted[*at].first += chunk.cpus;
-    granted[*at].second += chunk.gpus;
+    granted[*at].second += chunk.gpus.value_or(0);
   }
   for (std::size_t i = 0; i < names.size(); ++i)
     if (!seen[i])
       return fail(conflict("PBS's node file and its exec_vnode",
                            fmt::format("{}: {}", file, describe(out.nodes)), "exec_vnode: " + text));
+  const bool names_gpus =
+      std::any_of(chunks.begin(), chunks.end(), [](const PbsChunk& chunk) { return chunk.gpus.has_value(); });
   for (std::size_t i = 0; i < names.size(); ++i) {
     out.nodes[i].cpus = granted[i].first;
+    if (!names_gpus) continue;
     std::vector<std::string> gpus;
     for (int gpu = 0; gpu < granted[i].second; ++gpu) gpus.push_back(std::to_string(gpu));
     out.nodes[i].gpus = std::move(gpus);
   }
   out.evidence.emplace_back(
-      "exec_vnode: CPUs and GPUs of all nodes; PBS does not name GPUs: numbered from 0");
+      names_gpus
+          ? "exec_vnode: CPUs and GPUs of all nodes; PBS does not name GPUs: numbered from 0"
+          : "exec_vnode: CPUs of all nodes; no chunk has ngpus, so PBS does not tell of GPUs: unknown");
   return {};
 }
 

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "schedulers/gpus/cuda_visible.hpp"
+#include "schedulers/gpus/vendor_visible.hpp"
 #include "schedulers/hostfile/node_lists.hpp"
 #include "schedulers/hostlist/hostlist.hpp"
 #include "schedulers/node_identity.hpp"
@@ -185,20 +185,27 @@ std::vector<std::string> as_names(const std::vector<int>& indices) {
   return out;
 }
 
+// What the variables of the GPUs' libraries leave visible.
+void add_visible_gpus(const Environment& environment, AllocatedNode& node, Allocation& out) {
+  FoundGpus seen = usable_gpus({}, environment);
+  if (!seen.names) return;
+  node.gpus = std::move(seen.names);
+  if (seen.warning) out.warnings.push_back(*seen.warning);
+  out.evidence.push_back(fmt::format("{}: of {} alone", seen.evidence, node.host));
+}
+
 Result<void> add_own_gpus(const Environment& environment, Allocation& out) {
   const auto at = this_node(environment, out);
-  if (!at || out.nodes[*at].gpus) return {};
+  if (!at) return {};
+  out.nodes[*at].gpu_vendor = vendor_of_variables(environment);
+  if (out.nodes[*at].gpus) return {};
   if (const auto value = gpu_variable(environment)) {
     auto indices = parse_index_list(value->text);
     if (!indices) return fail(about_allocation(indices.error(), value->name));
     out.nodes[*at].gpus = as_names(*indices);
     out.evidence.push_back(fmt::format("{}: of {} alone", value->line(), out.nodes[*at].host));
-  } else if (const auto visible = environment.find("CUDA_VISIBLE_DEVICES")) {
-    VisibleGpus seen = read_cuda_visible(*visible);
-    out.nodes[*at].gpus = std::move(seen.names);
-    if (seen.warning) out.warnings.push_back(*seen.warning);
-    out.evidence.push_back(
-        fmt::format("CUDA_VISIBLE_DEVICES={}: of {} alone", *visible, out.nodes[*at].host));
+  } else {
+    add_visible_gpus(environment, out.nodes[*at], out);
   }
   return {};
 }

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # tarball.sh [--quick] [FOLDER]: makes FOLDER/dlrun-VERSION-x86_64.tar.xz (FOLDER: build/portable), one archive for every x86-64
 # Linux with glibc 2.31 or newer. It needs no root and no installation: unpack it anywhere, also under a path with blanks.
+# TARBALL_MACHINE=aarch64 makes it for that processor instead, with Debian's cross compiler (g++-aarch64-linux-gnu), in
+# build/portable-aarch64.
 #   Inside:            every library that dlrun uses, static or in lib/dlrun/beside
 #   The system's own:  glibc, and libstdc++ for oneDNN (since g++ 9). A second libstdc++ inside would be the one that the site's
 #                      MPI gets, and would be too old for some
 #   Found at run time: Open MPI, MPICH, PMIx, libslurm, NVML; dlrun --version says which. The CUDA plug-in is not inside
 # Beside it FOLDER/dlrun-VERSION.deb, the same for dpkg, below /usr.
-# Baseline x86-64-v2; oneDNN and our kernels choose by the processor. Built on Debian 12 with its g++ 12; a second call builds what
+# Baseline x86-64-v2, or ARMv8; oneDNN and our kernels choose by the processor. Built on Debian 12 with its g++ 12; a second call builds what
 # changed. --quick compiles without optimization and packs fast, into FOLDER/quick: for a test of linking and packing.
 # TARBALL_JOBS compilers run at once (2).
 set -euo pipefail
@@ -16,14 +18,16 @@ if [[ ${1:-} == --quick ]]; then
   optimize="-O0 -DNDEBUG" place=quick pack=-1
   shift
 fi
-folder=$(realpath -m "${1:-$tree/build/portable}")
+machine=${TARBALL_MACHINE:-x86_64}
+triplet=$machine-linux-gnu
+folder=$(realpath -m "${1:-$tree/build/portable${TARBALL_MACHINE:+-$machine}}")
 portable=$tree/share/packaging/portable
 unset CC CXX CFLAGS CXXFLAGS LDFLAGS
 
 mkdir -p "$folder/$place"
-"$portable/sysroot.sh" "$folder/sysroot"
-export DLRUN_SYSROOT=$folder/sysroot
-libraries=$DLRUN_SYSROOT/usr/lib/x86_64-linux-gnu
+"$portable/sysroot.sh" "$folder/sysroot" "$machine"
+export DLRUN_SYSROOT=$folder/sysroot DLRUN_MACHINE=$machine
+libraries=$DLRUN_SYSROOT/usr/lib/$triplet
 export PKG_CONFIG_SYSROOT_DIR=$DLRUN_SYSROOT PKG_CONFIG_LIBDIR=$libraries/pkgconfig:$DLRUN_SYSROOT/usr/share/pkgconfig
 folder=$(realpath "$folder/$place")
 
@@ -34,7 +38,7 @@ mkdir -p "$beside/lib" "$beside/licenses"
 cp -L "$libraries"/{libdnnl.so.2,libgomp.so.1,libOpenCL.so.1} "$DLRUN_SYSROOT/absent/libdlrun-beside.so" "$beside/lib"
 for package in libdnnl2 gcc-10-base ocl-icd-libopencl1 libcli11-dev nlohmann-json3-dev libfmt-dev libyaml-cpp-dev libexpected-dev \
   libspdlog-dev libssh-dev libssl-dev libsodium-dev libhwloc-dev zlib1g-dev libdeflate-dev libjpeg62-turbo-dev libpng-dev \
-  libxxhash-dev; do
+  libxxhash-dev libdw-dev liblzma-dev libbz2-dev libzstd-dev; do
   cp -L "$DLRUN_SYSROOT/usr/share/doc/$package/copyright" "$beside/licenses/$package"
 done
 
@@ -46,12 +50,12 @@ cmake -S "$tree" -B "$folder/build" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$portable/
 cmake --build "$folder/build" -j "${TARBALL_JOBS:-2}" >&2
 
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$folder/build/CMakeCache.txt")
-name=dlrun-$version-x86_64
+name=dlrun-$version-$machine
 archive=$folder/$name.tar.xz package=$folder/dlrun-$version.deb
 stage=$folder/stage.new/$name
 rm -rf "$folder/stage.new"
 cmake --install "$folder/build" --prefix "$stage" --strip >/dev/null
-for part in ssh pmix mpi-openmpi mpi-mpich mpi-mpich-abi; do
+for part in ssh pmix unwind mpi-openmpi mpi-mpich mpi-mpich-abi; do
   if [[ ! -e $stage/lib/dlrun/libdlrun-$part.so ]]; then echo "tarball: error: libdlrun-$part.so was not built" >&2 && exit 1; fi
 done
 if [[ -e $archive && -e $package ]] && diff -r --no-dereference "$folder/stage" "$folder/stage.new" >/dev/null; then

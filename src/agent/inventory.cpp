@@ -10,9 +10,10 @@ plan::NodeInventory take_inventory(const Environment& environment, Gpus gpus) {
   if (const auto processors = usable_processors(); processors && !processors->empty())
     out.cpus = static_cast<int>(processors->size());
   if (gpus == Gpus::not_asked) return out;
-  FoundGpus found = dlrun::usable_gpus(gpus_of_driver(), environment);
+  FoundGpus found = dlrun::usable_gpus(gpus_of_driver(environment), environment);
   out.gpus = std::move(found.names);
   out.gpu_source = std::move(found.evidence);
+  out.gpu_vendor = found.vendor;
   return out;
 }
 

@@ -50,7 +50,7 @@ AgentIdentity identity_of(const Environment& environment) {
       machine.names.insert(machine.names.begin(), environment.get(node_name));
     if (!task.empty()) tasks.push_back(task);
   }
-  tasks.insert(tasks.end(), {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"});
+  tasks.insert(tasks.end(), {"PALS_RANKID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"});
   AgentIdentity identity{.names = machine.names, .addresses = machine.addresses, .task = {}};
   for (const std::string_view name : tasks) {
     if (identity.task) break;

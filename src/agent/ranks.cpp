@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedulers/gpus/nvml.hpp"
+#include "schedulers/gpus/bus_ids.hpp"
 #include "src/agent/own_program.hpp"
 #include "src/plan/run_directory.hpp"
 
@@ -30,12 +30,12 @@ Environment environment_of(const plan::RankPlan& rank, const Ranks::Base& base,
 }
 
 // Processors near the rank's GPUs. One that cannot be found is near nothing: binding still divides the node.
-Result<Processors> near_gpus(const plan::RankPlan& rank, const std::vector<DriverGpu>& gpus) {
+Result<Processors> near_gpus(const plan::RankPlan& rank, const GpuBusIds& gpus) {
   Processors out;
   for (const std::string& name : rank.gpus.value_or(std::vector<std::string>{})) {
-    const DriverGpu* gpu = find_gpu(gpus, name);
-    if (gpu == nullptr || gpu->pci_bus_id.empty()) continue;
-    for (const int processor : TRY(processors_near(gpu->pci_bus_id)))
+    const std::string bus_id = gpus.of(name);
+    if (bus_id.empty()) continue;
+    for (const int processor : TRY(processors_near(bus_id)))
       if (std::find(out.begin(), out.end(), processor) == out.end()) out.push_back(processor);
   }
   std::sort(out.begin(), out.end());
@@ -49,11 +49,12 @@ bool any_bound_with_gpus(const std::deque<RankState>& ranks) {
 }
 
 // By position in `ranks`; empty for those that are not bound.
-Result<std::vector<Processors>> processors_for(const std::deque<RankState>& ranks) {
+Result<std::vector<Processors>> processors_for(const std::deque<RankState>& ranks,
+                                               const Environment& environment) {
   if (ranks.size() == 1 && ranks.front().plan.cpus && ranks.front().plan.cpus->of == 1)
     return std::vector<Processors>{TRY(usable_processors())};
-  std::vector<DriverGpu> gpus;
-  if (any_bound_with_gpus(ranks)) gpus = ask_nvml().value_or(std::vector<DriverGpu>{});
+  GpuBusIds gpus;
+  if (any_bound_with_gpus(ranks)) gpus = GpuBusIds::of_this_machine(environment);
   std::vector<CpuRequest> requests;
   for (const RankState& rank : ranks)
     if (rank.plan.cpus) requests.push_back({*rank.plan.cpus, TRY(near_gpus(rank.plan, gpus))});
@@ -74,7 +75,7 @@ void Ranks::add(const plan::NodeSlice& slice) {
 
 Result<void> Ranks::start(Base base,
                           const std::function<void(const RankState&, const Processors&)>& started) {
-  const std::vector<Processors> processors = TRY(processors_for(ranks_));
+  const std::vector<Processors> processors = TRY(processors_for(ranks_, base.environment));
   const WithLimits limits(base.limits);
   for (RankState& rank : ranks_) {
     const Processors& own = processors[static_cast<std::size_t>(rank.member)];

@@ -93,7 +93,8 @@ Result<Allocation> allocation_of(const AllocationCommand& options, const Context
                                 options.file);
   const SystemCommands commands;
   const SystemClock clock;
-  const DiscoveryContext discovery{context.environment, commands, clock, gpus_of_driver,
+  const DiscoveryContext discovery{context.environment, commands, clock,
+                                   [&] { return gpus_of_driver(context.environment); },
                                    options.hosts.named()};
   return find_allocation(discovery, options.scheduler);
 }

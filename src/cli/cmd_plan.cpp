@@ -25,6 +25,7 @@ constexpr FlagRow<PlanCommand> kPlanFlags[] = {
 void print_plan(const job::Prepared& job, Console& console) {
   const plan::Plan plan = plan::without_secrets(job.plan);
   console.out(fmt::format("job        {} ({})", plan.name, plan.framework));
+  if (job.site) console.out(fmt::format("site       {} ({})", job.site->preset.title, job.site->why));
   console.out(fmt::format("allocation {}: {} node{}", job.allocation.scheduler, plan.nodes.size(),
                           plan.nodes.size() == 1 ? "" : "s"));
   console.out(
@@ -39,6 +40,7 @@ void print_plan(const job::Prepared& job, Console& console) {
 // The values that the planner derived for keys that the job does not set.
 std::vector<plan::Explained> derived(const job::Prepared& job) {
   std::vector<plan::Explained> out;
+  if (job.site) out.push_back({"site", job.site->preset.name, job.site->why});
   const plan::Resources& asked = job.spec.resources;
   if (!asked.nodes)
     out.push_back({"resources.nodes", std::to_string(job.allocation.nodes.size()),

@@ -18,7 +18,7 @@ struct JobOptions {
   std::vector<std::string> program;       // after "--"
   std::vector<plan::Override> overrides;  // of keys, by the flags that have one
   std::vector<std::string> sets;          // PATH=VALUE
-  std::string run_dir, allocation_file, scheduler = "auto", framework_dir;
+  std::string run_dir, allocation_file, scheduler = "auto", framework_dir, site = "auto";
   HostOptions hosts;
 
   bool sets_key(std::string_view key) const;

@@ -25,7 +25,7 @@ Result<void> name_job(const JobOptions& options, const Environment& environment,
     request.sources.frozen = TRY(plan::read_frozen_job(options.frozen_job));
     request.sources.job_file = request.sources.frozen->job_file;
   } else {
-    job::add_configuration_files(request.sources, environment, request.installation);
+    TRY(job::add_configuration_files(request.sources, options.site, environment, request.installation));
     if (!options.job_file.empty()) request.sources.job_file = options.job_file;
   }
   if (!request.sources.frozen && options.job_file.empty() && !options.sets_key("framework") &&

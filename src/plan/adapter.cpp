@@ -50,15 +50,16 @@ Result<void> read_checks(const Node* node, std::string_view key, std::vector<std
   return {};
 }
 
-// How each library is told the one interface to use, in its own syntax.
+// How each library is told the one interface to use, in its own syntax. RCCL has the variable of NCCL.
 Result<EnvironmentChanges> read_interfaces(Fields& fields) {
-  static const std::array<std::string, 5> libraries{"nccl", "gloo", "horovod", "ucx", "openmpi"};
-  static const std::array<std::pair<const char*, const char*>, 5> variables{
+  static const std::array<std::string, 6> libraries{"nccl", "gloo", "horovod", "ucx", "openmpi", "oneccl"};
+  static const std::array<std::pair<const char*, const char*>, 6> variables{
       {{"NCCL_SOCKET_IFNAME", "="},
        {"GLOO_SOCKET_IFNAME", ""},
        {"HOROVOD_GLOO_IFACE", ""},
        {"UCX_NET_DEVICES", ""},
-       {"OMPI_MCA_btl_tcp_if_include", ""}}};
+       {"OMPI_MCA_btl_tcp_if_include", ""},
+       {"CCL_KVS_IFACE", ""}}};
   EnvironmentChanges out;
   if (!fields.has("interfaces")) return out;
   const Node& node = *fields.find("interfaces");

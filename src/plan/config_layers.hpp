@@ -1,5 +1,6 @@
-// Config layers: defaults < site file < user file < job file < flags, as one tree in which every leaf knows
-// where it came from. Nothing is read or checked here; read_job_spec() does the checking of the result.
+// Config layers: defaults < preset of a machine < site file < user file < job file < flags, as one tree in
+// which every leaf knows where it came from. Nothing is read or checked here; read_job_spec() does the
+// checking of the result.
 #pragma once
 
 #include <string>

@@ -58,10 +58,22 @@ void add(Argv& out, const Argv& words) {
   out.insert(out.end(), words.begin(), words.end());
 }
 
+// AMD's libraries come from the host with a flag of their own; Intel's device files are there anyway.
+Argv apptainer_gpus(const ContainerUse& use) {
+  if (!use.gpus || use.gpu_vendor == GpuVendor::intel) return {};
+  return {use.gpu_vendor == GpuVendor::amd ? "--rocm" : "--nv"};
+}
+
+Argv podman_gpus(const ContainerUse& use) {
+  if (!use.gpus) return {};
+  if (use.gpu_vendor == GpuVendor::amd) return {"--device=/dev/kfd", "--device=/dev/dri"};
+  return {use.gpu_vendor == GpuVendor::intel ? "--device=/dev/dri" : "--device=nvidia.com/gpu=all"};
+}
+
 // The environment of the rank, its folder in /tmp, $HOME and inherited descriptors are there by themselves.
 Argv apptainer(const Container& container, const ContainerUse& use, const std::string& image) {
   Argv out{container.engine, "exec"};
-  if (use.gpus) out.emplace_back("--nv");
+  add(out, apptainer_gpus(use));
   for (const Mount& mount : mounts_of(container, use)) add(out, {"--bind", colons(mount)});
   add(out, {"--pwd", use.working_directory, image});
   return out;
@@ -76,7 +88,7 @@ Argv podman(const Container& container, const ContainerUse& use, const std::stri
            "--pid=host",
            "--userns=keep-id",
            "--security-opt=label=disable"};
-  if (use.gpus) out.emplace_back("--device=nvidia.com/gpu=all");
+  add(out, podman_gpus(use));
   for (const std::string& name : use.variables) out.push_back("--env=" + name);
   for (const char* prefix : {"PMIX_*", "OMPI_*"}) out.push_back(fmt::format("--env={}", prefix));
   out.emplace_back("--volume=/tmp:/tmp");

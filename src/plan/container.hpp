@@ -11,8 +11,9 @@ namespace dlrun::plan {
 struct ContainerUse {
   std::vector<std::string> folders;  // that must be the same inside: the working and the run directory
   std::string working_directory;
-  std::string host;                    // where it runs
-  bool gpus = false;                   // it has some
+  std::string host;   // where it runs
+  bool gpus = false;  // it has some
+  std::optional<GpuVendor> gpu_vendor = {};
   std::vector<std::string> variables;  // that it must see, for engines that pass only what they are told
   std::vector<std::string> copies;     // those that have a copy: set_over_image()
 };

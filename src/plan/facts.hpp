@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedulers/gpus/gpu_vendor.hpp"
 #include "src/base/install.hpp"
 #include "src/base/json.hpp"
 #include "src/plan/job_spec.hpp"
@@ -46,6 +47,7 @@ struct RankShare {
   int role_ranks = 1;        // and how many these are
   int cross_index = 0;       // among the ranks of its role with the same role_local
   int cross_size = 1;
+  std::optional<GpuVendor> gpu_vendor = {};  // of its node's GPUs, where it is known
 };
 // Sets the facts of one rank over those of its job; called for rank after rank on the same Facts.
 void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, const RankShare& share);

@@ -21,11 +21,25 @@ bool has_instances(const std::vector<RankPlan>& ranks) {
   });
 }
 
-// AMD's and Intel's libraries know indices only.
+// By which all vendors' libraries know their GPUs.
 bool are_indices(const GpuNames& gpus) {
   return std::all_of(gpus.begin(), gpus.end(), [](const std::string& name) {
     return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
   });
+}
+
+EnvironmentChanges hidden_from_all() {
+  return {{"CUDA_VISIBLE_DEVICES", ""},
+          {"ROCR_VISIBLE_DEVICES", ""},
+          {"HIP_VISIBLE_DEVICES", ""},
+          {"ZE_AFFINITY_MASK", std::string(kNoLevelZeroDevice)}};
+}
+
+// "0", "1", ...: HIP counts in what ROCR_VISIBLE_DEVICES leaves.
+GpuNames counted(std::size_t size) {
+  GpuNames out;
+  for (std::size_t i = 0; i < size; ++i) out.push_back(std::to_string(i));
+  return out;
 }
 
 std::map<NodeIndex, GpuNames> gpus_by_node(const std::vector<RankPlan>& ranks) {
@@ -65,18 +79,26 @@ std::vector<std::size_t> visible_positions(const RankPlan& rank) {
   return out;
 }
 
-EnvironmentChanges device_variables(const RankPlan& rank) {
+EnvironmentChanges device_variables(const RankPlan& rank, std::optional<GpuVendor> vendor) {
   if (!rank.visible_gpus) return {};
   const GpuNames& visible = *rank.visible_gpus;
-  EnvironmentChanges out{{"CUDA_VISIBLE_DEVICES", join(visible, ",")}};
-  if (visible.empty()) {
-    out["ROCR_VISIBLE_DEVICES"] = "";
-    out["HIP_VISIBLE_DEVICES"] = "";
-    out["ZE_AFFINITY_MASK"] = kNoLevelZeroDevice;
-  } else if (are_indices(visible)) {
-    out["HIP_VISIBLE_DEVICES"] = join(visible, ",");
-    out["ZE_AFFINITY_MASK"] = join(visible, ",");
+  if (visible.empty()) return hidden_from_all();
+  const std::string names = join(visible, ","), positions = join(counted(visible.size()), ",");
+  switch (vendor.value_or(GpuVendor::nvidia)) {
+    case GpuVendor::amd:  // HIP takes CUDA's variable as its own, and frameworks refuse two that differ
+      return {{"ROCR_VISIBLE_DEVICES", names},
+              {"HIP_VISIBLE_DEVICES", positions},
+              {"CUDA_VISIBLE_DEVICES", positions}};
+    case GpuVendor::intel:
+      return {{"ZE_AFFINITY_MASK", names}};
+    case GpuVendor::nvidia:
+      break;
   }
+  EnvironmentChanges out{{"CUDA_VISIBLE_DEVICES", names}};
+  if (vendor || !are_indices(visible)) return out;
+  out["ROCR_VISIBLE_DEVICES"] = names;
+  out["HIP_VISIBLE_DEVICES"] = positions;
+  out["ZE_AFFINITY_MASK"] = names;
   return out;
 }
 

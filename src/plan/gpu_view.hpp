@@ -4,9 +4,13 @@
 // instances are always shown as `own`: CUDA gives a process one of them.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "schedulers/gpus/gpu_vendor.hpp"
 #include "src/plan/plan.hpp"
 
 namespace dlrun::plan {
@@ -23,7 +27,11 @@ void set_visible_gpus(std::vector<RankPlan>& ranks, GpuView view);
 std::vector<std::size_t> visible_positions(const RankPlan& rank);
 
 // The variables by which NVIDIA's, AMD's and Intel's libraries are told what is visible; empty where the job
-// does not ask for GPUs.
-EnvironmentChanges device_variables(const RankPlan& rank);
+// does not ask for GPUs. Where nobody told the vendor, indices are given to all three.
+EnvironmentChanges device_variables(const RankPlan& rank, std::optional<GpuVendor> vendor);
+
+// Those that device_variables() may set, which a job must not set as well.
+inline constexpr std::array<std::string_view, 4> kDeviceVariables{
+    "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"};
 
 }  // namespace dlrun::plan

@@ -190,7 +190,7 @@ Result<Argv> read_command(const Node* node) {
   return words;
 }
 
-Result<EnvironmentChanges> read_changes(const Fields& fields) {
+Result<EnvironmentChanges> read_changes(const Fields& fields, std::string_view path) {
   for (const auto& [name, value] : fields.node().entries) {
     if (!is_shell_identifier(name))
       return yaml::error_at(value, fmt::format("'{}' is not a valid variable name", name),
@@ -198,7 +198,7 @@ Result<EnvironmentChanges> read_changes(const Fields& fields) {
     if (is_reserved_variable(name))
       return yaml::error_at(value, fmt::format("dlrun itself sets {} for every rank", name));
   }
-  return EnvironmentChanges(TRY(yaml::as_text_map(fields.node(), "environment.set")));
+  return EnvironmentChanges(TRY(yaml::as_text_map(fields.node(), path)));
 }
 
 // "conda:NAME" or "venv:PATH", the path made absolute.
@@ -259,7 +259,8 @@ Result<JobEnvironment> read_environment(Fields fields, const std::filesystem::pa
   out.modules = TRY(fields.text_list("modules"));
   out.activate = TRY(read_activate(fields, base));
   out.setup = TRY(fields.text_list("setup"));
-  out.set = TRY(read_changes(TRY(section(fields, "set"))));
+  out.set = TRY(read_changes(TRY(section(fields, "set")), "environment.set"));
+  out.defaults = TRY(read_changes(TRY(section(fields, "defaults")), "environment.defaults"));
   out.rules.allow = TRY(read_patterns(fields, "allow"));
   out.rules.deny = TRY(read_patterns(fields, "deny"));
   out.rules.secrets = TRY(read_patterns(fields, "secrets"));

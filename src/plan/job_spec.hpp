@@ -77,6 +77,7 @@ struct JobEnvironment {
   std::string activate;            // "conda:NAME", "venv:PATH"
   std::vector<std::string> setup;  // shell lines
   EnvironmentChanges set;
+  EnvironmentChanges defaults = {};  // where the user, modules and setup lines set nothing
   EnvironmentRules rules = {};
   std::optional<Container> container;
 };

@@ -76,6 +76,7 @@ Json to_json(const JobEnvironment& environment) {
           {"activate", environment.activate},
           {"setup", std::move(setup)},
           {"set", std::move(set)},
+          {"defaults", environment.defaults},
           {"allow", environment.rules.allow},
           {"deny", environment.rules.deny},
           {"secrets", environment.rules.secrets},

@@ -41,6 +41,7 @@ yaml::Node name_layer(const std::filesystem::path& job_file) {
 Result<yaml::Node> merged_files(const JobSources& sources, std::vector<std::string>& warnings) {
   std::vector<yaml::Node> layers{default_layer()};
   if (sources.job_file) layers.push_back(name_layer(*sources.job_file));
+  if (sources.site) layers.push_back(sources.site->preset.settings);
   TRY(add_if_there(layers, sources.site_file, warnings));
   TRY(add_if_there(layers, sources.user_file, warnings));
   if (sources.job_file) {

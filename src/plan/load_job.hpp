@@ -1,5 +1,5 @@
-// Reads the files of a job and lays them over each other. The site's and the user's file may be absent; the
-// job file may not.
+// Reads the files of a job and lays them over each other, above the preset of a known machine. The site's and
+// the user's file may be absent; the job file may not.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,13 @@
 #include "src/plan/config_layers.hpp"
 #include "src/plan/frozen_job.hpp"
 #include "src/plan/job_spec.hpp"
+#include "src/plan/sites.hpp"
 
 namespace dlrun::plan {
 
 struct JobSources {
   std::optional<std::filesystem::path> job_file;   // unset: the command line has the whole job
+  std::optional<ChosenSite> site = {};             // the preset of a known machine
   std::optional<std::filesystem::path> site_file;  // defaults for all jobs of a site
   std::optional<std::filesystem::path> user_file;
   std::vector<Override> overrides;  // in the order given

@@ -1,6 +1,7 @@
 #include "src/plan/make_plan.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "schedulers/scheduler.hpp"
 #include "src/base/quote.hpp"
@@ -28,8 +29,7 @@ Result<void> check_supported(const JobSpec& spec) {
                       .where = place_of(spec, path),
                       .hint = std::move(hint)});
   };
-  for (const std::string_view name :
-       {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"})
+  for (const std::string_view name : kDeviceVariables)
     if (spec.resources.gpus_per_node && spec.environment.set.contains(std::string(name)))
       return refuse("environment.set." + std::string(name),
                     fmt::format("{} is set here, and gpus-per-node makes dlrun set it", name),
@@ -107,11 +107,13 @@ void set_place(RankPlan& rank, int node_ranks) {
 }
 
 // Indices name GPUs only together with their order.
-void set_devices(RankPlan& rank, const std::optional<int>& threads) {
+void set_devices(RankPlan& rank, const std::optional<int>& threads, std::optional<GpuVendor> vendor) {
   if (threads) rank.defaults["OMP_NUM_THREADS"] = std::to_string(*threads);
   if (!rank.gpus) return;
-  rank.defaults["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
-  for (const auto& [name, value] : device_variables(rank)) rank.environment[name] = value;
+  const bool of_intel = vendor == GpuVendor::intel;
+  rank.defaults[of_intel ? "ZE_ENABLE_PCI_ID_DEVICE_ORDER" : "CUDA_DEVICE_ORDER"] =
+      of_intel ? "1" : "PCI_BUS_ID";
+  for (const auto& [name, value] : device_variables(rank, vendor)) rank.environment[name] = value;
 }
 
 const RoleKind* kind_of(const Adapter& adapter, const RankPlan& rank) {
@@ -162,11 +164,12 @@ Result<void> check_texts(const PlanInput& input) {
   return check_text(input.spec.base_directory.string(), "the job file's folder");
 }
 
-ContainerUse container_use(const Plan& plan, const RankPlan& rank) {
+ContainerUse container_use(const Plan& plan, const RankPlan& rank, std::optional<GpuVendor> vendor) {
   ContainerUse out{.folders = {plan.working_directory},
                    .working_directory = plan.working_directory,
                    .host = plan.nodes[static_cast<std::size_t>(rank.node.get())].host.get(),
                    .gpus = rank.gpus && !rank.gpus->empty(),
+                   .gpu_vendor = vendor,
                    .variables = {},
                    .copies = {}};
   if (plan.run_directory != plan.working_directory) out.folders.push_back(plan.run_directory);
@@ -214,19 +217,32 @@ Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   if (input.spec.environment.container)
     for (Argv& probe : plan.prolog.needs)
       probe = in_container(*input.spec.environment.container, input.spec.base_directory,
-                           container_use(plan, plan.ranks.front()), probe);
+                           container_use(plan, plan.ranks.front(), {}), probe);
   for (const auto& check : input.adapter.checks) plan.checks.push_back(TRY(fill_words(check, facts)));
   return check_lengths(plan.environment, "the job");
 }
 
-std::vector<RankShare> shares_of(const Plan& plan, const Placed& placed, const Adapter& adapter) {
+// By the plan's nodes; unset where nothing tells.
+std::vector<std::optional<GpuVendor>> gpu_vendors(const Plan& plan, const Allocation& allocation) {
+  std::map<std::string_view, GpuVendor> told;
+  for (const AllocatedNode& node : allocation.nodes)
+    if (node.gpu_vendor) told.emplace(node.host.get(), *node.gpu_vendor);
+  std::vector<std::optional<GpuVendor>> out(plan.nodes.size());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (const auto found = told.find(plan.nodes[i].host.get()); found != told.end()) out[i] = found->second;
+  return out;
+}
+
+std::vector<RankShare> shares_of(const Plan& plan, const Placed& placed, const PlanInput& input) {
+  const std::vector<std::optional<GpuVendor>> vendors = gpu_vendors(plan, input.allocation);
   std::vector<RankShare> out(plan.ranks.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto node = static_cast<std::size_t>(plan.ranks[i].node.get());
     out[i].node_ranks = placed.ranks_per_node[node];
     out[i].node_tasks = placed.tasks_per_node[node];
     out[i].cores = placed.cores[i];
-    out[i].reserve_cpus = adapter.reserve_cpus;
+    out[i].reserve_cpus = input.adapter.reserve_cpus;
+    out[i].gpu_vendor = vendors[node];
   }
   set_role_places(out, plan);
   return out;
@@ -243,11 +259,12 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
       TRY(fill_variables(rank.environment, kind->variables, facts, scope));
   for (const Scope scope : {Scope::job, Scope::rank})
     TRY(fill_variables(rank.defaults, input.adapter.defaults, facts, scope));
+  for (const auto& [name, value] : input.spec.environment.defaults) rank.defaults[name] = value;
   // The user's word is the last one, also over what the adapter says about single ranks.
   for (const auto& [name, value] : input.spec.environment.set) rank.environment.erase(name);
   std::optional<int> threads = share.cores;
   if (threads) threads = std::max(1, *threads - share.reserve_cpus);
-  set_devices(rank, threads);
+  set_devices(rank, threads, share.gpu_vendor);
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
   rank.defaults.erase_if([&](const auto& entry) { return input.environment.find(entry.first); });
   rank.argv = wrapped(input.spec.launch.wrap, rank.rank, TRY(argv_of_rank(input, kind, facts)));
@@ -255,7 +272,7 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
     set_over_image(*input.spec.environment.container, plan.environment_rules, rank.environment);
   if (input.spec.environment.container)
     rank.argv = in_container(*input.spec.environment.container, input.spec.base_directory,
-                             container_use(plan, rank), rank.argv);
+                             container_use(plan, rank, share.gpu_vendor), rank.argv);
   rank.environment.shrink_to_fit();
   const std::string whose = fmt::format("rank {} ({} {})", rank.rank, rank.role, rank.task_index);
   TRY(check_lengths(rank.environment, whose));
@@ -346,7 +363,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   for (const RoleKind& kind : input.adapter.roles) role_names.push_back(kind.name);
   add_role_facts(facts, plan, role_names);
   TRY(fill_job(plan, input, facts));
-  const std::vector<RankShare> shares = shares_of(plan, placed, input.adapter);
+  const std::vector<RankShare> shares = shares_of(plan, placed, input);
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
     set_facts_of_rank(facts, plan, plan.ranks[i], shares[i]);
     TRY(fill_rank(plan.ranks[i], plan, input, facts, shares[i]));

@@ -46,9 +46,11 @@ int cores_of(const NodeInventory& told, const AllocatedNode& node, const Allocat
 }  // namespace
 
 Json to_json(const NodeInventory& inventory) {
-  return {{"cpus", inventory.cpus ? Json(*inventory.cpus) : Json(nullptr)},
-          {"gpus", inventory.gpus ? Json(*inventory.gpus) : Json(nullptr)},
-          {"gpu_source", inventory.gpu_source}};
+  Json out{{"cpus", inventory.cpus ? Json(*inventory.cpus) : Json(nullptr)},
+           {"gpus", inventory.gpus ? Json(*inventory.gpus) : Json(nullptr)},
+           {"gpu_source", inventory.gpu_source}};
+  if (inventory.gpu_vendor) out["gpu_vendor"] = kGpuVendors.name(*inventory.gpu_vendor);
+  return out;
 }
 
 Result<NodeInventory> inventory_from_json(const Json& json, std::string_view where) {
@@ -61,6 +63,11 @@ Result<NodeInventory> inventory_from_json(const Json& json, std::string_view whe
   if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
     out.gpus = TRY(field<std::vector<std::string>>(json, "gpus", where));
   out.gpu_source = TRY(field<std::string>(json, "gpu_source", where));
+  if (json.contains("gpu_vendor")) {
+    const auto vendor = TRY(field<std::string>(json, "gpu_vendor", where));
+    out.gpu_vendor = kGpuVendors.value(vendor);
+    if (!out.gpu_vendor) return fail(ErrorKind::internal, "{}: unknown vendor of GPUs '{}'", where, vendor);
+  }
   return out;
 }
 
@@ -88,6 +95,7 @@ void fill_in(Allocation& allocation, const Inventories& told, const JobSpec& spe
     }
     if (!node.gpus && found->second.gpus) {
       node.gpus = found->second.gpus;
+      node.gpu_vendor = found->second.gpu_vendor;
       gpus.push_back(node.host);
     }
   }

@@ -20,6 +20,7 @@ struct NodeInventory {
   std::optional<int> cpus = {};                       // processors that the agent may use
   std::optional<std::vector<std::string>> gpus = {};  // unset: nothing there tells of any
   std::string gpu_source = {};                        // who told: "NVML: 4 GPUs"
+  std::optional<GpuVendor> gpu_vendor = {};           // unset: nothing tells
 };
 using Inventories = std::map<std::string, NodeInventory>;  // by host
 

@@ -77,13 +77,17 @@ Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Pr
 
 }  // namespace
 
-void add_configuration_files(plan::JobSources& sources, const Environment& environment,
-                             const Installation& installation) {
+Result<void> add_configuration_files(plan::JobSources& sources, const std::string& site_name,
+                                     const Environment& environment, const Installation& installation) {
+  if (site_name != "none")
+    sources.site = TRY(plan::choose_site(TRY(plan::all_sites(installation.data)), site_name, environment,
+                                         this_machine().names));
   std::error_code problem;
   const fs::path site = installation.data / "dlrun.yaml",
                  user = user_configuration(environment) / "dlrun.yaml";
   if (fs::exists(site, problem)) sources.site_file = site;
   if (fs::exists(user, problem)) sources.user_file = user;
+  return {};
 }
 
 std::string new_job_id(Instant now) {
@@ -105,7 +109,8 @@ Result<Allocation> allocation_of(const Request& request) {
   if (!request.allocation_file) {
     const SystemCommands commands;
     const SystemClock clock;
-    const DiscoveryContext discovery{request.environment, commands, clock, gpus_of_driver,
+    const DiscoveryContext discovery{request.environment, commands, clock,
+                                     [&] { return gpus_of_driver(request.environment); },
                                      request.named_hosts};
     return find_allocation(discovery, request.scheduler);
   }
@@ -122,6 +127,7 @@ Result<Prepared> prepare(const Request& request, Instant now) {
   Prepared job;
   job.spec = TRY(job_spec_of(request));
   job.tree = job.spec.tree;
+  job.site = request.sources.site;
   job.allocation = TRY(allocation_of(request));
   if (request.missing_nodes == MissingNodes::invent && !request.allocation_file)
     assume_nodes(job.spec, job.allocation);

@@ -44,11 +44,13 @@ struct Prepared {
   plan::Adapter adapter;
   plan::PlanInput input;  // what the plan was made of: a further attempt changes it
   plan::Plan plan;
+  std::optional<plan::ChosenSite> site = {};
 };
 
-// The layers of configuration files that exist: the site's and the user's dlrun.yaml.
-void add_configuration_files(plan::JobSources& sources, const Environment& environment,
-                             const Installation& installation);
+// The layers below the job file that exist: the preset of a known machine (`site`: its name, "auto" or
+// "none"), the site's and the user's dlrun.yaml.
+Result<void> add_configuration_files(plan::JobSources& sources, const std::string& site,
+                                     const Environment& environment, const Installation& installation);
 // "20261127-235959-1a2b": sorts by time, and two runs of one second differ.
 std::string new_job_id(Instant now);
 plan::AdapterPath adapters_of(const Request& request);

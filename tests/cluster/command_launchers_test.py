@@ -17,6 +17,18 @@ MANY_HOSTS = {"blaunch": '[ "$1 $2" = "-n -z" ] || exit 9; hosts=$3; shift 3\n'
                          'for host in $hosts; do ssh -n "$host" "$(printf "%q " "$@")" & done; wait\n',
               "flux": 'if [ "$1" = getattr ]; then echo "n[1-4]"; exit; fi\n[ "$1 $2 $3" = "exec --noinput -r" ] || exit 9\n'
                       'ranks=$4; shift 4; for rank in ${ranks//,/ }; do ssh -n "n$((rank + 1))" "$(printf "%q " "$@")" & done; wait\n'}
+# It takes the options that it has, and no others.
+PALS = """[ "$1" = --version ] && { echo mpiexec version 1.4.0; exit; }
+[ -z "$PALS_DEPTH" ] || exit 9
+while [ "$1" != -- ]; do
+  case $1 in
+    --hosts) hosts=$2; shift 2;; -n) n=$2; shift 2;; --ppn) ppn=$2; shift 2;; --cpu-bind | --mem-bind | --pmi) shift 2;;
+    --no-transfer | --no-abort-on-failure | --no-label) shift;; *) echo "no such option $1" >&2; exit 9;;
+  esac
+done
+shift
+for host in ${hosts//,/ }; do ssh -n "$host" "$(printf "%q " "$@")" & done; wait
+"""
 
 
 class CommandLaunchers(support.Case):
@@ -44,6 +56,14 @@ class CommandLaunchers(support.Case):
 
     def test_open_mpi(self):
         self.run_by("mpiexec", self.tools(mpiexec='exec mpirun.openmpi "$@"\n'), {})
+
+    def test_pals(self):
+        """HPE Cray's, known by its folder; as Polaris and Aurora have it."""
+        os.makedirs(f"{self.folder}/pals/1.4/bin", exist_ok=True)
+        self.write("pals/1.4/bin/mpiexec", "#!/bin/bash\n" + PALS)
+        tools = self.tools()
+        os.symlink(f"{self.folder}/pals/1.4/bin/mpiexec", f"{tools}/mpiexec")
+        self.run_by("mpiexec", tools, {"PALS_DEPTH": "8"}, nodes=["n3", "n1"])
 
     def test_openpbs(self):
         self.run_by("pbs", self.tools(pbs_tmrsh='[ $# = 0 ] && exit 1\n' + ONE_HOST["pbs_tmrsh"]), {"PBS_JOBID": "1.pbs"})

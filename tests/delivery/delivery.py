@@ -202,13 +202,19 @@ class Delivery:
     def check_devices(self, rank, dump):
         if rank["gpus"] is None:
             return
-        visible = dump["environment"].get("CUDA_VISIBLE_DEVICES", "not set")
+        # Names for ROCm and Level Zero; for CUDA as well, unless they are AMD's: HIP reads its variable, and counts what ROCm leaves.
+        names = next(name for name in ("ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK") if name in rank["environment"])
+        visible = dump["environment"].get(names, "not set")
         missing = [gpu for gpu in rank["gpus"] if gpu not in visible.split(",")]
         self.same("GPUs that the rank does not see", missing, [])
         if not rank["gpus"]:
-            self.same("CUDA_VISIBLE_DEVICES", visible, "")
-        if rank.get("visible_gpus") is not None:
-            self.same("CUDA_VISIBLE_DEVICES", visible, ",".join(rank["visible_gpus"]))
+            hidden = {"CUDA_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "ZE_AFFINITY_MASK": "1023"}
+            self.same("variables that hide GPUs", {name: dump["environment"].get(name) for name in hidden}, hidden)
+        elif rank.get("visible_gpus") is not None:
+            self.same(names, visible, ",".join(rank["visible_gpus"]))
+            if names == "ROCR_VISIBLE_DEVICES":
+                self.same("HIP_VISIBLE_DEVICES", dump["environment"].get("HIP_VISIBLE_DEVICES"),
+                          ",".join(str(i) for i in range(len(rank["visible_gpus"]))))
 
     def check_interface(self, rank, dump):
         for name, before in self.plan["interface_variables"].items():

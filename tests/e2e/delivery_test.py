@@ -161,6 +161,36 @@ class Delivered(support.Case):
         self.assertEqual([rank["gpus"] for rank, _ in delivered.ranks], [[], []])
         self.assertEqual([dump["affinity"] for _, dump in delivered.ranks], [sorted(os.sched_getaffinity(0))] * 2)
 
+    def run_on_machine_with(self, files, *flags):
+        """One run where /sys/class is a folder of our own, in a mount namespace."""
+        shutil.rmtree(f"{self.folder}/class", ignore_errors=True)
+        for name, text in files.items():
+            path = pathlib.Path(f"{self.folder}/class/{name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        inside = ("unshare", "--mount", *(() if os.geteuid() == 0 else ("--map-root-user",)), "sh", "-c",
+                  'mount --bind "$0/class" /sys/class && exec "$@"', self.folder)
+        run, dumps = self.run_job(self.job(), "none", *flags, inside=inside)
+        delivered = self.is_delivered(run, dumps)
+        names = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
+        return [[dump["environment"].get(name) for name in names] for _, dump in delivered.ranks]
+
+    def test_gpus_of_amd_and_intel_as_the_kernel_shows_them(self):
+        for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"):
+            self.environment.pop(name, None)
+        node = "kfd/kfd/topology/nodes/"
+        amd = {f"{node}0/gpu_id": "0", f"{node}0/properties": "simd_count 0\n"}
+        for number in (1, 2, 3, 4):
+            amd.update({f"{node}{number}/gpu_id": "51110", f"{node}{number}/properties": "simd_count 440\nlocation_id 49408\ndomain 0\n"})
+        self.assertEqual(self.run_on_machine_with(amd, "--gpus-per-node", "2"), [["0", "0", "0", None], ["1", "0", "0", None]])
+        self.environment["ROCR_VISIBLE_DEVICES"] = "2,3"  # as a scheduler leaves two of four
+        self.assertEqual(self.run_on_machine_with(amd, "--gpus-per-node", "2"), [["2", "0", "0", None], ["3", "0", "0", None]])
+        self.assertEqual(self.run_on_machine_with(amd, "--gpus-per-node", "0"), [["", "", "", "1023"]] * 2)
+        del self.environment["ROCR_VISIBLE_DEVICES"]
+        intel = {"drm/card0/device/vendor": "0x8086\n", "drm/card0/device/class": "0x038000\n", "drm/card0/gt/gt0/id": "", "drm/card0/gt/gt1/id": ""}
+        self.environment["ZE_FLAT_DEVICE_HIERARCHY"] = "COMPOSITE"
+        self.assertEqual(self.run_on_machine_with(intel, "--gpus-per-node", "2"), [[None, None, None, "0.0"], [None, None, None, "0.1"]])
+
 
 if __name__ == "__main__":
     support.main()

@@ -90,6 +90,7 @@ class Case(unittest.TestCase):
         options.setdefault("env", self.environment)
         options.setdefault("cwd", self.folder)
         first, program = options.pop("preexec_fn", lambda: None), options.pop("program", DLRUN)
+        inside = options.pop("inside", ())  # a command that starts it, such as unshare
 
         def like_a_terminal():  # a test run in the background of a shell ignores SIGINT, and dlrun respects that
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
@@ -97,7 +98,7 @@ class Case(unittest.TestCase):
             first()
 
         options["preexec_fn"] = like_a_terminal
-        process = Started([program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        process = Started([*inside, program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, **options)
         self.started.append(process)
         return process

@@ -15,6 +15,7 @@ prefix="$work/second place"
 
 for file in bin/dlrun bin/dlrun-train share/dlrun/frameworks/mpi.yaml share/man/man1/dlrun.1 \
   share/bash-completion/completions/dlrun share/zsh/site-functions/_dlrun share/doc/dlrun/examples/fashion-mnist.yaml \
+  share/dlrun/sites/perlmutter.yaml \
   share/doc/dlrun/LICENSE share/doc/dlrun/NOTICE; do
   [[ -e $prefix/$file ]] || fail "$file is not installed"
 done

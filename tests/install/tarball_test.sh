@@ -58,3 +58,4 @@ for pair in "${pairs[@]}"; do
   said=$("$tree/tests/install/two_nodes.sh" "$first" "$second") || fail "$first to $second: $said"
   echo "$first to $second: $(tail -1 <<<"$said")"
 done
+if [[ ${uses[*]} != bare ]]; then "$tree/tests/install/image_test.sh" "$archive"; fi

@@ -13,18 +13,23 @@ def variables(path):
     return dict(line.split("=", 1) for line in path.read_text().splitlines() if "=" in line)
 
 
-def allocation(environment, answers, *flags):
-    """dlrun's answer where each program of `answers` prints a recorded file."""
+def dlrun(environment, answers, *words):
+    """Where each program of `answers` prints a recorded file."""
     with tempfile.TemporaryDirectory() as folder:
         for program in ("scontrol", "qstat", "qconf"):
             script = pathlib.Path(folder, program)
             script.write_text(f"#!/bin/sh\ncat '{answers[program]}'\n" if program in answers else "#!/bin/sh\nexit 1\n")
             script.chmod(0o755)
         environment = {**environment, "PATH": f"{folder}:{QUIET['PATH']}"}
-        done = subprocess.run([DLRUN, "allocation", "--json", *flags], env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return json.loads(done.stdout)
+        done = subprocess.run([DLRUN, *words], env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def allocation(environment, answers, *flags):
+    code, out, err = dlrun(environment, answers, "allocation", "--json", *flags)
+    if code != 0:
+        raise AssertionError(err)
+    return json.loads(out)
 
 
 def numbers(text):
@@ -164,6 +169,46 @@ class OpenPbs(unittest.TestCase):
         self.assertEqual([(n["host"], n["slots"], n["cpus"], n["gpus"]) for n in found["nodes"]],
                          [("pbsx1.pbsx.test", 2, 2, ["0"]), ("pbsx2.pbsx.test", 2, 2, ["0"])])
         self.assertEqual(found["end_time"], "2026-11-27T21:08:38Z")
+
+
+class Documented(unittest.TestCase):
+    """Jobs of machines whose documentation says what a job finds there; `source` says where. Written from these facts, not recorded."""
+
+    def test_jobs_of_well_documented_machines(self):
+        paths = sorted((HERE / "documented").glob("*.json"))
+        self.assertEqual([path.stem for path in paths], ["alps", "aurora", "frontier", "lumi", "perlmutter", "polaris"])
+        for path in paths:
+            with self.subTest(path.stem), tempfile.TemporaryDirectory() as folder:
+                job = json.loads(path.read_text())
+                environment, answers = dict(job["environment"]), {}
+                for program, text in {"scontrol": "\n".join(job.get("scontrol", [])), "qstat": json.dumps(job.get("qstat"))}.items():
+                    if program in job:
+                        answers[program] = pathlib.Path(folder, program + ".txt")
+                        answers[program].write_text(text)
+                if "nodefile" in job:
+                    environment["PBS_NODEFILE"] = f"{folder}/nodefile"
+                    pathlib.Path(folder, "nodefile").write_text("".join(f"{line}\n" for line in job["nodefile"]))
+                expect = job["expect"]
+                found = allocation(environment, answers)
+                self.assertEqual([{key: node[key] for key in ("host", "cpus", "gpus")} for node in found["nodes"]], expect["nodes"])
+                self.assertEqual(found["nodes"][0].get("gpu_vendor"), expect.get("vendor"))
+                self.assertEqual(found["end_time"], "2026-11-27T22:46:35Z")
+                self.is_planned(environment, answers, expect)
+
+    def is_planned(self, environment, answers, expect):
+        gpus = str(expect.get("gpus-per-node") or len(expect["nodes"][0]["gpus"]))
+        words = ("plan", "--json", "--gpus-per-node", gpus, "--framework", "jax", "--", "python3", "train.py")
+        code, out, err = dlrun(environment, answers, *words)
+        self.assertEqual(code, 0, err)
+        plan = json.loads(out)
+        self.assertEqual(len(plan["ranks"]), 2 * int(gpus))
+        for rank, variables_of_rank in expect.get("ranks", {}).items():
+            self.assertEqual({name: plan["ranks"][int(rank)]["environment"].get(name) for name in variables_of_rank}, variables_of_rank)
+        self.assertEqual({name: plan["ranks"][0]["defaults"].get(name) for name in expect["defaults"]}, expect["defaults"])
+        _, out, err = dlrun(environment, answers, "plan", "--explain", *words[2:])
+        settings = {line.split()[0]: line for line in out.splitlines()}
+        self.assertIn(expect["site"], settings["site"], err)
+        self.assertEqual(settings["launch.via"].split()[1], expect.get("via", "auto"))
 
 
 if __name__ == "__main__":

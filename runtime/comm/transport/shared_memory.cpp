@@ -26,6 +26,8 @@ void await(const std::atomic<std::uint64_t>& flag, std::uint64_t turn) {
   for (int spins = 0; flag.load(std::memory_order_acquire) < turn; ++spins) {
 #if defined(__x86_64__)
     if (spins < spins_before_yield) __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    if (spins < spins_before_yield) __asm__ volatile("yield");
 #endif
     spin_backoff(spins, spins_before_yield);
   }

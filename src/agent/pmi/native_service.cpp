@@ -99,7 +99,9 @@ std::vector<std::pair<std::string, std::string>> engine_variables(const Environm
 Result<void> check_engine(const Environment& own, MpiFlavour flavour, Rank rank, int size) {
   if (size == 1) return {};
   const bool pmix = own.find("PMIX_NAMESPACE").has_value();
-  const bool pmi = own.find("PMI_FD") || own.find("PMI_PORT") || own.find("PMI2_FD");
+  // Cray's PMI finds its peers in a file that PALS or srun names.
+  const bool pmi =
+      own.find("PMI_FD") || own.find("PMI_PORT") || own.find("PMI2_FD") || own.find("PALS_APINFO");
   if (!pmix && !pmi)
     return fail(alone(rank, size, "the launcher gave it no PMI",
                       "--via slurm or --via mpiexec starts MPI ranks; --mpi auto needs neither"));

@@ -16,7 +16,7 @@ constexpr std::size_t value_limit = 1024;
 using FieldMap = std::map<std::string, std::string, std::less<>>;
 
 // "cmd=put kvsname=j key=k value=v w": a value runs to the next blank, that of the last field "value" to the
-// end.
+// end, and so does the "message" that MPICH aborts with since its version 4.2.
 FieldMap fields_of(std::string_view text) {
   FieldMap fields;
   while (!(text = trim(text)).empty()) {
@@ -24,7 +24,8 @@ FieldMap fields_of(std::string_view text) {
     const std::size_t blank = text.find(' ');
     if (equals == std::string_view::npos || equals == 0 || blank < equals) return {};
     const std::string_view name = text.substr(0, equals);
-    const std::size_t end = name == "value" ? text.size() : std::min(blank, text.size());
+    const bool is_last = name == "value" || name == "message";
+    const std::size_t end = is_last ? text.size() : std::min(blank, text.size());
     fields.emplace(name, text.substr(equals + 1, end - equals - 1));
     text.remove_prefix(end);
   }

@@ -34,6 +34,7 @@ std::string value_for(const cli::Flag& flag) {
   if (flag.value == "TIME" || flag.value == "DURATION") return "47min";
   if (flag.value == "FRAMEWORK") return "mpi";
   if (flag.value == "LAUNCHER") return "ssh";
+  if (flag.value == "SITE") return "lumi";
   if (flag.value == "PATH=VALUE") return "launch.grace=9s";
   return flag.value == "HOW" ? "none" : "other";
 }
@@ -135,4 +136,11 @@ TEST_CASE("one flag is one row: --retries") {
   CHECK(job.overrides[0].path == "launch.retries");
   CHECK(job.overrides[0].value == "5");
   CHECK(job.overrides[0].source == "--retries");
+}
+
+TEST_CASE("--site offers the presets that come with dlrun") {
+  std::string names = "auto none";
+  for (const plan::SitePreset& site : plan::all_sites(kRoot / "share").value()) names += " " + site.name;
+  for (const auto& row : cli::job_flags())
+    if (row.flag.name == "--site") CHECK(row.flag.choices == names);
 }

@@ -40,7 +40,27 @@ TEST_CASE("Open MPI's mpirun as well, with a slot a host so that it counts nothi
   CHECK(command.nodes == std::vector{NodeIndex(0), NodeIndex(1)});
 }
 
-TEST_CASE("an mpiexec is known by what it says of itself") {
+TEST_CASE("the mpiexec of PALS starts agents where they are, without a PMI of its own") {
+  const Environment site = Environment::from_entries({"PALS_HOSTFILE=/x", "PALS_DEPTH=8"});
+  AgentsToLaunch agents = agents_of(plan_of({"x1", "x2"}), kAgent, {});
+  const LaunchCommand command = mpiexec_command(agents, Mpiexec::pals, site);
+  CHECK(text(command) ==
+        "--hosts x1,x2 -n 2 --ppn 1 --cpu-bind none --mem-bind none --no-transfer --no-abort-on-failure "
+        "--pmi none --no-label -- /bin/dlrun-agent --token /run/agent-token");
+  CHECK_FALSE(command.environment.find("PALS_HOSTFILE"));
+  CHECK_FALSE(command.environment.find("PALS_DEPTH"));
+  agents = {.hosts = {HostName("x1"), HostName("x1"), HostName("x2"), HostName("x2")},
+            .agent = kAgent,
+            .agent_per = AgentPer::rank};
+  CHECK(text(mpiexec_command(agents, Mpiexec::pals, site)) ==
+        "--hosts x1,x2 -n 4 --ppn 2 --cpu-bind none --mem-bind none --no-transfer --no-abort-on-failure "
+        "--no-label -- /bin/dlrun-agent --token /run/agent-token");
+}
+
+TEST_CASE("an mpiexec is known by what it says of itself, and that of PALS by its folder") {
+  CHECK(is_pals_path("/opt/cray/pals/1.4/bin/mpiexec"));
+  CHECK_FALSE(is_pals_path("/opt/palsgraf/bin/mpiexec"));
+  CHECK(parse_mpiexec_version("PALS 1.4.0") == Mpiexec::pals);
   CHECK(parse_mpiexec_version("HYDRA build details:\n    Version: 4.0.2") == Mpiexec::hydra);
   CHECK(parse_mpiexec_version("Intel(R) MPI Library for Linux* OS, Version 2021.9") == Mpiexec::hydra);
   CHECK(parse_mpiexec_version("mpirun.openmpi (OpenRTE) 4.1.4") == Mpiexec::open_mpi);

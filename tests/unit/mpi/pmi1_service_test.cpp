@@ -42,6 +42,15 @@ TEST_CASE("the last words of a rank are heard even where it is gone at once") {
   CHECK(end.abort_reason == "called MPI_Abort with code 9");
 }
 
+TEST_CASE("MPICH 4.2 aborts with a text, which it prints as well") {
+  const WorldEnd end = run_script(
+      {0}, client +
+               "echo 'cmd=abort exitcode=7 message=application called MPI_Abort(x, 7) - process 0' "
+               ">&$PMI_FD\nexit 0\n");
+  CHECK(end.abort_code == 7);
+  CHECK(end.abort_reason == "called MPI_Abort with code 7");
+}
+
 TEST_CASE("an abort code that no process can exit with is cut as the system would cut it, and never 0") {
   const WorldEnd cut = run_script({0}, client + "echo 'cmd=abort exitcode=741986063' >&$PMI_FD\nexit 0\n");
   CHECK(cut.abort_code == 15);

@@ -12,13 +12,14 @@ namespace {
 
 // The command line of the one rank of a job in a container: what stands before "./train" in it.
 std::string line(const std::string& engine, const std::string& image, const std::string& rest = "",
-                 plan::MpiProtocol mpi = plan::MpiProtocol::none) {
+                 plan::MpiProtocol mpi = plan::MpiProtocol::none, std::optional<GpuVendor> vendor = {}) {
   auto in =
       input("command: [./train]\nresources: {gpus-per-node: 1}\nenvironment: {container: {image: " + image +
                 ", engine: " + engine + ", mounts: [/scratch, '/data/in:/data:ro']}}\n" + rest,
             machine(2, std::vector<std::string>{"0"}),
             adapter("name: a\nsummary: s\nmpi: auto\nenv: {A: b}\nneeds: {programs: [tool]}\n"));
   in.detected_mpi = mpi;
+  in.allocation.nodes[0].gpu_vendor = vendor;
   const auto plan = plan::make_plan(in);
   if (!plan) return plan.error().text();
   CHECK(plan->prolog.needs.front().front() == plan->ranks[0].argv.front());  // looked for inside
@@ -32,6 +33,7 @@ std::string line(const std::string& engine, const std::string& image, const std:
 const std::string kCopies =
     " sh -c export A=\"$DLRUN_SET_A\" CUDA_VISIBLE_DEVICES=\"$DLRUN_SET_CUDA_VISIBLE_DEVICES\" "
     "HIP_VISIBLE_DEVICES=\"$DLRUN_SET_HIP_VISIBLE_DEVICES\" "
+    "ROCR_VISIBLE_DEVICES=\"$DLRUN_SET_ROCR_VISIBLE_DEVICES\" "
     "ZE_AFFINITY_MASK=\"$DLRUN_SET_ZE_AFFINITY_MASK\"; exec \"$0\" "
     "\"$@\"";
 
@@ -70,6 +72,15 @@ TEST_CASE("apptainer and singularity: files are of the job's folder, names are n
   CHECK(line("singularity", "docker://tf:2.1") == "singularity" + middle + "docker://tf:2.1");
 }
 
+TEST_CASE("GPUs of other vendors come into a container by their own flags") {
+  const auto begins = [](const char* engine, GpuVendor vendor, const std::string& words) {
+    return line(engine, "tf.sif", "", plan::MpiProtocol::none, vendor).find(words) != std::string::npos;
+  };
+  CHECK(begins("apptainer", GpuVendor::amd, "apptainer exec --rocm --bind"));
+  CHECK(begins("apptainer", GpuVendor::intel, "apptainer exec --bind"));
+  CHECK(begins("podman", GpuVendor::amd, " --device=/dev/kfd --device=/dev/dri "));
+}
+
 TEST_CASE("podman is told every variable, and shares the node's network, processes and memory") {
   CHECK(
       line("podman", "localhost/tf:2") ==
@@ -77,7 +88,8 @@ TEST_CASE("podman is told every variable, and shares the node's network, process
       " --device=nvidia.com/gpu=all"
       " --env=A --env=DLRUN_ATTEMPT --env=DLRUN_JOB_ID --env=DLRUN_NODES --env=DLRUN_RUN_DIR --env=DLRUN_SIZE"
       " --env=CUDA_VISIBLE_DEVICES --env=DLRUN_LOCAL_RANK --env=DLRUN_LOCAL_SIZE --env=DLRUN_NODE"
-      " --env=DLRUN_RANK --env=DLRUN_ROLE --env=DLRUN_TASK_INDEX --env=HIP_VISIBLE_DEVICES"
+      " --env=DLRUN_RANK --env=DLRUN_ROLE --env=DLRUN_TASK_INDEX --env=HIP_VISIBLE_DEVICES "
+      "--env=ROCR_VISIBLE_DEVICES"
       " --env=ZE_AFFINITY_MASK --env=CUDA_DEVICE_ORDER --env=OMP_NUM_THREADS"
       " --env=DLRUN_CONTROL --env=DLRUN_CHECKPOINT_REQUEST --env=PMIX_* --env=OMPI_*"
       " --volume=/tmp:/tmp --volume=/home/ann/jobs:/home/ann/jobs"
@@ -111,7 +123,7 @@ TEST_CASE("pyxis is a step of srun's on the rank's node") {
         " --container-env=A,DLRUN_ATTEMPT,DLRUN_JOB_ID,DLRUN_NODES,DLRUN_RUN_DIR,DLRUN_SIZE,CUDA_VISIBLE_"
         "DEVICES,"
         "DLRUN_LOCAL_RANK,DLRUN_LOCAL_SIZE,DLRUN_NODE,DLRUN_RANK,DLRUN_ROLE,DLRUN_TASK_INDEX,HIP_VISIBLE_"
-        "DEVICES,"
+        "DEVICES,ROCR_VISIBLE_DEVICES,"
         "ZE_AFFINITY_MASK,CUDA_DEVICE_ORDER,"
         "OMP_NUM_THREADS,DLRUN_CONTROL,DLRUN_CHECKPOINT_REQUEST"
         " --container-image=nvcr.io#nvidia/pytorch:23.05-py3 --container-mounts=/tmp:/tmp,"

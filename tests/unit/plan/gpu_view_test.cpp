@@ -14,6 +14,7 @@ using namespace dlrun::test;
 using plan::GpuView;
 using plan::RankPlan;
 using Names = std::vector<std::string>;
+using Changes = plan::EnvironmentChanges;
 
 namespace {
 
@@ -105,18 +106,36 @@ TEST_CASE("GPU view: CUDA gives a process one MIG instance, so a rank is shown i
   CHECK(ranks[1].visible_gpus == Names{"MIG-33333333-4444"});
 }
 
-TEST_CASE("GPU view: AMD's and Intel's libraries are told indices, and never ids") {
+TEST_CASE("GPU view: where the vendor is not told, all three are given indices, and ids are NVIDIA's") {
   RankPlan rank = rank_on(0, 0, Names{"3"});
   rank.visible_gpus = Names{"1", "3"};
-  plan::EnvironmentChanges set = plan::device_variables(rank);
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"})
-    CHECK(set.at(name) == "1,3");
-  CHECK_FALSE(set.contains("ROCR_VISIBLE_DEVICES"));  // indices would be counted twice
+  CHECK(plan::device_variables(rank, {}) ==
+        Changes{{"CUDA_VISIBLE_DEVICES", "1,3"},
+                {"ROCR_VISIBLE_DEVICES", "1,3"},
+                {"HIP_VISIBLE_DEVICES", "0,1"},  // HIP counts in what ROCR_VISIBLE_DEVICES leaves
+                {"ZE_AFFINITY_MASK", "1,3"}});
   rank.visible_gpus = Names{"GPU-a"};
-  set = plan::device_variables(rank);
-  CHECK(set == plan::EnvironmentChanges{{"CUDA_VISIBLE_DEVICES", "GPU-a"}});
+  CHECK(plan::device_variables(rank, {}) == Changes{{"CUDA_VISIBLE_DEVICES", "GPU-a"}});
   rank.visible_gpus.reset();
-  CHECK(plan::device_variables(rank).empty());
+  CHECK(plan::device_variables(rank, {}).empty());
+}
+
+TEST_CASE("GPU view: each vendor's libraries are told in their own words; no GPU hides all") {
+  RankPlan rank = rank_on(0, 0, Names{"4"});
+  rank.visible_gpus = Names{"4", "6"};
+  CHECK(plan::device_variables(rank, GpuVendor::nvidia) == Changes{{"CUDA_VISIBLE_DEVICES", "4,6"}});
+  CHECK(plan::device_variables(rank, GpuVendor::amd) == Changes{{"ROCR_VISIBLE_DEVICES", "4,6"},
+                                                                {"HIP_VISIBLE_DEVICES", "0,1"},
+                                                                {"CUDA_VISIBLE_DEVICES", "0,1"}});
+  rank.visible_gpus = Names{"0.1", "1.0"};
+  CHECK(plan::device_variables(rank, GpuVendor::intel) == Changes{{"ZE_AFFINITY_MASK", "0.1,1.0"}});
+  rank.visible_gpus = Names{};
+  for (const std::optional<GpuVendor> vendor :
+       {std::optional<GpuVendor>(), std::optional(GpuVendor::amd), std::optional(GpuVendor::intel)})
+    CHECK(plan::device_variables(rank, vendor) == Changes{{"CUDA_VISIBLE_DEVICES", ""},
+                                                          {"ROCR_VISIBLE_DEVICES", ""},
+                                                          {"HIP_VISIBLE_DEVICES", ""},
+                                                          {"ZE_AFFINITY_MASK", "1023"}});
 }
 
 TEST_CASE("GPU view: LOCAL_RANK is the index of the rank's own GPU in every framework") {

@@ -23,7 +23,7 @@ const FoundGpus kDivided{.names = std::vector<std::string>{"MIG-1", "MIG-2"}, .e
 Result<Allocation> found_in(const Environment& environment, std::string_view wanted) {
   const SystemCommands commands;
   const SystemClock clock;
-  return find_allocation({environment, commands, clock, gpus_of_driver}, wanted);
+  return find_allocation({environment, commands, clock, [&] { return gpus_of_driver(environment); }}, wanted);
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ rank_2() {  # worker 2
   export APPTAINERENV_LOCAL_RANK=0
   export APPTAINERENV_LOCAL_WORLD_SIZE=1
   export APPTAINERENV_RANK=2
+  export APPTAINERENV_ROCR_VISIBLE_DEVICES=0
   export APPTAINERENV_ROLE_NAME=worker
   export APPTAINERENV_ROLE_RANK=2
   export APPTAINERENV_TORCHELASTIC_ERROR_FILE=/home/ann/runs/container-1a2b/logs/error-2-1.json
@@ -84,6 +85,7 @@ rank_2() {  # worker 2
   export LOCAL_RANK=0
   export LOCAL_WORLD_SIZE=1
   export RANK=2
+  export ROCR_VISIBLE_DEVICES=0
   export ROLE_NAME=worker
   export ROLE_RANK=2
   export SLURM_LOCALID=0

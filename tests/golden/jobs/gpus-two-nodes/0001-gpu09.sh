@@ -53,7 +53,8 @@ rank_0() {  # worker 0
   export DLRUN_RANK=0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
-  export HIP_VISIBLE_DEVICES=2
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=2
   export SLURM_LOCALID=0
   export SLURM_NODEID=0
   export SLURM_PROCID=0
@@ -70,7 +71,8 @@ rank_1() {  # worker 1
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
-  export HIP_VISIBLE_DEVICES=3
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=3
   export SLURM_LOCALID=1
   export SLURM_NODEID=0
   export SLURM_PROCID=1

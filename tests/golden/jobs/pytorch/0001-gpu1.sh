@@ -71,6 +71,7 @@ rank_0() {  # worker 0
   export LOCAL_RANK=0
   export LOCAL_WORLD_SIZE=8
   export RANK=0
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=0
   export SLURM_LOCALID=0
@@ -95,6 +96,7 @@ rank_1() {  # worker 1
   export LOCAL_RANK=1
   export LOCAL_WORLD_SIZE=8
   export RANK=1
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=1
   export SLURM_LOCALID=1
@@ -119,6 +121,7 @@ rank_2() {  # worker 2
   export LOCAL_RANK=2
   export LOCAL_WORLD_SIZE=8
   export RANK=2
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=2
   export SLURM_LOCALID=2
@@ -143,6 +146,7 @@ rank_3() {  # worker 3
   export LOCAL_RANK=3
   export LOCAL_WORLD_SIZE=8
   export RANK=3
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=3
   export SLURM_LOCALID=3
@@ -167,6 +171,7 @@ rank_4() {  # worker 4
   export LOCAL_RANK=4
   export LOCAL_WORLD_SIZE=8
   export RANK=4
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=4
   export SLURM_LOCALID=4
@@ -191,6 +196,7 @@ rank_5() {  # worker 5
   export LOCAL_RANK=5
   export LOCAL_WORLD_SIZE=8
   export RANK=5
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=5
   export SLURM_LOCALID=5
@@ -215,6 +221,7 @@ rank_6() {  # worker 6
   export LOCAL_RANK=6
   export LOCAL_WORLD_SIZE=8
   export RANK=6
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=6
   export SLURM_LOCALID=6
@@ -239,6 +246,7 @@ rank_7() {  # worker 7
   export LOCAL_RANK=7
   export LOCAL_WORLD_SIZE=8
   export RANK=7
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=7
   export SLURM_LOCALID=7

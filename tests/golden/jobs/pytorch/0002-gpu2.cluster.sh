@@ -71,6 +71,7 @@ rank_8() {  # worker 8
   export LOCAL_RANK=0
   export LOCAL_WORLD_SIZE=8
   export RANK=8
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=8
   export SLURM_LOCALID=0
@@ -95,6 +96,7 @@ rank_9() {  # worker 9
   export LOCAL_RANK=1
   export LOCAL_WORLD_SIZE=8
   export RANK=9
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=9
   export SLURM_LOCALID=1
@@ -119,6 +121,7 @@ rank_10() {  # worker 10
   export LOCAL_RANK=2
   export LOCAL_WORLD_SIZE=8
   export RANK=10
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=10
   export SLURM_LOCALID=2
@@ -143,6 +146,7 @@ rank_11() {  # worker 11
   export LOCAL_RANK=3
   export LOCAL_WORLD_SIZE=8
   export RANK=11
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=11
   export SLURM_LOCALID=3
@@ -167,6 +171,7 @@ rank_12() {  # worker 12
   export LOCAL_RANK=4
   export LOCAL_WORLD_SIZE=8
   export RANK=12
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=12
   export SLURM_LOCALID=4
@@ -191,6 +196,7 @@ rank_13() {  # worker 13
   export LOCAL_RANK=5
   export LOCAL_WORLD_SIZE=8
   export RANK=13
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=13
   export SLURM_LOCALID=5
@@ -215,6 +221,7 @@ rank_14() {  # worker 14
   export LOCAL_RANK=6
   export LOCAL_WORLD_SIZE=8
   export RANK=14
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=14
   export SLURM_LOCALID=6
@@ -239,6 +246,7 @@ rank_15() {  # worker 15
   export LOCAL_RANK=7
   export LOCAL_WORLD_SIZE=8
   export RANK=15
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export ROLE_NAME=worker
   export ROLE_RANK=15
   export SLURM_LOCALID=7

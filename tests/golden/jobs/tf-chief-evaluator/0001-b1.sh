@@ -57,6 +57,7 @@ rank_0() {  # chief 0
   export DLRUN_ROLE=chief
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=0
   export SLURM_LOCALID=0
   export SLURM_NODEID=0
   export SLURM_PROCID=0
@@ -74,7 +75,8 @@ rank_1() {  # worker 0
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
-  export HIP_VISIBLE_DEVICES=1
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=1
   export SLURM_LOCALID=1
   export SLURM_NODEID=0
   export SLURM_PROCID=1

@@ -57,6 +57,7 @@ rank_2() {  # worker 1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
   export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=0
   export SLURM_LOCALID=0
   export SLURM_NODEID=1
   export SLURM_PROCID=2
@@ -74,7 +75,8 @@ rank_3() {  # worker 2
   export DLRUN_RANK=3
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=2
-  export HIP_VISIBLE_DEVICES=1
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=1
   export SLURM_LOCALID=1
   export SLURM_NODEID=1
   export SLURM_PROCID=3

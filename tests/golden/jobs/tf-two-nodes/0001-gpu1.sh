@@ -58,6 +58,7 @@ rank_0() {  # worker 0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=0
   export SLURM_LOCALID=0
   export SLURM_NODEID=0
   export SLURM_PROCID=0
@@ -75,7 +76,8 @@ rank_1() {  # worker 1
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
-  export HIP_VISIBLE_DEVICES=1
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=1
   export SLURM_LOCALID=1
   export SLURM_NODEID=0
   export SLURM_PROCID=1
@@ -93,7 +95,8 @@ rank_2() {  # worker 2
   export DLRUN_RANK=2
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=2
-  export HIP_VISIBLE_DEVICES=2
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=2
   export SLURM_LOCALID=2
   export SLURM_NODEID=0
   export SLURM_PROCID=2
@@ -111,7 +114,8 @@ rank_3() {  # worker 3
   export DLRUN_RANK=3
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=3
-  export HIP_VISIBLE_DEVICES=3
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=3
   export SLURM_LOCALID=3
   export SLURM_NODEID=0
   export SLURM_PROCID=3
@@ -129,7 +133,8 @@ rank_4() {  # worker 4
   export DLRUN_RANK=4
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=4
-  export HIP_VISIBLE_DEVICES=4
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=4
   export SLURM_LOCALID=4
   export SLURM_NODEID=0
   export SLURM_PROCID=4
@@ -147,7 +152,8 @@ rank_5() {  # worker 5
   export DLRUN_RANK=5
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=5
-  export HIP_VISIBLE_DEVICES=5
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=5
   export SLURM_LOCALID=5
   export SLURM_NODEID=0
   export SLURM_PROCID=5
@@ -165,7 +171,8 @@ rank_6() {  # worker 6
   export DLRUN_RANK=6
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=6
-  export HIP_VISIBLE_DEVICES=6
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=6
   export SLURM_LOCALID=6
   export SLURM_NODEID=0
   export SLURM_PROCID=6
@@ -183,7 +190,8 @@ rank_7() {  # worker 7
   export DLRUN_RANK=7
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=7
-  export HIP_VISIBLE_DEVICES=7
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=7
   export SLURM_LOCALID=7
   export SLURM_NODEID=0
   export SLURM_PROCID=7

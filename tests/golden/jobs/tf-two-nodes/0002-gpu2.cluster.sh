@@ -58,6 +58,7 @@ rank_8() {  # worker 8
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=8
   export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=0
   export SLURM_LOCALID=0
   export SLURM_NODEID=1
   export SLURM_PROCID=8
@@ -75,7 +76,8 @@ rank_9() {  # worker 9
   export DLRUN_RANK=9
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=9
-  export HIP_VISIBLE_DEVICES=1
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=1
   export SLURM_LOCALID=1
   export SLURM_NODEID=1
   export SLURM_PROCID=9
@@ -93,7 +95,8 @@ rank_10() {  # worker 10
   export DLRUN_RANK=10
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=10
-  export HIP_VISIBLE_DEVICES=2
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=2
   export SLURM_LOCALID=2
   export SLURM_NODEID=1
   export SLURM_PROCID=10
@@ -111,7 +114,8 @@ rank_11() {  # worker 11
   export DLRUN_RANK=11
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=11
-  export HIP_VISIBLE_DEVICES=3
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=3
   export SLURM_LOCALID=3
   export SLURM_NODEID=1
   export SLURM_PROCID=11
@@ -129,7 +133,8 @@ rank_12() {  # worker 12
   export DLRUN_RANK=12
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=12
-  export HIP_VISIBLE_DEVICES=4
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=4
   export SLURM_LOCALID=4
   export SLURM_NODEID=1
   export SLURM_PROCID=12
@@ -147,7 +152,8 @@ rank_13() {  # worker 13
   export DLRUN_RANK=13
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=13
-  export HIP_VISIBLE_DEVICES=5
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=5
   export SLURM_LOCALID=5
   export SLURM_NODEID=1
   export SLURM_PROCID=13
@@ -165,7 +171,8 @@ rank_14() {  # worker 14
   export DLRUN_RANK=14
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=14
-  export HIP_VISIBLE_DEVICES=6
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=6
   export SLURM_LOCALID=6
   export SLURM_NODEID=1
   export SLURM_PROCID=14
@@ -183,7 +190,8 @@ rank_15() {  # worker 15
   export DLRUN_RANK=15
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=15
-  export HIP_VISIBLE_DEVICES=7
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=7
   export SLURM_LOCALID=7
   export SLURM_NODEID=1
   export SLURM_PROCID=15

@@ -52,6 +52,7 @@ rank_0() {  # worker 0
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=0
   export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=0
   export SLURM_LOCALID=0
   export SLURM_NODEID=0
   export SLURM_PROCID=0
@@ -68,7 +69,8 @@ rank_1() {  # worker 1
   export DLRUN_RANK=1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
-  export HIP_VISIBLE_DEVICES=1
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=1
   export SLURM_LOCALID=1
   export SLURM_NODEID=0
   export SLURM_PROCID=1
@@ -85,7 +87,8 @@ rank_2() {  # worker 2
   export DLRUN_RANK=2
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=2
-  export HIP_VISIBLE_DEVICES=2
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=2
   export SLURM_LOCALID=2
   export SLURM_NODEID=0
   export SLURM_PROCID=2
@@ -102,7 +105,8 @@ rank_3() {  # worker 3
   export DLRUN_RANK=3
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=3
-  export HIP_VISIBLE_DEVICES=3
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=3
   export SLURM_LOCALID=3
   export SLURM_NODEID=0
   export SLURM_PROCID=3

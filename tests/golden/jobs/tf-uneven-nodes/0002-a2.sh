@@ -52,6 +52,7 @@ rank_4() {  # worker 4
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=4
   export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=0
   export SLURM_LOCALID=0
   export SLURM_NODEID=1
   export SLURM_PROCID=4
@@ -68,7 +69,8 @@ rank_5() {  # worker 5
   export DLRUN_RANK=5
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=5
-  export HIP_VISIBLE_DEVICES=1
+  export HIP_VISIBLE_DEVICES=0
+  export ROCR_VISIBLE_DEVICES=1
   export SLURM_LOCALID=1
   export SLURM_NODEID=1
   export SLURM_PROCID=5

@@ -43,6 +43,7 @@ rank_1() {  # worker 1
   export DLRUN_ROLE=worker
   export DLRUN_TASK_INDEX=1
   export HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
+  export ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
   export SLURM_LOCALID=0
   export SLURM_NODEID=1
   export SLURM_PROCID=1
