@@ -54,6 +54,8 @@ class Trainer {
   Result<StepTotals> forward_backward(Input input);
   Result<void> compute(int number, Input input);
   void store_totals(const BatchResult& result, std::uint64_t rows);
+  void announce_ahead();
+  void report_dropped();
   void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
   void advance(std::uint64_t rows);
@@ -91,6 +93,13 @@ class Trainer {
   LearningRate learning_rate_;
   Position position_;
   bool filled_ahead_ = false;
+  // Up to where samples are announced to those who decode them; unset: up to where the run stands.
+  struct Announced {
+    std::uint64_t epoch, seen;
+    int shard;
+    Permutation order;
+  };
+  std::optional<Announced> announced_;
   std::optional<SharedState> state_;  // of an elastic run
   OperationResults results_;
   Requests asked_;          // of this rank, and not yet told
