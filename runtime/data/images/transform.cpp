@@ -1,6 +1,8 @@
 // See transform.hpp.
 #include "runtime/data/images/transform.hpp"
 
+#include <algorithm>
+
 #include "runtime/base/keyed_random.hpp"
 
 namespace dlrun::runtime {
@@ -61,14 +63,12 @@ void put_planes(const Image& image, std::int64_t channels, Side side, std::uint8
   const auto width = static_cast<std::size_t>(image.width), height = static_cast<std::size_t>(image.height);
   for (std::size_t channel = 0; channel < static_cast<std::size_t>(channels); ++channel)
     for (std::size_t y = 0; y < height; ++y, out += width) {
-      const std::uint8_t* const row = image.pixels.data() + y * width * 3;
-      const auto value = [&](std::size_t x) {
-        return channels == 1 ? grey_of(row + 3 * x) : row[3 * x + channel];
-      };
-      if (side == Side::as_it_is)
-        for (std::size_t x = 0; x < width; ++x) out[x] = value(x);
+      const std::uint8_t* const row = image.pixels.data() + y * width * 3 + channel;
+      if (channels == 1)
+        for (std::size_t x = 0; x < width; ++x) out[x] = grey_of(row + 3 * x);
       else
-        for (std::size_t x = 0; x < width; ++x) out[width - 1 - x] = value(x);
+        for (std::size_t x = 0; x < width; ++x) out[x] = row[3 * x];
+      if (side == Side::mirrored) std::reverse(out, out + width);
     }
 }
 
