@@ -2,14 +2,24 @@
 #include "runtime/data/batch_filler.hpp"
 
 #include <algorithm>
+#include <utility>
 
-#include "runtime/base/keyed_random.hpp"
+#include <sched.h>
+
+#include "runtime/data/images/transform.hpp"
 
 namespace dlrun::runtime {
 namespace {
 
 void scale_row(const std::uint8_t* in, std::size_t count, float scale, float shift, float* out) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(in[i]) * scale + shift;
+}
+
+unsigned usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1U, std::thread::hardware_concurrency());
+  return std::max(1U, static_cast<unsigned>(CPU_COUNT(&set)));
 }
 
 }  // namespace
@@ -25,31 +35,28 @@ InputScaling input_scaling_of(const Conversion& conversion, std::size_t channels
   return out;
 }
 
-// Where an image's pixels come from: so far down and to the right, and mirrored or not.
-struct BatchFiller::Variant {
-  std::int64_t down, right;
-  bool flip;
-};
-
-BatchFiller::BatchFiller(const Dataset& data, const Conversion& conversion, const Augmentation& augmentation)
+BatchFiller::BatchFiller(const Dataset& data, const Conversion& conversion, const Augmentation& augmentation,
+                         const DecodeOptions& decoding)
     : data_(data),
       augmentation_(augmentation),
-      meaning_(input_scaling_of(conversion, static_cast<std::size_t>(data.shape.channels))) {}
+      meaning_(input_scaling_of(conversion, static_cast<std::size_t>(data.shape.channels))),
+      evaluation_(decoding.evaluation) {
+  if (!data.encoded) return;
+  const DecodeAhead::Size size{.rows = decoding.memory / data.pixels_per_sample(),
+                               .row_bytes = data.pixels_per_sample(),
+                               .workers = decoding.workers.value_or(usable_processors())};
+  row_.resize(size.row_bytes);
+  ahead_ = std::make_unique<DecodeAhead>(
+      size, [this](const RowKey& key, std::vector<std::uint8_t>& scratch, std::span<std::uint8_t> row) {
+        return decode(key, scratch, row);
+      });
+}
 
 void BatchFiller::convert(std::uint64_t sample, float* out) const {
   const auto plane = static_cast<std::size_t>(data_.shape.height * data_.shape.width);
   const std::uint8_t* in = data_.pixels(sample).data();
   for (std::size_t c = 0; c < meaning_.scale.size(); ++c)
     scale_row(in + c * plane, plane, meaning_.scale[c], meaning_.shift[c], out + c * plane);
-}
-
-BatchFiller::Variant BatchFiller::variant(std::uint64_t sample, AugmentationKey key) const {
-  const std::int64_t pad = augmentation_.crop_padding;
-  const std::uint64_t random = mix(key.seed, 0x61756720u, key.epoch, sample);
-  const auto shifts = static_cast<std::uint64_t>(2 * pad + 1);
-  return {static_cast<std::int64_t>(below(random, shifts)) - pad,
-          static_cast<std::int64_t>(below(mix(random), shifts)) - pad,
-          augmentation_.flip && (mix(random, 1) & 1) != 0};
 }
 
 void BatchFiller::convert_augmented(std::uint64_t sample, AugmentationKey key, float* out) const {
@@ -63,7 +70,7 @@ void BatchFiller::convert_augmented(std::uint64_t sample, AugmentationKey key, f
 // A row at a time: what comes from outside is 0.
 void BatchFiller::copy_augmented(std::uint64_t sample, AugmentationKey key, std::uint8_t* out) const {
   const std::int64_t height = data_.shape.height, width = data_.shape.width;
-  const Variant of = variant(sample, key);
+  const Variant of = variant_of(augmentation_, {key, sample});
   const std::int64_t begin = std::max<std::int64_t>(0, of.right);  // columns of the image that are seen
   const std::int64_t seen = std::max<std::int64_t>(0, std::min(width, width + of.right) - begin);
   const std::int64_t at = begin - of.right;  // where they are put, from the left or mirrored from the right
@@ -95,17 +102,88 @@ void BatchFiller::fill_row(std::uint64_t sample, const std::optional<Augmentatio
   augmented ? convert_augmented(sample, *key, out) : convert(sample, out);
 }
 
-void BatchFiller::fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
-                       std::optional<AugmentationKey> key, const Rows& rows) const {
+std::uint64_t BatchFiller::fill(std::uint64_t count,
+                                const std::function<std::uint64_t(std::uint64_t)>& sample,
+                                std::optional<AugmentationKey> key, const Rows& rows) const {
+  if (data_.encoded) return fill_encoded(count, sample, key, rows);
   for (std::size_t i = 0; i < rows.labels.size(); ++i) {
     const std::uint64_t which = count > 0 ? sample(i < count ? i : i % count) : i % data_.count;
     if (i < count && !data_.check_sample(which)) damaged_ = static_cast<std::int64_t>(which);
     fill_row(which, key, rows, i);
     rows.labels[i] = i < count ? static_cast<std::int32_t>(data_.labels[which]) : -1;
   }
+  return count;
+}
+
+Result<void> BatchFiller::decode(const RowKey& key, std::vector<std::uint8_t>& scratch,
+                                 std::span<std::uint8_t> row) const {
+  const EncodedImage image = TRY(data_.encoded->read(key.sample, scratch));
+  const std::optional<SampleKey> drawn =
+      key.of ? std::optional(SampleKey{*key.of, key.sample}) : std::nullopt;
+  return transform(image, data_.shape, augmentation_, evaluation_, drawn, data_.encoded->place(key.sample),
+                   row);
+}
+
+void BatchFiller::note_damage(Error error) const {
+  const std::lock_guard lock(mutex_);
+  if (data_.damaged == Damaged::dropped)
+    damage_.dropped.push_back(error.text());
+  else if (!damage_.refused)
+    damage_.refused = std::move(error);
+}
+
+// False where the image is damaged: its row is black.
+bool BatchFiller::fill_decoded(const RowKey& key, const Rows& rows, std::size_t row) const {
+  const std::size_t pixels = data_.pixels_per_sample(), plane = pixels / meaning_.scale.size();
+  const std::span<std::uint8_t> to =
+      rows.bytes.empty() ? std::span(row_) : rows.bytes.subspan(row * pixels, pixels);
+  auto taken = ahead_->take(key, to);
+  const bool sound = taken.has_value();
+  if (!sound) {
+    std::fill(to.begin(), to.end(), std::uint8_t{0});
+    note_damage(std::move(taken).error());
+  }
+  if (!rows.bytes.empty()) return sound;
+  float* const out = rows.numbers.data() + row * pixels;
+  for (std::size_t c = 0; c < meaning_.scale.size(); ++c)
+    scale_row(to.data() + c * plane, plane, meaning_.scale[c], meaning_.shift[c], out + c * plane);
+  return sound;
+}
+
+// Rows that do not count repeat one that is there already: nothing is decoded for them.
+std::uint64_t BatchFiller::fill_encoded(std::uint64_t count,
+                                        const std::function<std::uint64_t(std::uint64_t)>& sample,
+                                        const std::optional<AugmentationKey>& key, const Rows& rows) const {
+  const std::size_t pixels = data_.pixels_per_sample();
+  const std::size_t distinct = count == 0 ? 1 : count;
+  std::uint64_t counted = 0;
+  for (std::size_t i = 0; i < rows.labels.size(); ++i) {
+    rows.labels[i] = -1;
+    if (i < distinct) {
+      const std::uint64_t which = count == 0 ? 0 : sample(i);
+      const bool sound = fill_decoded({which, key}, rows, i);
+      if (!sound || i >= count) continue;
+      rows.labels[i] = static_cast<std::int32_t>(data_.labels[which]);
+      ++counted;
+    } else if (rows.bytes.empty()) {
+      std::copy_n(rows.numbers.data() + i % distinct * pixels, pixels, rows.numbers.data() + i * pixels);
+    } else {
+      std::copy_n(rows.bytes.data() + i % distinct * pixels, pixels, rows.bytes.data() + i * pixels);
+    }
+  }
+  return counted;
+}
+
+std::vector<std::string> BatchFiller::take_dropped() const {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(damage_.dropped, {});
 }
 
 Result<void> BatchFiller::state() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (damage_.refused) return fail(*damage_.refused);
+  }
   const std::int64_t damaged = damaged_;
   return damaged < 0 ? Result<void>{} : data_.check_sample(static_cast<std::uint64_t>(damaged));
 }

@@ -1,6 +1,6 @@
 // BatchFiller: turns samples into an engine's input rows. Pixels become value / 255, or standardised by the
 // channel's mean and std; augmentation (random crop, flip) is a pure function of (seed, epoch, sample),
-// so that a resumed run sees the same images.
+// so that a resumed run sees the same images. Encoded samples are decoded by workers ahead of the step.
 #pragma once
 
 #include <atomic>
@@ -8,15 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/data/augmentation.hpp"
 #include "runtime/data/dataset.hpp"
+#include "runtime/data/decode_ahead.hpp"
 
 namespace dlrun::runtime {
-
-struct Augmentation {
-  std::int64_t crop_padding = 0;  // shifted by up to so many pixels each way, zeros outside
-  bool flip = false;              // left-right, every second time
-  bool any() const { return crop_padding > 0 || flip; }
-};
 
 struct Conversion {
   std::vector<double> mean, std_dev;  // per channel, of pixels in 0..1; empty: 0 and 1
@@ -24,14 +20,17 @@ struct Conversion {
 
 InputScaling input_scaling_of(const Conversion& conversion, std::size_t channels);
 
-// Which variant of a sample: unset means as it is.
-struct AugmentationKey {
-  std::uint64_t seed = 0, epoch = 0;
+/// How samples that are encoded are decoded.
+struct DecodeOptions {
+  Evaluation evaluation = {};
+  std::uint64_t memory = std::uint64_t{512} << 20;  // of rows that are decoded ahead of the step
+  std::optional<unsigned> workers = {};             // unset: one per processor that this rank may use
 };
 
 class BatchFiller {
  public:
-  BatchFiller(const Dataset& data, const Conversion& conversion, const Augmentation& augmentation);
+  BatchFiller(const Dataset& data, const Conversion& conversion, const Augmentation& augmentation,
+              const DecodeOptions& decoding = {});
 
   /// Either numbers or bytes; bytes mean what input_scaling_of() says.
   struct Rows {
@@ -40,23 +39,37 @@ class BatchFiller {
     std::span<std::int32_t> labels;
   };
   /// Rows 0 .. count-1 become the samples `sample(0)` .. `sample(count-1)`. The rows behind them repeat
-  /// samples, so that batch statistics stay sane, under the label -1: they do not count.
-  void fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
-            std::optional<AugmentationKey> key, const Rows& rows) const;
-  void fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
-            std::optional<AugmentationKey> key, std::span<float> input,
-            std::span<std::int32_t> labels) const {
-    fill(count, sample, key, Rows{input, {}, labels});
+  /// samples, so that batch statistics stay sane, under the label -1: they do not count. Returns how many
+  /// count: damaged images that are dropped do not either.
+  std::uint64_t fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+                     std::optional<AugmentationKey> key, const Rows& rows) const;
+  std::uint64_t fill(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+                     std::optional<AugmentationKey> key, std::span<float> input,
+                     std::span<std::int32_t> labels) const {
+    return fill(count, sample, key, Rows{input, {}, labels});
   }
-  /// The Error of the first sample so far that was not what was packed.
+  /// The Error of the first sample so far that was not what was packed, or could not be decoded.
   Result<void> state() const;
 
+  /// How many more samples may be announced; 0 where nothing is decoded.
+  std::size_t free_rows() const { return ahead_ ? ahead_->free_rows() : 0; }
+  /// fill() will ask for it, behind those announced before: it is decoded meanwhile.
+  void announce(std::uint64_t sample, std::optional<AugmentationKey> key) const {
+    ahead_->announce({sample, key});
+  }
+  /// The damaged images that were dropped since the last call, for people.
+  std::vector<std::string> take_dropped() const;
+
  private:
-  struct Variant;
-  Variant variant(std::uint64_t sample, AugmentationKey key) const;
   void convert(std::uint64_t sample, float* out) const;
   void convert_augmented(std::uint64_t sample, AugmentationKey key, float* out) const;
   void copy_augmented(std::uint64_t sample, AugmentationKey key, std::uint8_t* out) const;
+  Result<void> decode(const RowKey& key, std::vector<std::uint8_t>& scratch,
+                      std::span<std::uint8_t> row) const;
+  bool fill_decoded(const RowKey& key, const Rows& rows, std::size_t row) const;
+  std::uint64_t fill_encoded(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+                             const std::optional<AugmentationKey>& key, const Rows& rows) const;
+  void note_damage(Error error) const;
   void fill_row(std::uint64_t sample, const std::optional<AugmentationKey>& key, const Rows& rows,
                 std::size_t row) const;
   const Dataset& data_;
@@ -64,6 +77,15 @@ class BatchFiller {
   InputScaling meaning_;
   mutable std::atomic<std::int64_t> damaged_ =
       -1;  // a sample; by the thread that fills, which may be another
+  Evaluation evaluation_;
+  struct Damage {
+    std::optional<Error> refused;
+    std::vector<std::string> dropped;
+  };
+  mutable std::mutex mutex_;  // of what the thread that fills leaves
+  mutable Damage damage_;
+  mutable std::vector<std::uint8_t> row_;
+  std::unique_ptr<DecodeAhead> ahead_;  // of encoded samples; last: its threads use all above
 };
 
 }  // namespace dlrun::runtime

@@ -10,15 +10,18 @@ namespace dlrun::runtime {
 
 // Each in the file of its format.
 DataFormat::Read read_idx_section, read_cifar10_section, read_images_section, read_list_section,
-    read_synthetic_section;
+    read_webdataset_section, read_tfrecord_section, read_lmdb_section, read_synthetic_section;
 
 namespace {
 
 constexpr std::array kFormats = {
     DataFormat{"idx", read_idx_section},
     DataFormat{"cifar10", read_cifar10_section},
-    DataFormat{"images", read_images_section},  // a folder per class
-    DataFormat{"list", read_list_section},      // files with a path and a class number per line
+    DataFormat{"images", read_images_section},          // a folder per class
+    DataFormat{"list", read_list_section},              // files with a path and a class number per line
+    DataFormat{"webdataset", read_webdataset_section},  // tar files
+    DataFormat{"tfrecord", read_tfrecord_section},
+    DataFormat{"lmdb", read_lmdb_section},  // of Caffe's Datum
     DataFormat{"synthetic", read_synthetic_section},
 };
 
@@ -47,6 +50,24 @@ Result<DataSpec> read_data_source(yaml::Fields& data) {
   out.train_share = TRY(data.number_or("train", 1, 1e-6, 1));
   out.source = TRY(format.read(data, out.train_share));
   return out;
+}
+
+// size: 224, or [height, width]
+Result<ImageSize> read_image_size(yaml::Fields& data) {
+  ImageSize out;
+  const yaml::Node* size = data.find("size");
+  if (size == nullptr) return out;
+  const bool two = size->kind == yaml::Kind::list && size->items.size() == 2;
+  if (size->kind == yaml::Kind::list && !two)
+    return yaml::error_at(*size, "train.data.size must be a number, or [height, width]");
+  out.height = TRY(yaml::as_integer(two ? size->items[0] : *size, "train.data.size", 1, 1 << 13));
+  out.width = TRY(yaml::as_integer(two ? size->items[1] : *size, "train.data.size", 1, 1 << 13));
+  return out;
+}
+
+Result<Damaged> read_damaged(yaml::Fields& data) {
+  static const std::vector<std::string> choices = {"refuse", "drop"};
+  return TRY(data.choice_or("damaged", 0, choices)) == 0 ? Damaged::refused : Damaged::dropped;
 }
 
 Result<DataParts> load_data(const DataSource& source, std::uint64_t seed) {

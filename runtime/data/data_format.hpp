@@ -23,6 +23,8 @@ class DataSource {
   virtual Result<InputShape> check() const { return probe(); }
   /// Loads both parts and checks every byte; `seed` is train.seed, for synthetic data.
   virtual Result<DataParts> load(std::uint64_t seed) const = 0;
+  /// Whether the images stay as they are, so that every epoch can cut other parts out of them.
+  virtual bool keeps_images() const { return false; }
   /// The folder or file, for people; empty for synthetic data.
   virtual std::string place() const = 0;
 };
@@ -43,6 +45,13 @@ std::span<const DataFormat> data_formats();
 
 /// Reads `format`, `train` and the keys of the format; the caller reads its own and finishes the section.
 Result<DataSpec> read_data_source(yaml::Fields& data);
+
+/// Keys that formats of images have in common: `size` and `damaged`.
+struct ImageSize {
+  std::int64_t height = 224, width = 224;
+};
+Result<ImageSize> read_image_size(yaml::Fields& data);
+Result<Damaged> read_damaged(yaml::Fields& data);
 
 /// Loads both parts, and notes what was found and which classes have no training sample.
 Result<DataParts> load_data(const DataSource& source, std::uint64_t seed);

@@ -19,6 +19,7 @@ Result<void> Dataset::check_sample(std::uint64_t sample) const {
 std::uint64_t Dataset::fingerprint() const {
   std::uint64_t hash = mix(count, pixels_per_sample());
   for (const std::uint16_t label : labels) hash = mix(hash, label);
+  if (encoded) return mix(hash, encoded->fingerprint());
   // A few rows of pixels: enough to tell another data set, and free.
   for (std::uint64_t i = 0; i < count; i += std::max<std::uint64_t>(1, count / 64))
     for (const std::uint8_t pixel : pixels(i)) hash = mix(hash, pixel);

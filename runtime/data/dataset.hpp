@@ -1,16 +1,20 @@
-// Dataset: all samples of one part (training, test) in memory, the pixels as the bytes of the file and one
-// label each. What reads it from files is a DataSource (data_format.hpp). Loading finds every
-// fault of a file, so that none interrupts a training.
+// Dataset: all samples of one part (training, test), with one label each: the pixels in memory, mapped, or
+// still encoded in files. What reads it from files is a DataSource (data_format.hpp). Loading finds every
+// fault of a file, so that none interrupts a training; of encoded samples, those that show without decoding.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "runtime/base/huge_buffer.hpp"
 #include "runtime/base/input_shape.hpp"
 #include "runtime/base/mapped_file.hpp"
+#include "runtime/data/encoded/encoded_samples.hpp"
 
 namespace dlrun::runtime {
+
+enum class Damaged { refused, dropped };  // what becomes of images that cannot be decoded
 
 struct Dataset {
   InputShape shape;
@@ -23,6 +27,9 @@ struct Dataset {
   std::uint64_t shard_samples = 0;
   // Of each sample's pixels in shards, as they were packed; empty where none were kept.
   std::vector<std::uint64_t> checksums;
+  // Or in place of both: where the samples are, compressed. They have no pixels until they are decoded.
+  std::shared_ptr<const EncodedSamples> encoded;
+  Damaged damaged = Damaged::refused;  // of encoded ones
   std::vector<std::uint16_t> labels;
 
   std::size_t pixels_per_sample() const {
@@ -42,7 +49,8 @@ struct Dataset {
 
 struct DataParts {
   Dataset train, test;
-  std::vector<std::string> notes = {};  // what was found, for people
+  std::vector<std::string> notes = {};    // what was found, for people
+  std::vector<std::string> classes = {};  // their names; empty where they have numbers alone
 };
 
 }  // namespace dlrun::runtime

@@ -47,6 +47,8 @@ std::string_view help_text() {
   dlrun-train --check-settings --config FILE    checks the settings of the job alone
   dlrun-train --prepare DIR --into NEW [--size 224] [--damaged drop]    packs folders of images for fast reading
               [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
+  dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord    repacks encoded images into large files
+              [--from images|list|webdataset|tfrecord|lmdb] [--classes N] [--shard-size 128MiB]
   dlrun-train --version | --help
 
 Exit codes: 0 done, 64 usage, 65 job file or data malformed, 69 ranks could not connect, 70 a bug,

@@ -9,8 +9,8 @@ namespace dlrun::runtime {
 
 Classification::Classification(const Parts& parts)
     : parts_(parts),
-      validation_filler_(parts.data.train, parts.spec.conversion, {}),
-      test_filler_(parts.data.test, parts.spec.conversion, {}) {}
+      validation_filler_(parts.data.train, parts.spec.conversion, {}, parts.spec.decoding),
+      test_filler_(parts.data.test, parts.spec.conversion, {}, parts.spec.decoding) {}
 
 std::span<const LossColumn> Classification::losses() const {
   static constexpr std::array columns = {LossColumn{"loss", "train/loss", &Totals::loss}};

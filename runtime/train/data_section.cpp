@@ -1,6 +1,9 @@
 // See data_section.hpp.
 #include "runtime/train/data_section.hpp"
 
+#include <algorithm>
+
+#include "runtime/data/augment_section.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::runtime {
@@ -26,31 +29,12 @@ Result<std::vector<double>> read_per_channel(Fields& data, std::string_view key,
   return out;
 }
 
-// augment: [crop, flip], or {crop: 4, flip: true}
-Result<Augmentation> read_augmentation(Fields& data) {
-  Augmentation out;
-  const Node* node = data.find("augment");
-  if (node == nullptr) return out;
-  if (node->kind == yaml::Kind::map) {
-    Fields fields = TRY(Fields::of(*node, data.path("augment")));
-    out.crop_padding = TRY(fields.integer_or("crop", 0, 0, 1024));
-    out.flip = TRY(fields.bool_or("flip", false));
-    TRY(fields.finish());
-    return out;
-  }
-  static const std::vector<std::string> names = {"crop", "flip", "none"};
-  const auto take = [&](const Node& item) -> Result<void> {
-    const std::size_t which = TRY(yaml::as_choice(item, data.path("augment"), names));
-    if (which == 0) out.crop_padding = 4;
-    if (which == 1) out.flip = true;
-    return {};
-  };
-  if (node->kind != yaml::Kind::list) {
-    TRY(take(*node));
-    return out;
-  }
-  for (const Node& item : node->items) TRY(take(item));
-  return out;
+// memory is also what decides whether images are decoded once, which may be more.
+Result<void> read_decoding(Fields& data, const TrainSpec& spec, DecodeOptions& out) {
+  out.evaluation = TRY(read_evaluation(data, spec.augmentation));
+  out.memory = std::min(out.memory, TRY(data.size_or("memory", out.memory)));
+  if (data.has("workers")) out.workers = static_cast<unsigned>(TRY(data.integer_or("workers", 1, 1, 1024)));
+  return {};
 }
 
 }  // namespace
@@ -62,6 +46,13 @@ Result<void> read_data_section(Fields& train, TrainSpec& out) {
   out.conversion.mean = TRY(read_per_channel(data, "mean", -1e3, channels));
   out.conversion.std_dev = TRY(read_per_channel(data, "std", 1e-6, channels));
   out.augmentation = TRY(read_augmentation(data));
+  TRY(read_decoding(data, out, out.decoding));
+  if (const yaml::Node* augment = data.find("augment");
+      augment != nullptr && out.augmentation.needs_images() && !out.data.source->keeps_images())
+    return yaml::error_at(*augment,
+                          "train.data.augment asks for random-resized-crop or color-jitter, and the "
+                          "samples of this format have one size and no more pixels",
+                          "use [crop, flip], or format images, list, webdataset, tfrecord or lmdb");
   return data.finish();
 }
 

@@ -27,14 +27,17 @@ Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::ui
                               std::uint64_t end, const std::function<std::uint64_t(std::uint64_t)>& sample) {
   const auto batch = static_cast<std::uint64_t>(engine.batch());
   Totals out;
+  std::uint64_t announced = begin;
   for (std::uint64_t at = begin; at < end; at += batch) {
     const std::uint64_t rows = std::min(batch, end - at);
-    filler.fill(
+    for (; announced < end && filler.free_rows() > 0; ++announced)
+      filler.announce(sample(announced), std::nullopt);
+    const std::uint64_t counted = filler.fill(
         rows, [&](std::uint64_t i) { return sample(at + i); }, std::nullopt, rows_of(engine));
     TRY(filler.state());
     const BatchResult result = engine.evaluate_batch();
     TRY(engine.status());
-    out.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(rows)});
+    out.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(counted)});
   }
   return out;
 }

@@ -2,9 +2,12 @@
 
 #include <cstdio>
 #include <map>
+#include <thread>
 
 #include <unistd.h>
 
+#include "src/base/fields.hpp"
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -18,8 +21,9 @@ tl::unexpected<Error> wrong_option(std::string what, std::string hint = "dlrun-t
 using Flags = std::map<std::string, std::string>;
 
 Result<Flags> read_flags(const std::vector<std::string>& words) {
-  static const std::vector<std::string> known{"--prepare",   "--into",    "--size",   "--list",
-                                              "--test-list", "--classes", "--damaged"};
+  static const std::vector<std::string> known{
+      "--prepare", "--into", "--size",      "--list",      "--test-list",   "--classes",  "--damaged",
+      "--as",      "--from", "--image-key", "--label-key", "--first-label", "--channels", "--shard-size"};
   Flags out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
@@ -72,15 +76,25 @@ Result<void> read_lists(const Flags& flags, ImageSpec& data) {
 
 }  // namespace
 
-Result<PackJob> parse_prepare(const std::vector<std::string>& words) {
-  const Flags flags = TRY(read_flags(words));
+namespace {
+
+// What --as says; pixels, which are decoded, where it is not given.
+bool repacks(const Flags& flags) {
+  const auto as = flags.find("--as");
+  return as != flags.end() && as->second != "pixels";
+}
+
+Result<PackJob> read_pack(const Flags& flags) {
+  for (const char* other :
+       {"--from", "--image-key", "--label-key", "--first-label", "--channels", "--shard-size"})
+    if (flags.contains(other))
+      return wrong_option(fmt::format("{} goes with --as shards, webdataset or tfrecord", other));
   PackJob out;
   out.data.train_share = 0.5;  // whether there is a test part is the training's business
   out.data.directory = flags.at("--prepare");
   TRY(read_size(flags, out.data));
   TRY(read_lists(flags, out.data));
-  if (const auto into = flags.find("--into"); into != flags.end()) out.into = into->second;
-  if (out.into.empty()) return wrong_option("--into DIR, the folder for packed images, is missing");
+  out.into = flags.at("--into");
   if (const auto damaged = flags.find("--damaged"); damaged != flags.end()) {
     if (damaged->second != "drop" && damaged->second != "refuse")
       return wrong_option(fmt::format("--damaged: '{}' is neither refuse nor drop", damaged->second));
@@ -89,20 +103,110 @@ Result<PackJob> parse_prepare(const std::vector<std::string>& words) {
   return out;
 }
 
-Result<std::string> run_prepare(PackJob job) {
+// The flags as the section train.data of a job file, which reads them: names and refusals are the same.
+Result<std::shared_ptr<const DataSource>> read_source(const Flags& flags) {
+  const auto from = flags.find("--from");
+  const std::string format = from != flags.end()        ? from->second
+                             : flags.contains("--list") ? "list"
+                                                        : "images";
+  Json section{{"format", format}, {"dir", flags.at("--prepare")}, {"train", 0.5}};
+  if (format == "images" || format == "list") section["memory"] = "1KiB";  // they are not to be decoded
+  for (const char* name : {"--list", "--test-list", "--classes", "--damaged", "--image-key", "--label-key",
+                           "--first-label", "--channels"})
+    if (const auto found = flags.find(name); found != flags.end())
+      section[std::string(name + 2)] = found->second;
+  std::string text;
+  for (const auto& [key, value] : section.items()) text += fmt::format("{}: {}\n", key, value.dump());
+  const yaml::Node node = TRY(yaml::parse(text, "the command line"));
+  yaml::Fields fields = TRY(yaml::Fields::of(node, "train.data"));
+  const DataSpec spec = TRY(read_data_source(fields));
+  TRY(fields.finish());
+  if (!spec.source->keeps_images())
+    return wrong_option(fmt::format("--from: {} has no encoded images", format));
+  return spec.source;
+}
+
+Result<RepackJob> read_repack(const Flags& flags) {
+  RepackJob out;
+  if (flags.contains("--size")) return wrong_option("--size goes with --as pixels: images keep their sizes");
+  const std::string& as = flags.at("--as");
+  std::vector<std::string> names{"pixels"};
+  for (const ShardWriter& writer : shard_writers()) {
+    names.emplace_back(writer.name);
+    if (writer.name == as) out.writer = &writer;
+  }
+  if (out.writer == nullptr)
+    return wrong_option(fmt::format("--as: unknown value '{}'", as), did_you_mean(as, names));
+  if (const auto size = flags.find("--shard-size"); size != flags.end()) {
+    const auto bytes = parse_size(size->second);
+    if (!bytes || *bytes == 0)
+      return wrong_option(fmt::format("--shard-size: '{}' is not a size", size->second), "write 128MiB");
+    out.shard_bytes = *bytes;
+  }
+  auto source = read_source(flags);
+  if (!source) {
+    Error error = std::move(source).error();
+    error.kind = ErrorKind::usage;
+    return fail(std::move(error));
+  }
+  out.source = *source;
+  out.into = flags.at("--into");
+  out.workers = std::max(1U, std::thread::hardware_concurrency());
+  return out;
+}
+
+template <class Job>
+Job with_progress(Job job) {
+  job.progress = [](std::uint64_t done, std::uint64_t all) {
+    fmt::print(stderr, "\rpacking {} of {} images ({} %)", done, all,
+               100 * done / std::max<std::uint64_t>(1, all));
+  };
+  return job;
+}
+
+std::string and_dropped(std::uint64_t count) {
+  return count == 0 ? "" : fmt::format("; {} damaged images were dropped", count);
+}
+
+Result<std::string> pack(const PackJob& job) {
+  const Packed packed = TRY(pack_images(job));
+  return fmt::format("packed {} training and {} test images of {} x {} into {}{}", packed.train, packed.test,
+                     job.data.height, job.data.width, job.into.string(), and_dropped(packed.dropped));
+}
+
+Result<std::string> write_shards(const RepackJob& job) {
+  const Repacked packed = TRY(repack(job));
+  std::string out =
+      fmt::format("packed {} training and {} test images into {}: {} {} of format {}{}", packed.train,
+                  packed.test, job.into.string(), packed.shards, packed.shards == 1 ? "file" : "files",
+                  job.writer->name, and_dropped(packed.dropped.size()));
+  if (packed.kept > 0) out += fmt::format("; {} were there from a run that was ended", packed.kept);
+  for (const std::string& why : packed.dropped) out += "\n  " + why;
+  return out;
+}
+
+}  // namespace
+
+Result<PrepareJob> parse_prepare(const std::vector<std::string>& words) {
+  const Flags flags = TRY(read_flags(words));
+  if (!flags.contains("--into")) return wrong_option("--into DIR, the folder for packed images, is missing");
+  if (repacks(flags)) return TRY(read_repack(flags));
+  return TRY(read_pack(flags));
+}
+
+Result<std::string> run_prepare(const PrepareJob& job) {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
-  if (terminal)
-    job.progress = [](std::uint64_t done, std::uint64_t all) {
-      fmt::print(stderr, "\rpacking {} of {} images ({} %)", done, all,
-                 100 * done / std::max<std::uint64_t>(1, all));
-    };
-  const auto packed = pack_images(job);
+  auto done = std::visit(
+      [&](const auto& each) {
+        const auto told = terminal ? with_progress(each) : each;
+        if constexpr (std::is_same_v<std::decay_t<decltype(each)>, PackJob>)
+          return pack(told);
+        else
+          return write_shards(told);
+      },
+      job);
   if (terminal) fmt::print(stderr, "\r\033[K");
-  if (!packed) return fail(packed.error());
-  return fmt::format(
-      "packed {} training and {} test images of {} x {} into {}{}", packed->train, packed->test,
-      job.data.height, job.data.width, job.into.string(),
-      packed->dropped == 0 ? "" : fmt::format("; {} damaged images were dropped", packed->dropped));
+  return done;
 }
 
 }  // namespace dlrun::runtime

@@ -1,17 +1,22 @@
-// dlrun-train --prepare: the command line that packs a folder of images into shards
-// (runtime/data/images/packed.hpp).
+// dlrun-train --prepare: the command line that packs images: their pixels
+// (runtime/data/images/packed.hpp), or the images themselves (runtime/data/repack.hpp).
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "runtime/data/images/packed.hpp"
+#include "runtime/data/repack.hpp"
 
 namespace dlrun::runtime {
 
+/// Packs decoded pixels, or encoded images into shards of a container.
+using PrepareJob = std::variant<PackJob, RepackJob>;
+
 /// The words after the program's name, the first of them --prepare.
-Result<PackJob> parse_prepare(const std::vector<std::string>& words);
+Result<PrepareJob> parse_prepare(const std::vector<std::string>& words);
 /// Packs, with progress on stderr where that is a terminal, and says what was packed.
-Result<std::string> run_prepare(PackJob job);
+Result<std::string> run_prepare(const PrepareJob& job);
 
 }  // namespace dlrun::runtime

@@ -42,6 +42,17 @@ void add(Settings& out, const ScheduleSpec& schedule) {
   out["schedule.scale-lr"] = schedule.scale == ScheduleSpec::Scale::linear ? "linear" : "none";
 }
 
+void add(Settings& out, const Augmentation& of) {
+  out["data.augment.crop"] = fmt::format("{}", of.crop_padding);
+  out["data.augment.flip"] = of.flip ? "true" : "false";
+  const auto& crop = of.resized_crop;
+  out["data.augment.random-resized-crop"] =
+      crop ? text_of({crop->min_scale, crop->max_scale, crop->min_ratio, crop->max_ratio}) : "none";
+  const ColorJitter& jitter = of.jitter;
+  out["data.augment.color-jitter"] =
+      jitter.any() ? text_of({jitter.brightness, jitter.contrast, jitter.saturation, jitter.hue}) : "none";
+}
+
 // A decay to the end of the training moves with that end.
 std::string line_of(const std::string& key, const std::string& there, const std::string& here,
                     const Settings& all) {
@@ -70,8 +81,10 @@ Settings settings_of(const TrainSpec& spec) {
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
   out["data.std"] = text_of(spec.conversion.std_dev);
-  out["data.augment.crop"] = fmt::format("{}", spec.augmentation.crop_padding);
-  out["data.augment.flip"] = spec.augmentation.flip ? "true" : "false";
+  add(out, spec.augmentation);
+  out["data.centre-crop"] = spec.decoding.evaluation.centre_crop
+                                ? fmt::format("{}", *spec.decoding.evaluation.centre_crop)
+                                : "none";
   out["stop-at.accuracy"] = spec.stop_at_accuracy ? fmt::format("{}", *spec.stop_at_accuracy) : "none";
   return out;
 }

@@ -72,6 +72,7 @@ struct TrainSpec {
   DataSpec data;
   Conversion conversion;
   Augmentation augmentation;
+  DecodeOptions decoding;
   std::int64_t batch = 64;  // per rank, or per shard where there are shards
   std::optional<ShardsSpec> shards;
   std::uint64_t epochs = 1;

@@ -2,6 +2,7 @@
 #include "runtime/train/trainer.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "runtime/train/rows.hpp"
@@ -24,7 +25,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
       run_(shape_of(parts, split_.training())),
       order_(run_.samples, parts.spec.seed),
       epoch_order_(order_.epoch(start.epoch)),
-      train_filler_(parts.data.train, parts.spec.conversion, parts.spec.augmentation),
+      train_filler_(parts.data.train, parts.spec.conversion, parts.spec.augmentation, parts.spec.decoding),
       task_(make_task({.spec = parts.spec,
                        .engine = parts.engine,
                        .comm = parts.comm,
@@ -125,9 +126,37 @@ Shard Trainer::shard(int number, std::uint64_t seen) const {
 }
 
 void Trainer::fill(const Shard& shard) {
+  announce_ahead();
   train_filler_.fill(
       shard.count, [&](std::uint64_t i) { return split_.training_sample(epoch_order_(shard.first + i)); },
       AugmentationKey{parts_.spec.seed, position_.epoch}, rows_of(parts_.engine));
+  announce_ahead();
+}
+
+// As many of the samples to come as there is room for, in the order in which fill() takes them, over the end
+// of the epoch, too.
+void Trainer::announce_ahead() {
+  const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
+  if (!announced_) announced_ = {position_.epoch, position_.seen, shards_.own.begin, epoch_order_};
+  Announced& at = *announced_;
+  while (train_filler_.free_rows() >= batch && (run_.epochs == 0 || at.epoch < run_.epochs)) {
+    const Shard rows = shard(at.shard, at.seen);
+    for (std::uint64_t i = rows.first; i < rows.first + rows.count; ++i)
+      train_filler_.announce(split_.training_sample(at.order(i)),
+                             AugmentationKey{parts_.spec.seed, at.epoch});
+    if (++at.shard < shards_.own.end) continue;
+    at.shard = shards_.own.begin;
+    at.seen += step_rows(at.seen, run_.samples, batch, run_.world);
+    if (at.seen < run_.samples) continue;
+    at.seen = 0;
+    at.order = order_.epoch(++at.epoch);
+  }
+}
+
+// Each rank tells of its own.
+void Trainer::report_dropped() {
+  for (const std::string& image : train_filler_.take_dropped())
+    fmt::print(stderr, "dlrun-train: damaged image left out: {}\n", image);
 }
 
 // Not beyond the epoch: what comes then may be an evaluation, and has another order.
@@ -203,6 +232,7 @@ Result<void> Trainer::after_step(const StepTotals& step) {
 
 Result<void> Trainer::end_epoch() {
   filled_ahead_ = false;
+  report_dropped();
   TRY(task_->end_epoch(last_));
   parts_.reporter.start_clock();
   return {};
@@ -235,6 +265,7 @@ Result<Ending> Trainer::run() {
 }
 
 Result<Ending> Trainer::finish() {
+  report_dropped();
   if (parts_.checkpoints != nullptr)
     TRY(parts_.checkpoints->begin_last(parts_.engine, position_, parts_.reporter));
   filled_ahead_ = false;
@@ -256,6 +287,7 @@ Result<void> Trainer::complete_checkpoint() {
 }
 
 Result<Ending> Trainer::stop() {
+  report_dropped();
   parts_.reporter.phase("saving");
   TRY(end_together([this] { return complete_checkpoint(); }));
   parts_.reporter.note(fmt::format("stopped on request after step {} ({} of {} samples of epoch {}){}",

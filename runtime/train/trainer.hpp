@@ -57,6 +57,8 @@ class Trainer {
   Result<void> compute(int number, Input input);
   void store_totals(const BatchResult& result, std::uint64_t rows);
   void begin_trace();
+  void announce_ahead();
+  void report_dropped();
   void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
   Result<void> tell_and_save(const StepTotals& step);
@@ -95,6 +97,13 @@ class Trainer {
   LearningRate learning_rate_;
   Position position_;
   bool filled_ahead_ = false;
+  // Up to where samples are announced to those who decode them; unset: up to where the run stands.
+  struct Announced {
+    std::uint64_t epoch, seen;
+    int shard;
+    Permutation order;
+  };
+  std::optional<Announced> announced_;
   std::optional<SharedState> state_;  // of an elastic run
   OperationResults results_;
   Requests asked_;          // of this rank, and not yet told

@@ -24,6 +24,7 @@ Result<Trainer::Done> Trainer::recover() {
     const ElasticWorld::Joined joined = TRY(parts_.comm.elastic()->regroup(results_.done));
     regrouped_ = true;
     filled_ahead_ = false;
+    announced_.reset();
     TRY(parts_.gradients.regroup());
     shards_ = parts_.gradients.shards();
     clock_.set_shards(shards_.own.count());

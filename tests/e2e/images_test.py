@@ -60,7 +60,8 @@ class Images(support.Case):
         make_photos(os.path.join(self.folder, "photos"))
 
     def train(self, data, name):
-        job = self.write(name + ".yaml", JOB.format(data=data, checkpoint="ckpt-" + name))
+        template = JOB.replace(", augment: [flip]", "") if "augment" in data else JOB
+        job = self.write(name + ".yaml", template.format(data=data, checkpoint="ckpt-" + name))
         code, _, err = self.dlrun("--run-dir", "run-" + name, job)
         self.assertEqual(code, 0, err)
         lines = [json.loads(line) for line in self.read(f"run-{name}/metrics.jsonl").splitlines()]
@@ -128,10 +129,43 @@ class Images(support.Case):
         self.assertEqual(code, 65, err)
         self.assertIn("photos/train: 1 of 3 class folders has no training image: bird\n  hint: add images, or remove folders that are not classes", err)
 
+    def test_images_that_stay_compressed_train_alike_from_every_container_and_with_any_number_of_workers(self):
+        cut = "augment: {random-resized-crop: true, flip: true, color-jitter: {brightness: 0.2}}, workers: "
+        straight = self.train("format: images, dir: photos, " + cut + "1", "cut")
+        self.assertGreater(max(line.get("accuracy", 0) for line in straight), 0.9, straight)
+        for kind in ("shards", "webdataset"):
+            code, out, err = self.prepare("photos", "--into", kind, "--as", kind, "--shard-size", "20KiB")
+            self.assertEqual((code, err), (0, ""), out)
+            self.assertRegex(out, f"packed 64 training and 16 test images into {kind}: [0-9]+ files of format {kind}")
+        self.assertEqual(self.train("format: images, dir: shards, " + cut + "3, memory: 1MiB", "shards"), straight)
+        tar = self.train("format: webdataset, dir: webdataset, classes: 2, " + cut + "2", "tar")
+        self.assertEqual(self.prepare("webdataset", "--into", "records", "--as", "tfrecord", "--from", "webdataset", "--classes", "2")[0], 0)
+        self.assertEqual(self.prepare("records", "--into", "again", "--as", "shards", "--from", "tfrecord", "--classes", "2")[0], 0)
+        self.assertEqual(len(self.train("format: tfrecord, dir: records, classes: 2, " + cut + "2", "records")), len(tar))
+
+    def test_a_damaged_image_of_a_tar_file_is_named_with_its_place_or_dropped_and_told(self):
+        self.assertEqual(self.prepare("photos", "--into", "tar", "--as", "webdataset")[0], 0)
+        with open(os.path.join(self.folder, "tar", "train-000000.tar"), "r+b") as tar:
+            tar.seek(512 + 60)
+            tar.write(b"?" * 40)
+        data = "format: webdataset, dir: tar, classes: 2"
+        job = self.write("job.yaml", JOB.format(data=data, checkpoint="ckpt"))
+        code, out, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 65, err)
+        self.assertRegex(out + err, r"tar/train-000000.tar: offset 512: PNG: ")
+        job = self.write("job.yaml", JOB.format(data=data + ", damaged: drop", checkpoint="ckpt"))
+        code, out, err = self.dlrun("--run-dir", "run2", job)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out + err, r"damaged image left out: .*tar/train-000000.tar: offset 512: PNG: ")
+
     def test_mistakes_of_prepare(self):
         for words, said in ((["photos"], "--into DIR, the folder for packed images, is missing"), (["photos", "--size", "2", "--intoo", "x"], "did you mean '--into'?"),
                             (["photos", "--into", "x", "--size", "0"], "--size: '0' is not a number of pixels"),
-                            (["photos", "--into", "x", "--list", "l"], "--list and --classes go together")):
+                            (["photos", "--into", "x", "--list", "l"], "--list and --classes go together"),
+                            (["photos", "--into", "x", "--as", "tars"], "--as: unknown value 'tars'"),
+                            (["photos", "--into", "x", "--as", "shards", "--size", "9"], "--size goes with --as pixels"),
+                            (["photos", "--into", "x", "--as", "shards", "--from", "idx"], "--from: idx has no encoded images"),
+                            (["photos", "--into", "x", "--from", "lmdb"], "--from goes with --as shards")):
             code, _, err = self.prepare(*words)
             self.assertEqual(code, 64, err)
             self.assertIn(said, err)

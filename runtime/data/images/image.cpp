@@ -12,6 +12,10 @@ bool begins_with(std::span<const std::uint8_t> file, std::initializer_list<int> 
          std::equal(bytes.begin(), bytes.end(), file.begin(), [](int a, std::uint8_t b) { return a == b; });
 }
 
+bool is_jpeg(std::span<const std::uint8_t> file) {
+  return begins_with(file, {0xff, 0xd8});
+}
+
 // One output pixel's share of its neighbours along one axis.
 struct Weights {
   std::int64_t first = 0;
@@ -59,12 +63,20 @@ std::vector<float> scaled_rows(const Image& image, const std::vector<Weights>& c
 Result<Image> decode_image(std::span<const std::uint8_t> file, const std::string& name) {
   if (file.empty())
     return fail({.kind = ErrorKind::input, .what = "the file is empty (0 bytes)", .where = name});
-  if (begins_with(file, {0xff, 0xd8})) return decode_jpeg(file, name);
+  if (is_jpeg(file)) return decode_jpeg(file, name);
   if (begins_with(file, {0x89, 'P', 'N', 'G'})) return decode_png(file, name);
   return fail({.kind = ErrorKind::input,
                .what = fmt::format("neither JPEG nor PNG: it starts with {:02x} {:02x}", file[0],
                                    file.size() > 1 ? file[1] : 0),
                .where = name});
+}
+
+Result<DecodedBox> decode_box(std::span<const std::uint8_t> file, const std::string& name,
+                              const ChooseBox& choose) {
+  if (is_jpeg(file)) return decode_jpeg_box(file, name, choose);
+  DecodedBox out{.image = TRY(decode_image(file, name)), .box = {}};
+  out.box = choose(out.image.width, out.image.height);
+  return out;
 }
 
 Image turned(Image image, int orientation) {

@@ -7,13 +7,12 @@
 
 #include "runtime/data/images/image.hpp"
 #include "runtime/data/images/packed.hpp"
+#include "runtime/data/images/sharded.hpp"
+#include "runtime/data/images/transform.hpp"
 #include "src/base/strings.hpp"
-#include "src/base/units.hpp"
 
 namespace dlrun::runtime {
 namespace {
-
-constexpr std::uint64_t kMaxBytes = std::uint64_t{16} << 30;  // in memory; more is packed and mapped
 
 InputShape image_shape(const ImageSpec& spec, const ImageSet& set) {
   return {.channels = 3,
@@ -28,14 +27,6 @@ Result<Image> read_image(const std::filesystem::path& path) {
                       path.string());
 }
 
-// Interleaved colours to planes.
-void put_planes(const Image& image, std::uint8_t* out) {
-  const std::size_t plane = image.pixels.size() / 3;
-  for (std::size_t i = 0; i < plane; ++i)
-    for (std::size_t channel = 0; channel < 3; ++channel)
-      out[channel * plane + i] = image.pixels[i * 3 + channel];
-}
-
 // Why each image cannot be decoded; empty if it can.
 std::vector<std::string> decode_into(std::span<std::byte> room, const std::vector<ImageFile>& files,
                                      const InputShape& shape, std::size_t stride, unsigned threads) {
@@ -47,7 +38,7 @@ std::vector<std::string> decode_into(std::span<std::byte> room, const std::vecto
       if (!image)
         problems[i] = image.error().text();
       else
-        put_planes(fitted(*image, shape.width, shape.height),
+        put_planes(fitted(*image, shape.width, shape.height), 3, Side::as_it_is,
                    reinterpret_cast<std::uint8_t*>(room.data()) + i * stride);
     }
   };
@@ -92,12 +83,6 @@ Result<Dataset> decode_all(const std::vector<ImageFile>& files, const InputShape
   out.shape = shape;
   out.count = files.size();
   out.stride = out.pixels_per_sample();
-  if (out.stride * files.size() > kMaxBytes)
-    return fail(
-        Error{.kind = ErrorKind::input,
-              .what = fmt::format("{} images of {} x {} take {}, more than is kept in memory", files.size(),
-                                  shape.height, shape.width, format_size(out.stride * files.size())),
-              .hint = "pack them first: dlrun-train --prepare DIR --into DIR2"});
   out.bytes = TRY(HugeBuffer::make(out.stride * files.size()));
   for (const ImageFile& file : files) out.labels.push_back(file.label);
   const auto problems = decode_into(out.bytes.bytes(), files, shape, out.stride, threads);
@@ -110,16 +95,44 @@ Result<Dataset> decode_all(const std::vector<ImageFile>& files, const InputShape
 }
 
 Result<InputShape> probe_images(const ImageSpec& spec) {
+  if (is_sharded(spec.directory)) return probe_sharded(spec);
   if (is_packed(spec.directory)) return probe_packed(spec.directory);
   return image_shape(spec, TRY(find_images(spec)));
 }
 
+Result<Dataset> keep_compressed(const std::vector<ImageFile>& files, const InputShape& shape,
+                                Damaged damaged) {
+  Dataset out;
+  out.shape = shape;
+  out.count = files.size();
+  out.damaged = damaged;
+  const auto encoded = std::make_shared<EncodedSamples>();
+  std::vector<std::filesystem::path> paths;
+  for (const ImageFile& file : files) {
+    encoded->extents.push_back({.file = static_cast<std::uint32_t>(paths.size())});
+    paths.push_back(file.path);
+    out.labels.push_back(file.label);
+  }
+  encoded->files = TRY(FileSet::open(std::move(paths)));
+  out.encoded = encoded;
+  return out;
+}
+
 Result<DataParts> load_images(const ImageSpec& spec) {
+  if (is_sharded(spec.directory)) return load_sharded(spec);
   if (is_packed(spec.directory)) return load_packed(spec.directory);
   const ImageSet set = TRY(find_images(spec));
   const InputShape shape = image_shape(spec, set);
-  const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+  const std::uint64_t decoded =
+      static_cast<std::uint64_t>(3 * shape.height * shape.width) * (set.train.size() + set.test.size());
   DataParts out;
+  if (!spec.is_list()) out.classes = set.classes;
+  if (spec.keep == ImageSpec::Keep::compressed || decoded > spec.memory) {
+    out.train = TRY(keep_compressed(set.train, shape, spec.damaged));
+    out.test = TRY(keep_compressed(set.test, shape, spec.damaged));
+    return out;
+  }
+  const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
   out.train = TRY(decode_all(set.train, shape, spec.damaged, threads));
   out.test = TRY(decode_all(set.test, shape, spec.damaged, threads));
   const std::size_t dropped = set.train.size() + set.test.size() - out.train.count - out.test.count;

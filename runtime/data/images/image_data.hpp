@@ -17,4 +17,8 @@ std::shared_ptr<const DataSource> make_image_source(ImageSpec spec);
 Result<Dataset> decode_all(const std::vector<ImageFile>& files, const InputShape& shape, Damaged damaged,
                            unsigned threads);
 
+/// The images as they are, to be decoded when they are needed.
+Result<Dataset> keep_compressed(const std::vector<ImageFile>& files, const InputShape& shape,
+                                Damaged damaged);
+
 }  // namespace dlrun::runtime

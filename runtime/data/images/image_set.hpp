@@ -12,8 +12,6 @@
 
 namespace dlrun::runtime {
 
-enum class Damaged { refused, dropped };
-
 /// Which images, and the size that each is brought to. A list makes it a list of files, else it is a folder
 /// per class.
 struct ImageSpec {
@@ -23,6 +21,11 @@ struct ImageSpec {
   std::int64_t height = 224, width = 224;
   Damaged damaged = Damaged::refused;  // images that cannot be decoded
   double train_share = 1;              // below 1 there may be no test images
+  // Of a folder or list that is not packed: images that take more than this stay compressed, as all do whose
+  // training needs them as they are.
+  std::uint64_t memory = std::uint64_t{16} << 30;
+  enum class Keep { decoded, compressed };
+  Keep keep = Keep::decoded;
 
   bool is_list() const { return !list.empty(); }
   const std::filesystem::path& place() const { return is_list() ? list : directory; }

@@ -1,11 +1,12 @@
 // The formats `images` and `list`: their keys in train.data, and their DataSource.
+#include "runtime/data/augment_section.hpp"
 #include "runtime/data/images/image_data.hpp"
+#include "runtime/data/images/packed.hpp"
 
 namespace dlrun::runtime {
 namespace {
 
 using yaml::Fields;
-using yaml::Node;
 
 class ImageSource final : public DataSource {
  public:
@@ -13,30 +14,23 @@ class ImageSource final : public DataSource {
   std::size_t channels() const override { return 3; }
   Result<InputShape> probe() const override { return probe_images(spec_); }
   Result<DataParts> load(std::uint64_t) const override { return load_images(spec_); }
+  bool keeps_images() const override { return !is_packed(spec_.directory); }
   std::string place() const override { return spec_.place().string(); }
 
  private:
   ImageSpec spec_;
 };
 
-// size: 224, or [height, width]
-Result<void> read_size(Fields& data, ImageSpec& out) {
-  const Node* size = data.find("size");
-  if (size == nullptr) return {};
-  const bool two = size->kind == yaml::Kind::list && size->items.size() == 2;
-  if (size->kind == yaml::Kind::list && !two)
-    return yaml::error_at(*size, "train.data.size must be a number, or [height, width]");
-  out.height = TRY(yaml::as_integer(two ? size->items[0] : *size, "train.data.size", 1, 1 << 13));
-  out.width = TRY(yaml::as_integer(two ? size->items[1] : *size, "train.data.size", 1, 1 << 13));
-  return {};
-}
-
 // size; damaged: refuse | drop
 Result<ImageSpec> read_images(Fields& data, double train_share) {
   ImageSpec out{.train_share = train_share};
-  TRY(read_size(data, out));
-  static const std::vector<std::string> choices = {"refuse", "drop"};
-  out.damaged = TRY(data.choice_or("damaged", 0, choices)) == 0 ? Damaged::refused : Damaged::dropped;
+  const ImageSize size = TRY(read_image_size(data));
+  out.height = size.height;
+  out.width = size.width;
+  out.damaged = TRY(read_damaged(data));
+  out.memory = TRY(data.size_or("memory", out.memory));
+  // Every epoch cuts other parts out of them.
+  if (needs_whole_images(data)) out.keep = ImageSpec::Keep::compressed;
   return out;
 }
 

@@ -1,5 +1,6 @@
 // JPEG by libjpeg-turbo. Its errors leave by longjmp, so the function that it may leave holds nothing that
 // needs a destructor; what it needs is in DecodeWork.
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 
@@ -20,6 +21,9 @@ struct DecodeWork {
   jpeg_decompress_struct decoder{};
   std::vector<std::uint8_t> rows;
   int orientation = 1;
+  const ChooseBox* choose = nullptr;                    // null: all of the image
+  Box chosen;                                           // of the upright image
+  JDIMENSION left = 0, top = 0, width = 0, height = 0;  // the rows' place in the file's image
 };
 
 void leave(j_common_ptr info) {
@@ -39,6 +43,29 @@ void find_orientation(DecodeWork& work) {
     work.orientation = exif_orientation({marker->data, marker->data_length}).value_or(work.orientation);
 }
 
+// What is decoded: the box and some pixels around it, since a pixel's colour is taken from its neighbours'
+// too where a file has half of them. A turned image is decoded as a whole.
+void choose_part(DecodeWork& work) {
+  constexpr std::int64_t margin = 16;  // a block of the file, colours halved
+  jpeg_decompress_struct& decoder = work.decoder;
+  work.width = decoder.output_width;
+  work.height = decoder.output_height;
+  if (work.choose == nullptr) return;
+  const bool swaps = work.orientation >= 5;
+  work.chosen = (*work.choose)(swaps ? work.height : work.width, swaps ? work.width : work.height);
+  if (work.orientation > 1) return;
+  const Box& box = work.chosen;
+  const auto begin = [](std::int64_t at) {
+    return static_cast<JDIMENSION>(std::max<std::int64_t>(0, at - margin));
+  };
+  work.left = begin(box.left);
+  work.top = begin(box.top);
+  work.width = std::min(work.width, static_cast<JDIMENSION>(box.left + box.width + margin)) - work.left;
+  work.height = std::min(work.height, static_cast<JDIMENSION>(box.top + box.height + margin)) - work.top;
+  if (work.width < decoder.output_width) jpeg_crop_scanline(&decoder, &work.left, &work.width);
+  if (work.top > 0) jpeg_skip_scanlines(&decoder, work.top);
+}
+
 // The decoder's rows into work.rows; false where libjpeg gave up.
 bool decode(DecodeWork& work, std::span<const std::uint8_t> file) {
   if (setjmp(work.way_out) != 0) return false;  // NOLINT: libjpeg's way to tell of errors
@@ -55,13 +82,14 @@ bool decode(DecodeWork& work, std::span<const std::uint8_t> file) {
     return false;
   }
   jpeg_start_decompress(&work.decoder);
-  const std::size_t row = std::size_t{work.decoder.output_width} * (cmyk ? 4 : 3);
-  work.rows.resize(row * work.decoder.output_height);
-  while (work.decoder.output_scanline < work.decoder.output_height) {
-    JSAMPROW target = work.rows.data() + row * work.decoder.output_scanline;
+  choose_part(work);
+  const std::size_t row = std::size_t{work.width} * (cmyk ? 4 : 3);
+  work.rows.resize(row * work.height);
+  while (work.decoder.output_scanline < work.top + work.height) {
+    JSAMPROW target = work.rows.data() + row * (work.decoder.output_scanline - work.top);
     jpeg_read_scanlines(&work.decoder, &target, 1);
   }
-  jpeg_finish_decompress(&work.decoder);
+  if (work.decoder.output_scanline == work.decoder.output_height) jpeg_finish_decompress(&work.decoder);
   return true;
 }
 
@@ -78,13 +106,15 @@ std::vector<std::uint8_t> cmyk_to_rgb(const std::vector<std::uint8_t>& inks, boo
 
 }  // namespace
 
-Result<Image> decode_jpeg(std::span<const std::uint8_t> file, const std::string& name) {
-  DecodeWork work;
+namespace {
+
+// Runs the decoder, and turns its result.
+Result<Image> decode_with(DecodeWork& work, std::span<const std::uint8_t> file, const std::string& name) {
   work.decoder.err = jpeg_std_error(&work.errors);
   work.errors.error_exit = leave;
   work.errors.emit_message = hear;
   const bool whole = decode(work, file);
-  Image out{.width = work.decoder.output_width, .height = work.decoder.output_height, .pixels = {}};
+  Image out{.width = work.width, .height = work.height, .pixels = {}};
   const bool cmyk = work.decoder.out_color_space == JCS_CMYK, adobe = work.decoder.saw_Adobe_marker != 0;
   jpeg_destroy_decompress(&work.decoder);
   if (!whole)
@@ -93,6 +123,23 @@ Result<Image> decode_jpeg(std::span<const std::uint8_t> file, const std::string&
     return fail({.kind = ErrorKind::input, .what = "JPEG: the image data ends early", .where = name});
   out.pixels = cmyk ? cmyk_to_rgb(work.rows, adobe) : std::move(work.rows);
   return turned(std::move(out), work.orientation);
+}
+
+}  // namespace
+
+Result<Image> decode_jpeg(std::span<const std::uint8_t> file, const std::string& name) {
+  DecodeWork work;
+  return decode_with(work, file, name);
+}
+
+Result<DecodedBox> decode_jpeg_box(std::span<const std::uint8_t> file, const std::string& name,
+                                   const ChooseBox& choose) {
+  DecodeWork work;
+  work.choose = &choose;
+  DecodedBox out{.image = TRY(decode_with(work, file, name)), .box = work.chosen};
+  out.box.left -= work.left;
+  out.box.top -= work.top;
+  return out;
 }
 
 }  // namespace dlrun::runtime

@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "runtime/train/report/tfrecord.hpp"
+#include "runtime/base/tfrecord.hpp"
 #include "src/base/file.hpp"
 #include "src/base/host_name.hpp"
 #include "src/base/units.hpp"

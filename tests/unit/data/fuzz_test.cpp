@@ -7,7 +7,7 @@
 #include "runtime/data/cifar10.hpp"
 #include "runtime/data/idx.hpp"
 #include "runtime/data/images/image.hpp"
-#include "tests/unit/data/image_support.hpp"
+#include "tests/unit/data/container_support.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -97,4 +97,44 @@ TEST_CASE("damaged images are decoded or refused, never more") {
   }
   CHECK(refused > 300);
   CHECK(accepted > 300);
+}
+
+TEST_CASE("damaged containers are read or refused, never more") {
+  std::mt19937 random(11);
+  const Folder folder;
+  std::filesystem::create_directory(folder.path / "train_lmdb");
+  const std::string tar = tar_member("a.jpg", grey_png(1)) +
+                          tar_member(std::string(120, 'b') + ".png", grey_png(2)) + tar_member("a.cls", "1") +
+                          tar_end();
+  const std::string records = frame_record(example(grey_png(1), 1)) + frame_record(example(grey_png(2), 2));
+  struct Kind {
+    const char *format, *file, *more;
+    std::string content;
+  };
+  for (const auto& [format, file, more, content] :
+       {Kind{"webdataset", "train.tar", "train: 0.5", tar}, Kind{"tfrecord", "train", "train: 0.5", records},
+        Kind{"lmdb", "train_lmdb/data.mdb", "train: 0.5, classes: 10", recorded_lmdb()}}) {
+    CAPTURE(format);
+    refused = accepted = 0;
+    for (int round = 0; round < 400; ++round) {
+      std::string broken = damaged(content, random);
+      // A database is mostly empty: most flips go where its nodes are.
+      if (!broken.empty())
+        broken[random() % std::min<std::size_t>(broken.size(), 12288)] ^= random() % 3 == 0 ? 1 : 0;
+      folder.write(file, broken);
+      const auto parts = load_container(folder, format, more);
+      parts.has_value() ? ++accepted : ++refused;
+      if (!parts) {
+        CHECK(parts.error().kind == ErrorKind::input);
+        continue;
+      }
+      std::vector<std::uint8_t> room;
+      for (std::uint64_t i = 0; i < parts->train.count; ++i)
+        if (const auto image = parts->train.encoded->read(i, room); image && !image->raw)
+          static_cast<void>(decode_image(image->bytes, "damaged"));
+    }
+    CHECK(refused > 50);
+    CHECK(refused + accepted == 400);
+    std::filesystem::remove(folder.path / file);
+  }
 }

@@ -17,6 +17,8 @@ struct JpegKind {
   J_COLOR_SPACE colours = JCS_RGB;
   int components = 3;
   std::string exif = {};  // the content of an APP1 marker
+  bool progressive = false;
+  int sampling = 0;  // 2: half of the colours each way, as most cameras have it; 0: libjpeg's own choice
 };
 
 inline std::string jpeg_of(int width, int height, const Painter& paint, const JpegKind& kind = {}) {
@@ -33,6 +35,9 @@ inline std::string jpeg_of(int width, int height, const Painter& paint, const Jp
   encoder.in_color_space = kind.colours;
   jpeg_set_defaults(&encoder);
   jpeg_set_quality(&encoder, 100, TRUE);
+  if (kind.progressive) jpeg_simple_progression(&encoder);
+  if (kind.sampling > 0)
+    encoder.comp_info[0].h_samp_factor = encoder.comp_info[0].v_samp_factor = kind.sampling;
   jpeg_start_compress(&encoder, TRUE);
   if (!kind.exif.empty())
     jpeg_write_marker(&encoder, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(kind.exif.data()),

@@ -1,4 +1,4 @@
-#include "runtime/train/report/tfrecord.hpp"
+#include "runtime/base/tfrecord.hpp"
 
 #include <doctest/doctest.h>
 

@@ -102,6 +102,26 @@ struct Job {
   }
 };
 
+// The same samples, encoded: grey pixels of 6x5 in a file, of which each epoch cuts other parts out.
+DataParts encoded_parts(const Folder& folder) {
+  DataParts out = *make_synthetic({1, 6, 5, 10}, 203, 1);
+  for (auto [part, name] : {std::pair(&out.train, "train"), {&out.test, "test"}}) {
+    const auto encoded = std::make_shared<EncodedSamples>();
+    std::string content;
+    for (std::uint64_t i = 0; i < part->count; ++i) {
+      encoded->extents.push_back({.file = 0, .length = 30, .offset = content.size()});
+      for (const std::uint8_t pixel : part->pixels(i)) content.push_back(static_cast<char>(pixel));
+    }
+    encoded->files = *FileSet::open({folder.write(name, content)});
+    encoded->unwrap = [](EncodedSamples::Record record) -> Result<EncodedImage> {
+      return EncodedImage{.bytes = record, .raw = RawShape{1, 6, 5}};
+    };
+    part->shape = small_shape;
+    part->encoded = encoded;
+  }
+  return out;
+}
+
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
@@ -240,6 +260,48 @@ TEST_CASE("an interrupted run ends with the bits of an uninterrupted one") {
   const auto after = parts.run();
   CHECK(*after[0].ending == Ending::finished);
   CHECK(same_bits(after[1].weights, expected[0].weights));
+}
+
+TEST_CASE(
+    "samples that are decoded ahead: the same bits for any workers, any memory, and an interrupted run") {
+  const Folder folder;
+  Job whole, parts;
+  for (Job* job : {&whole, &parts}) {
+    job->data = encoded_parts(folder);
+    job->world = 2;
+    job->spec.augmentation = {.flip = true, .resized_crop = RandomResizedCrop{}};
+    job->spec.decoding = {.memory = 20 * 16, .workers = 1};
+  }
+  const auto expected = whole.run();
+  CHECK(*expected[0].ending == Ending::finished);
+  parts.spec.decoding = {.memory = 100 * 16, .workers = 3};
+  CHECK(same_bits(parts.run()[0].weights, expected[0].weights));
+  parts.spec.decoding.memory = 0;  // nothing ahead
+  CHECK(same_bits(parts.run()[1].momentum, expected[0].momentum));
+  parts.spec.decoding.memory = 1 << 20;
+  parts.computes_on_a_device = true;
+  parts.spec.checkpoint.folder = folder.path / "ckpt";
+  for (const std::uint64_t step : {3u, 13u, 14u, 26u}) {
+    parts.stop_at = step;
+    for (const auto& rank : parts.run()) CHECK(rank.position.step == step);
+  }
+  parts.stop_at.reset();
+  CHECK(same_bits(parts.run()[1].weights, expected[0].weights));
+  whole.spec.augmentation = {};
+  CHECK_FALSE(same_bits(whole.run()[0].weights, expected[0].weights));
+}
+
+TEST_CASE("shards of samples that are decoded ahead give the same bits at any number of ranks") {
+  const Folder folder;
+  Job one, three;
+  for (Job* job : {&one, &three}) {
+    job->data = encoded_parts(folder);
+    job->shards = 4;
+    job->spec.augmentation = {.resized_crop = RandomResizedCrop{}, .jitter = {.brightness = 0.5}};
+    job->spec.decoding = {.memory = 40 * 16, .workers = 2};
+  }
+  three.world = 3;
+  CHECK(same_bits(one.run()[0].weights, three.run()[2].weights));
 }
 
 TEST_CASE("a run goes on at another number of ranks") {

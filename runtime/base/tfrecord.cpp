@@ -1,21 +1,8 @@
 // See tfrecord.hpp.
-#include "runtime/train/report/tfrecord.hpp"
-
-#include <array>
+#include "runtime/base/tfrecord.hpp"
 
 namespace dlrun::runtime {
 namespace {
-
-constexpr std::array<std::uint32_t, 256> make_table() {
-  std::array<std::uint32_t, 256> crc_table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ ((value & 1) != 0 ? 0x82f63b78u : 0u);
-    crc_table[i] = value;
-  }
-  return crc_table;
-}
-constexpr std::array<std::uint32_t, 256> crc_table = make_table();
 
 template <class Number>
 void append_little(std::string& out, Number value) {
@@ -31,17 +18,6 @@ Number little(std::string_view bytes) {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(std::string_view data) {
-  std::uint32_t crc = 0xffffffffu;
-  for (const char byte : data) crc = crc >> 8 ^ crc_table[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
-  return ~crc;
-}
-
-std::uint32_t masked_crc32c(std::string_view data) {
-  const std::uint32_t crc = crc32c(data);
-  return (crc >> 15 | crc << 17) + 0xa282ead8u;
-}
 
 std::string frame_record(std::string_view data) {
   std::string out;

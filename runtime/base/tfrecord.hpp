@@ -7,12 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/crc32c.hpp"
 #include "src/base/result.hpp"
 
 namespace dlrun::runtime {
-
-std::uint32_t crc32c(std::string_view data);
-std::uint32_t masked_crc32c(std::string_view data);
 
 std::string frame_record(std::string_view data);
 /// All records of a file's content; an Error names the offset of the first bad one.
