@@ -1,0 +1,107 @@
+#include "src/cli/bench_report.hpp"
+
+#include <algorithm>
+
+#include "src/base/enum_names.hpp"
+#include "src/base/strings.hpp"
+#include "src/bench/results/formats.hpp"
+#include "src/cli/bench_lines.hpp"
+#include "src/cli/terminal_text.hpp"
+#include "src/cli/write_output.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+namespace results = bench::results;
+
+enum class Format { text, csv, json, markdown, latex };
+constexpr auto kFormats = enum_names<Format>({{Format::text, "text"},
+                                              {Format::csv, "csv"},
+                                              {Format::json, "json"},
+                                              {Format::markdown, "markdown"},
+                                              {Format::latex, "latex"}});
+constexpr auto kSuffixes = enum_names<Format>({{Format::text, ".txt"},
+                                               {Format::csv, ".csv"},
+                                               {Format::json, ".json"},
+                                               {Format::markdown, ".md"},
+                                               {Format::latex, ".tex"}});
+
+std::string check_format(const std::string& name) {
+  if (kFormats.value(name)) return {};
+  return fmt::format("unknown value '{}'; expected {}", name, join(kFormats.names(), ", "));
+}
+
+constexpr FlagRow<BenchReportOptions> kFlags[] = {
+    {{.name = "--format",
+      .value = "FORMAT",
+      .help = "text, csv, json, markdown or latex (default: by the name of the output, else text)",
+      .choices = "text csv json markdown latex",
+      .check = check_format},
+     &BenchReportOptions::format},
+    {{.name = "-o,--output", .value = "FILE", .help = "write it there; -: to standard output"},
+     &BenchReportOptions::output},
+    {{.name = "--columns", .value = "AXIS", .help = "make the values of this axis columns of the table"},
+     &BenchReportOptions::columns},
+};
+
+Format format_of(const BenchReportOptions& options, const Context& context) {
+  if (!options.format.empty()) return *kFormats.value(options.format);
+  if (context.common.json) return Format::json;
+  const auto by_suffix = kSuffixes.value(std::filesystem::path(options.output).extension().string());
+  return by_suffix.value_or(Format::text);
+}
+
+bool is_to_stdout(const BenchReportOptions& options) {
+  return options.output.empty() || options.output == "-";
+}
+
+std::string text_of(const results::Table& table, const BenchReportOptions& options, const Context& context) {
+  constexpr int unlimited = 1 << 20;
+  const bool terminal = is_to_stdout(options) && context.console.shows_out_on_terminal();
+  const Paint paint = [&](std::string_view text, Tint tint) {
+    return is_to_stdout(options) ? context.console.tinted_out(text, tint) : std::string(text);
+  };
+  std::string out;
+  for (const std::string& line : table_lines(table, terminal ? context.console.width() : unlimited, paint))
+    out += line + "\n";
+  return out;
+}
+
+Result<std::string> rendered(const BenchReportOptions& options, const results::Bench& bench,
+                             const Context& context) {
+  const auto cells = results::cells_of(bench);
+  const Format format = format_of(options, context);
+  if (format == Format::csv) return results::csv_text(bench, cells);
+  if (format == Format::json) return to_pretty_text(results::cells_json(bench, cells));
+  const results::Table table = options.columns.empty()
+                                   ? results::table_of(bench, cells)
+                                   : TRY(results::table_across(bench, cells, options.columns));
+  switch (format) {
+    case Format::markdown:
+      return results::markdown_text(table);
+    case Format::latex:
+      return results::latex_text(table);
+    default:
+      return text_of(table, options, context);
+  }
+}
+
+}  // namespace
+
+std::span<const FlagRow<BenchReportOptions>> bench_report_flags() {
+  return kFlags;
+}
+
+Result<int> show_bench(const BenchReportOptions& options, const results::Bench& bench,
+                       const Context& context) {
+  const std::string text = TRY(rendered(options, bench, context));
+  if (is_to_stdout(options)) {
+    TRY(context.console.data(text));
+    return 0;
+  }
+  TRY(write_output(options.output, text));
+  context.console.out(plain_text(options.output));
+  return 0;
+}
+
+}  // namespace dlrun::cli

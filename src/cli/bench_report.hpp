@@ -1,0 +1,24 @@
+// What `dlrun bench-report` shows of a bench.json, and `dlrun bench` of its own: flags, and one function that
+// writes the table, the page, the comparison or the prediction where they are wanted.
+#pragma once
+
+#include <span>
+
+#include "src/bench/results/bench.hpp"
+#include "src/cli/command.hpp"
+
+namespace dlrun::cli {
+
+struct BenchReportOptions {
+  std::string format;   // empty: by the name of the output, else text
+  std::string output;   // empty: standard output; of a page, NAME.html
+  std::string columns;  // an axis whose values are columns
+};
+
+std::span<const FlagRow<BenchReportOptions>> bench_report_flags();
+
+/// The exit code.
+Result<int> show_bench(const BenchReportOptions& options, const bench::results::Bench& bench,
+                       const Context& context);
+
+}  // namespace dlrun::cli
