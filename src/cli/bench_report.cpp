@@ -3,28 +3,33 @@
 #include <algorithm>
 
 #include "src/base/enum_names.hpp"
+#include "src/base/install.hpp"
 #include "src/base/strings.hpp"
 #include "src/bench/results/formats.hpp"
+#include "src/bench/results/page_data.hpp"
 #include "src/cli/bench_lines.hpp"
 #include "src/cli/terminal_text.hpp"
 #include "src/cli/write_output.hpp"
+#include "src/report/page/page.hpp"
 
 namespace dlrun::cli {
 namespace {
 
 namespace results = bench::results;
 
-enum class Format { text, csv, json, markdown, latex };
+enum class Format { text, csv, json, markdown, latex, html };
 constexpr auto kFormats = enum_names<Format>({{Format::text, "text"},
                                               {Format::csv, "csv"},
                                               {Format::json, "json"},
                                               {Format::markdown, "markdown"},
-                                              {Format::latex, "latex"}});
+                                              {Format::latex, "latex"},
+                                              {Format::html, "html"}});
 constexpr auto kSuffixes = enum_names<Format>({{Format::text, ".txt"},
                                                {Format::csv, ".csv"},
                                                {Format::json, ".json"},
                                                {Format::markdown, ".md"},
-                                               {Format::latex, ".tex"}});
+                                               {Format::latex, ".tex"},
+                                               {Format::html, ".html"}});
 
 std::string check_format(const std::string& name) {
   if (kFormats.value(name)) return {};
@@ -34,8 +39,8 @@ std::string check_format(const std::string& name) {
 constexpr FlagRow<BenchReportOptions> kFlags[] = {
     {{.name = "--format",
       .value = "FORMAT",
-      .help = "text, csv, json, markdown or latex (default: by the name of the output, else text)",
-      .choices = "text csv json markdown latex",
+      .help = "text, csv, json, markdown, latex or html (default: by the name of the output, else text)",
+      .choices = "text csv json markdown latex html",
       .check = check_format},
      &BenchReportOptions::format},
     {{.name = "-o,--output", .value = "FILE", .help = "write it there; -: to standard output"},
@@ -51,15 +56,17 @@ Format format_of(const BenchReportOptions& options, const Context& context) {
   return by_suffix.value_or(Format::text);
 }
 
-bool is_to_stdout(const BenchReportOptions& options) {
-  return options.output.empty() || options.output == "-";
+// Empty: standard output. A page is a file unless it is asked for there.
+std::string output_of(const BenchReportOptions& options, Format format) {
+  if (options.output == "-") return {};
+  return options.output.empty() && format == Format::html ? "bench.html" : options.output;
 }
 
-std::string text_of(const results::Table& table, const BenchReportOptions& options, const Context& context) {
+std::string text_of(const results::Table& table, const std::string& output, const Context& context) {
   constexpr int unlimited = 1 << 20;
-  const bool terminal = is_to_stdout(options) && context.console.shows_out_on_terminal();
+  const bool terminal = output.empty() && context.console.shows_out_on_terminal();
   const Paint paint = [&](std::string_view text, Tint tint) {
-    return is_to_stdout(options) ? context.console.tinted_out(text, tint) : std::string(text);
+    return output.empty() ? context.console.tinted_out(text, tint) : std::string(text);
   };
   std::string out;
   for (const std::string& line : table_lines(table, terminal ? context.console.width() : unlimited, paint))
@@ -67,11 +74,19 @@ std::string text_of(const results::Table& table, const BenchReportOptions& optio
   return out;
 }
 
+Result<std::string> page_of(const results::Bench& bench, const std::vector<results::Cell>& cells) {
+  const std::string title = (bench.name.empty() ? "bench" : bench.name) + " · dlrun bench";
+  const std::filesystem::path parts = TRY(this_installation()).data / "report";
+  return report::make_page({.parts = parts, .shell = "bench.html", .title = title},
+                           results::page_json(bench, cells));
+}
+
 Result<std::string> rendered(const BenchReportOptions& options, const results::Bench& bench,
                              const Context& context) {
   const auto cells = results::cells_of(bench);
   const Format format = format_of(options, context);
   if (format == Format::csv) return results::csv_text(bench, cells);
+  if (format == Format::html) return page_of(bench, cells);
   if (format == Format::json) return to_pretty_text(results::cells_json(bench, cells));
   const results::Table table = options.columns.empty()
                                    ? results::table_of(bench, cells)
@@ -82,7 +97,7 @@ Result<std::string> rendered(const BenchReportOptions& options, const results::B
     case Format::latex:
       return results::latex_text(table);
     default:
-      return text_of(table, options, context);
+      return text_of(table, output_of(options, format), context);
   }
 }
 
@@ -95,12 +110,13 @@ std::span<const FlagRow<BenchReportOptions>> bench_report_flags() {
 Result<int> show_bench(const BenchReportOptions& options, const results::Bench& bench,
                        const Context& context) {
   const std::string text = TRY(rendered(options, bench, context));
-  if (is_to_stdout(options)) {
+  const std::string output = output_of(options, format_of(options, context));
+  if (output.empty()) {
     TRY(context.console.data(text));
     return 0;
   }
-  TRY(write_output(options.output, text));
-  context.console.out(plain_text(options.output));
+  TRY(write_output(output, text));
+  context.console.out(plain_text(output));
   return 0;
 }
 

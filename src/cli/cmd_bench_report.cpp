@@ -7,6 +7,7 @@ namespace dlrun::cli {
 const char* const BenchReportCommand::kExamples = R"(Examples:
   dlrun bench-report bench/flowers                     the table, on the terminal
   dlrun bench-report bench/flowers -o scaling.tex      for a paper, with booktabs
+  dlrun bench-report bench/flowers -o scaling.html     a page with plots
   dlrun bench-report bench/flowers --columns batch     the values of batch as columns)";
 
 void BenchReportCommand::add(Arguments& arguments) {

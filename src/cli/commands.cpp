@@ -44,7 +44,7 @@ const CommandRow kCommands[] = {
      make<StacksCommand>},
     {"report", "write what runs and chains did as one HTML page", ReportCommand::kExamples,
      make<ReportCommand>},
-    {"bench-report", "show the results of dlrun bench as tables", BenchReportCommand::kExamples,
+    {"bench-report", "show the results of dlrun bench as tables and plots", BenchReportCommand::kExamples,
      make<BenchReportCommand>},
     {"doctor", "check nodes before ranks run on them", DoctorCommand::kExamples, make<DoctorCommand>},
     {"diff", "show what differs between two runs", DiffCommand::kExamples, make<DiffCommand>},
