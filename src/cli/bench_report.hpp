@@ -13,6 +13,8 @@ struct BenchReportOptions {
   std::string format;   // empty: by the name of the output, else text
   std::string output;   // empty: standard output; of a page, NAME.html
   std::string columns;  // an axis whose values are columns
+  std::string compare;  // an older bench
+  std::string margin;   // percent; empty: the usual one
 };
 
 std::span<const FlagRow<BenchReportOptions>> bench_report_flags();

@@ -8,7 +8,8 @@ const char* const BenchReportCommand::kExamples = R"(Examples:
   dlrun bench-report bench/flowers                     the table, on the terminal
   dlrun bench-report bench/flowers -o scaling.tex      for a paper, with booktabs
   dlrun bench-report bench/flowers -o scaling.html     a page with plots
-  dlrun bench-report bench/flowers --columns batch     the values of batch as columns)";
+  dlrun bench-report bench/flowers --columns batch     the values of batch as columns
+  dlrun bench-report bench/new --compare bench/old     what changed beyond noise)";
 
 void BenchReportCommand::add(Arguments& arguments) {
   arguments.argument("BENCH", bench, "the folder of a bench, or its bench.json");

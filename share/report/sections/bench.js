@@ -62,7 +62,7 @@ const source = [
 ].filter(Boolean);
 const results = table(
   data.table.title,
-  data.table.columns,
+  data.table.columns.map((c) => ({name: c.name, kind: c.kind === "number" ? c.kind : null})), // its texts are words
   data.table.rows.map((row) => row.map((cell) => cell.text)),
 );
 data.table.rows.forEach((row, i) =>

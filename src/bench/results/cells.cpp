@@ -155,6 +155,11 @@ Statistics statistics(const std::vector<double>& values) {
   return out;
 }
 
+Json statistics_json(const std::optional<Statistics>& value) {
+  if (!value) return nullptr;
+  return {{"mean", value->mean}, {"std", value->n > 1 ? Json(value->std) : Json()}, {"n", value->n}};
+}
+
 std::vector<Cell> cells_of(const Bench& bench) {
   std::map<std::vector<Json>, std::size_t> places;
   std::vector<Cell> cells;

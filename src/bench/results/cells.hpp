@@ -17,6 +17,8 @@ struct Statistics {
   int n = 0;
 };
 Statistics statistics(const std::vector<double>& values);
+/// null where there is none; the deviation is null where n is 1.
+Json statistics_json(const std::optional<Statistics>& value);
 
 struct Cell {
   std::vector<Json> values;  // of the axes

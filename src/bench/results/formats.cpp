@@ -51,11 +51,6 @@ Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
 
-Json statistics_json(const std::optional<Statistics>& value) {
-  if (!value) return nullptr;
-  return {{"mean", value->mean}, {"std", value->n > 1 ? Json(value->std) : Json()}, {"n", value->n}};
-}
-
 std::optional<Statistics> metric_of(const Cell& cell, const std::string& name) {
   const auto found = cell.metrics.find(name);
   return found == cell.metrics.end() ? std::nullopt : std::optional(found->second);
@@ -98,6 +93,18 @@ std::string csv_text(const Bench& bench, const std::vector<Cell>& cells) {
     for (const std::string& name : metrics) add_statistics(metric_of(cell, name), row);
     row.insert(row.end(), {cell.run, cell.why});
     out += csv_row(std::move(row));
+  }
+  return out;
+}
+
+std::string csv_text(const Table& table) {
+  std::vector<std::string> head;
+  for (const Column& column : table.columns) head.push_back(column.name);
+  std::string out = csv_row(std::move(head));
+  for (const auto& row : table.rows) {
+    std::vector<std::string> fields;
+    for (const TableCell& cell : row) fields.push_back(cell.text);
+    out += csv_row(std::move(fields));
   }
   return out;
 }

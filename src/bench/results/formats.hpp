@@ -12,6 +12,8 @@ namespace dlrun::bench::results {
 
 /// RFC 4180, a row per cell, numbers with all digits: for spreadsheets and notebooks.
 std::string csv_text(const Bench& bench, const std::vector<Cell>& cells);
+/// Any table as CSV, its texts as they are shown.
+std::string csv_text(const Table& table);
 /// dlrun.bench-table/1: cells with their values, statistics and what follows from them.
 Json cells_json(const Bench& bench, const std::vector<Cell>& cells);
 /// GitHub's tables.

@@ -38,7 +38,7 @@ std::string error_of(const Json& json) {
 
 }  // namespace
 
-TEST_CASE("repeats are one cell with a mean and the deviation of a sample") {
+TEST_CASE("repeats are one cell with a mean and the standard deviation of a sample") {
   const Bench bench = bench_of(bench_json({{{"key", "batch"}, {"values", {32}}}},
                                           {done({{"batch", 32}}, 98), done({{"batch", 32}}, 102, 1)}));
   const auto cells = cells_of(bench);
@@ -150,7 +150,7 @@ TEST_CASE("of trainings, the final metrics are the table, and the best run is na
   CHECK(has_note(table, "best run by test_accuracy: 0.9100 ± 0.0141 at lr=0.1, points/0001"));
 }
 
-TEST_CASE("numbers have four digits, and as many as their deviation needs") {
+TEST_CASE("numbers have four digits, and as many as their standard deviation needs") {
   CHECK(short_number(0) == "0");
   CHECK(short_number(9219.7) == "9220");
   CHECK(short_number(0.00012345) == "0.0001234");
