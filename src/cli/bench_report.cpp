@@ -6,11 +6,13 @@
 #include "src/base/install.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/bench/predict/predict.hpp"
 #include "src/bench/results/compare.hpp"
 #include "src/bench/results/formats.hpp"
 #include "src/bench/results/page_data.hpp"
 #include "src/cli/bench_lines.hpp"
 #include "src/cli/terminal_text.hpp"
+#include "src/cli/usage_error.hpp"
 #include "src/cli/write_output.hpp"
 #include "src/report/page/page.hpp"
 
@@ -47,9 +49,26 @@ Result<double> share_of(const std::string& percent) {
   return value / 100;
 }
 
+template <class Value>
+std::string problem_of(const Result<Value>& value) {
+  return value ? "" : value.error().what;
+}
+
 std::string check_percent(const std::string& text) {
-  const auto share = share_of(text);
-  return share ? "" : share.error().what;
+  return problem_of(share_of(text));
+}
+
+std::string check_sizes(const std::string& text) {
+  return problem_of(bench::predict::parse_sizes(text));
+}
+
+std::string check_network(const std::string& name) {
+  return problem_of(bench::predict::find_network(name));
+}
+
+std::string check_bytes(const std::string& text) {
+  const auto bytes = parse_size(text);
+  return bytes && *bytes == 0 ? "0 bytes are nothing to exchange" : problem_of(bytes);
 }
 
 constexpr FlagRow<BenchReportOptions> kFlags[] = {
@@ -66,13 +85,35 @@ constexpr FlagRow<BenchReportOptions> kFlags[] = {
     {{.name = "--compare",
       .value = "DIR",
       .help = "show which cells differ from an older bench beyond noise; exit code 1 if one became worse",
-      .excludes = "--columns"},
+      .excludes = "--columns --predict"},
      &BenchReportOptions::compare},
     {{.name = "--margin",
       .value = "PERCENT",
       .help = "with --compare: changes that are smaller are none (default: 2)",
       .check = check_percent},
      &BenchReportOptions::margin},
+    {{.name = "--predict",
+      .value = "N,N",
+      .help = "predict the rate with so many nodes, and say what bounds it",
+      .excludes = "--columns",
+      .check = check_sizes},
+     &BenchReportOptions::predict},
+    {{.name = "--network",
+      .value = "NAME",
+      .help = "with --predict: on this network, by its α-β model, and not by a fit",
+      .choices = "ethernet-10g aries hdr nvlink-ndr",
+      .check = check_network},
+     &BenchReportOptions::network},
+    {{.name = "--servers",
+      .value = "N,N",
+      .help = "with --predict: numbers of parameter servers (default: the best)",
+      .check = check_sizes},
+     &BenchReportOptions::servers},
+    {{.name = "--bytes",
+      .value = "SIZE",
+      .help = "with --network: what a rank exchanges per step (default: as measured)",
+      .check = check_bytes},
+     &BenchReportOptions::bytes},
 };
 
 Format format_of(const BenchReportOptions& options, const Context& context) {
@@ -154,17 +195,54 @@ Result<Shown> comparison_of(const BenchReportOptions& options, const results::Be
   return Shown{in_format(table, format, output_of(options, format), context), code};
 }
 
+Result<bench::predict::Request> request_of(const BenchReportOptions& options) {
+  using namespace bench::predict;
+  Request out{.nodes = TRY(parse_sizes(options.predict))};
+  if (!options.servers.empty()) out.servers = TRY(parse_sizes(options.servers));
+  if (!options.network.empty()) out.network = TRY(find_network(options.network));
+  if (!options.bytes.empty()) out.bytes = static_cast<double>(TRY(parse_size(options.bytes)));
+  return out;
+}
+
+Result<Shown> prediction_of(const BenchReportOptions& options, const results::Bench& bench, Format format,
+                            const Context& context) {
+  const auto forecast = TRY(bench::predict::predict(bench, TRY(request_of(options))));
+  if (format == Format::html)
+    return fail(ErrorKind::usage,
+                "--predict has no page; expected --format text, csv, json, markdown or latex");
+  if (format == Format::json) return Shown{to_pretty_text(bench::predict::to_json(forecast))};
+  return Shown{in_format(bench::predict::table_of(forecast), format, output_of(options, format), context)};
+}
+
+Result<Shown> shown_of(const BenchReportOptions& options, const results::Bench& bench, Format format,
+                       const Context& context) {
+  if (!options.compare.empty()) return comparison_of(options, bench, format, context);
+  if (!options.predict.empty()) return prediction_of(options, bench, format, context);
+  return results_of(options, bench, format, context);
+}
+
 }  // namespace
 
 std::span<const FlagRow<BenchReportOptions>> bench_report_flags() {
   return kFlags;
 }
 
+Result<void> check_together(const BenchReportOptions& options, std::string_view command) {
+  const auto needs = [&](const std::string& value, const char* flag, const std::string& other,
+                         const char* name) -> Result<void> {
+    if (value.empty() || !other.empty()) return {};
+    return fail(usage_error(command, fmt::format("{} has no meaning without {}", flag, name)));
+  };
+  TRY(needs(options.margin, "--margin", options.compare, "--compare"));
+  TRY(needs(options.network, "--network", options.predict, "--predict"));
+  TRY(needs(options.servers, "--servers", options.predict, "--predict"));
+  return needs(options.bytes, "--bytes", options.network, "--network");
+}
+
 Result<int> show_bench(const BenchReportOptions& options, const results::Bench& bench,
                        const Context& context) {
   const Format format = format_of(options, context);
-  const auto [text, code] = TRY(options.compare.empty() ? results_of(options, bench, format, context)
-                                                        : comparison_of(options, bench, format, context));
+  const auto [text, code] = TRY(shown_of(options, bench, format, context));
   const std::string output = output_of(options, format);
   if (output.empty()) {
     TRY(context.console.data(text));

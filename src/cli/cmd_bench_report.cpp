@@ -9,7 +9,8 @@ const char* const BenchReportCommand::kExamples = R"(Examples:
   dlrun bench-report bench/flowers -o scaling.tex      for a paper, with booktabs
   dlrun bench-report bench/flowers -o scaling.html     a page with plots
   dlrun bench-report bench/flowers --columns batch     the values of batch as columns
-  dlrun bench-report bench/new --compare bench/old     what changed beyond noise)";
+  dlrun bench-report bench/new --compare bench/old     what changed beyond noise
+  dlrun bench-report bench/flowers --predict 64,512    on more nodes, from a fit of the cells)";
 
 void BenchReportCommand::add(Arguments& arguments) {
   arguments.argument("BENCH", bench, "the folder of a bench, or its bench.json");
@@ -17,7 +18,7 @@ void BenchReportCommand::add(Arguments& arguments) {
 }
 
 Result<void> BenchReportCommand::finish(const ExtraArguments&) {
-  if (!bench.empty()) return {};
+  if (!bench.empty()) return check_together(options, "bench-report");
   return fail(
       usage_error("bench-report", "a bench is needed", "dlrun bench-report DIR, where DIR has bench.json"));
 }

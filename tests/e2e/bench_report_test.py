@@ -41,10 +41,24 @@ class BenchReport(support.Case):
         self.assertEqual(self.dlrun("bench-report", "old", "--compare", "new")[0], 0)
         self.assertEqual(json.loads(self.dlrun("bench-report", "new", "--compare", "old", "--json")[1])["regression"], True)
 
+    def test_a_prediction_says_what_it_assumes(self):
+        self.keep("b", {1: 10.0, 2: 19.0, 4: 35.0})
+        code, out, err = self.dlrun("bench-report", "b", "--predict", "8,64")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(len([line for line in out.splitlines() if line.split()[1:2] == ["ring"]]), 2, out)
+        self.assertIn("assumed: weak scaling", out)
+        code, out, err = self.dlrun("bench-report", "b", "--predict", "8", "--network", "hdr")
+        self.assertEqual(code, 65, err)
+        self.assertIn("--bytes", err)
+        [one] = json.loads(self.dlrun("bench-report", "b", "--predict", "8", "--json")[1])["predictions"]
+        self.assertTrue(one["efficiency"]["low"] < one["efficiency"]["mean"] < one["efficiency"]["high"], one)
+
     def test_bad_input(self):
         self.write("torn.json", '{"schema": 1,')
         for arguments, code, said in (([], 64, "a bench is needed"), (["nowhere"], 65, "nowhere"), (["torn.json"], 65, "torn.json:1:"),
-                                      (["torn.json", "--format", "pdf"], 64, "unknown value 'pdf'"), (["torn.json", "--margin", "-3"], 64, "out of range")):
+                                      (["torn.json", "--format", "pdf"], 64, "unknown value 'pdf'"), (["torn.json", "--margin", "-3"], 64, "out of range"),
+                                      (["torn.json", "--network", "hdr"], 64, "no meaning without --predict"),
+                                      (["torn.json", "--predict", "8", "--network", "hdt"], 64, "unknown network 'hdt'"), (["torn.json", "--predict", "0"], 64, "--predict")):
             with self.subTest(arguments):
                 got, out, err = self.dlrun("bench-report", *arguments)
                 self.assertEqual((got, out), (code, ""), err)

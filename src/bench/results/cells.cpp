@@ -95,6 +95,11 @@ const Axis* axis_of(const Bench& bench, std::string_view name) {
   return nullptr;
 }
 
+// The smaller one; of several with other numbers of servers the fastest.
+bool comes_before(double scale, const Cell& cell, double other_scale, const Cell& other) {
+  return scale < other_scale || (scale == other_scale && cell.rate->mean > other.rate->mean);
+}
+
 void add_scaling(const Bench& bench, std::vector<Cell>& cells) {
   std::map<std::vector<Json>, const Cell*> smallest;
   const auto has_rate = [](const Cell& cell) { return cell.rate && cell.rate->mean > 0; };
@@ -102,7 +107,7 @@ void add_scaling(const Bench& bench, std::vector<Cell>& cells) {
     const auto scale = scale_of(bench, cell);
     if (!scale || !has_rate(cell)) continue;
     const Cell*& known = smallest[series_of(bench, cell)];
-    if (!known || *scale < *scale_of(bench, *known)) known = &cell;
+    if (!known || comes_before(*scale, cell, *scale_of(bench, *known), *known)) known = &cell;
   }
   for (Cell& cell : cells) {
     const auto found = smallest.find(series_of(bench, cell));
@@ -208,16 +213,12 @@ std::optional<double> scale_of(const Bench& bench, const Cell& cell) {
 std::vector<Json> series_of(const Bench& bench, const Cell& cell) {
   std::vector<Json> out;
   for (std::size_t i = 0; i < bench.axes.size(); ++i)
-    if (!is_scale(bench.axes[i])) out.push_back(cell.values[i]);
+    if (!is_scale(bench.axes[i]) && last_name(bench.axes[i].key) != "servers") out.push_back(cell.values[i]);
   return out;
 }
 
 std::string label_of(const Bench& bench, const std::vector<Json>& values, std::string_view except) {
   return label(bench, values, [&](const Axis& axis) { return axis.key != except; });
-}
-
-std::string series_label(const Bench& bench, const Cell& cell) {
-  return label(bench, cell.values, [](const Axis& axis) { return !is_scale(axis); });
 }
 
 bool larger_is_better(std::string_view metric) {

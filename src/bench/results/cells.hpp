@@ -46,13 +46,12 @@ bool is_scale(const Axis& axis);
 /// The resources of a cell, as a multiple of what other cells of the bench have; unset where no axis counts
 /// them.
 std::optional<double> scale_of(const Bench& bench, const Cell& cell);
-/// Values of the axes that count no resources: equal for cells of one series.
+/// Values of the axes that count no resources: equal for cells of one series. The number of parameter servers
+/// does not count: each size has its best.
 std::vector<Json> series_of(const Bench& bench, const Cell& cell);
 
 /// "nodes=2, batch=64"; `except`: an axis that is left out.
 std::string label_of(const Bench& bench, const std::vector<Json>& values, std::string_view except = {});
-/// The same without the axes that count resources.
-std::string series_label(const Bench& bench, const Cell& cell);
 
 /// Whether a larger value of this metric is better: not of losses, errors and times.
 bool larger_is_better(std::string_view metric);

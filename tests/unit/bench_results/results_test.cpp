@@ -71,6 +71,18 @@ TEST_CASE("nodes and ranks of a node multiply, and each series has its own small
     CHECK(*cell.efficiency == doctest::Approx(cell.values[0] == 4 ? 0.5 : 1));
 }
 
+TEST_CASE("each size has its own number of servers, and the smallest its best one") {
+  const auto cell = [](int nodes, int servers, double rate) {
+    return done({{"nodes", nodes}, {"servers", servers}}, rate);
+  };
+  const Bench bench = bench_of(
+      bench_json({{{"key", "nodes"}, {"values", {1, 4}}}, {{"key", "servers"}, {"values", {1, 2, 3}}}},
+                 {cell(1, 1, 90), cell(1, 2, 100), cell(4, 3, 360)}));
+  const auto cells = cells_of(bench);
+  CHECK(*cells[0].efficiency == doctest::Approx(0.9));
+  CHECK(*cells[2].efficiency == doctest::Approx(0.9));
+}
+
 TEST_CASE("I/O overhead is the share of the synthetic rate that real data cost") {
   const Bench bench = bench_of(
       bench_json({{{"key", "nodes"}, {"values", {8}}}, {{"key", "data"}, {"values", {"synthetic", "real"}}}},
