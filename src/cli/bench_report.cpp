@@ -184,7 +184,7 @@ Result<Shown> results_of(const BenchReportOptions& options, const results::Bench
 
 Result<Shown> comparison_of(const BenchReportOptions& options, const results::Bench& bench, Format format,
                             const Context& context) {
-  const results::Bench before = TRY(results::read_bench(options.compare));
+  const results::Bench before = results::with_seeds_as_repeats(TRY(results::read_bench(options.compare)));
   const auto comparison = TRY(results::compare(before, bench, TRY(share_of(options.margin))));
   const int code = results::has_regression(comparison) ? kRegression : 0;
   if (format == Format::html)
@@ -239,8 +239,8 @@ Result<void> check_together(const BenchReportOptions& options, std::string_view 
   return needs(options.bytes, "--bytes", options.network, "--network");
 }
 
-Result<int> show_bench(const BenchReportOptions& options, const results::Bench& bench,
-                       const Context& context) {
+Result<int> show_bench(const BenchReportOptions& options, const results::Bench& all, const Context& context) {
+  const results::Bench bench = results::with_seeds_as_repeats(all);
   const Format format = format_of(options, context);
   const auto [text, code] = TRY(shown_of(options, bench, format, context));
   const std::string output = output_of(options, format);

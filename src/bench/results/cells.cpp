@@ -165,6 +165,16 @@ Json statistics_json(const std::optional<Statistics>& value) {
   return {{"mean", value->mean}, {"std", value->n > 1 ? Json(value->std) : Json()}, {"n", value->n}};
 }
 
+Bench with_seeds_as_repeats(Bench bench) {
+  const auto axis = std::find_if(bench.axes.begin(), bench.axes.end(),
+                                 [](const Axis& each) { return last_name(each.key) == "seed"; });
+  if (axis == bench.axes.end() || bench.axes.size() == 1) return bench;
+  const auto place = axis - bench.axes.begin();
+  for (Point& point : bench.points) point.values.erase(point.values.begin() + place);
+  bench.axes.erase(axis);
+  return bench;
+}
+
 std::vector<Cell> cells_of(const Bench& bench) {
   std::map<std::vector<Json>, std::size_t> places;
   std::vector<Cell> cells;

@@ -38,6 +38,9 @@ struct Cell {
   std::optional<double> io_overhead;          // of real data against synthetic: share of the synthetic rate
 };
 
+/// The bench without an axis `seed`, whose values are repeats then; as it is where that is the only axis.
+Bench with_seeds_as_repeats(Bench bench);
+
 /// In the order of the axes' values.
 std::vector<Cell> cells_of(const Bench& bench);
 

@@ -162,6 +162,24 @@ TEST_CASE("of trainings, the final metrics are the table, and the best run is na
   CHECK(has_note(table, "best run by test_accuracy: 0.9100 ± 0.0141 at lr=0.1, points/0001"));
 }
 
+TEST_CASE("trainings with several seeds are repeats of each other") {
+  Json points = Json::array();
+  for (const int nodes : {1, 2})
+    for (const int seed : {1, 2, 3}) {
+      points.push_back(done({{"nodes", nodes}, {"train.seed", seed}}, 1));
+      points.back()["metrics"] = {{"test_accuracy", 0.9 + 0.01 * seed}};
+      points.back()["seconds"] = 60.0 / nodes + seed;
+    }
+  const Bench bench = with_seeds_as_repeats(bench_of(
+      bench_json({{{"key", "nodes"}, {"values", {1, 2}}}, {{"key", "train.seed"}, {"values", {1, 2, 3}}}},
+                 points, "metrics")));
+  const Table table = table_of(bench, cells_of(bench));
+  CHECK(texts(table.rows[1]) == std::vector<std::string>{"2", "0.9200 ± 0.0100", "1", "32 ± 1"});
+  const Bench alone = with_seeds_as_repeats(
+      bench_of(bench_json({{{"key", "seed"}, {"values", {1}}}}, {done({{"seed", 1}}, 1)})));
+  CHECK(alone.axes.size() == 1);
+}
+
 TEST_CASE("numbers have four digits, and as many as their standard deviation needs") {
   CHECK(short_number(0) == "0");
   CHECK(short_number(9219.7) == "9220");
