@@ -1,17 +1,14 @@
 #include "src/cli/cmd_report.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 
-#include <fcntl.h>
-
-#include "src/base/file.hpp"
 #include "src/base/install.hpp"
 #include "src/base/json.hpp"
 #include "src/base/units.hpp"
 #include "src/cli/terminal_text.hpp"
 #include "src/cli/usage_error.hpp"
+#include "src/cli/write_output.hpp"
 #include "src/report/find_run.hpp"
 #include "src/report/page/page.hpp"
 #include "src/report/page/report_data.hpp"
@@ -56,22 +53,9 @@ void show_problems(const Json& data, Console& console) {
       console.say("dlrun: " + plain_text(problem.get<std::string>(), Newlines::kept));
 }
 
-// A device, a FIFO or a socket is written to, and a link is followed: only a file is replaced.
-Result<void> write_to(const std::string& file, const std::string& page) {
-  std::error_code problem;
-  const fs::file_status there = fs::status(file, problem);
-  if (fs::exists(there) && !fs::is_regular_file(there)) {
-    const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-    if (!fd) return fail(ErrorKind::io, "cannot write {}: {}", file, system_reason(errno));
-    return write_all(fd.get(), page, file);
-  }
-  const bool is_link = fs::is_symlink(fs::symlink_status(file, problem));
-  return replace_file(is_link ? fs::weakly_canonical(file, problem) : fs::path(file), page, Durability::none);
-}
-
 Result<void> write_page(const std::string& page, const std::string& file, const Context& context) {
   if (file == "-") return context.console.data(page);
-  TRY(write_to(file, page));
+  TRY(write_output(file, page));
   context.console.out(plain_text(file));
   if (page.size() > kUsualBytes)
     context.console.say(

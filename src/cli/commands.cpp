@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/cli/cmd_allocation.hpp"
+#include "src/cli/cmd_bench_report.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/cmd_complete.hpp"
 #include "src/cli/cmd_diff.hpp"
@@ -43,6 +44,8 @@ const CommandRow kCommands[] = {
      make<StacksCommand>},
     {"report", "write what runs and chains did as one HTML page", ReportCommand::kExamples,
      make<ReportCommand>},
+    {"bench-report", "show the results of dlrun bench as tables and plots", BenchReportCommand::kExamples,
+     make<BenchReportCommand>},
     {"doctor", "check nodes before ranks run on them", DoctorCommand::kExamples, make<DoctorCommand>},
     {"diff", "show what differs between two runs", DiffCommand::kExamples, make<DiffCommand>},
     {"allocation", "show the nodes of the allocation, and the evidence for them",

@@ -26,6 +26,8 @@ INCLUDES = {
     "src/run": ["src/base", "src/process", "schedulers", "src/health", "src/plan", "src/render", "src/protocol", "src/launch", "src/agent", "src/record"],
     "src/chain": ["src/base", "src/process", "schedulers", "src/health", "src/plan", "src/render", "src/record", "src/run"],
     "src/report": ["src/base", "src/process", "schedulers", "src/plan", "src/record", "src/chain"],
+    "src/bench/results": ["src/base"],
+    "src/bench/predict": ["src/base", "src/bench/results"],
     "src/cli": ["src", "schedulers"],
     "runtime/base": ["src/base"],
     "runtime/graph": ["src/base", "runtime/base"],

@@ -31,11 +31,14 @@ function watch() {
 const widthOf = (node, wide) => (printed ? (wide ? 670 : 325) : Math.max(node.clientWidth, 200));
 
 const dashes = [[], [8, 4], [2, 3], [10, 4, 2, 4]];
-const lineStyle = (i) => ({
-  stroke: color("c" + (i % 7)),
-  dash: dashes[Math.floor(i / 7) % 4].length ? dashes[Math.floor(i / 7) % 4] : dashes[i % 4],
-});
-const swatch = (i) => {
+const lineStyle = (i, ideal) =>
+  ideal
+    ? {stroke: color("quiet"), dash: [4, 4]}
+    : {
+        stroke: color("c" + (i % 7)),
+        dash: dashes[Math.floor(i / 7) % 4].length ? dashes[Math.floor(i / 7) % 4] : dashes[i % 4],
+      };
+const swatch = (i, ideal) => {
   const node = svg("svg", {class: "swatch", viewBox: "0 0 22 12", "aria-hidden": "true"});
   drawn(() =>
     node.replaceChildren(
@@ -44,9 +47,9 @@ const swatch = (i) => {
         x2: 22,
         y1: 6,
         y2: 6,
-        stroke: lineStyle(i).stroke,
+        stroke: lineStyle(i, ideal).stroke,
         "stroke-width": 3,
-        "stroke-dasharray": lineStyle(i).dash.join(" "),
+        "stroke-dasharray": lineStyle(i, ideal).dash.join(" "),
       }),
     ),
   );

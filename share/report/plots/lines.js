@@ -1,6 +1,7 @@
 // Line plots, drawn by uPlot: a figure with a heading, a readout that the keyboard moves as the mouse does, and a table.
 
-// plot: {title, caption, xName, format, wide, series: [{name, x, y, points, lowest, highest, last, median}]}
+// plot: {title, caption, xName, format, wide, logX, logY, series: [{name, ideal, x, y, points, lowest, highest, last, median}]}
+// logX, logY: begins with logarithms, of base 2 in x. ideal: a line to compare with, not a measurement.
 function lines(plot) {
   const format = plot.format || number;
   const place = el("div", {
@@ -14,7 +15,7 @@ function lines(plot) {
   const at = el("span", {class: "at"});
   const outputs = plot.series.map((s) => el("output", {text: format(s.last.value)}));
   let u = null,
-    logarithmic = false,
+    logarithmic = Boolean(plot.logY),
     index = null;
   const shown = plot.series.map(() => true);
   const positive = plot.series.every((s) => s.lowest.value > 0);
@@ -70,7 +71,7 @@ function lines(plot) {
           dataIdx: (_, i, k) => (i === 0 || k === null ? k : near(i, k)),
         },
         scales: {
-          x: {time: false},
+          x: plot.logX ? {time: false, distr: 3, log: 2} : {time: false},
           y: {
             distr: logarithmic ? 3 : 1,
             range: logarithmic || !plot.fromZero ? undefined : (_, __, high) => [0, high * 1.05 || 1],
@@ -100,8 +101,8 @@ function lines(plot) {
             width: faint ? 1 : 2,
             alpha: faint ? 0.3 : 1,
             show: shown[i],
-            points: {show: x.length < 40, size: 5},
-            ...lineStyle(i),
+            points: {show: x.length < 40 && !plot.series[i].ideal, size: 5},
+            ...lineStyle(i, plot.series[i].ideal),
             ...(faint ? {dash: []} : {}),
           })),
         ],
@@ -159,15 +160,15 @@ function lines(plot) {
               },
             })
           : null,
-        swatch(i),
+        swatch(i, s.ideal),
         el("span", {text: s.name}),
         outputs[i],
       ),
     ),
-    steep
+    steep || (positive && plot.logY)
       ? el("button", {
           type: "button",
-          "aria-pressed": "false",
+          "aria-pressed": String(logarithmic),
           text: "log scale",
           onclick: (event) => {
             logarithmic = !logarithmic;

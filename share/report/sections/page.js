@@ -111,6 +111,4 @@ main.append(
     }),
   ),
 );
-later.forEach((draw) => draw());
-watch();
-document.documentElement.dataset.ready = "yes";
+showPage();

@@ -1,15 +1,7 @@
-// The data of the page (dlrun.report/1), and what all sections ask of a run.
+// What all sections ask of a run of the page (dlrun.report/1).
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const main = document.getElementById("main");
 const alone = data.runs.length === 1;
 const depth = alone ? 2 : 3; // of the headings within a run
-const later = []; // plots are drawn once all of them have their places, so that nothing moves
-const plots = (...made) =>
-  made.map((each) => {
-    later.push(each.draw);
-    return each.figure;
-  });
 
 const partNames = ["start", "useful", "checkpoint", "lost", "idle", "queue"];
 const partTexts = {
@@ -50,10 +42,6 @@ const nice = (name) => name.replace(/_per_s$/, "/s").replaceAll("_", " ");
 const kindOf = (state) => (state === "done" ? "good" : ["failed", "no record"].includes(state) ? "bad" : "wait");
 const stateText = {"no record": "no record: it runs, or its head was killed"};
 
-function section(level, id, title, ...children) {
-  const heading = el("h" + level, {id, text: title});
-  return el("section", {"aria-labelledby": id}, heading, ...children);
-}
 const badge = (run) => el("span", {class: "state " + kindOf(run.state), text: run.state});
 
 const throughputOf = (run) => seriesOf(run, "throughput")[0];
