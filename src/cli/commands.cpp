@@ -4,6 +4,7 @@
 
 #include "src/cli/cmd_allocation.hpp"
 #include "src/cli/cmd_bench_report.hpp"
+#include "src/cli/cmd_bench.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/cmd_complete.hpp"
 #include "src/cli/cmd_diff.hpp"
@@ -47,6 +48,8 @@ const CommandRow kCommands[] = {
     {"bench-report", "show the results of dlrun bench as tables and plots", BenchReportCommand::kExamples,
      make<BenchReportCommand>},
     {"doctor", "check nodes before ranks run on them", DoctorCommand::kExamples, make<DoctorCommand>},
+    {"bench", "measure a job at many points: nodes, batch, threads, ...", BenchCommand::kExamples,
+     make<BenchCommand>},
     {"diff", "show what differs between two runs", DiffCommand::kExamples, make<DiffCommand>},
     {"allocation", "show the nodes of the allocation, and the evidence for them",
      AllocationCommand::kExamples, make<AllocationCommand>},

@@ -1,0 +1,180 @@
+#include "src/cli/cmd_bench.hpp"
+
+#include <algorithm>
+
+#include "src/base/exit_code.hpp"
+#include "src/base/strings.hpp"
+#include "src/bench/run_bench.hpp"
+#include "src/bench/sweep.hpp"
+#include "src/bench/tune.hpp"
+#include "src/cli/bench_printer.hpp"
+#include "src/cli/bench_request.hpp"
+#include "src/cli/usage_error.hpp"
+#include "src/run/single_start.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+std::string check_tuned(const std::string& text) {
+  if (bench::kTuned.value(text)) return {};
+  return fmt::format("unknown value '{}'; expected {}", text, join(bench::kTuned.names(), ", "));
+}
+
+constexpr FlagRow<BenchCommand> kBenchFlags[] = {
+    {{.name = "--axis",
+      .value = "KEY=V1,V2,...",
+      .help = "values of a key: nodes, batch, threads, ..., or any key of the job file",
+      .choices = "nodes= tasks-per-node= gpus= batch= global-batch= servers= placement= threads= algorithm= "
+                 "bucket= dtype= data="},
+     &BenchCommand::axes},
+    {{.name = "--resume", .value = "DIR", .help = "go on with the benchmark in this folder"},
+     &BenchCommand::resume},
+    {{.name = "--collect",
+      .value = "DIR",
+      .help = "read what the jobs of dlrun submit --sweep came to so far",
+      .excludes = "--resume"},
+     &BenchCommand::collect},
+    {{.name = "--tune",
+      .value = "WHAT",
+      .help = "find the best value: threads, bucket, algorithm, batch",
+      .choices = "threads bucket algorithm batch",
+      .excludes = "--resume",
+      .check = check_tuned},
+     &BenchCommand::tune},
+};
+
+constexpr FlagRow<JobOptions> kSectionFlags[] = {
+    {{.name = "--repeats", .value = "N", .help = "measure each point so often"}, Key{"bench.repeats"}},
+    {{.name = "--warmup", .value = "N", .help = "steps before those that are timed (default: 10)"},
+     Key{"bench.warmup"}},
+    {{.name = "--steps", .value = "N", .help = "steps that are timed (default: 100)"}, Key{"bench.steps"}},
+    {{.name = "--epochs", .value = "N", .help = "train so long at each point, and keep the final metrics"},
+     Key{"bench.epochs"}},
+    {{.name = "--rate",
+      .value = "REGEX",
+      .help = "lines of a rank that tell the rate, as 'images/s: ([0-9.]+)'"},
+     Key{"bench.rate"}},
+    {{.name = "--unit", .value = "UNIT", .help = "unit of the rate, as images/s"}, Key{"bench.unit"}},
+    {{.name = "--limit", .value = "TIME", .help = "time limit of a point (default: 30min)"},
+     Key{"bench.limit"}},
+    {{.name = "--time",
+      .value = "TIME",
+      .help = "stop a program after this time; what it told so far counts"},
+     Key{"bench.time"}},
+    {{.name = "--concurrent", .value = "N", .help = "points at once (default: as many as fit on the nodes)"},
+     Key{"bench.concurrent"}},
+};
+
+Result<bench::OpenBench> open_at(const std::string& folder, const BenchCommand& options,
+                                 const Context& context) {
+  return bench::open_bench(TRY(resumed_request(options.job, folder, context.environment)), folder);
+}
+
+Result<bench::OpenBench> open_to_run(const BenchCommand& options, const Context& context) {
+  if (!options.resume.empty()) {
+    bench::OpenBench out = TRY(open_at(options.resume, options, context));
+    TRY(prepare_to_resume(out));
+    return out;
+  }
+  job::Request request = TRY(bench_request(options.job, options.axes, context.environment));
+  const Instant now = SystemClock().now();
+  const auto folder =
+      request.run_directory.value_or(bench::new_bench_folder(request.here, *request.spec, now));
+  bench::OpenBench out = TRY(bench::plan_bench(std::move(request), folder, now));
+  TRY(create(out));
+  return out;
+}
+
+// Points that fail are cells of the table. Where no point was measured, the first failure is the answer.
+int exit_code_of(const bench::Bench& results, const bench::BenchEnd& end) {
+  if (end.signal) return 128 + *end.signal;
+  if (end.at_walltime) return to_int(ExitCode::again);
+  const bool any = std::any_of(results.points.begin(), results.points.end(), [](const bench::Point& point) {
+    return point.status == bench::PointStatus::done;
+  });
+  return any ? to_int(ExitCode::done) : 1;
+}
+
+void say_end(const bench::OpenBench& open, const bench::BenchEnd& end, Console& console) {
+  console.say(
+      fmt::format("dlrun: {}; results: {}", summary_of(open.bench), (open.folder / "bench.json").string()));
+  if (end.signal || end.at_walltime)
+    console.say(fmt::format("dlrun: to go on: dlrun bench --resume {}", open.folder.string()));
+}
+
+Result<int> show_collected(const BenchCommand& options, const Context& context) {
+  bench::OpenBench opened = TRY(open_at(options.collect, options, context));
+  TRY(collect_sweep(opened));
+  for (const bench::Point& point : opened.bench.points)
+    context.console.say("dlrun: " + line_of(opened.bench, point));
+  say_end(opened, {}, context.console);
+  if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(opened.bench))));
+  return to_int(ExitCode::done);
+}
+
+// The curve, the best value, and the lines that set it.
+Result<void> show_tuned(const bench::OpenBench& open, bench::Tuned what, std::size_t best, Console& console) {
+  for (const std::size_t index : last_rounds(open.bench))
+    console.say(fmt::format("dlrun: {}{}", line_of(open.bench, open.bench.points[index]),
+                            index == best ? "  <- best" : ""));
+  console.out(job_lines(what, open.bench.points[best].values.front().second));
+  if (what != bench::Tuned::threads) return {};
+  console.say("dlrun: " + TRY(remember_threads(open, best)));
+  return {};
+}
+
+Result<int> run_tuning(const BenchCommand& options, const Context& context) {
+  const bench::Tuned what = *bench::kTuned.value(options.tune);
+  job::Request request = TRY(bench_request(options.job, options.axes, context.environment));
+  const Instant now = SystemClock().now();
+  const auto folder =
+      request.run_directory.value_or(bench::new_bench_folder(request.here, *request.spec, now));
+  bench::OpenBench open = TRY(plan_tuning(std::move(request), what, folder, now));
+  TRY(create(open));
+  if (context.common.json) context.console.send_out_to_err();
+  BenchPrinter printer(context.console);
+  const bench::Tuning tuned = TRY(bench::run_tuning(open, printer));
+  context.console.clear_status_line();
+  if (tuned.best) TRY(show_tuned(open, what, *tuned.best, context.console));
+  if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(open.bench))));
+  return exit_code_of(open.bench, tuned.end);
+}
+
+}  // namespace
+
+const char* const BenchCommand::kExamples = R"(Examples:
+  dlrun bench train.yaml --axis nodes=1,2,4             images/s on 1, 2 and 4 nodes of this allocation
+  dlrun bench train.yaml --axis batch=32,64,128 --repeats 3
+  dlrun bench train.yaml --axis train.optimizer.lr=0.1,0.05 --epochs 5    the final metrics of trainings
+  dlrun bench --axis tasks-per-node=1,2,4 --rate 'images/s: ([0-9.]+)' -- python train.py
+  dlrun bench --resume runs/bench-train-20261130-1      go on with the points that are left)";
+
+void BenchCommand::add(Arguments& arguments) {
+  add_job(arguments, job);
+  arguments.flags<BenchCommand>(kBenchFlags, *this);
+  arguments.flags<JobOptions>(kSectionFlags, job);
+}
+
+Result<void> BenchCommand::finish(const ExtraArguments& extra) {
+  job.program = extra.of_program;
+  const bool has_folder = !resume.empty() || !collect.empty();
+  if (!has_folder || (job.job_file.empty() && axes.empty() && job.program.empty())) return {};
+  return fail(usage_error("bench", "the folder of a benchmark has its job and axes",
+                          "remove the job and the axes, or the folder"));
+}
+
+Result<int> BenchCommand::run(const Context& context) {
+  if (!collect.empty()) return show_collected(*this, context);
+  TRY(job::check_single_start(context.environment));
+  if (!tune.empty()) return run_tuning(*this, context);
+  bench::OpenBench opened = TRY(open_to_run(*this, context));
+  BenchPrinter printer(context.console);
+  printer.note(fmt::format("{} points in {}", opened.bench.points.size(), opened.folder.string()));
+  const bench::BenchEnd end = TRY(bench::run_bench(opened, printer));
+  context.console.clear_status_line();
+  say_end(opened, end, context.console);
+  if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(opened.bench))));
+  return exit_code_of(opened.bench, end);
+}
+
+}  // namespace dlrun::cli
