@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,15 @@ void reset_signals(bool ignore_user_signals) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// A library of ours (PMIx) may have a connection on another thread that it has not marked yet. The C library
+// has the call since glibc 2.34; the kernel's headers have the flag since Linux 5.11, and an older kernel
+// leaves what was not marked.
+void close_all_on_exec() {
+  constexpr long close_range = 436;  // on x86-64 and on aarch64
+  constexpr unsigned close_on_exec = 1U << 2;
+  ::syscall(close_range, STDERR_FILENO + 1, ~0U, close_on_exec);
+}
+
 [[noreturn]] void become(ChildSetup& prepared) {
   ::setsid();
   if (prepared.die_with_parent) {
@@ -69,6 +79,7 @@ void reset_signals(bool ignore_user_signals) {
   if (prepared.processors != nullptr && ::sched_setaffinity(0, sizeof(cpu_set_t), prepared.processors) != 0)
     give_up(prepared, "sched_setaffinity");
   place_stdio(prepared);
+  close_all_on_exec();
   for (std::size_t i = 0; i < prepared.inherited_count; ++i)
     if (::fcntl(prepared.inherited[i], F_SETFD, 0) != 0) give_up(prepared, "fcntl");
   if (prepared.working_directory != nullptr && ::chdir(prepared.working_directory) != 0)

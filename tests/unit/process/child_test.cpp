@@ -43,6 +43,14 @@ TEST_CASE("a child is a session leader, has default signals, and its own folder"
   CHECK(text == sid + "\n" + sid + "\n/usr\nSigBlk:\t0000000000000000\n");
 }
 
+TEST_CASE("a child has no descriptor that it was not given, however that one was opened") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);  // not close-on-exec
+  const std::string open = run({"bash", "-c", "ls /proc/$$/fd | tr '\\n' ' '"}).out;
+  ::close(ends[0]), ::close(ends[1]);
+  CHECK((open == "0 1 2 " || open == "0 1 2 255 "));  // bash may have its own
+}
+
 TEST_CASE("user signals end a program, or are ignored where a scheduler warns with them") {
   for (const auto& [signals, number] :
        {std::pair(UserSignals::end_it, SIGUSR2), std::pair(UserSignals::ignored, 0)}) {
