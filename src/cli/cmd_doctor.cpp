@@ -105,7 +105,7 @@ Result<std::filesystem::path> folder_of(const std::string& directory) {
   std::error_code problem;
   const auto out = std::filesystem::canonical(directory.empty() ? "." : directory, problem);
   if (problem) return fail(ErrorKind::usage, "--dir {}: {}", directory, problem.message());
-  // The nodes are told in JSON: another folder would be looked for there, and the nodes blamed.
+  // The nodes are told in JSON: they would look for another folder, and be taken for bad.
   if (is_json_text(out.string())) return out;
   return fail(Error{.kind = ErrorKind::usage,
                     .what = "the name of the folder that is checked is not UTF-8",

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "src/cli/cmd_allocation.hpp"
-#include "src/cli/cmd_bench_report.hpp"
 #include "src/cli/cmd_bench.hpp"
+#include "src/cli/cmd_bench_report.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/cmd_complete.hpp"
 #include "src/cli/cmd_diff.hpp"

@@ -121,7 +121,7 @@ class Nodes(support.Case):
         self.assertEqual(code, 66, err)
         self.assertIn("the job asks for 2 tasks per node, but fewer slots were requested on 1 of 2 nodes\n  a1 has 1 slot\n", err)
 
-    def test_the_doctor_blames_no_node_for_the_name_of_a_folder(self):
+    def test_no_node_is_bad_for_the_name_of_the_folder_that_is_checked(self):
         odd = os.path.join(self.folder, "odd\udcff")
         os.mkdir(odd)
         code, out, err = self.dlrun("doctor", "--dir", odd)

@@ -120,6 +120,7 @@ FLAGS = {
     "--no-output-limit": (["20s"], [frozen("launch.no-output-limit", "20s")]),
     "--no-progress-limit": (["21s"], [frozen("launch.no-progress-limit", "21s")]),
     "--no-bind": ([], [frozen("launch.bind", False)]),
+    "--site": (["perlmutter"], [frozen("resources.constraint", "gpu")]),
     "--set": (["launch.grace=9s"], [frozen("launch.grace", "9s")]),
     "--run-dir": (["here"], [word("--run-dir=here")]),
     "--framework-dir": (["more"], [word("--framework-dir=more")]),
@@ -128,7 +129,8 @@ FLAGS = {
     "--color": (["never"], [word("--color=never")]),
 }
 REFUSED = {"--allocation": "a.json", "--hostfile": "h", "--private-hostfile": "h", "--hosts": "a,b"}
-ABOUT_SUBMITTING = {"--scheduler", "--dry-run", "--chain", "--epochs", "--mtbf", "--measured", "--probe", "--json", "--help"}
+ABOUT_SUBMITTING = {"--scheduler", "--dry-run", "--chain", "--epochs", "--mtbf", "--measured", "--probe", "--sweep", "--axis", "--json",
+                    "--help"}
 
 HUNG = """framework: plain
 command: [sh, -c, "echo first; exec sleep 1000"]

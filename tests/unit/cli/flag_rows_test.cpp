@@ -140,7 +140,8 @@ TEST_CASE("one flag is one row: --retries") {
 
 TEST_CASE("--site offers the presets that come with dlrun") {
   std::string names = "auto none";
-  for (const plan::SitePreset& site : plan::all_sites(kRoot / "share").value()) names += " " + site.name;
+  const auto sites = plan::all_sites(kRoot / "share").value();
+  for (const plan::SitePreset& site : sites) names += " " + site.name;
   for (const auto& row : cli::job_flags())
     if (row.flag.name == "--site") CHECK(row.flag.choices == names);
 }
