@@ -1,6 +1,6 @@
-// Protocol buffers as they are encoded, as far as files of others need them: fields one after another, each a number
-// and a varint, 4 or 8 bytes, or a length and bytes. No schema: who reads knows the numbers. Nothing is
-// trusted: a field that does not fit its message ends the reading with an error.
+// Protocol buffers as they are encoded, as far as files of others need them: fields one after another, each a
+// number and a varint, 4 or 8 bytes, or a length and bytes. No schema: who reads knows the numbers. Nothing
+// is trusted: a field that does not fit its message ends the reading with an error.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// How fast encoded images become rows: random-resized crop and flip of JPEGs of 500x375 pixels, as ImageNet has
-// them, made to order. Prints as JSON, in images per second: libjpeg-turbo alone (a whole image decoded by one
-// thread), our crop by one thread, and rows of 224x224 by so many workers.
+// How fast encoded images become rows: random-resized crop and flip of JPEGs of 500x375 pixels, as ImageNet
+// has them, made to order. Prints as JSON, in images per second: libjpeg-turbo alone (a whole image decoded
+// by one thread), our crop by one thread, and rows of 224x224 by so many workers.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +23,8 @@ constexpr int kWidth = 500, kHeight = 375, kQuality = 87;
 using Clock = std::chrono::steady_clock;
 
 double noise(std::uint64_t key, int x, int y, std::uint64_t channel) {
-  return static_cast<double>(mix(key, static_cast<std::uint64_t>(x), static_cast<std::uint64_t>(y), channel) >> 40) /
+  return static_cast<double>(
+             mix(key, static_cast<std::uint64_t>(x), static_cast<std::uint64_t>(y), channel) >> 40) /
              static_cast<double>(1 << 24) -
          0.5;
 }
@@ -79,8 +80,8 @@ std::string make_jpeg(std::uint64_t key) {
 std::uint64_t make_folder(const std::filesystem::path& folder, int images) {
   std::uint64_t bytes = 0;
   for (int i = 0; i < images; ++i) {
-    const std::filesystem::path file =
-        folder / (i % 8 == 0 ? "val" : "train") / (i % 3 == 0 ? "aster" : "tulip") / fmt::format("{:05}.jpg", i);
+    const std::filesystem::path file = folder / (i % 8 == 0 ? "val" : "train") /
+                                       (i % 3 == 0 ? "aster" : "tulip") / fmt::format("{:05}.jpg", i);
     std::error_code problem;
     if (std::filesystem::exists(file, problem)) {
       bytes += std::filesystem::file_size(file, problem);

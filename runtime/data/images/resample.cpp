@@ -47,7 +47,8 @@ Taps taps_of(std::int64_t extent, const Axis& axis) {
 
 using kernels::Bytes16;
 using kernels::Ints16;
-constexpr std::size_t kRows = 4;  // side by side: the three colours of each, and a fourth lane that nobody reads
+constexpr std::size_t kRows =
+    4;  // side by side: the three colours of each, and a fourth lane that nobody reads
 
 using Words4 = std::uint32_t __attribute__((vector_size(16)));
 
