@@ -122,6 +122,20 @@ void add_stragglers(std::vector<std::string>& lines, const RunView& view) {
   }
 }
 
+// Of the run as it is, or as it ended.
+void add_losses(std::vector<std::string>& lines, const RunView& view) {
+  if (!view.head || !view.head->losses.is_array()) return;
+  for (std::size_t i = 0; i < std::min(kHostsShown, view.head->losses.size()); ++i) {
+    const Json& each = view.head->losses[i];
+    const auto after = field<double>(each, "went_on_after", "");
+    add(lines, "lost",
+        fmt::format("ranks {} on {}: {}{}", to_text(field<Json>(each, "ranks", "").value_or(Json())),
+                    field<std::string>(each, "host", "").value_or("?"),
+                    field<std::string>(each, "reason", "").value_or("?"),
+                    after ? fmt::format("; went on after {}", format_duration(Seconds(*after))) : ""));
+  }
+}
+
 std::string percent(double share) {
   return fmt::format("{:.0f} %", 100 * share);
 }
@@ -204,6 +218,7 @@ std::vector<std::string> status_lines(const RunView& view, Instant now) {
   add(out, "walltime", walltime_text(view, now));
   add(out, "slowest", slowest_text(view));
   add_stragglers(out, view);
+  add_losses(out, view);
   add_hosts(out, view);
   if (!view.run.empty() && view.run != view.entry.path) add(out, "link", view.run.string());
   for (const std::string& problem : view.problems) add(out, "problem", problem);

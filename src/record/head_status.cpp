@@ -82,6 +82,7 @@ Result<void> read_progress(const Json& json, const std::string& where, HeadStatu
   if (const Json slowest = TRY(field<Json>(json, "slowest_rank", where)); !slowest.is_null())
     out.slowest = TRY(slowest_from_json(slowest, where));
   if (json.contains("stragglers")) out.stragglers = json["stragglers"];  // an older head does not tell
+  if (json.contains("losses")) out.losses = json["losses"];
   for (const Json& node : TRY(field<Json>(json, "usage", where)))
     out.usage.push_back(TRY(node_usage_from_json(node, where)));
   return {};
@@ -131,6 +132,7 @@ Json to_json(const HeadStatus& status) {
           {"walltime_end", status.walltime_end ? Json(format_utc(*status.walltime_end)) : Json(nullptr)},
           {"slowest_rank", status.slowest ? to_json(*status.slowest) : Json(nullptr)},
           {"stragglers", status.stragglers},
+          {"losses", status.losses},
           {"usage", std::move(usage)},
           {"exit_code", or_null(status.exit_code)},
           {"reason", status.reason}};

@@ -93,6 +93,10 @@ void add_progress(Metrics& out, const HeadStatus& status) {
     out.one("dlrun_steps_behind", "Steps of the slowest rank behind the fastest.",
             static_cast<double>(status.slowest->behind),
             {{"rank", std::to_string(status.slowest->rank)}, {"host", status.slowest->host}});
+  std::size_t lost = 0;
+  if (status.losses.is_array())
+    for (const Json& loss : status.losses) lost += field<Json>(loss, "ranks", "").value_or(Json()).size();
+  out.one("dlrun_lost_ranks", "Ranks that an elastic run goes on without.", static_cast<double>(lost));
   out.begin("dlrun_stragglers", "Ranks that take longer than the others.");
   out.line({}, static_cast<double>(status.stragglers.size()));
 }

@@ -29,4 +29,18 @@ void hide(const plan::SecretValues& secrets, Outcome& outcome) {
     *said = secrets.hidden(std::move(*said));
 }
 
+Json to_json(const std::vector<Loss>& losses) {
+  Json out = Json::array();
+  for (const Loss& loss : losses) {
+    Json ranks = Json::array();
+    for (const Rank rank : loss.ranks) ranks.push_back(rank.get());
+    out.push_back({{"ranks", std::move(ranks)},
+                   {"host", loss.host},
+                   {"reason", loss.reason},
+                   {"went_on_after", loss.went_on_after ? Json(loss.went_on_after->count()) : Json(nullptr)},
+                   {"first_rank_left", loss.leads ? Json(loss.leads->get()) : Json(nullptr)}});
+  }
+  return out;
+}
+
 }  // namespace dlrun::job

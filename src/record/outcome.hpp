@@ -66,6 +66,9 @@ struct Loss {
   Ticks at{};                                 // of the loss
 };
 
+/// As the record and the status have them.
+Json to_json(const std::vector<Loss>& losses);
+
 struct Outcome {
   int exit_code = 0;
   std::optional<std::string> error;  // the run ended before its ranks were watched: no agent, a failed check

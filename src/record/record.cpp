@@ -124,24 +124,6 @@ Json provenance(const RecordedJob& job, const Environment& environment, const Js
   return out;
 }
 
-namespace {
-
-Json losses_json(const std::vector<Loss>& losses) {
-  Json out = Json::array();
-  for (const Loss& loss : losses) {
-    Json ranks = Json::array();
-    for (const Rank rank : loss.ranks) ranks.push_back(rank.get());
-    out.push_back({{"ranks", std::move(ranks)},
-                   {"host", loss.host},
-                   {"reason", loss.reason},
-                   {"went_on_after", loss.went_on_after ? Json(loss.went_on_after->count()) : Json(nullptr)},
-                   {"first_rank_left", loss.leads ? Json(loss.leads->get()) : Json(nullptr)}});
-  }
-  return out;
-}
-
-}  // namespace
-
 Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
   const TimeParts& time = outcome.time;
   const Json seconds{{"start", time.launch.count()},
@@ -165,7 +147,7 @@ Json attempt_record(const plan::Plan& plan, const Outcome& outcome) {
       {"stragglers", outcome.stragglers},
       {"energy", outcome.energy},
       {"seconds", seconds}};
-  if (!outcome.losses.empty()) out["losses"] = losses_json(outcome.losses);
+  if (!outcome.losses.empty()) out["losses"] = to_json(outcome.losses);
   return out;
 }
 

@@ -215,7 +215,7 @@ class Driver {
     parts_.status_file.change([this](LiveStatus& live) {
       live.stage(stage_of(head_.phase()));
       live.walltime_end(walltime_.result().end);
-      for (const Loss& loss : head_.losses()) live.lost(loss.ranks);
+      live.lost(head_.losses());
     });
     if (auto id = parts_.status_file.take_stacks_request()) deliver(event::StacksAsked{std::move(*id)});
     loop_.after(Seconds(1), [this] { tell_status_file(); });

@@ -17,6 +17,7 @@ void LiveStatus::begin_attempt(const plan::Plan& plan) {
   status_.stage = HeadStage::starting;
   status_.progress = nullptr;
   status_.stragglers = Json::array();
+  status_.losses = Json::array();
   host_of_rank_.clear();
   for (const plan::RankPlan& rank : plan.ranks)
     host_of_rank_.push_back(plan.nodes.at(static_cast<std::size_t>(rank.node.get())).host.get());
@@ -38,8 +39,10 @@ void LiveStatus::report(Rank rank, const Json& report, Ticks now) {
   while (marks_.size() > 2 && now - marks_.front().when > kPaceWindow) marks_.pop_front();
 }
 
-void LiveStatus::lost(const std::vector<Rank>& ranks) {
-  for (const Rank rank : ranks) steps_.at(static_cast<std::size_t>(rank.get())) = kLost;
+void LiveStatus::lost(const std::vector<Loss>& losses) {
+  status_.losses = to_json(losses);
+  for (const Loss& loss : losses)
+    for (const Rank rank : loss.ranks) steps_.at(static_cast<std::size_t>(rank.get())) = kLost;
   while (leader_ + 1 < steps_.size() && steps_[leader_] == kLost) ++leader_;
 }
 

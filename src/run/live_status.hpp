@@ -8,6 +8,7 @@
 
 #include "src/plan/plan.hpp"
 #include "src/record/head_status.hpp"
+#include "src/record/outcome.hpp"
 
 namespace dlrun::job {
 
@@ -22,7 +23,7 @@ class LiveStatus {
   void walltime_end(std::optional<Instant> end) { status_.walltime_end = end; }
   void report(Rank rank, const Json& report, Ticks now);
   /// Ranks that an elastic job goes on without. The first of the others tells its progress.
-  void lost(const std::vector<Rank>& ranks);
+  void lost(const std::vector<Loss>& losses);
   bool leads(Rank rank) const { return static_cast<std::size_t>(rank.get()) == leader_; }
   void usage(NodeUsage usage);
   void stragglers(Json ranks) { status_.stragglers = std::move(ranks); }

@@ -364,6 +364,14 @@ class Training(support.Case):
         self.assertEqual(self.record("run")["result"]["test_loss"], self.record("whole")["result"]["test_loss"])
         self.assertEqual([(loss["ranks"], loss["first_rank_left"]) for loss in self.record("run")["attempts"][-1]["losses"]], [([2], 0), ([0], 1)])
         self.assertEqual([rank.get("spared", False) for rank in self.record("run")["attempts"][-1]["ranks"]], [True, False, True, False])
+        code, out, err = self.dlrun("status", "run")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"lost       ranks \[2\] on \S+: killed by SIGKILL \(9\); went on after \S+\nlost       ranks \[0\]")
+        self.assertEqual([loss["ranks"] for loss in json.loads(self.dlrun("status", "run", "--json")[1])["losses"]], [[2], [0]])
+        self.assertIn("lost ranks", self.dlrun("diff", "whole", "run")[1])
+        self.assertEqual(self.dlrun("report", "run", "-o", "page.html")[0], 0)
+        for text in ("lost ranks [2] on ", "went on after "):
+            self.assertIn(text, self.read("page.html"))
         figures = lambda run: [(line["step"], line.get("loss"), line.get("epoch_loss"), line.get("test_loss")) for line in map(json.loads, self.read(f"{run}/metrics.jsonl").splitlines())]
         self.assertEqual(figures("run"), figures("whole"))
 

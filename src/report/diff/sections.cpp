@@ -29,6 +29,11 @@ Values outcome(const DiffRun& run) {
   if (run.record.is_null()) return std::nullopt;
   DiffValues out{{"exit code", at(run.record, {"exit_code"})},
                  {"attempts", at(run.record, {"attempts"}).size()}};
+  if (const Json attempts = at(run.record, {"attempts"}); attempts.is_array() && !attempts.empty())
+    for (const Json& loss : at(attempts.back(), {"losses"}))
+      out["lost ranks"].push_back(
+          fmt::format("{} on {}", to_text(at(loss, {"ranks"})),
+                      at(loss, {"host"}).is_string() ? loss["host"].get<std::string>() : "?"));
   if (at(run.record, {"exit_code"}) != 0) out["reason"] = at(run.record, {"reason"});
   return out;
 }

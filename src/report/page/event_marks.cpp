@@ -44,6 +44,15 @@ constexpr MarkRow kMarks[] = {
      [](const Json& e) {
        return fmt::format("asked to save and stop, {} s before the end", text_of(e, "seconds_left"));
      }},
+    {"lost", "failure", true,
+     [](const Json& e) {
+       return fmt::format("lost ranks {} on {}: {}; {} are left", text_of(e, "ranks"), text_of(e, "host"),
+                          text_of(e, "reason"), text_of(e, "ranks_left"));
+     }},
+    {"went_on", "note", true,
+     [](const Json& e) {
+       return fmt::format("went on after {} s, with step {}", text_of(e, "seconds"), text_of(e, "step"));
+     }},
     {"straggler", "note", true,
      [](const Json& e) {
        return fmt::format("rank {} on {} is slow: {}", text_of(e, "rank"), text_of(e, "host"),

@@ -67,13 +67,15 @@ TEST_CASE("ranks that report no steps are not slow") {
 TEST_CASE("the first rank that is left tells the progress, and a lost one is not slow") {
   LiveStatus live = begun(3, 1);
   for (const int rank : {0, 1, 2}) live.report(Rank(rank), {{"step", 5}}, after(0));
-  live.lost({Rank(0), Rank(2)});
+  live.lost({{.ranks = {Rank(0), Rank(2)}, .host = "c1", .reason = "killed by SIGKILL (9)"}});
   CHECK(live.leads(Rank(1)));
   live.report(Rank(2), {{"step", 6}}, after(1));  // said before it was lost
   live.report(Rank(1), {{"step", 40}, {"steps", 100}}, after(10));
   live.report(Rank(1), {{"step", 50}, {"steps", 100}}, after(20));
   const HeadStatus status = live.at({}, after(20));
   CHECK_FALSE(status.slowest);
+  CHECK(status.losses[0]["ranks"] == Json{0, 2});
+  CHECK(status.losses[0]["went_on_after"].is_null());
   CHECK(status.progress["step"] == 50);
   CHECK(status.steps_per_second);
 }
