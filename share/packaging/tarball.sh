@@ -34,11 +34,15 @@ folder=$(realpath "$folder/$place")
 # What lies beside the programs, and the terms of all that is inside.
 beside=$folder/beside
 rm -rf "$beside"
-mkdir -p "$beside/lib" "$beside/licenses"
+mkdir -p "$beside/lib" "$beside/unwind" "$beside/licenses"
 cp -L "$libraries"/{libdnnl.so.2,libgomp.so.1,libOpenCL.so.1} "$DLRUN_SYSROOT/absent/libdlrun-beside.so" "$beside/lib"
+# libdw and what it needs, for the process alone that reads stacks: a site's MPI may need a newer libz.
+for library in libdw.so.1 libelf.so.1 libz.so.1 liblzma.so.5 libbz2.so.1.0; do
+  find "$libraries" "$DLRUN_SYSROOT/lib/$triplet" -maxdepth 1 -name "$library" -exec cp -L {} "$beside/unwind" \;
+done
 for package in libdnnl2 gcc-10-base ocl-icd-libopencl1 libcli11-dev nlohmann-json3-dev libfmt-dev libyaml-cpp-dev libexpected-dev \
   libspdlog-dev libssh-dev libssl-dev libsodium-dev libhwloc-dev zlib1g-dev libdeflate-dev libjpeg62-turbo-dev libpng-dev \
-  libxxhash-dev libdw-dev liblzma-dev libbz2-dev libzstd-dev; do
+  libxxhash-dev libdw1 libelf1 zlib1g liblzma5 libbz2-1.0; do
   cp -L "$DLRUN_SYSROOT/usr/share/doc/$package/copyright" "$beside/licenses/$package"
 done
 

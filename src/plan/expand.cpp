@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 9> kPaths{
 
 // What an MPI or the node sets for one node or rank alone. dlrun's own are reserved (valid_names.hpp), those
 // of schedulers are in their rows.
-constexpr std::array<std::string_view, 11> kPerNode{"CUDA_VISIBLE_DEVICES",
+constexpr std::array<std::string_view, 12> kPerNode{"CUDA_VISIBLE_DEVICES",
                                                     "HIP_VISIBLE_DEVICES",
                                                     "HOSTNAME",
                                                     "LOCAL_RANK",
@@ -45,7 +45,8 @@ constexpr std::array<std::string_view, 11> kPerNode{"CUDA_VISIBLE_DEVICES",
                                                     "PMI_RANK",
                                                     "RANK",
                                                     "ROCR_VISIBLE_DEVICES",
-                                                    "TMPDIR"};
+                                                    "TMPDIR",
+                                                    "ZE_AFFINITY_MASK"};
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

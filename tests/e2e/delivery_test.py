@@ -3,6 +3,7 @@
 under each MPI protocol, with and without a prolog, in a container, by the node script alone, and in a further attempt."""
 import glob
 import itertools
+import json
 import os
 import pathlib
 import shutil
@@ -170,6 +171,7 @@ class Delivered(support.Case):
             path.write_text(text)
         inside = ("unshare", "--mount", *(() if os.geteuid() == 0 else ("--map-root-user",)), "sh", "-c",
                   'mount --bind "$0/class" /sys/class && exec "$@"', self.folder)
+        self.inside = inside
         run, dumps = self.run_job(self.job(), "none", *flags, inside=inside)
         delivered = self.is_delivered(run, dumps)
         names = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
@@ -183,6 +185,8 @@ class Delivered(support.Case):
         for number in (1, 2, 3, 4):
             amd.update({f"{node}{number}/gpu_id": "51110", f"{node}{number}/properties": "simd_count 440\nlocation_id 49408\ndomain 0\n"})
         self.assertEqual(self.run_on_machine_with(amd, "--gpus-per-node", "2"), [["0", "0", "0", None], ["1", "0", "0", None]])
+        _, out, err = self.dlrun("doctor", "--json", inside=self.inside)
+        self.assertEqual(json.loads(out)["nodes"][0]["values"]["gpus"], {"count": 4, "vendor": "amd"}, err)
         self.environment["ROCR_VISIBLE_DEVICES"] = "2,3"  # as a scheduler leaves two of four
         self.assertEqual(self.run_on_machine_with(amd, "--gpus-per-node", "2"), [["2", "0", "0", None], ["3", "0", "0", None]])
         self.assertEqual(self.run_on_machine_with(amd, "--gpus-per-node", "0"), [["", "", "", "1023"]] * 2)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 LIMITS = {"GLIBC": (2, 31), "GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12)}
-SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "ld-linux-x86-64.so.2"}
+SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 COMPILER = {"libstdc++.so.6", "libgcc_s.so.1"}  # of what lies beside the programs: oneDNN
 SITE = {"libdlrun-mpi-openmpi.so": {"libmpi.so.40"}, "libdlrun-mpi-mpich.so": {"libmpich.so.12"},
         "libdlrun-mpi-mpich-abi.so": {"libmpi.so.12"}, "libdlrun-pmix.so": {"libpmix.so.2"}}
@@ -33,13 +33,16 @@ def newest(file):
 def main(folder):
     files = [path for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file() and path.open("rb").read(4) == b"\x7fELF"]
     beside = {path.name for path in files if path.parent.name == "beside"}
+    unwind = {path.name for path in files if path.parent.name == "unwind"}
     names, highest, problems = {path.name for path in files}, {}, []
-    expected = {"dlrun", "dlrun-agent", "dlrun-train", "libdlrun-ssh.so", "libdnnl.so.2", *SITE}
+    expected = {"dlrun", "dlrun-agent", "dlrun-train", "libdlrun-ssh.so", "libdlrun-unwind.so", "libdnnl.so.2", *SITE}
     problems += [f"{name} is not there" for name in sorted(expected - names)]
     for file in files:
         allowed = SYSTEM | SITE.get(file.name, set()) | (COMPILER if file.name in beside else set())
         if file.name in beside or file.name == "dlrun-train":
             allowed |= beside
+        if file.name in unwind or file.name == "libdlrun-unwind.so":
+            allowed |= unwind
         needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", readelf("--dynamic", file)))
         problems += [f"{file.name} needs {library}" for library in sorted(needed - allowed)]
         problems += [f"{file.name} does not ask for {library}" for library in SITE.get(file.name, set()) - needed]

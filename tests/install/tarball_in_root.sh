@@ -45,7 +45,7 @@ mv dlrun-* 'a place with blanks'
 PATH="$PWD/a place with blanks/bin:$PATH"
 dlrun --version >version.log || fail "--version failed: $(cat version.log)"
 has() { grep -q "^  yes  $1" version.log || fail "--version has no $1: $(cat version.log)"; }
-has 'agents by ssh'
+has 'agents by ssh' && has 'native functions in dlrun stacks'
 
 case $kind in
   openmpi)

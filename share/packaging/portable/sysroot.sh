@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # sysroot.sh FOLDER [x86_64|aarch64]: what the tarball is built against, unless FOLDER is there and was made of the same packages.
 # They are only unpacked; nothing of this system changes, and no root is needed. aarch64 needs Debian's cross compiler here.
-#   Debian 11: glibc 2.31, the kernel's headers, what oneDNN needs, Open MPI, MPICH and PMIx (headers, and libraries to link; the
-#              site's are used at run time)
+#   Debian 11: glibc 2.31, the kernel's headers, what oneDNN needs, libdw (its static form is for programs alone, and dlrun's user of
+#              it is a plug-in), Open MPI, MPICH and PMIx (headers, and libraries to link; the site's are used at run time)
 #   Debian 12: headers and static libraries of all else. Their shared ones are not there, so nothing links them. oneDNN has no
 #              static one: its shared one goes beside the programs, without asking for Debian 12's glibc (lower_versions.py).
 set -euo pipefail
@@ -17,9 +17,9 @@ esac
 triplet=$machine-linux-gnu
 libraries=$folder/usr/lib/$triplet
 base=(libc6 libc6-dev linux-libc-dev libcrypt1 libcrypt-dev libgomp1 ocl-icd-libopencl1
-  libstdc++6 libgcc-s1 gcc-10-base libopenmpi-dev libopenmpi3 libmpich-dev libmpich12 libpmix-dev libpmix2)
-inside=(libdnnl-dev libdnnl2 libcli11-dev nlohmann-json3-dev libfmt-dev libfmt9 libyaml-cpp-dev libexpected-dev libspdlog-dev libspdlog1.10 libssh-dev libssl-dev libdw-dev libelf-dev
-  liblzma-dev libbz2-dev libbz2-1.0 libzstd-dev
+  libstdc++6 libgcc-s1 gcc-10-base libopenmpi-dev libopenmpi3 libmpich-dev libmpich12 libpmix-dev libpmix2
+  libdw-dev libdw1 libelf-dev libelf1 zlib1g liblzma5 libbz2-1.0)
+inside=(libdnnl-dev libdnnl2 libcli11-dev nlohmann-json3-dev libfmt-dev libfmt9 libyaml-cpp-dev libexpected-dev libspdlog-dev libspdlog1.10 libssh-dev libssl-dev
   libsodium-dev libhwloc-dev zlib1g-dev libdeflate-dev libdeflate0 libjpeg62-turbo-dev libpng-dev libxxhash-dev)
 
 # unpack SUITE PACKAGE...: with a list file and a state of apt's own.
@@ -49,14 +49,14 @@ rm -rf "$folder.new"
 unpack bookworm "${inside[@]}"
 unpack bullseye "${base[@]}"
 new=$folder.new/usr/lib/$triplet
-rm -f "$new"/lib{dw,elf,lzma,bz2,zstd,ssh,sodium,hwloc,z,deflate,jpeg,turbojpeg,png,png16,xxhash,yaml-cpp,crypto,ssl}.so*
+rm -f "$new"/lib{ssh,sodium,hwloc,z,deflate,jpeg,turbojpeg,png,png16,xxhash,yaml-cpp,crypto,ssl}.so*
 ln -s libgomp.so.1 "$new/libgomp.so" # the compiler's own is newer
 # yaml-cpp's CMake files name the shared one.
 sed -i -E 's/libyaml-cpp\.so[0-9.]*/libyaml-cpp.a/' "$new"/cmake/yaml-cpp/yaml-cpp-targets-*.cmake
 # PMIx's file names what only its own sources include, and Debian 11 has it elsewhere.
 sed -i -e '/^Requires:/d' -e "s|^libdir=.*|libdir=/usr/lib/$triplet/pmix2/lib|" \
   -e "s|^includedir=.*|includedir=/usr/lib/$triplet/pmix2/include|" "$new/pkgconfig/pmix.pc"
-# That of libdw names what the tarball's toolchain links anyway, and these have no files of their own here.
+# That of libdw names what is linked to it already, and these have no files of their own here.
 sed -i '/^Requires/d' "$new/pkgconfig/libdw.pc"
 # Links that would leave the sysroot.
 find "$folder.new" -type l -lname '/*' | while read -r link; do ln -snf "$folder$(readlink "$link")" "$link"; done
@@ -64,8 +64,8 @@ find "$folder.new" -type l -lname '/*' | while read -r link; do ln -snf "$folder
 version=$("${compiler}g++" -dumpversion)
 if [[ -z $compiler ]]; then
   mkdir -p "$folder.new/usr/include/c++" "$folder.new/usr/include/$triplet/c++"
-  cp -r "/usr/include/c++/$version" "$folder.new/usr/include/c++/$version"
-  cp -r "/usr/include/$triplet/c++/$version" "$folder.new/usr/include/$triplet/c++/$version"
+  cp -rp "/usr/include/c++/$version" "$folder.new/usr/include/c++/$version"
+  cp -rp "/usr/include/$triplet/c++/$version" "$folder.new/usr/include/$triplet/c++/$version"
 fi
 wrapper mpicc.openmpi "-I$libraries/openmpi/include -L$libraries/openmpi/lib -lmpi"
 wrapper mpicc.mpich "-I$folder/usr/include/$triplet/mpich -L$libraries -lmpich"

@@ -7,6 +7,7 @@
 
 #include "schedulers/gpus/kernel_gpus.hpp"
 #include "schedulers/gpus/nvml_health.hpp"
+#include "schedulers/gpus/vendor_visible.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/base/units.hpp"
 #include "src/health/compare.hpp"
@@ -53,12 +54,15 @@ Json xids_of_kernel() {
   return out;
 }
 
-// GPUs without a driver that answers are a fault; no GPUs are none.
+// NVIDIA's GPUs without a driver that answers are a fault. Those of AMD and Intel are counted alone; no GPUs
+// are none.
 Json without_nvml(const std::string& why) {
   const auto names = gpus_of_kernel("/").names;
   if (names && !names->empty())
     return {
         {"error", fmt::format("{} GPUs are there, and the driver does not answer: {}", names->size(), why)}};
+  const FoundGpus others = gpus_of_sysfs("/", Environment{});
+  if (others.names) return {{"count", others.names->size()}, {"vendor", kGpuVendors.name(*others.vendor)}};
   return {{"count", 0}, {"absent", why}};
 }
 
