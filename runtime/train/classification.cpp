@@ -40,6 +40,7 @@ bool Classification::reached_target() const {
 }
 
 Result<void> Classification::end_epoch(const StepReport& last) {
+  parts_.reporter.evaluation_begins(last.epoch);
   TRY(validate());
   const std::string set = has_validation_split() ? "validation" : "test";
   const Totals& trained = parts_.reporter.epoch_totals();
@@ -51,6 +52,7 @@ Result<void> Classification::end_epoch(const StepReport& last) {
   report.scalars = {{set + "/loss", validation_->loss()}, {set + "/accuracy", validation_->accuracy()}};
   report.text = fmt::format("loss {:.4f}  accuracy {:.2f} %  {} accuracy {:.2f} %", trained.loss(),
                             100 * trained.accuracy(), set, 100 * validation_->accuracy());
+  report.accuracy = validation_->accuracy();
   return parts_.reporter.epoch(last, report);
 }
 

@@ -14,6 +14,7 @@ std::span<const LossColumn> Generation::losses() const {
 }
 
 Result<void> Generation::end_epoch(const StepReport& last) {
+  parts_.reporter.evaluation_begins(last.epoch);
   last_epoch_ = parts_.reporter.epoch_totals();
   EpochReport report;
   report.figures = {{"epoch_loss_d", rounded_figure(last_epoch_.loss())},

@@ -270,6 +270,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_parameter_server(fields, out));
   TRY(read_shards(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
+  out.mllog = TRY(fields.bool_or("mllog", false));
   if (purpose_of(out.model) == Purpose::generate) TRY(adapt_to_gan(fields, out));
   if (const Node* stop = fields.find("stop-at")) {
     Fields target = TRY(Fields::of(*stop, "train.stop-at"));

@@ -87,6 +87,7 @@ struct TrainSpec {
   std::optional<BenchmarkSpec> benchmark;
   std::optional<TraceSpec> trace;
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
+  bool mllog = false;                      // lines of MLPerf's log
   CheckpointOptions checkpoint;
   std::vector<std::string> warnings = {};  // of keys under an old name
 };

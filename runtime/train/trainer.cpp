@@ -234,6 +234,7 @@ Result<void> Trainer::end_epoch() {
   filled_ahead_ = false;
   report_dropped();
   TRY(task_->end_epoch(last_));
+  if (!task_->reached_target()) parts_.reporter.epoch_begins(position_.epoch + 1);
   parts_.reporter.start_clock();
   return {};
 }
@@ -250,10 +251,27 @@ Result<void> Trainer::check_target_at_start() {
   return {};
 }
 
+void Trainer::begin_mllog() {
+  const TrainSpec& spec = parts_.spec;
+  if (!spec.mllog) return;
+  parts_.reporter.begin_mllog(
+      {.benchmark = spec.model,
+       .optimizer = std::string(spec.optimizer.optimizer.traits->name),
+       .learning_rate = spec.optimizer.learning_rate,
+       .global_batch = static_cast<std::uint64_t>(spec.batch) * static_cast<std::uint64_t>(run_.world),
+       .seed = spec.seed,
+       .train_samples = run_.samples,
+       .eval_samples = split_.validation() > 0 ? split_.validation() : parts_.data.test.count,
+       .target = spec.stop_at_accuracy});
+}
+
 Result<Ending> Trainer::run() {
   TRY(check_target_at_start());
+  begin_mllog();
   parts_.reporter.phase("training");
   parts_.reporter.start_clock();
+  if (position_.epoch < run_.epochs && !task_->reached_target())
+    parts_.reporter.epoch_begins(position_.epoch + 1);
   while (position_.epoch < run_.epochs && !task_->reached_target()) {
     const StepTotals done = TRY(step());
     task_->step_done();
@@ -273,7 +291,10 @@ Result<Ending> Trainer::finish() {
   bool told = false;
   TRY(end_together([&]() -> Result<void> {
     TRY(complete_checkpoint());
-    if (leads_ && !std::exchange(told, true)) parts_.reporter.result(position_, result);
+    if (!leads_ || std::exchange(told, true)) return {};
+    parts_.reporter.result(position_, result);
+    const bool solved = !parts_.spec.stop_at_accuracy || task_->reached_target();
+    parts_.reporter.ended(solved ? MlLog::Status::success : MlLog::Status::aborted, position_.epoch);
     return {};
   }));
   return Ending::finished;
@@ -290,6 +311,7 @@ Result<Ending> Trainer::stop() {
   report_dropped();
   parts_.reporter.phase("saving");
   TRY(end_together([this] { return complete_checkpoint(); }));
+  parts_.reporter.ended(MlLog::Status::aborted, position_.epoch);
   parts_.reporter.note(fmt::format("stopped on request after step {} ({} of {} samples of epoch {}){}",
                                    position_.step, position_.seen, run_.samples, position_.epoch + 1,
                                    parts_.spec.checkpoint.folder.empty()

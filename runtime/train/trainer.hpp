@@ -68,6 +68,7 @@ class Trainer {
   Result<Ending> finish();
   Result<Ending> stop();
   Result<void> check_target_at_start();
+  void begin_mllog();
   // Where the operation was completed: by this rank with the others, or by others whose state it has now.
   enum class Done { here, elsewhere };
   Result<Done> complete(const std::function<Result<void>(SharedState::Attempt)>& operation);

@@ -2,6 +2,7 @@
 """`dlrun bench-report` as people call it: formats and where they go, exit codes, colours."""
 import json
 import os
+import pathlib
 
 import support
 
@@ -52,6 +53,13 @@ class BenchReport(support.Case):
         self.assertIn("--bytes", err)
         [one] = json.loads(self.dlrun("bench-report", "b", "--predict", "8", "--json")[1])["predictions"]
         self.assertTrue(one["efficiency"]["low"] < one["efficiency"]["mean"] < one["efficiency"]["high"], one)
+
+    def test_the_tables_of_the_examples_are_made_of_their_figures(self):
+        examples = pathlib.Path(__file__).resolve().parents[2] / "share/examples/bench"
+        for name in ("inception-daint.md", "inception-daint.tex"):
+            code, _, err = self.dlrun("bench-report", str(examples / "inception-daint.json"), "-o", name)
+            self.assertEqual(code, 0, err)
+            self.assertEqual(pathlib.Path(self.folder, name).read_text(), (examples / name).read_text())
 
     def test_bad_input(self):
         self.write("torn.json", '{"schema": 1,')

@@ -228,6 +228,19 @@ class Training(support.Case):
         self.assertGreater(result["memory_mib"]["peak_of_rank"], result["memory_mib"]["model"])
         self.assertGreaterEqual(result["bound"]["bound_ms"], result["bound"]["communication_ms"])
 
+    def test_the_time_to_solution_is_told_as_mlperf_s_log(self):
+        code, out, err = self.dlrun("--run-dir", "run", "--set", "train.mllog=true", "--set", "train.stop-at.accuracy=0.01", self.job)
+        self.assertEqual(code, 0, err)
+        lines = [json.loads(line.split(":::MLLOG ", 1)[1]) for line in out.splitlines() if ":::MLLOG " in line]
+        keys = [line["key"] for line in lines]
+        self.assertEqual(keys[0], "init_start")
+        self.assertEqual(keys[keys.index("init_stop"):], ["init_stop", "run_start", "epoch_start", "epoch_stop", "eval_start", "eval_accuracy", "eval_stop", "run_stop"])
+        self.assertEqual([line["time_ms"] for line in lines], sorted(line["time_ms"] for line in lines))
+        self.assertEqual(lines[-1]["metadata"], {"epoch_num": 1, "status": "success"})
+        values = {line["key"]: line["value"] for line in lines}
+        self.assertEqual((values["submission_benchmark"], values["seed"], values["opt_name"], values["target_accuracy"]), ("mnist-cnn", 5, "sgd", 0.01))
+        self.assertGreaterEqual(values["eval_accuracy"], 0.01)
+
     def test_a_benchmark_leaves_the_checkpoints_of_a_training_alone(self):
         code, out, err = self.train("training")
         self.assertEqual(code, 0, err)

@@ -46,6 +46,28 @@ void Reporter::phase(std::string_view what) {
   control_.send(Json{{"phase", what}}, ControlChannel::Importance::kept);
 }
 
+void Reporter::note_mllog(const MlLog::Lines& lines) {
+  for (const std::string& each : lines) note(each);
+}
+
+void Reporter::begin_mllog(const MlLogFacts& facts) {
+  mllog_.emplace(wall_seconds);
+  const Seconds before = std::chrono::steady_clock::now() - begin_;
+  note_mllog(mllog_->begin(facts, wall_seconds() - before.count()));
+}
+
+void Reporter::epoch_begins(std::uint64_t epoch) {
+  if (mllog_) note_mllog(mllog_->train(epoch));
+}
+
+void Reporter::evaluation_begins(std::uint64_t epoch) {
+  if (mllog_) note_mllog(mllog_->evaluate(epoch));
+}
+
+void Reporter::ended(MlLog::Status status, std::uint64_t epochs) {
+  if (mllog_) note_mllog(mllog_->end(status, epochs));
+}
+
 void Reporter::data(std::string_view fingerprint, std::uint64_t samples) {
   if (rank_ == 0)
     control_.send(Json{{"data", {{"fingerprint", fingerprint}, {"samples", samples}}}},
@@ -141,6 +163,7 @@ Result<void> Reporter::epoch(const StepReport& last, const EpochReport& report) 
   TRY(write(std::move(record), scalars));
   note(fmt::format("epoch {}/{}{}  {}  {:.0f} images/s  {:.1f} s", last.epoch, length_.epochs,
                    part_of_epoch(last.step), report.text, epoch_.images_per_second(), epoch_.time.count()));
+  if (mllog_) note_mllog(mllog_->evaluated(last.epoch, report.accuracy));
   end_epoch();
   return {};
 }

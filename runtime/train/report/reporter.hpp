@@ -10,6 +10,7 @@
 #include "runtime/train/control.hpp"
 #include "runtime/train/report/event_file.hpp"
 #include "runtime/train/report/metrics_log.hpp"
+#include "runtime/train/report/mllog.hpp"
 #include "runtime/train/step_clock.hpp"
 #include "runtime/train/totals.hpp"
 #include "runtime/train/train_spec.hpp"
@@ -40,6 +41,7 @@ struct EpochReport {
   Json figures;                                         // of the line in metrics.jsonl
   std::vector<std::pair<std::string, double>> scalars;  // of TensorBoard, by tag
   std::string text;                                     // for people
+  std::optional<double> accuracy = {};                  // of the evaluation
 };
 
 // What a run ends with.
@@ -82,6 +84,12 @@ class Reporter {
   /// What tells the agent where the time of this rank's steps goes; it must outlive the reporter's use.
   void set_clock(StepClock& clock) { clock_ = &clock; }
   void phase(std::string_view what);
+  /// From now on, rank 0's stdout has the lines of MLPerf's log too.
+  void begin_mllog(const MlLogFacts& facts);
+  /// Training starts in this epoch, from 1, or goes on behind an evaluation.
+  void epoch_begins(std::uint64_t epoch);
+  void evaluation_begins(std::uint64_t epoch);
+  void ended(MlLog::Status status, std::uint64_t epochs);
   void note(std::string_view line);  // rank 0's stdout
   /// The time from here to the next step() counts as training.
   void start_clock() { last_step_ = std::chrono::steady_clock::now(); }
@@ -103,6 +111,7 @@ class Reporter {
   void close() { control_.flush(Seconds(1)); }
 
  private:
+  void note_mllog(const MlLog::Lines& lines);
   void send_result(Json figures);
   void send_progress(Json line);
   Json line(const StepReport& report, const Window& window) const;
@@ -130,6 +139,7 @@ class Reporter {
   std::deque<Line> unwritten_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;
+  std::optional<MlLog> mllog_;
   Ticks last_step_{}, last_sent_{};
   Window recent_, epoch_;         // since the last line of metrics; since the epoch (or the run) began
   std::uint64_t epoch_from_ = 0;  // the first step that epoch_ has, where it has not all of the epoch

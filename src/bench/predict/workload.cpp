@@ -105,7 +105,9 @@ void add_assumptions(const Bench& bench, Workload& out) {
     out.assumptions.emplace_back("no axis tells the number of servers: 1 at each measured point");
   if (out.scaling == Scaling::strong)
     out.assumptions.emplace_back(
-        "strong scaling: a rank's computation shrinks as its part of the global batch does");
+        "strong scaling: a rank's computation shrinks as its part of the global batch does; small batches "
+        "compute less "
+        "efficiently, and then the prediction is too high");
   else
     out.assumptions.emplace_back("weak scaling: each rank computes as long as in the smallest point");
   if (!axis_of(bench, "nodes")) out.assumptions.emplace_back("no axis tells the nodes: one rank per node");
