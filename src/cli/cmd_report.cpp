@@ -9,6 +9,7 @@
 #include "src/base/file.hpp"
 #include "src/base/install.hpp"
 #include "src/base/json.hpp"
+#include "src/base/unique_fd.hpp"
 #include "src/base/units.hpp"
 #include "src/cli/terminal_text.hpp"
 #include "src/cli/usage_error.hpp"
