@@ -23,6 +23,7 @@ struct BenchmarkFigures {
   Seconds repeated_input{0};            // a whole step on a batch in memory
   Seconds communication{0};             // the allreduce of all gradients, alone
   Seconds alone{0};                     // a step of rank 0 without communication while the others wait
+  double gradient_bytes = 0;            // of a step, as they are sent
   std::vector<RankFigures> ranks = {};  // in rank order, at least one
 
   struct Gap {

@@ -101,6 +101,8 @@ Result<BenchmarkFigures> Trainer::measure_parts(Throughput steps) {
   TRY(parts_.comm.barrier());
   out.communication = TRY(median_of(Probe::communication, count));
   if (device != nullptr) out.communication += Seconds(TRY(device->seconds_of_sums()));
+  out.gradient_bytes = static_cast<double>(bytes_of(
+      parts_.spec.allreduce.dtype, parts_.engine.gradients().size() - parts_.engine.spare_slots().size()));
   const RankFigures mine{.compute_seconds = compute.count(),
                          .peak_bytes = static_cast<double>(TRY(peak_memory_bytes())),
                          .engine_bytes = static_cast<double>(parts_.engine.memory_bytes())};

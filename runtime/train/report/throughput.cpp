@@ -60,4 +60,18 @@ Seconds Throughput::quantile(double share) const {
       sorted[static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))]);
 }
 
+Seconds Throughput::mean() const {
+  double sum = 0;
+  for (const double step : seconds_) sum += step;
+  return Seconds(seconds_.empty() ? 0 : sum / static_cast<double>(seconds_.size()));
+}
+
+Seconds Throughput::std_dev() const {
+  if (seconds_.size() < 2) return Seconds(0);
+  const double average = mean().count();
+  double squares = 0;
+  for (const double step : seconds_) squares += (step - average) * (step - average);
+  return Seconds(std::sqrt(squares / static_cast<double>(seconds_.size() - 1)));
+}
+
 }  // namespace dlrun::runtime

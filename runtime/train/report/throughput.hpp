@@ -22,6 +22,9 @@ class Throughput {
   /// The step time that a share of all steps does not exceed.
   Seconds quantile(double share) const;
   Seconds median() const { return quantile(0.5); }
+  Seconds mean() const;
+  /// The standard deviation of the steps; 0 of fewer than two.
+  Seconds std_dev() const;
 
  private:
   struct Window {

@@ -54,6 +54,10 @@ TEST_CASE("a rate is images over time, the spread that of steps, the uncertainty
   CHECK(steps.images_per_second() <= 64 / 1e-3);
   CHECK(steps.uncertainty() >= 0);
   CHECK(Throughput().images_per_second() == 0);
+  CHECK(64 / steps.mean().count() == doctest::Approx(steps.images_per_second()));
+  CHECK(steps.std_dev() <= steps.quantile(1));
+  CHECK(Throughput().mean().count() == 0);
+  CHECK(Throughput().std_dev().count() == 0);
 }
 
 TEST_CASE("where nothing is lost the bound is reached, and no reason is made up") {
