@@ -489,7 +489,7 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   JobSpec spec;
   spec.base_directory = base;
   for (const std::string_view key : {"name", "framework", "resources", "roles", "command", "environment",
-                                     "launch", "checkpoint", "chain", "elastic", "train"})
+                                     "launch", "checkpoint", "chain", "elastic", "bench", "train"})
     fields.known(key);
   TRY(fields.finish());
   spec.framework = TRY(fields.text_or("framework", ""));
@@ -501,6 +501,7 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   spec.checkpoint = TRY(read_checkpoint(TRY(section(fields, "checkpoint")), base));
   spec.chain = TRY(read_chain(TRY(section(fields, "chain"))));
   spec.elastic = TRY(read_elastic(fields));
+  spec.bench = TRY(read_bench(fields));
   TRY(check_framework(fields, spec));
   spec.name = TRY(read_name(fields, spec));
   if (const Node* train = fields.find("train")) spec.train = *train;

@@ -14,6 +14,7 @@
 #include "src/base/json_fwd.hpp"
 #include "src/base/types.hpp"
 #include "src/base/yaml.hpp"
+#include "src/plan/bench_spec.hpp"
 #include "src/plan/check_use.hpp"
 #include "src/plan/elastic.hpp"
 #include "src/plan/environment_rules.hpp"
@@ -134,6 +135,7 @@ struct JobSpec {
   CheckpointSpec checkpoint;
   ChainSpec chain;
   std::optional<Elastic> elastic;        // unset: the first lost rank ends the run
+  std::optional<BenchSpec> bench;        // what `dlrun bench` measures; a run ignores it
   yaml::Node train;                      // framework: builtin only; the runtime checks it
   std::filesystem::path base_directory;  // of the job file: what relative paths in it are relative to
   yaml::Node tree;  // what all this was read from, as it was written: later steps name places with it

@@ -69,7 +69,8 @@ TEST_CASE("dlrun-job(5) lists exactly the keys that a job file can have") {
       {"launch.ssh", "launch: {ssh: {@: 1}}"},
       {"checkpoint", "checkpoint: {@: 1}"},
       {"chain", "chain: {@: 1}"},
-      {"elastic", "elastic: {@: 1}"}};
+      {"elastic", "elastic: {@: 1}"},
+      {"bench", "bench: {@: 1}"}};
   std::set<std::string> known;
   for (const auto& [section, text] : sections) {
     const std::string impossible = "qqqqqqqqqqqqqqqqqqqq";
