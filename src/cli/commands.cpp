@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/cli/cmd_allocation.hpp"
+#include "src/cli/cmd_bench.hpp"
 #include "src/cli/cmd_chain.hpp"
 #include "src/cli/cmd_complete.hpp"
 #include "src/cli/cmd_diff.hpp"
@@ -44,6 +45,8 @@ const CommandRow kCommands[] = {
     {"report", "write what runs and chains did as one HTML page", ReportCommand::kExamples,
      make<ReportCommand>},
     {"doctor", "check nodes before ranks run on them", DoctorCommand::kExamples, make<DoctorCommand>},
+    {"bench", "measure a job at many points: nodes, batch, threads, ...", BenchCommand::kExamples,
+     make<BenchCommand>},
     {"diff", "show what differs between two runs", DiffCommand::kExamples, make<DiffCommand>},
     {"allocation", "show the nodes of the allocation, and the evidence for them",
      AllocationCommand::kExamples, make<AllocationCommand>},

@@ -106,6 +106,7 @@ plan::AdapterPath adapters_of(const Request& request) {
 }
 
 Result<Allocation> allocation_of(const Request& request) {
+  if (request.allocation) return *request.allocation;
   if (!request.allocation_file) {
     const SystemCommands commands;
     const SystemClock clock;

@@ -26,6 +26,7 @@ struct Request {
   std::optional<plan::JobSpec> spec = {};                // read from the sources already
   std::filesystem::path here;                            // the user's working directory
   std::optional<std::filesystem::path> allocation_file;  // plan for this one instead of the one we stand in
+  std::optional<Allocation> allocation = {};             // found already
   std::string scheduler = "auto";
   NamedHosts named_hosts;
   std::optional<std::filesystem::path> framework_dir;

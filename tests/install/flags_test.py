@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
-OF_A_JOB = ["run", "plan", "submit"]  # they take the options of a job
+OF_A_JOB = ["run", "plan", "submit", "bench"]  # they take the options of a job
 
 
 def run(dlrun, *words):

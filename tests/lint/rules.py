@@ -26,6 +26,7 @@ INCLUDES = {
     "src/run": ["src/base", "src/process", "schedulers", "src/health", "src/plan", "src/render", "src/protocol", "src/launch", "src/agent", "src/record"],
     "src/chain": ["src/base", "src/process", "schedulers", "src/health", "src/plan", "src/render", "src/record", "src/run"],
     "src/report": ["src/base", "src/process", "schedulers", "src/plan", "src/record", "src/chain"],
+    "src/bench": ["src/base", "src/process", "schedulers", "src/plan", "src/record", "src/run", "src/chain", "src/report"],
     "src/cli": ["src", "schedulers"],
     "runtime/base": ["src/base"],
     "runtime/graph": ["src/base", "runtime/base"],

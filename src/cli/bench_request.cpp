@@ -1,0 +1,28 @@
+#include "src/cli/bench_request.hpp"
+
+#include "src/cli/request.hpp"
+
+namespace dlrun::cli {
+
+Result<job::Request> bench_request(const JobOptions& options, const std::vector<std::string>& axes,
+                                   const Environment& environment) {
+  job::Request request = TRY(request_of(options, environment));
+  plan::JobSpec spec = TRY(job_spec_of(request));
+  plan::BenchSpec bench = spec.bench.value_or(plan::BenchSpec{});
+  if (bench.source.empty()) bench.source = options.job_file.empty() ? "the command line" : options.job_file;
+  for (const std::string& text : axes) TRY(plan::set_axis(bench, TRY(plan::bench_axis_of(text))));
+  spec.tree.set("bench", plan::to_node(bench));
+  spec.bench = std::move(bench);
+  request.spec = std::move(spec);
+  return request;
+}
+
+Result<job::Request> resumed_request(JobOptions options, const std::filesystem::path& folder,
+                                     const Environment& environment) {
+  options.frozen_job = (folder / "spec.json").string();
+  job::Request request = TRY(request_of(options, environment));
+  request.spec = TRY(job_spec_of(request));
+  return request;
+}
+
+}  // namespace dlrun::cli

@@ -1,0 +1,110 @@
+#include "src/cli/cmd_bench.hpp"
+
+#include <algorithm>
+
+#include "src/base/exit_code.hpp"
+#include "src/bench/run_bench.hpp"
+#include "src/cli/bench_printer.hpp"
+#include "src/cli/bench_request.hpp"
+#include "src/cli/usage_error.hpp"
+#include "src/run/single_start.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+constexpr FlagRow<BenchCommand> kBenchFlags[] = {
+    {{.name = "--axis",
+      .value = "KEY=V1,V2,...",
+      .help = "values of a key: nodes, batch, threads, ..., or any key of the job file",
+      .choices = "nodes= tasks-per-node= gpus= batch= global-batch= servers= placement= threads= algorithm= "
+                 "bucket= dtype= data="},
+     &BenchCommand::axes},
+    {{.name = "--resume", .value = "DIR", .help = "go on with the benchmark in this folder"},
+     &BenchCommand::resume},
+};
+
+constexpr FlagRow<JobOptions> kSectionFlags[] = {
+    {{.name = "--repeats", .value = "N", .help = "measure each point so often"}, Key{"bench.repeats"}},
+    {{.name = "--warmup", .value = "N", .help = "steps before those that are timed (default: 10)"},
+     Key{"bench.warmup"}},
+    {{.name = "--steps", .value = "N", .help = "steps that are timed (default: 100)"}, Key{"bench.steps"}},
+    {{.name = "--epochs", .value = "N", .help = "train so long at each point, and keep the final metrics"},
+     Key{"bench.epochs"}},
+    {{.name = "--rate",
+      .value = "REGEX",
+      .help = "lines of a rank that tell the rate, as 'images/s: ([0-9.]+)'"},
+     Key{"bench.rate"}},
+    {{.name = "--unit", .value = "UNIT", .help = "unit of the rate, as images/s"}, Key{"bench.unit"}},
+    {{.name = "--limit", .value = "TIME", .help = "time limit of a point (default: 30min)"},
+     Key{"bench.limit"}},
+    {{.name = "--time",
+      .value = "TIME",
+      .help = "stop a program after this time; what it told so far counts"},
+     Key{"bench.time"}},
+    {{.name = "--concurrent", .value = "N", .help = "points at once (default: as many as fit on the nodes)"},
+     Key{"bench.concurrent"}},
+};
+
+Result<bench::OpenBench> open(const BenchCommand& options, const Context& context) {
+  if (!options.resume.empty())
+    return bench::open_bench(TRY(resumed_request(options.job, options.resume, context.environment)),
+                             options.resume);
+  job::Request request = TRY(bench_request(options.job, options.axes, context.environment));
+  const Instant now = SystemClock().now();
+  const auto folder =
+      request.run_directory.value_or(bench::new_bench_folder(request.here, *request.spec, now));
+  return bench::make_bench(std::move(request), folder, now);
+}
+
+// Points that fail are cells of the table. Where no point was measured, the first failure is the answer.
+int exit_code_of(const bench::Bench& results, const bench::BenchEnd& end) {
+  if (end.signal) return 128 + *end.signal;
+  if (end.at_walltime) return to_int(ExitCode::again);
+  const bool any = std::any_of(results.points.begin(), results.points.end(), [](const bench::Point& point) {
+    return point.status == bench::PointStatus::done;
+  });
+  return any ? to_int(ExitCode::done) : 1;
+}
+
+void say_end(const bench::OpenBench& open, const bench::BenchEnd& end, Console& console) {
+  console.say(
+      fmt::format("dlrun: {}; results: {}", summary_of(open.bench), (open.folder / "bench.json").string()));
+  if (end.signal || end.at_walltime)
+    console.say(fmt::format("dlrun: to go on: dlrun bench --resume {}", open.folder.string()));
+}
+
+}  // namespace
+
+const char* const BenchCommand::kExamples = R"(Examples:
+  dlrun bench train.yaml --axis nodes=1,2,4             images/s on 1, 2 and 4 nodes of this allocation
+  dlrun bench train.yaml --axis batch=32,64,128 --repeats 3
+  dlrun bench train.yaml --axis train.optimizer.lr=0.1,0.05 --epochs 5    the final metrics of trainings
+  dlrun bench --axis tasks-per-node=1,2,4 --rate 'images/s: ([0-9.]+)' -- python train.py
+  dlrun bench --resume runs/bench-train-20261130-1      go on with the points that are left)";
+
+void BenchCommand::add(Arguments& arguments) {
+  add_job(arguments, job);
+  arguments.flags<BenchCommand>(kBenchFlags, *this);
+  arguments.flags<JobOptions>(kSectionFlags, job);
+}
+
+Result<void> BenchCommand::finish(const ExtraArguments& extra) {
+  job.program = extra.of_program;
+  if (resume.empty() || (job.job_file.empty() && axes.empty() && job.program.empty())) return {};
+  return fail(usage_error("bench", "--resume goes on with a job and axes that are in its folder",
+                          "remove the job and the axes, or --resume"));
+}
+
+Result<int> BenchCommand::run(const Context& context) {
+  TRY(job::check_single_start(context.environment));
+  bench::OpenBench opened = TRY(open(*this, context));
+  BenchPrinter printer(context.console);
+  printer.note(fmt::format("{} points in {}", opened.bench.points.size(), opened.folder.string()));
+  const bench::BenchEnd end = TRY(bench::run_bench(opened, printer));
+  context.console.clear_status_line();
+  say_end(opened, end, context.console);
+  if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(opened.bench))));
+  return exit_code_of(opened.bench, end);
+}
+
+}  // namespace dlrun::cli

@@ -1,0 +1,21 @@
+// dlrun bench: a job measured at many points, inside the allocation that it stands in.
+#pragma once
+
+#include "src/cli/command.hpp"
+#include "src/cli/job_options.hpp"
+
+namespace dlrun::cli {
+
+struct BenchCommand final : Command {
+  static const char* const kExamples;
+
+  void add(Arguments& arguments) override;
+  Result<void> finish(const ExtraArguments& extra) override;
+  Result<int> run(const Context& context) override;
+
+  JobOptions job;
+  std::vector<std::string> axes;  // KEY=V1,V2
+  std::string resume;             // folder of a benchmark
+};
+
+}  // namespace dlrun::cli

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""dlrun bench: points as runs of their own, cells that fail, what the program tells, resuming after a kill, Ctrl-C."""
+import json
+import os
+import pathlib
+import signal
+import sys
+
+import support
+from support import wait_until
+
+MNIST = """framework: builtin
+train:
+  model: mnist-cnn
+  data: {format: synthetic, samples: 256}
+  batch: 8
+bench: {warmup: 1, steps: 3, axes: {tasks-per-node: [1, 2], batch: [4, 8]}}
+"""
+# Says a rate, fails, hangs or takes all memory, as its variable tells.
+PROGRAM = """
+import os, sys, time
+what = os.environ["WHAT"]
+open(os.environ["DLRUN_RUN_DIR"] + "/began", "w").close()
+if what == "fails":
+    sys.exit("ValueError: no such thing")
+if what == "hangs":
+    time.sleep(600)
+if what == "memory":
+    raise MemoryError("cannot allocate memory")
+for rate in (1, 100, 300):
+    print(f"rate: {rate} img/s", flush=True)
+"""
+
+
+class Bench(support.Case):
+    def bench(self, *words, code=0):
+        """What it said."""
+        got, out, err = self.dlrun("bench", *words)
+        self.assertEqual(got, code, out + err)
+        return err
+
+    def results(self, folder="b"):
+        return json.loads((pathlib.Path(self.folder) / folder / "bench.json").read_text())
+
+    def program(self):
+        self.write("p.py", PROGRAM)
+        return ["--", sys.executable, "p.py"]
+
+    def test_each_point_of_a_grid_is_a_run_with_its_values(self):
+        self.write("mnist.yaml", MNIST)
+        self.bench("--run-dir", "b", "mnist.yaml")
+        bench = self.results()
+        self.assertEqual([point["values"] for point in bench["points"]],
+                         [{"tasks-per-node": t, "batch": b} for t in (1, 2) for b in (4, 8)])
+        for point in bench["points"]:
+            self.assertEqual(point["status"], "done", point)
+            self.assertGreater(point["rate"], 0)
+            self.assertEqual(point["step_seconds"]["n"], 3)
+            self.assertGreater(point["bytes_per_step"], 1e5)
+            run = pathlib.Path(self.folder, "b", point["run"])
+            plan = json.loads((run / "plan.json").read_text())
+            self.assertEqual(len(plan["ranks"]), point["values"]["tasks-per-node"])
+            self.assertEqual(point["ranks"], len(plan["ranks"]))
+            spec = json.loads((run / "spec.json").read_text())
+            self.assertEqual(spec["train"]["batch"], point["values"]["batch"])
+        self.assertEqual(bench["unit"], "images/s")
+        self.assertEqual(bench["machine"]["host_count"], 1)
+        self.assertTrue(bench["machine"]["cpu"])
+
+    def test_points_that_fail_hang_or_lack_memory_are_cells(self):
+        said = self.bench("--run-dir", "b", "--axis", "environment.set.WHAT=fails,hangs,memory,fine", "--limit", "4s",
+                          "--set", "launch.grace=1s", "--rate", "rate: ([0-9.]+)", "--warmup", "1", "--unit", "img/s",
+                          *self.program())
+        points = {point["values"]["environment.set.WHAT"]: point for point in self.results()["points"]}
+        self.assertEqual({what: point["status"] for what, point in points.items()},
+                         {"fails": "failed", "hangs": "timeout", "memory": "out-of-memory", "fine": "done"})
+        self.assertEqual(points["fine"]["rate"], 200)
+        self.assertIn("ValueError: no such thing", points["fails"]["why"])
+        self.assertIn("0004 environment.set.WHAT=fine: 200 img/s", said)
+        self.assertIn("1 of 4 points measured, 1 failed, 1 out-of-memory, 1 timeout", said)
+
+    def test_a_benchmark_that_is_killed_goes_on_without_repeating_what_is_done(self):
+        head = self.start("bench", "--run-dir", "b", "--axis", "environment.set.WHAT=fine,hangs", "--rate",
+                          "rate: ([0-9.]+)", *self.program())
+        began = pathlib.Path(self.folder, "b/points/0002/run/began")
+        wait_until(began.exists, "the second point runs")
+        head.kill()
+        head.wait()
+        wait_until(lambda: not self.marked(), "no process is left")
+        self.assertEqual([point["status"] for point in self.results()["points"]], ["done", "running"])
+        first = os.stat(os.path.join(self.folder, "b/points/0001/run/record.json")).st_mtime_ns
+        self.write("p.py", PROGRAM.replace('"hangs"', '"no more"'))
+        self.bench("--resume", "b")
+        self.assertEqual([point["status"] for point in self.results()["points"]], ["done", "done"])
+        self.assertEqual(self.results()["points"][1]["run"], "points/0002/run-2")
+        self.assertEqual(first, os.stat(os.path.join(self.folder, "b/points/0001/run/record.json")).st_mtime_ns)
+
+    def test_ctrl_c_ends_the_runs_and_keeps_the_results(self):
+        head = self.start("bench", "--run-dir", "b", "--axis", "environment.set.WHAT=fine,hangs,fine", "--rate",
+                          "rate: ([0-9.]+)", *self.program())
+        wait_until(pathlib.Path(self.folder, "b/points/0002/run/began").exists, "the second point runs")
+        head.send_signal(signal.SIGINT)
+        _, said = head.communicate()
+        self.assertEqual(head.returncode, 130, said)
+        self.assertIn("to go on: dlrun bench --resume", said)
+        self.assertEqual([point["status"] for point in self.results()["points"]], ["done", "pending", "pending"])
+        self.assertEqual(self.marked(), {})
+
+    def test_trainings_give_their_final_metrics(self):
+        self.write("mnist.yaml", MNIST.replace("bench: {warmup: 1, steps: 3, axes: {tasks-per-node: [1, 2], batch: [4, 8]}}",
+                                               "checkpoint: {dir: ckpt}"))
+        self.bench("--run-dir", "b", "--epochs", "1", "--axis", "train.optimizer.lr=0.1,0.01", "mnist.yaml")
+        for point in self.results()["points"]:
+            self.assertEqual(point["status"], "done", point)
+            self.assertTrue(any("accuracy" in name for name in point["metrics"]), point)
+            self.assertTrue(os.path.isdir(os.path.join(self.folder, "b/points", point["id"], "checkpoints")))
+        self.assertEqual(self.results()["mode"], "metrics")
+
+    def test_what_can_never_run_is_refused_before_anything_runs(self):
+        self.write("mnist.yaml", MNIST)
+        for words, expected, code in (
+                (["--axis", "batsh=1"], "--axis batsh: unknown axis 'batsh'\n  hint: did you mean 'batch'?", 64),
+                (["--axis", "resources.nodez=1"], "unknown key 'nodez' in 'resources'", 64),
+                (["--axis", "train.optimizer.lrr=1"], "unknown key 'lrr' in 'train.optimizer'", 65),
+                (["--axis", "nodes=1,2"], "4 of 8 points do not fit into the allocation", 66),
+                (["--axis", "nodes="], "the axis 'nodes' has no values", 64),
+                (["--axis", "a.b=" + ",".join("0" * 1000), "--axis", "c.d=" + ",".join("0" * 1000),
+                  "--repeats", "250"], "bench has 1000000000 points", 64)):
+            with self.subTest(words[1][:20]):
+                self.assertIn(expected, self.bench("--run-dir", "b", *words, "mnist.yaml", code=code))
+                self.assertFalse(os.path.exists(os.path.join(self.folder, "b")))
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,96 @@
+// Axes: which keys of the job a point sets, under the builtin framework and others.
+#include "src/bench/axis_keys.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/plan/support.hpp"
+
+using namespace dlrun;
+using namespace dlrun::test;
+
+namespace {
+
+const std::string kBuiltin =
+    "framework: builtin\ntrain: {model: mnist-cnn, data: {format: images, dir: d}, epochs: 3";
+
+plan::BenchPoint point(const std::vector<std::string>& axes) {
+  plan::BenchPoint out;
+  for (const std::string& text : axes) {
+    plan::BenchAxis axis = plan::bench_axis_of(text).value();
+    out.push_back({axis.key, axis.values.front(), axis.source});
+  }
+  return out;
+}
+
+std::vector<std::string> texts(const std::vector<plan::Override>& overrides) {
+  std::vector<std::string> out;
+  for (const plan::Override& one : overrides) out.push_back(one.path + "=" + one.value);
+  return out;
+}
+
+plan::BenchSpec section(const std::string& keys) {
+  return job("command: [x]\nbench: {" + keys + "}\n").value().bench.value();
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("short names and paths set keys of the job") {
+  const auto spec = job(kBuiltin + "}\n").value();
+  const auto set = bench::overrides_of(
+      point({"nodes=2", "servers=3", "threads=4", "bucket=1MiB", "train.optimizer.lr=0.1", "data=real"}),
+      spec);
+  CHECK(texts(set.value()) == Texts{"resources.nodes=2", "train.parameter-server.servers=3",
+                                    "environment.set.OMP_NUM_THREADS=4", "train.allreduce.bucket=1MiB",
+                                    "train.optimizer.lr=0.1"});
+}
+
+TEST_CASE("made-up data have the shape that the section tells") {
+  CHECK(error_of(bench::overrides_of(point({"data=synthetic"}), job(kBuiltin + "}\n").value()))
+            .starts_with("--axis data: the axis 'data' has 'synthetic', and nothing tells the shape"));
+  const auto said = bench::overrides_of(
+      point({"data=synthetic"}), job(kBuiltin + "}\nbench: {synthetic: {shape: [3, 224, 224]}}\n").value());
+  CHECK(said.value().at(0).value == R"({"shape":[3,224,224],"format":"synthetic"})");
+}
+
+TEST_CASE("with other frameworks servers are tasks of a role, and a batch is the program's own matter") {
+  const auto spec = job("framework: tensorflow-ps\ncommand: [python, t.py]\n").value();
+  CHECK(texts(bench::overrides_of(point({"servers=2"}), spec).value()) == Texts{"roles.ps.count=2"});
+  CHECK(error_of(bench::overrides_of(point({"batch=2"}), spec)) ==
+        "--axis batch: the axis 'batch' needs framework: builtin, not tensorflow-ps\n"
+        "  hint: the program can read a variable: --axis environment.set.BATCH=32,64");
+}
+
+TEST_CASE("an axis that is no key is refused with the nearest one") {
+  CHECK(error_of(bench::check_axis("batsh", "--axis batsh")) ==
+        "--axis batsh: unknown axis 'batsh'\n  hint: did you mean 'batch'?");
+  CHECK(error_of(bench::check_axis("bench.steps", "x")) ==
+        "x: the axis 'bench.steps' would change the benchmark itself");
+}
+
+TEST_CASE("a global batch is divided over the ranks, or over the shards") {
+  const auto batch = [](const std::string& axis, const std::string& more, int ranks) {
+    return bench::global_batch_of(point({axis}), job(kBuiltin + more + "}\n").value(), ranks);
+  };
+  CHECK(batch("global-batch=64", "", 4).value()->value == "16");
+  CHECK(batch("global-batch=64", ", shards: 8", 4).value()->value == "8");
+  CHECK(error_of(batch("global-batch=64", "", 3)) ==
+        "--axis global-batch: global-batch 64 cannot be divided by 3 ranks or shards");
+  CHECK_FALSE(batch("nodes=1", "", 3).value().has_value());
+}
+
+TEST_CASE("a rate is measured by the benchmark of the builtin trainer, metrics by epochs") {
+  const auto spec = job(kBuiltin + "}\n").value();
+  CHECK(texts(bench::measuring_overrides({}, spec)) ==
+        Texts{"train.epochs=null", "train.stop-at=null", "elastic=null", "train.benchmark.warmup=10",
+              "train.benchmark.steps=100", "train.benchmark.repeat=1"});
+  const auto own = job("framework: builtin\ntrain: {model: mnist-cnn, data: {format: synthetic}, "
+                       "benchmark: {steps: 7, repeat: 2}}\n")
+                       .value();
+  CHECK(texts(bench::measuring_overrides(section("warmup: 1"), own)) ==
+        Texts{"train.epochs=null", "train.stop-at=null", "elastic=null", "train.benchmark.warmup=1"});
+  CHECK(texts(bench::measuring_overrides(section("epochs: 2"), spec)) ==
+        Texts{"train.benchmark=null", "train.epochs=2"});
+  CHECK(bench::measuring_overrides({}, job("command: [x]\n").value()).empty());
+}
