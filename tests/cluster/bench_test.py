@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""dlrun bench on a real Slurm: inside one allocation points run on parts of the nodes, side by side and apart from each other."""
+import json
+import pathlib
+
+import support
+from support import DLRUN
+
+# Each rank says where it is and when, and the first one tells a rate.
+JOB = """name: rates
+framework: plain
+command:
+- sh
+- -c
+- 'echo "$(hostname) $(date +%s.%N)" > "$DLRUN_RUN_DIR/began.$DLRUN_RANK"; sleep 2;
+  date +%s.%N > "$DLRUN_RUN_DIR/ended.$DLRUN_RANK"; echo "rate: $DLRUN_SIZE"'
+bench:
+  axes: {nodes: [1, 2, 4], tasks-per-node: [1, 2]}
+  rate: 'rate: (.*)'
+"""
+
+
+class Bench(support.Case):
+    slurm = True
+
+    def results(self, folder):
+        return json.loads(self.read(f"{folder}/bench.json"))
+
+    def run_of(self, folder, point):
+        """(hosts, when the first rank began, when the last one ended)"""
+        run = pathlib.Path(self.folder, folder, point["run"])
+        began = [file.read_text().split() for file in run.glob("began.*")]
+        ended = [float(file.read_text()) for file in run.glob("ended.*")]
+        self.assertEqual(len(began), point["ranks"])
+        return {host for host, _ in began}, min(float(when) for _, when in began), max(ended)
+
+    def test_points_share_the_nodes_of_one_allocation(self):
+        self.write("job.yaml", JOB)
+        code, out, err = self.run_on("salloc", "-N4", "--ntasks-per-node=2", DLRUN, "bench", "--run-dir", "b", "job.yaml")
+        self.assertEqual(code, 0, out + err)
+        points = self.results("b")["points"]
+        self.assertEqual([point["status"] for point in points], ["done"] * 6, points)
+        for point in points:
+            self.assertEqual(point["ranks"], point["values"]["nodes"] * point["values"]["tasks-per-node"])
+            self.assertEqual(point["rate"], point["ranks"])
+        runs = [self.run_of("b", point) for point in points]
+        for point, (hosts, _, _) in zip(points, runs):
+            self.assertEqual(len(hosts), point["values"]["nodes"])
+        at_once = [(one, other) for one in runs for other in runs if one is not other and one[1] < other[1] < one[2]]
+        self.assertTrue(at_once, "points that fit run at the same time")
+        for one, other in at_once:
+            self.assertFalse(one[0] & other[0], "points at the same time have different nodes")
+
+
+if __name__ == "__main__":
+    support.main()
