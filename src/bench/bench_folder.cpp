@@ -111,6 +111,7 @@ Result<void> plan_points(OpenBench& open) {
     }
     if (!is_checked) TRY(job::run_plan_checks(*planned, open.request.environment));
     is_checked = true;
+    open.bench.hosts = std::max(open.bench.hosts, planned->plan.nodes.size());
     for (std::size_t same = i; same < open.points.size(); same += once)
       open.bench.points[same].ranks = planned->plan.world_size();
   }
@@ -137,14 +138,17 @@ std::string free_run_directory(const fs::path& folder, const std::string& id) {
   return out;
 }
 
-Result<OpenBench> make_bench(job::Request request, const fs::path& folder, Instant now) {
+Result<OpenBench> plan_bench(job::Request request, const fs::path& folder, Instant now) {
   OpenBench open{.request = std::move(request), .folder = fs::absolute(folder), .points = {}, .bench = {}};
   TRY(check_section(open.spec()));
   open.request.allocation = TRY(job::allocation_of(open.request));
   open.points = repeated(open.spec());
   open.bench = empty_bench(*open.request.spec, open.points, now);
-  open.bench.hosts = open.request.allocation->nodes.size();
   TRY(plan_points(open));
+  return open;
+}
+
+Result<void> create(const OpenBench& open) {
   std::error_code problem;
   if (fs::exists(open.folder / "bench.json", problem))
     return fail(Error{.kind = ErrorKind::usage,
@@ -155,8 +159,7 @@ Result<OpenBench> make_bench(job::Request request, const fs::path& folder, Insta
   TRY(make_directories(open.folder.parent_path(), Access::shared));
   TRY(make_directories(open.folder, Access::owner_only));
   TRY(write_job(open));
-  TRY(write_bench(open.bench, open.folder));
-  return open;
+  return write_bench(open.bench, open.folder);
 }
 
 Result<OpenBench> open_bench(job::Request request, const fs::path& folder) {
@@ -164,20 +167,31 @@ Result<OpenBench> open_bench(job::Request request, const fs::path& folder) {
   open.bench = TRY(read_bench(open.folder));
   if (!open.request.spec->bench)
     return bad_input((open.folder / "spec.json").string(), "it has no section 'bench'");
-  open.request.allocation = TRY(job::allocation_of(open.request));
   open.points = repeated(open.spec());
-  if (open.points.size() != open.bench.points.size())
-    return bad_input((open.folder / "bench.json").string(),
-                     fmt::format("it has {} points, and spec.json asks for {}", open.bench.points.size(),
-                                 open.points.size()));
+  if (open.points.size() == open.bench.points.size()) return open;
+  return bad_input((open.folder / "bench.json").string(),
+                   fmt::format("it has {} points, and spec.json asks for {}", open.bench.points.size(),
+                               open.points.size()));
+}
+
+Result<void> prepare_to_resume(OpenBench& open) {
+  open.request.allocation = TRY(job::allocation_of(open.request));
   std::error_code problem;
   for (Point& point : open.bench.points) {
+    if (is_over(point.status)) continue;
+    if (fs::exists(point_folder(open.folder, point.id) / "submission.json", problem))
+      return fail(
+          Error{.kind = ErrorKind::usage,
+                .what = fmt::format("the points of {} are jobs of their own", open.folder.string()),
+                .where = {},
+                .hint = fmt::format("dlrun bench --collect {} reads what they came to", open.folder.string()),
+                .also = {}});
     if (point.status != PointStatus::running) continue;
     point.status = PointStatus::pending;
     if (fs::exists(open.folder / point.run / "record.json", problem))
       collect(point, open.bench, open.spec(), open.folder, EndedBy::itself);
   }
-  return open;
+  return {};
 }
 
 Result<void> write_point_job(const OpenBench& open, std::size_t index, const plan::JobSpec& spec) {

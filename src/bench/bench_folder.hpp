@@ -17,11 +17,18 @@ struct OpenBench {
   const plan::BenchSpec& spec() const { return *request.spec->bench; }
 };
 
-/// Plans all points and refuses what can never run; writes the folder. `request` has the job.
-Result<OpenBench> make_bench(job::Request request, const std::filesystem::path& folder, Instant now);
+/// Plans all points and refuses what can never run. `request` has the job. Nothing is written.
+Result<OpenBench> plan_bench(job::Request request, const std::filesystem::path& folder, Instant now);
 
-/// The benchmark of a folder. Points that were running are collected where their runs have ended.
+/// Writes the folder of a benchmark that was planned.
+Result<void> create(const OpenBench& open);
+
+/// The benchmark of a folder, as its file tells it.
 Result<OpenBench> open_bench(job::Request request, const std::filesystem::path& folder);
+
+/// To go on with it here: points that were running are collected where their runs have ended, and are pending
+/// else. An Error where its points are jobs of their own.
+Result<void> prepare_to_resume(OpenBench& open);
 
 /// Writes the job of a point into its folder, from where `dlrun run --spec` reads it.
 Result<void> write_point_job(const OpenBench& open, std::size_t index, const plan::JobSpec& spec);

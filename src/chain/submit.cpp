@@ -273,7 +273,7 @@ Result<std::string> submit(const SubmissionPlan& plan, const Environment& enviro
   TRY(write_frozen_job(plan.frozen_job_path, plan.frozen_job));
   TRY(replace_file(plan.script_path, plan.script, Durability::synced));
   if (plan.chain) TRY(ChainFolder(plan.folder).create(new_chain(plan, environment)));
-  auto job = submit_job(*plan.scheduler, plan.directives, plan.script_path, "", environment, commands,
+  auto job = submit_job(*plan.scheduler, plan.directives, plan.script_path, plan.after, environment, commands,
                         plan.excluded);
   if (job) {
     const auto pause = [](Seconds time) { std::this_thread::sleep_for(time); };

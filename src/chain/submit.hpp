@@ -29,6 +29,7 @@ struct SubmissionPlan {
   std::string script_path, script;
   std::string frozen_job_path, frozen_job;  // what the script runs: see src/plan/frozen_job.hpp
   std::vector<Directive> directives;
+  std::string after = {};          // the job that must have ended first; empty: none
   Argv command;                    // that submits the script
   std::vector<HostName> excluded;  // nodes that the job is kept off
   std::optional<ChainPlan> chain;

@@ -4,6 +4,7 @@
 
 #include "src/base/exit_code.hpp"
 #include "src/bench/run_bench.hpp"
+#include "src/bench/sweep.hpp"
 #include "src/cli/bench_printer.hpp"
 #include "src/cli/bench_request.hpp"
 #include "src/cli/usage_error.hpp"
@@ -21,6 +22,11 @@ constexpr FlagRow<BenchCommand> kBenchFlags[] = {
      &BenchCommand::axes},
     {{.name = "--resume", .value = "DIR", .help = "go on with the benchmark in this folder"},
      &BenchCommand::resume},
+    {{.name = "--collect",
+      .value = "DIR",
+      .help = "read what the jobs of dlrun submit --sweep came to so far",
+      .excludes = "--resume"},
+     &BenchCommand::collect},
 };
 
 constexpr FlagRow<JobOptions> kSectionFlags[] = {
@@ -45,15 +51,24 @@ constexpr FlagRow<JobOptions> kSectionFlags[] = {
      Key{"bench.concurrent"}},
 };
 
-Result<bench::OpenBench> open(const BenchCommand& options, const Context& context) {
-  if (!options.resume.empty())
-    return bench::open_bench(TRY(resumed_request(options.job, options.resume, context.environment)),
-                             options.resume);
+Result<bench::OpenBench> open_at(const std::string& folder, const BenchCommand& options,
+                                 const Context& context) {
+  return bench::open_bench(TRY(resumed_request(options.job, folder, context.environment)), folder);
+}
+
+Result<bench::OpenBench> open_to_run(const BenchCommand& options, const Context& context) {
+  if (!options.resume.empty()) {
+    bench::OpenBench out = TRY(open_at(options.resume, options, context));
+    TRY(prepare_to_resume(out));
+    return out;
+  }
   job::Request request = TRY(bench_request(options.job, options.axes, context.environment));
   const Instant now = SystemClock().now();
   const auto folder =
       request.run_directory.value_or(bench::new_bench_folder(request.here, *request.spec, now));
-  return bench::make_bench(std::move(request), folder, now);
+  bench::OpenBench out = TRY(bench::plan_bench(std::move(request), folder, now));
+  TRY(create(out));
+  return out;
 }
 
 // Points that fail are cells of the table. Where no point was measured, the first failure is the answer.
@@ -73,6 +88,16 @@ void say_end(const bench::OpenBench& open, const bench::BenchEnd& end, Console& 
     console.say(fmt::format("dlrun: to go on: dlrun bench --resume {}", open.folder.string()));
 }
 
+Result<int> show_collected(const BenchCommand& options, const Context& context) {
+  bench::OpenBench opened = TRY(open_at(options.collect, options, context));
+  TRY(collect_sweep(opened));
+  for (const bench::Point& point : opened.bench.points)
+    context.console.say("dlrun: " + line_of(opened.bench, point));
+  say_end(opened, {}, context.console);
+  if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(opened.bench))));
+  return to_int(ExitCode::done);
+}
+
 }  // namespace
 
 const char* const BenchCommand::kExamples = R"(Examples:
@@ -90,14 +115,16 @@ void BenchCommand::add(Arguments& arguments) {
 
 Result<void> BenchCommand::finish(const ExtraArguments& extra) {
   job.program = extra.of_program;
-  if (resume.empty() || (job.job_file.empty() && axes.empty() && job.program.empty())) return {};
-  return fail(usage_error("bench", "--resume goes on with a job and axes that are in its folder",
-                          "remove the job and the axes, or --resume"));
+  const bool has_folder = !resume.empty() || !collect.empty();
+  if (!has_folder || (job.job_file.empty() && axes.empty() && job.program.empty())) return {};
+  return fail(usage_error("bench", "the folder of a benchmark has its job and axes",
+                          "remove the job and the axes, or the folder"));
 }
 
 Result<int> BenchCommand::run(const Context& context) {
+  if (!collect.empty()) return show_collected(*this, context);
   TRY(job::check_single_start(context.environment));
-  bench::OpenBench opened = TRY(open(*this, context));
+  bench::OpenBench opened = TRY(open_to_run(*this, context));
   BenchPrinter printer(context.console);
   printer.note(fmt::format("{} points in {}", opened.bench.points.size(), opened.folder.string()));
   const bench::BenchEnd end = TRY(bench::run_bench(opened, printer));

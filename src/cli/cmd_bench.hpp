@@ -15,7 +15,7 @@ struct BenchCommand final : Command {
 
   JobOptions job;
   std::vector<std::string> axes;  // KEY=V1,V2
-  std::string resume;             // folder of a benchmark
+  std::string resume, collect;    // folders of benchmarks
 };
 
 }  // namespace dlrun::cli

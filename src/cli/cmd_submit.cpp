@@ -6,6 +6,7 @@
 #include "src/cli/chain_forecast.hpp"
 #include "src/cli/request.hpp"
 #include "src/cli/submit_flags.hpp"
+#include "src/cli/submit_sweep.hpp"
 #include "src/cli/usage_error.hpp"
 #include "src/plan/load_job.hpp"
 #include "src/run/single_start.hpp"
@@ -52,6 +53,12 @@ constexpr FlagRow<SubmitCommand> kSubmitFlags[] = {
       .help = "with --chain auto: measure the job here for so long",
       .excludes = "--measured"},
      &SubmitCommand::probe},
+    {{.name = "--sweep",
+      .help = "submit each point of the benchmark that the section bench describes as a job",
+      .excludes = "--chain"},
+     &SubmitCommand::sweep},
+    {{.name = "--axis", .value = "KEY=V1,V2,...", .help = "with --sweep: values of a key, as of dlrun bench"},
+     &SubmitCommand::axes},
 };
 
 // With the job read, once: what the planner of chains adds is laid over it. It may name variables that its
@@ -225,6 +232,7 @@ const char* const SubmitCommand::kExamples = R"(Examples:
   dlrun submit --nodes 4 --set resources.walltime=8h train.yaml    with other resources than the file says
   dlrun submit --chain 8 train.yaml                 go on in up to eight jobs, until the training is done
   dlrun submit --chain auto --epochs 90 --dry-run train.yaml    how many jobs it will take, and until when
+  dlrun submit --sweep --axis nodes=1,2,4 train.yaml    a job for each point of a benchmark
   dlrun submit --scheduler pbs --dry-run train.yaml    for a scheduler that is not here)";
 
 void SubmitCommand::add(Arguments& arguments) {
@@ -240,6 +248,7 @@ Result<void> SubmitCommand::finish(const ExtraArguments& extra) {
   for (const auto& [flag, value] : of_planner)
     if (chain != "auto" && !value->empty())
       return fail(usage_error("submit", fmt::format("{} needs --chain auto", flag), "add --chain auto"));
+  if (!axes.empty() && !sweep) return fail(usage_error("submit", "--axis needs --sweep", "add --sweep"));
   return {};
 }
 
@@ -256,6 +265,7 @@ Result<int> SubmitCommand::run(const Context& context) {
   TRY(job::check_single_start(context.environment));
   TRY(check_refused_flags(job));
   TRY(refuse_run_directory_of_chain(*this));
+  if (sweep) return run_sweep(*this, context);
   const Instant now = SystemClock().now();
   const Submitted submitted{TRY(request_to_submit(job, context.environment)),
                             forwarded_flags(job, context.common)};

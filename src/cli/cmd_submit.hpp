@@ -20,7 +20,8 @@ struct SubmitCommand final : Command {
   std::int64_t epoch_count() const;
 
   JobOptions job;
-  bool dry_run = false;
+  bool dry_run = false, sweep = false;
+  std::vector<std::string> axes;              // of a sweep: KEY=V1,V2
   std::string chain;                          // the maximum number of links, or "auto"; empty: no chain
   std::string epochs, mtbf, measured, probe;  // with auto: see the planner of chains
 };

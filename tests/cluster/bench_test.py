@@ -4,6 +4,7 @@ import json
 import pathlib
 
 import support
+from cluster import wait_until
 from support import DLRUN
 
 # Each rank says where it is and when, and the first one tells a rate.
@@ -50,6 +51,36 @@ class Bench(support.Case):
         self.assertTrue(at_once, "points that fit run at the same time")
         for one, other in at_once:
             self.assertFalse(one[0] & other[0], "points at the same time have different nodes")
+
+    def test_a_sweep_is_a_job_per_point_and_is_collected(self):
+        self.write("job.yaml", JOB.replace("nodes: [1, 2, 4]", "nodes: [1, 2, 3, 9]").replace("tasks-per-node: [1, 2]", "tasks-per-node: [2]")
+                   .replace("rate: 'rate", "concurrent: 1\n  rate: 'rate"))
+        words = ["submit", "--sweep", "--run-dir", "s", "--axis", "nodes=1,2,3"]
+        code, out, err = self.run_on(DLRUN, *words, "--dry-run", "job.yaml")
+        self.assertEqual((code, out.count("#SBATCH --nodes=")), (0, 3), err)
+        self.assertFalse(pathlib.Path(self.folder, "s").exists())
+        code, out, err = self.run_on(DLRUN, *words, "job.yaml")
+        self.assertEqual(code, 0, err)
+        jobs = out.split()
+        self.assertEqual(len(jobs), 3)
+        # Throttled: each waits for the one before.
+        self.assertRegex(self.run_on("scontrol", "show", "job", jobs[2])[1], rf"Dependency=afterany:{jobs[1]}|JobState=(RUNNING|COMPLETED)")
+        code, _, err = self.run_on(DLRUN, "bench", "--resume", "s")
+        self.assertEqual(code, 64, err)
+        self.assertIn("dlrun bench --collect", err)
+
+        def collected():
+            code, _, err = self.run_on(DLRUN, "bench", "--collect", "s")
+            self.assertEqual(code, 0, err)
+            points = self.results("s")["points"]
+            return points if all(point["status"] == "done" for point in points) else None
+
+        points = wait_until(collected, 0.5)
+        self.assertEqual([point["rate"] for point in points], [2, 4, 6])
+        runs = [self.run_of("s", point) for point in points]
+        self.assertEqual([len(hosts) for hosts, _, _ in runs], [1, 2, 3])
+        for before, after in zip(runs, runs[1:]):
+            self.assertLess(before[2], after[1], "one at a time")
 
 
 if __name__ == "__main__":
