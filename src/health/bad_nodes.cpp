@@ -5,25 +5,13 @@
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
 #include "src/base/regular_file.hpp"
+#include "src/base/state_folder.hpp"
 #include "src/base/utc.hpp"
 
 namespace dlrun::health {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path state_folder(const Environment& environment) {
-  if (const auto folder = environment.find("XDG_STATE_HOME"); folder && folder->starts_with('/'))
-    return fs::path(*folder) / "dlrun";
-  return fs::path(environment.get("HOME", "/nonexistent")) / ".local" / "state" / "dlrun";
-}
-
-// No name of a cluster or a host becomes more than one name of a file.
-std::string file_name(std::string_view name) {
-  std::string out(name);
-  std::replace(out.begin(), out.end(), '/', '_');
-  return out.empty() || out.front() == '.' ? "_" + out : out;
-}
 
 Result<BadNode> read(const fs::path& file) {
   const Json json = TRY(parse_json(TRY(read_regular_file(file, 64 << 10)), file.string()));
@@ -36,7 +24,7 @@ Result<BadNode> read(const fs::path& file) {
 }  // namespace
 
 BadNodes::BadNodes(const Environment& environment, std::string_view cluster)
-    : folder_(state_folder(environment) / "bad-nodes" / file_name(cluster)) {}
+    : folder_(state_folder(environment) / "bad-nodes" / state_file_name(cluster)) {}
 
 std::vector<BadNode> BadNodes::all(Instant now) const {
   std::vector<BadNode> out;
@@ -61,12 +49,13 @@ Result<void> BadNodes::remember(const BadNode& node) const {
                   {"host", node.host},
                   {"reason", node.reason},
                   {"until", format_utc(node.until)}};
-  return replace_file(folder_ / (file_name(node.host) + ".json"), to_pretty_text(json), Durability::none);
+  return replace_file(folder_ / (state_file_name(node.host) + ".json"), to_pretty_text(json),
+                      Durability::none);
 }
 
 void BadNodes::forget(const std::string& host) const {
   std::error_code ignored;
-  fs::remove(folder_ / (file_name(host) + ".json"), ignored);
+  fs::remove(folder_ / (state_file_name(host) + ".json"), ignored);
 }
 
 }  // namespace dlrun::health
