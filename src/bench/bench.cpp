@@ -122,16 +122,18 @@ Json to_json(const Bench& bench) {
   Json axes = Json::array(), points = Json::array();
   for (const Axis& axis : bench.axes) axes.push_back({{"key", axis.key}, {"values", axis.values}});
   for (const Point& point : bench.points) points.push_back(to_json(point));
-  return {{"schema", kSchema},
-          {"name", bench.name},
-          {"created", bench.created},
-          {"dlrun", kVersion},
-          {"framework", bench.framework},
-          {"mode", kModes.name(bench.mode)},
-          {"unit", bench.unit},
-          {"axes", std::move(axes)},
-          {"machine", {{"cpu", bench.cpu}, {"gpu", bench.gpu}, {"host_count", bench.hosts}}},
-          {"points", std::move(points)}};
+  Json out{{"schema", kSchema},
+           {"name", bench.name},
+           {"created", bench.created},
+           {"dlrun", kVersion},
+           {"framework", bench.framework},
+           {"mode", kModes.name(bench.mode)},
+           {"unit", bench.unit},
+           {"axes", std::move(axes)},
+           {"machine", {{"cpu", bench.cpu}, {"gpu", bench.gpu}, {"host_count", bench.hosts}}},
+           {"points", std::move(points)}};
+  if (!bench.tune.empty()) out["tune"] = bench.tune;
+  return out;
 }
 
 Result<Bench> bench_from_json(const Json& json, const std::string& where) {
@@ -146,6 +148,7 @@ Result<Bench> bench_from_json(const Json& json, const std::string& where) {
   if (!kModes.value(mode)) return bad_input(where, fmt::format("unknown mode '{}'", mode));
   out.mode = *kModes.value(mode);
   out.axes = TRY(axes_of(json, where));
+  out.tune = TRY(optional_field<std::string>(json, "tune", where)).value_or("");
   const Json machine = TRY(field<Json>(json, "machine", where));
   out.cpu = TRY(field<Json>(machine, "cpu", where));
   out.gpu = TRY(field<Json>(machine, "gpu", where));

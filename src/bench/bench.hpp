@@ -67,6 +67,7 @@ struct Bench {
   std::vector<Axis> axes = {};
   Json cpu = {}, gpu = {};  // models; null: not known yet
   std::size_t hosts = 0;
+  std::string tune = {};  // what is tuned; empty: it is a benchmark
   std::vector<Point> points = {};
 };
 

@@ -167,6 +167,13 @@ Result<OpenBench> open_bench(job::Request request, const fs::path& folder) {
   open.bench = TRY(read_bench(open.folder));
   if (!open.request.spec->bench)
     return bad_input((open.folder / "spec.json").string(), "it has no section 'bench'");
+  if (!open.bench.tune.empty())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("{} is a tuning: which candidates are left depends on its rounds",
+                                          open.folder.string()),
+                      .where = {},
+                      .hint = fmt::format("start it again: dlrun bench --tune {} JOB", open.bench.tune),
+                      .also = {}});
   open.points = repeated(open.spec());
   if (open.points.size() == open.bench.points.size()) return open;
   return bad_input((open.folder / "bench.json").string(),

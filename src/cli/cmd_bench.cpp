@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "src/base/exit_code.hpp"
+#include "src/base/strings.hpp"
 #include "src/bench/run_bench.hpp"
 #include "src/bench/sweep.hpp"
+#include "src/bench/tune.hpp"
 #include "src/cli/bench_printer.hpp"
 #include "src/cli/bench_request.hpp"
 #include "src/cli/usage_error.hpp"
@@ -12,6 +14,11 @@
 
 namespace dlrun::cli {
 namespace {
+
+std::string check_tuned(const std::string& text) {
+  if (bench::kTuned.value(text)) return {};
+  return fmt::format("unknown value '{}'; expected {}", text, join(bench::kTuned.names(), ", "));
+}
 
 constexpr FlagRow<BenchCommand> kBenchFlags[] = {
     {{.name = "--axis",
@@ -27,6 +34,13 @@ constexpr FlagRow<BenchCommand> kBenchFlags[] = {
       .help = "read what the jobs of dlrun submit --sweep came to so far",
       .excludes = "--resume"},
      &BenchCommand::collect},
+    {{.name = "--tune",
+      .value = "WHAT",
+      .help = "find the best value: threads, bucket, algorithm, batch",
+      .choices = "threads bucket algorithm batch",
+      .excludes = "--resume",
+      .check = check_tuned},
+     &BenchCommand::tune},
 };
 
 constexpr FlagRow<JobOptions> kSectionFlags[] = {
@@ -98,6 +112,34 @@ Result<int> show_collected(const BenchCommand& options, const Context& context) 
   return to_int(ExitCode::done);
 }
 
+// The curve, the best value, and the lines that set it.
+Result<void> show_tuned(const bench::OpenBench& open, bench::Tuned what, std::size_t best, Console& console) {
+  for (const std::size_t index : last_rounds(open.bench))
+    console.say(fmt::format("dlrun: {}{}", line_of(open.bench, open.bench.points[index]),
+                            index == best ? "  <- best" : ""));
+  console.out(job_lines(what, open.bench.points[best].values.front().second));
+  if (what != bench::Tuned::threads) return {};
+  console.say("dlrun: " + TRY(remember_threads(open, best)));
+  return {};
+}
+
+Result<int> run_tuning(const BenchCommand& options, const Context& context) {
+  const bench::Tuned what = *bench::kTuned.value(options.tune);
+  job::Request request = TRY(bench_request(options.job, options.axes, context.environment));
+  const Instant now = SystemClock().now();
+  const auto folder =
+      request.run_directory.value_or(bench::new_bench_folder(request.here, *request.spec, now));
+  bench::OpenBench open = TRY(plan_tuning(std::move(request), what, folder, now));
+  TRY(create(open));
+  if (context.common.json) context.console.send_out_to_err();
+  BenchPrinter printer(context.console);
+  const bench::Tuning tuned = TRY(bench::run_tuning(open, printer));
+  context.console.clear_status_line();
+  if (tuned.best) TRY(show_tuned(open, what, *tuned.best, context.console));
+  if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(open.bench))));
+  return exit_code_of(open.bench, tuned.end);
+}
+
 }  // namespace
 
 const char* const BenchCommand::kExamples = R"(Examples:
@@ -124,6 +166,7 @@ Result<void> BenchCommand::finish(const ExtraArguments& extra) {
 Result<int> BenchCommand::run(const Context& context) {
   if (!collect.empty()) return show_collected(*this, context);
   TRY(job::check_single_start(context.environment));
+  if (!tune.empty()) return run_tuning(*this, context);
   bench::OpenBench opened = TRY(open_to_run(*this, context));
   BenchPrinter printer(context.console);
   printer.note(fmt::format("{} points in {}", opened.bench.points.size(), opened.folder.string()));

@@ -16,6 +16,7 @@ struct BenchCommand final : Command {
   JobOptions job;
   std::vector<std::string> axes;  // KEY=V1,V2
   std::string resume, collect;    // folders of benchmarks
+  std::string tune;               // the axis of which the best value is wanted
 };
 
 }  // namespace dlrun::cli

@@ -22,6 +22,20 @@ constexpr FlagRow<PlanCommand> kPlanFlags[] = {
     {{.name = "--explain", .help = "show every setting and its source"}, &PlanCommand::explain},
 };
 
+// Where a measurement decides how many threads a rank has: what it was without. Empty: none does.
+std::string tuned_threads(const job::Prepared& job) {
+  if (job.input.tuned_threads.empty()) return "";
+  plan::PlanInput untuned = job.input;
+  untuned.tuned_threads.clear();
+  const auto before = plan::make_plan(untuned);
+  if (!before) return "";
+  constexpr const char* kName = "OMP_NUM_THREADS";
+  const plan::EnvironmentChanges &now = job.plan.ranks.front().defaults,
+                                 &then = before->ranks.front().defaults;
+  if (!now.contains(kName) || !then.contains(kName) || now.at(kName) == then.at(kName)) return "";
+  return fmt::format("{} of {} cores, as dlrun bench --tune threads measured", now.at(kName), then.at(kName));
+}
+
 void print_plan(const job::Prepared& job, Console& console) {
   const plan::Plan plan = plan::without_secrets(job.plan);
   console.out(fmt::format("job        {} ({})", plan.name, plan.framework));
@@ -31,6 +45,8 @@ void print_plan(const job::Prepared& job, Console& console) {
   console.out(
       fmt::format("processes  {}, MPI wire-up: {}", plan::to_text(plan.process), plan::to_text(plan.mpi)));
   console.out(fmt::format("directory  {}", plan.working_directory));
+  if (const std::string tuned = tuned_threads(job); !tuned.empty())
+    console.out(fmt::format("threads    {}", tuned));
   console.out("");
   print_plan_table(plan, console);
   for (const auto* warnings : {&job.spec.warnings, &job.allocation.warnings})
@@ -59,6 +75,9 @@ std::vector<plan::Explained> derived(const job::Prepared& job) {
   for (const auto& [name, count] : roles)
     if (!job.adapter.roles.empty() && plan::place_of(job.spec, "roles." + name).empty())
       out.push_back({"roles." + name + ".count", std::to_string(count), "framework " + job.adapter.name});
+  if (const std::string tuned = tuned_threads(job); !tuned.empty())
+    out.push_back(
+        {"environment.set.OMP_NUM_THREADS", job.plan.ranks.front().defaults.at("OMP_NUM_THREADS"), tuned});
   out.push_back({"launch.mpi", std::string(plan::to_text(job.plan.mpi)),
                  job.spec.launch.mpi != "auto" ? plan::place_of(job.spec, "launch.mpi")
                  : job.adapter.mpi == "auto" || job.adapter.mpi == "detect"

@@ -3,6 +3,7 @@
 // production give the same plan. It refuses whatever it cannot do as asked, and never plans less.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,7 @@ struct PlanInput {
   Installation installation;
   std::optional<MpiProtocol> detected_mpi;  // needed where requested_mpi() is "auto": what the program speaks
   TakenPorts taken_ports = {};              // by others, as agents found
+  std::map<int, int> tuned_threads = {};    // by the cores of a rank: the threads that were measured as best
   Environment environment;                  // dlrun's own: it can hold what the user chose already
 };
 

@@ -13,6 +13,7 @@
 #include "src/process/child.hpp"
 #include "src/process/mpi_flavour.hpp"
 #include "src/run/trainer_protocol.hpp"
+#include "src/run/tuned_threads.hpp"
 
 namespace dlrun::job {
 namespace {
@@ -148,6 +149,7 @@ Result<Prepared> prepare(const Request& request, Instant now) {
   input.working_directory = request.sources.job_file ? "" : request.here.string();
   const fs::path directory = request.sources.job_file ? job.spec.base_directory : request.here;
   input.detected_mpi = TRY(detect(request, job, directory));
+  input.tuned_threads = tuned_threads_of(job.allocation, request.environment);
   job.plan = TRY(plan::make_plan(input));
   return job;
 }

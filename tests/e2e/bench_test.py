@@ -116,6 +116,26 @@ class Bench(support.Case):
             self.assertTrue(os.path.isdir(os.path.join(self.folder, "b/points", point["id"], "checkpoints")))
         self.assertEqual(self.results()["mode"], "metrics")
 
+    def test_a_tuning_finds_the_best_threads_and_later_ranks_have_them(self):
+        self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
+        self.environment.pop("OMP_NUM_THREADS", None)
+        # The rate that a rank tells is as if one thread were best.
+        self.write("p.py", "import os\nprint('rate:', 100 - int(os.environ['OMP_NUM_THREADS']))\n")
+        program = ["--rate", "rate: ([0-9.]+)", "--", sys.executable, "p.py"]
+        code, out, err = self.dlrun("bench", "--tune", "threads", "--axis", "threads=1,2,3", "--run-dir", "b", *program)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(out, 'environment:\n  set:\n    OMP_NUM_THREADS: "1"\n')
+        self.assertRegex(err, r"threads=1 .*: 99 1/s .*<- best")
+        self.assertEqual([point["repeat"] for point in self.results()["points"]], [0, 0, 0, 1, 1])
+        self.assertIn("remembered: 1 threads for a rank with", err)
+        told = self.plain('echo "threads $OMP_NUM_THREADS"')
+        self.assertIn("threads 1", told[1])
+        cores = len(os.sched_getaffinity(0))
+        shown = f"threads    1 of {cores} cores, as dlrun bench --tune threads measured" in self.dlrun(
+            "plan", "--framework", "plain", "--", "true")[1]
+        self.assertEqual(shown, cores > 1)
+        self.assertIn("is a tuning", self.bench("--resume", "b", code=64))
+
     def test_what_can_never_run_is_refused_before_anything_runs(self):
         self.write("mnist.yaml", MNIST)
         for words, expected, code in (

@@ -41,6 +41,17 @@ TEST_CASE("every rank learns its place") {
   CHECK(plan.working_directory == "/home/ann/jobs");
 }
 
+TEST_CASE("a measured number of threads is taken for the cores that it was measured with, below all else") {
+  plan::PlanInput measured = input(kTwoTasks, machine(8));
+  measured.tuned_threads = {{4, 3}, {8, 6}};
+  CHECK(make_plan(measured).value().ranks[1].defaults.at("OMP_NUM_THREADS") == "3");
+  measured.tuned_threads = {{8, 6}};
+  CHECK(make_plan(measured).value().ranks[1].defaults.at("OMP_NUM_THREADS") == "4");
+  measured = input(std::string(kTwoTasks) + "environment: {set: {OMP_NUM_THREADS: 2}}\n", machine(8));
+  measured.tuned_threads = {{4, 3}};
+  CHECK_FALSE(make_plan(measured).value().ranks[1].defaults.contains("OMP_NUM_THREADS"));
+}
+
 TEST_CASE("cores are divided among the ranks, and OMP_NUM_THREADS follows unless the user set it") {
   auto plan = make_plan(input(kTwoTasks, machine(8))).value();
   CHECK(plan.ranks[1].cpus == plan::CpuShare{.share = 1, .of = 2});

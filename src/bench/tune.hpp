@@ -1,0 +1,46 @@
+// Tuning: the best value of one axis by measurement. Successive halving: all candidates take a few steps, the
+// better half of them twice as many, until one is left; so most of the time goes to those that are close. A
+// candidate that fails leaves the race. The points of all rounds are in bench.json, the round as the repeat.
+#pragma once
+
+#include "src/bench/run_bench.hpp"
+
+namespace dlrun::bench {
+
+enum class Tuned { threads, bucket, algorithm, batch };
+inline constexpr auto kTuned = enum_names<Tuned>({{Tuned::threads, "threads"},
+                                                  {Tuned::bucket, "bucket"},
+                                                  {Tuned::algorithm, "algorithm"},
+                                                  {Tuned::batch, "batch"}});
+
+/// The usual candidates. `cores` is what a rank has, `batch` what the job says. Empty: the user must name
+/// them.
+std::vector<std::string> candidates(Tuned what, int cores, int batch);
+
+/// How many steps each round takes, so that the last one takes `steps`.
+std::vector<std::uint64_t> rounds_of(std::size_t candidates, std::uint64_t steps);
+
+/// The better half of these points, by rate, the best first; only those that were measured.
+std::vector<std::size_t> better_half(const Bench& bench, std::vector<std::size_t> points);
+
+/// The job with this axis alone; its values are the section's, or the usual candidates.
+Result<OpenBench> plan_tuning(job::Request request, Tuned what, const std::filesystem::path& folder,
+                              Instant now);
+
+struct Tuning {
+  BenchEnd end;
+  std::optional<std::size_t> best;  // a point of the last round; unset: stopped, or nothing was measured
+};
+Result<Tuning> run_tuning(OpenBench& open, BenchStatus& status);
+
+/// The last measurement of each candidate, by value in the order of the axis.
+std::vector<std::size_t> last_rounds(const Bench& bench);
+
+/// The lines for a job file that set this value.
+std::string job_lines(Tuned what, const Json& value);
+
+/// Remembers the threads for the processors of this point's run. An Error where its record does not tell
+/// them.
+Result<std::string> remember_threads(const OpenBench& open, std::size_t best);
+
+}  // namespace dlrun::bench

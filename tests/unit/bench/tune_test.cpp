@@ -1,0 +1,63 @@
+// Successive halving: the candidates, the rounds, who goes on, and the lines that come out.
+#include "src/bench/tune.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace dlrun;
+using bench::Tuned;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+using Steps = std::vector<std::uint64_t>;
+using Points = std::vector<std::size_t>;
+
+bench::Bench with_rates(const std::vector<double>& rates) {
+  bench::Bench out{.axes = {{"threads", {}}}};
+  for (const double rate : rates) {
+    const auto value = static_cast<int>(out.points.size());
+    out.axes[0].values.push_back(value);
+    bench::Point point{.id = "x", .values = {{"threads", value}}, .status = bench::PointStatus::failed};
+    if (rate > 0) point.figures.rate = rate, point.status = bench::PointStatus::done;
+    out.points.push_back(std::move(point));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("threads are tried in powers of two, with all cores and a few less") {
+  CHECK(bench::candidates(Tuned::threads, 68, 0) == Texts{"1", "2", "4", "8", "16", "32", "64", "68"});
+  CHECK(bench::candidates(Tuned::threads, 2, 0) == Texts{"1", "2"});
+  CHECK(bench::candidates(Tuned::threads, 1, 0) == Texts{"1"});
+  CHECK(bench::candidates(Tuned::batch, 1, 2) == Texts{"1", "2", "4", "8", "16"});
+  CHECK(bench::candidates(Tuned::algorithm, 1, 1).empty());
+}
+
+TEST_CASE("each round takes twice the steps of the one before, and the last one all") {
+  CHECK(bench::rounds_of(1, 100) == Steps{100});
+  CHECK(bench::rounds_of(2, 100) == Steps{100});
+  CHECK(bench::rounds_of(8, 100) == Steps{25, 50, 100});
+  CHECK(bench::rounds_of(64, 20) == Steps{5, 5, 5, 5, 10, 20});
+  CHECK(bench::rounds_of(4, 3) == Steps{3, 3});
+}
+
+TEST_CASE("the better half goes on, and what failed does not") {
+  CHECK(bench::better_half(with_rates({1, 4, 2, 3}), {0, 1, 2, 3}) == Points{1, 3});
+  CHECK(bench::better_half(with_rates({1, 4, 2}), {0, 1, 2}) == Points{1, 2});
+  CHECK(bench::better_half(with_rates({0, 4, 0, 0}), {0, 1, 2, 3}) == Points{1});
+  CHECK(bench::better_half(with_rates({0, 0}), {0, 1}).empty());
+  CHECK(bench::better_half(with_rates({5}), {0}) == Points{0});
+}
+
+TEST_CASE("the curve has the last measurement of each value") {
+  bench::Bench tuned = with_rates({1, 4});
+  tuned.points.push_back(tuned.points[1]);
+  CHECK(bench::last_rounds(tuned) == Points{0, 2});
+}
+
+TEST_CASE("the lines are those of a job file") {
+  CHECK(bench::job_lines(Tuned::threads, 64) == "environment:\n  set:\n    OMP_NUM_THREADS: \"64\"");
+  CHECK(bench::job_lines(Tuned::bucket, "8MiB") == "train:\n  allreduce:\n    bucket: 8MiB");
+  CHECK(bench::job_lines(Tuned::batch, 32) == "train:\n  batch: 32");
+}
