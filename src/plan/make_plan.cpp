@@ -266,6 +266,7 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
   if (threads) threads = std::max(1, *threads - share.reserve_cpus);
   if (share.cores && input.tuned_threads.contains(*share.cores))
     threads = input.tuned_threads.at(*share.cores);
+  if (input.spec.environment.defaults.contains("OMP_NUM_THREADS")) threads.reset();
   set_devices(rank, threads, share.gpu_vendor);
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
   rank.defaults.erase_if([&](const auto& entry) { return input.environment.find(entry.first); });

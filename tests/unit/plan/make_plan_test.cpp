@@ -49,6 +49,10 @@ TEST_CASE("a measured number of threads is taken for the cores that it was measu
   CHECK(make_plan(measured).value().ranks[1].defaults.at("OMP_NUM_THREADS") == "4");
   measured = input(std::string(kTwoTasks) + "environment: {set: {OMP_NUM_THREADS: 2}}\n", machine(8));
   measured.tuned_threads = {{4, 3}};
+  measured.spec.environment.set = {};
+  measured.spec.environment.defaults = {{"OMP_NUM_THREADS", "5"}};
+  CHECK(make_plan(measured).value().ranks[1].defaults.at("OMP_NUM_THREADS") == "5");
+  measured.spec.environment.set = {{"OMP_NUM_THREADS", "2"}};
   CHECK_FALSE(make_plan(measured).value().ranks[1].defaults.contains("OMP_NUM_THREADS"));
 }
 
