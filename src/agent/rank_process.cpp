@@ -73,6 +73,7 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
                                 .stderr_fd = err_end.get(),
                                 .inherited_fds = start.inherited_fds,
                                 .processors = start.processors,
+                                .memory = start.memory,
                                 .user_signals = user_signals_in(start.environment),
                                 .open_files = start.open_files}));
   rank->out_.fd = std::move(out);

@@ -37,6 +37,7 @@ class RankProcess {
     int input_fd = -1;  // its standard input; -1: /dev/null
     std::vector<int> inherited_fds;
     std::vector<int> processors;
+    std::optional<MemoryBinding> memory = {};
     std::string program = {};  // where it is not argv[0]
     std::optional<rlimit> open_files = {};
   };

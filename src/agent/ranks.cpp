@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedulers/gpus/bus_ids.hpp"
+#include "src/agent/memory_nodes.hpp"
 #include "src/agent/own_program.hpp"
 #include "src/plan/run_directory.hpp"
 
@@ -76,6 +77,7 @@ void Ranks::add(const plan::NodeSlice& slice) {
 Result<void> Ranks::start(Base base,
                           const std::function<void(const RankState&, const Processors&)>& started) {
   const std::vector<Processors> processors = TRY(processors_for(ranks_, base.environment));
+  TRY(apply_huge_pages(base.slice->plan.memory.huge_pages));
   const WithLimits limits(base.limits);
   for (RankState& rank : ranks_) {
     const Processors& own = processors[static_cast<std::size_t>(rank.member)];
@@ -98,6 +100,7 @@ Result<void> Ranks::start_one(RankState& rank, Base& base, const Processors& pro
                            .input_fd = rank.plan.rank == base.input_rank ? base.input.get() : -1,
                            .inherited_fds = {},
                            .processors = processors,
+                           .memory = TRY(memory_binding(base.slice->plan.memory, processors)),
                            .program = own_program(rank.plan.argv),
                            .open_files = base.open_files};
   for (const UniqueFd& fd : bootstrap.child_fds) start.inherited_fds.push_back(fd.get());

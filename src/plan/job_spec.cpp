@@ -317,6 +317,17 @@ Result<std::optional<Wrap>> read_wrap(Fields& launch) {
   return std::optional(out);
 }
 
+Result<MemoryPolicy> read_memory(Fields& fields) {
+  MemoryPolicy out;
+  out.numa = TRY(fields.text_or("memory", ""));
+  out.huge_pages = TRY(enum_or(fields, "huge-pages", out.huge_pages, kHugePages));
+  const std::string problem = out.numa.empty() ? "" : check_numa(out.numa);
+  if (!problem.empty())
+    return yaml::error_at(*fields.find("memory"), "launch.memory: " + problem,
+                          "write local, interleave, or NUMA nodes as 0,2-3");
+  return out;
+}
+
 Result<LaunchSpec> read_launch(Fields fields) {
   std::vector<std::string> launchers = launcher_names();
   launchers.insert(launchers.begin(), "auto");
@@ -334,6 +345,7 @@ Result<LaunchSpec> read_launch(Fields fields) {
   out.retries = static_cast<int>(TRY(fields.integer_or("retries", out.retries, 0, 1000)));
   out.mpi = TRY(choice(fields, "mpi", out.mpi, protocols));
   out.bind = TRY(fields.bool_or("bind", out.bind));
+  out.memory = TRY(read_memory(fields));
   out.relay = TRY(enum_or(fields, "relay", out.relay, kRelayUses));
   out.check = TRY(enum_or(fields, "check", out.check, kCheckUses));
   out.bad_node_memory = TRY(fields.duration_or("bad-node-memory", out.bad_node_memory));

@@ -19,6 +19,7 @@
 #include "src/plan/elastic.hpp"
 #include "src/plan/environment_rules.hpp"
 #include "src/plan/expand.hpp"
+#include "src/plan/memory_policy.hpp"
 #include "src/plan/relay_use.hpp"
 #include "src/plan/ssh_spec.hpp"
 #include "src/plan/valid_names.hpp"
@@ -99,6 +100,7 @@ struct LaunchSpec {
   int retries = 0;                                     // further attempts in the same allocation
   std::string mpi = "auto";                            // auto, pmix, pmi1, native, none
   bool bind = true;
+  MemoryPolicy memory = {};
   RelayUse relay = RelayUse::automatic;
   CheckUse check = CheckUse::off;      // of the nodes, before ranks start
   Seconds bad_node_memory{24 * 3600};  // how long jobs leave out nodes that were bad; 0: not at all

@@ -141,6 +141,9 @@ Json to_json(const JobSpec& spec) {
              {"mtbf", spec.chain.mtbf ? Json(spec.chain.mtbf->count()) : Json(nullptr)}}},
            {"train", yaml::to_json(spec.train)},
            {"base-directory", spec.base_directory.string()}};
+  if (!spec.launch.memory.numa.empty()) out["launch"]["memory"] = spec.launch.memory.numa;
+  if (spec.launch.memory.huge_pages != HugePages::as_the_system)
+    out["launch"]["huge-pages"] = kHugePages.name(spec.launch.memory.huge_pages);
   if (spec.elastic)
     out["elastic"] = {{"min-nodes", spec.elastic->min_nodes}, {"min-ranks", spec.elastic->min_ranks}};
   return out;

@@ -268,6 +268,9 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
     threads = input.tuned_threads.at(*share.cores);
   if (input.spec.environment.defaults.contains("OMP_NUM_THREADS")) threads.reset();
   set_devices(rank, threads, share.gpu_vendor);
+  // glibc's malloc then asks the kernel for huge pages; programs with an allocator of their own do as they do.
+  if (input.spec.launch.memory.huge_pages == HugePages::on)
+    rank.defaults["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1";
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);
   rank.defaults.erase_if([&](const auto& entry) { return input.environment.find(entry.first); });
   rank.argv = wrapped(input.spec.launch.wrap, rank.rank, TRY(argv_of_rank(input, kind, facts)));
@@ -353,6 +356,7 @@ Result<Plan> make_plan(const PlanInput& input) {
                  .no_output = input.spec.launch.no_output,
                  .no_progress = input.spec.launch.no_progress,
                  .finalize = input.spec.launch.finalize};
+  plan.memory = input.spec.launch.memory;
   plan.hypothetical_nodes = input.allocation.scheduler == kHypotheticalNodes;
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);

@@ -15,6 +15,7 @@
 #include "src/base/types.hpp"
 #include "src/plan/elastic.hpp"
 #include "src/plan/environment_rules.hpp"
+#include "src/plan/memory_policy.hpp"
 
 namespace dlrun::plan {
 
@@ -100,6 +101,7 @@ struct Plan {
   // node's agent finds the interface; set only where the environment has no such name.
   EnvironmentChanges interface_variables;
   Limits limits;
+  MemoryPolicy memory = {};             // of each rank
   std::optional<Elastic> elastic = {};  // unset: the job ends with its first lost rank
   std::map<std::string, std::string>
       files;                 // name under the run directory -> content (a host file, the train section)

@@ -4,9 +4,11 @@
 #include <csignal>
 
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,9 @@ struct ChildSetup {
   const int* inherited;
   std::size_t inherited_count;
   const cpu_set_t* processors;  // nullptr: stay
+  int memory_policy;            // of the kernel; 0: stay
+  const unsigned long* memory_nodes;
+  unsigned long memory_bits;
   bool die_with_parent, ignore_user_signals;
   const rlimit* open_files;  // nullptr: stay
   pid_t parent;
@@ -68,6 +73,9 @@ void reset_signals(bool ignore_user_signals) {
     give_up(prepared, "setrlimit");
   if (prepared.processors != nullptr && ::sched_setaffinity(0, sizeof(cpu_set_t), prepared.processors) != 0)
     give_up(prepared, "sched_setaffinity");
+  if (prepared.memory_policy != 0 && ::syscall(SYS_set_mempolicy, prepared.memory_policy, prepared.memory_nodes,
+                                               prepared.memory_bits) != 0)
+    give_up(prepared, "set_mempolicy");
   place_stdio(prepared);
   for (std::size_t i = 0; i < prepared.inherited_count; ++i)
     if (::fcntl(prepared.inherited[i], F_SETFD, 0) != 0) give_up(prepared, "fcntl");
@@ -91,6 +99,23 @@ void reset_signals(bool ignore_user_signals) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error_number;
   return pid;
+}
+
+constexpr std::size_t kBitsOfWord = 8 * sizeof(unsigned long);
+
+// The kernel reads one bit less than it is told.
+std::vector<unsigned long> node_mask(const std::vector<int>& nodes) {
+  std::vector<unsigned long> out(1, 0);
+  for (const int node : nodes) {
+    const auto word = static_cast<std::size_t>(node) / kBitsOfWord;
+    if (out.size() < word + 2) out.resize(word + 2, 0);
+    out[word] |= 1UL << (static_cast<std::size_t>(node) % kBitsOfWord);
+  }
+  return out;
+}
+
+int kernel_policy(MemoryBinding::Policy policy) {
+  return policy == MemoryBinding::Policy::bind ? MPOL_BIND : MPOL_INTERLEAVE;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
@@ -157,6 +182,7 @@ Result<pid_t> start_child(const ChildSpec& spec) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
   for (const int processor : spec.processors) CPU_SET(processor, &processors);
+  const std::vector<unsigned long> memory_nodes = spec.memory ? node_mask(spec.memory->nodes) : node_mask({});
   ChildSetup prepared{
       .program = program.c_str(),
       .argv = argv.data(),
@@ -166,6 +192,9 @@ Result<pid_t> start_child(const ChildSpec& spec) {
       .inherited = spec.inherited_fds.data(),
       .inherited_count = spec.inherited_fds.size(),
       .processors = spec.processors.empty() ? nullptr : &processors,
+      .memory_policy = spec.memory ? kernel_policy(spec.memory->policy) : 0,
+      .memory_nodes = memory_nodes.data(),
+      .memory_bits = memory_nodes.size() * kBitsOfWord,
       .die_with_parent = spec.parent_death == ParentDeath::kill_child,
       .ignore_user_signals = spec.user_signals == UserSignals::ignored,
       .open_files = spec.open_files ? &*spec.open_files : nullptr,

@@ -26,6 +26,12 @@ enum class ParentDeath {
 // of the job's end), and send them to every process of the job.
 enum class UserSignals { end_it, ignored };
 
+// On which NUMA nodes the child's memory lies; its own children inherit it.
+struct MemoryBinding {
+  enum class Policy { bind, interleave } policy = Policy::bind;
+  std::vector<int> nodes;
+};
+
 struct ChildSpec {
   Argv argv;                 // argv[0] is looked up in the PATH of `environment`, as a shell would ...
   std::string program = {};  // ... unless the program is named apart from it
@@ -36,6 +42,7 @@ struct ChildSpec {
   int stderr_fd = -1;
   std::vector<int> inherited_fds;    // kept open under the same number; all else is close-on-exec
   std::vector<int> processors = {};  // bound to these; empty: as the caller
+  std::optional<MemoryBinding> memory = {};  // empty: as the caller
   ParentDeath parent_death = ParentDeath::kill_child;
   UserSignals user_signals = UserSignals::end_it;
   std::optional<rlimit> open_files = {};  // its limits; empty: the caller's
