@@ -44,6 +44,8 @@ Json body(const Manifest& manifest) {
            {"written", manifest.written},
            {"settings", manifest.settings},
            {"files", files}};
+  if (!manifest.classes.empty()) out["classes"] = manifest.classes;
+  if (!manifest.layers.empty()) out["layers"] = manifest.layers;
   if (manifest.shards) out["shards"] = *manifest.shards;
   return out;
 }
@@ -127,6 +129,8 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   out.files = TRY(parse_files(json, name));
   if (json.contains("shards")) out.shards = TRY(field<int>(json, "shards", name));
   if (json.contains("settings")) out.settings = TRY(field<Settings>(json, "settings", name));
+  if (json.contains("classes")) out.classes = TRY(field<std::vector<std::string>>(json, "classes", name));
+  if (json.contains("layers")) out.layers = TRY(field<std::string>(json, "layers", name));
   if (const auto optimizer = out.settings.find("optimizer.name"); optimizer != out.settings.end())
     out.identity.optimizer = optimizer->second;
   if (out.position.seen >= out.identity.samples)

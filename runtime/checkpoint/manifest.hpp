@@ -56,6 +56,8 @@ struct Manifest {
   std::string program;  // who wrote it
   std::string written;  // UTC
   Settings settings = {};
+  std::vector<std::string> classes = {};  // their names, where they have some
+  std::string layers = {};                // a model of the user's own: its list, as JSON
   std::vector<ManifestFile> files;
 };
 

@@ -25,20 +25,38 @@ std::uint64_t elements(const std::vector<std::int64_t>& shape, std::uint64_t mos
   return product;
 }
 
+struct StoredTypeName {
+  std::string_view name;
+  std::size_t bytes;
+  StoredTensor::Type type;
+};
+constexpr StoredTypeName kTypes[] = {
+    {"F32", 4, StoredTensor::Type::f32},   {"F16", 2, StoredTensor::Type::f16},
+    {"BF16", 2, StoredTensor::Type::bf16}, {"F64", 8, StoredTensor::Type::other},
+    {"I64", 8, StoredTensor::Type::other}, {"I32", 4, StoredTensor::Type::other},
+    {"I16", 2, StoredTensor::Type::other}, {"I8", 1, StoredTensor::Type::other},
+    {"U8", 1, StoredTensor::Type::other},  {"BOOL", 1, StoredTensor::Type::other}};
+
 Result<StoredTensor> parse_entry(const std::string& key, const Json& value, std::size_t data_start,
-                                 std::size_t data_bytes, const std::string& name) {
+                                 std::size_t data_bytes, const std::string& name, StoredTypes types) {
   const std::string where = fmt::format("{}: tensor '{}'", name, key);
   const auto type = TRY(field<std::string>(value, "dtype", where));
-  if (type != "F32") return bad_input(where, fmt::format("has the type '{}'; only F32 is supported", type));
+  const auto* const known =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& each) { return each.name == type; });
+  if (types == StoredTypes::f32 && type != "F32")
+    return bad_input(where, fmt::format("has the type '{}'; only F32 is supported", type));
+  if (known == std::end(kTypes)) return bad_input(where, fmt::format("has the unknown type '{}'", type));
   StoredTensor out{.name = key, .shape = {}};
+  out.type = known->type;
   out.shape = TRY(field<std::vector<std::int64_t>>(value, "shape", where));
   const auto offsets = TRY(field<std::vector<std::uint64_t>>(value, "data_offsets", where));
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes)
     return bad_input(where, fmt::format("data_offsets are outside of the {} bytes of data", data_bytes));
   out.begin = data_start + offsets[0];
   out.bytes = offsets[1] - offsets[0];
-  if (out.begin % sizeof(float) != 0) return bad_input(where, "is not aligned to four bytes");
-  if (elements(out.shape, data_bytes / sizeof(float)) * sizeof(float) != out.bytes)
+  if (types == StoredTypes::f32 && out.begin % sizeof(float) != 0)
+    return bad_input(where, "is not aligned to four bytes");
+  if (elements(out.shape, data_bytes / known->bytes) * known->bytes != out.bytes)
     return bad_input(where, fmt::format("its shape does not have the {} bytes of its offsets", out.bytes));
   return out;
 }
@@ -79,8 +97,8 @@ SafetensorsLayout plan_safetensors(std::vector<StoredTensor> tensors) {
   return out;
 }
 
-Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> file,
-                                                    const std::string& name) {
+Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> file, const std::string& name,
+                                                    StoredTypes types) {
   if (file.size() < 8)
     return bad_input(name, fmt::format("has {} bytes, too short for a safetensors file", file.size()));
   std::uint64_t length = 0;
@@ -94,10 +112,45 @@ Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> f
   const std::size_t start = 8 + length;
   std::vector<StoredTensor> out;
   for (const auto& [key, value] : header.items())
-    if (key != "__metadata__") out.push_back(TRY(parse_entry(key, value, start, file.size() - start, name)));
+    if (key != "__metadata__")
+      out.push_back(TRY(parse_entry(key, value, start, file.size() - start, name, types)));
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   TRY(check_tiling(out, start, file.size(), name));
   return out;
+}
+
+namespace {
+
+float of_half(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16, exponent = bits >> 10 & 31,
+                      fraction = bits & 1023;
+  if (exponent == 0) {
+    const float small = static_cast<float>(fraction) * 0x1p-24F;
+    return sign != 0 ? -small : small;
+  }
+  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+}  // namespace
+
+Result<void> read_stored(std::span<const std::byte> file, const StoredTensor& tensor, std::span<float> out) {
+  const std::byte* const from = file.data() + tensor.begin;
+  if (tensor.type == StoredTensor::Type::f32) {
+    std::memcpy(out.data(), from, out.size_bytes());
+    return {};
+  }
+  if (tensor.type == StoredTensor::Type::other)
+    return fail(
+        Error{.kind = ErrorKind::input,
+              .what = fmt::format("tensor '{}' has a type that is not F32, F16 or BF16", tensor.name)});
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, from + 2 * i, sizeof bits);
+    out[i] = tensor.type == StoredTensor::Type::f16 ? of_half(bits)
+                                                    : std::bit_cast<float>(std::uint32_t{bits} << 16);
+  }
+  return {};
 }
 
 }  // namespace dlrun::runtime

@@ -1,6 +1,7 @@
 // safetensors: eight bytes of header length, a JSON header, then raw little-endian values; readable by
-// everybody's tools. Here a file is one contiguous image in memory. Only f32 is written and accepted, and a
-// header is believed only where every offset fits the file.
+// everybody's tools. Here a file is one contiguous image in memory. Only f32 is written; a checkpoint's is
+// all that is accepted, while other people's files may have other types. A header is believed only where
+// every offset fits the file.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,11 @@
 namespace dlrun::runtime {
 
 struct StoredTensor {
+  enum class Type { f32, f16, bf16, other };  // other: is there and cannot be read
   std::string name;
   std::vector<std::int64_t> shape;
   std::size_t begin = 0, bytes = 0;  // within the file
+  Type type = Type::f32;
   friend bool operator==(const StoredTensor&, const StoredTensor&) = default;
 };
 
@@ -29,6 +32,12 @@ struct SafetensorsLayout {
 SafetensorsLayout plan_safetensors(std::vector<StoredTensor> tensors);
 
 /// The tensors of a file image, in file order. `name` is what the Error calls it.
-Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> file, const std::string& name);
+enum class StoredTypes { f32, any };
+Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> file, const std::string& name,
+                                                    StoredTypes types = StoredTypes::f32);
+
+/// The numbers of a tensor as f32, in `out`, which has as many. An Error for a type of numbers that is
+/// `other`.
+Result<void> read_stored(std::span<const std::byte> file, const StoredTensor& tensor, std::span<float> out);
 
 }  // namespace dlrun::runtime

@@ -40,6 +40,7 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
     timed("update", [&] { plan_.parameters().apply(step, stream_); });
   }
   BatchResult evaluate_batch() override;
+  std::span<const float> scores() override { return loss_->scores(); }
   std::span<float> gradients() override { return plan_.parameters().gradients(); }
   std::span<const Bucket> buckets() const override { return layout().buckets(); }
   std::span<float> spare_slots() override { return plan_.parameters().spare_slots(); }

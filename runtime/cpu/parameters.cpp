@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/name_pattern.hpp"
 #include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cpu/parallel.hpp"
 
@@ -93,6 +94,7 @@ void Parameters::declare_layout() {
 
 Result<void> Parameters::lay_out(const EngineOptions& options) {
   optimizer_ = options.optimizer;
+  for (Parameter& parameter : parameters_) parameter.frozen = matches_any(options.frozen, parameter.name);
   declare_layout();
   layout_.finish(*optimizer_->traits, options.bucket_bytes);
   TRY(make_arenas());
@@ -194,7 +196,8 @@ Parameters::Copy* Parameters::interleaved_copy_of(const Parameter& parameter) {
 
 void Parameters::apply(const UpdateStep& step, const dnnl::stream& stream) {
   const Factors factors = optimizer_->factors(step);
-  for (Parameter& parameter : parameters_) update(parameter, factors);
+  for (Parameter& parameter : parameters_)
+    if (!parameter.frozen) update(parameter, factors);
   const bool interleaves = optimizer_->traits->update_and_interleave != nullptr;
   for (Copy& copy : copies_)
     if (copy.interleaved_row == 0 || !interleaves) refresh(copy, stream);

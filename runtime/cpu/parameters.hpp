@@ -29,6 +29,7 @@ struct Parameter {
   std::optional<Desc> columns = {};
   Buffer value = {}, gradient = {};
   std::array<Buffer, kMaxStateSlots> state = {};  // of the optimizer
+  bool frozen = false;                            // stays as it is
 };
 
 struct Statistic {

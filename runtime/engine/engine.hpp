@@ -103,6 +103,9 @@ class Engine {
   virtual void apply(const UpdateStep& step) = 0;
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
+  /// After evaluate_batch, of a model that classifies: what the loss reads, [batch][scores of a row]. Empty
+  /// where the engine keeps them elsewhere.
+  virtual std::span<const float> scores() { return {}; }
   /// What it does besides where the model is a GAN; null where it is none.
   virtual GanEngine* gan() { return nullptr; }
   /// What it does besides where train_batch leaves gradients that are summed over all ranks already. Then it
@@ -140,6 +143,7 @@ struct EngineOptions {
   std::size_t bucket_bytes = 8u << 20;      // a bucket is closed once it holds that much
   std::optional<InputScaling> pixels = {};  // rows may be taken as bytes
   Optimizer optimizer = momentum_sgd(0);
+  std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
 };
 
 }  // namespace dlrun::runtime

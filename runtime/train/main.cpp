@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/train/arguments.hpp"
+#include "runtime/train/model_commands.hpp"
 #include "runtime/train/prepare_command.hpp"
 #include "runtime/train/session.hpp"
 #include "runtime/train/startup.hpp"
@@ -36,6 +37,13 @@ int prepare(const std::vector<std::string>& words) {
   return dlrun::to_int(dlrun::ExitCode::done);
 }
 
+int run_model(const std::vector<std::string>& words) {
+  const auto done = dlrun::runtime::run_model_command(words);
+  if (!done) return fail_with(done.error());
+  fmt::print("{}\n", *done);
+  return dlrun::to_int(dlrun::ExitCode::done);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -43,6 +51,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (!words.empty() && (words[0] == "--prepare" || words[0].starts_with("--prepare=")))
     return prepare(words);
+  if (dlrun::runtime::is_model_command(words)) return run_model(words);
   const auto arguments = dlrun::runtime::parse_arguments(words);
   if (!arguments) return fail_with(arguments.error());
   if (arguments->action == Arguments::Action::help) return fmt::print("{}", dlrun::runtime::help_text()), 0;

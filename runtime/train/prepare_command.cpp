@@ -1,42 +1,16 @@
 #include "runtime/train/prepare_command.hpp"
 
 #include <cstdio>
-#include <map>
 #include <thread>
 
 #include <unistd.h>
 
-#include "src/base/fields.hpp"
-#include "src/base/json.hpp"
+#include "runtime/train/command_flags.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
 namespace {
-
-tl::unexpected<Error> wrong_option(std::string what, std::string hint = "dlrun-train --help") {
-  return fail(Error{.kind = ErrorKind::usage, .what = std::move(what), .hint = std::move(hint)});
-}
-
-using Flags = std::map<std::string, std::string>;
-
-Result<Flags> read_flags(const std::vector<std::string>& words) {
-  static const std::vector<std::string> known{
-      "--prepare", "--into", "--size",      "--list",      "--test-list",   "--classes",  "--damaged",
-      "--as",      "--from", "--image-key", "--label-key", "--first-label", "--channels", "--shard-size"};
-  Flags out;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::size_t equals = words[i].find('=');
-    const std::string name = words[i].substr(0, equals);
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      return wrong_option(fmt::format("unknown argument '{}'", words[i]), did_you_mean(name, known));
-    if (equals == std::string::npos && i + 1 == words.size()) return wrong_option(name + " needs a value");
-    const std::string value = equals == std::string::npos ? words[++i] : words[i].substr(equals + 1);
-    if (value.empty()) return wrong_option(name + " needs a value");
-    if (!out.emplace(name, value).second) return wrong_option(name + " is given twice");
-  }
-  return out;
-}
 
 Result<std::int64_t> side(const std::string& text) {
   const auto out = parse_integer(text, 1, 1 << 13);
@@ -103,29 +77,6 @@ Result<PackJob> read_pack(const Flags& flags) {
   return out;
 }
 
-// The flags as the section train.data of a job file, which reads them: names and refusals are the same.
-Result<std::shared_ptr<const DataSource>> read_source(const Flags& flags) {
-  const auto from = flags.find("--from");
-  const std::string format = from != flags.end()        ? from->second
-                             : flags.contains("--list") ? "list"
-                                                        : "images";
-  Json section{{"format", format}, {"dir", flags.at("--prepare")}, {"train", 0.5}};
-  if (format == "images" || format == "list") section["memory"] = "1KiB";  // they are not to be decoded
-  for (const char* name : {"--list", "--test-list", "--classes", "--damaged", "--image-key", "--label-key",
-                           "--first-label", "--channels"})
-    if (const auto found = flags.find(name); found != flags.end())
-      section[std::string(name + 2)] = found->second;
-  std::string text;
-  for (const auto& [key, value] : section.items()) text += fmt::format("{}: {}\n", key, value.dump());
-  const yaml::Node node = TRY(yaml::parse(text, "the command line"));
-  yaml::Fields fields = TRY(yaml::Fields::of(node, "train.data"));
-  const DataSpec spec = TRY(read_data_source(fields));
-  TRY(fields.finish());
-  if (!spec.source->keeps_images())
-    return wrong_option(fmt::format("--from: {} has no encoded images", format));
-  return spec.source;
-}
-
 Result<RepackJob> read_repack(const Flags& flags) {
   RepackJob out;
   if (flags.contains("--size")) return wrong_option("--size goes with --as pixels: images keep their sizes");
@@ -143,12 +94,10 @@ Result<RepackJob> read_repack(const Flags& flags) {
       return wrong_option(fmt::format("--shard-size: '{}' is not a size", size->second), "write 128MiB");
     out.shard_bytes = *bytes;
   }
-  auto source = read_source(flags);
-  if (!source) {
-    Error error = std::move(source).error();
-    error.kind = ErrorKind::usage;
-    return fail(std::move(error));
-  }
+  auto source = source_of(flags, flags.at("--prepare"), SourceUse::as_it_is);
+  if (!source) return tl::unexpected(std::move(source).error());
+  if (!(*source)->keeps_images())
+    return wrong_option(fmt::format("--from: {} has no encoded images", flags.at("--from")));
   out.source = *source;
   out.into = flags.at("--into");
   out.workers = std::max(1U, std::thread::hardware_concurrency());
@@ -188,7 +137,10 @@ Result<std::string> write_shards(const RepackJob& job) {
 }  // namespace
 
 Result<PrepareJob> parse_prepare(const std::vector<std::string>& words) {
-  const Flags flags = TRY(read_flags(words));
+  static const std::vector<std::string> known{
+      "--prepare", "--into", "--size",      "--list",      "--test-list",   "--classes",  "--damaged",
+      "--as",      "--from", "--image-key", "--label-key", "--first-label", "--channels", "--shard-size"};
+  const Flags flags = TRY(read_flags(words, known));
   if (!flags.contains("--into")) return wrong_option("--into DIR, the folder for packed images, is missing");
   if (repacks(flags)) return TRY(read_repack(flags));
   return TRY(read_pack(flags));

@@ -5,8 +5,11 @@
 //   linear scaling rule) warm-up   start + (peak - start) w, where w grows linearly to 1 over W and start is
 //   lr under the linear rule with k > 1 (Goyal,
 //             gradual warm-up), else 0
-//   cosine    x 1/2 (1 + cos(pi (e - W) / (E - W))) (I. Loshchilov, F. Hutter, "SGDR", 2017, one period
-//   without restarts) step      x factor^n, n the given epochs that have passed
+//             square-root takes sqrt(k) for k
+//   polynomial (peak - end) (1 - (e - W) / (E - W))^power + end: PyTorch's PolynomialLR, TensorFlow's with
+//   end one-cycle PyTorch's OneCycleLR with cosines and without a cycle of the momentum cosine    x 1/2 (1 +
+//   cos(pi (e - W) / (E - W))) (I. Loshchilov, F. Hutter, "SGDR", 2017, one period without restarts) step x
+//   factor^n, n the given epochs that have passed
 #pragma once
 
 #include "runtime/checkpoint/manifest.hpp"
@@ -29,6 +32,8 @@ class LearningRate {
  private:
   double warmup_progress(const Position& position) const;
   double decay(double epochs_done) const;
+  double progress(double epochs_done) const;
+  double one_cycle(double epochs_done) const;
   double warmup_epochs() const;
   ScheduleSpec schedule_;
   RunShape run_;

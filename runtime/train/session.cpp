@@ -13,6 +13,7 @@
 #include "runtime/base/mapped_faults.hpp"
 #include "runtime/comm/allreduce/choose_device_allreduce.hpp"
 #include "runtime/data/split.hpp"
+#include "runtime/train/init_weights.hpp"
 #include "runtime/train/resume.hpp"
 #include "runtime/train/settings.hpp"
 #include "runtime/train/startup.hpp"
@@ -49,6 +50,8 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                   .program = fmt::format("dlrun-train {}", kVersion),
                   .written = {},
                   .settings = settings_of(spec),
+                  .classes = prepared.data.classes,
+                  .layers = spec.layers_json,
                   .files = {}};
 }
 
@@ -197,6 +200,10 @@ class Session {
                                              lease_owner(spec_, environment_), *reporter_));
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
+    TRY(check_frozen(*prepared_.engine, spec_.freeze));
+    if (spec_.init_from)
+      for (const std::string& line : TRY(init_weights(*prepared_.engine, *spec_.init_from)))
+        reporter_->note(line);
     const Position start = TRY(resume(*prepared_.engine, *prepared_.comm, chosen ? &*chosen : nullptr));
     if (chosen) shards_there_ = chosen->manifest.shards.value_or(chosen->manifest.world);
     if (chosen) TRY(announce(*chosen, start));

@@ -1,6 +1,7 @@
 // See settings.hpp.
 #include "runtime/train/settings.hpp"
 
+#include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
 namespace dlrun::runtime {
@@ -20,6 +21,8 @@ std::string text_of(const Interval& interval) {
 
 std::string name_of(ScheduleSpec::Decay decay) {
   if (decay == ScheduleSpec::Decay::none) return "none";
+  if (decay == ScheduleSpec::Decay::polynomial) return "polynomial";
+  if (decay == ScheduleSpec::Decay::one_cycle) return "one-cycle";
   return decay == ScheduleSpec::Decay::cosine ? "cosine" : "steps";
 }
 
@@ -39,7 +42,12 @@ void add(Settings& out, const ScheduleSpec& schedule) {
   out["schedule.decay.epochs"] = text_of(schedule.at_epochs);
   if (schedule.decay == ScheduleSpec::Decay::step)
     out["schedule.decay.factor"] = fmt::format("{}", schedule.factor);
-  out["schedule.scale-lr"] = schedule.scale == ScheduleSpec::Scale::linear ? "linear" : "none";
+  if (schedule.decay == ScheduleSpec::Decay::polynomial)
+    out["schedule.decay.polynomial"] = text_of({schedule.power, schedule.end_rate});
+  if (schedule.decay == ScheduleSpec::Decay::one_cycle)
+    out["schedule.decay.one-cycle"] = text_of({schedule.rise, schedule.first_divisor, schedule.last_divisor});
+  static constexpr const char* scales[] = {"none", "linear", "square-root"};
+  out["schedule.scale-lr"] = scales[static_cast<std::size_t>(schedule.scale)];
 }
 
 void add(Settings& out, const Augmentation& of) {
@@ -57,8 +65,11 @@ void add(Settings& out, const Augmentation& of) {
 std::string line_of(const std::string& key, const std::string& there, const std::string& here,
                     const Settings& all) {
   const auto decay = all.find("schedule.decay");
-  const bool stretched = key == "epochs" && decay != all.end() && decay->second == "cosine";
-  if (stretched) return fmt::format("schedule: cosine over {} epochs in the checkpoint, {} now", there, here);
+  const bool stretched =
+      key == "epochs" && decay != all.end() &&
+      (decay->second == "cosine" || decay->second == "polynomial" || decay->second == "one-cycle");
+  if (stretched)
+    return fmt::format("schedule: {} over {} epochs in the checkpoint, {} now", decay->second, there, here);
   return fmt::format("{}: {} in the checkpoint, {} now", key, there, here);
 }
 
@@ -77,10 +88,12 @@ Settings settings_of(const TrainSpec& spec) {
   out["epochs"] = fmt::format("{}", spec.epochs);
   add(out, spec.optimizer);
   add(out, spec.schedule);
+  out["clip-norm"] = spec.clip_norm ? fmt::format("{}", *spec.clip_norm) : "none";
   out["precision"] = std::string(runtime::name_of(spec.precision));
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
   out["data.std"] = text_of(spec.conversion.std_dev);
+  out["freeze"] = spec.freeze.empty() ? "none" : join(spec.freeze, " ");
   add(out, spec.augmentation);
   out["data.centre-crop"] = spec.decoding.evaluation.centre_crop
                                 ? fmt::format("{}", *spec.decoding.evaluation.centre_crop)

@@ -3,6 +3,8 @@
 
 #include <future>
 
+#include <fmt/format.h>
+
 #include "runtime/base/checksum.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
@@ -53,6 +55,14 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
                                      out.device.said.empty() ? "" : "; ");
     return out;
   }
+  if (spec.clip_norm)
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = "train.clip-norm is supported on CPUs only",
+                      .hint = "set train.device to cpu, or remove train.clip-norm"});
+  if (!spec.freeze.empty())
+    return fail(Error{.kind = ErrorKind::unavailable,
+                      .what = "train.freeze is supported on CPUs only",
+                      .hint = "set train.device to cpu, or remove train.freeze"});
   options.ranks = ranks_of(environment);
   options.pixels = input_scaling_of(spec.conversion, static_cast<std::size_t>(shape.channels));
   auto engine =
@@ -78,10 +88,15 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
                                   ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
                                                 spec.parameter_server->servers.value_or(0))
                                   : "none";
+  const std::string init = spec.init_from ? fmt::format("{} {}", spec.init_from->file.string(),
+                                                        fmt::join(spec.init_from->skip, " "))
+                                          : std::string("none");
+  const std::string start =
+      fmt::format("{} {} {}", init, fmt::join(spec.freeze, " "), spec.clip_norm.value_or(0));
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", spec.batch, spec.epochs, spec.seed,
-                              spec.optimizer.learning_rate, spec.optimizer.weight_decay,
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", start, spec.batch, spec.epochs,
+                              spec.seed, spec.optimizer.learning_rate, spec.optimizer.weight_decay,
                               name_of(spec.precision), name_of(spec.allreduce.dtype), servers,
                               spec.optimizer.optimizer.identity(), spec.allreduce.choice.text(), shards));
 }
@@ -95,7 +110,8 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .rank = rank,
                        .bucket_bytes = spec.allreduce.bucket_bytes,
                        .pixels = {},
-                       .optimizer = spec.optimizer.optimizer};
+                       .optimizer = spec.optimizer.optimizer,
+                       .frozen = spec.freeze};
 }
 
 Result<void> prepare(const TrainSpec& spec, const Environment& environment, PreparedTraining& out) {

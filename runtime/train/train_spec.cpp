@@ -51,7 +51,27 @@ Result<OptimizerSpec> read_optimizer(Fields& train) {
   return out;
 }
 
-// decay: none | cosine | {epochs: [30, 60], factor: 0.1}
+// {polynomial: 2, end: 1e-4}
+Result<void> read_polynomial(Fields& fields, ScheduleSpec& out) {
+  out.decay = ScheduleSpec::Decay::polynomial;
+  out.power = TRY(fields.number_or("polynomial", 1, 0.01, 100));
+  out.end_rate = TRY(fields.number_or("end", 0, 0, 1e6));
+  return fields.finish();
+}
+
+// {one-cycle: 0.3, div: 25, final-div: 10000}
+Result<void> read_one_cycle(Fields& fields, ScheduleSpec& out) {
+  out.decay = ScheduleSpec::Decay::one_cycle;
+  out.rise = TRY(fields.number_or("one-cycle", out.rise, 0.001, 0.999));
+  out.first_divisor = TRY(fields.number_or("div", out.first_divisor, 1, 1e9));
+  out.last_divisor = TRY(fields.number_or("final-div", out.last_divisor, 1, 1e12));
+  TRY(fields.finish());
+  if (out.warmup.amount <= 0) return {};
+  return yaml::error_at(fields.node(), "train.schedule has a warmup, and one-cycle has its own",
+                        "remove warmup");
+}
+
+// decay: none | cosine | {epochs: [30, 60], factor: 0.1} | {polynomial: 2} | {one-cycle: 0.3}
 Result<void> read_decay(Fields& schedule, ScheduleSpec& out) {
   const Node* node = schedule.find("decay");
   if (node == nullptr) return {};
@@ -62,6 +82,8 @@ Result<void> read_decay(Fields& schedule, ScheduleSpec& out) {
     return {};
   }
   Fields fields = TRY(Fields::of(*node, schedule.path("decay")));
+  if (fields.has("polynomial")) return read_polynomial(fields, out);
+  if (fields.has("one-cycle")) return read_one_cycle(fields, out);
   out.decay = ScheduleSpec::Decay::step;
   out.factor = TRY(fields.number_or("factor", out.factor, 0, 1));
   const Node* epochs = TRY(fields.require("epochs"));
@@ -85,9 +107,8 @@ Result<ScheduleSpec> read_schedule(Fields& train) {
                             "write 200steps or 1epoch");
   }
   TRY(read_decay(fields, out));
-  static const std::vector<std::string> scales = {"none", "linear"};
-  out.scale = TRY(fields.choice_or("scale-lr", 0, scales)) == 0 ? ScheduleSpec::Scale::none
-                                                                : ScheduleSpec::Scale::linear;
+  static const std::vector<std::string> scales = {"none", "linear", "square-root"};
+  out.scale = static_cast<ScheduleSpec::Scale>(TRY(fields.choice_or("scale-lr", 0, scales)));
   TRY(fields.finish());
   return out;
 }
@@ -229,13 +250,29 @@ Result<void> read_model(Fields& train, TrainSpec& out) {
   if (node->kind == yaml::Kind::map) {
     out.layers = TRY(read_layer_list(*node, train.path("model")));
     // Another list under the same name is another training: a checkpoint of the one is not the other's.
-    out.model = fmt::format("{}-{:08x}", out.layers->name,
-                            checksum(dlrun::to_text(yaml::to_json(*node))) & 0xffffffffU);
+    out.layers_json = dlrun::to_text(yaml::to_json(*node));
+    out.model = fmt::format("{}-{:08x}", out.layers->name, checksum(out.layers_json) & 0xffffffffU);
     return {};
   }
   const std::vector<std::string> names = model_names();
   out.model = names[TRY(yaml::as_choice(*node, train.path("model"), names))];
   return {};
+}
+
+// init-from: FILE, or {file: FILE, skip: [fc.*]}
+Result<void> read_init(Fields& train, TrainSpec& out) {
+  out.freeze = TRY(train.text_list("freeze"));
+  const Node* node = train.find("init-from");
+  if (node == nullptr) return {};
+  out.init_from.emplace();
+  if (node->kind != yaml::Kind::map) {
+    out.init_from->file = TRY(yaml::as_text(*node, train.path("init-from")));
+    return {};
+  }
+  Fields fields = TRY(Fields::of(*node, train.path("init-from")));
+  out.init_from->file = TRY(fields.text("file"));
+  out.init_from->skip = TRY(fields.text_list("skip"));
+  return fields.finish();
 }
 
 // A generator makes pixels in -1..1, and so real ones are to lie there. Nobody can say when it is right.
@@ -252,6 +289,7 @@ Result<void> adapt_to_gan(Fields& train, TrainSpec& out) {
 Result<void> read_train(const Node& node, TrainSpec& out) {
   Fields fields = TRY(Fields::of(node, "train"));
   TRY(read_model(fields, out));
+  TRY(read_init(fields, out));
   TRY(read_data_section(fields, out));
   out.batch = TRY(fields.integer_or("batch", out.batch, 1, 1 << 20));
   out.benchmark = TRY(read_benchmark(fields));
@@ -259,6 +297,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.epochs = static_cast<std::uint64_t>(TRY(fields.integer_or("epochs", 1, 1, 1'000'000'000)));
   out.optimizer = TRY(read_optimizer(fields));
   out.schedule = TRY(read_schedule(fields));
+  if (fields.has("clip-norm")) out.clip_norm = TRY(fields.number_or("clip-norm", 1, 1e-12, 1e12));
   out.precision = TRY(read_precision(fields));
   static const std::vector<std::string> devices = {"auto", "cpu", "cuda"};
   out.device = static_cast<TrainSpec::Device>(TRY(fields.choice_or("device", 0, devices)));
@@ -272,6 +311,14 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
   out.mllog = TRY(fields.bool_or("mllog", false));
   if (purpose_of(out.model) == Purpose::generate) TRY(adapt_to_gan(fields, out));
+  if (out.clip_norm && out.device == TrainSpec::Device::cuda)
+    return yaml::error_at(*fields.find("clip-norm"),
+                          "train.clip-norm is supported on CPUs only, and train.device is cuda",
+                          "set train.device to cpu, or remove train.clip-norm");
+  if (!out.freeze.empty() && out.device == TrainSpec::Device::cuda)
+    return yaml::error_at(*fields.find("freeze"),
+                          "train.freeze is supported on CPUs only, and train.device is cuda",
+                          "set train.device to cpu, or remove train.freeze");
   if (const Node* stop = fields.find("stop-at")) {
     Fields target = TRY(Fields::of(*stop, "train.stop-at"));
     out.stop_at_accuracy =

@@ -14,6 +14,7 @@
 #include "runtime/data/data_format.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/models/layer_list.hpp"
+#include "runtime/train/init_weights.hpp"
 #include "runtime/train/server_placement.hpp"
 #include "src/base/clock.hpp"
 #include "src/base/interval.hpp"
@@ -27,12 +28,14 @@ struct OptimizerSpec {
 };
 
 struct ScheduleSpec {
-  enum class Decay { none, cosine, step };
-  enum class Scale { none, linear };
+  enum class Decay { none, cosine, step, polynomial, one_cycle };
+  enum class Scale { none, linear, square_root };
   Interval warmup;
   Decay decay = Decay::none;
-  std::vector<double> at_epochs;  // decay: step
-  double factor = 0.1;            // decay: step
+  std::vector<double> at_epochs;                                // decay: step
+  double factor = 0.1;                                          // decay: step
+  double power = 1, end_rate = 0;                               // decay: polynomial
+  double rise = 0.3, first_divisor = 25, last_divisor = 10000;  // decay: one-cycle
   Scale scale = Scale::none;
 };
 
@@ -69,6 +72,9 @@ struct TrainSpec {
   std::string name;                 // of the job
   std::string model;                // a builder's name, or what the user calls the layers
   std::optional<LayerList> layers;  // a model of the user's own
+  std::string layers_json = {};     // the same, as the job file has it
+  std::optional<InitWeights> init_from;
+  std::vector<std::string> freeze;  // patterns of names of parameters that stay as they are
   DataSpec data;
   Conversion conversion;
   Augmentation augmentation;
@@ -86,6 +92,7 @@ struct TrainSpec {
   std::uint64_t seed = 1;
   std::optional<BenchmarkSpec> benchmark;
   std::optional<TraceSpec> trace;
+  std::optional<double> clip_norm;         // of the gradients of all parameters together
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
   bool mllog = false;                      // lines of MLPerf's log
   CheckpointOptions checkpoint;

@@ -193,15 +193,26 @@ Result<StepTotals> Trainer::step() {
            .totals = sums.totals,
            .learning_rate = learning_rate_.at(position_)};
   // A rank's gradient is its sum divided by the batch; the mean is over the rows of all ranks that count.
+  const double scale = static_cast<double>(batch) / static_cast<double>(rows);
   if (how == Done::here)
-    parts_.engine.apply(
-        {.learning_rate = last_.learning_rate,
-         .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
-         .gradient_scale = static_cast<float>(static_cast<double>(batch) / static_cast<double>(rows)),
-         .updates = position_.step});
+    parts_.engine.apply({.learning_rate = last_.learning_rate,
+                         .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
+                         .gradient_scale = static_cast<float>(scale * clip_factor(scale)),
+                         .updates = position_.step});
   clock_.step_done();
   advance(rows);
   return sums;
+}
+
+// PyTorch's clip_grad_norm_: of the norm of all gradients, as they are with this scale.
+double Trainer::clip_factor(double scale) const {
+  if (!parts_.spec.clip_norm) return 1;
+  const std::span<const float> arena = parts_.engine.gradients();
+  const TensorSums sums = sums_of(arena.size() - parts_.engine.spare_slots().size(), [&](std::size_t i) {
+    return TensorSums{static_cast<double>(arena[i]) * arena[i], 0};
+  });
+  const double norm = scale * std::sqrt(sums[0]);
+  return std::min(1.0, *parts_.spec.clip_norm / (norm + 1e-6));
 }
 
 void Trainer::advance(std::uint64_t rows) {

@@ -62,6 +62,7 @@ class Trainer {
   void fill_ahead();  // the next step's rows, while a device computes
   Result<void> after_step(const StepTotals& step);
   Result<void> tell_and_save(const StepTotals& step);
+  double clip_factor(double scale) const;
   void advance(std::uint64_t rows);
   Result<void> end_epoch();
   Result<void> complete_checkpoint();

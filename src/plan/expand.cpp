@@ -21,7 +21,7 @@ using yaml::Kind;
 using yaml::Node;
 
 // Of a list, each item.
-constexpr std::array<std::string_view, 9> kPaths{
+constexpr std::array<std::string_view, 11> kPaths{
     "checkpoint.dir",
     "checkpoint.files",
     "environment.activate",
@@ -31,6 +31,8 @@ constexpr std::array<std::string_view, 9> kPaths{
     "train.data.dir",
     "train.data.list",
     "train.data.test-list",
+    "train.init-from",
+    "train.init-from.file",
 };
 
 // What an MPI or the node sets for one node or rank alone. dlrun's own are reserved (valid_names.hpp), those

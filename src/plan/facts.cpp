@@ -83,6 +83,14 @@ yaml::Node text_node(std::string value, const JobSpec& spec, std::string_view pa
   return node;
 }
 
+yaml::Node absolute_path(const yaml::Node& path, const JobSpec& spec) {
+  yaml::Node out = path;
+  if (path.kind != yaml::Kind::scalar || path.scalar.empty()) return out;
+  out.scalar = (spec.base_directory / path.scalar).lexically_normal().string();
+  out.style = yaml::Style::quoted;
+  return out;
+}
+
 // The data's folder and lists are paths of the job file like any other: relative to the file.
 void make_data_path_absolute(yaml::Node& train, const JobSpec& spec) {
   const yaml::Node* data = train.find("data");
@@ -91,12 +99,19 @@ void make_data_path_absolute(yaml::Node& train, const JobSpec& spec) {
   for (const char* key : {"dir", "list", "test-list"}) {
     const yaml::Node* path = data->find(key);
     if (path == nullptr || path->kind != yaml::Kind::scalar || path->scalar.empty()) continue;
-    yaml::Node absolute = *path;
-    absolute.scalar = (spec.base_directory / path->scalar).lexically_normal().string();
-    absolute.style = yaml::Style::quoted;
-    changed.set(key, std::move(absolute));
+    changed.set(key, absolute_path(*path, spec));
   }
   train.set("data", std::move(changed));
+}
+
+// init-from is a file, or a map that has one.
+void make_weights_path_absolute(yaml::Node& train, const JobSpec& spec) {
+  const yaml::Node* from = train.find("init-from");
+  if (from == nullptr) return;
+  yaml::Node changed = absolute_path(*from, spec);
+  const yaml::Node* file = from->kind == yaml::Kind::map ? from->find("file") : nullptr;
+  if (file != nullptr) changed.set("file", absolute_path(*file, spec));
+  train.set("init-from", std::move(changed));
 }
 
 yaml::Node checkpoint_node(const JobSpec& spec) {
@@ -147,6 +162,7 @@ Json train_config(const JobSpec& spec) {
   root.set("name", text_node(spec.name, spec, "name"));
   yaml::Node train = spec.train;
   make_data_path_absolute(train, spec);
+  make_weights_path_absolute(train, spec);
   root.set("train", std::move(train));
   if (!spec.checkpoint.dir.empty()) root.set("checkpoint", checkpoint_node(spec));
   return yaml::to_json_with_sources(root);

@@ -9,6 +9,7 @@ class Loss : public Operator {
  public:
   std::span<std::int32_t> labels() const;
   const BatchResult& result() const { return result_; }
+  std::span<const float> scores() const { return {scores_.value->floats(), scores_.elements}; }
 
   // In training the backward pass does both at once.
   void forward(const Run& run) override;

@@ -18,6 +18,7 @@ const OperatorTraits& add_traits() {
             if (left != right) in.refuse(fmt::format("cannot add {} and {}", text(left), text(right)));
             return left;
           },
+      .onnx = [](const Operation&) { return OnnxForm{.type = "Add"}; },
       .backward_reads_output = true};
   return row;
 }

@@ -30,7 +30,12 @@ const OperatorTraits& average_pool_traits() {
       .layer = {.name = "average-pool",
                 .other_names = {"avgpool", "avgpool2d", "avg-pool", "average-pooling2d"},
                 .read = read},
-      .shape = shape_by([](const op::AveragePool& spec, ShapeContext& in) { return shape(spec, in); })};
+      .shape = shape_by([](const op::AveragePool& spec, ShapeContext& in) { return shape(spec, in); }),
+      .onnx = by([](const op::AveragePool& spec) {
+        OnnxForm out = onnx_pool("AveragePool", spec);
+        out.attributes.push_back({"count_include_pad", std::int64_t{spec.counted == Padding::counts}});
+        return out;
+      })};
   return row;
 }
 

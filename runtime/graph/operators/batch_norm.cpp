@@ -24,6 +24,9 @@ const OperatorTraits& batch_norm_traits() {
       .statistics = [](const Operation&, const Shape& from) -> std::vector<StatisticRule> {
         return {{".running_mean", from.channels, 0}, {".running_var", from.channels, 1}};
       },
+      .onnx = by([](const op::BatchNorm& spec) {
+        return OnnxForm{.type = "BatchNormalization", .attributes = {{"epsilon", spec.epsilon}}};
+      }),
       .keeps_relu = true,
       .backward_reads_input = true};
   return row;

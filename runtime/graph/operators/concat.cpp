@@ -29,7 +29,11 @@ const OperatorTraits& concat_traits() {
       .name = "concat",
       .inputs = Inputs::two_or_more,
       .layer = {.name = "concat", .other_names = {"cat", "concatenate"}, .read = read_plain<op::Concat>},
-      .shape = [](Operation&, ShapeContext& in) { return joined(in); }};
+      .shape = [](Operation&, ShapeContext& in) { return joined(in); },
+      .onnx =
+          [](const Operation&) {
+            return OnnxForm{.type = "Concat", .attributes = {{"axis", std::int64_t{1}}}};
+          }};
   return row;
 }
 

@@ -46,6 +46,14 @@ const OperatorTraits& convolution_traits() {
       .products = by([](const op::Convolution& spec, const Shape& from, const Shape& to) {
         return to.elements() * (from.channels / spec.groups) * spec.kernel * spec.kernel_width;
       }),
+      .onnx = by([](const op::Convolution& spec) {
+        return OnnxForm{.type = "Conv",
+                        .attributes = {{"kernel_shape", std::vector{spec.kernel, spec.kernel_width}},
+                                       {"strides", std::vector{spec.stride, spec.stride}},
+                                       {"pads", std::vector{spec.padding, spec.padding_width, spec.padding,
+                                                            spec.padding_width}},
+                                       {"group", spec.groups}}};
+      }),
       .backward_reads_input = true,
       .backward_reads_output = true};
   return row;

@@ -18,6 +18,7 @@ const OperatorTraits& dropout_traits() {
           in.refuse(fmt::format("a dropout probability must be in [0, 1), not {}", spec.probability));
         return in.inputs[0];
       }),
+      .onnx = [](const Operation&) { return OnnxForm{.type = "Identity"}; },
       .elementwise = true,
       .random = Randomness::mask};
   return row;

@@ -9,6 +9,7 @@ const OperatorTraits& flatten_traits() {
                                   .shape = [](Operation&, ShapeContext& in) -> Shape {
                                     return {in.inputs[0].elements(), 1, 1};
                                   },
+                                  .onnx = [](const Operation&) { return OnnxForm{.type = "Flatten"}; },
                                   .takes_vector = true,
                                   .flattens = true};
   return row;

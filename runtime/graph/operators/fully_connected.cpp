@@ -35,6 +35,11 @@ const OperatorTraits& fully_connected_traits() {
       .products = by([](const op::FullyConnected& spec, const Shape& from, const Shape&) {
         return spec.outputs * from.elements();
       }),
+      .onnx =
+          [](const Operation&) {
+            return OnnxForm{
+                .type = "Gemm", .attributes = {{"transB", std::int64_t{1}}}, .takes_matrix = true};
+          },
       .takes_vector = true,
       .gives_vector = true,
       .backward_reads_input = true,

@@ -20,6 +20,13 @@ const OperatorTraits& gelu_traits() {
   static const OperatorTraits row{.name = "gelu",
                                   .layer = {.name = "gelu", .read = read},
                                   .shape = shape_of_input,
+                                  .onnx = by([](const op::Gelu& spec) {
+                                    const bool exact = spec.form == op::Gelu::Form::erf;
+                                    return OnnxForm{
+                                        .type = "Gelu",
+                                        .attributes = {{"approximate", std::string(exact ? "none" : "tanh")}},
+                                        .opset = 20};
+                                  }),
                                   .elementwise = true,
                                   .backward_reads_input = true};
   return row;

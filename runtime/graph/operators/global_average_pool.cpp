@@ -11,7 +11,8 @@ const OperatorTraits& global_average_pool_traits() {
                 .read = read_plain<op::GlobalAveragePool>},
       .shape = [](Operation&, ShapeContext& in) -> Shape {
         return {in.inputs[0].channels, 1, 1};
-      }};
+      },
+      .onnx = [](const Operation&) { return OnnxForm{.type = "GlobalAveragePool"}; }};
   return row;
 }
 

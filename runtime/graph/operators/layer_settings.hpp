@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/graph/operators/traits.hpp"
 #include "src/base/fields.hpp"
 
 namespace dlrun::runtime {
@@ -26,6 +27,16 @@ Result<Pool> read_pool(yaml::Fields& fields, const yaml::Node& value, std::strin
   out.edge =
       TRY(fields.choice_or("edge", 0, edges)) == 0 ? decltype(out.edge)::dropped : decltype(out.edge)::kept;
   return out;
+}
+
+/// A window that moves over an image, in ONNX.
+template <class Pool>
+OnnxForm onnx_pool(std::string_view type, const Pool& spec) {
+  return {.type = type,
+          .attributes = {{"kernel_shape", std::vector(2, spec.window)},
+                         {"strides", std::vector(2, spec.stride)},
+                         {"pads", std::vector(4, spec.padding)},
+                         {"ceil_mode", std::int64_t{spec.edge == Edge::kept}}}};
 }
 
 }  // namespace dlrun::runtime

@@ -28,6 +28,9 @@ const OperatorTraits& leaky_relu_traits() {
           in.refuse(fmt::format("a leaky ReLU's slope must be in [0, 1], not {}", spec.slope));
         return in.inputs[0];
       }),
+      .onnx = by([](const op::LeakyRelu& spec) {
+        return OnnxForm{.type = "LeakyRelu", .attributes = {{"alpha", spec.slope}}};
+      }),
       .elementwise = true,
       .activation = by([](const op::LeakyRelu& spec) {
         return ActivationRule{Activation::leaky_relu, spec.slope};

@@ -22,6 +22,12 @@ const OperatorTraits& local_response_norm_traits() {
       .name = "local response norm",
       .layer = {.name = "local-response-norm", .other_names = {"lrn", "localresponsenorm"}, .read = read},
       .shape = shape_of_input,
+      .onnx = by([](const op::LocalResponseNorm& spec) {
+        return OnnxForm{
+            .type = "LRN",
+            .attributes = {
+                {"size", spec.size}, {"alpha", spec.alpha}, {"beta", spec.beta}, {"bias", spec.bias}}};
+      }),
       .backward_reads_input = true};
   return row;
 }

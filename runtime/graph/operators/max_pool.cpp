@@ -20,6 +20,7 @@ const OperatorTraits& max_pool_traits() {
         return {from.channels, windowed(in, "max pooling", from.height, window),
                 windowed(in, "max pooling", from.width, window)};
       }),
+      .onnx = by([](const op::MaxPool& spec) { return onnx_pool("MaxPool", spec); }),
       .swaps_with_relu = true};
   return row;
 }

@@ -8,6 +8,7 @@ const OperatorTraits& tanh_traits() {
       .name = "tanh",
       .layer = {.name = "tanh", .read = read_plain<op::Tanh>},
       .shape = shape_of_input,
+      .onnx = [](const Operation&) { return OnnxForm{.type = "Tanh"}; },
       .elementwise = true,
       .activation = by([](const op::Tanh&) { return ActivationRule{Activation::tanh}; }),
       .backward_reads_output = true};

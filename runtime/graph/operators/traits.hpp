@@ -83,6 +83,20 @@ enum class Randomness { none, mask, samples };
 /// last: reported where it ends the model; others help training. each: all of a model are reported.
 enum class LossKind { none, last, each };
 
+/// A setting of an ONNX operator.
+struct OnnxAttribute {
+  std::string_view name;
+  std::variant<std::int64_t, float, std::vector<std::int64_t>, std::string> value;
+};
+/// What an operator is in ONNX, in evaluation. Its inputs are the values, the parameters and the statistics
+/// of the node, in the order of the rules.
+struct OnnxForm {
+  std::string_view type;
+  std::vector<OnnxAttribute> attributes = {};
+  int opset = 13;             // the oldest that has it so
+  bool takes_matrix = false;  // one vector per sample
+};
+
 struct OperatorTraits {
   std::string_view name;  // in reports and error messages
   Inputs inputs = Inputs::one;
@@ -94,6 +108,8 @@ struct OperatorTraits {
   std::vector<StatisticRule> (*statistics)(const Operation& operation, const Shape& from) = nullptr;
   // Multiplications of a forward pass of one sample, where those of weights and values are what it does.
   std::int64_t (*products)(const Operation& operation, const Shape& from, const Shape& to) = nullptr;
+
+  OnnxForm (*onnx)(const Operation& operation) = nullptr;  // null: it has no form there
 
   // How values lie.
   bool elementwise = false;     // takes any shape and leaves it

@@ -58,6 +58,13 @@ const OperatorTraits& transposed_convolution_traits() {
       .products = by([](const op::TransposedConvolution& spec, const Shape& from, const Shape&) {
         return from.elements() * spec.filters * spec.kernel * spec.kernel;
       }),
+      .onnx = by([](const op::TransposedConvolution& spec) {
+        return OnnxForm{.type = "ConvTranspose",
+                        .attributes = {{"kernel_shape", std::vector{spec.kernel, spec.kernel}},
+                                       {"strides", std::vector{spec.stride, spec.stride}},
+                                       {"pads", std::vector(4, spec.padding)},
+                                       {"output_padding", std::vector(2, spec.output_padding)}}};
+      }),
       .backward_reads_input = true,
       .backward_reads_output = true};
   return row;

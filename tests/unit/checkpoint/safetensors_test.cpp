@@ -1,5 +1,6 @@
 #include "runtime/checkpoint/safetensors.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -93,4 +94,29 @@ TEST_CASE("damaged headers are read or refused, never more") {
     refused += parse(file).has_value() ? 0 : 1;
   }
   CHECK(refused > 1000);
+}
+
+TEST_CASE(
+    "other people's files may have other types: f16 and bf16 are read, the rest is known and not read") {
+  std::string file = file_of(R"({"h": {"dtype": "F16", "shape": [4], "data_offsets": [0, 8]},)"
+                             R"( "b": {"dtype": "BF16", "shape": [2], "data_offsets": [8, 12]},)"
+                             R"( "n": {"dtype": "I64", "shape": [], "data_offsets": [12, 20]}})",
+                             20);
+  const std::uint16_t halves[] = {0x3c00, 0xc500, 0x0001, 0x7c00}, brains[] = {0x3f80, 0xc0a0};
+  const std::size_t data = file.size() - 20;
+  std::memcpy(file.data() + data, halves, sizeof halves);
+  std::memcpy(file.data() + data + 8, brains, sizeof brains);
+  const auto bytes = std::as_bytes(std::span(file.data(), file.size()));
+  const auto tensors = parse_safetensors(bytes, "x", StoredTypes::any).value();
+  REQUIRE(tensors.size() == 3);
+  std::vector<float> out(4);
+  REQUIRE(read_stored(bytes, tensors[0], out).has_value());
+  CHECK(out == std::vector<float>{1, -5, 0x1p-24F, INFINITY});
+  out.resize(2);
+  REQUIRE(read_stored(bytes, tensors[1], out).has_value());
+  CHECK(out == std::vector<float>{1, -5});
+  out.resize(1);
+  CHECK(read_stored(bytes, tensors[2], out).error().what.find("'n' has a type that is not") !=
+        std::string::npos);
+  CHECK_FALSE(parse(file).has_value());
 }

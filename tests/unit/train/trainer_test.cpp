@@ -427,3 +427,34 @@ TEST_CASE("a benchmark takes its warm-up and its windows of steps, and stops whe
   CHECK(*out[1].ending == Ending::stopped);
   CHECK(out[1].position.step == 4);
 }
+
+TEST_CASE("the norm of all gradients is clipped, and is not where it is small") {
+  Job plain, wide, narrow, two;
+  wide.spec.clip_norm = 1e6;
+  narrow.spec.clip_norm = two.spec.clip_norm = 0.05;
+  narrow.spec.epochs = plain.spec.epochs = wide.spec.epochs = two.spec.epochs = 1;
+  // Weights move by the rate times the norm at most: one step, no momentum yet.
+  for (Job* job : {&plain, &wide, &narrow, &two}) {
+    job->spec.optimizer.weight_decay = 0;
+    job->stop_at = 1;
+  }
+  two.world = 2;
+  two.spec.batch = 4;
+  FakeEngine fresh(small_shape, 8);
+  std::vector<float> start(160);
+  REQUIRE(fresh.read_tensor(0, start).has_value());
+  const auto moved = [&](Job& job) {
+    const std::vector<float> end = job.run()[0].weights;
+    double sum = 0;
+    for (std::size_t i = 0; i < end.size(); ++i)
+      sum += (end[i] - start[i]) * static_cast<double>(end[i] - start[i]);
+    return std::sqrt(sum);
+  };
+  const double free = moved(plain);
+  CHECK(moved(wide) == doctest::Approx(free));
+  CHECK(free > 0.1 * 0.05);
+  const double clipped = moved(narrow);
+  CHECK(clipped < 0.1 * 0.05);  // the biases have their part of the norm
+  CHECK(clipped > 0.1 * 0.05 * 0.8);
+  CHECK(moved(two) == doctest::Approx(clipped).epsilon(1e-4));
+}

@@ -1,0 +1,218 @@
+// See model_commands.hpp.
+#include "runtime/train/model_commands.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/checkpoint/safetensors.hpp"
+#include "runtime/data/images/transform.hpp"
+#include "runtime/train/command_flags.hpp"
+#include "runtime/train/onnx.hpp"
+#include "runtime/train/saved_model.hpp"
+#include "runtime/train/scoring.hpp"
+#include "src/base/file.hpp"
+#include "src/base/json.hpp"
+#include "src/base/regular_file.hpp"
+#include "src/base/strings.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr std::size_t kShown = 5;     // classes of a prediction
+constexpr std::size_t kMatrix = 100;  // classes up to which the whole matrix is printed
+
+double rounded(double value) {
+  return std::round(value * 1e6) / 1e6;
+}
+
+// Scores of the rows that are filled, row by row.
+std::span<const float> row_of(std::span<const float> scores, std::int64_t batch, std::int64_t row) {
+  const std::size_t each = scores.size() / static_cast<std::size_t>(batch);
+  return scores.subspan(static_cast<std::size_t>(row) * each, each);
+}
+
+Json to_json(const SavedModel& model, std::span<const RankedClass> ranking) {
+  Json top = Json::array();
+  for (const auto& [label, probability] : ranking)
+    top.push_back({{"label", label}, {"class", model.class_name(label)}, {"score", rounded(probability)}});
+  return top;
+}
+
+// The pixels of one image file as the model was evaluated.
+Result<void> fill_image(const SavedModel& model, const std::string& file, std::span<float> out) {
+  const std::string bytes = TRY(read_regular_file(file));
+  const InputShape& shape = model.manifest.identity.shape;
+  std::vector<std::uint8_t> pixels(out.size());
+  const EncodedImage image{.bytes = {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
+                           .raw = {}};
+  TRY(transform(image, shape, {}, model.evaluation, std::nullopt, file, pixels));
+  const InputScaling scaling = input_scaling_of(model.conversion, static_cast<std::size_t>(shape.channels));
+  const std::size_t plane = pixels.size() / scaling.scale.size();
+  for (std::size_t i = 0; i < pixels.size(); ++i)
+    out[i] = static_cast<float>(pixels[i]) * scaling.scale[i / plane] + scaling.shift[i / plane];
+  return {};
+}
+
+Result<std::string> predict(const SavedModel& model, const std::vector<std::string>& images) {
+  const auto batch = std::min<std::int64_t>(std::ssize(images), 32);
+  const std::unique_ptr<Engine> engine = TRY(model.make_engine(batch));
+  const std::size_t pixels = engine->input().size() / static_cast<std::size_t>(batch);
+  Json out{{"schema", "dlrun.predictions/1"},
+           {"checkpoint", model.folder.string()},
+           {"predictions", Json::array()}};
+  for (std::size_t at = 0; at < images.size(); at += static_cast<std::size_t>(batch)) {
+    const std::size_t count = std::min(images.size() - at, static_cast<std::size_t>(batch));
+    for (std::size_t i = 0; i < count; ++i)
+      TRY(fill_image(model, images[at + i], engine->input().subspan(i * pixels, pixels)));
+    std::fill(engine->labels().begin(), engine->labels().end(), -1);
+    engine->evaluate_batch();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto ranking = ranked(row_of(engine->scores(), batch, static_cast<std::int64_t>(i)), kShown);
+      out["predictions"].push_back({{"file", images[at + i]},
+                                    {"label", ranking[0].label},
+                                    {"class", model.class_name(ranking[0].label)},
+                                    {"score", rounded(ranking[0].probability)},
+                                    {"top", to_json(model, ranking)}});
+    }
+  }
+  return to_pretty_text(out);
+}
+
+// What is evaluated must be what the model tells apart.
+Result<void> check_classes(const SavedModel& model, const DataParts& data) {
+  const InputShape &there = model.manifest.identity.shape, &here = data.train.shape;
+  if (there.classes != here.classes || there.channels != here.channels || there.height != here.height ||
+      there.width != here.width)
+    return fail(Error{
+        .kind = ErrorKind::input,
+        .what = fmt::format("the data are {} x {} x {} in {} classes, and the model is of {} x {} x {} in {}",
+                            here.channels, here.height, here.width, here.classes, there.channels,
+                            there.height, there.width, there.classes)});
+  for (std::size_t i = 0; i < std::min(data.classes.size(), model.manifest.classes.size()); ++i)
+    if (data.classes[i] != model.manifest.classes[i])
+      return fail(Error{.kind = ErrorKind::input,
+                        .what = fmt::format("class {} is '{}' in the data, and '{}' in the model", i,
+                                            data.classes[i], model.manifest.classes[i])});
+  return {};
+}
+
+Json matrix_of(const Confusion& confusion, std::size_t classes) {
+  Json out = Json::array();
+  for (std::size_t label = 0; label < classes; ++label) {
+    Json row = Json::array();
+    for (std::size_t taken = 0; taken < classes; ++taken) row.push_back(confusion.count(label, taken));
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+Result<std::string> evaluate_part(const SavedModel& model, const Dataset& data) {
+  constexpr std::int64_t kBatch = 64;
+  const auto batch = std::min<std::int64_t>(kBatch, static_cast<std::int64_t>(data.count));
+  const std::unique_ptr<Engine> engine = TRY(model.make_engine(batch));
+  const BatchFiller filler(data, model.conversion, {}, {.evaluation = model.evaluation});
+  const auto classes = static_cast<std::size_t>(data.shape.classes);
+  Confusion confusion(classes);
+  double loss = 0;
+  std::uint64_t announced = 0;
+  for (std::uint64_t at = 0; at < data.count; at += static_cast<std::uint64_t>(batch)) {
+    for (; announced < data.count && filler.free_rows() > 0; ++announced)
+      filler.announce(announced, std::nullopt);
+    const std::uint64_t count = std::min<std::uint64_t>(static_cast<std::uint64_t>(batch), data.count - at);
+    filler.fill(
+        count, [&](std::uint64_t i) { return at + i; }, std::nullopt, engine->input(), engine->labels());
+    TRY(filler.state());
+    loss += engine->evaluate_batch().loss_sum;
+    for (std::int64_t row = 0; row < batch; ++row)
+      if (const std::int32_t label = engine->labels()[static_cast<std::size_t>(row)]; label >= 0)
+        confusion.add(static_cast<std::size_t>(label), ranked(row_of(engine->scores(), batch, row), kShown));
+  }
+  Json out{{"schema", "dlrun.evaluation/1"},
+           {"checkpoint", model.folder.string()},
+           {"images", confusion.rows()},
+           {"top1", rounded(confusion.top1())},
+           {"top5", rounded(confusion.top5())},
+           {"loss", rounded(loss / static_cast<double>(std::max<std::uint64_t>(1, confusion.rows())))},
+           {"damaged", filler.take_dropped()}};
+  if (!model.manifest.classes.empty()) out["classes"] = model.manifest.classes;
+  if (classes <= kMatrix) out["confusion"] = matrix_of(confusion, classes);
+  return to_pretty_text(out);
+}
+
+// The number of classes and the size of images are the model's, where a format asks for them.
+Result<std::string> evaluate_folder(const SavedModel& model, const Flags& flags) {
+  const InputShape& shape = model.manifest.identity.shape;
+  Flags defaults{{"size", fmt::format("[{}, {}]", shape.height, shape.width)},
+                 {"classes", std::to_string(shape.classes)}};
+  if (model.evaluation.centre_crop)
+    defaults["centre-crop"] = fmt::format("{}", *model.evaluation.centre_crop);
+  const auto source = TRY(source_of(flags, flags.at("--evaluate"), SourceUse::to_read, defaults));
+  const DataParts data = TRY(source->load(0));
+  TRY(check_classes(model, data));
+  return evaluate_part(model, data.test.count > 0 ? data.test : data.train);
+}
+
+// PyTorch counts the batches that batch norm saw, and its load_state_dict asks for that.
+Result<std::string> weights_file(const SavedModel& model) {
+  const std::unique_ptr<Engine> engine = TRY(model.make_engine(1));
+  std::vector<StoredTensor> tensors;
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < engine->tensors().size(); ++i) {
+    if (engine->tensors()[i].role == TensorInfo::Role::momentum) continue;
+    tensors.push_back({.name = engine->tensors()[i].name, .shape = engine->tensors()[i].shape});
+    which.push_back(i);
+  }
+  const SafetensorsLayout layout = plan_safetensors(std::move(tensors));
+  std::string out = layout.head;
+  for (const std::size_t i : which) {
+    std::vector<float> values(engine->tensors()[i].elements());
+    TRY(engine->read_tensor(i, values));
+    out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  }
+  return out;
+}
+
+Result<std::string> export_model(const SavedModel& model, const std::string& file) {
+  const std::string ending = std::filesystem::path(file).extension().string();
+  if (ending != ".onnx" && ending != ".safetensors")
+    return wrong_option(fmt::format("--export: '{}' must end in .safetensors or .onnx", file));
+  const std::string content = ending == ".onnx" ? TRY(onnx_of(model)) : TRY(weights_file(model));
+  TRY(replace_file(file, content, Durability::synced));
+  return fmt::format("wrote {}: {} of step {}, {} bytes", file, model.manifest.identity.model,
+                     model.manifest.position.step, content.size());
+}
+
+// --predict takes files until the next flag.
+std::vector<std::string> take_images(std::vector<std::string>& words) {
+  const auto begin = words.begin() + 1;
+  const auto end =
+      std::find_if(begin, words.end(), [](const std::string& word) { return word.starts_with("--"); });
+  std::vector<std::string> out(begin, end);
+  words.erase(words.begin(), end);
+  return out;
+}
+
+}  // namespace
+
+bool is_model_command(const std::vector<std::string>& words) {
+  if (words.empty()) return false;
+  const std::string name = words[0].substr(0, words[0].find('='));
+  return name == "--evaluate" || name == "--predict" || name == "--export";
+}
+
+Result<std::string> run_model_command(const std::vector<std::string>& all) {
+  std::vector<std::string> words = all, images;
+  if (words[0] == "--predict") images = take_images(words);
+  static const std::vector<std::string> known{"--evaluate",    "--export",    "--checkpoint", "--from",
+                                              "--list",        "--classes",   "--test-list",  "--damaged",
+                                              "--first-label", "--image-key", "--label-key",  "--channels"};
+  const Flags flags = TRY(read_flags(words, known));
+  if (!flags.contains("--checkpoint")) return wrong_option("--checkpoint DIR, of the model, is missing");
+  const SavedModel model = TRY(SavedModel::open(flags.at("--checkpoint")));
+  if (flags.contains("--export")) return export_model(model, flags.at("--export"));
+  if (flags.contains("--evaluate")) return evaluate_folder(model, flags);
+  if (images.empty()) return wrong_option("--predict needs images");
+  return predict(model, images);
+}
+
+}  // namespace dlrun::runtime

@@ -1,0 +1,99 @@
+// See saved_model.hpp.
+#include "runtime/train/saved_model.hpp"
+
+#include <algorithm>
+
+#include "runtime/base/checksum.hpp"
+#include "runtime/base/mapped_file.hpp"
+#include "runtime/checkpoint/catalog.hpp"
+#include "runtime/checkpoint/file_system.hpp"
+#include "runtime/cpu/cpu_engine.hpp"
+#include "runtime/models/layer_list.hpp"
+#include "runtime/models/models.hpp"
+#include "runtime/train/init_weights.hpp"
+#include "src/base/regular_file.hpp"
+#include "src/base/strings.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The folder itself, or the newest checkpoint in it.
+Result<fs::path> checkpoint_in(const fs::path& folder) {
+  std::error_code problem;
+  if (fs::is_regular_file(folder / manifest_name, problem)) return folder;
+  const auto files = real_file_system();
+  const auto all = TRY(list_checkpoints(*files, folder));
+  if (!all.empty()) return folder / all.front().name;
+  return bad_input(folder.string(), "has no checkpoint",
+                   "name a checkpoint, or the folder checkpoint.dir of a job");
+}
+
+Result<void> verify(const fs::path& folder, const Manifest& manifest) {
+  for (const ManifestFile& file : manifest.files) {
+    const MappedFile mapped = TRY(MappedFile::open(folder / file.name));
+    if (mapped.bytes().size() != file.bytes || checksum(mapped.bytes()) != file.checksum)
+      return bad_input(mapped.name(), "is not what the manifest says: it is damaged");
+  }
+  return {};
+}
+
+// "0.485 0.456 0.406", or "none".
+Result<std::vector<double>> numbers_of(const Manifest& manifest, const std::string& key) {
+  std::vector<double> out;
+  const auto found = manifest.settings.find(key);
+  if (found == manifest.settings.end() || found->second == "none") return out;
+  for (const std::string& word : split(found->second, ' ')) {
+    char* end = nullptr;
+    out.push_back(std::strtod(word.c_str(), &end));
+    if (*end != '\0' || word.empty())
+      return bad_input("the manifest", fmt::format("{} is '{}'", key, found->second));
+  }
+  return out;
+}
+
+Result<Graph> graph_of(const Manifest& manifest) {
+  const Identity& id = manifest.identity;
+  if (purpose_of(id.model) == Purpose::generate)
+    return fail(ErrorKind::usage, "{} is a GAN: it has no classes", id.model);
+  if (!manifest.layers.empty()) {
+    const yaml::Node node = TRY(yaml::parse(manifest.layers, "the manifest"));
+    return build_layers(TRY(read_layer_list(node, "model")), id.shape);
+  }
+  const auto named = [&](const Model& model) { return model.name == id.model; };
+  if (std::any_of(models().begin(), models().end(), named)) return build_model(id.model, id.shape);
+  return bad_input("the manifest", fmt::format("the layers of model '{}' are not in it", id.model),
+                   "an older version wrote it: train one step more with this version");
+}
+
+}  // namespace
+
+Result<SavedModel> SavedModel::open(const fs::path& folder) {
+  SavedModel out;
+  out.folder = TRY(checkpoint_in(folder));
+  const fs::path path = out.folder / manifest_name;
+  out.manifest = TRY(parse_manifest(TRY(read_regular_file(path)), path.string()));
+  TRY(verify(out.folder, out.manifest));
+  const auto channels = static_cast<std::size_t>(out.manifest.identity.shape.channels);
+  out.conversion = {TRY(numbers_of(out.manifest, "data.mean")), TRY(numbers_of(out.manifest, "data.std"))};
+  for (const auto* numbers : {&out.conversion.mean, &out.conversion.std_dev})
+    if (!numbers->empty() && numbers->size() != channels)
+      return bad_input(path.string(), "data.mean or data.std has another number of channels than the input");
+  if (const auto share = TRY(numbers_of(out.manifest, "data.centre-crop")); share.size() == 1)
+    out.evaluation.centre_crop = share[0];
+  out.graph = TRY(graph_of(out.manifest));
+  return out;
+}
+
+Result<std::unique_ptr<Engine>> SavedModel::make_engine(std::int64_t batch) const {
+  std::unique_ptr<Engine> out = TRY(compile(graph, {.batch = batch}));
+  TRY(init_weights(*out, {.file = weights()}));
+  return out;
+}
+
+std::string SavedModel::class_name(std::size_t number) const {
+  return number < manifest.classes.size() ? manifest.classes[number] : std::to_string(number);
+}
+
+}  // namespace dlrun::runtime

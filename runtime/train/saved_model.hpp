@@ -1,0 +1,30 @@
+// SavedModel: a model out of a checkpoint, ready to classify on the CPU, without the job that trained it. The
+// manifest tells what it is, what pixels mean to it, and what its classes are called.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "runtime/checkpoint/manifest.hpp"
+#include "runtime/data/batch_filler.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/graph/graph.hpp"
+
+namespace dlrun::runtime {
+
+struct SavedModel {
+  std::filesystem::path folder;  // of the checkpoint
+  Manifest manifest;
+  Conversion conversion;
+  Evaluation evaluation;
+  Graph graph;
+
+  /// A checkpoint, or a folder of checkpoints, of which the newest is taken. Its files are verified.
+  static Result<SavedModel> open(const std::filesystem::path& folder);
+  /// Compiled for batches of so many rows, with its weights.
+  Result<std::unique_ptr<Engine>> make_engine(std::int64_t batch) const;
+  std::filesystem::path weights() const { return folder / "model.safetensors"; }
+  std::string class_name(std::size_t number) const;
+};
+
+}  // namespace dlrun::runtime
