@@ -14,7 +14,7 @@ std::string line_at(double seconds, const char* type, const char* key, Json valu
       {"namespace", ""},           {"time_ms", static_cast<std::int64_t>(std::llround(seconds * 1000))},
       {"event_type", type},        {"key", key},
       {"value", std::move(value)}, {"metadata", std::move(metadata)}};
-  return ":::MLLOG " + to_text(out);
+  return ":::MLLOG " + dlrun::to_text(out);
 }
 
 Json epoch_number(std::uint64_t epoch) {
