@@ -27,7 +27,8 @@ Result<std::vector<int>> nodes_of(const Processors& processors, const std::vecto
   if (processors.empty()) return with_memory;
   std::vector<int> out;
   for (const int node : with_memory) {
-    const std::vector<int> cpus = TRY(numbers_in(nodes / fmt::format("node{}", node) / "cpulist", kMaxProcessors));
+    const std::vector<int> cpus =
+        TRY(numbers_in(nodes / fmt::format("node{}", node) / "cpulist", kMaxProcessors));
     const bool is_near = std::any_of(processors.begin(), processors.end(), [&](int processor) {
       return std::find(cpus.begin(), cpus.end(), processor) != cpus.end();
     });
@@ -46,18 +47,19 @@ Result<std::vector<int>> named_nodes(const std::string& text, const std::vector<
   std::vector<int> out = TRY(parse_number_list(text, kMaxNumaNodes));
   for (const int node : out)
     if (std::find(with_memory.begin(), with_memory.end(), node) == with_memory.end())
-      return fail(Error{.kind = ErrorKind::input,
-                        .what = fmt::format("launch.memory: {}: there is no NUMA node {} with memory here", text, node),
-                        .where = {},
-                        .hint = fmt::format("this node has {}; local and interleave fit all nodes", text_of(with_memory)),
-                        .also = {}});
+      return fail(Error{
+          .kind = ErrorKind::input,
+          .what = fmt::format("launch.memory: {}: there is no NUMA node {} with memory here", text, node),
+          .where = {},
+          .hint = fmt::format("this node has {}; local and interleave fit all nodes", text_of(with_memory)),
+          .also = {}});
   return out;
 }
 
 }  // namespace
 
-Result<std::optional<MemoryBinding>> memory_binding(const plan::MemoryPolicy& policy, const Processors& processors,
-                                                    const fs::path& nodes) {
+Result<std::optional<MemoryBinding>> memory_binding(const plan::MemoryPolicy& policy,
+                                                    const Processors& processors, const fs::path& nodes) {
   if (policy.numa.empty()) return std::optional<MemoryBinding>();
   const std::vector<int> with_memory = TRY(numbers_in(nodes / "has_memory", kMaxNumaNodes));
   using Policy = MemoryBinding::Policy;
@@ -67,8 +69,8 @@ Result<std::optional<MemoryBinding>> memory_binding(const plan::MemoryPolicy& po
   return std::optional(MemoryBinding{Policy::bind, TRY(named_nodes(policy.numa, with_memory))});
 }
 
-// It is a property of the process's memory, which a rank inherits through vfork and exec. Huge pages for malloc
-// are a variable, which the plan sets.
+// It is a property of the process's memory, which a rank inherits through vfork and exec. Huge pages for
+// malloc are a variable, which the plan sets.
 Result<void> apply_huge_pages(plan::HugePages use) {
   if (use != plan::HugePages::off || ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0) return {};
   return fail(ErrorKind::unavailable, "launch.huge-pages: off: {}", system_reason(errno));

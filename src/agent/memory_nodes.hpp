@@ -11,10 +11,11 @@
 
 namespace dlrun::agent {
 
-/// Unset where the policy leaves memory to the system. `processors`: of the rank; empty: all of the node. An Error
-/// where it names a NUMA node that has no memory here.
-Result<std::optional<MemoryBinding>> memory_binding(const plan::MemoryPolicy& policy, const Processors& processors,
-                                                    const std::filesystem::path& nodes = "/sys/devices/system/node");
+/// Unset where the policy leaves memory to the system. `processors`: of the rank; empty: all of the node. An
+/// Error where it names a NUMA node that has no memory here.
+Result<std::optional<MemoryBinding>> memory_binding(
+    const plan::MemoryPolicy& policy, const Processors& processors,
+    const std::filesystem::path& nodes = "/sys/devices/system/node");
 
 /// For this process, and so for the ranks that it starts from now on.
 Result<void> apply_huge_pages(plan::HugePages use);

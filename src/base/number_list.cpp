@@ -15,11 +15,12 @@ Result<std::vector<int>> parse_number_list(std::string_view text, int limit) {
     const auto first = parse_integer(part.substr(0, dash), 0, limit - 1);
     const auto last = dash == std::string::npos ? first : parse_integer(part.substr(dash + 1), 0, limit - 1);
     if (!first || !last || *last < *first)
-      return fail(Error{.kind = ErrorKind::input,
-                        .what = fmt::format("'{}' is neither a number below {} nor a range such as 2-3", part, limit),
-                        .where = {},
-                        .hint = {},
-                        .also = {}});
+      return fail(
+          Error{.kind = ErrorKind::input,
+                .what = fmt::format("'{}' is neither a number below {} nor a range such as 2-3", part, limit),
+                .where = {},
+                .hint = {},
+                .also = {}});
     for (std::int64_t i = *first; i <= *last; ++i) out.push_back(static_cast<int>(i));
   }
   std::sort(out.begin(), out.end());

@@ -1,5 +1,5 @@
-// Lists of small numbers as the kernel and people write them: "0,2-3". Strict: what is no such list is an Error
-// that shows the part.
+// Lists of small numbers as the kernel and people write them: "0,2-3". Strict: what is no such list is an
+// Error that shows the part.
 #pragma once
 
 #include <string_view>

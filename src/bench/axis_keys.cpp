@@ -22,6 +22,7 @@ constexpr AxisName kAxisNames[] = {
     {"tasks-per-node", "resources.tasks-per-node", "resources.tasks-per-node"},
     {"gpus", "resources.gpus-per-node", "resources.gpus-per-node"},
     {"threads", "environment.set.OMP_NUM_THREADS", "environment.set.OMP_NUM_THREADS"},
+    {"memory", "launch.memory", "launch.memory"},
     {"batch", "train.batch", ""},
     {"global-batch", "train.batch", ""},
     {"servers", "train.parameter-server.servers", "roles.ps.count"},

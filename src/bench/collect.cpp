@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <numeric>
 
 #include "src/base/file.hpp"
 #include "src/base/regular_file.hpp"
@@ -105,9 +105,7 @@ std::optional<Rate> reported_rate(const Json& record) {
 }
 
 double mean_of(const std::vector<double>& values) {
-  double out = 0;
-  for (const double value : values) out += value / static_cast<double>(values.size());
-  return out;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 // The lines of the first rank that has any, without those of the warm-up.

@@ -97,6 +97,8 @@ std::vector<std::string> candidates(Tuned what, int cores, int batch) {
       return {"256KiB", "1MiB", "4MiB", "8MiB", "16MiB", "64MiB"};
     case Tuned::batch:
       return batches(batch);
+    case Tuned::memory:
+      return {"system", "local", "interleave"};
     case Tuned::algorithm:
       return {};
   }
@@ -171,6 +173,8 @@ std::string job_lines(Tuned what, const Json& value) {
       return nested({"environment", "set", "OMP_NUM_THREADS"}, '"' + text + '"');
     case Tuned::batch:
       return nested({"train", "batch"}, text);
+    case Tuned::memory:
+      return nested({"launch", "memory"}, text);
     case Tuned::bucket:
     case Tuned::algorithm:
       return nested({"train", "allreduce", std::string(kTuned.name(what))}, text);

@@ -7,11 +7,12 @@
 
 namespace dlrun::bench {
 
-enum class Tuned { threads, bucket, algorithm, batch };
+enum class Tuned { threads, bucket, algorithm, batch, memory };
 inline constexpr auto kTuned = enum_names<Tuned>({{Tuned::threads, "threads"},
                                                   {Tuned::bucket, "bucket"},
                                                   {Tuned::algorithm, "algorithm"},
-                                                  {Tuned::batch, "batch"}});
+                                                  {Tuned::batch, "batch"},
+                                                  {Tuned::memory, "memory"}});
 
 /// The usual candidates. `cores` is what a rank has, `batch` what the job says. Empty: the user must name
 /// them.

@@ -320,11 +320,12 @@ Result<std::optional<Wrap>> read_wrap(Fields& launch) {
 Result<MemoryPolicy> read_memory(Fields& fields) {
   MemoryPolicy out;
   out.numa = TRY(fields.text_or("memory", ""));
+  if (out.numa == "system") out.numa.clear();
   out.huge_pages = TRY(enum_or(fields, "huge-pages", out.huge_pages, kHugePages));
   const std::string problem = out.numa.empty() ? "" : check_numa(out.numa);
   if (!problem.empty())
     return yaml::error_at(*fields.find("memory"), "launch.memory: " + problem,
-                          "write local, interleave, or NUMA nodes as 0,2-3");
+                          "write local, interleave, system, or NUMA nodes as 0,2-3");
   return out;
 }
 

@@ -268,7 +268,8 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
     threads = input.tuned_threads.at(*share.cores);
   if (input.spec.environment.defaults.contains("OMP_NUM_THREADS")) threads.reset();
   set_devices(rank, threads, share.gpu_vendor);
-  // glibc's malloc then asks the kernel for huge pages; programs with an allocator of their own do as they do.
+  // glibc's malloc then asks the kernel for huge pages; programs with an allocator of their own do as they
+  // do.
   if (input.spec.launch.memory.huge_pages == HugePages::on)
     rank.defaults["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1";
   for (const auto& [name, value] : input.spec.environment.set) rank.defaults.erase(name);

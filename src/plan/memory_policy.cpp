@@ -1,7 +1,7 @@
 #include "src/plan/memory_policy.hpp"
 
-#include "src/base/number_list.hpp"
 #include "src/base/json.hpp"
+#include "src/base/number_list.hpp"
 
 namespace dlrun::plan {
 
@@ -19,7 +19,8 @@ Result<MemoryPolicy> memory_policy_from_json(const Json& json, std::string_view 
   MemoryPolicy out{.numa = TRY(field<std::string>(json, "numa", where))};
   const auto name = TRY(field<std::string>(json, "huge_pages", where));
   const auto huge_pages = kHugePages.value(name);
-  if (!huge_pages) return bad_input(std::string(where), fmt::format("unknown value of huge_pages: '{}'", name));
+  if (!huge_pages)
+    return bad_input(std::string(where), fmt::format("unknown value of huge_pages: '{}'", name));
   out.huge_pages = *huge_pages;
   if (const std::string problem = out.numa.empty() ? "" : check_numa(out.numa); !problem.empty())
     return bad_input(std::string(where), problem);

@@ -1,5 +1,5 @@
-// MemoryPolicy: on which NUMA nodes the memory of a rank lies, and whether it uses huge pages. The agent applies it
-// when it starts the rank; what a node does not have is an error there, never another policy.
+// MemoryPolicy: on which NUMA nodes the memory of a rank lies, and whether it uses huge pages. The agent
+// applies it when it starts the rank; what a node does not have is an error there, never another policy.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ inline constexpr auto kHugePages = enum_names<HugePages>(
     {{HugePages::as_the_system, "system"}, {HugePages::on, "on"}, {HugePages::off, "off"}});
 
 struct MemoryPolicy {
-  // "local": bound to the NUMA nodes of the rank's cores; "interleave": spread over all; "0,2-3": bound to these;
-  // empty: as the system has it.
+  // "local": bound to the NUMA nodes of the rank's cores; "interleave": spread over all; "0,2-3": bound to
+  // these; empty: as the system has it.
   std::string numa;
   HugePages huge_pages = HugePages::as_the_system;
   bool is_set() const { return !numa.empty() || huge_pages != HugePages::as_the_system; }

@@ -225,7 +225,8 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.limits.no_progress = TRY(seconds(limits, "no_progress", where));
   out.limits.finalize = TRY(seconds(limits, "finalize", where));
   out.elastic = TRY(elastic_from_json(json, where));
-  if (json.contains("memory")) out.memory = TRY(memory_policy_from_json(TRY(field<Json>(json, "memory", where)), where));
+  if (json.contains("memory"))
+    out.memory = TRY(memory_policy_from_json(TRY(field<Json>(json, "memory", where)), where));
   out.files = TRY(field<std::map<std::string, std::string>>(json, "files", where));
   out.checks = TRY(field<std::vector<Argv>>(json, "checks", where));
   out.hypothetical_nodes = TRY(field<bool>(json, "hypothetical_nodes", where));

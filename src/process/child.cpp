@@ -82,8 +82,8 @@ void close_all_on_exec() {
     give_up(prepared, "setrlimit");
   if (prepared.processors != nullptr && ::sched_setaffinity(0, sizeof(cpu_set_t), prepared.processors) != 0)
     give_up(prepared, "sched_setaffinity");
-  if (prepared.memory_policy != 0 && ::syscall(SYS_set_mempolicy, prepared.memory_policy, prepared.memory_nodes,
-                                               prepared.memory_bits) != 0)
+  if (prepared.memory_policy != 0 &&
+      ::syscall(SYS_set_mempolicy, prepared.memory_policy, prepared.memory_nodes, prepared.memory_bits) != 0)
     give_up(prepared, "set_mempolicy");
   place_stdio(prepared);
   close_all_on_exec();

@@ -40,8 +40,8 @@ struct ChildSpec {
   int stdin_fd = -1;              // -1: /dev/null
   int stdout_fd = -1;
   int stderr_fd = -1;
-  std::vector<int> inherited_fds;    // kept open under the same number; all else is close-on-exec
-  std::vector<int> processors = {};  // bound to these; empty: as the caller
+  std::vector<int> inherited_fds;            // kept open under the same number; all else is close-on-exec
+  std::vector<int> processors = {};          // bound to these; empty: as the caller
   std::optional<MemoryBinding> memory = {};  // empty: as the caller
   ParentDeath parent_death = ParentDeath::kill_child;
   UserSignals user_signals = UserSignals::end_it;

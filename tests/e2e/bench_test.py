@@ -25,6 +25,10 @@ if what == "fails":
     sys.exit("ValueError: no such thing")
 if what == "hangs":
     time.sleep(600)
+if what == "endless":
+    while True:
+        print("rate: 7", flush=True)
+        time.sleep(0.1)
 if what == "memory":
     raise MemoryError("cannot allocate memory")
 for rate in (1, 100, 300):
@@ -105,6 +109,12 @@ class Bench(support.Case):
         self.assertIn("to go on: dlrun bench --resume", said)
         self.assertEqual([point["status"] for point in self.results()["points"]], ["done", "pending", "pending"])
         self.assertEqual(self.marked(), {})
+
+    def test_a_program_without_an_end_is_stopped_and_was_measured(self):
+        self.bench("--run-dir", "b", "--axis", "environment.set.WHAT=endless", "--time", "2s", "--rate", "rate: ([0-9.]+)",
+                   *self.program())
+        point = self.results()["points"][0]
+        self.assertEqual((point["status"], point["rate"]), ("done", 7))
 
     def test_trainings_give_their_final_metrics(self):
         self.write("mnist.yaml", MNIST.replace("bench: {warmup: 1, steps: 3, axes: {tasks-per-node: [1, 2], batch: [4, 8]}}",

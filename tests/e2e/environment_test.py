@@ -3,6 +3,7 @@
 container of Charliecloud."""
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -217,6 +218,29 @@ command: [sh, -c, 'echo "$A $B $C $D [$E] $DENIED $DLRUN_RANK $OF_ADAPTER ${OMP_
         code, out, err = self.dlrun("--quiet", job)
         self.assertEqual(code, 0, err)
         self.assertIn("mine-0-1", out)
+
+
+class Memory(support.Case):
+    def test_the_memory_of_ranks_is_bound_as_the_job_says(self):
+        show = 'head -n 1 /proc/self/numa_maps; grep THP_enabled /proc/self/status; echo "tunables $GLIBC_TUNABLES"'
+        nodes = pathlib.Path("/sys/devices/system/node/has_memory").read_text().strip()
+        for policy, huge_pages, wanted in (("local", "on", " bind:"), ("interleave", "off", f" interleave:{nodes} "),
+                                           ("system", "system", " default "), (nodes.split("-")[0].split(",")[0], "off", " bind:0 ")):
+            with self.subTest(policy):
+                code, out, err = self.plain(show, "--set", f"launch.memory={policy}", "--set", f"launch.huge-pages={huge_pages}")
+                self.assertEqual(code, 0, err)
+                self.assertIn(wanted, out)
+                self.assertRegex(out, rf"THP_enabled:\s+{0 if huge_pages == 'off' else 1}")
+                self.assertIn("tunables glibc.malloc.hugetlb=1" if huge_pages == "on" else "tunables \n", out)
+                shutil.rmtree(os.path.join(self.folder, "run"))
+
+    def test_a_numa_node_that_is_not_there_is_named(self):
+        code, _, err = self.plain("true", "--set", "launch.memory=0,777")
+        self.assertNotEqual(code, 0)
+        self.assertIn("launch.memory: 0,777: there is no NUMA node 777 with memory here", err)
+        code, _, err = self.plain("true", "--set", "launch.memory=near")
+        self.assertEqual(code, 64)
+        self.assertIn("launch.memory: 'near' is not a policy for memory", err)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ TEST_CASE("threads are tried in powers of two, with all cores and a few less") {
   CHECK(bench::candidates(Tuned::threads, 2, 0) == Texts{"1", "2"});
   CHECK(bench::candidates(Tuned::threads, 1, 0) == Texts{"1"});
   CHECK(bench::candidates(Tuned::batch, 1, 2) == Texts{"1", "2", "4", "8", "16"});
+  CHECK(bench::candidates(Tuned::memory, 1, 1) == Texts{"system", "local", "interleave"});
   CHECK(bench::candidates(Tuned::algorithm, 1, 1).empty());
 }
 
@@ -59,5 +60,6 @@ TEST_CASE("the curve has the last measurement of each value") {
 TEST_CASE("the lines are those of a job file") {
   CHECK(bench::job_lines(Tuned::threads, 64) == "environment:\n  set:\n    OMP_NUM_THREADS: \"64\"");
   CHECK(bench::job_lines(Tuned::bucket, "8MiB") == "train:\n  allreduce:\n    bucket: 8MiB");
+  CHECK(bench::job_lines(Tuned::memory, "local") == "launch:\n  memory: local");
   CHECK(bench::job_lines(Tuned::batch, 32) == "train:\n  batch: 32");
 }
