@@ -102,14 +102,26 @@ void say_end(const bench::OpenBench& open, const bench::BenchEnd& end, Console& 
     console.say(fmt::format("dlrun: to go on: dlrun bench --resume {}", open.folder.string()));
 }
 
+// The table, or what else is wanted of the results. `code`: of the benchmark itself, which counts first.
+Result<int> show_results(const BenchCommand& options, const bench::OpenBench& open, int code,
+                         const Context& context) {
+  const Json document = to_json(open.bench);
+  if (context.common.json && options.report.compare.empty() && options.report.predict.empty()) {
+    TRY(context.console.data(to_pretty_text(document)));
+    return code;
+  }
+  const auto results = TRY(bench::results::parse_bench(document, (open.folder / "bench.json").string()));
+  const int shown = TRY(show_bench(options.report, results, context));
+  return code != 0 ? code : shown;
+}
+
 Result<int> show_collected(const BenchCommand& options, const Context& context) {
   bench::OpenBench opened = TRY(open_at(options.collect, options, context));
   TRY(collect_sweep(opened));
   for (const bench::Point& point : opened.bench.points)
     context.console.say("dlrun: " + line_of(opened.bench, point));
   say_end(opened, {}, context.console);
-  if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(opened.bench))));
-  return to_int(ExitCode::done);
+  return show_results(options, opened, to_int(ExitCode::done), context);
 }
 
 // The curve, the best value, and the lines that set it.
@@ -153,10 +165,12 @@ void BenchCommand::add(Arguments& arguments) {
   add_job(arguments, job);
   arguments.flags<BenchCommand>(kBenchFlags, *this);
   arguments.flags<JobOptions>(kSectionFlags, job);
+  arguments.flags<BenchReportOptions>(bench_report_flags(), report);
 }
 
 Result<void> BenchCommand::finish(const ExtraArguments& extra) {
   job.program = extra.of_program;
+  TRY(check_together(report, "bench"));
   const bool has_folder = !resume.empty() || !collect.empty();
   if (!has_folder || (job.job_file.empty() && axes.empty() && job.program.empty())) return {};
   return fail(usage_error("bench", "the folder of a benchmark has its job and axes",
@@ -164,6 +178,7 @@ Result<void> BenchCommand::finish(const ExtraArguments& extra) {
 }
 
 Result<int> BenchCommand::run(const Context& context) {
+  if (!report.compare.empty()) TRY(bench::results::read_bench(report.compare));  // before hours are spent
   if (!collect.empty()) return show_collected(*this, context);
   TRY(job::check_single_start(context.environment));
   if (!tune.empty()) return run_tuning(*this, context);
@@ -173,8 +188,7 @@ Result<int> BenchCommand::run(const Context& context) {
   const bench::BenchEnd end = TRY(bench::run_bench(opened, printer));
   context.console.clear_status_line();
   say_end(opened, end, context.console);
-  if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(opened.bench))));
-  return exit_code_of(opened.bench, end);
+  return show_results(*this, opened, exit_code_of(opened.bench, end), context);
 }
 
 }  // namespace dlrun::cli

@@ -1,6 +1,7 @@
 // dlrun bench: a job measured at many points, inside the allocation that it stands in.
 #pragma once
 
+#include "src/cli/bench_report.hpp"
 #include "src/cli/command.hpp"
 #include "src/cli/job_options.hpp"
 
@@ -14,6 +15,7 @@ struct BenchCommand final : Command {
   Result<int> run(const Context& context) override;
 
   JobOptions job;
+  BenchReportOptions report;      // what is shown at the end
   std::vector<std::string> axes;  // KEY=V1,V2
   std::string resume, collect;    // folders of benchmarks
   std::string tune;               // the axis of which the best value is wanted

@@ -68,6 +68,13 @@ class Bench(support.Case):
             spec = json.loads((run / "spec.json").read_text())
             self.assertEqual(spec["train"]["batch"], point["values"]["batch"])
         self.assertEqual(bench["unit"], "images/s")
+        code, out, err = self.dlrun("bench", "--resume", "b", "--columns", "batch", "-o", "table.md")
+        self.assertEqual((code, out), (0, "table.md\n"), err)
+        table = pathlib.Path(self.folder, "table.md").read_text()
+        self.assertRegex(table, r"\| tasks-per-node \| batch=4 \| batch=8 \|")
+        code, out, err = self.dlrun("bench", "--resume", "b")
+        self.assertRegex(out, r"tasks-per-node +batch +images/s +speed-up +efficiency")
+        self.assertEqual(len(out.splitlines()), 2 + 4 + 1, out)  # and the best batch
         self.assertEqual(bench["machine"]["host_count"], 1)
         self.assertTrue(bench["machine"]["cpu"])
 
@@ -153,6 +160,7 @@ class Bench(support.Case):
                 (["--axis", "resources.nodez=1"], "unknown key 'nodez' in 'resources'", 64),
                 (["--axis", "train.optimizer.lrr=1"], "unknown key 'lrr' in 'train.optimizer'", 65),
                 (["--axis", "nodes=1,2"], "4 of 8 points do not fit into the allocation", 66),
+                (["--axis", "batch=4", "--compare", "nowhere"], "nowhere", 65),
                 (["--axis", "nodes="], "the axis 'nodes' has no values", 64),
                 (["--axis", "a.b=" + ",".join("0" * 1000), "--axis", "c.d=" + ",".join("0" * 1000),
                   "--repeats", "250"], "bench has 1000000000 points", 64)):

@@ -1,7 +1,11 @@
-// A damaged bench.json is an error with words, or a bench whose tables can be made in every format.
+// A damaged bench.json is an error with words, or a bench whose tables can be made in every format, that can
+// be compared with itself, and of which a prediction is made or refused.
 #include <doctest/doctest.h>
 
+#include "src/bench/predict/predict.hpp"
+#include "src/bench/results/compare.hpp"
 #include "src/bench/results/formats.hpp"
+#include "src/bench/results/page_data.hpp"
 #include "tests/fuzz/mutate.hpp"
 
 using namespace dlrun;
@@ -26,6 +30,15 @@ void all_formats(const Bench& bench) {
   CHECK_FALSE(markdown_text(table).empty());
   CHECK_FALSE(latex_text(table).empty());
   for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
+  CHECK_FALSE(to_text(page_json(bench, cells)).empty());
+  const auto same = compare(bench, bench, 0.02);
+  CHECK((!same || !has_regression(*same)));
+  for (const auto& network :
+       {std::optional<bench::predict::Network>(), std::optional(*bench::predict::find_network("hdr"))}) {
+    const auto forecast =
+        bench::predict::predict(bench, {.nodes = {1, 4096}, .network = network, .bytes = 1e8});
+    CHECK((forecast ? !table_of(*forecast).rows.empty() : !forecast.error().text().empty()));
+  }
   if (!bench.axes.empty()) CHECK(table_across(bench, cells, bench.axes[0].key));
 }
 

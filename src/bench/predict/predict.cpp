@@ -227,7 +227,7 @@ Result<void> add_network(const Request& request, const Workload& work, Forecast&
                      network.between.bytes_per_second / 1e9, network.within.latency * 1e6,
                      network.within.bytes_per_second / 1e9));
   assume(out, fmt::format("each rank exchanges {} per step, and computes {} of it",
-                          format_size(static_cast<std::uint64_t>(*bytes)),
+                          format_size(static_cast<std::uint64_t>(std::min(*bytes, 1e18))),
                           format_duration(Seconds(work.points.front().seconds))));
   assume(out,
          "low: no exchange is hidden; high: as much as fits is hidden behind two thirds of the computation; "
