@@ -46,11 +46,12 @@ std::string one_line(const std::string& text) {
   return first.size() <= kMaxWhy ? first : first.substr(0, kMaxWhy) + "...";
 }
 
-// What programs, the kernel and CUDA say where memory is exhausted.
+// What programs, the kernel, CUDA and dlrun-train say where memory is exhausted.
 bool says_out_of_memory(const std::string& text) {
   static constexpr std::array marks{"out of memory",         "outofmemory", "cannot allocate memory",
                                     "can't allocate memory", "bad_alloc",   "memoryerror",
-                                    "resource_exhausted",    "oom-kill"};
+                                    "resource_exhausted",    "oom-kill",    "the gpu has no room for",
+                                    "no memory left"};
   const std::string lowered = lower(text);
   return std::any_of(marks.begin(), marks.end(),
                      [&](const char* mark) { return lowered.find(mark) != std::string::npos; });

@@ -92,7 +92,10 @@ TEST_CASE("a point that did not end well says why") {
   const bench::Point failed = collected(record(3, "worker 0 on n1: exit code 3\nmore"));
   CHECK(failed.status == PointStatus::failed);
   CHECK(failed.why == "worker 0 on n1: exit code 3");
-  CHECK(collected(record(1, "RuntimeError: CUDA out of memory. Tried")).status == PointStatus::out_of_memory);
+  for (const char* said :
+       {"RuntimeError: CUDA out of memory. Tried", "no memory left for model 'resnet50'",
+        "model 'resnet50' does not come up: the GPU has no room for 158783 MiB of activations"})
+    CHECK(collected(record(1, said)).status == PointStatus::out_of_memory);
   Json late = record(143, "cancelled");
   late["last_progress"] = {{"step", 45}};
   const bench::Point timeout = collected(late, EndedBy::limit, section("limit: 60s"));
