@@ -23,6 +23,7 @@ signal.signal(signal.SIGTERM, on_term)
 first = max([int(name[5:-3]) for name in glob.glob("ckpt-*.pt")], default=0) + 1
 for epoch in range(first, int(sys.argv[1]) + 1):
     time.sleep(0.3)
+    print("epoch", epoch, flush=True)
     with open("ckpt.tmp", "w") as file:
         file.write(str(epoch))
     os.rename("ckpt.tmp", f"ckpt-{epoch}.pt")
@@ -80,11 +81,24 @@ class Chain(support.Case):
             self.assertTrue(status["links"][-1]["saved"])
         self.assertEqual((ends[0], ends[-1]), ("again", "done"), status)
         self.assertTrue(self.exists("ckpt-40.pt"))
+        # As other commands see it.
+        [listed] = [run for run in json.loads(self.dlrun("list", "--json")[1])["runs"] if run["kind"] == "chain"]
+        self.assertEqual((listed["name"], listed["state"]), ("plain-script", "done"))
+        self.assertEqual([link["end"] for link in listed["chain"]["links"]], ends)
+        code, out, err = self.dlrun("status", "plain-script")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, rf"state +done(?s:.*)jobs +{len(ends)} of a maximum of 9(?s:.*)link 1 +job 1 +again ")
+        code, out, err = self.dlrun("logs", "plain-script")
+        self.assertEqual((code, out.splitlines()[-1]), (0, "epoch 40"), err)
 
     def test_chain_stop_needs_no_scheduler_that_can_signal_and_loses_no_work(self):
         chain = self.submit(JOB.format(epochs=1000, walltime="1h"), 9)
         link = self.start_link(chain, 1)
         self.link_began(chain, 2)
+        seen = lambda: json.loads(self.dlrun("status", "plain-script", "--json")[1])
+        support.wait_until(lambda: seen()["state"] == "running", "the head has written that it runs")
+        self.assertEqual((seen()["kind"], seen()["chain"]["state"]), ("chain", "running"))
+        self.assertRegex(self.dlrun("list")[1], r"(?m)^running +submit-plain-script-\S+ +\S+ +1 +1 ")
         code, _, err = self.dlrun("chain", "stop", chain)
         self.assertEqual(code, 0, err)
         self.assertIn("job 1 will save and end", err)
