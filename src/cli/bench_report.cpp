@@ -227,6 +227,13 @@ std::span<const FlagRow<BenchReportOptions>> bench_report_flags() {
   return kFlags;
 }
 
+bool is_any_set(const BenchReportOptions& options) {
+  return std::any_of(std::begin(kFlags), std::end(kFlags), [&](const FlagRow<BenchReportOptions>& row) {
+    const auto* field = std::get_if<std::string BenchReportOptions::*>(&row.place);
+    return field && !(options.**field).empty();
+  });
+}
+
 Result<void> check_together(const BenchReportOptions& options, std::string_view command) {
   const auto needs = [&](const std::string& value, const char* flag, const std::string& other,
                          const char* name) -> Result<void> {

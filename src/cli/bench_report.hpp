@@ -24,6 +24,7 @@ struct BenchReportOptions {
 
 std::span<const FlagRow<BenchReportOptions>> bench_report_flags();
 
+bool is_any_set(const BenchReportOptions& options);
 /// An Error where a flag is given without the one that it belongs to.
 Result<void> check_together(const BenchReportOptions& options, std::string_view command);
 

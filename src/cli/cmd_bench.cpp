@@ -171,6 +171,9 @@ void BenchCommand::add(Arguments& arguments) {
 Result<void> BenchCommand::finish(const ExtraArguments& extra) {
   job.program = extra.of_program;
   TRY(check_together(report, "bench"));
+  if (!tune.empty() && is_any_set(report))
+    return fail(usage_error("bench", "--tune prints the lines that set the best value, and no table",
+                            "dlrun bench-report DIR shows the results of its folder"));
   const bool has_folder = !resume.empty() || !collect.empty();
   if (!has_folder || (job.job_file.empty() && axes.empty() && job.program.empty())) return {};
   return fail(usage_error("bench", "the folder of a benchmark has its job and axes",

@@ -161,6 +161,7 @@ class Bench(support.Case):
                 (["--axis", "train.optimizer.lrr=1"], "unknown key 'lrr' in 'train.optimizer'", 65),
                 (["--axis", "nodes=1,2"], "4 of 8 points do not fit into the allocation", 66),
                 (["--axis", "batch=4", "--compare", "nowhere"], "nowhere", 65),
+                (["--tune", "batch", "-o", "x.html"], "--tune prints the lines that set the best value", 64),
                 (["--axis", "nodes="], "the axis 'nodes' has no values", 64),
                 (["--axis", "a.b=" + ",".join("0" * 1000), "--axis", "c.d=" + ",".join("0" * 1000),
                   "--repeats", "250"], "bench has 1000000000 points", 64)):
