@@ -185,15 +185,16 @@ class Repacker {
 
   Result<void> write_shard(const Task& task, ShardNote& note) {
     const PartPlan& plan = plans_[task.part];
-    std::string content;
+    const std::unique_ptr<ShardContent> shard = job_.writer->begin();
     std::vector<std::uint8_t> room;
     for (std::uint64_t at = first_of(plan, task.shard); at < last_of(plan, task.shard); ++at) {
-      auto added = add_sample(plan, at, static_cast<std::uint32_t>(task.shard), room, content, note);
+      auto added = add_sample(plan, at, static_cast<std::uint32_t>(task.shard), room, *shard, note);
       if (added) continue;
       if (plan.data->damaged == Damaged::refused) return added;
       note.dropped.push_back(added.error().text());
     }
-    content += job_.writer->end();
+    const std::string content = shard->finish();
+    TRY(make_directories(file_of(task).parent_path(), Access::shared));
     note.bytes = content.size();
     TRY(replace_file(file_of(task), content, Durability::synced));
     count(plan, task.shard);
@@ -201,7 +202,7 @@ class Repacker {
   }
 
   Result<void> add_sample(const PartPlan& plan, std::uint64_t position, std::uint32_t shard,
-                          std::vector<std::uint8_t>& room, std::string& content, ShardNote& note) const {
+                          std::vector<std::uint8_t>& room, ShardContent& content, ShardNote& note) const {
     const std::uint64_t sample = plan.sample(position);
     const std::string place = plan.data->encoded->place(sample);
     EncodedImage image = TRY(plan.data->encoded->read(sample, room));
@@ -214,15 +215,13 @@ class Repacker {
       TRY(decode_image(image.bytes, place));
     }
     const std::string key = fmt::format("{:09}", position);
-    std::size_t image_at = 0;
-    const std::string bytes =
-        job_.writer->sample({.key = key, .image = image.bytes, .label = plan.data->labels[sample]}, image_at);
+    const std::uint64_t offset =
+        content.add({.key = key, .image = image.bytes, .label = plan.data->labels[sample]});
     note.entries.push_back({.shard = shard,
                             .length = static_cast<std::uint32_t>(image.bytes.size()),
-                            .offset = content.size() + image_at,
+                            .offset = offset,
                             .checksum = checksum(std::as_bytes(image.bytes)),
                             .label = plan.data->labels[sample]});
-    content += bytes;
     return {};
   }
 

@@ -17,13 +17,20 @@ struct PackedSample {
   std::uint16_t label = 0;
 };
 
+/// The content of one shard while it is made.
+class ShardContent {
+ public:
+  virtual ~ShardContent() = default;
+  /// Where in the file the image is, of containers that are read by places.
+  virtual std::uint64_t add(const PackedSample& sample) = 0;
+  virtual std::string finish() = 0;
+};
+
 /// How one container is written.
 struct ShardWriter {
   std::string_view name;  // in --as
   std::string (*file)(std::string_view part, std::size_t shard, std::size_t shards);
-  /// The bytes of a sample, and where in them its image is.
-  std::string (*sample)(const PackedSample& sample, std::size_t& image_at);
-  std::string (*end)();
+  std::unique_ptr<ShardContent> (*begin)();
   bool shuffled;  // samples are in a random order, for readers that see one after another
 };
 std::span<const ShardWriter> shard_writers();

@@ -48,7 +48,7 @@ std::string_view help_text() {
   dlrun-train --check-settings --config FILE    checks the settings of the job alone
   dlrun-train --prepare DIR --into NEW [--size 224] [--damaged drop]    packs folders of images for fast reading
               [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
-  dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord    repacks encoded images into large files
+  dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord|lmdb    repacks encoded images into large files
               [--from images|list|webdataset|tfrecord|lmdb] [--classes N] [--shard-size 128MiB]
   dlrun-train --evaluate DIR --checkpoint CKPT [--from FORMAT]    top-1, top-5, loss and confusion matrix, as JSON
   dlrun-train --predict IMAGE... --checkpoint CKPT                classes and scores of images, as JSON

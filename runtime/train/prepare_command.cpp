@@ -62,7 +62,7 @@ Result<PackJob> read_pack(const Flags& flags) {
   for (const char* other :
        {"--from", "--image-key", "--label-key", "--first-label", "--channels", "--shard-size"})
     if (flags.contains(other))
-      return wrong_option(fmt::format("{} goes with --as shards, webdataset or tfrecord", other));
+      return wrong_option(fmt::format("{} goes with --as shards, webdataset, tfrecord or lmdb", other));
   PackJob out;
   out.data.train_share = 0.5;  // whether there is a test part is the training's business
   out.data.directory = flags.at("--prepare");

@@ -133,14 +133,14 @@ class Images(support.Case):
         cut = "augment: {random-resized-crop: true, flip: true, color-jitter: {brightness: 0.2}}, workers: "
         straight = self.train("format: images, dir: photos, " + cut + "1", "cut")
         self.assertGreater(max(line.get("accuracy", 0) for line in straight), 0.9, straight)
-        for kind in ("shards", "webdataset"):
+        for kind in ("shards", "webdataset", "lmdb"):
             code, out, err = self.prepare("photos", "--into", kind, "--as", kind, "--shard-size", "20KiB")
             self.assertEqual((code, err), (0, ""), out)
             self.assertRegex(out, f"packed 64 training and 16 test images into {kind}: [0-9]+ files of format {kind}")
         self.assertEqual(self.train("format: images, dir: shards, " + cut + "3, memory: 1MiB", "shards"), straight)
         tar = self.train("format: webdataset, dir: webdataset, classes: 2, " + cut + "2", "tar")
         self.assertEqual(self.prepare("webdataset", "--into", "records", "--as", "tfrecord", "--from", "webdataset", "--classes", "2")[0], 0)
-        self.assertEqual(self.prepare("records", "--into", "again", "--as", "shards", "--from", "tfrecord", "--classes", "2")[0], 0)
+        self.assertEqual(self.prepare("lmdb", "--into", "again", "--as", "shards", "--from", "lmdb", "--classes", "2")[0], 0)
         self.assertEqual(len(self.train("format: tfrecord, dir: records, classes: 2, " + cut + "2", "records")), len(tar))
 
     def test_a_damaged_image_of_a_tar_file_is_named_with_its_place_or_dropped_and_told(self):

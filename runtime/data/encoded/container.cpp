@@ -7,6 +7,8 @@
 
 #include "runtime/data/encoded/part_files.hpp"
 #include "runtime/data/short_list.hpp"
+#include "src/base/regular_file.hpp"
+#include "src/base/strings.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -61,12 +63,25 @@ class ContainerSource final : public DataSource {
     out.train = TRY(read_container(found.train, spec_, container_, out.notes));
     out.test = TRY(read_container(found.test, spec_, container_, out.notes));
     if (out.train.count == 0) return bad_input(place(), "has no training samples");
+    out.classes = TRY(class_names());
     return out;
   }
   bool keeps_images() const override { return true; }
   std::string place() const override { return spec_.directory.string(); }
 
  private:
+  // A line per class in classes.txt, as --prepare writes it; empty without one.
+  Result<std::vector<std::string>> class_names() const {
+    const fs::path path = spec_.directory / "classes.txt";
+    std::error_code problem;
+    std::vector<std::string> out;
+    if (!fs::exists(path, problem)) return out;
+    const std::string text = TRY(read_regular_file(path));
+    for (const std::string& line : split(trim(text), '\n')) out.push_back(line);
+    if (std::ssize(out) == spec_.classes) return out;
+    return bad_input(path.string(),
+                     fmt::format("has {} lines, and there are {} classes", out.size(), spec_.classes));
+  }
   Result<PartFiles> files() const {
     PartFiles out = TRY(find_part_files(spec_.directory, container_.accepts));
     if (out.train.empty()) return bad_input(place(), fmt::format("has no {}", container_.files));

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "container_support.hpp"
+#include "runtime/data/encoded/lmdb_writer.hpp"
 #include "runtime/data/images/image_data.hpp"
 
 using namespace dlrun;
@@ -74,10 +75,10 @@ TEST_CASE("every container that is written is read again with the same bytes and
       for (const auto& file : std::filesystem::directory_iterator(out.path / "x"))
         std::filesystem::rename(file.path(), out.path / file.path().filename());
       std::filesystem::remove(out.path / "x");
-      std::filesystem::remove(out.path / "classes.txt");
     }
     const auto parts = load_as(as, out);
     REQUIRE_MESSAGE(parts.has_value(), parts.error().text());
+    CHECK(parts->classes == std::vector<std::string>{"aster", "tulip"});
     CHECK(content(parts->train) == content(original.train));
     CHECK(content(parts->test) == content(original.test));
     CHECK((parts->train.labels == original.train.labels) == !each.shuffled);
@@ -117,4 +118,24 @@ TEST_CASE("a byte of own shards that changed is noticed where its image is read"
   CHECK(contains(said, "is damaged: its checksum differs"));
   out.write("new/train.index", "x");
   CHECK(contains(load_images({.directory = out.path / "new"}).error().text(), "does not match its checksum"));
+}
+
+TEST_CASE("a database of many entries has levels of branches, and every key is found in order") {
+  for (const int count : {1, 2, 300, 30000}) {
+    const Folder out;
+    LmdbWriter table;
+    for (int i = 0; i < count; ++i)
+      table.add(fmt::format("{:08}", i),
+                ProtoWriter()
+                    .bytes(4, std::string(static_cast<std::size_t>(i % 100 == 7 ? 5000 : i % 90), 'x'))
+                    .varint(5, static_cast<std::uint64_t>(i % 10))
+                    .varint(7, 1)
+                    .text());
+    std::filesystem::create_directory(out.path / "train_lmdb");
+    out.write("train_lmdb/data.mdb", std::move(table).finish());
+    const auto parts = load_container(out, "lmdb", "classes: 10, train: 0.9");
+    REQUIRE_MESSAGE(parts.has_value(), parts.error().text());
+    REQUIRE(parts->train.count == static_cast<std::uint64_t>(count));
+    for (int i = 0; i < count; ++i) REQUIRE(parts->train.labels[static_cast<std::size_t>(i)] == i % 10);
+  }
 }
