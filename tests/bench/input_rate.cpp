@@ -35,9 +35,8 @@ double brightness(std::uint64_t key, int x, int y, std::uint64_t channel) {
   for (const auto& [cell, amount] : {std::pair(80, 120.0), {40, 100.0}, {20, 80.0}, {10, 50.0}, {4, 24.0}}) {
     const int left = x / cell, top = y / cell;
     const double across = static_cast<double>(x % cell) / cell, down = static_cast<double>(y % cell) / cell;
-    const auto at = [&](int dx, int dy) {
-      return noise(key + static_cast<std::uint64_t>(cell), left + dx, top + dy, channel);
-    };
+    const std::uint64_t scale = key + static_cast<std::uint64_t>(cell);
+    const auto at = [&](int dx, int dy) { return noise(scale, left + dx, top + dy, channel); };
     const double upper = at(0, 0) * (1 - across) + at(1, 0) * across;
     const double lower = at(0, 1) * (1 - across) + at(1, 1) * across;
     sum += amount * (upper * (1 - down) + lower * down);
