@@ -213,6 +213,9 @@ class Training(support.Case):
             self.assertTrue(any(span["name"].startswith("allreduce of ") for span in spans if span["tid"] == 1))
             self.assertEqual(any(span["cat"] == "write" for span in spans if span["tid"] == 2), rank == 0)
         self.assertGreater(abs(trace["otherData"]["clock_offset_us"]), 4e9)
+        code, out, err = self.dlrun("--run-dir", "short", "--set", "train.trace.skip=1000", "--set", "checkpoint.dir=short-ckpt", job)
+        self.assertEqual(code, 0, err)
+        self.assertIn("warning: there is no trace: this run had 30 steps, and train.trace.skip is 1000", out)
         for ours, theirs in zip(*begins):
             self.assertLess(abs(ours - theirs), 60e6)
 

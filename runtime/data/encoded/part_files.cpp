@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
 
 namespace dlrun::runtime {
 namespace {
@@ -40,6 +44,43 @@ Result<std::vector<fs::path>> entries(const fs::path& folder) {
   return out;
 }
 
+// "train-00001-of-00003.tar": one file of a set whose names tell how many there are.
+struct Numbered {
+  std::string set;  // the name without the number
+  std::int64_t number = 0, count = 0;
+};
+
+std::optional<Numbered> numbered(const fs::path& file) {
+  static const std::regex form(R"((.*\D|)(\d{1,9})-of-(\d{1,9})(\D.*|))");
+  const std::string name = file.filename().string();
+  std::smatch found;
+  if (!std::regex_match(name, found, form)) return std::nullopt;
+  return Numbered{.set = fmt::format("{}/{}*-of-{}{}", file.parent_path().string(), found.str(1),
+                                     found.str(3), found.str(4)),
+                  .number = std::stoll(found.str(2)),
+                  .count = std::stoll(found.str(3))};
+}
+
+// A file of a set that was not copied is no smaller data set. Sets are numbered from 0, some from 1.
+Result<void> check_sets(const std::vector<fs::path>& files) {
+  std::map<std::string, std::pair<std::int64_t, std::set<std::int64_t>>> sets;
+  for (const fs::path& file : files)
+    if (const auto found = numbered(file)) {
+      auto& [count, numbers] = sets[found->set];
+      count = found->count;
+      numbers.insert(found->number);
+    }
+  for (const auto& [set, known] : sets) {
+    const auto& [count, numbers] = known;
+    const std::int64_t first = numbers.contains(count) ? 1 : 0;
+    for (std::int64_t number = first; number < first + count; ++number)
+      if (!numbers.contains(number))
+        return bad_input(set, fmt::format("file {} of the set is missing", number),
+                         "copy the files that are missing, or rename the others if they are all the data");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<PartFiles> find_part_files(const fs::path& folder, bool (*accepts)(const fs::path& file)) {
@@ -54,6 +95,8 @@ Result<PartFiles> find_part_files(const fs::path& folder, bool (*accepts)(const 
     std::copy_if(inside.begin(), inside.end(), std::back_inserter(part), accepts);
   }
   if (out.train.empty()) out.train = std::move(others);
+  TRY(check_sets(out.train));
+  TRY(check_sets(out.test));
   return out;
 }
 

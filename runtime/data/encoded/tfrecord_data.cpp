@@ -73,6 +73,7 @@ Result<std::uint16_t> label_in(std::string_view example, const ContainerSpec& sp
 
 Result<void> find_records(const MappedFile& file, const ContainerSpec& spec, FoundSamples& out) {
   const std::string_view all(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  if (all.empty()) return damaged_at(file, 0, "the file is empty: it was cut short, or never written");
   for (std::uint64_t at = 0; at < all.size();) {
     const std::string_view rest = all.substr(at);
     if (rest.size() < kHead)

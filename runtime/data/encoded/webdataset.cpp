@@ -28,8 +28,8 @@ class Groups {
     const std::string ending = lower(member.name.substr(std::min(dot + 1, member.name.size())));
     if (key != now_.key) TRY(end());
     now_.key = key;
-    if (ending == "cls") now_.label = member;
-    if (ending == "jpg" || ending == "jpeg" || ending == "png") now_.image = member;
+    if (ending == "cls") return keep(now_.label, member, "class");
+    if (ending == "jpg" || ending == "jpeg" || ending == "png") return keep(now_.image, member, "image");
     return {};
   }
 
@@ -50,6 +50,15 @@ class Groups {
   }
 
  private:
+  // Which of two would be meant, nobody can say.
+  Result<void> keep(std::optional<TarMember>& place, const TarMember& member, const char* what) {
+    if (place)
+      return leave_out(
+          damaged_at(file_, member.header, fmt::format("sample '{}' has a second {}", now_.key, what)));
+    place = member;
+    return {};
+  }
+
   Result<void> leave_out(tl::unexpected<Error> why) {
     if (spec_.damaged == Damaged::refused) return why;
     out_.dropped.push_back(why.value().text());

@@ -45,6 +45,31 @@ TEST_CASE("the parts of a folder are told by the words of names") {
   CHECK(found.test == std::vector{folder.path / "ilsvrc12_val_0.tar", folder.path / "my_test_lmdb/a.tar"});
 }
 
+TEST_CASE("a set of numbered files is whole, or the file that is missing is named") {
+  const Folder folder;
+  const auto is_tar = [](const std::filesystem::path& file) { return file.extension() == ".tar"; };
+  for (const char* name :
+       {"train-00000-of-00003.tar", "train-00002-of-00003.tar", "val-1-of-2.tar", "val-2-of-2.tar"})
+    folder.write(name, "");
+  const std::string text = find_part_files(folder.path, is_tar).error().text();
+  CHECK(contains(text, "train-*-of-00003.tar: file 1 of the set is missing"));
+  folder.write("train-00001-of-00003.tar", "");
+  CHECK(find_part_files(folder.path, is_tar)->train.size() == 3);
+  std::filesystem::remove(folder.path / "val-1-of-2.tar");
+  CHECK(contains(find_part_files(folder.path, is_tar).error().text(), "val-*-of-2.tar: file 1 of"));
+}
+
+TEST_CASE("a sample of a tar file has one image and one class") {
+  const Folder folder;
+  folder.write("val-0.tar", tar_member("x.jpg", photo(3)) + tar_member("x.cls", "1") + tar_end());
+  const std::string twice = tar_member("x.png", grey_png(9)) + tar_member("x.cls", "0");
+  folder.write("train-0.tar", twice + twice + tar_end());
+  CHECK(contains(load(folder, "webdataset").error().text(), "sample 'x' has a second image"));
+  const DataParts parts = load(folder, "webdataset", "damaged: drop").value();
+  CHECK(parts.train.count == 1);
+  CHECK(contains(parts.notes.at(0), "has a second"));
+}
+
 TEST_CASE("a tar file's samples are found, under long names too, and decoded") {
   const Folder folder;
   const std::string deep(130, 'd');
@@ -108,6 +133,8 @@ TEST_CASE("a TFRecord file's damage is named: cut short, a wrong length, wrong d
   const std::string at = fmt::format("{}: offset {}: ", (folder.path / "train").string(), first.size());
   CHECK(contains(load(folder, "tfrecord").error().text(), at + "the file ends within a record"));
   CHECK(load(folder, "tfrecord", "damaged: drop")->train.count == 1);
+  folder.write("train", "");
+  CHECK(contains(load(folder, "tfrecord").error().text(), "the file is empty"));
   std::string flipped = first + second;
   flipped[first.size()] ^= 1;
   folder.write("train", flipped);

@@ -111,18 +111,18 @@ TEST_CASE("damaged containers are read or refused, never more") {
     const char *format, *file, *more;
     std::string content;
   };
-  for (const auto& [format, file, more, content] :
+  for (const Kind& kind :
        {Kind{"webdataset", "train.tar", "train: 0.5", tar}, Kind{"tfrecord", "train", "train: 0.5", records},
         Kind{"lmdb", "train_lmdb/data.mdb", "train: 0.5, classes: 10", recorded_lmdb()}}) {
-    CAPTURE(format);
+    CAPTURE(kind.format);
     refused = accepted = 0;
     for (int round = 0; round < 400; ++round) {
-      std::string broken = damaged(content, random);
+      std::string broken = damaged(kind.content, random);
       // A database is mostly empty: most flips go where its nodes are.
       if (!broken.empty())
         broken[random() % std::min<std::size_t>(broken.size(), 12288)] ^= random() % 3 == 0 ? 1 : 0;
-      folder.write(file, broken);
-      const auto parts = load_container(folder, format, more);
+      folder.write(kind.file, broken);
+      const auto parts = load_container(folder, kind.format, kind.more);
       parts.has_value() ? ++accepted : ++refused;
       if (!parts) {
         CHECK(parts.error().kind == ErrorKind::input);
@@ -135,6 +135,6 @@ TEST_CASE("damaged containers are read or refused, never more") {
     }
     CHECK(refused > 50);
     CHECK(refused + accepted == 400);
-    std::filesystem::remove(folder.path / file);
+    std::filesystem::remove(folder.path / kind.file);
   }
 }
