@@ -81,6 +81,19 @@ TEST_CASE("other programs tell a rate in their result, in their reports, or by t
   CHECK(none.why == "no rate was measured: the program reported neither a rate nor steps");
 }
 
+TEST_CASE("a rate that is below 0, or beyond what any program does, fails its point") {
+  Json left = record(0, "done");
+  for (const double wrong : {-5.0, 1e308, 2e15}) {
+    left["result"] = {{"rate", wrong}};
+    const bench::Point point = collected(left);
+    CHECK(point.status == PointStatus::failed);
+    CHECK_FALSE(point.figures.rate);
+    CHECK(point.why == fmt::format("{:g} is no rate: expected a number from 0 to 1e+15", wrong));
+  }
+  left["result"] = {{"rate", 1e15}};
+  CHECK(collected(left).status == PointStatus::done);
+}
+
 TEST_CASE("a training gives its final metrics") {
   Json left = record(0, "done");
   left["result"] = {{"accuracy", 0.9}, {"loss", 0.3}, {"name", "x"}};
