@@ -1,6 +1,7 @@
 #include "src/bench/axis_keys.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
@@ -103,6 +104,19 @@ Result<void> check_axis(const std::string& key, const std::string& source) {
   if (top == "bench")
     return bad_input(source, fmt::format("the axis '{}' would change the benchmark itself", key));
   return bad_input(source, fmt::format("unknown axis '{}'", key), did_you_mean(key, names()));
+}
+
+Result<void> check_distinct(const plan::BenchPoint& point, const plan::JobSpec& spec) {
+  std::map<std::string, std::string> axis_of_path;
+  for (const plan::BenchValue& value : point) {
+    const std::string path = TRY(path_of(value, spec));
+    const auto [other, is_new] = axis_of_path.try_emplace(path, value.key);
+    if (!is_new)
+      return bad_input(value.source,
+                       fmt::format("the axes '{}' and '{}' both set {}", other->second, value.key, path),
+                       "remove one of the two");
+  }
+  return {};
 }
 
 Result<std::vector<Override>> overrides_of(const plan::BenchPoint& point, const plan::JobSpec& spec) {

@@ -11,6 +11,9 @@ namespace dlrun::bench {
 /// An Error with the nearest name where the axis is neither a short name nor a path.
 Result<void> check_axis(const std::string& key, const std::string& source);
 
+/// An Error where two keys of a point set the same key of the job: one of them would count for nothing.
+Result<void> check_distinct(const plan::BenchPoint& point, const plan::JobSpec& spec);
+
 /// What the values of a point set in the job. `global-batch` sets nothing here: see set_global_batch().
 Result<std::vector<plan::Override>> overrides_of(const plan::BenchPoint& point, const plan::JobSpec& spec);
 

@@ -107,7 +107,7 @@ class Bench(support.Case):
         self.assertEqual(first, os.stat(os.path.join(self.folder, "b/points/0001/run/record.json")).st_mtime_ns)
 
     def test_ctrl_c_ends_the_runs_and_keeps_the_results(self):
-        head = self.start("bench", "--run-dir", "b", "--axis", "environment.set.WHAT=fine,hangs,fine", "--rate",
+        head = self.start("bench", "--run-dir", "b", "--axis", "environment.set.WHAT=fine,hangs,more", "--rate",
                           "rate: ([0-9.]+)", *self.program())
         wait_until(pathlib.Path(self.folder, "b/points/0002/run/began").exists, "the second point runs")
         head.send_signal(signal.SIGINT)
@@ -162,6 +162,8 @@ class Bench(support.Case):
                 (["--axis", "nodes=1,2"], "4 of 8 points do not fit into the allocation", 66),
                 (["--axis", "batch=4", "--compare", "nowhere"], "nowhere", 65),
                 (["--tune", "batch", "-o", "x.html"], "--tune prints the lines that set the best value", 64),
+                (["--axis", "batch=4", "--axis", "train.batch=8"], "'batch' and 'train.batch' both set train.batch", 64),
+                (["--axis", "batch=4,4"], "the axis 'batch' has the value 4 twice", 64),
                 (["--axis", "nodes="], "the axis 'nodes' has no values", 64),
                 (["--axis", "a.b=" + ",".join("0" * 1000), "--axis", "c.d=" + ",".join("0" * 1000),
                   "--repeats", "250"], "bench has 1000000000 points", 64)):
