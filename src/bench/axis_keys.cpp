@@ -35,6 +35,8 @@ constexpr AxisName kAxisNames[] = {
     {"data", "train.data", ""},
 };
 
+constexpr std::int64_t kMaxThreads = 1 << 20;
+
 const AxisName* find_name(std::string_view key) {
   const auto found = std::find_if(std::begin(kAxisNames), std::end(kAxisNames),
                                   [&](const AxisName& row) { return row.name == key; });
@@ -104,6 +106,12 @@ Result<void> check_axis(const std::string& key, const std::string& source) {
   if (top == "bench")
     return bad_input(source, fmt::format("the axis '{}' would change the benchmark itself", key));
   return bad_input(source, fmt::format("unknown axis '{}'", key), did_you_mean(key, names()));
+}
+
+Result<void> check_value(const plan::BenchValue& value) {
+  TRY(check_axis(value.key, value.source));
+  if (value.key == "threads") TRY(yaml::as_integer(value.value, "the axis 'threads'", 1, kMaxThreads));
+  return {};
 }
 
 Result<void> check_distinct(const plan::BenchPoint& point, const plan::JobSpec& spec) {

@@ -65,9 +65,10 @@ Bench empty_bench(const plan::JobSpec& spec, const std::vector<plan::BenchPoint>
 Result<void> check_section(const plan::JobSpec& job) {
   const plan::BenchSpec& spec = *job.bench;
   TRY(plan::count_points(spec));
-  for (const plan::BenchAxis& axis : spec.axes) TRY(check_axis(axis.key, axis.source));
+  for (const plan::BenchAxis& axis : spec.axes)
+    for (const yaml::Node& value : axis.values) TRY(check_value({axis.key, value, axis.source}));
   for (const plan::BenchPoint& point : spec.points)
-    for (const plan::BenchValue& value : point) TRY(check_axis(value.key, value.source));
+    for (const plan::BenchValue& value : point) TRY(check_value(value));
   if (!spec.rate.empty()) TRY(RatePattern::of(spec.rate, spec.rate_source));
   // Of a grid all points have the same keys.
   if (spec.points.empty()) return check_distinct(plan::points_of(spec).front(), job);

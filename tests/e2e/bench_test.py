@@ -164,6 +164,7 @@ class Bench(support.Case):
                 (["--tune", "batch", "-o", "x.html"], "--tune prints the lines that set the best value", 64),
                 (["--axis", "batch=4", "--axis", "train.batch=8"], "'batch' and 'train.batch' both set train.batch", 64),
                 (["--axis", "batch=4,4"], "the axis 'batch' has the value 4 twice", 64),
+                (["--axis", "threads=2,0"], "the axis 'threads': 0 is out of range", 64),
                 (["--axis", "nodes="], "the axis 'nodes' has no values", 64),
                 (["--axis", "a.b=" + ",".join("0" * 1000), "--axis", "c.d=" + ",".join("0" * 1000),
                   "--repeats", "250"], "bench has 1000000000 points", 64)):

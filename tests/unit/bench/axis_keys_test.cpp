@@ -46,6 +46,16 @@ TEST_CASE("short names and paths set keys of the job") {
                                     "train.optimizer.lr=0.1"});
 }
 
+TEST_CASE("a rank has at least one thread") {
+  const auto error = [](const std::string& axis) {
+    return error_of(bench::check_value(point({axis}).front()));
+  };
+  CHECK(error("threads=0") == "--axis threads: the axis 'threads': 0 is out of range [1, 1048576]");
+  CHECK(error("threads=-3").find("-3 is out of range") != std::string::npos);
+  CHECK(error("threads=many").find("the axis 'threads'") != std::string::npos);
+  CHECK(bench::check_value(point({"threads=1"}).front()));
+}
+
 TEST_CASE("two axes that set the same key of the job are refused, with both names") {
   const auto builtin = job(kBuiltin + "}\n").value();
   const auto error = [&](const std::string& one, const std::string& other) {
