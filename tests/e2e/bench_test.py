@@ -153,6 +153,13 @@ class Bench(support.Case):
         self.assertEqual(shown, cores > 1)
         self.assertIn("is a tuning", self.bench("--resume", "b", code=64))
 
+    def test_threads_of_a_short_program_are_an_answer_even_if_its_processors_were_not_told(self):
+        self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
+        code, out, err = self.dlrun("bench", "--tune", "threads", "--axis", "threads=1,2", "--run-dir", "b", "--rate", "rate (.*)", "--",
+                                    "sh", "-c", "echo rate $OMP_NUM_THREADS")
+        self.assertEqual((code, out), (0, 'environment:\n  set:\n    OMP_NUM_THREADS: "2"\n'), err)
+        self.assertRegex(err, "warning: not remembered, since no run lasted long enough|remembered: 2 threads")
+
     def test_what_can_never_run_is_refused_before_anything_runs(self):
         self.write("mnist.yaml", MNIST)
         for words, expected, code in (
