@@ -1,6 +1,7 @@
 #include "src/bench/axis_keys.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
@@ -33,6 +34,8 @@ constexpr AxisName kAxisNames[] = {
     {"dtype", "train.allreduce.dtype", ""},
     {"data", "train.data", ""},
 };
+
+constexpr std::int64_t kMaxThreads = 1 << 20;
 
 const AxisName* find_name(std::string_view key) {
   const auto found = std::find_if(std::begin(kAxisNames), std::end(kAxisNames),
@@ -103,6 +106,25 @@ Result<void> check_axis(const std::string& key, const std::string& source) {
   if (top == "bench")
     return bad_input(source, fmt::format("the axis '{}' would change the benchmark itself", key));
   return bad_input(source, fmt::format("unknown axis '{}'", key), did_you_mean(key, names()));
+}
+
+Result<void> check_value(const plan::BenchValue& value) {
+  TRY(check_axis(value.key, value.source));
+  if (value.key == "threads") TRY(yaml::as_integer(value.value, "the axis 'threads'", 1, kMaxThreads));
+  return {};
+}
+
+Result<void> check_distinct(const plan::BenchPoint& point, const plan::JobSpec& spec) {
+  std::map<std::string, std::string> axis_of_path;
+  for (const plan::BenchValue& value : point) {
+    const std::string path = TRY(path_of(value, spec));
+    const auto [other, is_new] = axis_of_path.try_emplace(path, value.key);
+    if (!is_new)
+      return bad_input(value.source,
+                       fmt::format("the axes '{}' and '{}' both set {}", other->second, value.key, path),
+                       "remove one of the two");
+  }
+  return {};
 }
 
 Result<std::vector<Override>> overrides_of(const plan::BenchPoint& point, const plan::JobSpec& spec) {

@@ -11,6 +11,12 @@ namespace dlrun::bench {
 /// An Error with the nearest name where the axis is neither a short name nor a path.
 Result<void> check_axis(const std::string& key, const std::string& source);
 
+/// An Error where the axis can never have the value, whatever the job: fewer than one thread.
+Result<void> check_value(const plan::BenchValue& value);
+
+/// An Error where two keys of a point set the same key of the job: one of them would count for nothing.
+Result<void> check_distinct(const plan::BenchPoint& point, const plan::JobSpec& spec);
+
 /// What the values of a point set in the job. `global-batch` sets nothing here: see set_global_batch().
 Result<std::vector<plan::Override>> overrides_of(const plan::BenchPoint& point, const plan::JobSpec& spec);
 

@@ -62,12 +62,17 @@ Bench empty_bench(const plan::JobSpec& spec, const std::vector<plan::BenchPoint>
   return out;
 }
 
-Result<void> check_section(const plan::BenchSpec& spec) {
+Result<void> check_section(const plan::JobSpec& job) {
+  const plan::BenchSpec& spec = *job.bench;
   TRY(plan::count_points(spec));
-  for (const plan::BenchAxis& axis : spec.axes) TRY(check_axis(axis.key, axis.source));
+  for (const plan::BenchAxis& axis : spec.axes)
+    for (const yaml::Node& value : axis.values) TRY(check_value({axis.key, value, axis.source}));
   for (const plan::BenchPoint& point : spec.points)
-    for (const plan::BenchValue& value : point) TRY(check_axis(value.key, value.source));
+    for (const plan::BenchValue& value : point) TRY(check_value(value));
   if (!spec.rate.empty()) TRY(RatePattern::of(spec.rate, spec.rate_source));
+  // Of a grid all points have the same keys.
+  if (spec.points.empty()) return check_distinct(plan::points_of(spec).front(), job);
+  for (const plan::BenchPoint& point : spec.points) TRY(check_distinct(point, job));
   return {};
 }
 
@@ -140,7 +145,7 @@ std::string free_run_directory(const fs::path& folder, const std::string& id) {
 
 Result<OpenBench> plan_bench(job::Request request, const fs::path& folder, Instant now) {
   OpenBench open{.request = std::move(request), .folder = fs::absolute(folder), .points = {}, .bench = {}};
-  TRY(check_section(open.spec()));
+  TRY(check_section(*open.request.spec));
   open.request.allocation = TRY(job::allocation_of(open.request));
   open.points = repeated(open.spec());
   open.bench = empty_bench(*open.request.spec, open.points, now);

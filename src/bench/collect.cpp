@@ -10,6 +10,7 @@
 #include "src/base/units.hpp"
 #include "src/base/utc.hpp"
 #include "src/bench/rate_lines.hpp"
+#include "src/bench/results/max_rate.hpp"
 #include "src/report/rank_logs.hpp"
 
 namespace dlrun::bench {
@@ -132,9 +133,23 @@ Result<std::vector<double>> printed_rates(const plan::BenchSpec& spec, const fs:
                    "dlrun logs shows what the ranks printed");
 }
 
+// Each of them: a mean could hide one.
+Result<void> check_rate(double rate, const std::string& where) {
+  if (results::is_rate(rate)) return {};
+  return bad_input(where,
+                   fmt::format("{:g} is no rate: expected a number from 0 to {:g}", rate, results::kMaxRate));
+}
+
 Result<Rate> measured_rate(const Json& record, const plan::BenchSpec& spec, const fs::path& run) {
-  if (!spec.rate.empty()) return Rate{mean_of(TRY(printed_rates(spec, run))), "1/s"};
-  if (auto rate = reported_rate(record)) return *rate;
+  if (!spec.rate.empty()) {
+    const std::vector<double> rates = TRY(printed_rates(spec, run));
+    for (const double rate : rates) TRY(check_rate(rate, spec.rate_source));
+    return Rate{mean_of(rates), "1/s"};
+  }
+  if (const auto rate = reported_rate(record)) {
+    TRY(check_rate(rate->value, {}));
+    return *rate;
+  }
   return fail(Error{.kind = ErrorKind::input,
                     .what = "no rate was measured: the program reported neither a rate nor steps",
                     .where = {},
@@ -192,7 +207,8 @@ void take_figures(Point& point, Bench& bench, const plan::BenchSpec& spec, const
   const Json result = record.value("result", Json());
   if (bench.mode == Mode::metrics) {
     take_metrics(result, point.figures);
-    if (const auto rate = reported_rate(record); rate && point.figures.metrics.empty())
+    const auto rate = reported_rate(record);
+    if (rate && results::is_rate(rate->value) && point.figures.metrics.empty())
       point.figures.rate = rate->value;
     if (point.figures.metrics.empty())
       point.status = PointStatus::failed, point.why = "the program reported no result";

@@ -1,5 +1,6 @@
-// Rates in what a rank printed: a regular expression (ECMAScript) whose first group, or whose whole match
-// where it has none, is a number. Lines that do not match are nothing; a match that is no number is an Error.
+// Rates in what a rank printed: a regular expression whose first group, or whose whole match where it has
+// none, is a number. Lines that do not match are nothing; a match that is no number is an Error. Whatever the
+// expression, a line takes time in proportion to its length: the head waits for it, and takes no signals.
 #pragma once
 
 #include <memory>

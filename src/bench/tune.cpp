@@ -192,8 +192,10 @@ Result<std::string> remember_threads(const OpenBench& open, std::size_t best) {
   const auto processors = ranks && !ranks->empty()
                               ? field<std::vector<int>>(ranks->front(), "processors", file)
                               : Result<std::vector<int>>(std::vector<int>{});
-  if (!open.bench.cpu.is_string() || !processors || processors->empty())
-    return bad_input(file, "the record does not tell the processors of the ranks");
+  if (!processors || processors->empty())
+    return bad_input(file, "the record of its run does not tell the processors of the ranks");
+  if (!open.bench.cpu.is_string())
+    return bad_input(file, "no run lasted long enough to tell the model of the processors");
   const auto cores = static_cast<int>(processors->size());
   const int threads = TRY(field<int>(Json{{"threads", point.values.front().second}}, "threads", file));
   const std::string model = open.bench.cpu.get<std::string>();

@@ -41,7 +41,7 @@ std::vector<std::size_t> last_rounds(const Bench& bench);
 std::string job_lines(Tuned what, const Json& value);
 
 /// Remembers the threads for the processors of this point's run. An Error where its record does not tell
-/// them.
+/// them, or no run told their model: a run of less than a second ends before the nodes have told it.
 Result<std::string> remember_threads(const OpenBench& open, std::size_t best);
 
 }  // namespace dlrun::bench

@@ -125,14 +125,15 @@ Result<int> show_collected(const BenchCommand& options, const Context& context) 
 }
 
 // The curve, the best value, and the lines that set it.
-Result<void> show_tuned(const bench::OpenBench& open, bench::Tuned what, std::size_t best, Console& console) {
+void show_tuned(const bench::OpenBench& open, bench::Tuned what, std::size_t best, Console& console) {
   for (const std::size_t index : last_rounds(open.bench))
     console.say(fmt::format("dlrun: {}{}", line_of(open.bench, open.bench.points[index]),
                             index == best ? "  <- best" : ""));
   console.out(job_lines(what, open.bench.points[best].values.front().second));
-  if (what != bench::Tuned::threads) return {};
-  console.say("dlrun: " + TRY(remember_threads(open, best)));
-  return {};
+  if (what != bench::Tuned::threads) return;
+  const auto remembered = remember_threads(open, best);
+  console.say(remembered ? "dlrun: " + *remembered
+                         : "dlrun: warning: not remembered, since " + remembered.error().what);
 }
 
 Result<int> run_tuning(const BenchCommand& options, const Context& context) {
@@ -147,7 +148,7 @@ Result<int> run_tuning(const BenchCommand& options, const Context& context) {
   BenchPrinter printer(context.console);
   const bench::Tuning tuned = TRY(bench::run_tuning(open, printer));
   context.console.clear_status_line();
-  if (tuned.best) TRY(show_tuned(open, what, *tuned.best, context.console));
+  if (tuned.best) show_tuned(open, what, *tuned.best, context.console);
   if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(open.bench))));
   return exit_code_of(open.bench, tuned.end);
 }

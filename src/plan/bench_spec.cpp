@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 
 namespace dlrun::plan {
@@ -146,6 +147,18 @@ Result<void> check_twice(const std::vector<BenchAxis>& axes) {
   return {};
 }
 
+// Equal ones would be measured and counted as one point.
+Result<void> check_values_differ(const BenchAxis& axis) {
+  std::vector<Json> values;
+  for (const Node& value : axis.values) values.push_back(yaml::to_json(value));
+  std::sort(values.begin(), values.end());
+  const auto twice = std::adjacent_find(values.begin(), values.end());
+  if (twice == values.end()) return {};
+  return bad_input(axis.source,
+                   fmt::format("the axis '{}' has the value {} twice", axis.key, short_text(*twice)),
+                   "to measure each point more than once, use --repeats, or bench.repeats in the job file");
+}
+
 }  // namespace
 
 Result<std::optional<BenchSpec>> read_bench(Fields& root) {
@@ -208,7 +221,10 @@ Result<std::uint64_t> count_points(const BenchSpec& spec) {
     product += fmt::format("{}{} of {}", product.empty() ? "" : " x ", axis.values.size(), axis.key);
   }
   if (spec.axes.empty()) all *= static_cast<double>(spec.points.size());
-  if (all <= static_cast<double>(kMaxBenchPoints)) return static_cast<std::uint64_t>(all);
+  if (all <= static_cast<double>(kMaxBenchPoints)) {
+    for (const BenchAxis& axis : spec.axes) TRY(check_values_differ(axis));
+    return static_cast<std::uint64_t>(all);
+  }
   if (spec.repeats > 1) product += fmt::format(" x {} repeats", spec.repeats);
   return bad_input(spec.axes.empty() ? spec.source : spec.axes.back().source,
                    fmt::format("bench has {:.0f} points ({}); at most {} are measured", all,

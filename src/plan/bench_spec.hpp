@@ -56,7 +56,7 @@ Result<BenchAxis> bench_axis_of(const std::string& text);
 Result<void> set_axis(BenchSpec& spec, BenchAxis axis);
 
 /// How many points there are, each counted as often as it is repeated; an Error at the section's place where
-/// there is none, or more than kMaxBenchPoints.
+/// there is none, or more than kMaxBenchPoints, or a value twice in an axis.
 Result<std::uint64_t> count_points(const BenchSpec& spec);
 
 /// All points, the last axis changing first. Only after count_points().

@@ -107,7 +107,7 @@ class Bench(support.Case):
         self.assertEqual(first, os.stat(os.path.join(self.folder, "b/points/0001/run/record.json")).st_mtime_ns)
 
     def test_ctrl_c_ends_the_runs_and_keeps_the_results(self):
-        head = self.start("bench", "--run-dir", "b", "--axis", "environment.set.WHAT=fine,hangs,fine", "--rate",
+        head = self.start("bench", "--run-dir", "b", "--axis", "environment.set.WHAT=fine,hangs,more", "--rate",
                           "rate: ([0-9.]+)", *self.program())
         wait_until(pathlib.Path(self.folder, "b/points/0002/run/began").exists, "the second point runs")
         head.send_signal(signal.SIGINT)
@@ -153,6 +153,13 @@ class Bench(support.Case):
         self.assertEqual(shown, cores > 1)
         self.assertIn("is a tuning", self.bench("--resume", "b", code=64))
 
+    def test_threads_of_a_short_program_are_an_answer_even_if_its_processors_were_not_told(self):
+        self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
+        code, out, err = self.dlrun("bench", "--tune", "threads", "--axis", "threads=1,2", "--run-dir", "b", "--rate", "rate (.*)", "--",
+                                    "sh", "-c", "echo rate $OMP_NUM_THREADS")
+        self.assertEqual((code, out), (0, 'environment:\n  set:\n    OMP_NUM_THREADS: "2"\n'), err)
+        self.assertRegex(err, "warning: not remembered, since no run lasted long enough|remembered: 2 threads")
+
     def test_what_can_never_run_is_refused_before_anything_runs(self):
         self.write("mnist.yaml", MNIST)
         for words, expected, code in (
@@ -162,6 +169,9 @@ class Bench(support.Case):
                 (["--axis", "nodes=1,2"], "4 of 8 points do not fit into the allocation", 66),
                 (["--axis", "batch=4", "--compare", "nowhere"], "nowhere", 65),
                 (["--tune", "batch", "-o", "x.html"], "--tune prints the lines that set the best value", 64),
+                (["--axis", "batch=4", "--axis", "train.batch=8"], "'batch' and 'train.batch' both set train.batch", 64),
+                (["--axis", "batch=4,4"], "the axis 'batch' has the value 4 twice", 64),
+                (["--axis", "threads=2,0"], "the axis 'threads': 0 is out of range", 64),
                 (["--axis", "nodes="], "the axis 'nodes' has no values", 64),
                 (["--axis", "a.b=" + ",".join("0" * 1000), "--axis", "c.d=" + ",".join("0" * 1000),
                   "--repeats", "250"], "bench has 1000000000 points", 64)):

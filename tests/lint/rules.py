@@ -28,7 +28,7 @@ INCLUDES = {
     "src/report": ["src/base", "src/process", "schedulers", "src/plan", "src/record", "src/chain"],
     "src/bench/results": ["src/base"],
     "src/bench/predict": ["src/base", "src/bench/results"],
-    "src/bench": ["src/base", "src/process", "schedulers", "src/plan", "src/record", "src/run", "src/chain", "src/report"],
+    "src/bench": ["src/base", "src/process", "schedulers", "src/plan", "src/record", "src/run", "src/chain", "src/report", "src/bench/results"],
     "src/cli": ["src", "schedulers"],
     "runtime/base": ["src/base"],
     "runtime/graph": ["src/base", "runtime/base"],

@@ -5,6 +5,7 @@
 #include "src/base/enum_names.hpp"
 #include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
+#include "src/bench/results/max_rate.hpp"
 
 namespace dlrun::bench::results {
 namespace {
@@ -41,6 +42,13 @@ Result<std::optional<double>> number_or_unset(const Json& object, const char* na
   if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0)
     return refused(where, fmt::format("field '{}' is not a number from 0 on: {}", name, short_text(value)));
   return value.get<double>();
+}
+
+Result<std::optional<double>> rate_or_unset(const Json& point, const std::string& where) {
+  const auto rate = TRY(number_or_unset(point, "rate", where));
+  if (rate && !is_rate(*rate))
+    return refused(where, fmt::format("field 'rate' is larger than {:g}: {:g}", kMaxRate, *rate));
+  return rate;
 }
 
 Result<std::string> text_or_empty(const Json& object, const char* name, const std::string& where) {
@@ -142,7 +150,7 @@ Result<Point> parse_point(const Json& json, const std::vector<Axis>& axes, const
   out.status = TRY(named(kStatusNames, json, "status", where));
   out.why = TRY(text_or_empty(json, "why", where));
   out.run = TRY(text_or_empty(json, "run", where));
-  out.rate = TRY(number_or_unset(json, "rate", where));
+  out.rate = TRY(rate_or_unset(json, where));
   out.step = TRY(parse_step(json, where));
   out.parts = TRY(numbers_by_name(json, "parts", where));
   out.bytes_per_step = TRY(number_or_unset(json, "bytes_per_step", where));

@@ -46,6 +46,33 @@ TEST_CASE("short names and paths set keys of the job") {
                                     "train.optimizer.lr=0.1"});
 }
 
+TEST_CASE("a rank has at least one thread") {
+  const auto error = [](const std::string& axis) {
+    return error_of(bench::check_value(point({axis}).front()));
+  };
+  CHECK(error("threads=0") == "--axis threads: the axis 'threads': 0 is out of range [1, 1048576]");
+  CHECK(error("threads=-3").find("-3 is out of range") != std::string::npos);
+  CHECK(error("threads=many").find("the axis 'threads'") != std::string::npos);
+  CHECK(bench::check_value(point({"threads=1"}).front()));
+}
+
+TEST_CASE("two axes that set the same key of the job are refused, with both names") {
+  const auto builtin = job(kBuiltin + "}\n").value();
+  const auto error = [&](const std::string& one, const std::string& other) {
+    return error_of(bench::check_distinct(point({one, "nodes=1", other}), builtin));
+  };
+  CHECK(error("batch=4", "train.batch=8") ==
+        "--axis train.batch: the axes 'batch' and 'train.batch' both set train.batch\n"
+        "  hint: remove one of the two");
+  CHECK(error("global-batch=4", "batch=8").find("'global-batch' and 'batch'") != std::string::npos);
+  CHECK(error("gpus=1", "resources.nodes=8").find("'nodes' and 'resources.nodes'") != std::string::npos);
+  CHECK(error("environment.set.OMP_NUM_THREADS=1", "threads=8").find("both set environment.set.OMP_NUM") !=
+        std::string::npos);
+  CHECK(bench::check_distinct(point({"nodes=1", "batch=8", "threads=2"}), builtin));
+  const auto plain = job("command: [x]\n").value();
+  CHECK_FALSE(bench::check_distinct(point({"servers=1", "roles.ps.count=2"}), plain));
+}
+
 TEST_CASE("made-up data have the shape that the section tells") {
   CHECK(error_of(bench::overrides_of(point({"data=synthetic"}), job(kBuiltin + "}\n").value()))
             .starts_with("--axis data: the axis 'data' has 'synthetic', and nothing tells the shape"));

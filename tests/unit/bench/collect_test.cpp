@@ -81,6 +81,19 @@ TEST_CASE("other programs tell a rate in their result, in their reports, or by t
   CHECK(none.why == "no rate was measured: the program reported neither a rate nor steps");
 }
 
+TEST_CASE("a rate that is below 0, or beyond what any program does, fails its point") {
+  Json left = record(0, "done");
+  for (const double wrong : {-5.0, 1e308, 2e15}) {
+    left["result"] = {{"rate", wrong}};
+    const bench::Point point = collected(left);
+    CHECK(point.status == PointStatus::failed);
+    CHECK_FALSE(point.figures.rate);
+    CHECK(point.why == fmt::format("{:g} is no rate: expected a number from 0 to 1e+15", wrong));
+  }
+  left["result"] = {{"rate", 1e15}};
+  CHECK(collected(left).status == PointStatus::done);
+}
+
 TEST_CASE("a training gives its final metrics") {
   Json left = record(0, "done");
   left["result"] = {{"accuracy", 0.9}, {"loss", 0.3}, {"name", "x"}};
@@ -130,6 +143,38 @@ TEST_CASE("rates are the first group, a line each") {
   CHECK(error_of(bench::RatePattern::of("(", "job.yaml:3:4"))
             .starts_with("job.yaml:3:4: bench.rate: '(' is not a regular expression"));
   CHECK(pattern.rates_in(std::string(1 << 20, 'r')).value().empty());
+}
+
+TEST_CASE("a rate expression that could match in many ways takes no longer") {
+  const std::string line(2000, 'a');
+  for (const char* expression :
+       {"(a+)+b([0-9]+)", "(a|aa)+b", "(a*)*(a*)*b", "(.*a){20}b", "a?a?a?a?a?a?a?a?a?b"})
+    CHECK(bench::RatePattern::of(expression, "job.yaml:3:4").value().rates_in(line).value().empty());
+  const auto nested = bench::RatePattern::of("(?:a+)+b([0-9]+)", "job.yaml:3:4").value();
+  CHECK(nested.rates_in(line.substr(0, 1000) + "b7").value() == std::vector<double>{7});
+}
+
+TEST_CASE("rate expressions may be those of Python or grep -E") {
+  const auto rate = [](const std::string& expression, const std::string& line) {
+    return bench::RatePattern::of(expression, "f").value().rates_in(line).value().at(0);
+  };
+  CHECK(rate(R"((\d+\.?\d*) img/s)", "12.5 img/s") == 12.5);
+  CHECK(rate(R"((?:speed|rate)[:=]\s*([\d.,e+\-]+))", "x speed= 1,2e+1") == 120);
+  CHECK(rate(R"(\[rate\] ([[:digit:]]{1,4}))", "[rate] 77 777") == 77);
+  CHECK(rate(R"([\^\]]\/([^\s\]]+))", "a]/5]") == 5);
+  CHECK(rate(R"([\^](\w+)\b)", "^3 x") == 3);
+  CHECK(rate("rate (.*)", std::string("ra\0te 8", 7)) == 8);
+  const auto refused = [](const std::string& expression) {
+    return error_of(bench::RatePattern::of(expression, "f"));
+  };
+  CHECK(refused(R"((a)\1)").find("back-references are not supported") != std::string::npos);
+  CHECK(refused("(.*?) img").find("lazy repetition, as in '.*?', is not supported") != std::string::npos);
+  CHECK(refused("(?=a)").find("only (?:...) is supported") != std::string::npos);
+  CHECK(refused("((a{9}){99}){9}").find("its repetitions come to more than 1000") != std::string::npos);
+  CHECK(refused("a{99999}").find("99999") != std::string::npos);
+  CHECK(refused(R"(\q)").find("unknown escape '\\q'") != std::string::npos);
+  CHECK(refused("[a").find("'[' has no ']'") != std::string::npos);
+  CHECK(refused("a\\").find("ends in a backslash") != std::string::npos);
 }
 
 TEST_CASE("points at the same time have different nodes") {

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/folder.hpp"
+#include "tests/unit/plan/support.hpp"
+
 using namespace dlrun;
+using namespace dlrun::test;
 using bench::Tuned;
 
 namespace {
@@ -55,6 +59,21 @@ TEST_CASE("the curve has the last measurement of each value") {
   bench::Bench tuned = with_rates({1, 4});
   tuned.points.push_back(tuned.points[1]);
   CHECK(bench::last_rounds(tuned) == Points{0, 2});
+}
+
+TEST_CASE("threads are remembered for processors that a run told") {
+  const Folder folder;
+  bench::OpenBench open{.request = {}, .folder = folder.path, .points = {}, .bench = with_rates({1})};
+  open.bench.points[0].run = "run";
+  const auto error = [&](const std::string& record) {
+    folder.write("run/record.json", record);
+    return error_of(bench::remember_threads(open, 0));
+  };
+  CHECK(error(R"({"attempts": [{"ranks": [{"processors": [0, 1]}]}]})")
+            .ends_with("no run lasted long enough to tell the model of the processors"));
+  open.bench.cpu = "Some CPU";
+  CHECK(error(R"({"attempts": [{"ranks": []}]})")
+            .ends_with("the record of its run does not tell the processors of the ranks"));
 }
 
 TEST_CASE("the lines are those of a job file") {

@@ -197,6 +197,8 @@ TEST_CASE("what is no bench.json is refused with its place and a next step") {
   json = kScaling;
   json["points"][2]["rate"] = "fast";
   CHECK(error_of(json).find("b.json: points[2]: field 'rate' is not a number from 0 on: \"fast\"") == 0);
+  json["points"][2]["rate"] = 1e308;  // sums of such are no numbers
+  CHECK(error_of(json).find("b.json: points[2]: field 'rate' is larger than 1e+15: 1e+308") == 0);
   json = kScaling;
   json["points"][0]["status"] = "finished";
   CHECK(error_of(json).find("points[0]: field 'status' has the unknown value 'finished'") !=

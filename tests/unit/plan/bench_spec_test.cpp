@@ -87,6 +87,20 @@ TEST_CASE("a grid of a billion points is counted, and refused") {
             .starts_with("job.yaml:3:8: bench has no points"));
 }
 
+TEST_CASE("an axis has each value once") {
+  const auto twice = [](const std::string& axis) {
+    plan::BenchSpec spec;
+    spec.axes = {plan::bench_axis_of(axis).value()};
+    return error_of(plan::count_points(spec));
+  };
+  CHECK(twice("batch=4,8,4")
+            .starts_with("--axis batch: the axis 'batch' has the value 4 twice\n"
+                         "  hint: to measure each point more than once, use --repeats"));
+  plan::BenchSpec spec;
+  spec.axes = {plan::bench_axis_of("batch=4,8").value()};
+  CHECK(plan::count_points(spec).value() == 2);
+}
+
 TEST_CASE("a section that is written down is read as the same") {
   const std::string text =
       "bench: {axes: {nodes: [1, 2], data: [real, synthetic]}, repeats: 3, warmup: 5, steps: 20, limit: 5min,"
