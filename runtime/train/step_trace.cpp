@@ -29,8 +29,8 @@ Result<void> StepTrace::after_step(std::uint64_t step) {
 
 Result<void> StepTrace::finish() {
   if (!trace_.on() && !first_ && comm_.rank() == 0)
-    reporter_.note(fmt::format("warning: there is no trace: this run had {} steps, and train.trace.skip is {}",
-                               begun_, spec_.skip));
+    reporter_.note(fmt::format(
+        "warning: there is no trace: this run had {} steps, and train.trace.skip is {}", begun_, spec_.skip));
   if (!trace_.on()) return {};
   const Json json = trace_json(trace_.stop(), {comm_.rank(), host_name(), clock_});
   const std::filesystem::path folder = folder_ / "trace";
