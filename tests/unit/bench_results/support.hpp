@@ -7,6 +7,11 @@
 
 namespace dlrun::test {
 
+// Whether braces around one value are a list or the value itself, compilers see in two ways.
+inline Json as_list(Json value) {
+  return value.is_array() ? value : Json::array({std::move(value)});
+}
+
 inline Json bench_json(Json axes, Json points, const char* mode = "rate") {
   return {{"schema", 1},
           {"name", "flowers"},
@@ -15,9 +20,9 @@ inline Json bench_json(Json axes, Json points, const char* mode = "rate") {
           {"framework", "builtin"},
           {"mode", mode},
           {"unit", "images/s"},
-          {"axes", std::move(axes)},
+          {"axes", as_list(std::move(axes))},
           {"machine", {{"cpu", "EPYC 7742"}, {"gpu", nullptr}, {"host_count", 4}}},
-          {"points", std::move(points)}};
+          {"points", as_list(std::move(points))}};
 }
 
 inline Json done(Json values, double rate, int repeat = 0, int ranks = 1) {
