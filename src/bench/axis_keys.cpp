@@ -105,7 +105,10 @@ Result<void> check_axis(const std::string& key, const std::string& source) {
   if (key.find('.') != std::string::npos && top != "bench") return {};
   if (top == "bench")
     return bad_input(source, fmt::format("the axis '{}' would change the benchmark itself", key));
-  return bad_input(source, fmt::format("unknown axis '{}'", key), did_you_mean(key, names()));
+  std::string hint = did_you_mean(key, names());
+  if (nearest(key, names()).empty())
+    hint += "; or any key of the job file with its section, as train.optimizer.lr";
+  return bad_input(source, fmt::format("unknown axis '{}'", key), std::move(hint));
 }
 
 Result<void> check_value(const plan::BenchValue& value) {

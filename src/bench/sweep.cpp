@@ -1,5 +1,7 @@
 #include "src/bench/sweep.hpp"
 
+#include <algorithm>
+
 #include "src/base/file.hpp"
 #include "src/bench/collect.hpp"
 #include "src/bench/point_job.hpp"
@@ -8,6 +10,8 @@ namespace dlrun::bench {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kNotSubmitted = "not submitted";
 
 std::string run_of(const Point& point) {
   return fmt::format("points/{}/run", point.id);
@@ -29,11 +33,14 @@ void read_point(const fs::path& folder, const plan::BenchSpec& spec, Point& poin
   std::error_code problem;
   if (point.run.empty()) point.run = run_of(point);
   if (fs::exists(folder / point.run / "record.json", problem))
-    collect(point, bench, spec, folder, EndedBy::scheduler);
-  else if (fs::exists(folder / point.run, problem))
+    return collect(point, bench, spec, folder, EndedBy::scheduler);
+  point.why.clear();
+  if (fs::exists(folder / point.run, problem)) {
     point.status = PointStatus::running;
-  else
-    point.run.clear();
+    return;
+  }
+  point.run.clear();
+  if (!fs::exists(point_folder(folder, point.id) / "submission.json", problem)) point.why = kNotSubmitted;
 }
 
 }  // namespace
@@ -57,8 +64,9 @@ Result<void> submit_sweep(OpenBench& open, std::vector<SweepJob> jobs, const Com
     auto id = job::submit(job.plan, open.request.environment, commands);
     if (!id) {
       id.error().also.push_back(
-          fmt::format("{} of {} points are submitted; dlrun bench --collect {} reads them", ids.size(),
-                      jobs.size(), open.folder.string()));
+          fmt::format("{0} of {1} points are submitted; dlrun bench --collect {2} reads them; once they have "
+                      "ended, dlrun bench --resume {2} runs the others",
+                      ids.size(), jobs.size(), open.folder.string()));
       return fail(std::move(id).error());
     }
     ids.push_back(*id);
@@ -71,6 +79,12 @@ Result<void> collect_sweep(OpenBench& open) {
   for (Point& point : open.bench.points)
     if (!is_over(point.status)) read_point(open.folder, open.spec(), point, open.bench);
   return write_bench(open.bench, open.folder);
+}
+
+std::size_t count_not_submitted(const Bench& bench) {
+  return static_cast<std::size_t>(std::count_if(
+      bench.points.begin(), bench.points.end(),
+      [](const Point& point) { return point.status == PointStatus::pending && point.why == kNotSubmitted; }));
 }
 
 }  // namespace dlrun::bench

@@ -26,4 +26,7 @@ Result<void> submit_sweep(OpenBench& open, std::vector<SweepJob> jobs, const Com
 /// Reads what has come of the points since, and writes it down.
 Result<void> collect_sweep(OpenBench& open);
 
+/// Points that no job is for, once they were collected: the submission ended before them.
+std::size_t count_not_submitted(const Bench& bench);
+
 }  // namespace dlrun::bench

@@ -19,6 +19,14 @@ Result<job::Request> bench_request(const JobOptions& options, const std::vector<
 
 Result<job::Request> resumed_request(JobOptions options, const std::filesystem::path& folder,
                                      const Environment& environment) {
+  if (std::error_code problem; !std::filesystem::exists(folder / "bench.json", problem))
+    return fail(Error{
+        .kind = ErrorKind::usage,
+        .what = fmt::format("{} is not the folder of a benchmark: it has no bench.json", folder.string()),
+        .where = {},
+        .hint = "dlrun bench and dlrun submit --sweep print the folder: runs/bench-NAME-ID, or what "
+                "--run-dir named",
+        .also = {}});
   options.frozen_job = (folder / "spec.json").string();
   job::Request request = TRY(request_of(options, environment));
   request.spec = TRY(job_spec_of(request));

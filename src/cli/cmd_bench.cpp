@@ -10,6 +10,7 @@
 #include "src/cli/bench_printer.hpp"
 #include "src/cli/bench_request.hpp"
 #include "src/cli/usage_error.hpp"
+#include "src/plan/role_tasks.hpp"
 #include "src/run/single_start.hpp"
 
 namespace dlrun::cli {
@@ -121,6 +122,11 @@ Result<int> show_collected(const BenchCommand& options, const Context& context) 
   for (const bench::Point& point : opened.bench.points)
     context.console.say("dlrun: " + line_of(opened.bench, point));
   say_end(opened, {}, context.console);
+  if (const std::size_t count = count_not_submitted(opened.bench); count > 0)
+    context.console.say(
+        fmt::format("dlrun: {} not submitted; once the jobs of the others have ended, dlrun bench --resume "
+                    "{} runs the rest",
+                    plan::count_text(count, "point"), opened.folder.string()));
   return show_results(options, opened, to_int(ExitCode::done), context);
 }
 

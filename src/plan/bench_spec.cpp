@@ -188,7 +188,9 @@ Result<BenchAxis> bench_axis_of(const std::string& text) {
   values.source = source;
   for (Node& value : values.items) value.source = source;
   auto out = read_axis(text.substr(0, equals), values, source);
-  if (!out) out.error().kind = ErrorKind::usage;
+  if (out) return out;
+  out.error().kind = ErrorKind::usage;
+  out.error().hint = "write it as --axis nodes=1,2,4";
   return out;
 }
 

@@ -39,10 +39,12 @@ Result<void> check_marks(const SitePreset& site, const yaml::Node& node) {
   return {};
 }
 
-std::vector<std::string> names_of(const std::vector<SitePreset>& all) {
-  std::vector<std::string> out{"auto", "none"};
-  for (const SitePreset& site : all) out.push_back(site.name);
-  return out;
+// The preset that was meant, or all of them: any short word is near to 'none'.
+std::string hint_for(const std::string& wanted, const std::vector<SitePreset>& all) {
+  std::vector<std::string> names;
+  for (const SitePreset& site : all) names.push_back(site.name);
+  if (!nearest(wanted, names).empty()) return did_you_mean(wanted, names);
+  return fmt::format("valid names: {}, auto, none", join(names, ", "));
 }
 
 Result<std::optional<ChosenSite>> detected(const std::vector<SitePreset>& all, const Environment& environment,
@@ -104,7 +106,7 @@ Result<std::optional<ChosenSite>> choose_site(const std::vector<SitePreset>& all
   return fail(Error{.kind = ErrorKind::usage,
                     .what = fmt::format("--site: there is no preset '{}'", wanted),
                     .where = {},
-                    .hint = did_you_mean(wanted, names_of(all))});
+                    .hint = hint_for(wanted, all)});
 }
 
 }  // namespace dlrun::plan

@@ -153,6 +153,10 @@ class Bench(support.Case):
         self.assertEqual(shown, cores > 1)
         self.assertIn("is a tuning", self.bench("--resume", "b", code=64))
 
+    def test_a_folder_that_has_no_benchmark_is_said_to_have_none(self):
+        for flag in ("--resume", "--collect"):
+            self.assertIn("nowhere is not the folder of a benchmark: it has no bench.json", self.bench(flag, "nowhere", code=64))
+
     def test_threads_of_a_short_program_are_an_answer_even_if_its_processors_were_not_told(self):
         self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
         code, out, err = self.dlrun("bench", "--tune", "threads", "--axis", "threads=1,2", "--run-dir", "b", "--rate", "rate (.*)", "--",

@@ -92,6 +92,8 @@ TEST_CASE("with other frameworks servers are tasks of a role, and a batch is the
 TEST_CASE("an axis that is no key is refused with the nearest one") {
   CHECK(error_of(bench::check_axis("batsh", "--axis batsh")) ==
         "--axis batsh: unknown axis 'batsh'\n  hint: did you mean 'batch'?");
+  CHECK(error_of(bench::check_axis("learning", "x"))
+            .ends_with("data; or any key of the job file with its section, as train.optimizer.lr"));
   CHECK(error_of(bench::check_axis("bench.steps", "x")) ==
         "x: the axis 'bench.steps' would change the benchmark itself");
 }

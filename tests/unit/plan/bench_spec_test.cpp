@@ -69,7 +69,8 @@ TEST_CASE("what cannot be measured is refused with its place") {
             .starts_with("job.yaml:3:26: bench.epochs and bench.rate exclude each other"));
   CHECK(error_of(bench("bench: {limit: 0s}\n")) == "job.yaml:3:16: bench.limit must be longer than 0s");
   CHECK(error_of(plan::bench_axis_of("nodes=")) ==
-        "--axis nodes: the axis 'nodes' has no values\n  hint: write it as nodes: [1, 2, 4]");
+        "--axis nodes: the axis 'nodes' has no values\n  hint: write it as --axis nodes=1,2,4");
+  CHECK(error_of(plan::bench_axis_of("batch=4,,8")).ends_with("  hint: write it as --axis nodes=1,2,4"));
   CHECK(error_of(plan::bench_axis_of("nodes")) ==
         "--axis nodes: no values\n  hint: write it as --axis nodes=1,2,4");
 }

@@ -45,6 +45,9 @@ TEST_CASE("the machines that come with dlrun are known by what their documentati
   CHECK(chosen(all, "lumi", {"NERSC_HOST=perlmutter"}) == "lumi: --site");
   CHECK(chosen(all, "none", {"NERSC_HOST=perlmutter"}).empty());
   CHECK(chosen(all, "lumni", {}) == "--site: there is no preset 'lumni'\n  hint: did you mean 'lumi'?");
+  CHECK(chosen(all, "nope", {}) ==
+        "--site: there is no preset 'nope'\n"
+        "  hint: valid names: alps, aurora, frontier, lumi, perlmutter, polaris, auto, none");
 }
 
 TEST_CASE("a machine that two presets recognize is an error that names both") {
