@@ -110,7 +110,7 @@ class OnnxGraph {
 
   // A node more, which does nothing to what is a matrix already.
   std::string flattened(std::size_t value) {
-    const std::string out = value_name(value) + "_flat";
+    std::string out = value_name(value) + "_flat";
     out_.message(1, ProtoWriter().bytes(1, value_name(value)).bytes(2, out).bytes(4, "Flatten"));
     return out;
   }

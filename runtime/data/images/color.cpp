@@ -19,7 +19,7 @@ std::uint8_t mean_grey(const Image& image) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < image.pixels.size(); i += 3) sum += grey_of(image.pixels.data() + i);
   const double pixels = static_cast<double>(image.pixels.size()) / 3;
-  return static_cast<std::uint8_t>(static_cast<double>(sum) / pixels + 0.5);
+  return static_cast<std::uint8_t>(std::floor(static_cast<double>(sum) / pixels + 0.5));
 }
 
 std::uint8_t byte_of(double value) {

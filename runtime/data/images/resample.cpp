@@ -30,8 +30,9 @@ Taps taps_of(std::int64_t extent, const Axis& axis) {
   std::vector<double> weights;
   for (std::int64_t i = axis.first; i < axis.first + axis.count; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
-    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(centre - support + 0.5));
-    const auto last = std::min(extent, static_cast<std::int64_t>(centre + support + 0.5));
+    const auto first =
+        std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(centre - support + 0.5)));
+    const auto last = std::min(extent, static_cast<std::int64_t>(std::floor(centre + support + 0.5)));
     weights.clear();
     double sum = 0;
     for (std::int64_t pixel = first; pixel < last; ++pixel) {
@@ -40,7 +41,7 @@ Taps taps_of(std::int64_t extent, const Axis& axis) {
     }
     out.pixels.push_back({first, out.coefficients.size(), weights.size()});
     for (const double weight : weights)
-      out.coefficients.push_back(static_cast<std::int32_t>(0.5 + weight / sum * (1 << kBits)));
+      out.coefficients.push_back(static_cast<std::int32_t>(std::floor(0.5 + weight / sum * (1 << kBits))));
   }
   return out;
 }

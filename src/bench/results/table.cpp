@@ -29,7 +29,6 @@ std::string status_text(const Cell& cell) {
     case Status::out_of_memory:
       return "out of memory";
     case Status::pending:
-      return std::string(kNothing);
     case Status::done:
       return std::string(kNothing);
     default:
