@@ -79,7 +79,7 @@ class Bench(support.Case):
         self.assertTrue(bench["machine"]["cpu"])
 
     def test_points_that_fail_hang_or_lack_memory_are_cells(self):
-        said = self.bench("--run-dir", "b", "--axis", "environment.set.WHAT=fails,hangs,memory,fine", "--limit", "4s",
+        said = self.bench("--run-dir", "b", "--axis", "environment.set.WHAT=fails,hangs,memory,fine", "--limit", "30s",
                           "--set", "launch.grace=1s", "--rate", "rate: ([0-9.]+)", "--warmup", "1", "--unit", "img/s",
                           *self.program())
         points = {point["values"]["environment.set.WHAT"]: point for point in self.results()["points"]}
@@ -118,7 +118,7 @@ class Bench(support.Case):
         self.assertEqual(self.marked(), {})
 
     def test_a_program_without_an_end_is_stopped_and_was_measured(self):
-        self.bench("--run-dir", "b", "--axis", "environment.set.WHAT=endless", "--time", "2s", "--rate", "rate: ([0-9.]+)",
+        self.bench("--run-dir", "b", "--axis", "environment.set.WHAT=endless", "--time", "10s", "--rate", "rate: ([0-9.]+)",
                    *self.program())
         point = self.results()["points"][0]
         self.assertEqual((point["status"], point["rate"]), ("done", 7))
