@@ -75,7 +75,8 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(const plan::RankPlan& pl
                                 .processors = start.processors,
                                 .memory = start.memory,
                                 .user_signals = user_signals_in(start.environment),
-                                .open_files = start.open_files}));
+                                .open_files = start.open_files,
+                                .other_descriptors = start.other_descriptors}));
   rank->out_.fd = std::move(out);
   rank->err_.fd = std::move(err);
   rank->resume_output();

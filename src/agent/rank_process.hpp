@@ -40,6 +40,7 @@ class RankProcess {
     std::optional<MemoryBinding> memory = {};
     std::string program = {};  // where it is not argv[0]
     std::optional<rlimit> open_files = {};
+    OtherDescriptors other_descriptors = OtherDescriptors::closed;
   };
   static Result<std::unique_ptr<RankProcess>> start(const plan::RankPlan& plan, Start start, EventLoop& loop,
                                                     FileWriter& writer, Callbacks callbacks);

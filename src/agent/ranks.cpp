@@ -103,6 +103,9 @@ Result<void> Ranks::start_one(RankState& rank, Base& base, const Processors& pro
                            .memory = TRY(memory_binding(base.slice->plan.memory, processors)),
                            .program = own_program(rank.plan.argv),
                            .open_files = base.open_files};
+  // A site's launcher may hand its ranks more than the PMI that we know of.
+  if (base.slice->plan.mpi == plan::MpiProtocol::native)
+    start.other_descriptors = OtherDescriptors::as_marked;
   for (const UniqueFd& fd : bootstrap.child_fds) start.inherited_fds.push_back(fd.get());
   // Now they are its own to open. Later ones of the node are still held: nobody gets them by chance.
   if (rank.plan.port) base.ports->release(*rank.plan.port);

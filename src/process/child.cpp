@@ -32,7 +32,7 @@ struct ChildSetup {
   int memory_policy;            // of the kernel; 0: stay
   const unsigned long* memory_nodes;
   unsigned long memory_bits;
-  bool die_with_parent, ignore_user_signals;
+  bool die_with_parent, ignore_user_signals, close_others;
   const rlimit* open_files;  // nullptr: stay
   pid_t parent;
   const char* failed_call;  // written by the child: vfork shares our memory
@@ -86,7 +86,7 @@ void close_all_on_exec() {
       ::syscall(SYS_set_mempolicy, prepared.memory_policy, prepared.memory_nodes, prepared.memory_bits) != 0)
     give_up(prepared, "set_mempolicy");
   place_stdio(prepared);
-  close_all_on_exec();
+  if (prepared.close_others) close_all_on_exec();
   for (std::size_t i = 0; i < prepared.inherited_count; ++i)
     if (::fcntl(prepared.inherited[i], F_SETFD, 0) != 0) give_up(prepared, "fcntl");
   if (prepared.working_directory != nullptr && ::chdir(prepared.working_directory) != 0)
@@ -207,6 +207,7 @@ Result<pid_t> start_child(const ChildSpec& spec) {
       .memory_bits = memory_nodes.size() * kBitsOfWord,
       .die_with_parent = spec.parent_death == ParentDeath::kill_child,
       .ignore_user_signals = spec.user_signals == UserSignals::ignored,
+      .close_others = spec.other_descriptors == OtherDescriptors::closed,
       .open_files = spec.open_files ? &*spec.open_files : nullptr,
       .parent = ::getpid(),
       .failed_call = nullptr,

@@ -32,6 +32,9 @@ struct MemoryBinding {
   std::vector<int> nodes;
 };
 
+// What becomes of descriptors that a child was not given: each as it is marked, or all close.
+enum class OtherDescriptors { as_marked, closed };
+
 struct ChildSpec {
   Argv argv;                 // argv[0] is looked up in the PATH of `environment`, as a shell would ...
   std::string program = {};  // ... unless the program is named apart from it
@@ -40,12 +43,13 @@ struct ChildSpec {
   int stdin_fd = -1;              // -1: /dev/null
   int stdout_fd = -1;
   int stderr_fd = -1;
-  std::vector<int> inherited_fds;            // kept open under the same number; all else is close-on-exec
+  std::vector<int> inherited_fds;            // kept open under the same number
   std::vector<int> processors = {};          // bound to these; empty: as the caller
   std::optional<MemoryBinding> memory = {};  // empty: as the caller
   ParentDeath parent_death = ParentDeath::kill_child;
   UserSignals user_signals = UserSignals::end_it;
   std::optional<rlimit> open_files = {};  // its limits; empty: the caller's
+  OtherDescriptors other_descriptors = OtherDescriptors::as_marked;
 };
 
 // The pid of the child, which runs its program: an exec that fails is an Error here, with the program's name.
