@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 9u
+#define DLRUN_CUDA_TABLE_VERSION 10u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 // Kinds of nodes that no graph has: an operator of a graph has its name in graph/operations.hpp as its kind.
@@ -132,7 +132,8 @@ struct DlrunCudaTable {
   // the engine.
   int (*connect)(void* engine, const struct DlrunCudaSum* sum);
   // Pinned rows for the host to fill, batch x channels x height x width: floats or, where the plan has pixels
-  // as bytes, those (then the other is NULL). Waits until what was staged has left them.
+  // as bytes, those (then the other is NULL); tokens are int32 in place of floats, with as many labels. Waits
+  // until what was staged has left them.
   float* (*input)(void* engine);
   uint8_t* (*pixels)(void* engine);
   int32_t* (*labels)(void* engine);
@@ -148,6 +149,8 @@ struct DlrunCudaTable {
   // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
   // channels x height x width.
   int (*generate)(void* engine, size_t first, size_t last, const uint64_t* keys, float* images);
+  // After an evaluation: the scores of what follows each row's `position`, batch x vocabulary.
+  int (*next_scores)(void* engine, int64_t position, float* scores);
   // Milliseconds of each node's forward (2 i) and backward (2 i + 1), each timed alone in a graph; then of
   // copying the batch, of an update, and of a whole step (update left out) on a batch that is on the GPU
   // already. What it computes is no training: state and results mean nothing after it.

@@ -136,7 +136,9 @@ struct Device {
   Rows input;
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
-  float* partial = nullptr;                      // kBiasSplits sums of each channel of the widest bias
+  float* partial = nullptr;        // kBiasSplits sums of each channel of the widest bias
+  void* attention_room = nullptr;  // workspace of all layers of attention
+  std::size_t attention_bytes = 0;
   double* result = nullptr;                      // kResults sums over the rows of the reported losses
   std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
@@ -154,6 +156,9 @@ class Operator {
   virtual ~Operator() = default;
   virtual void forward(Device& device, Mode mode) = 0;
   virtual void backward(Device& device) = 0;
+  // Of the end of a language model, after an evaluation: the scores of what follows a position, batch x
+  // vocabulary numbers. False where it is none.
+  virtual bool next_scores(Device& /*device*/, std::int64_t /*position*/, float* /*to*/) { return false; }
 };
 using OperatorPtr = std::unique_ptr<Operator>;
 

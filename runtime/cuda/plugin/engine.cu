@@ -108,8 +108,9 @@ void Engine::make_rows() {
   host_labels_ = static_cast<std::int32_t*>(memory.pinned(label_bytes()));
 }
 
-// Whether an operator reads the image as a tensor of the plan, not as the host left it.
+// Whether an operator reads the image as a tensor of the plan, not as the host left it. Tokens are read so.
 bool Engine::image_is_wanted(const DlrunCudaPlan& plan) const {
+  if (settings_of<op::Input>(plan.nodes[0]).kind == runtime::SampleKind::tokens) return false;
   for (std::size_t index = 1; index < plan.count; ++index)
     for (std::size_t i = 0; i < plan.nodes[index].input_count; ++i)
       if (plan.nodes[index].inputs[i] == 0 && !is_stem(device_, plan, plan.nodes[index])) return true;

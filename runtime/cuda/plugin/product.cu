@@ -1,4 +1,6 @@
 // See product.hpp. Products of f32 stay in f32: TF32 only where it is asked for.
+#include <algorithm>
+
 #include "runtime/cuda/plugin/product.hpp"
 
 namespace dlrun::cuda {
@@ -7,13 +9,26 @@ namespace {
 constexpr int kCandidates = 6;  // each costs milliseconds at the start
 
 cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
-                              Product::Lies lies, const std::string& name) {
+                              Product::Lies lies, const std::string& name, std::int64_t step = 0) {
   if (lies == Product::Lies::turned) std::swap(rows, columns);
   cublasLtMatrixLayout_t made = nullptr;
   check(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
-                                   static_cast<std::uint64_t>(columns), rows),
+                                   static_cast<std::uint64_t>(columns), step == 0 ? rows : step),
         name);
   return made;
+}
+
+// Of all columns, in bytes, at most kAlignment.
+std::uint32_t alignment_of(const Product::Size& size, std::size_t number_size) {
+  const std::int64_t row_a = size.a == Product::Lies::turned ? size.k : size.m;
+  const std::int64_t row_b = size.step_b != 0                  ? size.step_b
+                             : size.b == Product::Lies::turned ? size.n
+                                                               : size.k;
+  const std::int64_t row_d = size.step_d != 0 ? size.step_d : size.m;
+  std::size_t out = Product::kAlignment;
+  for (const std::int64_t row : {row_a, row_b, row_d})
+    while (static_cast<std::size_t>(row) * number_size % out != 0) out /= 2;
+  return static_cast<std::uint32_t>(out);
 }
 
 // Whether the sum over k is one thread's, or is split and put together by a step behind it.
@@ -47,6 +62,7 @@ struct Preference {
 
 Product::Product(const Device& device, const Size& size, const std::string& name) : name_(name) {
   const cudaDataType_t type = device.half() ? CUDA_R_16BF : CUDA_R_32F;
+  alignment_ = alignment_of(size, device.size());
   const cublasComputeType_t by =
       device.precision == DLRUN_CUDA_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   check(cublasLtMatmulDescCreate(&operation_, by, CUDA_R_32F), name_);
@@ -56,8 +72,18 @@ Product::Product(const Device& device, const Size& size, const std::string& name
   };
   turn(CUBLASLT_MATMUL_DESC_TRANSA, size.a), turn(CUBLASLT_MATMUL_DESC_TRANSB, size.b);
   a_ = layout(type, size.m, size.k, size.a, name_);
-  b_ = layout(type, size.k, size.n, size.b, name_);
-  d_ = layout(type, size.m, size.n, Lies::plain, name_);
+  b_ = layout(type, size.k, size.n, size.b, name_, size.step_b);
+  d_ =
+      layout(size.result == Result::f32 ? CUDA_R_32F : type, size.m, size.n, Lies::plain, name_, size.step_d);
+}
+
+void Product::add_to_rows(const void* numbers) const {
+  const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+  check(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue),
+        name_);
+  check(
+      cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &numbers, sizeof numbers),
+      name_);
 }
 
 Product::~Product() {
@@ -74,7 +100,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& s
   for (const auto matrix :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    wanted.set(matrix, std::uint32_t{kAlignment});
+    wanted.set(matrix, alignment_);
   std::vector<cublasLtMatmulHeuristicResult_t> found(kCandidates), out;
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(stream.products, operation_, a_, b_, d_, d_,
@@ -86,6 +112,13 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& s
     if (one.state == CUBLAS_STATUS_SUCCESS && one.workspaceSize <= kWorkspace && repeats_its_bits(one.algo))
       out.push_back(one);
   return out;
+}
+
+cublasLtMatmulAlgo_t Product::expected(Stream& stream) const {
+  const std::vector<cublasLtMatmulHeuristicResult_t> found = candidates(stream);
+  if (found.empty()) throw Failure("cuBLASLt has no form of " + name_ + " that repeats its bits");
+  stream.workspace_bytes = std::max(stream.workspace_bytes, found[0].workspaceSize);
+  return found[0].algo;
 }
 
 cublasStatus_t Product::run(const Stream& stream, const cublasLtMatmulAlgo_t& algorithm,

@@ -45,7 +45,7 @@ class SoftmaxLoss final : public Operator {
   SoftmaxLoss(Device& device, const DlrunCudaNode& node)
       : node_(node),
         weight_(static_cast<double>(settings_of<op::SoftmaxCrossEntropy>(node).weight)),
-        rows_(device, node) {}
+        rows_(device, node, device.batch) {}
   void forward(Device& device, Mode mode) override {
     Tensor& in = device.tensors[node_.inputs[0]];
     const LossRows::GradientRows grad = LossRows::grad(in, mode);
