@@ -1,6 +1,8 @@
 // See fusion.hpp.
 #include "runtime/cuda/fusion.hpp"
 
+#include <algorithm>
+
 namespace dlrun::runtime {
 
 namespace {
@@ -61,7 +63,26 @@ class Fusion {
     }
   }
 
+  // The sum of a residual network: what its branch ends in reads the gradient and leaves it as it is, and all
+  // others who read the trunk come before the branch's end. So the gradient of the sum is that of both, in
+  // its place, until the trunk's other readers add to it.
+  void pass_gradients() {
+    for (std::size_t index = 0; index < plan_.nodes.size(); ++index) {
+      DlrunCudaNode& sum = plan_.nodes[index];
+      if (!is(sum, kSum) || rectifies(sum) || sum.inputs[0] == sum.inputs[1]) continue;
+      if (passes(index, sum.inputs[0], sum.inputs[1]) || passes(index, sum.inputs[1], sum.inputs[0]))
+        sum.facts |= DLRUN_CUDA_PASSES_GRADIENT;
+    }
+  }
+
  private:
+  bool passes(std::size_t sum, std::size_t branch, std::size_t trunk) const {
+    if (!is(plan_.nodes[branch], "linear") || read_by_[branch].size() != 1) return false;
+    if (plan_.nodes[branch].needs_gradient == 0 || plan_.nodes[trunk].needs_gradient == 0) return false;
+    return std::all_of(read_by_[trunk].begin(), read_by_[trunk].end(),
+                       [&](std::size_t reader) { return reader == sum || reader < branch; });
+  }
+
   static constexpr const char *kNorm = "batch_norm", *kSum = "add", *kPool = "max_pool";
 
   static void elide(DlrunCudaNode& node) { node.kind = DLRUN_CUDA_ELIDED, node.facts = DLRUN_CUDA_IS_ELIDED; }
@@ -92,6 +113,7 @@ void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph) {
   fusion.fuse_norm_sums();
   fusion.fuse_sums();
   fusion.fuse_pools();
+  fusion.pass_gradients();
 }
 
 }  // namespace dlrun::runtime

@@ -73,6 +73,16 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
   return out;
 }
 
+std::vector<std::size_t> gradient_holders(const DlrunCudaPlan& plan) {
+  std::vector<std::size_t> out(plan.count);
+  for (std::size_t index = 0; index < plan.count; ++index) out[index] = index;
+  for (std::size_t index = plan.count; index-- > 0;)
+    for (std::size_t i = 0;
+         has(plan.nodes[index], DLRUN_CUDA_PASSES_GRADIENT) && i < plan.nodes[index].input_count; ++i)
+      out[plan.nodes[index].inputs[i]] = out[index];
+  return out;
+}
+
 std::vector<Lifetime> gradient_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size) {
   std::vector<Lifetime> out;
   for (std::size_t index = 0; index < plan.count; ++index) {
@@ -80,6 +90,14 @@ std::vector<Lifetime> gradient_lifetimes(const DlrunCudaPlan& plan, std::size_t 
     if (plan.nodes[index].needs_gradient != 0) life.bytes = bytes_of(plan, plan.nodes[index], number_size);
     if (const auto loss = first_loss(plan, index)) life.first = *loss;
     out.push_back(life);
+  }
+  const std::vector<std::size_t> holders = gradient_holders(plan);
+  for (std::size_t index = 0; index < plan.count; ++index) {
+    if (holders[index] == index || out[index].bytes == 0) continue;
+    Lifetime& of_holder = out[holders[index]];
+    of_holder.first = std::min(of_holder.first, out[index].first);
+    of_holder.last = std::max(of_holder.last, out[index].last);
+    out[index].bytes = 0;
   }
   return out;
 }

@@ -24,7 +24,9 @@ enum DlrunCudaFact {
   DLRUN_CUDA_MULTIPLIES = 8,  // by weights, whose gradient is computed on the side stream
   DLRUN_CUDA_IS_LOSS = 16,    // leaves the gradient of its input in the forward pass
   DLRUN_CUDA_IN_PLACE = 32,   // its value lies where its input's does
-  DLRUN_CUDA_IS_ELIDED = 64   // has no value
+  DLRUN_CUDA_IS_ELIDED = 64,  // has no value
+  // A sum: the gradients of its inputs lie where its own does, as nobody needs it any more once they change.
+  DLRUN_CUDA_PASSES_GRADIENT = 128
 };
 enum DlrunCudaActivation {
   DLRUN_CUDA_NO_ACTIVATION,

@@ -20,7 +20,7 @@ using namespace dlrun::runtime;
 
 namespace {
 
-struct Wanted {
+struct Target {
   std::string device, precision, form;
   std::int64_t layers, heads, key_heads, features, vocabulary, length, batch;
   std::string file;
@@ -31,15 +31,15 @@ std::int64_t number(const char* text) {
   return std::stoll(text);
 }
 
-Wanted read(char** arguments, int count) {
-  Wanted out{arguments[1],         arguments[2],          arguments[3],         number(arguments[4]),
+Target read(char** arguments, int count) {
+  Target out{arguments[1],         arguments[2],          arguments[3],         number(arguments[4]),
              number(arguments[5]), number(arguments[6]),  number(arguments[7]), number(arguments[8]),
              number(arguments[9]), number(arguments[10]), arguments[11],        0};
   if (count > 12) out.steps = static_cast<std::uint64_t>(number(arguments[12]));
   return out;
 }
 
-Value feed_forward(GraphBuilder& g, const std::string& name, Value x, const Wanted& of) {
+Value feed_forward(GraphBuilder& g, const std::string& name, Value x, const Target& of) {
   const op::Linear up{.outputs = 4 * of.features, .init_std = 0.02F},
       down{.outputs = of.features, .init_std = 0.02F};
   if (of.form == "gpt")
@@ -51,11 +51,11 @@ Value feed_forward(GraphBuilder& g, const std::string& name, Value x, const Want
   return g.linear(name + ".down", g.swiglu(gate, g.linear(name + ".up", x, plain_up)), plain_down);
 }
 
-Value normed(GraphBuilder& g, const std::string& name, Value x, const Wanted& of) {
+Value normed(GraphBuilder& g, const std::string& name, Value x, const Target& of) {
   return of.form == "gpt" ? g.layer_norm(name, x) : g.rms_norm(name, x);
 }
 
-Result<Graph> build(const Wanted& of) {
+Result<Graph> build(const Target& of) {
   GraphBuilder g(of.form, token_sequences(of.length, of.vocabulary));
   const bool gpt = of.form == "gpt";
   const Bias bias = gpt ? Bias::learned : Bias::none;
@@ -75,7 +75,7 @@ Result<Graph> build(const Wanted& of) {
   return std::move(g).finish();
 }
 
-Result<std::unique_ptr<Engine>> make_engine(const Wanted& of) {
+Result<std::unique_ptr<Engine>> make_engine(const Target& of) {
   const EngineOptions options{.batch = of.batch,
                               .precision = of.precision == "f32" ? Precision::f32 : Precision::bf16,
                               .optimizer = of.steps > 0 ? default_optimizer("adam") : momentum_sgd(0)};
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Engine>> make_engine(const Wanted& of) {
   return std::unique_ptr<Engine>(TRY(compile_cuda(TRY(CudaLibrary::open()), std::move(graph), options, 0)));
 }
 
-void fill(Engine& engine, const Wanted& of) {
+void fill(Engine& engine, const Target& of) {
   const auto tokens = engine.tokens(), labels = engine.labels();
   const auto token = [&](std::size_t place) {
     return static_cast<std::int32_t>(below(mix(7, place), static_cast<std::uint64_t>(of.vocabulary)));
@@ -127,7 +127,7 @@ void write(const std::vector<Kept>& all, const std::string& file) {
   std::ofstream(file, std::ios::binary).write(image.data(), static_cast<std::streamsize>(image.size()));
 }
 
-Result<void> compute(const Wanted& of) {
+Result<void> compute(const Target& of) {
   const std::unique_ptr<Engine> engine = TRY(make_engine(of));
   std::vector<Kept> all;
   fill(*engine, of);
@@ -155,7 +155,7 @@ Result<void> compute(const Wanted& of) {
   return {};
 }
 
-Result<void> time(const Wanted& of) {
+Result<void> time(const Target& of) {
   const std::unique_ptr<Engine> engine = TRY(make_engine(of));
   fill(*engine, of);
   std::chrono::steady_clock::time_point start;
@@ -183,7 +183,7 @@ Result<void> time(const Wanted& of) {
 
 int main(int count, char** arguments) {
   if (count < 12) return fmt::print(stderr, "usage: see transformer_values.cpp\n"), 64;
-  const Wanted of = read(arguments, count);
+  const Target of = read(arguments, count);
   const Result<void> done = of.steps > 0 ? time(of) : compute(of);
   if (done) return 0;
   fmt::print(stderr, "transformer-values: {}\n", done.error().what);

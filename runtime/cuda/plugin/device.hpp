@@ -136,8 +136,8 @@ struct Device {
   Rows input;
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
-  float* partial = nullptr;        // kBiasSplits sums of each channel of the widest bias
-  void* attention_room = nullptr;  // workspace of all layers of attention
+  float* partial = nullptr;             // kBiasSplits sums of each channel of the widest bias
+  void* attention_workspace = nullptr;  // workspace of all layers of attention
   std::size_t attention_bytes = 0;
   double* result = nullptr;                      // kResults sums over the rows of the reported losses
   std::map<std::string, Algorithms> algorithms;  // by shape

@@ -11,8 +11,8 @@ namespace {
 constexpr int kChunk = 32;  // tokens
 
 template <class P>
-void look_up(Device& device, P* to, const std::int32_t* tokens, const P* table, const P* places,
-             std::int64_t count, std::int64_t length, std::int64_t packs) {
+void take_rows(Device& device, P* to, const std::int32_t* tokens, const P* table, const P* places,
+               std::int64_t count, std::int64_t length, std::int64_t packs) {
   for_each(device.stream, count * packs, [=] __device__(std::int64_t i) {
     const std::int64_t token = i / packs, at = i - token * packs;
     P all = table[tokens[token] * packs + at];
@@ -118,9 +118,9 @@ class Embedding final : public Operator {
       by_pack<T>(spec_.features, [&](auto pack) {
         using P = decltype(pack);
         const void* const places = node_.bias == DLRUN_CUDA_NOWHERE ? nullptr : device.weights(node_.bias);
-        look_up(device, static_cast<P*>(device.tensors[out_].value), tokens(device),
-                static_cast<const P*>(device.weights(node_.weight)), static_cast<const P*>(places), count_,
-                node_.height, spec_.features / P::kSize);
+        take_rows(device, static_cast<P*>(device.tensors[out_].value), tokens(device),
+                  static_cast<const P*>(device.weights(node_.weight)), static_cast<const P*>(places), count_,
+                  node_.height, spec_.features / P::kSize);
       });
     });
   }

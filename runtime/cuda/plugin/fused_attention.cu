@@ -16,10 +16,10 @@ constexpr std::int64_t kWidest = 128;  // of a head, backward
 // One workspace for all layers: they run one after the other.
 void* workspace_of(Device& device, std::size_t bytes) {
   if (bytes > device.attention_bytes) {
-    device.attention_room = device.memory.device(bytes, "workspace of attention");
+    device.attention_workspace = device.memory.device(bytes, "workspace of attention");
     device.attention_bytes = bytes;
   }
-  return device.attention_room;
+  return device.attention_workspace;
 }
 
 // Tensors of one attention, as cuDNN numbers them.
@@ -117,7 +117,7 @@ class Forward {
                 {v_, packed + of_.values_at()},
                 {out_, arrays.out},
                 {figures_, arrays.figures}},
-               device.attention_room);
+               device.attention_workspace);
   }
 
  private:
@@ -188,7 +188,7 @@ class Backward {
                 {dq_, to},
                 {dk_, to + of_.keys_at()},
                 {dv_, to + of_.values_at()}},
-               device.attention_room);
+               device.attention_workspace);
   }
 
  private:

@@ -1,4 +1,6 @@
 // See row_norm.hpp.
+#include <type_traits>
+
 #include "runtime/cuda/plugin/row_norm.hpp"
 
 namespace dlrun::cuda {
@@ -16,79 +18,128 @@ struct Row {
   float epsilon;
 };
 
+// The packs of a row that a lane has: N of them in registers, or with N of 0 any number, read again each
+// time.
+template <class P, int N>
+class LanePacks {
+ public:
+  __device__ LanePacks(const P* row, int packs) : row_(row), packs_(packs) {
+    if constexpr (N > 0) {
+#pragma unroll
+      for (int k = 0; k < N; ++k)
+        if (at(k) < packs) kept_[k] = row[at(k)];
+    }
+  }
+  // body(which of the lane's packs, its number in the row, the pack)
+  template <class Body>
+  __device__ void each(const Body& body) const {
+    if constexpr (N > 0) {
+#pragma unroll
+      for (int k = 0; k < N; ++k)
+        if (at(k) < packs_) body(k, at(k), kept_[k]);
+    } else {
+      for (int k = 0; at(k) < packs_; ++k) body(k, at(k), row_[at(k)]);
+    }
+  }
+  __device__ P get(int k) const {
+    if constexpr (N > 0) return kept_[k];
+    return row_[at(k)];
+  }
+
+ private:
+  __device__ static int at(int k) {
+    return static_cast<int>(threadIdx.x) + 32 * k;
+  }
+  const P* row_;
+  int packs_;
+  P kept_[N > 0 ? N : 1];
+};
+
 // figures: mean and 1 / deviation of each row.
-template <Centre C, class T, class P>
-__global__ void forward_rows(T* to, float2* figures, const T* from, const float* scale, const float* shift,
+template <Centre C, int N, class P>
+__global__ void forward_rows(P* to, float2* figures, const P* from, const float* scale, const float* shift,
                              std::int64_t rows, Row of) {
   const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kWarps) + threadIdx.y;
   if (row >= rows) return;
-  const P* const mine = reinterpret_cast<const P*>(from + row * of.features);
-  P* const out = reinterpret_cast<P*>(to + row * of.features);
-  const int packs = static_cast<int>(of.features / P::kSize), lane = static_cast<int>(threadIdx.x);
+  const int packs = static_cast<int>(of.features / P::kSize);
+  const LanePacks<P, N> mine(from + row * packs, packs);
+  P* const out = to + row * packs;
   const float count = static_cast<float>(of.features);
   float mean = 0;
   if (C == Centre::mean) {
     float sum = 0;
-    for (int i = lane; i < packs; i += 32) {
-      const P all = mine[i];
+    mine.each([&](int, int, const P& all) {
       for (int v = 0; v < P::kSize; ++v) sum += number(all.of[v]);
-    }
+    });
     mean = over_warp(sum) / count;
   }
   float squares = 0;
-  for (int i = lane; i < packs; i += 32) {
-    const P all = mine[i];
+  mine.each([&](int, int, const P& all) {
     for (int v = 0; v < P::kSize; ++v) {
       const float off = number(all.of[v]) - mean;
       squares += off * off;
     }
-  }
+  });
   const float factor = rsqrtf(over_warp(squares) / count + of.epsilon);
-  for (int i = lane; i < packs; i += 32) {
-    P all = mine[i];
+  mine.each([&](int, int i, const P& all) {
+    P normed;
     for (int v = 0; v < P::kSize; ++v) {
       const int at = i * P::kSize + v;
-      put(all.of[v], (number(all.of[v]) - mean) * factor * scale[at] + (shift == nullptr ? 0.0F : shift[at]));
+      put(normed.of[v],
+          (number(all.of[v]) - mean) * factor * scale[at] + (shift == nullptr ? 0.0F : shift[at]));
     }
-    out[i] = all;
-  }
-  if (lane == 0) figures[row] = make_float2(mean, factor);
+    out[i] = normed;
+  });
+  if (threadIdx.x == 0) figures[row] = make_float2(mean, factor);
 }
 
 // With g = dy scale and n the normalized row: dx = factor (g - mean(g) - n mean(g n)).
-template <Centre C, class T, class P>
-__global__ void backward_rows(T* to, const T* grad, const T* from, const float2* figures, const float* scale,
+template <Centre C, int N, class P>
+__global__ void backward_rows(P* to, const P* grad, const P* from, const float2* figures, const float* scale,
                               std::int64_t rows, std::int64_t features, bool adds) {
   const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kWarps) + threadIdx.y;
   if (row >= rows) return;
-  const P* const mine = reinterpret_cast<const P*>(from + row * features);
-  const P* const above = reinterpret_cast<const P*>(grad + row * features);
-  P* const out = reinterpret_cast<P*>(to + row * features);
-  const int packs = static_cast<int>(features / P::kSize), lane = static_cast<int>(threadIdx.x);
+  const int packs = static_cast<int>(features / P::kSize);
+  const LanePacks<P, N> mine(from + row * packs, packs), above(grad + row * packs, packs);
+  P* const out = to + row * packs;
   const float2 figure = figures[row];
   float sum = 0, along = 0;
-  for (int i = lane; i < packs; i += 32) {
-    const P x = mine[i], dy = above[i];
+  const auto terms = [&](int i, int v, const P& x, const P& dy) {
+    return make_float2(number(dy.of[v]) * scale[i * P::kSize + v], (number(x.of[v]) - figure.x) * figure.y);
+  };
+  mine.each([&](int k, int i, const P& x) {
+    const P dy = above.get(k);
     for (int v = 0; v < P::kSize; ++v) {
-      const float g = number(dy.of[v]) * scale[i * P::kSize + v];
-      sum += g;
-      along += g * (number(x.of[v]) - figure.x) * figure.y;
+      const float2 term = terms(i, v, x, dy);
+      sum += term.x;
+      along += term.x * term.y;
     }
-  }
+  });
   const float count = static_cast<float>(features);
   const float mean = C == Centre::mean ? over_warp(sum) / count : 0.0F;
   along = over_warp(along) / count;
-  for (int i = lane; i < packs; i += 32) {
-    const P x = mine[i], dy = above[i];
+  mine.each([&](int k, int i, const P& x) {
+    const P dy = above.get(k);
     P all{};
     if (adds) all = out[i];
     for (int v = 0; v < P::kSize; ++v) {
-      const float g = number(dy.of[v]) * scale[i * P::kSize + v];
-      const float n = (number(x.of[v]) - figure.x) * figure.y;
-      put(all.of[v], (adds ? number(all.of[v]) : 0.0F) + figure.y * (g - mean - n * along));
+      const float2 term = terms(i, v, x, dy);
+      put(all.of[v], (adds ? number(all.of[v]) : 0.0F) + figure.y * (term.x - mean - term.y * along));
     }
     out[i] = all;
-  }
+  });
+}
+
+// body(the number of packs of a lane that stay in registers)
+template <class Body>
+void by_kept(std::int64_t packs, const Body& body) {
+  using std::integral_constant;
+  if (packs <= 32) return body(integral_constant<int, 1>{});
+  if (packs <= 64) return body(integral_constant<int, 2>{});
+  if (packs <= 96) return body(integral_constant<int, 3>{});
+  if (packs <= 128) return body(integral_constant<int, 4>{});
+  if (packs <= 256) return body(integral_constant<int, 8>{});
+  body(integral_constant<int, 0>{});
 }
 
 // The sums of dy n, and of dy where there are two, over the rows.
@@ -122,11 +173,13 @@ class RowNorm final : public Operator {
 
   void forward(Device& device, Mode) override {
     const Tensor &in = device.tensors[node_.inputs[0]], &out = device.tensors[out_];
-    by_row(device, [&](auto zero, auto pack) {
-      using T = decltype(zero);
-      forward_rows<C, T, decltype(pack)><<<grid(), block(), 0, device.stream>>>(
-          static_cast<T*>(out.value), figures_, static_cast<const T*>(in.value), device.values + node_.weight,
-          has_shift() ? device.values + node_.bias : nullptr, rows_, of_);
+    by_row(device, [&](auto, auto pack) {
+      using P = decltype(pack);
+      by_kept(of_.features / P::kSize, [&](auto kept) {
+        forward_rows<C, decltype(kept)::value, P><<<grid(), block(), 0, device.stream>>>(
+            static_cast<P*>(out.value), figures_, static_cast<const P*>(in.value),
+            device.values + node_.weight, has_shift() ? device.values + node_.bias : nullptr, rows_, of_);
+      });
     });
     check(cudaGetLastError(), "a norm");
   }
@@ -136,11 +189,14 @@ class RowNorm final : public Operator {
     if (sums_) sum_parameters(device, in, out);
     if (in.gradient == nullptr) return;
     const bool adds = claim(in);
-    by_row(device, [&](auto zero, auto pack) {
-      using T = decltype(zero);
-      backward_rows<C, T, decltype(pack)><<<grid(), block(), 0, device.stream>>>(
-          static_cast<T*>(in.gradient), static_cast<const T*>(out.gradient), static_cast<const T*>(in.value),
-          figures_, device.values + node_.weight, rows_, of_.features, adds);
+    by_row(device, [&](auto, auto pack) {
+      using P = decltype(pack);
+      by_kept(of_.features / P::kSize, [&](auto kept) {
+        backward_rows<C, decltype(kept)::value, P><<<grid(), block(), 0, device.stream>>>(
+            static_cast<P*>(in.gradient), static_cast<const P*>(out.gradient),
+            static_cast<const P*>(in.value), figures_, device.values + node_.weight, rows_, of_.features,
+            adds);
+      });
     });
     check(cudaGetLastError(), "the gradient of a norm");
   }

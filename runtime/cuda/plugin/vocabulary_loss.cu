@@ -10,8 +10,8 @@
 namespace dlrun::cuda {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;  // of the scores that are there at once
-constexpr std::int64_t kStep = 64;                          // numbers, of which a row of scores is a multiple
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 30;  // of the scores that are there at once
+constexpr std::int64_t kStep = 64;                         // numbers, of which a row of scores is a multiple
 constexpr int kThreads = 512;
 
 // A pair that takes part in finding the highest score and the sum of powers in one pass.
@@ -134,7 +134,7 @@ class VocabularyLoss final : public Operator {
   // The largest part that divides the rows and whose scores fit.
   std::int64_t part_of(const Device& device) const {
     const std::int64_t fits =
-        std::max<std::int64_t>(1, kMostBytes / (step_ * static_cast<std::int64_t>(device.size())));
+        std::max<std::int64_t>(1, kMaxBytes / (step_ * static_cast<std::int64_t>(device.size())));
     std::int64_t parts = (rows_ + fits - 1) / fits;
     while (rows_ % parts != 0) ++parts;
     return rows_ / parts;
