@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "pytorch_check.hpp"
+#include "runtime/models/transformer.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -63,4 +64,32 @@ TEST_CASE("attention is PyTorch's: odd lengths and widths, shared keys, rotary p
       check_operator(positions, 16, [&](GraphBuilder& g, Value x) {
         return g.attention(g.linear("qkv", x, {.outputs = (spec.heads + 2 * spec.keys()) * width}), spec);
       });
+}
+
+TEST_CASE("a small GPT is PyTorch's: losses, every gradient, and three steps of SGD") {
+  const InputShape input = token_sequences(24, 61);
+  const Transformer spec{.layers = 2, .heads = 4, .features = 48, .context = 32, .dropout = 0.2F};
+  const Graph graph = build_transformer("small", spec, input).value();
+  Batch batch = random_batch(input, 4);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::initial, 3);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled, 3);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::initial, 3);
+}
+
+TEST_CASE("a small model of Llama's form is PyTorch's: losses, every gradient, and three steps of SGD") {
+  const InputShape input = token_sequences(24, 61);
+  const Transformer spec{.layers = 2,
+                         .heads = 4,
+                         .features = 48,
+                         .key_heads = 2,
+                         .norm = Transformer::Norm::rms,
+                         .activation = Transformer::FeedForward::swiglu,
+                         .positions = Transformer::Positions::rotary,
+                         .head = Transformer::Head::own,
+                         .bias = Bias::none};
+  const Graph graph = build_transformer("small", spec, input).value();
+  const Batch batch = random_batch(input, 4);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::initial, 3);
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled, 3);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::initial, 3);
 }
