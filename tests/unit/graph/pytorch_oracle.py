@@ -29,6 +29,9 @@ def next_question():
 
 
 folder, tolerance = next_question()
+if (folder / "gpt2.json").exists():
+    import hugging_face
+    sys.exit(0 if hugging_face.agrees(folder, tolerance) else 1)
 job = json.loads((folder / "graph.json").read_text())
 
 
