@@ -187,7 +187,7 @@ class GraphOnGpu final : public CudaEngine,
   std::int64_t labels_per_row() const { return takes_tokens() ? graph_.nodes[0].shape.positions() : 1; }
   bool takes_bytes() const {
     const std::size_t channels = static_cast<std::size_t>(graph_.nodes[0].shape.channels);
-    return options_.pixels && channels <= DLRUN_CUDA_MAX_CHANNELS &&
+    return options_.pixels && !takes_tokens() && channels <= DLRUN_CUDA_MAX_CHANNELS &&
            options_.pixels->scale.size() == channels && options_.pixels->shift.size() == channels;
   }
   std::size_t input_count() const {

@@ -47,7 +47,7 @@ class Lowering {
       TRY(add(graph_.nodes[index]));
       find_gradient(read_by[index]);
     }
-    fuse_neighbours(plan_, tensors_, graph_);
+    fuse_neighbours(plan_, tensors_, graph_, options_);
     tensors_.place(plan_, options_);
     return std::move(plan_);
   }
@@ -76,6 +76,7 @@ class Lowering {
     DlrunCudaNode& flat = plan_.nodes.back();
     flat.kind = kind_of(node.operation);
     flat.input_count = node.inputs.size();
+    flat.inner = flat.input_inner = DLRUN_CUDA_NOWHERE;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) flat.inputs[i] = node.inputs[i].get();
     set_shapes(flat, node, traits);
     std::visit([&flat](const auto& spec) { set_settings(flat, spec); }, node.operation);

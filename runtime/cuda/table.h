@@ -25,7 +25,8 @@ enum DlrunCudaFact {
   DLRUN_CUDA_IS_LOSS = 16,    // leaves the gradient of its input in the forward pass
   DLRUN_CUDA_IN_PLACE = 32,   // its value lies where its input's does
   DLRUN_CUDA_IS_ELIDED = 64,  // has no value
-  // A sum: the gradients of its inputs lie where its own does, as nobody needs it any more once they change.
+  // A sum: the gradients of its inputs (of what a product is added to: of that) lie where its own does, as
+  // nobody needs it any more once they change.
   DLRUN_CUDA_PASSES_GRADIENT = 128
 };
 enum DlrunCudaActivation {
@@ -66,6 +67,9 @@ struct DlrunCudaNode {
   // The operator's settings as graph/operations.hpp has them: that struct, byte by byte.
   uint64_t settings[DLRUN_CUDA_MAX_SETTINGS];
   size_t settings_bytes;
+  // Of a linear layer that GELU joined: the node that holds what it is of; of one behind it: that of its
+  // input.
+  size_t inner, input_inner;
   size_t norms[2];  // of a sum of batch norms: the nodes that joined it and have their parameters
   enum DlrunCudaReport report;
   size_t rng_key;     // of what draws random numbers: which of the keys that begin() gets

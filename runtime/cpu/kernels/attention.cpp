@@ -23,8 +23,8 @@ struct Block {
 DLRUN_INLINE void products(float* to, const float* queries, const float* turned, const Block& at,
                            const Sizes& of) {
   block_product({to, kKeys}, {queries + at.first_query * of.padded_width, of.padded_width},
-                {turned + at.first_key * of.padded_width, kKeys},
-                {at.queries, at.padded_keys(), of.width}, Sum::anew);
+                {turned + at.first_key * of.padded_width, kKeys}, {at.queries, at.padded_keys(), of.width},
+                Sum::anew);
 }
 
 DLRUN_INLINE void clear_behind(Floats16& x, std::int64_t lanes) {
@@ -233,10 +233,10 @@ DLRUN_INLINE void backward_heads(T* in_gradient, const T* grads, const T* out, c
     gather(out_gradients, grads, out_head(shape, head), sizes, 1);
     sums_of_rows(sums, out, grads, out_head(shape, head), sizes);
     std::fill_n(query_gradients, sizes.matrix(), 0.0F);
-    attend_backward({queries, keys, turned_keys, turned_values, out_gradients,
-                     of.log_sums + head * shape.positions, sums, shares, score_gradients, query_gradients,
-                     key_gradients, value_gradients},
-                    sizes);
+    attend_backward(
+        {queries, keys, turned_keys, turned_values, out_gradients, of.log_sums + head * shape.positions, sums,
+         shares, score_gradients, query_gradients, key_gradients, value_gradients},
+        sizes);
     rotate(query_gradients, sizes, of.rotary, -1);
     scatter(in_gradient, query_gradients, query_head(shape, head), sizes, score_factor(shape));
   }
@@ -263,10 +263,9 @@ DLRUN_VERSIONS void attention(const AttentionForward& of, const AttentionShape& 
 DLRUN_VERSIONS void attention_backward(const AttentionBackward& of, const AttentionShape& shape,
                                        std::int64_t key_head) {
   if (of.in.precision == Precision::bf16)
-    return backward_heads(static_cast<Bf16*>(of.in_gradient.data),
-                          static_cast<const Bf16*>(of.out_gradient.data),
-                          static_cast<const Bf16*>(of.out.data), static_cast<const Bf16*>(of.in.data), of,
-                          shape, key_head);
+    return backward_heads(
+        static_cast<Bf16*>(of.in_gradient.data), static_cast<const Bf16*>(of.out_gradient.data),
+        static_cast<const Bf16*>(of.out.data), static_cast<const Bf16*>(of.in.data), of, shape, key_head);
   backward_heads(static_cast<float*>(of.in_gradient.data), static_cast<const float*>(of.out_gradient.data),
                  static_cast<const float*>(of.out.data), static_cast<const float*>(of.in.data), of, shape,
                  key_head);

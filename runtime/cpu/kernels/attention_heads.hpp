@@ -1,5 +1,5 @@
-// How attention.cpp lays out a head in scratch memory: a matrix of f32 [positions][features], both counted up to
-// whole blocks with zeros; copies there and back, turned by rotary positions, or turned round.
+// How attention.cpp lays out a head in scratch memory: a matrix of f32 [positions][features], both counted up
+// to whole blocks with zeros; copies there and back, turned by rotary positions, or turned round.
 #pragma once
 
 #include <algorithm>

@@ -114,8 +114,8 @@ DLRUN_VERSIONS void norm(const NormForward& of, const NormRows& rows, const Norm
 DLRUN_VERSIONS void norm_backward(const NormBackward& of, const NormRows& rows, const NormRule& rule) {
   if (of.in.precision == Precision::bf16)
     return backward_rows(static_cast<Bf16*>(of.in_gradient.data),
-                         static_cast<const Bf16*>(of.out_gradient.data),
-                         static_cast<const Bf16*>(of.in.data), of, rows, rule);
+                         static_cast<const Bf16*>(of.out_gradient.data), static_cast<const Bf16*>(of.in.data),
+                         of, rows, rule);
   backward_rows(static_cast<float*>(of.in_gradient.data), static_cast<const float*>(of.out_gradient.data),
                 static_cast<const float*>(of.in.data), of, rows, rule);
 }

@@ -50,8 +50,7 @@ DLRUN_INLINE void score_row(float* scores, T* gradient, std::int32_t label, Scor
   result = {};
   if (!counts) {
     if (gradient != nullptr)
-      for (std::int64_t at = 0; at < count; at += kVector)
-        store_first(gradient + at, Floats16{}, count - at);
+      for (std::int64_t at = 0; at < count; at += kVector) store_first(gradient + at, Floats16{}, count - at);
     return;
   }
   const float highest = highest_score(scores, count), own = scores[label];

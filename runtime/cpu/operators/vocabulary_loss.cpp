@@ -1,6 +1,7 @@
-// Vocabulary loss: rows of the batch in chunks, so that the scores of one chunk alone are in memory. A chunk's
-// scores, its softmax, both gradients: all of them in backward's first call, since that has the scores. The
-// loss of a row of the batch is the mean over its positions, also those that do not count (label -1).
+// Vocabulary loss: rows of the batch in chunks, so that the scores of one chunk alone are in memory. A
+// chunk's scores, its softmax, both gradients: all of them in backward's first call, since that has the
+// scores. The loss of a row of the batch is the mean over its positions, also those that do not count (label
+// -1).
 #include <algorithm>
 #include <cstring>
 
@@ -130,8 +131,7 @@ class VocabularyLoss final : public Loss, private LanguageEngine {
       (first == 0 ? products.first_weights : products.weights)
           .run(run.stream, score_gradients_->data, input_at(first), weight_gradient_->data);
     if (in_gradient_ == nullptr) return;
-    std::byte* const to =
-        in_gradient_->data + static_cast<std::size_t>(first * features_) * size_of(type_);
+    std::byte* const to = in_gradient_->data + static_cast<std::size_t>(first * features_) * size_of(type_);
     products.input.run(run.stream, score_gradients_->data, read_weights_->data, to);
   }
 

@@ -79,7 +79,8 @@ struct Tensor {
   void* gradient = nullptr;
   std::int64_t elements = 0;
   bool written = false;
-  std::size_t last_reader = 0;  // the node whose backward leaves its gradient first
+  bool gradient_is_inner = false;  // of a GELU that joined a product: what is left is the gradient before it
+  std::size_t last_reader = 0;     // the node whose backward leaves its gradient first
   bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
 };
 

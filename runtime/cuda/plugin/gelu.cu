@@ -1,4 +1,5 @@
 // GELU in both of PyTorch's forms. Backward computes the derivative anew from the input.
+#include "runtime/cuda/plugin/gelu.hpp"
 #include "runtime/cuda/plugin/pack.hpp"
 
 namespace dlrun::cuda {
@@ -47,41 +48,57 @@ void map_back(Device& device, P* to, const P* grad, const P* from, std::int64_t 
   });
 }
 
+template <class Body>
+void by_packs(const Device& device, std::int64_t elements, const Body& body) {
+  by_type(device, [&](auto zero) {
+    by_pack<decltype(zero)>(elements, [&](auto pack) { body(pack, elements / decltype(pack)::kSize); });
+  });
+}
+
+template <class Form>
+void map(Device& device, void* to, const void* from, std::int64_t count) {
+  by_packs(device, count, [&](auto pack, std::int64_t packs) {
+    using P = decltype(pack);
+    map<Form>(device, static_cast<P*>(to), static_cast<const P*>(from), packs);
+  });
+}
+
+template <class Form>
+void map_back(Device& device, void* to, const void* grad, const void* from, std::int64_t count, bool adds) {
+  by_packs(device, count, [&](auto pack, std::int64_t packs) {
+    using P = decltype(pack);
+    map_back<Form>(device, static_cast<P*>(to), static_cast<const P*>(grad), static_cast<const P*>(from),
+                   packs, adds);
+  });
+}
+
 template <class Form>
 class Gelu final : public Operator {
  public:
   Gelu(std::size_t in, std::size_t out) : in_(in), out_(out) {}
   void forward(Device& device, Mode) override {
     const Tensor &in = device.tensors[in_], &out = device.tensors[out_];
-    by_packs(device, out.elements, [&](auto pack, std::int64_t packs) {
-      using P = decltype(pack);
-      map<Form>(device, static_cast<P*>(out.value), static_cast<const P*>(in.value), packs);
-    });
+    map<Form>(device, out.value, in.value, out.elements);
   }
   void backward(Device& device) override {
     Tensor& in = device.tensors[in_];
     if (in.gradient == nullptr) return;
     const bool adds = claim(in);
-    const Tensor& out = device.tensors[out_];
-    by_packs(device, out.elements, [&](auto pack, std::int64_t packs) {
-      using P = decltype(pack);
-      map_back<Form>(device, static_cast<P*>(in.gradient), static_cast<const P*>(out.gradient),
-                     static_cast<const P*>(in.value), packs, adds);
-    });
+    map_back<Form>(device, in.gradient, device.tensors[out_].gradient, in.value, in.elements, adds);
   }
 
  private:
-  template <class Body>
-  static void by_packs(const Device& device, std::int64_t elements, const Body& body) {
-    by_type(device, [&](auto zero) {
-      by_pack<decltype(zero)>(elements, [&](auto pack) { body(pack, elements / decltype(pack)::kSize); });
-    });
-  }
-
   std::size_t in_, out_;
 };
 
 }  // namespace
+
+void gelu_by_tanh(Device& device, void* to, const void* from, std::int64_t count) {
+  map<ByTanh>(device, to, from, count);
+}
+void gelu_by_tanh_back(Device& device, void* gradient, const void* from, std::int64_t count) {
+  map_back<ByTanh>(device, gradient, gradient, from, count, false);
+}
 
 OperatorPtr make_gelu(Device&, const DlrunCudaPlan& plan, std::size_t index) {
   const DlrunCudaNode& node = plan.nodes[index];

@@ -60,30 +60,35 @@ struct Preference {
 
 }  // namespace
 
-Product::Product(const Device& device, const Size& size, const std::string& name) : name_(name) {
+template <class T>
+void Product::set(cublasLtMatmulDescAttributes_t what, const T& value) const {
+  check(cublasLtMatmulDescSetAttribute(operation_, what, &value, sizeof value), name_);
+}
+
+Product::Product(const Device& device, const Size& size, const std::string& name)
+    : name_(name), also_(size.also) {
   const cudaDataType_t type = device.half() ? CUDA_R_16BF : CUDA_R_32F;
   alignment_ = alignment_of(size, device.size());
   const cublasComputeType_t by =
       device.precision == DLRUN_CUDA_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   check(cublasLtMatmulDescCreate(&operation_, by, CUDA_R_32F), name_);
-  const auto turn = [&](cublasLtMatmulDescAttributes_t which, Lies lies) {
-    const cublasOperation_t how = lies == Lies::turned ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(cublasLtMatmulDescSetAttribute(operation_, which, &how, sizeof how), name_);
-  };
-  turn(CUBLASLT_MATMUL_DESC_TRANSA, size.a), turn(CUBLASLT_MATMUL_DESC_TRANSB, size.b);
+  const auto turn = [](Lies lies) { return lies == Lies::turned ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, turn(size.a)), set(CUBLASLT_MATMUL_DESC_TRANSB, turn(size.b));
+  describe_also(size);
   a_ = layout(type, size.m, size.k, size.a, name_);
   b_ = layout(type, size.k, size.n, size.b, name_, size.step_b);
   d_ =
       layout(size.result == Result::f32 ? CUDA_R_32F : type, size.m, size.n, Lies::plain, name_, size.step_d);
 }
 
-void Product::add_to_rows(const void* numbers) const {
-  const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-  check(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue),
-        name_);
-  check(
-      cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &numbers, sizeof numbers),
-      name_);
+void Product::describe_also(const Size& size) const {
+  if (also_ == Also::nothing) return;
+  const cublasLtEpilogue_t epilogue = also_ == Also::row_bias ? CUBLASLT_EPILOGUE_BIAS
+                                      : also_ == Also::gelu   ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+                                                              : CUBLASLT_EPILOGUE_DGELU;
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+  if (also_ == Also::gelu || also_ == Also::gelu_back)
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, size.step_d != 0 ? size.step_d : size.m);
 }
 
 Product::~Product() {
@@ -105,7 +110,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& s
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(stream.products, operation_, a_, b_, d_, d_,
                                                                wanted.of, kCandidates, found.data(), &count);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return out;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status != CUBLAS_STATUS_SUCCESS && also_ != Also::nothing))
+    return out;
   check(status, name_);
   found.resize(static_cast<std::size_t>(count));
   for (const cublasLtMatmulHeuristicResult_t& one : found)
@@ -114,9 +120,9 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::candidates(const Stream& s
   return out;
 }
 
-cublasLtMatmulAlgo_t Product::expected(Stream& stream) const {
+std::optional<cublasLtMatmulAlgo_t> Product::expected(Stream& stream) const {
   const std::vector<cublasLtMatmulHeuristicResult_t> found = candidates(stream);
-  if (found.empty()) throw Failure("cuBLASLt has no form of " + name_ + " that repeats its bits");
+  if (found.empty()) return std::nullopt;
   stream.workspace_bytes = std::max(stream.workspace_bytes, found[0].workspaceSize);
   return found[0].algo;
 }
@@ -124,9 +130,11 @@ cublasLtMatmulAlgo_t Product::expected(Stream& stream) const {
 cublasStatus_t Product::run(const Stream& stream, const cublasLtMatmulAlgo_t& algorithm,
                             const Matrices& matrices, const float& prior) const {
   const float one = 1;
-  return cublasLtMatmul(stream.products, operation_, &one, matrices.a, a_, matrices.b, b_, &prior, matrices.d,
-                        d_, matrices.d, d_, &algorithm, stream.workspace, stream.workspace_bytes,
-                        stream.stream);
+  if (matrices.numbers != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, matrices.numbers);
+  if (matrices.inner != nullptr) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, matrices.inner);
+  const void* const c = matrices.c == nullptr ? matrices.d : matrices.c;
+  return cublasLtMatmul(stream.products, operation_, &one, matrices.a, a_, matrices.b, b_, &prior, c, d_,
+                        matrices.d, d_, &algorithm, stream.workspace, stream.workspace_bytes, stream.stream);
 }
 
 }  // namespace dlrun::cuda

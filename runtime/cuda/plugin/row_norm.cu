@@ -13,6 +13,24 @@ __device__ float over_warp(float sum) {
   return sum;
 }
 
+// Neighbouring numbers that all rows share, four at a time where they divide so.
+template <int V>
+struct Shared {
+  float of[V];
+  __device__ Shared(const float* from, float otherwise) {
+    if (from == nullptr) {
+      for (int v = 0; v < V; ++v) of[v] = otherwise;
+    } else if constexpr (V % 4 == 0) {
+      for (int v = 0; v < V; v += 4) {
+        const float4 four = *reinterpret_cast<const float4*>(from + v);
+        of[v] = four.x, of[v + 1] = four.y, of[v + 2] = four.z, of[v + 3] = four.w;
+      }
+    } else {
+      for (int v = 0; v < V; ++v) of[v] = from[v];
+    }
+  }
+};
+
 struct Row {
   std::int64_t features;
   float epsilon;
@@ -82,12 +100,11 @@ __global__ void forward_rows(P* to, float2* figures, const P* from, const float*
   });
   const float factor = rsqrtf(over_warp(squares) / count + of.epsilon);
   mine.each([&](int, int i, const P& all) {
+    constexpr int V = P::kSize;
+    const Shared<V> by(scale + i * V, 1), plus(shift == nullptr ? nullptr : shift + i * V, 0);
     P normed;
-    for (int v = 0; v < P::kSize; ++v) {
-      const int at = i * P::kSize + v;
-      put(normed.of[v],
-          (number(all.of[v]) - mean) * factor * scale[at] + (shift == nullptr ? 0.0F : shift[at]));
-    }
+    for (int v = 0; v < V; ++v)
+      put(normed.of[v], (number(all.of[v]) - mean) * factor * by.of[v] + plus.of[v]);
     out[i] = normed;
   });
   if (threadIdx.x == 0) figures[row] = make_float2(mean, factor);
@@ -104,15 +121,14 @@ __global__ void backward_rows(P* to, const P* grad, const P* from, const float2*
   P* const out = to + row * packs;
   const float2 figure = figures[row];
   float sum = 0, along = 0;
-  const auto terms = [&](int i, int v, const P& x, const P& dy) {
-    return make_float2(number(dy.of[v]) * scale[i * P::kSize + v], (number(x.of[v]) - figure.x) * figure.y);
-  };
+  const auto normed = [&](const P& x, int v) { return (number(x.of[v]) - figure.x) * figure.y; };
   mine.each([&](int k, int i, const P& x) {
     const P dy = above.get(k);
+    const Shared<P::kSize> by(scale + i * P::kSize, 1);
     for (int v = 0; v < P::kSize; ++v) {
-      const float2 term = terms(i, v, x, dy);
-      sum += term.x;
-      along += term.x * term.y;
+      const float g = number(dy.of[v]) * by.of[v];
+      sum += g;
+      along += g * normed(x, v);
     }
   });
   const float count = static_cast<float>(features);
@@ -120,12 +136,12 @@ __global__ void backward_rows(P* to, const P* grad, const P* from, const float2*
   along = over_warp(along) / count;
   mine.each([&](int k, int i, const P& x) {
     const P dy = above.get(k);
+    const Shared<P::kSize> by(scale + i * P::kSize, 1);
     P all{};
     if (adds) all = out[i];
-    for (int v = 0; v < P::kSize; ++v) {
-      const float2 term = terms(i, v, x, dy);
-      put(all.of[v], (adds ? number(all.of[v]) : 0.0F) + figure.y * (term.x - mean - term.y * along));
-    }
+    for (int v = 0; v < P::kSize; ++v)
+      put(all.of[v], (adds ? number(all.of[v]) : 0.0F) +
+                         figure.y * (number(dy.of[v]) * by.of[v] - mean - normed(x, v) * along));
     out[i] = all;
   });
 }

@@ -2,6 +2,7 @@
 // gradients, for a part of the rows at a time, so that the scores of all are never there. All of it is done
 // in the forward pass, as losses do. Sums of losses are in a fixed order.
 #include <algorithm>
+#include <type_traits>
 
 #include "runtime/cuda/plugin/loss_rows.hpp"
 #include "runtime/cuda/plugin/pack.hpp"
@@ -10,9 +11,9 @@
 namespace dlrun::cuda {
 namespace {
 
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 30;  // of the scores that are there at once
+constexpr std::int64_t kMaxBytes = std::int64_t{2} << 30;  // of the scores that are there at once
 constexpr std::int64_t kStep = 64;                         // numbers, of which a row of scores is a multiple
-constexpr int kThreads = 512;
+constexpr int kThreads = 512, kKept = 13;                  // 13: a vocabulary of 53,248 in bf16
 
 // A pair that takes part in finding the highest score and the sum of powers in one pass.
 struct Figure {
@@ -40,18 +41,31 @@ __device__ Figure over_block(Figure mine) {
   return mine;
 }
 
-// One block a row: the loss of its label, and the scores become their gradient, `weight` times it.
-template <class T, class P>
+// body(which of the thread's packs, its first number in the row, where it lies) for those of this thread.
+template <int N, class P, class T, class Body>
+__device__ void each_pack(T* row, int numbers, const Body& body) {
+  const auto at = [](int k) { return (k * kThreads + static_cast<int>(threadIdx.x)) * P::kSize; };
+  if constexpr (N > 0) {
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+      if (at(k) < numbers) body(k, at(k), reinterpret_cast<P*>(row + at(k)));
+  } else {
+    for (int k = 0; at(k) < numbers; ++k) body(k, at(k), reinterpret_cast<P*>(row + at(k)));
+  }
+}
+
+// One block a row: the loss of its label, and the scores become their gradient, `weight` times it. N packs of
+// a thread stay in registers; with N of 0 they are read again.
+template <int N, class T, class P>
 __global__ void __launch_bounds__(kThreads)
     score_row(T* scores, double* rows, const std::int32_t* labels, int vocabulary, std::int64_t step,
               float weight, bool wants_gradient) {
   T* const mine = scores + blockIdx.x * step;
   const std::int32_t label = labels[blockIdx.x];
   const bool counts = label >= 0 && label < vocabulary;
+  P kept[N > 0 ? N : 1];
   Figure figure{-INFINITY, 0, vocabulary};
-  for (int first = static_cast<int>(threadIdx.x) * P::kSize; first < vocabulary;
-       first += kThreads * P::kSize) {
-    const P all = *reinterpret_cast<const P*>(mine + first);
+  const auto see = [&](int first, const P& all) {
     Figure part{-INFINITY, 0, vocabulary};
     for (int v = 0; v < P::kSize; ++v)
       if (first + v < vocabulary && number(all.of[v]) > part.high)
@@ -59,7 +73,12 @@ __global__ void __launch_bounds__(kThreads)
     for (int v = 0; v < P::kSize; ++v)
       if (first + v < vocabulary) part.sum += __expf(number(all.of[v]) - part.high);
     figure = join(figure, part);
-  }
+  };
+  each_pack<N, P>(mine, vocabulary, [&](int k, int first, P* at) {
+    const P all = *at;
+    if (N > 0) kept[k] = all;
+    see(first, all);
+  });
   figure = over_block(figure);
   if (threadIdx.x == 0) {
     rows[2 * blockIdx.x] =
@@ -69,16 +88,14 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (!wants_gradient) return;
   const float scale = counts ? weight / figure.sum : 0.0F;
-  for (int first = static_cast<int>(threadIdx.x) * P::kSize; first < vocabulary;
-       first += kThreads * P::kSize) {
-    P* const at = reinterpret_cast<P*>(mine + first);
-    P all = *at;
+  each_pack<N, P>(mine, vocabulary, [&](int k, int first, P* at) {
+    P all = N > 0 ? kept[k] : *at;
     for (int v = 0; v < P::kSize; ++v) {
       const float share = scale * __expf(number(all.of[v]) - figure.high);
       put(all.of[v], first + v >= vocabulary ? 0.0F : share - (counts && first + v == label ? weight : 0.0F));
     }
     *at = all;
-  }
+  });
 }
 
 class VocabularyLoss final : public Operator {
@@ -101,11 +118,11 @@ class VocabularyLoss final : public Operator {
     const LossRows::GradientRows grad = LossRows::grad(in, mode);
     for (std::int64_t first = 0; first < rows_; first += part_) {
       const void* const x = from(device, in.value, first);
-      product_.forward(device, x, device.weights(node_.weight), scores_);
+      product_.forward(device, {.x = x, .w = device.weights(node_.weight), .y = scores_});
       score(device, first, mode);
       if (mode != Mode::train) continue;
       if (node_.learning != DLRUN_CUDA_FROZEN)
-        product_.weights(device, x, scores_, device.gradients + node_.weight,
+        product_.weights(device, x, scores_, device.gradients + node_.weight, nullptr,
                          first > 0 || node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE);
       if (grad.array == nullptr) continue;
       product_.data(device, device.weights(node_.weight), scores_,
@@ -124,7 +141,7 @@ class VocabularyLoss final : public Operator {
       // A part that begins with the row, or ends with the last one.
       const std::int64_t wanted = sequence * length + position, first = std::min(wanted, rows_ - part_);
       const char* const x = static_cast<const char*>(value) + static_cast<std::size_t>(first) * row;
-      product_.forward(device, x, device.weights(node_.weight), scores_);
+      product_.forward(device, {.x = x, .w = device.weights(node_.weight), .y = scores_});
       read_row(device, wanted - first, to + sequence * vocabulary_);
     }
     return true;
@@ -150,9 +167,15 @@ class VocabularyLoss final : public Operator {
     by_type(device, [&](auto zero) {
       using T = decltype(zero);
       using P = Pack<T, 16 / sizeof(T)>;
-      score_row<T, P><<<static_cast<unsigned>(part_), kThreads, 0, device.stream>>>(
-          static_cast<T*>(scores_), losses_.data() + 2 * first, device.labels + first,
-          static_cast<int>(vocabulary_), step_, weight, mode == Mode::train);
+      const auto launch = [&](auto kept) {
+        score_row<decltype(kept)::value, T, P><<<static_cast<unsigned>(part_), kThreads, 0, device.stream>>>(
+            static_cast<T*>(scores_), losses_.data() + 2 * first, device.labels + first,
+            static_cast<int>(vocabulary_), step_, weight, mode == Mode::train);
+      };
+      if (vocabulary_ <= kKept * kThreads * P::kSize)
+        launch(std::integral_constant<int, kKept>{});
+      else
+        launch(std::integral_constant<int, 0>{});
     });
     check(cudaGetLastError(), "the loss");
   }

@@ -109,9 +109,9 @@ CudaPlan two_branches(const First& first) {
 TEST_CASE("one gradient goes down a residual trunk, in one place") {
   const CudaPlan flat = two_branches(
       [](GraphBuilder& g, Value branch, Value) { return g.linear("first", branch, {.outputs = 16}); });
-  // input, trunk, norm1, first, sum, norm2, last, end, loss
+  // input, trunk, norm1, first (which joins the) sum, norm2, last (which joins the) end, loss
   const DlrunCudaPlan plan = plan_of(flat, 8);
-  CHECK(gradient_holders(plan) == std::vector<std::size_t>{0, 7, 2, 7, 7, 5, 7, 7, 8});
+  CHECK(gradient_holders(plan) == std::vector<std::size_t>{0, 7, 2, 3, 7, 5, 6, 7, 8});
   const std::vector<Lifetime> lives = gradient_lifetimes(plan, 4);
   CHECK(lives[1].bytes == 0);
   CHECK(lives[7].bytes == 8 * 8 * 16 * 4);
