@@ -49,7 +49,7 @@ class Linear final : public Operator {
     return {.rows = device.batch * node.height,
             .inputs = node.in_channels,
             .outputs = node.channels,
-            .step = 0,
+            .learned = 0,
             .bias = node.bias == DLRUN_CUDA_NOWHERE ? runtime::Bias::none : runtime::Bias::learned,
             .then = then(node.inner),
             .before = then(node.input_inner)};

@@ -10,19 +10,19 @@ constexpr auto kPlain = Product::Lies::plain, kTurned = Product::Lies::turned;
 
 Product::Size forward_size(const SequenceProduct::Size& size, Also also) {
   Product::Size out{size.outputs, size.rows, size.inputs, kTurned, kPlain};
-  out.step_d = size.step, out.also = also;
+  out.also = also;
   return out;
 }
 
 Product::Size weights_size(const SequenceProduct::Size& size) {
-  Product::Size out{size.inputs, size.outputs, size.rows, kPlain, kTurned};
-  out.step_b = size.step, out.result = Product::Result::f32;
+  Product::Size out{size.inputs, size.learned != 0 ? size.learned : size.outputs, size.rows, kPlain, kTurned};
+  out.step_b = size.outputs, out.result = Product::Result::f32;
   return out;
 }
 
 Product::Size data_size(const SequenceProduct::Size& size, Also also) {
   Product::Size out{size.inputs, size.rows, size.outputs, kPlain, kPlain};
-  out.step_b = size.step, out.also = also;
+  out.also = also;
   return out;
 }
 

@@ -12,7 +12,7 @@ class SequenceProduct {
  public:
   struct Size {
     std::int64_t rows, inputs, outputs;
-    std::int64_t step = 0;  // numbers between two rows of outputs; 0: as many as there are outputs
+    std::int64_t learned = 0;  // outputs that have weights of their own, the others' are 0; 0: all
     runtime::Bias bias = runtime::Bias::none;
     // gelu: forward writes GELU by tanh of its result, and the result itself as `inner`.
     enum class Then { nothing, gelu } then = Then::nothing;

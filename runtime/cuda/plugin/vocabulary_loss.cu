@@ -107,26 +107,30 @@ class VocabularyLoss final : public Operator {
         rows_(device.batch * node.in_height),
         part_(part_of(device)),
         losses_(device, node, rows_, node.in_height),
-        product_(device, {part_, node.in_channels, vocabulary_, step_}, "the scores of a vocabulary"),
+        product_(device, {part_, node.in_channels, step_, vocabulary_}, "the scores of a vocabulary"),
         scores_(device.memory.device(static_cast<std::size_t>(part_ * step_) * device.size(),
                                      "scores of a vocabulary")) {
     check(cudaMemset(scores_, 0, static_cast<std::size_t>(part_ * step_) * device.size()), "clearing scores");
+    if (vocabulary_ == step_) return;
+    padded_ = device.memory.device(weight_bytes(device, step_), "weights of a vocabulary");
+    check(cudaMemset(padded_, 0, weight_bytes(device, step_)), "clearing weights");
   }
 
   void forward(Device& device, Mode mode) override {
     Tensor& in = device.tensors[node_.inputs[0]];
     const LossRows::GradientRows grad = LossRows::grad(in, mode);
+    pad(device);
     for (std::int64_t first = 0; first < rows_; first += part_) {
       const void* const x = from(device, in.value, first);
-      product_.forward(device, {.x = x, .w = device.weights(node_.weight), .y = scores_});
+      product_.forward(device, {.x = x, .w = weights(device), .y = scores_});
       score(device, first, mode);
       if (mode != Mode::train) continue;
       if (node_.learning != DLRUN_CUDA_FROZEN)
         product_.weights(device, x, scores_, device.gradients + node_.weight, nullptr,
                          first > 0 || node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE);
       if (grad.array == nullptr) continue;
-      product_.data(device, device.weights(node_.weight), scores_,
-                    const_cast<void*>(from(device, grad.array, first)), grad.adds);
+      product_.data(device, weights(device), scores_, const_cast<void*>(from(device, grad.array, first)),
+                    grad.adds);
     }
     losses_.report(device);
   }
@@ -141,13 +145,28 @@ class VocabularyLoss final : public Operator {
       // A part that begins with the row, or ends with the last one.
       const std::int64_t wanted = sequence * length + position, first = std::min(wanted, rows_ - part_);
       const char* const x = static_cast<const char*>(value) + static_cast<std::size_t>(first) * row;
-      product_.forward(device, {.x = x, .w = device.weights(node_.weight), .y = scores_});
+      product_.forward(device, {.x = x, .w = weights(device), .y = scores_});
       read_row(device, wanted - first, to + sequence * vocabulary_);
     }
     return true;
   }
 
  private:
+  std::size_t weight_bytes(const Device& device, std::int64_t rows) const {
+    return static_cast<std::size_t>(rows * node_.in_channels) * device.size();
+  }
+  // Products over a vocabulary that is no multiple of kStep take half as long again: then there is a copy
+  // with rows of zeros behind it.
+  const void* weights(const Device& device) const {
+    return padded_ != nullptr ? padded_ : device.weights(node_.weight);
+  }
+  void pad(Device& device) const {
+    if (padded_ == nullptr) return;
+    check(cudaMemcpyAsync(padded_, device.weights(node_.weight), weight_bytes(device, vocabulary_),
+                          cudaMemcpyDeviceToDevice, device.stream),
+          "a copy on the device");
+  }
+
   // The largest part that divides the rows and whose scores fit.
   std::int64_t part_of(const Device& device) const {
     const std::int64_t fits =
@@ -198,6 +217,7 @@ class VocabularyLoss final : public Operator {
   LossRows losses_;
   SequenceProduct product_;
   void* scores_;
+  void* padded_ = nullptr;
 };
 
 }  // namespace
