@@ -31,7 +31,7 @@ class Product {
     const void *a, *b;
     void* d;
     const void* c = nullptr;        // what is added, as `prior` says; null: d
-    const void* numbers = nullptr;  // one a row, as the operands are
+    const void* numbers = nullptr;  // one per row, as the operands are
     void* inner = nullptr;          // what GELU is of, as d lies
   };
   static constexpr std::size_t kAlignment = 32;  // bytes, of all matrices, where their columns allow it
