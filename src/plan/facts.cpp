@@ -6,6 +6,7 @@
 #include "src/base/strings.hpp"
 #include "src/plan/gpu_view.hpp"
 #include "src/plan/host_facts.hpp"
+#include "src/plan/parallel_facts.hpp"
 #include "src/plan/role_facts.hpp"
 
 namespace dlrun::plan {
@@ -203,6 +204,7 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["world.size"] = plan.world_size();
   out["node.count"] = plan.nodes.size();
   add_host_facts(out, plan, tasks);
+  add_parallel_facts(out, plan);
   const std::string rendezvous = plan.nodes.size() == 1 ? "127.0.0.1" : first.reached_by();
   const int port = plan.rendezvous_port.value_or(rendezvous_port(plan.job_id, plan.attempt));
   out["rendezvous.host"] = rendezvous;
@@ -243,6 +245,7 @@ void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, con
   facts["rank.role-local"] = share.role_local;
   facts["rank.cross-index"] = share.cross_index;
   facts["rank.cross-size"] = share.cross_size;
+  set_parallel_facts(facts, rank);
   facts["node.host"] = node.host.get();
   facts["node.tasks"] = share.node_tasks;
   facts["node.ranks"] = share.node_ranks;

@@ -383,12 +383,10 @@ Result<Plan> make_plan(const PlanInput& input) {
   std::vector<std::string> role_names;
   for (const RoleKind& kind : input.adapter.roles) role_names.push_back(kind.name);
   add_role_facts(facts, plan, role_names);
-  add_parallel_facts(facts, plan);
   TRY(fill_job(plan, input, facts));
   const std::vector<RankShare> shares = shares_of(plan, placed, input);
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
     set_facts_of_rank(facts, plan, plan.ranks[i], shares[i]);
-    set_parallel_facts(facts, plan.ranks[i]);
     TRY(fill_rank(plan.ranks[i], plan, input, facts, shares[i]));
   }
   return plan;

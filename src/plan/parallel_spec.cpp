@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "src/plan/other_keys.hpp"
+
 namespace dlrun::plan {
 namespace {
 
@@ -56,6 +58,7 @@ Result<std::optional<ParallelSpec>> read_parallel(Fields& job) {
   const Node* node = job.find("parallel");
   if (node == nullptr) return std::optional<ParallelSpec>();
   Fields fields = TRY(Fields::of(*node, "parallel"));
+  fields.hint_at(other_keys());
   ParallelSpec out;
   out.tensor = TRY(read_size(fields, GroupKind::tensor));
   out.pipeline = TRY(read_size(fields, GroupKind::pipeline));
