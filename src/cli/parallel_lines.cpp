@@ -66,8 +66,9 @@ std::string nodes_text(const plan::Plan& plan, const std::vector<std::vector<int
 
 std::string line_of(const plan::Plan& plan, GroupKind kind) {
   const std::vector<std::vector<int>> all = plan::groups(*plan.parallel, kind);
-  std::string out = fmt::format("{:<10} {} of {}{}:", plan::name_of(kind), plan::count_text(all.size(), "group"),
-                                plan::count_text(all.front().size(), "rank"), nodes_text(plan, all));
+  std::string out =
+      fmt::format("{:<10} {} of {}{}:", plan::name_of(kind), plan::count_text(all.size(), "group"),
+                  plan::count_text(all.front().size(), "rank"), nodes_text(plan, all));
   for (std::size_t i = 0; i < std::min(all.size(), kMaxGroups); ++i) out += "  " + ranks_text(all[i]);
   return all.size() > kMaxGroups ? out + "  ..." : out;
 }

@@ -131,7 +131,8 @@ Result<Adapter> parse_adapter(const yaml::Node& written, const std::string& file
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key :
        {"name", "summary", "process", "mpi", "env", "prefix", "suffix", "command", "files", "checks",
-        "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus", "interfaces", "gpu-view", "parallel"})
+        "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus", "interfaces", "gpu-view",
+        "parallel"})
     fields.known(key);
   TRY(fields.finish());
   out.source = file;

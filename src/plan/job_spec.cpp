@@ -502,8 +502,9 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   fields.hint_at(other_keys());
   JobSpec spec;
   spec.base_directory = base;
-  for (const std::string_view key : {"name", "framework", "resources", "roles", "command", "environment",
-                                     "launch", "checkpoint", "chain", "parallel", "elastic", "bench", "train"})
+  for (const std::string_view key :
+       {"name", "framework", "resources", "roles", "command", "environment", "launch", "checkpoint", "chain",
+        "parallel", "elastic", "bench", "train"})
     fields.known(key);
   TRY(fields.finish());
   spec.framework = TRY(fields.text_or("framework", ""));

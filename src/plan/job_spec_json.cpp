@@ -104,9 +104,9 @@ Json to_json(const std::vector<GroupKind>& kinds) {
 }
 
 Json to_json(const ParallelSpec& parallel) {
-  return {{"tensor", parallel.tensor},         {"pipeline", parallel.pipeline},
-          {"context", parallel.context},       {"expert", parallel.expert},
-          {"order", to_json(parallel.order)},  {"within-node", to_json(parallel.within_node)}};
+  return {{"tensor", parallel.tensor},        {"pipeline", parallel.pipeline},
+          {"context", parallel.context},      {"expert", parallel.expert},
+          {"order", to_json(parallel.order)}, {"within-node", to_json(parallel.within_node)}};
 }
 
 }  // namespace

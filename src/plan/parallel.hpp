@@ -1,7 +1,8 @@
-// Parallel: how a job's ranks are divided into process groups for model parallelism. Ranks are numbered along a
-// grid as Megatron-LM's RankGenerator numbers them: the first kind of the order varies fastest. Data parallelism
-// takes what the others leave. Experts are divided over the ranks of one tensor and pipeline rank, as in
-// Megatron-LM: `expert` x `expert-data` = `context` x `data`. It knows neither nodes nor frameworks.
+// Parallel: how a job's ranks are divided into process groups for model parallelism. Ranks are numbered along
+// a grid as Megatron-LM's RankGenerator numbers them: the first kind of the order varies fastest. Data
+// parallelism takes what the others leave. Experts are divided over the ranks of one tensor and pipeline
+// rank, as in Megatron-LM: `expert` x `expert-data` = `context` x `data`. It knows neither nodes nor
+// frameworks.
 #pragma once
 
 #include <array>
@@ -13,8 +14,8 @@
 
 namespace dlrun::plan {
 
-/// The kinds of process groups, in the default order of the first five. Ranks of one `expert_data` group have the
-/// same experts.
+/// The kinds of process groups, in the default order of the first five. Ranks of one `expert_data` group have
+/// the same experts.
 enum class GroupKind { tensor, context, expert, data, pipeline, expert_data };
 inline constexpr std::size_t kGroupKindCount = 6;
 inline constexpr auto kGroupKinds = enum_names<GroupKind>({{GroupKind::tensor, "tensor"},

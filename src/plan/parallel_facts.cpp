@@ -37,7 +37,7 @@ void add_parallel_facts(Facts& facts, const Plan& plan) {
   facts["parallel.groups"] = parallel ? groups_json(*parallel) : Json(nullptr);
   facts["parallel.pipeline-first"] =
       parallel && place(*parallel, GroupKind::pipeline) < place(*parallel, GroupKind::data) ? Json("true")
-                                                                                           : Json(nullptr);
+                                                                                            : Json(nullptr);
   Json shape = Json::array(), names = Json::array();
   if (parallel)
     for (const auto& [kind, size] : mesh(*parallel)) shape.push_back(size), names.push_back(name_of(kind));

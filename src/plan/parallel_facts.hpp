@@ -1,5 +1,6 @@
-// The process groups of a job as facts, and as variables of its ranks. Both have a value only where the job has the
-// section `parallel`. Where the framework starts the processes, only the facts and variables of the job have.
+// The process groups of a job as facts, and as variables of its ranks. Both have a value only where the job
+// has the section `parallel`. Where the framework starts the processes, only the facts and variables of the
+// job have.
 #pragma once
 
 #include "src/plan/facts.hpp"

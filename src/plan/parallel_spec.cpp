@@ -70,8 +70,9 @@ Result<std::optional<ParallelSpec>> read_parallel(Fields& job) {
   TRY(fields.finish());
   if (std::int64_t{out.tensor} * out.context > kMaxSize ||
       std::int64_t{out.tensor} * out.context * out.pipeline > kMaxSize)
-    return yaml::error_at(*node, fmt::format("parallel: tensor {} x context {} x pipeline {} is more than {} ranks",
-                                             out.tensor, out.context, out.pipeline, kMaxSize));
+    return yaml::error_at(
+        *node, fmt::format("parallel: tensor {} x context {} x pipeline {} is more than {} ranks", out.tensor,
+                           out.context, out.pipeline, kMaxSize));
   if (order != nullptr) TRY(check_order(*order, out));
   return std::optional(std::move(out));
 }

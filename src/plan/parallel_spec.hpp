@@ -1,5 +1,5 @@
-// Reads what a job file says of its process groups (`parallel`), and what an adapter says of those that its framework
-// can have. Neither knows the number of ranks: parallel_checks.hpp compares all three.
+// Reads what a job file says of its process groups (`parallel`), and what an adapter says of those that its
+// framework can have. Neither knows the number of ranks: parallel_checks.hpp compares all three.
 #pragma once
 
 #include <optional>

@@ -2,38 +2,14 @@
 """Process groups of model parallelism: what started ranks find is what plan.json has, and what torch makes of the same mesh."""
 import itertools
 import json
+import pathlib
+import re
 
 import support
 
 PYTHON = "/usr/bin/python3"  # Debian's, which has torch
 
-# DeviceMesh's own definition where torch has none yet (it came with 2.0): the ranks counted into the shape, a group along each dimension.
-TORCH = """
-import json, os, sys, torch
-import torch.distributed as dist
-names = os.environ["DLRUN_MESH_NAMES"].split(",")
-shape = [int(size) for size in os.environ["DLRUN_MESH_SHAPE"].split(",")]
-dist.init_process_group("gloo")
-rank, found = dist.get_rank(), {}
-try:
-    from torch.distributed.device_mesh import init_device_mesh
-    mesh = init_device_mesh("cpu", tuple(shape), mesh_dim_names=tuple(names))
-    groups = {name: mesh.get_group(name) for name in names}
-except ImportError:
-    ranks, groups = torch.arange(dist.get_world_size()).view(shape), {}
-    for dimension, name in enumerate(names):
-        for members in ranks.swapdims(-1, dimension).reshape(-1, shape[dimension]).tolist():
-            group = dist.new_group(members)
-            if rank in members:
-                groups[name] = group
-for name, group in groups.items():
-    members = [torch.zeros(1, dtype=torch.int64) for _ in range(dist.get_world_size(group))]
-    dist.all_gather(members, torch.tensor([rank]), group=group)
-    found[name] = {"rank": dist.get_rank(group), "members": [int(member) for member in members]}
-with open(f"{os.environ['DLRUN_RUN_DIR']}/mesh-{rank}.json", "w") as file:
-    json.dump(found, file)
-dist.destroy_process_group()
-"""
+EXAMPLE = pathlib.Path(support.CLIENT).parent / "examples" / "pytorch-mesh.py"
 
 
 def members(plan, rank, kind):
@@ -60,18 +36,28 @@ class Parallel(support.Case):
             self.assertEqual(found[rank["rank"]][f"{name}_RANK"], str(group.index(rank["rank"])), kind)
         self.assertEqual([members(plan, plan["ranks"][5], kind) for kind in ("tensor", "expert", "data", "pipeline")], [[4, 5], [5, 7], [5, 7], [1, 5]])
 
-    def test_torchs_mesh_of_that_shape_has_the_same_groups(self):
-        self.write("mesh.py", TORCH)
-        self.write("job.yaml", f"framework: pytorch\nresources: {{tasks-per-node: 4}}\nlaunch: {{bind: false}}\nparallel: {{tensor: 2, pipeline: 2}}\n"
-                   f"command: [{PYTHON}, mesh.py]\n")
-        code, _, err = self.dlrun("--quiet", "--run-dir", "run", "job.yaml")
+    def train(self, tasks, tensor):
+        """{rank: {kind: members}} and the loss, which must be the same on all ranks."""
+        run = f"run-{tasks}-{tensor}"
+        code, out, err = self.dlrun("--quiet", "--framework", "pytorch", "--tasks-per-node", str(tasks), "--no-bind", "--tensor-parallel", str(tensor),
+                                    "--run-dir", run, "--", PYTHON, str(EXAMPLE))
         self.assertEqual(code, 0, err)
-        plan = self.plan()
+        groups = {int(rank): {kind: json.loads(ranks) for kind, ranks in re.findall(r"(\w+) (\[.*?\])", line)}
+                  for rank, line in re.findall(r"rank (\d+): (.*)", out)}
+        losses = re.findall(r"rank \d+ ends with loss ([\d.]+)", out)
+        self.assertEqual(len(losses), tasks, out)
+        self.assertEqual(len(set(losses)), 1, out)
+        return run, groups, float(losses[0])
+
+    def test_torchs_mesh_of_that_shape_has_the_same_groups(self):
+        """By DeviceMesh, or where torch has none yet (it came with 2.2), as it is defined; and a split model that trains in them."""
+        run, groups, split = self.train(4, 2)
+        plan = json.loads(self.read(f"{run}/plan.json"))
         for rank in plan["ranks"]:
-            mesh = json.loads(self.read(f"run/mesh-{rank['rank']}.json"))
-            self.assertEqual(set(mesh), {"pipeline", "data", "context", "tensor"})
-            for kind, group in mesh.items():
-                self.assertEqual(group, {"rank": rank["group_ranks"][kind], "members": members(plan, rank, kind)}, kind)
+            self.assertEqual(groups[rank["rank"]], {kind: members(plan, rank, kind) for kind in ("pipeline", "data", "context", "tensor")})
+        _, _, whole = self.train(2, 1)
+        self.assertAlmostEqual(split, whole, places=4)
+        self.assertLess(split, 1.0)
 
     def test_the_plan_shows_the_groups(self):
         code, out, err = self.dlrun("plan", "--nodes", "2", "--gpus-per-node", "4", "--tensor-parallel", "2", "--pipeline-parallel", "2", "--framework",

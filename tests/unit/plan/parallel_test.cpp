@@ -1,5 +1,5 @@
-// The numbering against the definition in Megatron-LM, spelled out: two grids, one without experts and one without
-// context, whose ranks are counted with the first name of the order fastest.
+// The numbering against the definition in Megatron-LM, spelled out: two grids, one without experts and one
+// without context, whose ranks are counted with the first name of the order fastest.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -22,7 +22,8 @@ namespace {
 using Groups = std::vector<std::vector<int>>;
 using Sizes = std::map<GroupKind, int>;
 
-// Counts through the grid like a clock whose first hand is the fastest; ranks that differ in `along` alone are a group.
+// Counts through the grid like a clock whose first hand is the fastest; ranks that differ in `along` alone
+// are a group.
 Groups counted(const GroupOrder& order, const Sizes& sizes, GroupKind along) {
   std::map<std::vector<int>, std::vector<int>> by_others;
   std::vector<int> hands(order.size(), 0);
@@ -32,7 +33,8 @@ Groups counted(const GroupOrder& order, const Sizes& sizes, GroupKind along) {
     std::vector<int> others = hands;
     others[static_cast<std::size_t>(std::find(order.begin(), order.end(), along) - order.begin())] = 0;
     by_others[others].push_back(rank);
-    for (std::size_t hand = 0; hand < hands.size() && ++hands[hand] == sizes.at(order[hand]); ++hand) hands[hand] = 0;
+    for (std::size_t hand = 0; hand < hands.size() && ++hands[hand] == sizes.at(order[hand]); ++hand)
+      hands[hand] = 0;
   }
   Groups out;
   for (const auto& [others, ranks] : by_others) out.push_back(ranks);
@@ -120,8 +122,8 @@ TEST_CASE("groups: the example of Megatron-LM's documentation") {
 }
 
 TEST_CASE("groups: an order may leave out what has one rank; without experts all copies share them") {
-  const plan::Parallel parallel = plan::parallel_of(
-      {.tensor = 2, .order = {GroupKind::tensor, GroupKind::data, GroupKind::pipeline}}, 8);
+  const plan::Parallel parallel =
+      plan::parallel_of({.tensor = 2, .order = {GroupKind::tensor, GroupKind::data, GroupKind::pipeline}}, 8);
   CHECK(parallel.order.size() == 5);
   CHECK(plan::groups(parallel, GroupKind::expert_data) == plan::groups(parallel, GroupKind::data));
   CHECK(plan::groups(parallel, GroupKind::expert).size() == 8);
@@ -130,11 +132,13 @@ TEST_CASE("groups: an order may leave out what has one rank; without experts all
 }
 
 TEST_CASE("parallel: what a job file says, and where it is wrong") {
-  const auto spec = job("command: [x]\nparallel: {tensor: 2, order: [tensor, pipeline, data], within-node: data}\n");
+  const auto spec =
+      job("command: [x]\nparallel: {tensor: 2, order: [tensor, pipeline, data], within-node: data}\n");
   REQUIRE_MESSAGE(spec.has_value(), error_of(spec));
-  CHECK(spec->parallel == plan::ParallelSpec{.tensor = 2,
-                                             .order = {GroupKind::tensor, GroupKind::pipeline, GroupKind::data},
-                                             .within_node = {GroupKind::data}});
+  CHECK(spec->parallel ==
+        plan::ParallelSpec{.tensor = 2,
+                           .order = {GroupKind::tensor, GroupKind::pipeline, GroupKind::data},
+                           .within_node = {GroupKind::data}});
   CHECK_FALSE(job("command: [x]\n")->parallel.has_value());
   CHECK(job("command: [x]\nparallel: {within-node: []}\n")->parallel->within_node.empty());
   const auto refused = [](const std::string& section) {
@@ -158,21 +162,24 @@ TEST_CASE("parallel: what does not fit the ranks or the nodes") {
   CHECK(small.error().kind == ErrorKind::allocation);
   CHECK(small.error().what == "parallel needs 16 ranks at least (context 16), and the job has 8");
   // Each node must have whole tensor groups, not only their sum.
-  CHECK(error_of(planned("parallel: {tensor: 2}\n", {3, 5})).find(
-            "2:20: a tensor group of 2 ranks is not on one node: ranks 2 on n1; 3 on n2") != std::string::npos);
+  CHECK(error_of(planned("parallel: {tensor: 2}\n", {3, 5}))
+            .find("2:20: a tensor group of 2 ranks is not on one node: ranks 2 on n1; 3 on n2") !=
+        std::string::npos);
   CHECK(planned("parallel: {tensor: 2, within-node: []}\n", {3, 5}).has_value());
   CHECK(planned("parallel: {tensor: 2}\n", {2, 6}).has_value());
   CHECK(error_of(planned("parallel: {tensor: 2, within-node: [tensor, data]}\n", {4, 4}))
             .find("2:36: a data group of 4 ranks is not on one node: ranks 0, 2 on n1; 4, 6 on n2") !=
         std::string::npos);
-  CHECK(planned("parallel: {tensor: 2, order: [data, tensor]}\n", {4, 4}).error().what.find("ranks 0 on n1; 4 on n2") !=
-        std::string::npos);
+  CHECK(planned("parallel: {tensor: 2, order: [data, tensor]}\n", {4, 4})
+            .error()
+            .what.find("ranks 0 on n1; 4 on n2") != std::string::npos);
 }
 
 TEST_CASE("parallel: an adapter says which groups and orders its framework has") {
-  const auto own = adapter("name: own\nsummary: s\nparallel: {groups: [tensor, expert], orders: [[tensor, expert, data]]}\n"
-                           "suffix: [{value: '--tp={{parallel.tensor}}', if: parallel.tensor}, "
-                           "{value: '--ep={{parallel.expert}}', if: parallel.expert}]\n");
+  const auto own = adapter(
+      "name: own\nsummary: s\nparallel: {groups: [tensor, expert], orders: [[tensor, expert, data]]}\n"
+      "suffix: [{value: '--tp={{parallel.tensor}}', if: parallel.tensor}, "
+      "{value: '--ep={{parallel.expert}}', if: parallel.expert}]\n");
   CHECK(planned("", {4}, own)->ranks[0].argv == Argv{"x"});
   CHECK(planned("parallel: {tensor: 2}\n", {4}, own)->ranks[0].argv == Argv{"x", "--tp=2"});
   CHECK(planned("parallel: {expert: 2}\n", {4}, own)->ranks[0].argv == Argv{"x", "--tp=1", "--ep=2"});
@@ -187,8 +194,9 @@ TEST_CASE("parallel: an adapter says which groups and orders its framework has")
 }
 
 TEST_CASE("parallel: each rank's place in its groups, in the plan, its variables and its facts") {
-  const auto shows = adapter("name: shows\nsummary: s\nenv: {T: '{{rank.tensor-index}} {{rank.data-index}} "
-                             "{{parallel.mesh-shape}} {{parallel.mesh-names}}'}\nfiles: {groups.json: '{{parallel.groups}}'}\n");
+  const auto shows = adapter(
+      "name: shows\nsummary: s\nenv: {T: '{{rank.tensor-index}} {{rank.data-index}} "
+      "{{parallel.mesh-shape}} {{parallel.mesh-names}}'}\nfiles: {groups.json: '{{parallel.groups}}'}\n");
   const auto plan = planned("parallel: {tensor: 2, pipeline: 2}\n", {4, 4}, shows);
   REQUIRE_MESSAGE(plan.has_value(), error_of(plan));
   for (const plan::RankPlan& rank : plan->ranks) {
@@ -220,8 +228,9 @@ TEST_CASE("parallel: processes that a framework starts itself count, and service
   CHECK_FALSE(plan->ranks[0].group_ranks.has_value());
   CHECK(error_of(planned("parallel: {tensor: 8}\n", {4, 4}, torchrun)).find("is not on one node") !=
         std::string::npos);
-  const auto served = adapter("name: s\nsummary: s\nroles: {store: {count: 1, gpus: 0, service: true, light: true, command: [y]}, "
-                              "worker: {default: tasks-per-node}}\n");
+  const auto served = adapter(
+      "name: s\nsummary: s\nroles: {store: {count: 1, gpus: 0, service: true, light: true, command: [y]}, "
+      "worker: {default: tasks-per-node}}\n");
   const auto roles = planned("resources: {tasks-per-node: 4}\nparallel: {tensor: 2}\n", {5}, served);
   REQUIRE_MESSAGE(roles.has_value(), error_of(roles));
   CHECK(roles->parallel->world_size() == 4);
