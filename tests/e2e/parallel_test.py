@@ -36,10 +36,10 @@ class Parallel(support.Case):
             self.assertEqual(found[rank["rank"]][f"{name}_RANK"], str(group.index(rank["rank"])), kind)
         self.assertEqual([members(plan, plan["ranks"][5], kind) for kind in ("tensor", "expert", "data", "pipeline")], [[4, 5], [5, 7], [5, 7], [1, 5]])
 
-    def train(self, tasks, tensor):
+    def train(self, framework, tasks, tensor):
         """{rank: {kind: members}} and the loss, which must be the same on all ranks."""
         run = f"run-{tasks}-{tensor}"
-        code, out, err = self.dlrun("--quiet", "--framework", "pytorch", "--tasks-per-node", str(tasks), "--no-bind", "--tensor-parallel", str(tensor),
+        code, out, err = self.dlrun("--quiet", "--framework", framework, "--tasks-per-node", str(tasks), "--no-bind", "--tensor-parallel", str(tensor),
                                     "--run-dir", run, "--", PYTHON, str(EXAMPLE))
         self.assertEqual(code, 0, err)
         groups = {int(rank): {kind: json.loads(ranks) for kind, ranks in re.findall(r"(\w+) (\[.*?\])", line)}
@@ -51,11 +51,12 @@ class Parallel(support.Case):
 
     def test_torchs_mesh_of_that_shape_has_the_same_groups(self):
         """By DeviceMesh, or where torch has none yet (it came with 2.2), as it is defined; and a split model that trains in them."""
-        run, groups, split = self.train(4, 2)
+        run, groups, split = self.train("pytorch", 4, 2)
         plan = json.loads(self.read(f"{run}/plan.json"))
         for rank in plan["ranks"]:
             self.assertEqual(groups[rank["rank"]], {kind: members(plan, rank, kind) for kind in ("pipeline", "data", "context", "tensor")})
-        _, _, whole = self.train(2, 1)
+        _, groups, whole = self.train("pytorch-torchrun", 2, 1)
+        self.assertEqual([groups[rank]["data"] for rank in (0, 1)], [[0, 1], [0, 1]])
         self.assertAlmostEqual(split, whole, places=4)
         self.assertLess(split, 1.0)
 
