@@ -94,7 +94,10 @@ void Parameters::declare_layout() {
 
 Result<void> Parameters::lay_out(const EngineOptions& options) {
   optimizer_ = options.optimizer;
-  for (Parameter& parameter : parameters_) parameter.frozen = matches_any(options.frozen, parameter.name);
+  for (Parameter& parameter : parameters_) {
+    parameter.frozen = matches_any(options.frozen, parameter.name);
+    parameter.decays = !options.no_decay.covers(parameter.name, parameter.shape);
+  }
   declare_layout();
   layout_.finish(*optimizer_->traits, options.bucket_bytes);
   TRY(make_arenas());
@@ -195,9 +198,11 @@ Parameters::Copy* Parameters::interleaved_copy_of(const Parameter& parameter) {
 }
 
 void Parameters::apply(const UpdateStep& step, const dnnl::stream& stream) {
-  const Factors factors = optimizer_->factors(step);
+  UpdateStep exempt = step;
+  exempt.weight_decay = 0;
+  const Factors factors = optimizer_->factors(step), without_decay = optimizer_->factors(exempt);
   for (Parameter& parameter : parameters_)
-    if (!parameter.frozen) update(parameter, factors);
+    if (!parameter.frozen) update(parameter, parameter.decays ? factors : without_decay);
   const bool interleaves = optimizer_->traits->update_and_interleave != nullptr;
   for (Copy& copy : copies_)
     if (copy.interleaved_row == 0 || !interleaves) refresh(copy, stream);

@@ -30,6 +30,7 @@ struct Parameter {
   Buffer value = {}, gradient = {};
   std::array<Buffer, kMaxStateSlots> state = {};  // of the optimizer
   bool frozen = false;                            // stays as it is
+  bool decays = true;                             // has the step's weight decay
 };
 
 struct Statistic {

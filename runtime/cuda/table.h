@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 9u
+#define DLRUN_CUDA_TABLE_VERSION 10u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 // Kinds of nodes that no graph has: an operator of a graph has its name in graph/operations.hpp as its kind.
@@ -48,6 +48,7 @@ enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_EVALUATE };
 #define DLRUN_CUDA_MAX_INPUTS 32
 #define DLRUN_CUDA_MAX_CHANNELS 8  // of pixels that come as bytes
 #define DLRUN_CUDA_MAX_SETTINGS 12
+#define DLRUN_CUDA_SLICE_ALIGNMENT 16  // floats: parameters begin at multiples of it
 
 struct DlrunCudaNode {
   const char* kind;
@@ -83,6 +84,7 @@ struct DlrunCudaBucket {
 struct DlrunCudaTensor {
   size_t offset, length;
   int is_vector;  // 1: it has one dimension, as a bias has
+  int decays;     // 1: it has the step's weight decay
 };
 
 struct DlrunCudaPlan {

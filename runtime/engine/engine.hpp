@@ -15,6 +15,7 @@
 #include "runtime/base/input_shape.hpp"
 #include "runtime/base/tensor_info.hpp"
 #include "runtime/base/trace.hpp"
+#include "runtime/engine/no_decay.hpp"
 #include "runtime/optim/optimizer.hpp"
 #include "src/base/result.hpp"
 
@@ -144,6 +145,7 @@ struct EngineOptions {
   std::optional<InputScaling> pixels = {};  // rows may be taken as bytes
   Optimizer optimizer = momentum_sgd(0);
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
+  NoDecay no_decay = {};
 };
 
 }  // namespace dlrun::runtime

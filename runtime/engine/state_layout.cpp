@@ -14,8 +14,7 @@ namespace {
 
 // To whole cache lines, so that a slice starts where the widest vector may.
 constexpr std::size_t padded(std::size_t floats) {
-  constexpr std::size_t line = 16;
-  return (floats + line - 1) / line * line;
+  return (floats + kSliceAlignment - 1) / kSliceAlignment * kSliceAlignment;
 }
 
 }  // namespace

@@ -19,6 +19,9 @@ namespace dlrun::runtime {
 // Floats behind the last gradient that travel with the last bucket: loss, correct, stop votes.
 inline constexpr std::size_t kSpareSlots = 16;
 
+// Parameters begin at multiples of so many floats in their arenas: a cache line.
+inline constexpr std::size_t kSliceAlignment = 16;
+
 struct ParameterSpec {
   std::string name;
   std::vector<std::int64_t> shape;

@@ -200,7 +200,8 @@ class Session {
                                              lease_owner(spec_, environment_), *reporter_));
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
-    TRY(check_frozen(*prepared_.engine, spec_.freeze));
+    TRY(check_patterns(*prepared_.engine, "train.freeze", spec_.freeze));
+    TRY(check_patterns(*prepared_.engine, "train.optimizer.no-decay", spec_.optimizer.no_decay.names));
     if (spec_.init_from)
       for (const std::string& line : TRY(init_weights(*prepared_.engine, *spec_.init_from)))
         reporter_->note(line);

@@ -19,6 +19,11 @@ std::string text_of(const Interval& interval) {
   return fmt::format("{} {}", interval.amount, interval.unit == Interval::Unit::steps ? "steps" : "epochs");
 }
 
+std::string text_of(const Hyperparameter& of, double value) {
+  if (of.kind == Hyperparameter::Kind::number) return fmt::format("{}", value);
+  return value != 0 ? "true" : "false";
+}
+
 std::string name_of(ScheduleSpec::Decay decay) {
   if (decay == ScheduleSpec::Decay::none) return "none";
   if (decay == ScheduleSpec::Decay::polynomial) return "polynomial";
@@ -33,7 +38,8 @@ void add(Settings& out, const OptimizerSpec& of) {
   out["optimizer.weight-decay"] = fmt::format("{}", of.weight_decay);
   for (std::size_t i = 0; i < traits.hyperparameters.size(); ++i)
     out[fmt::format("optimizer.{}", traits.hyperparameters[i].name)] =
-        fmt::format("{}", of.optimizer.values[i]);
+        text_of(traits.hyperparameters[i], of.optimizer.values[i]);
+  out["optimizer.no-decay"] = of.no_decay.text();
 }
 
 void add(Settings& out, const ScheduleSpec& schedule) {

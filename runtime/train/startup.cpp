@@ -82,7 +82,8 @@ struct Facts {
   std::uint64_t plan = 0, data = 0, job = 0;
 };
 
-// What must be equal on all ranks beyond the plan.
+}  // namespace
+
 std::uint64_t job_checksum(const TrainSpec& spec) {
   const std::string servers = spec.parameter_server
                                   ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
@@ -95,13 +96,13 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
       fmt::format("{} {} {}", init, fmt::join(spec.freeze, " "), spec.clip_norm.value_or(0));
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", start, spec.batch, spec.epochs,
-                              spec.seed, spec.optimizer.learning_rate, spec.optimizer.weight_decay,
-                              name_of(spec.precision), name_of(spec.allreduce.dtype), servers,
-                              spec.optimizer.optimizer.identity(), spec.allreduce.choice.text(), shards));
+  const std::string recipe = spec.optimizer.no_decay.text();
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", recipe, start, spec.batch,
+                              spec.epochs, spec.seed, spec.optimizer.learning_rate,
+                              spec.optimizer.weight_decay, name_of(spec.precision),
+                              name_of(spec.allreduce.dtype), servers, spec.optimizer.optimizer.identity(),
+                              spec.allreduce.choice.text(), shards));
 }
-
-}  // namespace
 
 EngineOptions engine_options(const TrainSpec& spec, int rank) {
   return EngineOptions{.batch = spec.batch,
@@ -111,7 +112,8 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .bucket_bytes = spec.allreduce.bucket_bytes,
                        .pixels = {},
                        .optimizer = spec.optimizer.optimizer,
-                       .frozen = spec.freeze};
+                       .frozen = spec.freeze,
+                       .no_decay = spec.optimizer.no_decay};
 }
 
 Result<void> prepare(const TrainSpec& spec, const Environment& environment, PreparedTraining& out) {

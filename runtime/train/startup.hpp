@@ -28,6 +28,9 @@ Result<std::string> check_job(const TrainSpec& spec);
 /// An Error, the same on every rank, where ranks disagree about the model, the data or the job.
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared);
 
+/// A checksum of what all ranks must have in common beyond the plan and the data.
+std::uint64_t job_checksum(const TrainSpec& spec);
+
 /// The options of this rank's engine.
 EngineOptions engine_options(const TrainSpec& spec, int rank);
 

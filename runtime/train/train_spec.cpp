@@ -34,6 +34,25 @@ Result<const OptimizerTraits*> read_optimizer_name(Fields& fields) {
                         fmt::format("valid names: {}", names));
 }
 
+Result<double> read_hyperparameter(Fields& fields, const Hyperparameter& of) {
+  const std::string key(of.name);
+  if (of.kind == Hyperparameter::Kind::number)
+    return fields.number_or(key, of.fallback, of.lowest, of.highest);
+  return TRY(fields.bool_or(key, of.fallback != 0)) ? 1.0 : 0.0;
+}
+
+// no-decay: vectors | [pattern, ...], in which vectors may be one.
+Result<NoDecay> read_no_decay(Fields& fields) {
+  NoDecay out;
+  for (const std::string& name : TRY(fields.text_list("no-decay"))) {
+    if (name == "vectors")
+      out.vectors = NoDecay::Vectors::exempt;
+    else
+      out.names.push_back(name);
+  }
+  return out;
+}
+
 Result<OptimizerSpec> read_optimizer(Fields& train) {
   OptimizerSpec out;
   const Node* node = train.find("optimizer");
@@ -42,13 +61,13 @@ Result<OptimizerSpec> read_optimizer(Fields& train) {
   const OptimizerTraits& traits = *TRY(read_optimizer_name(fields));
   out.optimizer = {&traits, {}};
   out.learning_rate = TRY(fields.number_or("lr", traits.learning_rate, 0, 1e6));
-  for (std::size_t i = 0; i < traits.hyperparameters.size(); ++i) {
-    const Hyperparameter& of = traits.hyperparameters[i];
-    out.optimizer.values[i] = TRY(fields.number_or(std::string(of.name), of.fallback, of.lowest, of.highest));
-  }
-  out.weight_decay = TRY(fields.number_or("weight-decay", out.weight_decay, 0, 1e3));
+  for (std::size_t i = 0; i < traits.hyperparameters.size(); ++i)
+    out.optimizer.values[i] = TRY(read_hyperparameter(fields, traits.hyperparameters[i]));
+  out.weight_decay = TRY(fields.number_or("weight-decay", traits.weight_decay, 0, 1e3));
+  out.no_decay = TRY(read_no_decay(fields));
   TRY(fields.finish());
-  return out;
+  if (traits.conflict == nullptr || traits.conflict(out.optimizer.values).empty()) return out;
+  return yaml::error_at(*node, fmt::format("train.optimizer: {}", traits.conflict(out.optimizer.values)));
 }
 
 // {polynomial: 2, end: 1e-4}

@@ -25,6 +25,7 @@ namespace dlrun::runtime {
 struct OptimizerSpec {
   Optimizer optimizer = default_optimizer("sgd");
   double learning_rate = optimizer.traits->learning_rate, weight_decay = 0;
+  NoDecay no_decay = {};
 };
 
 struct ScheduleSpec {

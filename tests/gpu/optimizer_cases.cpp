@@ -20,7 +20,7 @@ Optimizer adam() {
 
 UpdateStep update(int number) {
   return {.learning_rate = 0.01F,
-          .weight_decay = 1e-3F,
+          .weight_decay = 0.1F,
           .gradient_scale = 0.5F,
           .updates = static_cast<std::uint64_t>(number)};
 }
@@ -34,8 +34,8 @@ Result<Graph> net() {
   return std::move(g).finish();
 }
 
-EngineOptions options(Precision precision, const Optimizer& optimizer) {
-  return {.batch = 16, .precision = precision, .seed = 3, .optimizer = optimizer};
+EngineOptions options(Precision precision, const Optimizer& optimizer, const NoDecay& no_decay) {
+  return {.batch = 16, .precision = precision, .seed = 3, .optimizer = optimizer, .no_decay = no_decay};
 }
 
 void train(Engine& engine, double disturbance) {
@@ -94,15 +94,15 @@ Result<void> check_one_update(Engine& engine, const std::string& name) {
 // A number whose gradient is nearly 0 goes one way or the other by the sign of noise: so the noise of the
 // CPU's own arithmetic is the measure. The engine on the GPU as it is then.
 Result<std::unique_ptr<CudaEngine>> compare_updates(const CudaLibrary& library, Precision precision,
-                                                    const Optimizer& optimizer) {
+                                                    const Optimizer& optimizer, const NoDecay& no_decay) {
   const bool by_hand = precision == Precision::f32;
   const auto on_cpu = [&](Precision how) -> Result<std::unique_ptr<CpuEngine>> {
-    return compile(TRY(net()), options(how, optimizer));
+    return compile(TRY(net()), options(how, optimizer, no_decay));
   };
   const auto cpu = TRY(on_cpu(precision == Precision::bf16 ? Precision::bf16 : Precision::f32));
   const auto disturbed = TRY(on_cpu(precision == Precision::tf32 ? Precision::bf16 : Precision::f32));
-  auto gpu = TRY(compile_cuda(library, TRY(net()), options(precision, optimizer), 0));
-  const std::string name(optimizer.traits->name);
+  auto gpu = TRY(compile_cuda(library, TRY(net()), options(precision, optimizer, no_decay), 0));
+  const std::string name = fmt::format("{}, no decay of {}", optimizer.identity(), no_decay.text());
   const std::vector<float> first = TRY(read(*cpu, "c.weight"));
   train(*cpu, 0), train(*gpu, 0), train(*disturbed, by_hand ? 1e-6 : 0);
   for (const TensorInfo& info : cpu->tensors()) {
@@ -120,11 +120,15 @@ Result<std::unique_ptr<CudaEngine>> compare_updates(const CudaLibrary& library, 
 }  // namespace
 
 Result<void> compare_optimizers(const CudaLibrary& library, Precision precision) {
+  const NoDecay some{.vectors = NoDecay::Vectors::exempt, .names = {"c.weight"}};
+  TRY(compare_updates(library, precision, {find_optimizer("sgd"), {0.9, 1}}, {}));
+  for (const char* name : {"sgd", "adamw", "lars", "lamb"})
+    TRY(compare_updates(library, precision, default_optimizer(name), some));
   for (const OptimizerTraits* traits : optimizers()) {
     Optimizer optimizer = default_optimizer(traits->name);
     if (traits->name == "adam") optimizer = adam();
     if (traits->name == "lars") optimizer = {traits, {0.9, 0.5}};
-    const auto gpu = TRY(compare_updates(library, precision, optimizer));
+    const auto gpu = TRY(compare_updates(library, precision, optimizer, {}));
     if (traits->name == "adam")
       for (const char* name : {"c.weight", "bn.weight", "last.bias"}) TRY(check_one_update(*gpu, name));
     TRY(gpu->status());

@@ -16,6 +16,7 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
   device_.batch = plan.batch;
   device_.precision = plan.precision;
   make_arenas();
+  make_exempt();
   make_tensors(plan);
   make_rows();
   check(cudaDeviceSynchronize(), "clearing memory");
@@ -89,6 +90,24 @@ void Engine::make_arenas() {
   host_gradients_ = static_cast<float*>(memory.pinned(bytes));
   host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.rng_keys * sizeof(std::uint64_t)));
   host_result_ = static_cast<double*>(memory.pinned(kResults * sizeof(double)));
+}
+
+// No list where all parameters have weight decay: an update need not look then.
+void Engine::make_exempt() {
+  std::vector<std::uint8_t> exempt(plan_.floats / DLRUN_CUDA_SLICE_ALIGNMENT);
+  bool any = false;
+  for (std::size_t index = 0; index < plan_.parameter_count; ++index) {
+    const DlrunCudaTensor& tensor = plan_.parameters[index];
+    if (tensor.decays != 0) continue;
+    any = true;
+    const std::size_t begin = tensor.offset / DLRUN_CUDA_SLICE_ALIGNMENT;
+    for (std::size_t i = 0; i < tensor.length / DLRUN_CUDA_SLICE_ALIGNMENT; ++i) exempt[begin + i] = 1;
+  }
+  if (!any) return;
+  void* const there = device_.memory.device(exempt.size(), "parameters without weight decay");
+  check(cudaMemcpy(there, exempt.data(), exempt.size(), cudaMemcpyHostToDevice),
+        "parameters without weight decay");
+  device_.exempt = static_cast<const std::uint8_t*>(there);
 }
 
 // On the device twice: one batch is computed while the next arrives.

@@ -42,6 +42,7 @@ class Engine {
 
   void make_streams();
   void make_arenas();
+  void make_exempt();
   void make_rows();
   void make_tensors(const DlrunCudaPlan& plan);
   void make_operators(const DlrunCudaPlan& plan);

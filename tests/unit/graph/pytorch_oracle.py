@@ -29,6 +29,40 @@ def next_question():
 
 
 folder, tolerance = next_question()
+
+
+def farthest_apart(ours, theirs):
+    return ((ours - theirs).abs().max() / theirs.abs().max().clamp(min=1e-3)).item()
+
+
+def check_updates(job):
+    """updates.json: an optimizer by PyTorch's name. Gradients are given; every value and all state must be PyTorch's."""
+    def there(name, tensor):
+        return torch.from_numpy(numpy.fromfile(folder / name, numpy.float32).reshape(tensor["shape"]).copy()).double()
+
+    values = {t["name"]: there("start." + t["name"], t).requires_grad_() for t in job["tensors"]}
+    decays = [values[t["name"]] for t in job["tensors"] if t["decays"]]
+    exempt = [values[t["name"]] for t in job["tensors"] if not t["decays"]]
+    groups = [{"params": decays}, {"params": exempt, "weight_decay": 0}]
+    optimizer = getattr(torch.optim, job["optimizer"])([g for g in groups if g["params"]], **job["arguments"])
+    for update in range(job["updates"]):
+        for t in job["tensors"]:
+            values[t["name"]].grad = job["scale"] * there(f"gradient.{update}.{t['name']}", t)
+        optimizer.step()
+    wrong = 0
+    for t in job["tensors"]:
+        value = values[t["name"]]
+        figures = {"": value.detach(), **{ours: optimizer.state[value][theirs] for ours, theirs in job["state"].items()}}
+        for suffix, theirs in figures.items():
+            error = farthest_apart(there("end." + t["name"] + suffix, t), theirs)
+            if not error <= tolerance:
+                wrong += 1
+                print(f"{t['name']}{suffix}: relative difference {error:.3g} is above {tolerance:.3g}", file=sys.stderr)
+    sys.exit(1 if wrong else 0)
+
+
+if (folder / "updates.json").exists():
+    check_updates(json.loads((folder / "updates.json").read_text()))
 job = json.loads((folder / "graph.json").read_text())
 
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/train/startup.hpp"
+
 using namespace dlrun;
 using namespace dlrun::runtime;
 
@@ -125,6 +127,51 @@ TEST_CASE("LARS has a momentum and a trust coefficient, LAMB what Adam has") {
         "lamb beta1=0.9 beta2=0.999 epsilon=1e-06");
 }
 
+TEST_CASE("AdamW decays by default as PyTorch's does, and Nesterov is a flag of SGD that needs a momentum") {
+  const auto adamw = read(model + data + "  optimizer: {name: adamw, beta2: 0.99}\n");
+  REQUIRE_MESSAGE(adamw.has_value(), adamw.error().text());
+  CHECK(adamw->optimizer.optimizer.identity() == "adamw beta1=0.9 beta2=0.99 epsilon=1e-08");
+  CHECK(adamw->optimizer.weight_decay == 0.01);
+  CHECK(read(model + data + "  optimizer: {name: adamw, weight-decay: 0}\n")->optimizer.weight_decay == 0);
+  CHECK(read(model + data)->optimizer.weight_decay == 0);
+  const auto sgd = read(model + data + "  optimizer: {nesterov: true}\n");
+  REQUIRE_MESSAGE(sgd.has_value(), sgd.error().text());
+  CHECK(sgd->optimizer.optimizer.identity() == "sgd momentum=0.9 nesterov");
+  CHECK(refusal(model + data + "  optimizer: {nesterov: true, momentum: 0}\n") ==
+        "job.yaml:5:14: train.optimizer: nesterov needs a momentum above 0");
+  CHECK(refusal(model + data + "  optimizer: {nesterov: 1}\n").find("job.yaml:5:25: ") == 0);
+  CHECK(refusal(model + data + "  optimizer: {name: adam, nesterov: true}\n").find("nesterov") !=
+        std::string::npos);
+}
+
+TEST_CASE("parameters without weight decay: those of one dimension, and those of some names") {
+  const auto of = [](const std::string& value) {
+    const auto spec = read(model + data + "  optimizer: {no-decay: " + value + "}\n");
+    REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+    return spec->optimizer.no_decay;
+  };
+  CHECK(read(model + data)->optimizer.no_decay.text() == "none");
+  CHECK(of("vectors").covers("fc.bias", {10}));
+  CHECK_FALSE(of("vectors").covers("fc.weight", {10, 20}));
+  const NoDecay both = of("[vectors, embed.*]");
+  CHECK(both.text() == "vectors embed.*");
+  CHECK(both.covers("embed.weight", {10, 20}));
+  CHECK_FALSE(of("[embed.*]").covers("fc.bias", {10}));
+  CHECK(refusal(model + data + "  optimizer: {no-decay: {a: b}}\n").find("job.yaml:5:25: ") == 0);
+}
+
+TEST_CASE("ranks whose jobs differ in a setting of the training are told apart") {
+  const auto of = [](const std::string& more) {
+    const auto spec = read(model + data + more);
+    REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+    return job_checksum(*spec);
+  };
+  CHECK(of("") == of("  batch: 64\n"));
+  for (const char* other : {"  batch: 32\n", "  optimizer: {nesterov: true}\n",
+                            "  optimizer: {no-decay: vectors}\n", "  optimizer: {no-decay: ['*.bias']}\n"})
+    CHECK_MESSAGE(of(other) != of(""), other);
+}
+
 TEST_CASE(
     "a GAN's pixels are scaled to -1..1 unless the job sets mean or std, and it has no accuracy to stop at") {
   const auto spec = read("  model: dcgan\n" + data);
@@ -140,7 +187,7 @@ TEST_CASE(
 
 TEST_CASE("what a training cannot be is refused by name, with what there is") {
   CHECK(refusal(model + data + "  optimizer: {name: rprop}\n")
-            .find("unknown optimizer 'rprop'\n  hint: valid names: sgd, adam, lars, lamb") !=
+            .find("unknown optimizer 'rprop'\n  hint: valid names: sgd, adam, adamw, lars, lamb") !=
         std::string::npos);
   CHECK(refusal(model + "  data: {format: images}\n").find("'train.data.dir' is missing") !=
         std::string::npos);
