@@ -14,7 +14,10 @@ namespace dlrun::runtime {
 
 namespace {
 
-class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceReducing {
+class GraphOnGpu final : public CudaEngine,
+                         private GanEngine,
+                         private DeviceReducing,
+                         private DeviceAccumulating {
  public:
   GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, CudaPlan plan)
       : library_(library),
@@ -46,6 +49,7 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
                              .spare = kSpareSlots,
                              .statistics = layout().statistic_floats(),
                              .rng_keys = plan_.random_uses.size(),
+                             .accumulates = options_.accumulate > 1 ? 1 : 0,
                              .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
                              .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
     if (library_.table().create(&plan, device, &engine_) != 0)
@@ -72,7 +76,8 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
-    const BatchResult result = run(DLRUN_CUDA_TRAIN, keys_of(step), "a training step");
+    const DlrunCudaWork work = batch_ == Batch::last ? DLRUN_CUDA_TRAIN : DLRUN_CUDA_ACCUMULATE;
+    const BatchResult result = run(work, keys_of(step), "a training step");
     for (std::size_t bucket = 0; on_bucket && !sum_ && bucket < plan_.buckets.size(); ++bucket)
       on_bucket(bucket);
     return result;
@@ -86,6 +91,8 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
   }
   GanEngine* gan() override { return generator_ ? this : nullptr; }
   DeviceReducing* reducing() override { return sum_ ? this : nullptr; }
+  DeviceAccumulating* accumulating() override { return options_.accumulate > 1 ? this : nullptr; }
+  void set_batch(Batch batch) override { batch_ = batch; }
   Result<void> generate(std::span<float> images) override {
     const Shape& shape = graph_.nodes[generator_->last].shape;
     TRY(check_size_of_images(images.size(), options_.batch * shape.elements()));
@@ -195,7 +202,7 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
     if (fresh_) note(table.stage(engine_), what);
     fresh_ = false;
     note(table.begin(engine_, work, keys.data()), what);
-    if (work == DLRUN_CUDA_TRAIN && work_ && !failure_) {
+    if (work != DLRUN_CUDA_EVALUATE && work_ && !failure_) {
       work_();
       if (fresh_) note(table.stage(engine_), what);
       fresh_ = false;
@@ -256,6 +263,7 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
   void* engine_ = nullptr;
   std::function<void()> work_;
   bool fresh_ = true;  // rows were filled since they were sent
+  Batch batch_ = Batch::last;
   std::vector<std::byte> lost_rows_;
   std::optional<Error> failure_;
 };

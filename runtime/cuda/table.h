@@ -42,7 +42,8 @@ enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_TF32, DLRUN_CUDA_BF16 };
 enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_STATISTICS, DLRUN_CUDA_STATE_0, DLRUN_CUDA_STATE_1 };
 // Staged: copied to the host after backward and back before the update.
 enum DlrunCudaGradients { DLRUN_CUDA_GRADIENTS_ON_DEVICE, DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST };
-enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_EVALUATE };
+// Accumulate: a training step whose gradients are kept, for the next DLRUN_CUDA_TRAIN to add them to its own.
+enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_ACCUMULATE, DLRUN_CUDA_EVALUATE };
 
 #define DLRUN_CUDA_NOWHERE ((size_t)-1)
 #define DLRUN_CUDA_MAX_INPUTS 32
@@ -103,6 +104,7 @@ struct DlrunCudaPlan {
   size_t spare;           // of them at the end, which an update leaves alone
   size_t statistics;      // floats
   size_t rng_keys;        // of a step
+  int accumulates;        // 1: DLRUN_CUDA_ACCUMULATE may be asked for
   // One number per channel: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
   const float *pixel_scale, *pixel_shift;
 };

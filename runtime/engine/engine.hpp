@@ -71,6 +71,16 @@ class DeviceReducing {
   virtual Result<double> seconds_of_sums() = 0;
 };
 
+/// An engine on a device that adds the gradients of several batches up there before an update.
+class DeviceAccumulating {
+ public:
+  virtual ~DeviceAccumulating() = default;
+  /// earlier: the next train_batch keeps its gradients on the device, and they are summed over no ranks.
+  /// last: the kept ones are added to its own before anything else becomes of these.
+  enum class Batch { last, earlier };
+  virtual void set_batch(Batch batch) = 0;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -113,6 +123,9 @@ class Engine {
   /// calls no on_bucket, and spare_slots() alone are left to be summed. Null where it leaves the sums to the
   /// caller.
   virtual DeviceReducing* reducing() { return nullptr; }
+  /// What it does besides where EngineOptions::accumulate is above 1 and gradients stay on a device; null
+  /// where it leaves all of that to the caller.
+  virtual DeviceAccumulating* accumulating() { return nullptr; }
   // An Error where a device failed in a call before; results and gradients since then mean nothing.
   virtual Result<void> status() const { return {}; }
 
@@ -146,6 +159,7 @@ struct EngineOptions {
   Optimizer optimizer = momentum_sgd(0);
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
   NoDecay no_decay = {};
+  int accumulate = 1;  // batches per update
 };
 
 }  // namespace dlrun::runtime

@@ -249,7 +249,7 @@ class Session {
     return {};
   }
 
-  const TrainSpec& spec_;
+  TrainSpec spec_;
   const Environment& environment_;
   Ticks begin_;
   StopRequest stop_request_;

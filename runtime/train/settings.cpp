@@ -90,7 +90,12 @@ const std::string* find_setting(const Settings& settings, const std::string& key
 
 Settings settings_of(const TrainSpec& spec) {
   Settings out;
-  out["batch"] = fmt::format("{}", spec.batch);
+  // What ranks have of a global batch is no setting: their number may be another.
+  if (spec.global_batch)
+    out["global-batch"] = fmt::format("{}", spec.global_batch->rows);
+  else
+    out["batch"] = fmt::format("{}", spec.batch);
+  out["accumulate"] = fmt::format("{}", spec.accumulate);
   out["epochs"] = fmt::format("{}", spec.epochs);
   add(out, spec.optimizer);
   add(out, spec.schedule);

@@ -96,7 +96,7 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
       fmt::format("{} {} {}", init, fmt::join(spec.freeze, " "), spec.clip_norm.value_or(0));
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
-  const std::string recipe = spec.optimizer.no_decay.text();
+  const std::string recipe = fmt::format("{} {}", spec.optimizer.no_decay.text(), spec.accumulate);
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", recipe, start, spec.batch,
                               spec.epochs, spec.seed, spec.optimizer.learning_rate,
                               spec.optimizer.weight_decay, name_of(spec.precision),
@@ -113,23 +113,40 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .pixels = {},
                        .optimizer = spec.optimizer.optimizer,
                        .frozen = spec.freeze,
-                       .no_decay = spec.optimizer.no_decay};
+                       .no_decay = spec.optimizer.no_decay,
+                       .accumulate = spec.accumulate};
 }
 
-Result<void> prepare(const TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
+namespace {
+
+Result<void> connect(const TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
+  out.comm = TRY(make_communicator(environment, spec.allreduce.choice));
+  return {};
+}
+
+// The number of ranks decides the batch of each, and so comes before the engine.
+Result<void> divide_batch(TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
+  if (!spec.global_batch) return {};
+  TRY(connect(spec, environment, out));
+  return divide_global_batch(spec, out.comm->size());
+}
+
+}  // namespace
+
+Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
   const int rank = TRY(rank_of(environment));
   const InputShape shape = TRY(spec.data.source->probe());
+  TRY(divide_batch(spec, environment, out));
   auto data = std::async(std::launch::async, [&spec] { return load_data(*spec.data.source, spec.seed); });
   auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
     return make_engine(spec, environment, shape, rank);
   });
-  auto comm = make_communicator(environment, spec.allreduce.choice);
-  if (comm) out.comm = std::move(*comm);
+  Result<void> connected = out.comm ? Result<void>{} : connect(spec, environment, out);
   auto made = engine.get();
   auto loaded = data.get();
   TRY(std::move(loaded).map([&](DataParts parts) { out.data = std::move(parts); }));
   TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
-  if (!comm) return tl::unexpected(std::move(comm).error());
+  TRY(std::move(connected));
   if (out.comm->rank() == rank) return {};
   // Started by something that does not say which rank this is: only now is it known.
   take(out, TRY(make_engine(spec, environment, shape, out.comm->rank())));

@@ -19,8 +19,9 @@ struct PreparedTraining {
   DataParts data;
 };
 
-/// On an Error after the ranks connected, `comm` is left set, for the caller to end the job through.
-Result<void> prepare(const TrainSpec& spec, const Environment& environment, PreparedTraining& out);
+/// On an Error after the ranks connected, `comm` is left set, for the caller to end the job through. The
+/// batch becomes this rank's part of a global one.
+Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out);
 
 /// What --check does: everything that can be known without the other ranks. What was found, for people.
 Result<std::string> check_job(const TrainSpec& spec);

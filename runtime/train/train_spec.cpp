@@ -238,6 +238,30 @@ Result<void> read_shards(Fields& train, TrainSpec& out) {
   return check_shards(*node, out);
 }
 
+constexpr std::int64_t kMaxBatch = 1 << 20;
+
+Result<void> read_batch(Fields& train, TrainSpec& out) {
+  out.batch = TRY(train.integer_or("batch", out.batch, 1, kMaxBatch));
+  out.accumulate = static_cast<int>(TRY(train.integer_or("accumulate", 1, 1, 1 << 16)));
+  const Node* node = train.find("global-batch");
+  if (node == nullptr) return {};
+  out.global_batch = {TRY(yaml::as_integer(*node, "train.global-batch", 1, std::int64_t{1} << 40)),
+                      node->source};
+  if (!train.has("batch")) return {};
+  return yaml::error_at(*node, "train.batch and train.global-batch are both set", "keep one of the two");
+}
+
+// What is known before the ranks are.
+Result<void> check_global_batch(Fields& train, TrainSpec& out) {
+  if (!out.global_batch) return {};
+  if (out.shards && !out.shards->count)
+    return yaml::error_at(*train.find("global-batch"),
+                          "train.global-batch needs to know the shards, and train.shards is auto",
+                          "write their number: shards: 8");
+  const std::int64_t batches = (out.shards ? *out.shards->count : 1) * std::int64_t{out.accumulate};
+  return out.global_batch->rows % batches == 0 ? Result<void>{} : divide_global_batch(out, 1);
+}
+
 Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
   const Node* node = train.find("benchmark");
   if (node == nullptr) return std::optional<BenchmarkSpec>();
@@ -310,7 +334,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_model(fields, out));
   TRY(read_init(fields, out));
   TRY(read_data_section(fields, out));
-  out.batch = TRY(fields.integer_or("batch", out.batch, 1, 1 << 20));
+  TRY(read_batch(fields, out));
   out.benchmark = TRY(read_benchmark(fields));
   out.trace = TRY(read_trace(fields));
   out.epochs = static_cast<std::uint64_t>(TRY(fields.integer_or("epochs", 1, 1, 1'000'000'000)));
@@ -327,6 +351,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_allreduce(fields, out));
   TRY(read_parameter_server(fields, out));
   TRY(read_shards(fields, out));
+  TRY(check_global_batch(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
   out.mllog = TRY(fields.bool_or("mllog", false));
   if (purpose_of(out.model) == Purpose::generate) TRY(adapt_to_gan(fields, out));
@@ -379,6 +404,29 @@ Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path) {
   const Json json = TRY(parse_json(TRY(read_file(path)), path.string()));
   const yaml::Node root = TRY(yaml::from_json_with_sources(json));
   return read_train_spec(root);
+}
+
+Result<void> divide_global_batch(TrainSpec& spec, int ranks) {
+  if (!spec.global_batch) return {};
+  const bool by_shards = spec.shards && spec.shards->count;
+  const std::int64_t parts = by_shards ? *spec.shards->count : ranks;
+  const std::int64_t rows = spec.global_batch->rows, batches = parts * std::int64_t{spec.accumulate};
+  spec.batch = rows / batches;
+  if (rows % batches == 0 && spec.batch <= kMaxBatch) return {};
+  const std::string by =
+      fmt::format("{} {}{}{}", parts, by_shards ? "shard" : "rank", parts == 1 ? "" : "s",
+                  spec.accumulate == 1 ? "" : fmt::format(" x accumulate {}", spec.accumulate));
+  if (rows % batches == 0)
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("train.global-batch {} is {} for each of {}: above {}", rows,
+                                          spec.batch, by, kMaxBatch),
+                      .where = spec.global_batch->where,
+                      .hint = "set more ranks or train.accumulate"});
+  return fail(
+      Error{.kind = ErrorKind::input,
+            .what = fmt::format("train.global-batch {} cannot be divided by {}", rows, by),
+            .where = spec.global_batch->where,
+            .hint = fmt::format("a multiple of {} can: {}", batches, (rows / batches + 1) * batches)});
 }
 
 std::string_view name_of(Precision precision) {

@@ -117,9 +117,41 @@ Result<std::unique_ptr<CudaEngine>> compare_updates(const CudaLibrary& library, 
   return gpu;
 }
 
+// Three updates of two batches each: plainly, then captured. The CPU's arena is added up by hand.
+Result<void> compare_accumulation(const CudaLibrary& library, Precision precision) {
+  EngineOptions how = options(precision, momentum_sgd(0.9), {});
+  const auto cpu = TRY(compile(TRY(net()), how));
+  how.accumulate = 2;
+  const auto gpu = TRY(compile_cuda(library, TRY(net()), how, 0));
+  DeviceAccumulating* const device = gpu->accumulating();
+  if (device == nullptr) return fail(ErrorKind::internal, "the engine on the GPU does not accumulate");
+  for (std::uint64_t step = 0; step < 6; step += 2) {
+    std::vector<float> first;
+    for (const std::uint64_t batch : {step, step + 1}) {
+      device->set_batch(batch == step ? DeviceAccumulating::Batch::earlier : DeviceAccumulating::Batch::last);
+      for (Engine* engine : {static_cast<Engine*>(cpu.get()), static_cast<Engine*>(gpu.get())}) {
+        fill(*engine, batch, kShape.classes, 0);
+        engine->train_batch(batch, {});
+      }
+      const std::span<float> arena = cpu->gradients();
+      for (std::size_t i = 0; i < first.size(); ++i) arena[i] += first[i];
+      first.assign(arena.begin(), arena.end());
+    }
+    cpu->apply(update(0)), gpu->apply(update(0));
+  }
+  const double allowed = precision == Precision::f32 ? 1e-4 : 2e-2;
+  for (const TensorInfo& info : cpu->tensors()) {
+    const double off = distance(TRY(read(*cpu, info.name)), TRY(read(*gpu, info.name)), 1e-9);
+    expect(off <= allowed,
+           fmt::format("accumulated: {} is {:.2e} apart, allowed {:.2e}", info.name, off, allowed));
+  }
+  return gpu->status();
+}
+
 }  // namespace
 
 Result<void> compare_optimizers(const CudaLibrary& library, Precision precision) {
+  if (precision != Precision::tf32) TRY(compare_accumulation(library, precision));
   const NoDecay some{.vectors = NoDecay::Vectors::exempt, .names = {"c.weight"}};
   TRY(compare_updates(library, precision, {find_optimizer("sgd"), {0.9, 1}}, {}));
   for (const char* name : {"sgd", "adamw", "lars", "lamb"})

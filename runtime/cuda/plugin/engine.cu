@@ -31,8 +31,7 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
 Engine::~Engine() {
   cudaSetDevice(number_);
   cudaDeviceSynchronize();
-  for (const Program& program : {train_, evaluate_})
-    if (program.graph != nullptr) cudaGraphExecDestroy(program.graph);
+  forget_programs();
   operators_.clear();
   for (const cudaEvent_t event : {device_.forked, device_.joined, staged_, taken_, final_, summed_})
     if (event != nullptr) cudaEventDestroy(event);
@@ -76,6 +75,7 @@ void Engine::make_arenas() {
   device_.gradients = static_cast<float*>(memory.device(bytes, "gradients"));
   for (std::size_t slot = 0; slot < plan_.state_slots; ++slot)
     device_.state[slot] = static_cast<float*>(memory.device(bytes, "the optimizer's state"));
+  if (plan_.accumulates != 0) kept_ = static_cast<float*>(memory.device(bytes, "accumulated gradients"));
   device_.statistics = static_cast<float*>(memory.device(plan_.statistics * sizeof(float), "statistics"));
   const std::size_t tensors = plan_.parameter_count;
   auto* const slices =
@@ -171,8 +171,14 @@ void Engine::connect(const DlrunCudaSum& sum) {
   use();
   sum_ = sum;
   plan_.gradients = DLRUN_CUDA_GRADIENTS_ON_DEVICE;
-  if (train_.graph != nullptr) cudaGraphExecDestroy(train_.graph);
-  train_ = {};
+  forget_programs();
+}
+
+void Engine::forget_programs() {
+  for (Program& program : programs_) {
+    if (program.graph != nullptr) cudaGraphExecDestroy(program.graph);
+    program = {};
+  }
 }
 
 }  // namespace dlrun::cuda

@@ -61,7 +61,7 @@ int stage(void* engine) {
   return guarded([&] { of(engine).stage(); });
 }
 int begin(void* engine, DlrunCudaWork work, const std::uint64_t* keys) {
-  return guarded([&] { of(engine).begin(work == DLRUN_CUDA_TRAIN ? Mode::train : Mode::evaluate, keys); });
+  return guarded([&] { of(engine).begin(work, keys); });
 }
 int end(void* engine, DlrunCudaResult* result) {
   return guarded([&] { *result = of(engine).end(); });

@@ -160,6 +160,40 @@ TEST_CASE("parameters without weight decay: those of one dimension, and those of
   CHECK(refusal(model + data + "  optimizer: {no-decay: {a: b}}\n").find("job.yaml:5:25: ") == 0);
 }
 
+TEST_CASE("a global batch is divided by ranks or shards, and by the batches of an update") {
+  const auto batch = [](const std::string& more, int ranks) {
+    auto spec = read(model + data + more);
+    REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+    const Result<void> done = divide_global_batch(*spec, ranks);
+    REQUIRE_MESSAGE(done.has_value(), done.error().text());
+    return spec->batch;
+  };
+  CHECK(batch("  global-batch: 8192\n", 32) == 256);
+  CHECK(batch("  global-batch: 8192\n  accumulate: 4\n", 32) == 64);
+  CHECK(batch("  global-batch: 64\n  shards: 4\n  accumulate: 2\n", 3) == 8);
+  CHECK(batch("  batch: 32\n  accumulate: 2\n", 3) == 32);
+  auto spec = read(model + data + "  global-batch: 8192\n  accumulate: 2\n");
+  const Result<void> done = divide_global_batch(*spec, 3);
+  REQUIRE_FALSE(done.has_value());
+  CHECK(done.error().text() ==
+        "job.yaml:5:17: train.global-batch 8192 cannot be divided by 3 ranks x accumulate 2\n  hint: a "
+        "multiple "
+        "of 6 can: 8196");
+  spec = read(model + data + "  global-batch: 4194304\n");
+  CHECK(divide_global_batch(*spec, 2).error().text().find("above 1048576") != std::string::npos);
+  CHECK(divide_global_batch(*spec, 4).has_value());
+}
+
+TEST_CASE("what a global batch cannot be is refused where it stands") {
+  CHECK(refusal(model + data + "  batch: 8\n  global-batch: 64\n") ==
+        "job.yaml:6:17: train.batch and train.global-batch are both set\n  hint: keep one of the two");
+  CHECK(refusal(model + data + "  global-batch: 64\n  shards: auto\n").find("job.yaml:5:17: ") == 0);
+  CHECK(refusal(model + data + "  global-batch: 64\n  shards: 5\n").find("divided by 5 shards\n") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  global-batch: 63\n  accumulate: 2\n").find("job.yaml:5:17: ") == 0);
+  CHECK(refusal(model + data + "  accumulate: 0\n").find("job.yaml:5:15: train.accumulate") == 0);
+}
+
 TEST_CASE("ranks whose jobs differ in a setting of the training are told apart") {
   const auto of = [](const std::string& more) {
     const auto spec = read(model + data + more);
@@ -167,8 +201,9 @@ TEST_CASE("ranks whose jobs differ in a setting of the training are told apart")
     return job_checksum(*spec);
   };
   CHECK(of("") == of("  batch: 64\n"));
-  for (const char* other : {"  batch: 32\n", "  optimizer: {nesterov: true}\n",
-                            "  optimizer: {no-decay: vectors}\n", "  optimizer: {no-decay: ['*.bias']}\n"})
+  for (const char* other :
+       {"  batch: 32\n", "  optimizer: {nesterov: true}\n", "  optimizer: {no-decay: vectors}\n",
+        "  optimizer: {no-decay: ['*.bias']}\n", "  accumulate: 2\n"})
     CHECK_MESSAGE(of(other) != of(""), other);
 }
 
