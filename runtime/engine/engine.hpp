@@ -39,8 +39,8 @@ struct GradientSlice {
 };
 
 struct BatchResult {
-  double loss_sum = 0;       // summed over the rows that count
-  std::int64_t correct = 0;  // rows whose highest score is the label
+  double loss_sum = 0;  // summed over the rows that count; of tokens, a row's is the mean of its positions'
+  std::int64_t correct = 0;  // rows, or tokens, whose highest score is the label
   // Of a GAN: the loss is the discriminator's, `correct` its right answers on real and on made images (two a
   // row), and this the generator's loss.
   double generator_loss_sum = 0;
@@ -58,6 +58,16 @@ class GanEngine {
     if (given == static_cast<std::size_t>(wanted)) return {};
     return fail(ErrorKind::internal, "{} numbers for images that have {}", given, wanted);
   }
+};
+
+/// An engine whose model ends in the scores of a vocabulary.
+class LanguageEngine {
+ public:
+  virtual ~LanguageEngine() = default;
+  virtual std::int64_t vocabulary() const = 0;
+  /// After evaluate_batch: the scores of the token that follows each row's position `position`,
+  /// [batch][vocabulary].
+  virtual Result<void> next_scores(std::int64_t position, std::span<float> scores) = 0;
 };
 
 /// An engine on a device that sums gradients over the ranks beside backward.
@@ -87,10 +97,12 @@ class Engine {
 
   virtual std::int64_t batch() const = 0;
   // Rows to fill before a call: float[batch][channels][height][width] and labels 0..classes-1, -1 for a row
-  // that must not count (a short last batch in evaluation).
+  // (of tokens: for each position of it) that must not count (a short last batch in evaluation).
   // They stay as they are until they are filled again; ask anew before each filling.
   virtual std::span<float> input() = 0;
   virtual std::span<std::int32_t> labels() = 0;
+  // In place of input() where the data is tokens: int32[batch][positions]. labels() are as many then.
+  virtual std::span<std::int32_t> tokens() { return {}; }
   // Where EngineOptions::pixels were given and the engine takes them: bytes to fill in place of input().
   virtual std::span<std::uint8_t> pixels() { return {}; }
   // An engine on a device calls `work` in each train_batch, while the device computes: rows filled then are
@@ -119,6 +131,8 @@ class Engine {
   virtual std::span<const float> scores() { return {}; }
   /// What it does besides where the model is a GAN; null where it is none.
   virtual GanEngine* gan() { return nullptr; }
+  /// What it does besides where the model is of a language; null where it is none.
+  virtual LanguageEngine* language() { return nullptr; }
   /// What it does besides where train_batch leaves gradients that are summed over all ranks already. Then it
   /// calls no on_bucket, and spare_slots() alone are left to be summed. Null where it leaves the sums to the
   /// caller.

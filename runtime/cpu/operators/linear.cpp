@@ -1,0 +1,10 @@
+// Not on CPUs yet.
+#include "runtime/cpu/plan.hpp"
+
+namespace dlrun::runtime {
+
+OperatorPtr make_operator(Plan&, const op::Linear&) {
+  return nullptr;
+}
+
+}  // namespace dlrun::runtime
