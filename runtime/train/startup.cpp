@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/writer.hpp"
 #include "runtime/comm/backend.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
+#include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
 
@@ -34,7 +35,9 @@ int ranks_of(const Environment& environment) {
 }
 
 Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
-  return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+  Graph graph = TRY(spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape));
+  if (spec.label_smoothing > 0) TRY(smooth_labels(graph, spec.label_smoothing));
+  return graph;
 }
 
 struct MadeEngine {
@@ -96,7 +99,8 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
       fmt::format("{} {} {}", init, fmt::join(spec.freeze, " "), spec.clip_norm.value_or(0));
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
-  const std::string recipe = fmt::format("{} {}", spec.optimizer.no_decay.text(), spec.accumulate);
+  const std::string recipe =
+      fmt::format("{} {} {}", spec.optimizer.no_decay.text(), spec.accumulate, spec.label_smoothing);
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", recipe, start, spec.batch,
                               spec.epochs, spec.seed, spec.optimizer.learning_rate,
                               spec.optimizer.weight_decay, name_of(spec.precision),

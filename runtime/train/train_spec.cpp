@@ -132,6 +132,15 @@ Result<ScheduleSpec> read_schedule(Fields& train) {
   return out;
 }
 
+Result<double> read_label_smoothing(Fields& train, const TrainSpec& spec) {
+  const double out = TRY(train.number_or("label-smoothing", 0, 0, 0.999));
+  if (out == 0 || purpose_of(spec.model) != Purpose::generate) return out;
+  return yaml::error_at(
+      *train.find("label-smoothing"),
+      fmt::format("train.label-smoothing needs classes, which {}, a GAN, does not have", spec.model),
+      "remove train.label-smoothing");
+}
+
 Result<Precision> read_precision(Fields& train) {
   static const std::vector<std::string> names = {"f32", "tf32", "bf16"};
   static constexpr std::array precisions{Precision::f32, Precision::tf32, Precision::bf16};
@@ -341,6 +350,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.optimizer = TRY(read_optimizer(fields));
   out.schedule = TRY(read_schedule(fields));
   if (fields.has("clip-norm")) out.clip_norm = TRY(fields.number_or("clip-norm", 1, 1e-12, 1e12));
+  out.label_smoothing = TRY(read_label_smoothing(fields, out));
   out.precision = TRY(read_precision(fields));
   static const std::vector<std::string> devices = {"auto", "cpu", "cuda"};
   out.device = static_cast<TrainSpec::Device>(TRY(fields.choice_or("device", 0, devices)));

@@ -101,7 +101,8 @@ struct TrainSpec {
   std::uint64_t seed = 1;
   std::optional<BenchmarkSpec> benchmark;
   std::optional<TraceSpec> trace;
-  std::optional<double> clip_norm;         // of the gradients of all parameters together
+  std::optional<double> clip_norm;  // of the gradients of all parameters together
+  double label_smoothing = 0;
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
   bool mllog = false;                      // lines of MLPerf's log
   CheckpointOptions checkpoint;

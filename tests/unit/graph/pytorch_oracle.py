@@ -154,9 +154,10 @@ def scores(training):
 labels = torch.from_numpy(numpy.fromfile(folder / "labels", numpy.int32).astype("int64"))
 
 
-def loss(node, of):
+def loss(node, of, training):
     if node["kind"] == "loss":
-        return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum")
+        smoothing = node["smoothing"] if training else 0
+        return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum", label_smoothing=smoothing)
     counts, logit = (labels >= 0).to(kind), of.to(kind).flatten()
     targets = {"labels": labels.clamp(min=0).to(kind), "fake": torch.zeros_like(logit)}
     target = targets.get(node["target"], torch.ones_like(logit))
@@ -175,7 +176,7 @@ def everything():
     """All figures of one evaluation and one training step, by name."""
     load_state()
     def losses(training):
-        return [(node, loss(node, of)) for node, of in scores(training)]
+        return [(node, loss(node, of, training)) for node, of in scores(training)]
 
     found = {"evaluation " + name: torch.as_tensor(l).detach() for name, l in reported(losses(False)).items()}
     heads = losses(True)

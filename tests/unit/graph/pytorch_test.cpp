@@ -11,6 +11,7 @@
 #include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cpu/operators/noise.hpp"
 #include "runtime/engine/random_keys.hpp"
+#include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/json.hpp"
 #include "tests/unit/folder.hpp"
@@ -70,10 +71,9 @@ Json describe(const Node& node, std::size_t number) {
           json["bias"] = spec.bias;
         }
         if constexpr (requires { spec.weight; }) json["weight"] = spec.weight;
-        if constexpr (requires { spec.epsilon; }) {
-          json["epsilon"] = spec.epsilon;
-          json["momentum"] = spec.momentum;
-        }
+        if constexpr (requires { spec.smoothing; }) json["smoothing"] = spec.smoothing;
+        if constexpr (requires { spec.epsilon; }) json["epsilon"] = spec.epsilon;
+        if constexpr (requires { spec.momentum; }) json["momentum"] = spec.momentum;
       },
       node.operation);
   return json;
@@ -183,6 +183,26 @@ TEST_CASE("mnist-cnn is PyTorch's, loss and every gradient") {
   check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::initial);
   batch.labels[3] = -1;
   check_against_pytorch(graph, batch, Precision::f32, kTight, Start::initial);
+}
+
+TEST_CASE("label smoothing is PyTorch's in training, and evaluations know none, auxiliary heads included") {
+  constexpr InputShape input{3, 8, 8, 10};
+  GraphBuilder g("test", input);
+  const Value x = g.convolution("first", g.input(), {.filters = 8, .kernel = 3, .padding = 1});
+  g.auxiliary_loss(g.fully_connected("helper", x, input.classes), 0.3F);
+  g.softmax_cross_entropy(g.fully_connected("last", x, input.classes));
+  Graph graph = finished(std::move(g));
+  REQUIRE(smooth_labels(graph, 0.1).has_value());
+  Batch batch = random_batch(input, 6);
+  batch.labels[3] = -1;
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
+}
+
+TEST_CASE("labels of a loss that is no softmax are not smoothed") {
+  Graph graph = *dcgan({1, 28, 28, 10});
+  CHECK(smooth_labels(graph, 0.1).error().what ==
+        "train.label-smoothing needs a softmax loss, which model 'dcgan' does not have");
 }
 
 TEST_CASE("resnet18-cifar is PyTorch's, loss, running statistics and every gradient") {

@@ -194,6 +194,13 @@ TEST_CASE("what a global batch cannot be is refused where it stands") {
   CHECK(refusal(model + data + "  accumulate: 0\n").find("job.yaml:5:15: train.accumulate") == 0);
 }
 
+TEST_CASE("label smoothing is a part of the target, of a model with classes") {
+  CHECK(read(model + data)->label_smoothing == 0);
+  CHECK(read(model + data + "  label-smoothing: 0.1\n")->label_smoothing == 0.1);
+  CHECK(refusal(model + data + "  label-smoothing: 1\n").find("job.yaml:5:20: train.label-smoothing") == 0);
+  CHECK(refusal("  model: dcgan\n" + data + "  label-smoothing: 0.1\n").find("job.yaml:5:20: ") == 0);
+}
+
 TEST_CASE("ranks whose jobs differ in a setting of the training are told apart") {
   const auto of = [](const std::string& more) {
     const auto spec = read(model + data + more);
@@ -203,7 +210,7 @@ TEST_CASE("ranks whose jobs differ in a setting of the training are told apart")
   CHECK(of("") == of("  batch: 64\n"));
   for (const char* other :
        {"  batch: 32\n", "  optimizer: {nesterov: true}\n", "  optimizer: {no-decay: vectors}\n",
-        "  optimizer: {no-decay: ['*.bias']}\n", "  accumulate: 2\n"})
+        "  optimizer: {no-decay: ['*.bias']}\n", "  accumulate: 2\n", "  label-smoothing: 0.1\n"})
     CHECK_MESSAGE(of(other) != of(""), other);
 }
 
