@@ -9,6 +9,7 @@
 #include "runtime/engine/random_keys.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/roles.hpp"
+#include "runtime/optim/average.hpp"
 
 namespace dlrun::runtime {
 
@@ -33,25 +34,27 @@ class GraphOnGpu final : public CudaEngine,
   Result<void> prepare(int device) {
     const InputScaling* const pixels = takes_bytes() ? &*options_.pixels : nullptr;
     const std::string optimizer(options_.optimizer.traits->name);
-    const DlrunCudaPlan plan{.nodes = plan_.nodes.data(),
-                             .count = plan_.nodes.size(),
-                             .buckets = plan_.buckets.data(),
-                             .bucket_count = plan_.buckets.size(),
-                             .parameters = plan_.tensors.data(),
-                             .parameter_count = plan_.tensors.size(),
-                             .batch = options_.batch,
-                             .precision = precision_of(options_.precision),
-                             .gradients = options_.ranks > 1 ? DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST
-                                                             : DLRUN_CUDA_GRADIENTS_ON_DEVICE,
-                             .optimizer = optimizer.c_str(),
-                             .state_slots = options_.optimizer.traits->state.size(),
-                             .floats = layout().floats(),
-                             .spare = kSpareSlots,
-                             .statistics = layout().statistic_floats(),
-                             .rng_keys = plan_.random_uses.size(),
-                             .accumulates = options_.accumulate > 1 ? 1 : 0,
-                             .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
-                             .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
+    const DlrunCudaPlan plan{
+        .nodes = plan_.nodes.data(),
+        .count = plan_.nodes.size(),
+        .buckets = plan_.buckets.data(),
+        .bucket_count = plan_.buckets.size(),
+        .parameters = plan_.tensors.data(),
+        .parameter_count = plan_.tensors.size(),
+        .batch = options_.batch,
+        .precision = precision_of(options_.precision),
+        .gradients =
+            options_.ranks > 1 ? DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST : DLRUN_CUDA_GRADIENTS_ON_DEVICE,
+        .optimizer = optimizer.c_str(),
+        .state_slots = options_.optimizer.traits->state.size() + (options_.average ? 1 : 0),
+        .averages = options_.average ? 1 : 0,
+        .floats = layout().floats(),
+        .spare = kSpareSlots,
+        .statistics = layout().statistic_floats(),
+        .rng_keys = plan_.random_uses.size(),
+        .accumulates = options_.accumulate > 1 ? 1 : 0,
+        .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
+        .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
     if (library_.table().create(&plan, device, &engine_) != 0)
       return fail(
           library_.error(fmt::format("model '{}' in batches of {} does not come up on GPU {} ({})",
@@ -84,8 +87,10 @@ class GraphOnGpu final : public CudaEngine,
   }
   void apply(const UpdateStep& step) override {
     const Factors factors = options_.optimizer.factors(step);
-    note(library_.table().apply(engine_, factors.data()), "an update");
+    const float kept = kept_average(options_.average.value_or(0), step.updates);
+    note(library_.table().apply(engine_, factors.data(), kept), "an update");
   }
+  void swap_averages() override { note(library_.table().swap_averages(engine_), "taking averaged weights"); }
   BatchResult evaluate_batch() override {
     return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");
   }
@@ -242,7 +247,7 @@ class GraphOnGpu final : public CudaEngine,
     const TensorPlace& place = layout().place(tensor);
     if (place.arena == TensorPlace::Arena::values) return DLRUN_CUDA_VALUES;
     if (place.arena == TensorPlace::Arena::statistics) return DLRUN_CUDA_STATISTICS;
-    return place.slot == 0 ? DLRUN_CUDA_STATE_0 : DLRUN_CUDA_STATE_1;
+    return static_cast<DlrunCudaArena>(DLRUN_CUDA_STATE_0 + place.slot);
   }
   DeviceOrder order_of(std::size_t tensor) const {
     const TensorPlace& place = layout().place(tensor);

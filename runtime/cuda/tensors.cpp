@@ -76,7 +76,8 @@ void CudaTensors::move(std::size_t from, std::size_t to) {
 }
 
 void CudaTensors::place(CudaPlan& plan, const EngineOptions& options) {
-  layout_.finish(*options.optimizer.traits, options.bucket_bytes);
+  layout_.finish(*options.optimizer.traits, options.bucket_bytes,
+                 options.average ? StateLayout::Averages::kept : StateLayout::Averages::none);
   plan.layout = std::move(layout_);
   plan.orders = std::move(orders_);
   for (std::size_t index = 0; index < plan.layout.parameters().size(); ++index) {

@@ -124,6 +124,9 @@ class Engine {
   virtual void set_trace(Trace& /*trace*/) {}
   // One update of all parameters by EngineOptions::optimizer.
   virtual void apply(const UpdateStep& step) = 0;
+  /// The weights become their averages, and these the weights, until the next call: for evaluations. Only
+  /// where EngineOptions::average is set.
+  virtual void swap_averages() {}
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
   /// After evaluate_batch, of a model that classifies: what the loss reads, [batch][scores of a row]. Empty
@@ -173,7 +176,8 @@ struct EngineOptions {
   Optimizer optimizer = momentum_sgd(0);
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
   NoDecay no_decay = {};
-  int accumulate = 1;  // batches per update
+  int accumulate = 1;                 // batches per update
+  std::optional<float> average = {};  // the decay of an average of the weights (optim/average.hpp)
 };
 
 }  // namespace dlrun::runtime

@@ -40,7 +40,8 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                                .samples = training_samples(spec, prepared),
                                .data = prepared.data.train.fingerprint(),
                                .tensors = tensors_checksum(*prepared.engine),
-                               .optimizer = std::string(spec.optimizer.optimizer.traits->name)},
+                               .optimizer = std::string(spec.optimizer.optimizer.traits->name) +
+                                            (spec.ema ? " with ema" : "")},
                   .world = prepared.comm->size(),
                   .shards = spec.shards ? std::optional(spec.shards->count.value_or(prepared.comm->size()))
                                         : std::nullopt,

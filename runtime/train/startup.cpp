@@ -99,8 +99,8 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
       fmt::format("{} {} {}", init, fmt::join(spec.freeze, " "), spec.clip_norm.value_or(0));
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
-  const std::string recipe =
-      fmt::format("{} {} {}", spec.optimizer.no_decay.text(), spec.accumulate, spec.label_smoothing);
+  const std::string recipe = fmt::format("{} {} {} {}", spec.optimizer.no_decay.text(), spec.accumulate,
+                                         spec.label_smoothing, spec.ema.value_or(0));
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", recipe, start, spec.batch,
                               spec.epochs, spec.seed, spec.optimizer.learning_rate,
                               spec.optimizer.weight_decay, name_of(spec.precision),
@@ -118,7 +118,8 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .optimizer = spec.optimizer.optimizer,
                        .frozen = spec.freeze,
                        .no_decay = spec.optimizer.no_decay,
-                       .accumulate = spec.accumulate};
+                       .accumulate = spec.accumulate,
+                       .average = spec.ema ? std::optional(static_cast<float>(*spec.ema)) : std::nullopt};
 }
 
 namespace {

@@ -35,7 +35,12 @@ Result<Graph> net() {
 }
 
 EngineOptions options(Precision precision, const Optimizer& optimizer, const NoDecay& no_decay) {
-  return {.batch = 16, .precision = precision, .seed = 3, .optimizer = optimizer, .no_decay = no_decay};
+  return {.batch = 16,
+          .precision = precision,
+          .seed = 3,
+          .optimizer = optimizer,
+          .no_decay = no_decay,
+          .average = 0.7F};
 }
 
 void train(Engine& engine, double disturbance) {
@@ -113,6 +118,10 @@ Result<std::unique_ptr<CudaEngine>> compare_updates(const CudaLibrary& library, 
     expect(off <= limit, fmt::format("{}: {} is {:.2e} apart, allowed {:.2e}", name, info.name, off, limit));
   }
   expect(distance(first, TRY(read(*gpu, "c.weight")), 1e-9) > 1e-3, name + ": the weights have moved");
+  const std::vector<float> averages = TRY(read(*gpu, "c.weight.ema"));
+  gpu->swap_averages();
+  expect(TRY(read(*gpu, "c.weight")) == averages, name + ": the averages take the place of the weights");
+  gpu->swap_averages();
   fmt::print("{} {}: {} updates as the CPU's\n", name_of(precision), name, kUpdates);
   return gpu;
 }

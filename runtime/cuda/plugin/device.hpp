@@ -127,7 +127,7 @@ struct Device {
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
   std::vector<Tensor> tensors;
   float *values = nullptr, *gradients = nullptr, *statistics = nullptr;
-  float* state[runtime::kMaxStateSlots] = {};  // of the optimizer
+  float* state[runtime::kMaxStateArenas] = {};  // of the optimizer, then the average
   // The parameters' slices of the arenas, and room for kTensorSplits pairs of sums of each.
   const DlrunCudaTensor* parameters = nullptr;
   std::size_t tensor_count = 0;

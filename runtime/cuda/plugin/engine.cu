@@ -74,7 +74,7 @@ void Engine::make_arenas() {
   device_.values = static_cast<float*>(memory.device(bytes, "parameters"));
   device_.gradients = static_cast<float*>(memory.device(bytes, "gradients"));
   for (std::size_t slot = 0; slot < plan_.state_slots; ++slot)
-    device_.state[slot] = static_cast<float*>(memory.device(bytes, "the optimizer's state"));
+    device_.state[slot] = static_cast<float*>(memory.device(bytes, "state of the optimizer"));
   if (plan_.accumulates != 0) kept_ = static_cast<float*>(memory.device(bytes, "accumulated gradients"));
   device_.statistics = static_cast<float*>(memory.device(plan_.statistics * sizeof(float), "statistics"));
   const std::size_t tensors = plan_.parameter_count;

@@ -28,7 +28,8 @@ class Engine {
   void stage();
   void begin(DlrunCudaWork work, const std::uint64_t* keys);
   DlrunCudaResult end();
-  void apply(const float* factors);
+  void apply(const float* factors, float kept);
+  void swap_averages();
   void generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images);
   void profile(float* milliseconds);
   void time_sum(std::size_t count, float& issued, float& captured);

@@ -21,6 +21,21 @@ void keep_gradients(const float* gradients, float* kept, std::size_t length, cud
            [=] __device__(std::int64_t i) { kept[i] += gradients[i]; });
 }
 
+// As optim/average.hpp has it.
+void average_weights(float* average, const float* values, std::size_t length, float kept,
+                     cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(length),
+           [=] __device__(std::int64_t i) { average[i] = kept * average[i] + (1 - kept) * values[i]; });
+}
+
+void swap_weights(float* average, float* values, std::size_t length, cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(length), [=] __device__(std::int64_t i) {
+    const float value = values[i];
+    values[i] = average[i];
+    average[i] = value;
+  });
+}
+
 }  // namespace
 
 std::size_t Engine::row_bytes() const {
@@ -173,11 +188,21 @@ DlrunCudaResult Engine::end() {
   return {host_result_[0], static_cast<std::int64_t>(host_result_[1]), host_result_[2]};
 }
 
-void Engine::apply(const float* factors) {
+void Engine::apply(const float* factors, float kept) {
   use();
   if (plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
     copy(device_.gradients, host_gradients_, gradient_count() * sizeof(float), cudaMemcpyHostToDevice);
   update_(device_, static_cast<std::int64_t>(gradient_count()), factors);
+  if (plan_.averages != 0)
+    average_weights(device_.state[plan_.state_slots - 1], device_.values, gradient_count(), kept,
+                    device_.stream);
+}
+
+void Engine::swap_averages() {
+  use();
+  if (plan_.averages == 0) return;
+  swap_weights(device_.state[plan_.state_slots - 1], device_.values, gradient_count(), device_.stream);
+  stale_ = true;
 }
 
 void Engine::profile(float* milliseconds) {
@@ -231,7 +256,8 @@ void Engine::time_sum(std::size_t count, float& issued, float& captured_time) {
 void Engine::move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host,
                   cudaMemcpyKind kind) {
   use();
-  float* const starts[] = {device_.values, device_.statistics, device_.state[0], device_.state[1]};
+  float* const starts[] = {device_.values, device_.statistics, device_.state[0], device_.state[1],
+                           device_.state[2]};
   float* const at = starts[arena] + offset;
   if (kind == cudaMemcpyHostToDevice) {
     copy(at, host, count * sizeof(float), kind);

@@ -33,9 +33,12 @@ void write_values(const dlrun::test::Folder& folder, const std::string& name,
   folder.write(name, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
 }
 
+constexpr float kAverage = 0.7F;
+
 std::unique_ptr<Engine> model(const Optimizer& optimizer, const NoDecay& no_decay) {
-  auto engine = make_cpu_engine("mnist-cnn", kGrey,
-                                {.batch = 2, .seed = 5, .optimizer = optimizer, .no_decay = no_decay});
+  auto engine = make_cpu_engine(
+      "mnist-cnn", kGrey,
+      {.batch = 2, .seed = 5, .optimizer = optimizer, .no_decay = no_decay, .average = kAverage});
   REQUIRE(engine.has_value());
   put(**engine, random_batch(kGrey, 2));
   return std::move(*engine);
@@ -80,9 +83,13 @@ void check_updates(const Optimizer& optimizer, const NoDecay& no_decay, const Pe
   Json arguments = peer.arguments;
   arguments["lr"] = kStep.learning_rate;
   arguments["weight_decay"] = kStep.weight_decay;
-  const Json job = {{"optimizer", peer.name}, {"arguments", arguments},
-                    {"state", peer.state},    {"scale", kStep.gradient_scale},
-                    {"updates", kUpdates},    {"tensors", described(*engine, no_decay)}};
+  const Json job = {{"optimizer", peer.name},
+                    {"arguments", arguments},
+                    {"state", peer.state},
+                    {"scale", kStep.gradient_scale},
+                    {"average", kAverage},
+                    {"updates", kUpdates},
+                    {"tensors", described(*engine, no_decay)}};
   folder.write("updates.json", to_text(job));
   const Result<bool> agrees = PyTorch::agrees(folder.path.string(), kTolerance);
   REQUIRE_MESSAGE(agrees, (agrees ? "" : agrees.error().text()));
@@ -95,6 +102,27 @@ const Json kMomentum = {{".momentum", "momentum_buffer"}},
            kAverages = {{".exp_avg", "exp_avg"}, {".exp_avg_sq", "exp_avg_sq"}};
 
 }  // namespace
+
+TEST_CASE("averaged weights take the place of the weights, and give it back") {
+  const auto engine = model(momentum_sgd(0), {});
+  for (std::uint64_t update = 0; update < 2; ++update) {
+    engine->train_batch(update, nullptr);
+    UpdateStep step = kStep;
+    step.updates = update;
+    engine->apply(step);
+  }
+  const std::vector<float> weights = read(*engine, "conv1.weight"),
+                           averages = read(*engine, "conv1.weight.ema");
+  CHECK(weights != averages);
+  const double by_weights = engine->evaluate_batch().loss_sum;
+  engine->swap_averages();
+  CHECK(read(*engine, "conv1.weight") == averages);
+  CHECK(read(*engine, "conv1.weight.ema") == weights);
+  CHECK(engine->evaluate_batch().loss_sum != by_weights);
+  engine->swap_averages();
+  CHECK(read(*engine, "conv1.weight") == weights);
+  CHECK(engine->evaluate_batch().loss_sum == by_weights);
+}
 
 TEST_CASE("SGD is PyTorch's, plain and by Nesterov, with and without parameters that do not decay") {
   const OptimizerTraits* const sgd = find_optimizer("sgd");

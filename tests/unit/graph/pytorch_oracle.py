@@ -40,19 +40,23 @@ def check_updates(job):
     def there(name, tensor):
         return torch.from_numpy(numpy.fromfile(folder / name, numpy.float32).reshape(tensor["shape"]).copy()).double()
 
-    values = {t["name"]: there("start." + t["name"], t).requires_grad_() for t in job["tensors"]}
+    values = {t["name"]: torch.nn.Parameter(there("start." + t["name"], t)) for t in job["tensors"]}
     decays = [values[t["name"]] for t in job["tensors"] if t["decays"]]
     exempt = [values[t["name"]] for t in job["tensors"] if not t["decays"]]
     groups = [{"params": decays}, {"params": exempt, "weight_decay": 0}]
     optimizer = getattr(torch.optim, job["optimizer"])([g for g in groups if g["params"]], **job["arguments"])
+    model = torch.nn.ParameterList(values.values())
+    kept = job["average"]
+    average = torch.optim.swa_utils.AveragedModel(model, avg_fn=lambda mean, value, _: kept * mean + (1 - kept) * value)
     for update in range(job["updates"]):
         for t in job["tensors"]:
             values[t["name"]].grad = job["scale"] * there(f"gradient.{update}.{t['name']}", t)
         optimizer.step()
+        average.update_parameters(model)
     wrong = 0
-    for t in job["tensors"]:
+    for t, averaged in zip(job["tensors"], average.module):
         value = values[t["name"]]
-        figures = {"": value.detach(), **{ours: optimizer.state[value][theirs] for ours, theirs in job["state"].items()}}
+        figures = {"": value.detach(), ".ema": averaged.detach(), **{ours: optimizer.state[value][theirs] for ours, theirs in job["state"].items()}}
         for suffix, theirs in figures.items():
             error = farthest_apart(there("end." + t["name"] + suffix, t), theirs)
             if not error <= tolerance:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "runtime/engine/engine.hpp"
@@ -39,6 +40,7 @@ class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
   runtime::BatchResult train_batch(std::uint64_t step,
                                    const std::function<void(std::size_t)>& on_bucket) override {
     steps_seen.push_back(step);
+    if (averaged) std::abort();  // trained on averages
     std::fill(gradients_.begin(), gradients_.end() - spare, 0.0F);
     const runtime::BatchResult result = pass(true);
     accumulate();
@@ -61,7 +63,11 @@ class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
     if (poison_after > 0 && steps_seen.size() >= poison_after) weights_[0] = NAN;
   }
 
-  runtime::BatchResult evaluate_batch() override { return pass(false); }
+  void swap_averages() override { averaged = !averaged; }
+  runtime::BatchResult evaluate_batch() override {
+    evaluated_by_weights = evaluated_by_weights || !averaged;
+    return pass(false);
+  }
   std::span<float> gradients() override { return gradients_; }
   std::span<const runtime::Bucket> buckets() const override { return buckets_; }
   std::span<float> spare_slots() override { return std::span(gradients_).last(spare); }
@@ -91,6 +97,7 @@ class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 
   bool accumulates_itself = false;
+  bool averaged = false, evaluated_by_weights = false;
   bool computes_on_a_device = false;  // has taken its rows when it waits
   std::vector<std::uint64_t> steps_seen;
   std::size_t poison_after = 0;  // steps after which a weight becomes NaN

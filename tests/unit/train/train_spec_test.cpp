@@ -201,6 +201,12 @@ TEST_CASE("label smoothing is a part of the target, of a model with classes") {
   CHECK(refusal("  model: dcgan\n" + data + "  label-smoothing: 0.1\n").find("job.yaml:5:20: ") == 0);
 }
 
+TEST_CASE("an average of the weights has a decay below 1") {
+  CHECK_FALSE(read(model + data)->ema.has_value());
+  CHECK(read(model + data + "  ema: 0.999\n")->ema == 0.999);
+  CHECK(refusal(model + data + "  ema: 1\n").find("job.yaml:5:8: train.ema") == 0);
+}
+
 TEST_CASE("ranks whose jobs differ in a setting of the training are told apart") {
   const auto of = [](const std::string& more) {
     const auto spec = read(model + data + more);
@@ -208,9 +214,9 @@ TEST_CASE("ranks whose jobs differ in a setting of the training are told apart")
     return job_checksum(*spec);
   };
   CHECK(of("") == of("  batch: 64\n"));
-  for (const char* other :
-       {"  batch: 32\n", "  optimizer: {nesterov: true}\n", "  optimizer: {no-decay: vectors}\n",
-        "  optimizer: {no-decay: ['*.bias']}\n", "  accumulate: 2\n", "  label-smoothing: 0.1\n"})
+  for (const char* other : {"  batch: 32\n", "  optimizer: {nesterov: true}\n",
+                            "  optimizer: {no-decay: vectors}\n", "  optimizer: {no-decay: ['*.bias']}\n",
+                            "  accumulate: 2\n", "  label-smoothing: 0.1\n", "  ema: 0.99\n"})
     CHECK_MESSAGE(of(other) != of(""), other);
 }
 

@@ -103,6 +103,8 @@ struct Job {
     REQUIRE(engine.read_tensor(3, out.momentum).has_value());
     out.epoch_loss = reporter.epoch_totals().loss_sum;
     out.steps_seen = engine.steps_seen;
+    CHECK_FALSE(engine.averaged);
+    CHECK_FALSE(engine.evaluated_by_weights);
   }
 };
 
