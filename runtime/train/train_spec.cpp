@@ -267,8 +267,11 @@ Result<void> check_global_batch(Fields& train, TrainSpec& out) {
     return yaml::error_at(*train.find("global-batch"),
                           "train.global-batch needs to know the shards, and train.shards is auto",
                           "write their number: shards: 8");
-  const std::int64_t batches = (out.shards ? *out.shards->count : 1) * std::int64_t{out.accumulate};
-  return out.global_batch->rows % batches == 0 ? Result<void>{} : divide_global_batch(out, 1);
+  if (out.shards) return divide_global_batch(out, *out.shards->count);
+  if (out.global_batch->rows % out.accumulate == 0) return {};
+  return yaml::error_at(*train.find("global-batch"),
+                        fmt::format("train.global-batch {} cannot be divided by train.accumulate {}",
+                                    out.global_batch->rows, out.accumulate));
 }
 
 Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {

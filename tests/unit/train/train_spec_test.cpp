@@ -190,7 +190,8 @@ TEST_CASE("what a global batch cannot be is refused where it stands") {
   CHECK(refusal(model + data + "  global-batch: 64\n  shards: auto\n").find("job.yaml:5:17: ") == 0);
   CHECK(refusal(model + data + "  global-batch: 64\n  shards: 5\n").find("divided by 5 shards\n") !=
         std::string::npos);
-  CHECK(refusal(model + data + "  global-batch: 63\n  accumulate: 2\n").find("job.yaml:5:17: ") == 0);
+  CHECK(refusal(model + data + "  global-batch: 63\n  accumulate: 2\n") ==
+        "job.yaml:5:17: train.global-batch 63 cannot be divided by train.accumulate 2");
   CHECK(refusal(model + data + "  accumulate: 0\n").find("job.yaml:5:15: train.accumulate") == 0);
 }
 
