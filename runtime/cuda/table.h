@@ -41,16 +41,24 @@ enum DlrunCudaLearning { DLRUN_CUDA_GRAD_WRITE, DLRUN_CUDA_GRAD_ACCUMULATE, DLRU
 // What becomes of a loss: nothing, it joins DlrunCudaResult's loss_sum and correct, or generator_loss_sum.
 enum DlrunCudaReport { DLRUN_CUDA_UNREPORTED, DLRUN_CUDA_REPORTED, DLRUN_CUDA_OF_GENERATOR };
 enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_TF32, DLRUN_CUDA_BF16 };
-// State: the optimizer's, slot by slot.
-enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_STATISTICS, DLRUN_CUDA_STATE_0, DLRUN_CUDA_STATE_1 };
+// State: the optimizer's, slot by slot, and behind it the average of the weights where there is one.
+enum DlrunCudaArena {
+  DLRUN_CUDA_VALUES,
+  DLRUN_CUDA_STATISTICS,
+  DLRUN_CUDA_STATE_0,
+  DLRUN_CUDA_STATE_1,
+  DLRUN_CUDA_STATE_2
+};
 // Staged: copied to the host after backward and back before the update.
 enum DlrunCudaGradients { DLRUN_CUDA_GRADIENTS_ON_DEVICE, DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST };
-enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_EVALUATE };
+// Accumulate: a training step whose gradients are kept, for the next DLRUN_CUDA_TRAIN to add them to its own.
+enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_ACCUMULATE, DLRUN_CUDA_EVALUATE };
 
 #define DLRUN_CUDA_NOWHERE ((size_t)-1)
 #define DLRUN_CUDA_MAX_INPUTS 32
 #define DLRUN_CUDA_MAX_CHANNELS 8  // of pixels that come as bytes
 #define DLRUN_CUDA_MAX_SETTINGS 12
+#define DLRUN_CUDA_SLICE_ALIGNMENT 16  // floats: parameters begin at multiples of it
 
 struct DlrunCudaNode {
   const char* kind;
@@ -89,6 +97,7 @@ struct DlrunCudaBucket {
 struct DlrunCudaTensor {
   size_t offset, length;
   int is_vector;  // 1: it has one dimension, as a bias has
+  int decays;     // 1: it has the step's weight decay
 };
 
 struct DlrunCudaPlan {
@@ -102,11 +111,13 @@ struct DlrunCudaPlan {
   enum DlrunCudaPrecision precision;
   enum DlrunCudaGradients gradients;
   const char* optimizer;  // its name in optim/list.hpp
-  size_t state_slots;     // arenas of its state
+  size_t state_slots;     // arenas of its state, and the average's
+  int averages;           // 1: the last of them is an average of the weights
   size_t floats;          // of the arenas of values, gradients and state
   size_t spare;           // of them at the end, which an update leaves alone
   size_t statistics;      // floats
   size_t rng_keys;        // of a step
+  int accumulates;        // 1: DLRUN_CUDA_ACCUMULATE may be asked for
   // One number per channel: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
   const float *pixel_scale, *pixel_shift;
 };
@@ -150,8 +161,11 @@ struct DlrunCudaTable {
   // Starts a step on the rows staged last; end() waits for it. `keys`: plan.rng_keys of them.
   int (*begin)(void* engine, enum DlrunCudaWork work, const uint64_t* keys);
   int (*end)(void* engine, struct DlrunCudaResult* result);
-  // One update by the optimizer; `factors`: its kMaxFactors numbers, see optim/factors.hpp.
-  int (*apply)(void* engine, const float* factors);
+  // One update by the optimizer; `factors`: its kMaxFactors numbers, see optim/factors.hpp. `kept`: the part
+  // of the average that stays, where there is one.
+  int (*apply)(void* engine, const float* factors, float kept);
+  // The weights become their averages, and these the weights.
+  int (*swap_averages)(void* engine);
   // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
   // channels x height x width.
   int (*generate)(void* engine, size_t first, size_t last, const uint64_t* keys, float* images);

@@ -59,6 +59,7 @@ Result<Totals> add_up(const std::vector<Totals>& own, Communicator& comm, int sh
 Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample) {
   TRY(share_statistics(by.engine, by.comm));
+  const AveragedWeights averaged(by.engine);
   const auto shards = static_cast<std::uint64_t>(by.shards.shards);
   std::vector<Totals> own;
   for (int number = by.shards.own.begin; number < by.shards.own.end; ++number) {

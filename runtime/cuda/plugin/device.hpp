@@ -128,12 +128,13 @@ struct Device {
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
   std::vector<Tensor> tensors;
   float *values = nullptr, *gradients = nullptr, *statistics = nullptr;
-  float* state[runtime::kMaxStateSlots] = {};  // of the optimizer
+  float* state[runtime::kMaxStateArenas] = {};  // of the optimizer, then the average
   // The parameters' slices of the arenas, and room for kTensorSplits pairs of sums of each.
   const DlrunCudaTensor* parameters = nullptr;
   std::size_t tensor_count = 0;
   void* tensor_sums = nullptr;
-  Bf16* copies = nullptr;  // of the values, where the plan is bf16
+  const std::uint8_t* exempt = nullptr;  // of each slice of DLRUN_CUDA_SLICE_ALIGNMENT: 1: no weight decay
+  Bf16* copies = nullptr;                // of the values, where the plan is bf16
   Rows input;
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
