@@ -7,6 +7,7 @@
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/checkpoint/catalog.hpp"
 #include "runtime/checkpoint/file_system.hpp"
+#include "runtime/checkpoint/snapshot.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "runtime/models/models.hpp"
@@ -90,6 +91,32 @@ Result<std::unique_ptr<Engine>> SavedModel::make_engine(std::int64_t batch) cons
   std::unique_ptr<Engine> out = TRY(compile(graph, {.batch = batch}));
   TRY(init_weights(*out, {.file = weights()}));
   return out;
+}
+
+// A model whose parameters go with the length keeps its own.
+Result<std::unique_ptr<Engine>> SavedModel::make_language_engine(std::int64_t batch,
+                                                                 std::int64_t positions) const {
+  Manifest shorter = manifest;
+  if (positions >= shorter.identity.shape.height) return make_engine(batch);
+  shorter.identity.shape.height = positions;
+  const Result<Graph> of_shorter = graph_of(shorter);
+  if (!of_shorter || parameter_count(*of_shorter) != parameter_count(graph)) return make_engine(batch);
+  std::unique_ptr<Engine> out = TRY(compile(*of_shorter, {.batch = batch}));
+  TRY(init_weights(*out, {.file = weights()}));
+  return out;
+}
+
+Result<Tokenizer> SavedModel::tokenizer() const {
+  if (!is_language())
+    return fail(ErrorKind::usage, "{} is a model of images: it continues no texts", manifest.identity.model);
+  const fs::path path = folder / tokenizer_file_name;
+  if (manifest.tokenizer_checksum == 0)
+    return bad_input(folder.string(), "has no tokenizer: the data that the model was trained on had none",
+                     "write token files with dlrun-train --prepare --tokens");
+  const std::string text = TRY(read_regular_file(path));
+  if (checksum(std::string_view(text)) != manifest.tokenizer_checksum)
+    return bad_input(path.string(), "is not what the manifest says: it is damaged");
+  return Tokenizer::parse(text, path.string());
 }
 
 std::string SavedModel::class_name(std::size_t number) const {
