@@ -17,6 +17,10 @@
 
 namespace dlrun::runtime {
 
+// Who writes a gradient first: its owner, or an operator that shares the parameter and is awaited or there.
+// The owner then adds to what is written.
+enum class GradientStart { own, awaited, written };
+
 struct Parameter {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -30,6 +34,7 @@ struct Parameter {
   Buffer value = {}, gradient = {};
   std::array<Buffer, kMaxStateSlots> state = {};  // of the optimizer
   bool frozen = false;                            // stays as it is
+  GradientStart gradient_start = GradientStart::own;
 };
 
 struct Statistic {

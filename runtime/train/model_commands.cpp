@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/checkpoint/safetensors.hpp"
 #include "runtime/data/images/transform.hpp"
 #include "runtime/train/command_flags.hpp"
 #include "runtime/train/onnx.hpp"
@@ -12,6 +11,7 @@
 #include "runtime/train/sample_text.hpp"
 #include "runtime/train/saved_model.hpp"
 #include "runtime/train/scoring.hpp"
+#include "runtime/train/weight_file.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
 #include "src/base/regular_file.hpp"
@@ -202,24 +202,9 @@ Result<std::string> evaluate_folder(const SavedModel& model, const Flags& flags)
   return evaluate_part(model, data.test.count > 0 ? data.test : data.train);
 }
 
-// PyTorch counts the batches that batch norm saw, and its load_state_dict asks for that.
 Result<std::string> weights_file(const SavedModel& model) {
   const std::unique_ptr<Engine> engine = TRY(model.make_engine(1));
-  std::vector<StoredTensor> tensors;
-  std::vector<std::size_t> which;
-  for (std::size_t i = 0; i < engine->tensors().size(); ++i) {
-    if (engine->tensors()[i].role == TensorInfo::Role::momentum) continue;
-    tensors.push_back({.name = engine->tensors()[i].name, .shape = engine->tensors()[i].shape});
-    which.push_back(i);
-  }
-  const SafetensorsLayout layout = plan_safetensors(std::move(tensors));
-  std::string out = layout.head;
-  for (const std::size_t i : which) {
-    std::vector<float> values(engine->tensors()[i].elements());
-    TRY(engine->read_tensor(i, values));
-    out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-  }
-  return out;
+  return weight_file_of(*engine, model.graph);
 }
 
 Result<std::string> export_model(const SavedModel& model, const std::string& file) {

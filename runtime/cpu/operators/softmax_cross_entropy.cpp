@@ -7,9 +7,9 @@ namespace dlrun::runtime {
 
 namespace {
 
-class SoftmaxLoss final : public Loss {
+class SoftmaxLoss final : public ScoreLoss {
  public:
-  SoftmaxLoss(Plan& plan, const op::SoftmaxCrossEntropy& spec) : Loss(plan), weight_(spec.weight) {}
+  SoftmaxLoss(Plan& plan, const op::SoftmaxCrossEntropy& spec) : ScoreLoss(plan), weight_(spec.weight) {}
 
  private:
   BatchResult score(kernels::View gradient) override {

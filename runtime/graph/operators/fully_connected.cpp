@@ -25,7 +25,7 @@ const OperatorTraits& fully_connected_traits() {
   static const OperatorTraits row{
       .name = "fully connected",
       .layer = {.name = "fully-connected",
-                .other_names = {"linear", "dense", "fc", "inner-product"},
+                .other_names = {"dense", "fc", "inner-product"},
                 .read = read},
       .shape = shape_by([](op::FullyConnected& spec, ShapeContext& in) { return shape(spec, in); }),
       .parameters = by([](const op::FullyConnected& spec, const Shape& from) {
