@@ -35,7 +35,7 @@ protocol::from_agent::PeersChecked answer_of(const std::vector<CheckedPeer>& pee
 // for as long as a name may take to be resolved and a packet to be sent again.
 constexpr Seconds kNeighbours{4};
 
-std::string meet(const UniqueFd& from_previous, const UniqueFd& to_next) {
+std::string handshake(const UniqueFd& from_previous, const UniqueFd& to_next) {
   char answer = '+';
   pollfd polled{to_next.get(), POLLIN, 0};
   if (::send(from_previous.get(), &answer, 1, MSG_NOSIGNAL) != 1) return "the node before it has gone";
@@ -52,13 +52,13 @@ health::RingRate run_ring(const protocol::to_agent::CheckRing& question, std::fu
   if (caller.wait_for(kNeighbours) != std::future_status::ready)
     return {.problem = "the node before it did not call"};
   const UniqueFd from_previous = caller.get();
-  if (std::string problem = meet(from_previous, *to_next); !problem.empty())
+  if (std::string problem = handshake(from_previous, *to_next); !problem.empty())
     return {.problem = std::move(problem)};
-  return health::ring_allreduce(from_previous.get(), to_next->get(),
-                                {.place = question.place,
-                                 .size = question.size,
-                                 .chunk = static_cast<std::size_t>(question.chunk),
-                                 .time = question.time});
+  return health::ring_rate(from_previous.get(), to_next->get(),
+                           {.place = question.place,
+                            .size = question.size,
+                            .chunk = static_cast<std::size_t>(question.chunk),
+                            .time = question.time});
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "src/base/environment.hpp"
 #include "src/health/check.hpp"
 #include "src/health/peer_transfer.hpp"
-#include "src/health/ring_allreduce.hpp"
+#include "src/health/ring_rate.hpp"
 #include "src/process/aside.hpp"
 #include "src/protocol/messages.hpp"
 

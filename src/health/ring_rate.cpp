@@ -1,4 +1,4 @@
-#include "src/health/ring_allreduce.hpp"
+#include "src/health/ring_rate.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -118,7 +118,7 @@ SteadyClock::duration ticks(Seconds time) {
 
 }  // namespace
 
-RingRate ring_allreduce(int from_previous, int to_next, const RingPlace& place) {
+RingRate ring_rate(int from_previous, int to_next, const RingPlace& place) {
   Links links(from_previous, to_next);
   if (!all_are_there(links, place, SteadyClock::now() + ticks(place.begins)))
     return {.problem = links.problem};

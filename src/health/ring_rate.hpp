@@ -1,4 +1,4 @@
-// ring_allreduce(): allreduces over a ring of nodes, one after the other for a moment, as a training does one
+// ring_rate(): allreduces over a ring of nodes, one after the other for a moment, as a training does one
 // per step: each node waits for the one before it in every step, so the slowest link decides for all. What is
 // told is how many bytes came through one link. Chunks have the same size whatever the number of nodes, so
 // that rings of different sizes compare. It blocks; callers have a thread for it.
@@ -26,6 +26,6 @@ struct RingRate {
 };
 
 /// `from_previous` and `to_next` are connected sockets, or pipes that are not blocking.
-RingRate ring_allreduce(int from_previous, int to_next, const RingPlace& ring);
+RingRate ring_rate(int from_previous, int to_next, const RingPlace& ring);
 
 }  // namespace dlrun::health

@@ -1,4 +1,4 @@
-#include "src/health/ring_allreduce.hpp"
+#include "src/health/ring_rate.hpp"
 
 #include <thread>
 #include <vector>
@@ -27,7 +27,7 @@ std::vector<RingRate> ring_of(int size, RingPlace place, int absent = -1) {
     threads.emplace_back([&, i] {
       RingPlace mine = place;
       mine.place = static_cast<int>(i), mine.size = size;
-      if (mine.place != absent) out[i] = ring_allreduce(from[i].get(), to[i].get(), mine);
+      if (mine.place != absent) out[i] = ring_rate(from[i].get(), to[i].get(), mine);
       from[i].reset(), to[i].reset();
     });
   for (std::thread& thread : threads) thread.join();
@@ -62,5 +62,5 @@ TEST_CASE("a ring that does not begin in time says so") {
   int fds[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
   const UniqueFd one(fds[0]), other(fds[1]);
-  CHECK(ring_allreduce(one.get(), one.get(), {.begins = Seconds(0.02)}).problem == "no answer");
+  CHECK(ring_rate(one.get(), one.get(), {.begins = Seconds(0.02)}).problem == "no answer");
 }
