@@ -95,8 +95,10 @@ class GraphOnGpu final : public CudaEngine,
   void apply(const UpdateStep& step) override {
     const Factors factors = options_.optimizer.factors(step);
     const float kept = kept_average(options_.average.value_or(0), step.updates);
-    note(library_.table().apply(engine_, factors.data(), kept), "an update");
+    note(library_.table().apply(engine_, factors.data(), kept, step.gradient_scale, step.clip_norm),
+         "an update");
   }
+  bool clips_norm() const override { return true; }
   void swap_averages() override { note(library_.table().swap_averages(engine_), "taking averaged weights"); }
   BatchResult evaluate_batch() override {
     return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");

@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 10u
+#define DLRUN_CUDA_TABLE_VERSION 11u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 // Kinds of nodes that no graph has: an operator of a graph has its name in graph/operations.hpp as its kind.
@@ -163,7 +163,8 @@ struct DlrunCudaTable {
   int (*end)(void* engine, struct DlrunCudaResult* result);
   // One update by the optimizer; `factors`: its kMaxFactors numbers, see optim/factors.hpp. `kept`: the part
   // of the average that stays, where there is one.
-  int (*apply)(void* engine, const float* factors, float kept);
+  // `clip` limits the norm of all gradients times `scale` before; 0: it does not.
+  int (*apply)(void* engine, const float* factors, float kept, float scale, float clip);
   // The weights become their averages, and these the weights.
   int (*swap_averages)(void* engine);
   // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x

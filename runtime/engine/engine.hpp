@@ -124,6 +124,8 @@ class Engine {
   virtual void set_trace(Trace& /*trace*/) {}
   // One update of all parameters by EngineOptions::optimizer.
   virtual void apply(const UpdateStep& step) = 0;
+  /// Whether apply() limits the norm of the gradients itself, as they are on a device.
+  virtual bool clips_norm() const { return false; }
   /// The weights become their averages, and these the weights, until the next call: for evaluations. Only
   /// where EngineOptions::average is set.
   virtual void swap_averages() {}

@@ -21,6 +21,7 @@ struct UpdateStep {
   float weight_decay = 0;
   float gradient_scale = 1;   // 1 / ranks after a summing allreduce
   std::uint64_t updates = 0;  // made before this one
+  float clip_norm = 0;        // of all gradients times the scale, for engines that clip it; 0: it is not
 };
 
 /// A number that a job file may set beside the learning rate and the weight decay. A flag is true or false

@@ -64,10 +64,6 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
                                      out.device.said.empty() ? "" : "; ");
     return out;
   }
-  if (spec.clip_norm)
-    return fail(Error{.kind = ErrorKind::unavailable,
-                      .what = "train.clip-norm is supported on CPUs only",
-                      .hint = "set train.device to cpu, or remove train.clip-norm"});
   if (!spec.freeze.empty())
     return fail(Error{.kind = ErrorKind::unavailable,
                       .what = "train.freeze is supported on CPUs only",

@@ -401,10 +401,6 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
   out.mllog = TRY(fields.bool_or("mllog", false));
   if (purpose_of(out.model) == Purpose::generate) TRY(adapt_to_gan(fields, out));
-  if (out.clip_norm && out.device == TrainSpec::Device::cuda)
-    return yaml::error_at(*fields.find("clip-norm"),
-                          "train.clip-norm is supported on CPUs only, and train.device is cuda",
-                          "set train.device to cpu, or remove train.clip-norm");
   if (!out.freeze.empty() && out.device == TrainSpec::Device::cuda)
     return yaml::error_at(*fields.find("freeze"),
                           "train.freeze is supported on CPUs only, and train.device is cuda",

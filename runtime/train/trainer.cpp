@@ -220,7 +220,10 @@ Result<StepTotals> Trainer::step() {
     parts_.engine.apply({.learning_rate = last_.learning_rate,
                          .weight_decay = static_cast<float>(parts_.spec.optimizer.weight_decay),
                          .gradient_scale = static_cast<float>(scale * clip_factor(scale)),
-                         .updates = position_.step});
+                         .updates = position_.step,
+                         .clip_norm = parts_.engine.clips_norm() && parts_.spec.clip_norm
+                                          ? static_cast<float>(*parts_.spec.clip_norm)
+                                          : 0});
   clock_.step_done();
   advance(rows);
   return sums;
@@ -228,7 +231,7 @@ Result<StepTotals> Trainer::step() {
 
 // PyTorch's clip_grad_norm_: of the norm of all gradients, as they are with this scale.
 double Trainer::clip_factor(double scale) const {
-  if (!parts_.spec.clip_norm) return 1;
+  if (!parts_.spec.clip_norm || parts_.engine.clips_norm()) return 1;
   const std::span<const float> arena = parts_.engine.gradients();
   const TensorSums sums = sums_of(arena.size() - parts_.engine.spare_slots().size(), [&](std::size_t i) {
     return TensorSums{static_cast<double>(arena[i]) * arena[i], 0};

@@ -159,8 +159,49 @@ Result<void> compare_accumulation(const CudaLibrary& library, Precision precisio
 
 }  // namespace
 
+namespace {
+
+// What all parameters lose in a step of plain gradients whose norm is limited; 0: it is not.
+Result<std::vector<float>> lost(const CudaLibrary& library, Precision precision, float limit) {
+  const auto engine = TRY(compile_cuda(library, TRY(net()), options(precision, momentum_sgd(0), {}), 0));
+  const auto parameters = [&]() -> Result<std::vector<float>> {
+    std::vector<float> out;
+    for (const TensorInfo& info : engine->tensors()) {
+      if (info.role != TensorInfo::Role::parameter) continue;
+      const std::vector<float> values = TRY(read(*engine, info.name));
+      out.insert(out.end(), values.begin(), values.end());
+    }
+    return out;
+  };
+  fill(*engine, 1, kShape.classes);
+  std::vector<float> before = TRY(parameters());
+  engine->train_batch(0, {});
+  engine->apply({.learning_rate = 4, .gradient_scale = 0.5F, .clip_norm = limit});
+  const std::vector<float> after = TRY(parameters());
+  TRY(engine->status());
+  for (std::size_t i = 0; i < before.size(); ++i) before[i] -= after[i];
+  return before;
+}
+
+// A limit of half the norm halves every gradient, one of twice the norm changes none.
+Result<void> compare_clipping(const CudaLibrary& library, Precision precision) {
+  const std::vector<float> free = TRY(lost(library, precision, 0));
+  double squares = 0;
+  for (const float one : free) squares += static_cast<double>(one) * one;
+  const auto norm = static_cast<float>(std::sqrt(squares) / 4);
+  std::vector<float> half = TRY(lost(library, precision, norm / 2));
+  for (float& one : half) one *= 2;
+  expect(distance(free, half, 1e-6) < 1e-4,
+         fmt::format("clipped to half: {:.1e} apart", distance(free, half, 1e-6)));
+  expect(TRY(lost(library, precision, norm * 2)) == free, "a limit above the norm changes nothing");
+  return {};
+}
+
+}  // namespace
+
 Result<void> compare_optimizers(const CudaLibrary& library, Precision precision) {
   if (precision != Precision::tf32) TRY(compare_accumulation(library, precision));
+  TRY(compare_clipping(library, precision));
   const NoDecay some{.vectors = NoDecay::Vectors::exempt, .names = {"c.weight"}};
   TRY(compare_updates(library, precision, {find_optimizer("sgd"), {0.9, 1}}, {}));
   for (const char* name : {"sgd", "adamw", "lars", "lamb"})

@@ -1,5 +1,6 @@
 // What an engine is made of; step.cu runs it.
 #include "runtime/cuda/lifetimes.hpp"
+#include "runtime/cuda/plugin/clip.hpp"
 #include "runtime/cuda/plugin/engine.hpp"
 #include "runtime/cuda/plugin/product.hpp"
 
@@ -89,6 +90,7 @@ void Engine::make_arenas() {
   device_.result = static_cast<double*>(memory.device(kResults * sizeof(double), "results"));
   host_gradients_ = static_cast<float*>(memory.pinned(bytes));
   host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.rng_keys * sizeof(std::uint64_t)));
+  norm_parts_ = static_cast<double*>(memory.device((kNormParts + 1) * sizeof(double), "the gradients' norm"));
   host_result_ = static_cast<double*>(memory.pinned(kResults * sizeof(double)));
 }
 

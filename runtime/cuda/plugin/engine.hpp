@@ -28,7 +28,7 @@ class Engine {
   void stage();
   void begin(DlrunCudaWork work, const std::uint64_t* keys);
   DlrunCudaResult end();
-  void apply(const float* factors, float kept);
+  void apply(const float* factors, float kept, float scale, float clip);
   void swap_averages();
   void generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images);
   void next_scores(std::int64_t position, float* scores);
@@ -80,6 +80,7 @@ class Engine {
   float* host_gradients_ = nullptr;
   std::uint64_t* host_keys_ = nullptr;
   double* host_result_ = nullptr;
+  double* norm_parts_ = nullptr;
   cudaStream_t copies_ = nullptr, sums_ = nullptr;
   cudaEvent_t staged_ = nullptr, taken_ = nullptr, final_ = nullptr, summed_ = nullptr;
   DlrunCudaSum sum_{};

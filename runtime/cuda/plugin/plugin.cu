@@ -66,8 +66,8 @@ int begin(void* engine, DlrunCudaWork work, const std::uint64_t* keys) {
 int end(void* engine, DlrunCudaResult* result) {
   return guarded([&] { *result = of(engine).end(); });
 }
-int apply(void* engine, const float* factors, float kept) {
-  return guarded([&] { of(engine).apply(factors, kept); });
+int apply(void* engine, const float* factors, float kept, float scale, float clip) {
+  return guarded([&] { of(engine).apply(factors, kept, scale, clip); });
 }
 int swap_averages(void* engine) {
   return guarded([&] { of(engine).swap_averages(); });

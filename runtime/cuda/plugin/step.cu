@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include "runtime/cuda/plugin/clip.hpp"
 #include "runtime/cuda/plugin/engine.hpp"
 
 namespace dlrun::cuda {
@@ -200,10 +201,12 @@ void Engine::next_scores(std::int64_t position, float* scores) {
     throw Failure("the model has no scores of a vocabulary");
 }
 
-void Engine::apply(const float* factors, float kept) {
+void Engine::apply(const float* factors, float kept, float scale, float clip) {
   use();
   if (plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
     copy(device_.gradients, host_gradients_, gradient_count() * sizeof(float), cudaMemcpyHostToDevice);
+  if (clip > 0)
+    clip_gradients(device_, norm_parts_, static_cast<std::int64_t>(gradient_count()), scale, clip);
   update_(device_, static_cast<std::int64_t>(gradient_count()), factors);
   if (plan_.averages != 0)
     average_weights(device_.state[plan_.state_slots - 1], device_.values, gradient_count(), kept,
