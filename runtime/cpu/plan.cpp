@@ -111,6 +111,14 @@ Buffer* Plan::labels() {
   return labels_;
 }
 
+Buffer* Plan::mixed_labels() {
+  if (mixed_labels_ == nullptr && options().labels == Labels::mixed) {
+    mixed_labels_ = buffer(static_cast<std::size_t>(batch()) * 2 * sizeof(float));
+    keep(mixed_labels_);
+  }
+  return mixed_labels_;
+}
+
 Parameter* Plan::parameter(std::string_view part, const Desc& layout, const std::optional<Desc>& columns) {
   const std::string name = node().name + std::string(part);
   if (node().weights != Weights::own) return parameters_.find_parameter(name);

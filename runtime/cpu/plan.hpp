@@ -82,6 +82,8 @@ class Plan {
   Tensor& tensor(std::size_t node) { return *tensors_[node]; }
   // The batch's labels, which all losses share; made when the first of them asks.
   Buffer* labels();
+  // A second label of each row, then as many weights of the first; null where labels are not mixed.
+  Buffer* mixed_labels();
   // What the trainer fills.
   Buffer* rows() const { return rows_; }
   void set_rows(Buffer* rows) { rows_ = rows; }
@@ -132,6 +134,7 @@ class Plan {
   std::vector<std::unique_ptr<Tensor>> tensors_;
   Buffer* rows_ = nullptr;
   Buffer* labels_ = nullptr;
+  Buffer* mixed_labels_ = nullptr;
   ActivationArena arena_;
   Parameters parameters_;
 };

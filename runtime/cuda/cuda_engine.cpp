@@ -52,6 +52,7 @@ class GraphOnGpu final : public CudaEngine,
         .spare = kSpareSlots,
         .statistics = layout().statistic_floats(),
         .rng_keys = plan_.random_uses.size(),
+        .mixes = options_.labels == Labels::mixed ? 1 : 0,
         .accumulates = options_.accumulate > 1 ? 1 : 0,
         .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
         .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
@@ -75,6 +76,12 @@ class GraphOnGpu final : public CudaEngine,
   std::span<std::int32_t> labels() override {
     fresh_ = true;
     return rows(library_.table().labels(engine_), static_cast<std::size_t>(options_.batch));
+  }
+  MixedLabels mixed_labels() override {
+    if (options_.labels != Labels::mixed) return {};
+    const auto count = static_cast<std::size_t>(options_.batch);
+    const std::span<std::int32_t> both = rows(library_.table().mixed_labels(engine_), 2 * count);
+    return {both.first(count), {reinterpret_cast<float*>(both.data() + count), count}};
   }
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 

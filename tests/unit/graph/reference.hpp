@@ -17,6 +17,9 @@ using State = std::map<std::string, Numbers>;  // parameters by name, plain layo
 struct Batch {
   std::vector<float> images;
   std::vector<std::int32_t> labels;
+  // Where labels are mixed: another of each row, and the weight of the first.
+  std::vector<std::int32_t> other_labels = {};
+  std::vector<float> own_weights = {};
 };
 
 struct Outcome {

@@ -242,6 +242,29 @@ TEST_CASE("accumulated batches of samples that are decoded ahead: the same bits,
   CHECK(same_bits(near.run()[0].weights, far.run()[0].weights));
 }
 
+TEST_CASE("mixed images: the same bits at any number of ranks, in parts, and decoded ahead or not") {
+  const Folder folder;
+  Job whole, parts;
+  for (Job* job : {&whole, &parts}) {
+    job->data = encoded_parts(folder);
+    job->shards = 4;
+    job->spec.mixup = 0.4;
+    job->spec.data.train_share = 0.9;
+    job->spec.augmentation = {.flip = true, .resized_crop = RandomResizedCrop{}};
+    job->spec.decoding = {.memory = 100 * 16, .workers = 2};
+  }
+  const auto expected = whole.run();
+  parts.world = 3;
+  parts.spec.decoding = {.memory = 0, .workers = 1};
+  parts.spec.checkpoint.folder = folder.path / "ckpt";
+  parts.stop_at = 4;
+  CHECK(parts.run()[0].position.step == 4);
+  parts.stop_at.reset();
+  CHECK(same_bits(parts.run()[2].weights, expected[0].weights));
+  whole.spec.mixup.reset();
+  CHECK_FALSE(same_bits(whole.run()[0].weights, expected[0].weights));
+}
+
 TEST_CASE("accumulated batches of shards give the same bits at any number of ranks") {
   Job job;
   job.shards = 4;
