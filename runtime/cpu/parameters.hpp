@@ -17,6 +17,10 @@
 
 namespace dlrun::runtime {
 
+// Who writes a gradient first: its owner, or an operator that shares the parameter and is awaited or there.
+// The owner then adds to what is written.
+enum class GradientStart { own, awaited, written };
+
 struct Parameter {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -31,6 +35,7 @@ struct Parameter {
   std::array<Buffer, kMaxStateArenas> state = {};  // of the optimizer, then the average
   bool frozen = false;                             // stays as it is
   bool decays = true;                              // has the step's weight decay
+  GradientStart gradient_start = GradientStart::own;
 };
 
 struct Statistic {

@@ -17,6 +17,7 @@ namespace {
 
 class GraphOnGpu final : public CudaEngine,
                          private GanEngine,
+                         private LanguageEngine,
                          private DeviceReducing,
                          private DeviceAccumulating {
  public:
@@ -75,7 +76,13 @@ class GraphOnGpu final : public CudaEngine,
   }
   std::span<std::int32_t> labels() override {
     fresh_ = true;
-    return rows(library_.table().labels(engine_), static_cast<std::size_t>(options_.batch));
+    return rows(library_.table().labels(engine_),
+                static_cast<std::size_t>(options_.batch * labels_per_row()));
+  }
+  std::span<std::int32_t> tokens() override {
+    if (!takes_tokens()) return {};
+    fresh_ = true;
+    return rows(reinterpret_cast<std::int32_t*>(library_.table().input(engine_)), input_count());
   }
   MixedLabels mixed_labels() override {
     if (options_.labels != Labels::mixed) return {};
@@ -102,6 +109,19 @@ class GraphOnGpu final : public CudaEngine,
     return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");
   }
   GanEngine* gan() override { return generator_ ? this : nullptr; }
+  LanguageEngine* language() override { return vocabulary() > 0 ? this : nullptr; }
+  std::int64_t vocabulary() const override {
+    const auto* const loss = std::get_if<op::VocabularyLoss>(&graph_.nodes.back().operation);
+    return loss == nullptr ? 0 : loss->vocabulary;
+  }
+  Result<void> next_scores(std::int64_t position, std::span<float> scores) override {
+    if (scores.size() != static_cast<std::size_t>(options_.batch * vocabulary()))
+      return fail(ErrorKind::internal, "{} numbers for the scores of a vocabulary of {}", scores.size(),
+                  vocabulary());
+    if (library_.table().next_scores(engine_, position, scores.data()) != 0)
+      return fail(library_.error("the scores of the next token cannot be had"));
+    return {};
+  }
   DeviceReducing* reducing() override { return sum_ ? this : nullptr; }
   DeviceAccumulating* accumulating() override { return options_.accumulate > 1 ? this : nullptr; }
   void set_batch(Batch batch) override { batch_ = batch; }
@@ -178,9 +198,13 @@ class GraphOnGpu final : public CudaEngine,
     if (precision == Precision::tf32) return DLRUN_CUDA_TF32;
     return precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32;
   }
+  bool takes_tokens() const {
+    return std::get<op::Input>(graph_.nodes[0].operation).kind == SampleKind::tokens;
+  }
+  std::int64_t labels_per_row() const { return takes_tokens() ? graph_.nodes[0].shape.positions() : 1; }
   bool takes_bytes() const {
     const std::size_t channels = static_cast<std::size_t>(graph_.nodes[0].shape.channels);
-    return options_.pixels && channels <= DLRUN_CUDA_MAX_CHANNELS &&
+    return options_.pixels && !takes_tokens() && channels <= DLRUN_CUDA_MAX_CHANNELS &&
            options_.pixels->scale.size() == channels && options_.pixels->shift.size() == channels;
   }
   std::size_t input_count() const {

@@ -24,7 +24,10 @@ enum DlrunCudaFact {
   DLRUN_CUDA_MULTIPLIES = 8,  // by weights, whose gradient is computed on the side stream
   DLRUN_CUDA_IS_LOSS = 16,    // leaves the gradient of its input in the forward pass
   DLRUN_CUDA_IN_PLACE = 32,   // its value lies where its input's does
-  DLRUN_CUDA_IS_ELIDED = 64   // has no value
+  DLRUN_CUDA_IS_ELIDED = 64,  // has no value
+  // A sum: the gradients of its inputs (of what a product is added to: of that) lie where its own does, as
+  // nobody needs it any more once they change.
+  DLRUN_CUDA_PASSES_GRADIENT = 128
 };
 enum DlrunCudaActivation {
   DLRUN_CUDA_NO_ACTIVATION,
@@ -72,6 +75,9 @@ struct DlrunCudaNode {
   // The operator's settings as graph/operations.hpp has them: that struct, byte by byte.
   uint64_t settings[DLRUN_CUDA_MAX_SETTINGS];
   size_t settings_bytes;
+  // Of a linear layer that GELU joined: the node that holds what it is of; of one behind it: that of its
+  // input.
+  size_t inner, input_inner;
   size_t norms[2];  // of a sum of batch norms: the nodes that joined it and have their parameters
   enum DlrunCudaReport report;
   size_t rng_key;     // of what draws random numbers: which of the keys that begin() gets
@@ -144,7 +150,8 @@ struct DlrunCudaTable {
   // the engine.
   int (*connect)(void* engine, const struct DlrunCudaSum* sum);
   // Pinned rows for the host to fill, batch x channels x height x width: floats or, where the plan has pixels
-  // as bytes, those (then the other is NULL). Waits until what was staged has left them.
+  // as bytes, those (then the other is NULL); tokens are int32 in place of floats, with as many labels. Waits
+  // until what was staged has left them.
   float* (*input)(void* engine);
   uint8_t* (*pixels)(void* engine);
   int32_t* (*labels)(void* engine);
@@ -165,6 +172,8 @@ struct DlrunCudaTable {
   // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
   // channels x height x width.
   int (*generate)(void* engine, size_t first, size_t last, const uint64_t* keys, float* images);
+  // After an evaluation: the scores of what follows each row's `position`, batch x vocabulary.
+  int (*next_scores)(void* engine, int64_t position, float* scores);
   // Milliseconds of each node's forward (2 i) and backward (2 i + 1), each timed alone in a graph; then of
   // copying the batch, of an update, and of a whole step (update left out) on a batch that is on the GPU
   // already. What it computes is no training: state and results mean nothing after it.

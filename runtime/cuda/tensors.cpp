@@ -107,7 +107,8 @@ bool CudaTensors::accumulates(const CudaPlan& plan, const Use& use) const {
   if (use.whose == Weights::frozen) return false;
   return std::any_of(uses_.begin(), uses_.end(), [&](const Use& other) {
     return other.parameter == use.parameter && other.node > use.node && other.whose != Weights::frozen &&
-           plan.nodes[other.node].needs_gradient != 0;
+           (plan.nodes[other.node].needs_gradient != 0 ||
+            (plan.nodes[other.node].facts & DLRUN_CUDA_IS_LOSS) != 0);
   });
 }
 

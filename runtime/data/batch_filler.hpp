@@ -33,11 +33,12 @@ class BatchFiller {
   BatchFiller(const Dataset& data, const Conversion& conversion, const Augmentation& augmentation,
               const DecodeOptions& decoding = {});
 
-  /// Either numbers or bytes; bytes mean what input_scaling_of() says.
+  /// Either numbers or bytes, which mean what input_scaling_of() says; or tokens, with a label each.
   struct Rows {
     std::span<float> numbers;
     std::span<std::uint8_t> bytes;
     std::span<std::int32_t> labels;
+    std::span<std::int32_t> tokens = {};
     // Where images are mixed: each row's other label, and the weight of its own.
     std::span<std::int32_t> other_labels = {};
     std::span<float> own_weights = {};
@@ -76,6 +77,8 @@ class BatchFiller {
   bool fill_decoded(const RowKey& key, const Rows& rows, std::size_t row) const;
   std::uint64_t fill_encoded(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                              const std::optional<AugmentationKey>& key, const Rows& rows) const;
+  std::uint64_t fill_tokens(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+                            const Rows& rows) const;
   void note_damage(Error error) const;
   void mix_row(std::uint64_t sample, const std::optional<AugmentationKey>& key, const Rows& rows,
                std::size_t row) const;

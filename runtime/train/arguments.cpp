@@ -21,8 +21,8 @@ Result<int> read_ranks(const std::string& word) {
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
   static const std::vector<std::string> flags = {"--config",   "--check",   "--check-settings", "--prepare",
-                                                 "--evaluate", "--predict", "--export",         "--version",
-                                                 "--help",     "--ranks"};
+                                                 "--evaluate", "--predict", "--sample",         "--export",
+                                                 "--version",  "--help",    "--ranks"};
   Arguments out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -62,8 +62,10 @@ std::string_view help_text() {
               [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
   dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord|lmdb    repacks encoded images into large files
               [--from images|list|webdataset|tfrecord|lmdb] [--classes N] [--shard-size 128MiB]
+  dlrun-train --prepare TEXTS --into NEW --tokens bytes|VOCABULARY [--validation 0.05] [--shard-size 16MiB]    makes tokens of texts
   dlrun-train --evaluate DIR --checkpoint CKPT [--from FORMAT]    top-1, top-5, loss and confusion matrix, as JSON
   dlrun-train --predict IMAGE... --checkpoint CKPT                classes and scores of images, as JSON
+  dlrun-train --sample TEXT --checkpoint CKPT [--length 200] [--temperature 1] [--top-k 40] [--seed 1]    continues a text
   dlrun-train --export FILE.onnx|FILE.safetensors --checkpoint CKPT
   dlrun-train --version | --help
 

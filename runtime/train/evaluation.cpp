@@ -26,6 +26,7 @@ Result<void> share_statistics(Engine& engine, Communicator& comm) {
 Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::uint64_t begin,
                               std::uint64_t end, const std::function<std::uint64_t(std::uint64_t)>& sample) {
   const auto batch = static_cast<std::uint64_t>(engine.batch());
+  const double answers = static_cast<double>(engine.labels().size() / batch);  // of a row
   Totals out;
   std::uint64_t announced = begin;
   for (std::uint64_t at = begin; at < end; at += batch) {
@@ -37,7 +38,7 @@ Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::ui
     TRY(filler.state());
     const BatchResult result = engine.evaluate_batch();
     TRY(engine.status());
-    out.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(counted)});
+    out.add({result.loss_sum, static_cast<double>(result.correct) / answers, static_cast<double>(counted)});
   }
   return out;
 }

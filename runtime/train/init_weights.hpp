@@ -1,6 +1,7 @@
 // Weights to start from: a safetensors file with PyTorch's names, as torchvision's models have them and as a
-// checkpoint here has. Every tensor of the model must be in the file in its shape, unless the job says that
-// it is to be skipped, as the head for other classes: nothing is left out unsaid.
+// checkpoint here has, or with those of Hugging Face's transformers (weight_names.hpp). Every tensor of the
+// model must be in the file in its shape, unless the job says that it is to be skipped, as the head for other
+// classes: nothing is left out unsaid.
 #pragma once
 
 #include <filesystem>

@@ -115,6 +115,32 @@ Result<std::unique_ptr<Engine>> SavedModel::make_engine(std::int64_t batch) cons
   return out;
 }
 
+// A model whose parameters go with the length keeps its own.
+Result<std::unique_ptr<Engine>> SavedModel::make_language_engine(std::int64_t batch,
+                                                                 std::int64_t positions) const {
+  Manifest shorter = manifest;
+  if (positions >= shorter.identity.shape.height) return make_engine(batch);
+  shorter.identity.shape.height = positions;
+  const Result<Graph> of_shorter = graph_of(shorter);
+  if (!of_shorter || parameter_count(*of_shorter) != parameter_count(graph)) return make_engine(batch);
+  std::unique_ptr<Engine> out = TRY(compile(*of_shorter, {.batch = batch}));
+  TRY(init_weights(*out, {.file = weights()}));
+  return out;
+}
+
+Result<Tokenizer> SavedModel::tokenizer() const {
+  if (!is_language())
+    return fail(ErrorKind::usage, "{} is a model of images: it continues no texts", manifest.identity.model);
+  const fs::path path = folder / tokenizer_file_name;
+  if (manifest.tokenizer_checksum == 0)
+    return bad_input(folder.string(), "has no tokenizer: the data that the model was trained on had none",
+                     "write token files with dlrun-train --prepare --tokens");
+  const std::string text = TRY(read_regular_file(path));
+  if (checksum(std::string_view(text)) != manifest.tokenizer_checksum)
+    return bad_input(path.string(), "is not what the manifest says: it is damaged");
+  return Tokenizer::parse(text, path.string());
+}
+
 std::string SavedModel::class_name(std::size_t number) const {
   return number < manifest.classes.size() ? manifest.classes[number] : std::to_string(number);
 }

@@ -53,6 +53,7 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                   .settings = settings_of(spec),
                   .classes = prepared.data.classes,
                   .layers = spec.layers_json,
+                  .tokenizer = prepared.data.tokenizer,
                   .files = {}};
 }
 

@@ -113,6 +113,7 @@ Settings settings_of(const TrainSpec& spec) {
                                 ? fmt::format("{}", *spec.decoding.evaluation.centre_crop)
                                 : "none";
   out["stop-at.accuracy"] = spec.stop_at_accuracy ? fmt::format("{}", *spec.stop_at_accuracy) : "none";
+  out["stop-at.loss"] = spec.stop_at_loss ? fmt::format("{}", *spec.stop_at_loss) : "none";
   return out;
 }
 

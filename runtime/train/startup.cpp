@@ -35,10 +35,16 @@ int ranks_of(const Environment& environment) {
 }
 
 Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
-  Graph graph = TRY(spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape));
-  if (spec.mixup) TRY(check_softmax_loss(graph, "train.mixup"));
-  if (spec.label_smoothing > 0) TRY(smooth_labels(graph, spec.label_smoothing));
-  return graph;
+  Graph out = TRY(spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape));
+  if (shape.kind == SampleKind::tokens &&
+      !std::holds_alternative<op::VocabularyLoss>(out.nodes.back().operation))
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format(
+                          "model '{}' gives no scores of a next token, and the data are tokens", spec.model),
+                      .hint = "choose a language model, or data of images"});
+  if (spec.mixup) TRY(check_softmax_loss(out, "train.mixup"));
+  if (spec.label_smoothing > 0) TRY(smooth_labels(out, spec.label_smoothing));
+  return out;
 }
 
 struct MadeEngine {
@@ -166,6 +172,9 @@ Result<std::string> check_job(const TrainSpec& spec) {
   const InputShape shape = TRY(spec.data.source->check());
   TRY(graph_of(spec, shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
+  if (shape.kind == SampleKind::tokens)
+    return fmt::format("job file OK: {} on sequences of {} tokens out of {}", spec.model, shape.height,
+                       shape.classes);
   return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);
 }

@@ -300,6 +300,38 @@ Result<std::optional<TraceSpec>> read_trace(Fields& train) {
   return std::optional(out);
 }
 
+// evaluate: {every: 500steps, batches: 20}
+Result<std::optional<EvaluateSpec>> read_evaluate(Fields& train, const DataSpec& data) {
+  const Node* node = train.find("evaluate");
+  if (node == nullptr) return std::optional<EvaluateSpec>();
+  if (data.source->kind() != SampleKind::tokens)
+    return yaml::error_at(*node, "train.evaluate is supported for tokens only, and the data are images",
+                          "remove it: images are evaluated after each epoch");
+  Fields fields = TRY(Fields::of(*node, train.path("evaluate")));
+  const Node* every = TRY(fields.require("every"));
+  const Interval interval = TRY(read_interval(*every, fields.path("every")));
+  if (interval.unit != Interval::Unit::steps)
+    return yaml::error_at(*every, "train.evaluate.every must be in steps, so that a run can be repeated",
+                          "write 500steps");
+  EvaluateSpec out{.every = static_cast<std::uint64_t>(interval.amount), .batches = {}};
+  if (fields.has("batches"))
+    out.batches = static_cast<std::uint64_t>(TRY(fields.integer_or("batches", 1, 1, 1'000'000'000)));
+  TRY(fields.finish());
+  return std::optional(out);
+}
+
+// stop-at: {accuracy: 0.92}, {loss: 1.5}, or both
+Result<void> read_target(Fields& train, TrainSpec& out) {
+  const Node* stop = train.find("stop-at");
+  if (stop == nullptr) return {};
+  Fields target = TRY(Fields::of(*stop, "train.stop-at"));
+  if (target.has("loss")) out.stop_at_loss = TRY(target.number_or("loss", 0, 0, 1e9));
+  if (!out.stop_at_loss || target.has("accuracy"))
+    out.stop_at_accuracy =
+        TRY(yaml::as_number(*TRY(target.require("accuracy")), "train.stop-at.accuracy", 0, 1));
+  return target.finish();
+}
+
 Result<void> read_model(Fields& train, TrainSpec& out) {
   const Node* node = TRY(train.require("model"));
   if (node->kind == yaml::Kind::map) {
@@ -378,12 +410,8 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
     return yaml::error_at(*fields.find("freeze"),
                           "train.freeze is supported on CPUs only, and train.device is cuda",
                           "set train.device to cpu, or remove train.freeze");
-  if (const Node* stop = fields.find("stop-at")) {
-    Fields target = TRY(Fields::of(*stop, "train.stop-at"));
-    out.stop_at_accuracy =
-        TRY(yaml::as_number(*TRY(target.require("accuracy")), "train.stop-at.accuracy", 0, 1));
-    TRY(target.finish());
-  }
+  TRY(read_target(fields, out));
+  out.evaluate = TRY(read_evaluate(fields, out.data));
   return fields.finish();
 }
 
@@ -442,6 +470,12 @@ Result<void> divide_global_batch(TrainSpec& spec, int ranks) {
             .what = fmt::format("train.global-batch {} cannot be divided by {}", rows, by),
             .where = spec.global_batch->where,
             .hint = fmt::format("a multiple of {} can: {}", batches, (rows / batches + 1) * batches)});
+}
+
+std::string TrainSpec::target_text() const {
+  if (!stop_at_loss) return fmt::format("stop-at.accuracy {}", stop_at_accuracy.value_or(0));
+  const std::string loss = fmt::format("stop-at.loss {}", *stop_at_loss);
+  return stop_at_accuracy ? fmt::format("stop-at.accuracy {} and {}", *stop_at_accuracy, loss) : loss;
 }
 
 std::string_view name_of(Precision precision) {

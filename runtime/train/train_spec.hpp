@@ -69,6 +69,12 @@ struct TraceSpec {
   std::uint64_t skip = 10, steps = 20;  // skipped ones are those before it
 };
 
+// Evaluations within an epoch, on so many batches of all ranks; unset: on all that there is.
+struct EvaluateSpec {
+  std::uint64_t every = 0;  // steps
+  std::optional<std::uint64_t> batches;
+};
+
 struct CheckpointOptions {
   std::filesystem::path folder;  // empty: none are written
   std::optional<Interval> every;
@@ -106,9 +112,14 @@ struct TrainSpec {
   std::optional<double> mixup;  // alpha
   std::optional<double> ema;    // the decay of an average of the weights, by which the model is evaluated
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
-  bool mllog = false;                      // lines of MLPerf's log
+  std::optional<double> stop_at_loss;
+  std::optional<EvaluateSpec> evaluate;  // of language models
+  bool mllog = false;                    // lines of MLPerf's log
   CheckpointOptions checkpoint;
   std::vector<std::string> warnings = {};  // of keys under an old name
+
+  bool has_target() const { return stop_at_accuracy || stop_at_loss; }
+  std::string target_text() const;  // "stop-at.accuracy 0.9"
 };
 
 /// `root` is the map {name, train, checkpoint}.

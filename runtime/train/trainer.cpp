@@ -52,6 +52,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   parts_.reporter.set_length(length());
   if (start.seen > 0) parts_.reporter.start_within_epoch(start.step);
   parts_.reporter.set_losses(task_->losses());
+  parts_.reporter.set_unit(unit_of(parts.data.train.shape));
   // A device that sums inside of its step does not tell how long it waits there.
   take_shards();
   if (parts_.engine.reducing() == nullptr) parts_.reporter.set_clock(clock_);
@@ -265,6 +266,18 @@ Result<void> Trainer::after_step(const StepTotals& step) {
   return parts_.trace->after_step(position_.step);
 }
 
+// At the end of an epoch there is one anyway.
+bool Trainer::evaluation_due() const {
+  return parts_.spec.evaluate && position_.seen != 0 && position_.step % parts_.spec.evaluate->every == 0;
+}
+
+Result<void> Trainer::evaluate_within_epoch() {
+  filled_ahead_ = false;
+  TRY(task_->evaluate_within_epoch(last_));
+  parts_.reporter.start_clock();
+  return {};
+}
+
 Result<void> Trainer::end_epoch() {
   filled_ahead_ = false;
   report_dropped();
@@ -276,11 +289,11 @@ Result<void> Trainer::end_epoch() {
 
 // A run that had reached its target when it ended is not to train on.
 Result<void> Trainer::check_target_at_start() {
-  if (!parts_.spec.stop_at_accuracy || position_.epoch == 0 || position_.seen != 0) return {};
+  if (!parts_.spec.has_target() || position_.epoch == 0 || position_.seen != 0) return {};
   TRY(task_->validate());
   if (!task_->reached_target() || position_.epoch >= run_.epochs) return {};
-  const std::string why = fmt::format("stop-at.accuracy {} was reached after {} epochs",
-                                      *parts_.spec.stop_at_accuracy, position_.epoch);
+  const std::string why =
+      fmt::format("{} was reached after {} epochs", parts_.spec.target_text(), position_.epoch);
   if (parts_.check_finished) TRY(parts_.check_finished(why));
   parts_.reporter.note("already finished: " + why);
   return {};
@@ -312,6 +325,7 @@ Result<Ending> Trainer::run() {
     const StepTotals done = TRY(step());
     task_->step_done();
     TRY(after_step(done));
+    if (evaluation_due() && !done.requests.stop) TRY(evaluate_within_epoch());
     if (position_.seen == 0 && position_.epoch < run_.epochs) TRY(end_epoch());
     if (done.requests.stop && position_.epoch < run_.epochs) return stop();
   }
@@ -329,7 +343,7 @@ Result<Ending> Trainer::finish() {
     TRY(complete_checkpoint());
     if (!leads_ || std::exchange(told, true)) return {};
     parts_.reporter.result(position_, result);
-    const bool solved = !parts_.spec.stop_at_accuracy || task_->reached_target();
+    const bool solved = !parts_.spec.has_target() || task_->reached_target();
     parts_.reporter.ended(solved ? MlLog::Status::success : MlLog::Status::aborted, position_.epoch);
     return {};
   }));

@@ -66,6 +66,8 @@ class Trainer {
   Result<void> tell_and_save(const StepTotals& step);
   double clip_factor(double scale) const;
   void advance(std::uint64_t rows);
+  bool evaluation_due() const;
+  Result<void> evaluate_within_epoch();
   Result<void> end_epoch();
   Result<void> complete_checkpoint();
   Result<Ending> finish();

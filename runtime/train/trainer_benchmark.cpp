@@ -26,7 +26,7 @@ Result<bool> Trainer::timed_steps(const BenchmarkSpec& benchmark, Throughput& st
     }
     const StepTotals done = TRY(step());
     TRY(after_step(done));
-    if (timed) steps.step_done(done.totals.rows);
+    if (timed) steps.step_done(done.totals.rows * unit_of(parts_.data.train.shape).per_sample);
     if (done.requests.stop) return true;
   }
   return false;
@@ -90,7 +90,7 @@ Result<Seconds> Trainer::time_alone(std::uint64_t steps) {
 
 Result<BenchmarkFigures> Trainer::measure_parts(Throughput steps) {
   const std::uint64_t count = std::clamp(parts_.spec.benchmark->steps, kMinProbes, kMaxProbes);
-  BenchmarkFigures out{.steps = std::move(steps)};
+  BenchmarkFigures out{.steps = std::move(steps), .unit = unit_of(parts_.data.train.shape)};
   parts_.engine.while_waiting({});
   out.repeated_input = TRY(median_of(Probe::repeated_input, count));
   DeviceReducing* const device = parts_.engine.reducing();

@@ -7,13 +7,13 @@ namespace dlrun::runtime {
 
 namespace {
 
-class SoftmaxLoss final : public Loss {
+class SoftmaxLoss final : public ScoreLoss {
  public:
   SoftmaxLoss(Plan& plan, const op::SoftmaxCrossEntropy& spec)
-      : Loss(plan), spec_(spec), mixed_(plan.mixed_labels()) {}
+      : ScoreLoss(plan), spec_(spec), mixed_(plan.mixed_labels()) {}
   void forward(const Run& run) override {
     mode_ = run.mode;
-    Loss::forward(run);
+    ScoreLoss::forward(run);
   }
 
  private:

@@ -131,8 +131,9 @@ void Engine::make_rows() {
   host_mixed_ = static_cast<std::int32_t*>(memory.pinned(mixed_bytes()));
 }
 
-// Whether an operator reads the image as a tensor of the plan, not as the host left it.
+// Whether an operator reads the image as a tensor of the plan, not as the host left it. Tokens are read so.
 bool Engine::image_is_wanted(const DlrunCudaPlan& plan) const {
+  if (settings_of<op::Input>(plan.nodes[0]).kind == runtime::SampleKind::tokens) return false;
   for (std::size_t index = 1; index < plan.count; ++index)
     for (std::size_t i = 0; i < plan.nodes[index].input_count; ++i)
       if (plan.nodes[index].inputs[i] == 0 && !is_stem(device_, plan, plan.nodes[index])) return true;
@@ -142,6 +143,7 @@ bool Engine::image_is_wanted(const DlrunCudaPlan& plan) const {
 void Engine::make_tensors(const DlrunCudaPlan& plan) {
   std::vector<Lifetime> lifetimes = value_lifetimes(plan, device_.size());
   const std::vector<Lifetime> gradients = gradient_lifetimes(plan, device_.size());
+  const std::vector<std::size_t> holders = gradient_holders(plan);
   if (!image_is_wanted(plan)) lifetimes[0].bytes = 0;
   lifetimes.insert(lifetimes.end(), gradients.begin(), gradients.end());
   const runtime::Packing packing = runtime::pack(lifetimes, kPackingAlignment);
@@ -155,7 +157,8 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
     tensor.elements = plan.batch * node.channels * node.height * node.width;
     tensor.value = (node.facts & DLRUN_CUDA_IN_PLACE) != 0 ? device_.tensors[node.inputs[0]].value
                                                            : start + packing.offsets[index];
-    if (gradients[index].bytes != 0) tensor.gradient = start + packing.offsets[plan.count + index];
+    if (node.needs_gradient != 0 && gradients[holders[index]].bytes != 0)
+      tensor.gradient = start + packing.offsets[plan.count + holders[index]];
     device_.tensors.push_back(tensor);
   }
 }

@@ -32,6 +32,7 @@ class Engine {
   void apply(const float* factors, float kept);
   void swap_averages();
   void generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images);
+  void next_scores(std::int64_t position, float* scores);
   void profile(float* milliseconds);
   void time_sum(std::size_t count, float& issued, float& captured);
   void move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host, cudaMemcpyKind kind);
@@ -52,7 +53,7 @@ class Engine {
 
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
   std::size_t row_bytes() const;
-  std::size_t label_bytes() const { return static_cast<std::size_t>(plan_.batch) * sizeof(std::int32_t); }
+  std::size_t label_bytes() const;
   std::size_t mixed_bytes() const { return static_cast<std::size_t>(plan_.batch) * 2 * sizeof(float); }
   void await_staged();
   void take_rows();

@@ -78,6 +78,9 @@ int swap_averages(void* engine) {
 int generate(void* engine, std::size_t first, std::size_t last, const std::uint64_t* keys, float* images) {
   return guarded([&] { of(engine).generate(first, last, keys, images); });
 }
+int next_scores(void* engine, std::int64_t position, float* scores) {
+  return guarded([&] { of(engine).next_scores(position, scores); });
+}
 int profile(void* engine, float* milliseconds) {
   return guarded([&] { of(engine).profile(milliseconds); });
 }
@@ -120,6 +123,7 @@ extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cu
                                      c::apply,
                                      c::swap_averages,
                                      c::generate,
+                                     c::next_scores,
                                      c::profile,
                                      c::time_sum,
                                      c::read,

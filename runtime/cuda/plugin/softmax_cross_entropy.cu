@@ -62,7 +62,7 @@ __global__ void score(T* grad, bool adds, const T* scores, Targets targets, doub
 class SoftmaxLoss final : public Operator {
  public:
   SoftmaxLoss(Device& device, const DlrunCudaNode& node)
-      : node_(node), spec_(settings_of<op::SoftmaxCrossEntropy>(node)), rows_(device, node) {}
+      : node_(node), spec_(settings_of<op::SoftmaxCrossEntropy>(node)), rows_(device, node, device.batch) {}
   void forward(Device& device, Mode mode) override {
     Tensor& in = device.tensors[node_.inputs[0]];
     const LossRows::GradientRows grad = LossRows::grad(in, mode);

@@ -43,6 +43,12 @@ std::size_t Engine::row_bytes() const {
   return static_cast<std::size_t>(device_.tensors[0].elements) * one;
 }
 
+std::size_t Engine::label_bytes() const {
+  const bool per_position = settings_of<op::Input>(nodes_[0]).kind == runtime::SampleKind::tokens;
+  const std::int64_t labels = plan_.batch * (per_position ? nodes_[0].height : 1);
+  return static_cast<std::size_t>(labels) * sizeof(std::int32_t);
+}
+
 void Engine::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   check(cudaMemcpyAsync(to, from, bytes, kind, device_.stream), "a copy");
 }
@@ -195,6 +201,12 @@ DlrunCudaResult Engine::end() {
   use();
   wait();
   return {host_result_[0], static_cast<std::int64_t>(host_result_[1]), host_result_[2]};
+}
+
+void Engine::next_scores(std::int64_t position, float* scores) {
+  use();
+  if (!operators_.back()->next_scores(device_, position, scores))
+    throw Failure("the model has no scores of a vocabulary");
 }
 
 void Engine::apply(const float* factors, float kept) {

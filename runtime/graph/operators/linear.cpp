@@ -1,4 +1,6 @@
 // Linear: a fully connected layer of each position by itself.
+#include <fmt/format.h>
+
 #include "runtime/graph/operators/layer_settings.hpp"
 #include "runtime/graph/operators/traits.hpp"
 
@@ -18,7 +20,10 @@ const OperatorTraits& linear_traits() {
       .name = "linear",
       .layer = {.name = "linear", .other_names = {"projection"}, .read = read},
       .shape = shape_by([](const op::Linear& spec, ShapeContext& in) {
-        expect_sequence(in);
+        if (in.inputs[0].axes == Axes::image)
+          in.refuse(
+              fmt::format("{} is linear, which reads sequences; of an image of {}, write fully-connected",
+                          in.name, text(in.inputs[0])));
         return sequence(in.inputs[0].positions(), spec.outputs);
       }),
       .parameters = by([](const op::Linear& spec, const Shape& from) {

@@ -68,7 +68,7 @@ TEST_CASE("a mixed row is two samples and says so") {
   std::vector<std::int32_t> labels(4), others(4);
   BatchFiller filler(data->train, {}, {.crop_padding = 2, .flip = true});
   filler.mix_with(mixup);
-  const BatchFiller::Rows rows{input, {}, labels, others, weights};
+  const BatchFiller::Rows rows{input, {}, labels, {}, others, weights};
   const AugmentationKey key{7, 2};
   filler.fill(
       3, [](std::uint64_t i) { return 10 + i; }, key, rows);
@@ -91,7 +91,8 @@ TEST_CASE("a mixed row is two samples and says so") {
       CHECK(input[i * row + at] == doctest::Approx(weights[i] * own[at] + (1 - weights[i]) * other[at]));
   }
   std::vector<float> evaluated(4 * row), unmixed(4 * row);
-  filler.fill(4, [](std::uint64_t i) { return i; }, std::nullopt, {evaluated, {}, labels, others, weights});
+  filler.fill(4, [](std::uint64_t i) { return i; }, std::nullopt,
+              {evaluated, {}, labels, {}, others, weights});
   plain.fill(
       4, [](std::uint64_t i) { return i; }, std::nullopt, unmixed, labels);
   CHECK(evaluated == unmixed);

@@ -241,6 +241,31 @@ TEST_CASE(
             .find("train.stop-at needs an accuracy, which dcgan, a GAN, does not have") != std::string::npos);
 }
 
+TEST_CASE("tokens: what images have is unknown, and evaluation within epochs is theirs alone") {
+  const std::string tokens = "  data: {format: tokens, dir: /data, context: 64}\n";
+  const auto spec =
+      read(model + tokens + "  evaluate: {every: 500steps, batches: 20}\n  stop-at: {loss: 1.5}\n");
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  CHECK(spec->evaluate->every == 500);
+  CHECK(spec->evaluate->batches == 20);
+  CHECK(spec->stop_at_loss == 1.5);
+  CHECK_FALSE(spec->stop_at_accuracy.has_value());
+  CHECK(spec->target_text() == "stop-at.loss 1.5");
+  CHECK_FALSE(read(model + tokens + "  evaluate: {every: 1step}\n")->evaluate->batches.has_value());
+  CHECK(read(model + tokens + "  stop-at: {loss: 2, accuracy: 0.5}\n")->target_text() ==
+        "stop-at.accuracy 0.5 and stop-at.loss 2");
+  CHECK(refusal(model + tokens + "  evaluate: {every: 1epoch}\n")
+            .find("train.evaluate.every must be in steps") != std::string::npos);
+  CHECK(refusal(model + data + "  evaluate: {every: 5steps}\n").find("is supported for tokens only") !=
+        std::string::npos);
+  CHECK(refusal(model + tokens + "  stop-at: {}\n").find("'train.stop-at.accuracy' is missing") !=
+        std::string::npos);
+  CHECK(refusal(model + "  data: {format: tokens, dir: /data, mean: 0.5}\n").find("unknown key 'mean'") !=
+        std::string::npos);
+  CHECK(refusal(model + "  data: {format: synthetic, context: 1000000, samples: 1000000}\n")
+            .find("asks for more than 2147483648 synthetic tokens") != std::string::npos);
+}
+
 TEST_CASE("what a training cannot be is refused by name, with what there is") {
   CHECK(refusal(model + data + "  optimizer: {name: rprop}\n")
             .find("unknown optimizer 'rprop'\n  hint: valid names: sgd, adam, adamw, lars, lamb") !=
