@@ -176,7 +176,6 @@ TEST_CASE("batches that are accumulated are one batch: positions, rate and gradi
     whole.spec.schedule.warmup = {Interval::Unit::epochs, 1.5};
     const auto expected = whole.run();
     for (const auto& [world, batch, accumulate] : {std::array{1, 4, 3}, {2, 2, 3}, {2, 3, 2}, {3, 1, 4}}) {
-      CAPTURE(accumulate);
       Job parts;
       parts.spec = whole.spec;
       parts.world = world;
