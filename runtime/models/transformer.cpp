@@ -23,19 +23,12 @@ struct Names {
 
 Names names_of(const Spec& spec) {
   if (spec.positions == Spec::Positions::learned)
-    return {"wte",    "h.",     "ln_1",       "attn.c_attn", "attn.c_proj", "ln_2",
+    return {"wte",      "h.",         "ln_1",       "attn.c_attn", "attn.c_proj", "ln_2",
             "mlp.c_fc", "mlp.c_gate", "mlp.c_proj", "ln_f",        "lm_head"};
-  return {"model.embed_tokens",
-          "model.layers.",
-          "input_layernorm",
-          "self_attn.qkv_proj",
-          "self_attn.o_proj",
-          "post_attention_layernorm",
-          "mlp.up_proj",
-          "mlp.gate_proj",
-          "mlp.down_proj",
-          "model.norm",
-          "lm_head"};
+  return {"model.embed_tokens", "model.layers.",    "input_layernorm",
+          "self_attn.qkv_proj", "self_attn.o_proj", "post_attention_layernorm",
+          "mlp.up_proj",        "mlp.gate_proj",    "mlp.down_proj",
+          "model.norm",         "lm_head"};
 }
 
 class Builder {
@@ -79,7 +72,8 @@ class Builder {
   }
   // What ends in the residual stream: smaller, so that its sum over all layers is not.
   Value projection(const std::string& name, Value x) {
-    return dropped(linear(name, x, spec_.features, kInitStd / std::sqrt(2 * static_cast<float>(spec_.layers))));
+    return dropped(
+        linear(name, x, spec_.features, kInitStd / std::sqrt(2 * static_cast<float>(spec_.layers))));
   }
   Value dropped(Value x) { return spec_.dropout > 0 ? g_.dropout(x, spec_.dropout) : x; }
 
@@ -94,8 +88,8 @@ class Builder {
   Value feed_forward(const std::string& block, Value x) {
     const std::int64_t hidden = spec_.hidden_features();
     if (spec_.activation == Spec::FeedForward::gelu)
-      return projection(block + names_.down, g_.apply(op::Gelu{op::Gelu::Form::tanh},
-                                                      {linear(block + names_.up, x, hidden)}));
+      return projection(block + names_.down,
+                        g_.apply(op::Gelu{op::Gelu::Form::tanh}, {linear(block + names_.up, x, hidden)}));
     const Value gate = linear(block + names_.gate, x, hidden);
     return projection(block + names_.down, g_.swiglu(gate, linear(block + names_.up, x, hidden)));
   }
@@ -107,9 +101,10 @@ class Builder {
 };
 
 Result<void> check_heads(const yaml::Node& node, const Spec& spec, const std::string& path) {
-  const auto uneven = [&](std::int64_t whole, std::string_view of, std::int64_t parts, std::string_view into) {
-    return yaml::error_at(node, fmt::format("{}: {} {} cannot be shared evenly by {} {}", path, whole, of,
-                                            parts, into));
+  const auto uneven = [&](std::int64_t whole, std::string_view of, std::int64_t parts,
+                          std::string_view into) {
+    return yaml::error_at(
+        node, fmt::format("{}: {} {} cannot be shared evenly by {} {}", path, whole, of, parts, into));
   };
   if (spec.features % spec.heads != 0) return uneven(spec.features, "features", spec.heads, "heads");
   if (spec.key_heads != 0 && spec.heads % spec.key_heads != 0)
@@ -162,8 +157,8 @@ Result<Transformer> read_transformer(const yaml::Node& node, const std::string& 
 Result<Graph> build_transformer(const std::string& name, const Transformer& spec, const InputShape& input) {
   if (spec.context != 0 && input.kind == SampleKind::tokens && input.height > spec.context)
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("model '{}' has {} positions, and a sequence of the data has {}", name,
-                                          spec.context, input.height),
+                      .what = fmt::format("model '{}' has {} positions, and a sequence of the data has {}",
+                                          name, spec.context, input.height),
                       .hint = "use shorter sequences, or a model of more positions"});
   return Builder(name, spec, input).build();
 }

@@ -1,5 +1,5 @@
-// Transformers that continue texts: GPT-2 (Radford et al. 2019), and models of a user's own settings, of which
-// Llama's form (Touvron et al. 2023) is one. Names of tensors are those of GPT-2's in Hugging Face's
+// Transformers that continue texts: GPT-2 (Radford et al. 2019), and models of a user's own settings, of
+// which Llama's form (Touvron et al. 2023) is one. Names of tensors are those of GPT-2's in Hugging Face's
 // transformers where positions are learned, and Llama's where they are rotary.
 #pragma once
 

@@ -76,8 +76,8 @@ Result<std::vector<float>> WeightFile::read(const TensorInfo& tensor) {
   std::size_t at = 0;
   for (const std::string& name : source.names) {
     const StoredTensor& part = stored_.at(name);
-    const auto count = std::accumulate(part.shape.begin(), part.shape.end(), std::int64_t{1},
-                                       std::multiplies<>());
+    const auto count =
+        std::accumulate(part.shape.begin(), part.shape.end(), std::int64_t{1}, std::multiplies<>());
     TRY(read_stored(file_.bytes(), part, std::span(out).subspan(at, static_cast<std::size_t>(count))));
     at += static_cast<std::size_t>(count);
     taken_.insert(name);
@@ -112,8 +112,8 @@ Result<std::vector<std::int64_t>> rows_apart(const Graph& graph, const std::stri
 // What one of our tensors is in the file.
 struct OutPart {
   StoredTensor tensor;
-  std::size_t which;              // of the engine
-  std::size_t first, count;       // of its numbers
+  std::size_t which;         // of the engine
+  std::size_t first, count;  // of its numbers
   WeightSource::Order order;
 };
 

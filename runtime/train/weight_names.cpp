@@ -8,7 +8,8 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::string_view kTokens = "wte.weight", kPositions = "wte.positions", kTheirPositions = "wpe.weight";
+constexpr std::string_view kTokens = "wte.weight", kPositions = "wte.positions",
+                           kTheirPositions = "wpe.weight";
 constexpr std::string_view kJoined = ".self_attn.qkv_proj.";
 
 bool has_conv1d(std::string_view name) {

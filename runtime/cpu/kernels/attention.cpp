@@ -23,25 +23,23 @@ struct Block {
 DLRUN_INLINE void products(float* to, const float* queries, const float* turned, const Block& at,
                            const Sizes& of) {
   block_product({to, kKeys}, {queries + at.first_query * of.padded_width, of.padded_width},
-                {turned + at.first_key * of.padded_width, kKeys},
-                {at.queries, at.padded_keys(), of.width}, Sum::anew);
-}
-
-DLRUN_INLINE void clear_behind(Floats16& x, std::int64_t lanes) {
-  for (std::int64_t lane = std::max<std::int64_t>(lanes, 0); lane < kVector; ++lane) x[lane] = 0;
+                {turned + at.first_key * of.padded_width, kKeys}, {at.queries, at.padded_keys(), of.width},
+                Sum::anew);
 }
 
 // The row's scores become e^(score - shift), 0 where the query may not read; their sum.
 DLRUN_INLINE float shares(float* row, const Block& at, std::int64_t seen, float shift) {
   Floats16 sums{};
   for (std::int64_t i = 0; i < at.padded_keys(); i += kVector) {
-    Floats16 x;
-    load(x, row + i);
-    x -= shift;
-    exponential(x);
-    if (seen - i < kVector) clear_behind(x, seen - i);
+    Floats16 x{};
+    if (i < seen) {
+      load(x, row + i);
+      x -= shift;
+      exponential(x);
+      if (seen - i < kVector) keep_first(x, seen - i);
+      sums += x;
+    }
     store(row + i, x);
-    sums += x;
   }
   return sum_of(sums);
 }
@@ -233,10 +231,10 @@ DLRUN_INLINE void backward_heads(T* in_gradient, const T* grads, const T* out, c
     gather(out_gradients, grads, out_head(shape, head), sizes, 1);
     sums_of_rows(sums, out, grads, out_head(shape, head), sizes);
     std::fill_n(query_gradients, sizes.matrix(), 0.0F);
-    attend_backward({queries, keys, turned_keys, turned_values, out_gradients,
-                     of.log_sums + head * shape.positions, sums, shares, score_gradients, query_gradients,
-                     key_gradients, value_gradients},
-                    sizes);
+    attend_backward(
+        {queries, keys, turned_keys, turned_values, out_gradients, of.log_sums + head * shape.positions, sums,
+         shares, score_gradients, query_gradients, key_gradients, value_gradients},
+        sizes);
     rotate(query_gradients, sizes, of.rotary, -1);
     scatter(in_gradient, query_gradients, query_head(shape, head), sizes, score_factor(shape));
   }
@@ -263,10 +261,9 @@ DLRUN_VERSIONS void attention(const AttentionForward& of, const AttentionShape& 
 DLRUN_VERSIONS void attention_backward(const AttentionBackward& of, const AttentionShape& shape,
                                        std::int64_t key_head) {
   if (of.in.precision == Precision::bf16)
-    return backward_heads(static_cast<Bf16*>(of.in_gradient.data),
-                          static_cast<const Bf16*>(of.out_gradient.data),
-                          static_cast<const Bf16*>(of.out.data), static_cast<const Bf16*>(of.in.data), of,
-                          shape, key_head);
+    return backward_heads(
+        static_cast<Bf16*>(of.in_gradient.data), static_cast<const Bf16*>(of.out_gradient.data),
+        static_cast<const Bf16*>(of.out.data), static_cast<const Bf16*>(of.in.data), of, shape, key_head);
   backward_heads(static_cast<float*>(of.in_gradient.data), static_cast<const float*>(of.out_gradient.data),
                  static_cast<const float*>(of.out.data), static_cast<const float*>(of.in.data), of, shape,
                  key_head);

@@ -63,8 +63,7 @@ DLRUN_VERSIONS void swiglu(View out, ConstView gate, ConstView up, std::size_t c
 
 DLRUN_VERSIONS void swiglu_backward(const GateGradients& to, ConstView out_gradient, ConstView gate,
                                     ConstView up, std::size_t count) {
-  if (gate.precision == Precision::bf16)
-    return gradients_of<Bf16>(to, out_gradient, gate, up, count);
+  if (gate.precision == Precision::bf16) return gradients_of<Bf16>(to, out_gradient, gate, up, count);
   gradients_of<float>(to, out_gradient, gate, up, count);
 }
 

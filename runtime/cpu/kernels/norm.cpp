@@ -17,11 +17,6 @@ DLRUN_INLINE void by_vectors(std::int64_t features, const Body& body) {
   if (at < features) body(at, features - at);
 }
 
-// Lanes beyond the last feature count nothing.
-DLRUN_INLINE void keep_first(Floats16& value, std::int64_t count) {
-  for (std::int64_t lane = count; lane < kVector; ++lane) value[lane] = 0;
-}
-
 template <class T>
 DLRUN_INLINE void normalize_row(T* out, const T* in, const NormForward& of, std::int64_t row,
                                 const NormRule& rule) {
@@ -114,8 +109,8 @@ DLRUN_VERSIONS void norm(const NormForward& of, const NormRows& rows, const Norm
 DLRUN_VERSIONS void norm_backward(const NormBackward& of, const NormRows& rows, const NormRule& rule) {
   if (of.in.precision == Precision::bf16)
     return backward_rows(static_cast<Bf16*>(of.in_gradient.data),
-                         static_cast<const Bf16*>(of.out_gradient.data),
-                         static_cast<const Bf16*>(of.in.data), of, rows, rule);
+                         static_cast<const Bf16*>(of.out_gradient.data), static_cast<const Bf16*>(of.in.data),
+                         of, rows, rule);
   backward_rows(static_cast<float*>(of.in_gradient.data), static_cast<const float*>(of.out_gradient.data),
                 static_cast<const float*>(of.in.data), of, rows, rule);
 }

@@ -57,8 +57,7 @@ DLRUN_INLINE void add_rows(const EmbeddingGradients& to, const T* grads, const s
 
 DLRUN_VERSIONS void embed(View out, const EmbeddingTables& of, const EmbeddingShape& shape,
                           const EmbeddingRange& tokens) {
-  if (out.precision == Precision::bf16)
-    return embed_rows(static_cast<Bf16*>(out.data), of, shape, tokens);
+  if (out.precision == Precision::bf16) return embed_rows(static_cast<Bf16*>(out.data), of, shape, tokens);
   embed_rows(static_cast<float*>(out.data), of, shape, tokens);
 }
 

@@ -35,7 +35,7 @@ DLRUN_INLINE float exponentials(float* scores, std::int64_t count, float highest
     load_first(x, scores + at, count - at);
     x -= highest;
     exponential(x);
-    for (std::int64_t lane = count - at; lane < kVector; ++lane) x[lane] = 0;
+    if (count - at < kVector) keep_first(x, count - at);
     store_first(scores + at, x, count - at);
     sums += x;
   }
@@ -50,8 +50,7 @@ DLRUN_INLINE void score_row(float* scores, T* gradient, std::int32_t label, Scor
   result = {};
   if (!counts) {
     if (gradient != nullptr)
-      for (std::int64_t at = 0; at < count; at += kVector)
-        store_first(gradient + at, Floats16{}, count - at);
+      for (std::int64_t at = 0; at < count; at += kVector) store_first(gradient + at, Floats16{}, count - at);
     return;
   }
   const float highest = highest_score(scores, count), own = scores[label];

@@ -14,8 +14,8 @@ struct ScoreRow {
 struct ScoreRows {
   float* scores;               // [rows][vocabulary]
   View gradient;               // as many; null: not wanted; may be the scores themselves
-  const std::int32_t* labels;  // one a row; outside 0..vocabulary-1: the row counts nothing
-  ScoreRow* results;           // one a row
+  const std::int32_t* labels;  // one per row; outside 0..vocabulary-1: the row counts nothing
+  ScoreRow* results;           // one per row
   std::int64_t vocabulary;
   float weight;  // of the gradient
 };

@@ -39,9 +39,8 @@ class Attention final : public Operator {
         parts_(std::min(items_, static_cast<std::int64_t>(detail::thread_count()))) {
     if (spec.rotary_base > 0) angles_ = rotary_table(shape_, spec.rotary_base);
     out_.gradient_only_read = true;
-    log_sums_ = plan.scratch(static_cast<std::size_t>(batch_ * shape_.heads * shape_.positions) *
-                                 sizeof(float),
-                             Pass::forward);
+    log_sums_ = plan.scratch(
+        static_cast<std::size_t>(batch_ * shape_.heads * shape_.positions) * sizeof(float), Pass::forward);
     plan.use(log_sums_, Pass::backward);
     const std::size_t bytes =
         static_cast<std::size_t>(parts_) * kernels::attention_scratch(shape_) * sizeof(float);

@@ -1,6 +1,7 @@
-// Embedding: a row of the weights for each token, plus a row for each position where those are learned. Backward
-// adds to the rows of the tokens that were there; threads share the features, so that the order of the sums
-// does not depend on them. Where a loss shares the weights, it has written its part of the gradient before.
+// Embedding: a row of the weights for each token, plus a row for each position where those are learned.
+// Backward adds to the rows of the tokens that were there; threads share the features, so that the order of
+// the sums does not depend on them. Where a loss shares the weights, it has written its part of the gradient
+// before.
 #include "runtime/cpu/kernels/rows.hpp"
 #include "runtime/cpu/parallel.hpp"
 #include "runtime/cpu/plan.hpp"
@@ -44,8 +45,8 @@ class Embedding final : public Operator {
   }
 
   void backward_weights(const Run&) override {
-    const bool adds = weight_gradient_ == &weights_->gradient &&
-                      weights_->gradient_start == GradientStart::written;
+    const bool adds =
+        weight_gradient_ == &weights_->gradient && weights_->gradient_start == GradientStart::written;
     if (!adds) clear(weight_gradient_->floats(), shape_.vocabulary * shape_.features);
     if (positions_ != nullptr)
       clear(position_gradient_->floats() + shape_.positions * shape_.features,
@@ -60,9 +61,8 @@ class Embedding final : public Operator {
  private:
   const std::int32_t* tokens() const { return reinterpret_cast<const std::int32_t*>(tokens_.value->data); }
   static void clear(float* from, std::int64_t count) {
-    parallel_for(static_cast<std::size_t>(count), kernels::kGrain, [&](std::size_t begin, std::size_t end) {
-      std::fill(from + begin, from + end, 0.0F);
-    });
+    parallel_for(static_cast<std::size_t>(count), kernels::kGrain,
+                 [&](std::size_t begin, std::size_t end) { std::fill(from + begin, from + end, 0.0F); });
   }
 
   Tensor& tokens_;

@@ -1,6 +1,6 @@
 // Input: what the trainer fills (f32, channels x height x width) turned into the layout and type that the
-// first operator likes. Where that is what the trainer fills, nothing is done; tokens, which are whole numbers
-// of 32 bits, stay as they are.
+// first operator likes. Where that is what the trainer fills, nothing is done; tokens, which are whole
+// numbers of 32 bits, stay as they are.
 #include "runtime/cpu/plan.hpp"
 
 namespace dlrun::runtime {

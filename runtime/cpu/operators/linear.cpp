@@ -1,5 +1,5 @@
-// Linear: an inner product of oneDNN over batch x positions rows, with a bias or without one. The weights lie as
-// oneDNN likes to write their gradient; what else it likes to read are copies (parameters.hpp).
+// Linear: an inner product of oneDNN over batch x positions rows, with a bias or without one. The weights lie
+// as oneDNN likes to write their gradient; what else it likes to read are copies (parameters.hpp).
 #include "runtime/cpu/plan.hpp"
 
 namespace dlrun::runtime {
@@ -92,8 +92,7 @@ class Linear final : public Operator {
     backward_data_ =
         Call(BackwardData(desc),
              {{DNNL_ARG_DIFF_DST, {desc.diff_dst_desc(), plan.output().gradients[0]}},
-              {DNNL_ARG_WEIGHTS,
-               {desc.weights_desc(), plan.parameters().as(weights_, desc.weights_desc())}},
+              {DNNL_ARG_WEIGHTS, {desc.weights_desc(), plan.parameters().as(weights_, desc.weights_desc())}},
               {DNNL_ARG_DIFF_SRC, {desc.diff_src_desc(), gradient}},
               plan.scratchpad(desc.scratchpad_desc(), Pass::backward)});
     description_ += std::string(", ") + desc.impl_info_str();

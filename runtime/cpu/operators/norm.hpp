@@ -8,7 +8,7 @@
 
 namespace dlrun::runtime {
 
-// Own kernels: rows are shared out to as many parts as there are threads, and the parts' gradients of scale
+// Own kernels: rows are divided into as many parts as there are threads, and the parts' gradients of scale
 // and shift are added in their order.
 class Norm final : public Operator {
  public:

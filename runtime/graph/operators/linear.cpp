@@ -21,8 +21,9 @@ const OperatorTraits& linear_traits() {
       .layer = {.name = "linear", .other_names = {"projection"}, .read = read},
       .shape = shape_by([](const op::Linear& spec, ShapeContext& in) {
         if (in.inputs[0].axes == Axes::image)
-          in.refuse(fmt::format("{} is linear, which reads sequences; of an image of {}, write fully-connected",
-                                in.name, text(in.inputs[0])));
+          in.refuse(
+              fmt::format("{} is linear, which reads sequences; of an image of {}, write fully-connected",
+                          in.name, text(in.inputs[0])));
         return sequence(in.inputs[0].positions(), spec.outputs);
       }),
       .parameters = by([](const op::Linear& spec, const Shape& from) {

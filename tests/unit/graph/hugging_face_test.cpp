@@ -1,5 +1,5 @@
-// Weights of transformers in Hugging Face's files: the file that goes out gives the same scores in its model, which
-// hugging_face.py writes out by hand; and what comes in is what went out.
+// Weights of transformers in Hugging Face's files: the file that goes out gives the same scores in its model,
+// which hugging_face.py writes out by hand; and what comes in is what went out.
 #include <fstream>
 
 #include <doctest/doctest.h>
@@ -33,8 +33,7 @@ std::vector<float> scores_of(Engine& engine) {
   for (std::int64_t position = 0; position < kPositions; ++position) {
     REQUIRE(engine.language()->next_scores(position, next));
     for (std::int64_t row = 0; row < kRows; ++row)
-      std::copy_n(next.begin() + row * kWords, kWords,
-                  out.begin() + (row * kPositions + position) * kWords);
+      std::copy_n(next.begin() + row * kWords, kWords, out.begin() + (row * kPositions + position) * kWords);
   }
   return out;
 }

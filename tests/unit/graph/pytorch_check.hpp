@@ -1,6 +1,6 @@
-// A graph against PyTorch: same weights, images or tokens, labels and dropout mask; then the losses, the running
-// statistics and every gradient are compared by pytorch_oracle.py. Python and its torch must be there: without
-// them these tests fail.
+// A graph against PyTorch: same weights, images or tokens, labels and dropout mask; then the losses, the
+// running statistics and every gradient are compared by pytorch_oracle.py. Python and its torch must be
+// there: without them these tests fail.
 #pragma once
 
 #include "fixture.hpp"

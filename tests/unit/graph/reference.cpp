@@ -29,7 +29,9 @@ struct Machine {
     const auto found = state.find(node.name + part);
     return found == state.end() ? nullptr : &found->second;
   }
-  const Numbers& in(const Node& node, std::size_t which = 0) const { return values[node.inputs[which].get()]; }
+  const Numbers& in(const Node& node, std::size_t which = 0) const {
+    return values[node.inputs[which].get()];
+  }
 
   Numbers run(const Node& node, const op::Embedding&) {
     return reference_embedding(batch.tokens, tensor(node, ".weight"), tensor_or_none(node, ".positions"),

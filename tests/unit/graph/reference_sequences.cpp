@@ -88,9 +88,9 @@ Numbers reference_attention(const Numbers& in, const op::Attention& spec, const 
         Numbers shares;
         double sum = 0;
         for (std::int64_t key = 0; key <= t; ++key) {
-          shares.push_back(std::exp(
-              product(query, turned(at(key, spec.heads + group), width, key, spec.rotary_base)) /
-              std::sqrt(double(width))));
+          shares.push_back(
+              std::exp(product(query, turned(at(key, spec.heads + group), width, key, spec.rotary_base)) /
+                       std::sqrt(double(width))));
           sum += shares.back();
         }
         for (std::int64_t key = 0; key <= t; ++key)

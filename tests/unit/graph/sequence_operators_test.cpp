@@ -49,7 +49,8 @@ void check_sequence(std::int64_t positions, std::int64_t features, const Middle&
 TEST_CASE("embedding and vocabulary loss: own weights, shared ones, features that fill no vector") {
   for (const Weights weights : {Weights::own, Weights::shared})
     for (const std::int64_t features : {1, 7, 16, 33})
-      check_sequence(5, features, [](GraphBuilder&, Value x) { return x; }, weights);
+      check_sequence(
+          5, features, [](GraphBuilder&, Value x) { return x; }, weights);
 }
 
 TEST_CASE("layer norm, with and without a bias, and RMS norm, beside another reader") {
@@ -80,7 +81,9 @@ TEST_CASE("SwiGLU of two values and of one twice") {
 }
 
 TEST_CASE("attention: one position and many, heads that fill no vector, shared keys, rotary positions") {
-  const op::Attention specs[] = {{.heads = 1}, {.heads = 3}, {.heads = 4, .key_heads = 2},
+  const op::Attention specs[] = {{.heads = 1},
+                                 {.heads = 3},
+                                 {.heads = 4, .key_heads = 2},
                                  {.heads = 6, .key_heads = 1, .rotary_base = 100}};
   for (const op::Attention& spec : specs)
     for (const std::int64_t positions : {1, 7, 33})

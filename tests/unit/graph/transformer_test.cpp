@@ -28,7 +28,8 @@ std::string refusal(const std::string& settings) {
 std::set<std::string> names_of_tensors(const Graph& graph) {
   std::set<std::string> out;
   for (const Node& node : graph.nodes)
-    for (const ParameterRule& rule : parameters_of(graph, node)) out.insert(node.name + std::string(rule.part));
+    for (const ParameterRule& rule : parameters_of(graph, node))
+      out.insert(node.name + std::string(rule.part));
   return out;
 }
 
@@ -66,7 +67,8 @@ TEST_CASE("tensors have the names of Hugging Face's") {
                               "h.0.attn.c_proj.bias", "h.0.ln_2.weight", "h.0.ln_2.bias",
                               "h.0.mlp.c_fc.weight", "h.0.mlp.c_fc.bias", "h.0.mlp.c_proj.weight",
                               "h.0.mlp.c_proj.bias", "ln_f.weight", "ln_f.bias"});
-  const auto llama = names_of_tensors(build_layers(read_model(kLlama).value(), token_sequences(4, 11)).value());
+  const auto llama =
+      names_of_tensors(build_layers(read_model(kLlama).value(), token_sequences(4, 11)).value());
   for (const char* name : {"model.embed_tokens.weight", "model.layers.1.self_attn.o_proj.weight",
                            "model.layers.0.mlp.gate_proj.weight", "model.norm.weight", "lm_head.weight"})
     CHECK(llama.contains(name));
@@ -87,10 +89,11 @@ TEST_CASE("the first weights are GPT-2's: 0.02, and less where layers end in the
 }
 
 TEST_CASE("settings that cannot be are refused with their place, data that do not fit with their numbers") {
-  CHECK(refusal("heads: 5, features: 32").find("train.model.transformer: 32 features cannot be shared evenly "
-                                               "by 5 heads") != std::string::npos);
-  CHECK(refusal("heads: 6, key-heads: 4, features: 36").find("6 heads cannot be shared evenly by 4 key-heads") !=
-        std::string::npos);
+  CHECK(refusal("heads: 5, features: 32")
+            .find("train.model.transformer: 32 features cannot be shared evenly "
+                  "by 5 heads") != std::string::npos);
+  CHECK(refusal("heads: 6, key-heads: 4, features: 36")
+            .find("6 heads cannot be shared evenly by 4 key-heads") != std::string::npos);
   CHECK(refusal("heads: 4, features: 12, positions: rotary").find("a head has 3 features") !=
         std::string::npos);
   CHECK(refusal("heads: 4, haeds: 4").find("did you mean 'heads'?") != std::string::npos);
@@ -99,8 +102,9 @@ TEST_CASE("settings that cannot be are refused with their place, data that do no
     const auto graph = build_layers(read_model(settings).value(), input);
     return graph ? "no error" : graph.error().text();
   };
-  CHECK(error("context: 16", token_sequences(17, 11)).find("'mine' has 16 positions, and a sequence of the "
-                                                           "data has 17") != std::string::npos);
+  CHECK(error("context: 16", token_sequences(17, 11))
+            .find("'mine' has 16 positions, and a sequence of the "
+                  "data has 17") != std::string::npos);
   CHECK(error("context: 16, positions: rotary", token_sequences(17, 11)) ==
         error("context: 16", token_sequences(17, 11)));
   CHECK(error("vocabulary: 10", token_sequences(4, 11)).find("wte knows 10 tokens, and the data has 11") !=

@@ -1,4 +1,5 @@
-// Names of tensors in Hugging Face's files: with and without a prefix, turned, apart; and what errors call them.
+// Names of tensors in Hugging Face's files: with and without a prefix, turned, apart; and what errors call
+// them.
 #include "runtime/train/weight_names.hpp"
 
 #include <fstream>
@@ -6,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/models/transformer.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
+#include "runtime/models/transformer.hpp"
 #include "runtime/train/init_weights.hpp"
 #include "runtime/train/weight_file.hpp"
 #include "tests/unit/folder.hpp"
