@@ -42,9 +42,9 @@ DLRUN_INLINE void keep_first(Floats16& value, std::int64_t count) {
 using LaneNumbers = std::make_integer_sequence<int, static_cast<int>(kLanes)>;
 
 // The lanes, each in the place of the one that is `Away` before it.
-template <int Away, int... Lane>
-DLRUN_INLINE void rotate_lanes(Floats16& to, const Floats16& from, std::integer_sequence<int, Lane...>) {
-  to = __builtin_shufflevector(from, from, (Lane + Away) % 16 ...);
+template <int Away, int... Number>
+DLRUN_INLINE void rotate_lanes(Floats16& to, const Floats16& from, std::integer_sequence<int, Number...>) {
+  to = __builtin_shufflevector(from, from, (Number + Away) % 16 ...);
 }
 template <int Away>
 DLRUN_INLINE void add_away(Floats16& lanes) {
@@ -77,11 +77,11 @@ DLRUN_INLINE float highest_of(const Floats16& lanes) {
 }
 
 // Of two rows, whose lanes are numbered through: what the upper and the lower one get.
-template <int Half, int... Lane>
-DLRUN_INLINE void swap_between(Floats16& upper, Floats16& lower, std::integer_sequence<int, Lane...>) {
+template <int Half, int... Number>
+DLRUN_INLINE void swap_between(Floats16& upper, Floats16& lower, std::integer_sequence<int, Number...>) {
   const Floats16 kept = upper;
-  upper = __builtin_shufflevector(kept, lower, ((Lane & Half) != 0 ? 16 + Lane - Half : Lane)...);
-  lower = __builtin_shufflevector(kept, lower, ((Lane & Half) != 0 ? 16 + Lane : Lane + Half)...);
+  upper = __builtin_shufflevector(kept, lower, ((Number & Half) != 0 ? 16 + Number - Half : Number)...);
+  lower = __builtin_shufflevector(kept, lower, ((Number & Half) != 0 ? 16 + Number : Number + Half)...);
 }
 // One step of turning a matrix of 16 x 16 round: blocks of `Half` x `Half` beside the diagonal change places.
 template <int Half>
