@@ -41,6 +41,7 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
   void apply(const UpdateStep& step) override {
     timed("update", [&] { plan_.parameters().apply(step, stream_); });
   }
+  void swap_averages() override { plan_.parameters().swap_averages(); }
   BatchResult evaluate_batch() override;
   std::span<const float> scores() override { return loss_->scores(); }
   std::span<float> gradients() override { return plan_.parameters().gradients(); }

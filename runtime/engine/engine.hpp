@@ -15,6 +15,7 @@
 #include "runtime/base/input_shape.hpp"
 #include "runtime/base/tensor_info.hpp"
 #include "runtime/base/trace.hpp"
+#include "runtime/engine/no_decay.hpp"
 #include "runtime/optim/optimizer.hpp"
 #include "src/base/result.hpp"
 
@@ -80,6 +81,16 @@ class DeviceReducing {
   virtual Result<double> seconds_of_sums() = 0;
 };
 
+/// An engine on a device that adds the gradients of several batches up there before an update.
+class DeviceAccumulating {
+ public:
+  virtual ~DeviceAccumulating() = default;
+  /// earlier: the next train_batch keeps its gradients on the device, and they are summed over no ranks.
+  /// last: the kept ones are added to its own before anything else becomes of these.
+  enum class Batch { last, earlier };
+  virtual void set_batch(Batch batch) = 0;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -113,6 +124,9 @@ class Engine {
   virtual void set_trace(Trace& /*trace*/) {}
   // One update of all parameters by EngineOptions::optimizer.
   virtual void apply(const UpdateStep& step) = 0;
+  /// The weights become their averages, and these the weights, until the next call: for evaluations. Only
+  /// where EngineOptions::average is set.
+  virtual void swap_averages() {}
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
   /// After evaluate_batch, of a model that classifies: what the loss reads, [batch][scores of a row]. Empty
@@ -126,6 +140,9 @@ class Engine {
   /// calls no on_bucket, and spare_slots() alone are left to be summed. Null where it leaves the sums to the
   /// caller.
   virtual DeviceReducing* reducing() { return nullptr; }
+  /// What it does besides where EngineOptions::accumulate is above 1 and gradients stay on a device; null
+  /// where it leaves all of that to the caller.
+  virtual DeviceAccumulating* accumulating() { return nullptr; }
   // An Error where a device failed in a call before; results and gradients since then mean nothing.
   virtual Result<void> status() const { return {}; }
 
@@ -158,6 +175,9 @@ struct EngineOptions {
   std::optional<InputScaling> pixels = {};  // rows may be taken as bytes
   Optimizer optimizer = momentum_sgd(0);
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
+  NoDecay no_decay = {};
+  int accumulate = 1;                 // batches per update
+  std::optional<float> average = {};  // the decay of an average of the weights (optim/average.hpp)
 };
 
 }  // namespace dlrun::runtime

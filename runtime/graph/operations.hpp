@@ -112,7 +112,8 @@ struct Noise {
 // The value as it is; nothing flows back through it.
 struct Detach {};
 struct SoftmaxCrossEntropy {
-  float weight = 1;  // of its gradient: less than 1 for auxiliary heads, whose loss is not reported
+  float weight = 1;     // of its gradient: less than 1 for auxiliary heads, whose loss is not reported
+  float smoothing = 0;  // in training: the part of the target that all classes share
 };
 // Of one logit. labels: 1 or 0 as the row's label says. The others are a GAN's: the discriminator's on real
 // and on fake images, and the generator's, whose target is that its images are taken for real.

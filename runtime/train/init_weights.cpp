@@ -56,7 +56,8 @@ Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights&
   return lines;
 }
 
-Result<void> check_frozen(const Engine& engine, const std::vector<std::string>& patterns) {
+Result<void> check_patterns(const Engine& engine, std::string_view key,
+                            const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
     const auto& all = engine.tensors();
     const bool known = std::any_of(all.begin(), all.end(), [&](const TensorInfo& tensor) {
@@ -64,7 +65,7 @@ Result<void> check_frozen(const Engine& engine, const std::vector<std::string>& 
     });
     if (!known)
       return fail(Error{.kind = ErrorKind::usage,
-                        .what = fmt::format("train.freeze: no parameter is named '{}'", pattern),
+                        .what = fmt::format("{}: no parameter is named '{}'", key, pattern),
                         .hint = "names are those in a checkpoint's model.safetensors, as layer1.*"});
   }
   return {};

@@ -97,10 +97,10 @@ namespace {
 
 // How many rows of a linear layer are queries, keys and values: told by the attention that reads it.
 Result<std::vector<std::int64_t>> rows_apart(const Graph& graph, const std::string& layer) {
-  for (const Node& node : graph.nodes) {
+  for (const runtime::Node& node : graph.nodes) {
     const auto* attention = std::get_if<op::Attention>(&node.operation);
     if (attention == nullptr) continue;
-    const Node& from = graph.nodes[node.inputs[0].get()];
+    const runtime::Node& from = graph.nodes[node.inputs[0].get()];
     if (layer.starts_with(from.name + ".")) {
       const std::int64_t width = attention->width(from.shape.features());
       return std::vector{attention->heads * width, attention->keys() * width, attention->keys() * width};

@@ -5,6 +5,7 @@
 
 #include "schedulers/directive.hpp"
 #include "schedulers/flux/flux.hpp"
+#include "schedulers/flux/queue_place.hpp"
 
 namespace dlrun {
 namespace {
@@ -94,6 +95,14 @@ class FluxSubmission final : public Submission {
   std::optional<bool> is_alive(const CommandOutput& state) const override {
     if (!state.status.success()) return std::nullopt;
     return state.out.find("RUN") != std::string::npos || state.out.find("CLEANUP") != std::string::npos;
+  }
+  std::optional<bool> is_pending_or_alive(const CommandOutput& state) const override {
+    if (!state.status.success() || trim(state.out).empty()) return std::nullopt;
+    return state.out.find("INACTIVE") == std::string::npos;
+  }
+  Argv queue_command() const override { return flux_queue_command(); }
+  std::optional<QueuePlace> queue_place(const CommandOutput& queue, std::string_view job_id) const override {
+    return queue.status.success() ? flux_queue_place(queue.out, job_id) : std::nullopt;
   }
   std::string_view own_job_variable() const override { return "FLUX_JOB_ID"; }
   bool is_job_id(std::string_view text) const override {

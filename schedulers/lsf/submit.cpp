@@ -4,6 +4,7 @@
 
 #include "schedulers/directive.hpp"
 #include "schedulers/lsf/lsf.hpp"
+#include "schedulers/lsf/queue_place.hpp"
 
 namespace dlrun {
 namespace {
@@ -111,11 +112,27 @@ class LsfSubmission final : public Submission {
     return {"bjobs", "-noheader", "-o", "stat", job_id};
   }
   std::optional<bool> is_alive(const CommandOutput& state) const override {
-    if (state.out.find("is not found") != std::string::npos ||
-        state.err.find("is not found") != std::string::npos)
-      return false;
+    if (is_unknown(state)) return false;
     if (!state.status.success()) return std::nullopt;
-    return state.out.find("RUN") != std::string::npos || state.out.find("SUSP") != std::string::npos;
+    for (const char* word : {"RUN", "USUSP", "SSUSP"})
+      if (state.out.find(word) != std::string::npos) return true;
+    return false;
+  }
+  // PSUSP: suspended before it has begun.
+  std::optional<bool> is_pending_or_alive(const CommandOutput& state) const override {
+    if (is_unknown(state)) return false;
+    if (!state.status.success() || trim(state.out).empty()) return std::nullopt;
+    for (const char* word : {"PEND", "PSUSP", "PROV", "WAIT"})
+      if (state.out.find(word) != std::string::npos) return true;
+    return is_alive(state);
+  }
+  std::string why_held(const CommandOutput& state) const override {
+    return state.out.find("PSUSP") == std::string::npos ? "" : "PSUSP";
+  }
+  Argv queue_command() const override { return lsf_queue_command(); }
+  std::optional<QueuePlace> queue_place(const CommandOutput& queue, std::string_view job_id) const override {
+    if (!queue.status.success()) return std::nullopt;
+    return lsf_queue_place(queue.out, job_id, SystemClock().now());
   }
   std::string_view own_job_variable() const override { return "LSB_JOBID"; }
 
@@ -126,6 +143,10 @@ class LsfSubmission final : public Submission {
   }
 
  private:
+  static bool is_unknown(const CommandOutput& state) {
+    constexpr std::string_view words = "is not found";
+    return state.out.find(words) != std::string::npos || state.err.find(words) != std::string::npos;
+  }
   // Both stand in quotes of their own, so that a value may have no blank that ends them.
   static Result<void> add_gpus(DirectiveList& out, const SubmissionRequest& request) {
     std::string text = fmt::format("num={}", request.gpus_per_node);

@@ -6,6 +6,7 @@
 
 #include "schedulers/directive.hpp"
 #include "schedulers/pbs/pbs.hpp"
+#include "schedulers/pbs/queue_place.hpp"
 #include "schedulers/torque/torque.hpp"
 #include "src/base/units.hpp"
 
@@ -109,6 +110,10 @@ class AnyPbs : public Submission {
     const bool too_many = comment.find("too many failed attempts") != std::string::npos;
     if (letters.find_first_of("uo") == std::string::npos && !too_many) return {};
     return comment.empty() ? "Hold_Types = " + letters : comment;
+  }
+  Argv queue_command() const override { return pbs_queue_command(); }
+  std::optional<QueuePlace> queue_place(const CommandOutput& queue, std::string_view job_id) const override {
+    return queue.status.success() ? pbs_queue_place(queue.out, job_id) : std::nullopt;
   }
   std::string_view own_job_variable() const override { return "PBS_JOBID"; }
   // Also "123[4].server", an array's element.

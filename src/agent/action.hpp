@@ -40,6 +40,9 @@ struct CheckNode {    // -> NodeChecked
 struct CheckPeers {  // -> PeersChecked
   protocol::to_agent::CheckPeers question;
 };
+struct CheckRing {  // -> RingChecked
+  protocol::to_agent::CheckRing question;
+};
 struct ClaimPorts {  // -> PortsClaimed
   std::vector<int> ports;
 };
@@ -129,13 +132,13 @@ struct Exit {
 
 using Action =
     std::variant<action::Send, action::WakeAt, action::TakeInventory, action::ReadClock, action::CheckNode,
-                 action::CheckPeers, action::ClaimPorts, action::PrepareNode, action::OpenLogs,
-                 action::StartProlog, action::ReadProlog, action::StartRanks, action::SignalRanks,
-                 action::SignalProlog, action::SignalDescendants, action::GiveInput, action::EndInput,
-                 action::TellRanks, action::ProbeRanks, action::ReadStacks, action::CheckGpus,
-                 action::WatchGpus, action::FindProvenance, action::TellAllgathered, action::OpenRelay,
-                 action::JoinParent, action::SendToParent, action::SendToChildren, action::PauseOutput,
-                 action::ResumeOutput, action::WriteFile, action::EndStrays, action::CloseRanks,
-                 action::AwaitWrites, action::AwaitDrained, action::Exit>;
+                 action::CheckPeers, action::CheckRing, action::ClaimPorts, action::PrepareNode,
+                 action::OpenLogs, action::StartProlog, action::ReadProlog, action::StartRanks,
+                 action::SignalRanks, action::SignalProlog, action::SignalDescendants, action::GiveInput,
+                 action::EndInput, action::TellRanks, action::ProbeRanks, action::ReadStacks,
+                 action::CheckGpus, action::WatchGpus, action::FindProvenance, action::TellAllgathered,
+                 action::OpenRelay, action::JoinParent, action::SendToParent, action::SendToChildren,
+                 action::PauseOutput, action::ResumeOutput, action::WriteFile, action::EndStrays,
+                 action::CloseRanks, action::AwaitWrites, action::AwaitDrained, action::Exit>;
 
 }  // namespace dlrun::agent

@@ -157,6 +157,9 @@ void Agent::said(const to_agent::CheckNode& message) {
 void Agent::said(const to_agent::CheckPeers& message) {
   if (is_due("check_peers", Phase::waiting)) act(action::CheckPeers{message});
 }
+void Agent::said(const to_agent::CheckRing& message) {
+  if (is_due("check_ring", Phase::waiting)) act(action::CheckRing{message});
+}
 
 void Agent::said(const to_agent::ClaimPorts& message) {
   if (is_due("claim", Phase::waiting)) act(action::ClaimPorts{message.ports});

@@ -56,6 +56,7 @@ class Agent {
   void said(const protocol::to_agent::AskClock&);
   void said(const protocol::to_agent::CheckNode& message);
   void said(const protocol::to_agent::CheckPeers& message);
+  void said(const protocol::to_agent::CheckRing& message);
   void said(const protocol::to_agent::ClaimPorts& message);
   void said(const protocol::to_agent::Slice& message);
   void said(const protocol::to_agent::Go&);
@@ -88,6 +89,7 @@ class Agent {
   void take(const event::ClockRead& event) { send(protocol::from_agent::Clock{event.now}); }
   void take(const event::NodeChecked& event) { send(event.answer); }
   void take(const event::PeersChecked& event) { send(event.answer); }
+  void take(const event::RingChecked& event) { send(event.answer); }
   void take(const event::PortsClaimed& event);
   void take(const event::NodePrepared& event);
   void take(const event::LogsOpened& event);

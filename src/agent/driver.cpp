@@ -190,6 +190,7 @@ class Driver {
   }
   void perform(const action::CheckNode& check) { check_.check_node(check.question); }
   void perform(const action::CheckPeers& check) { check_.check_peers(check.question); }
+  void perform(const action::CheckRing& check) { check_.check_ring(check.question); }
 
   void perform(const action::ClaimPorts& claim) { take(event::PortsClaimed{ports_.claim(claim.ports)}); }
 
@@ -239,6 +240,10 @@ class Driver {
        .peers =
            [this](protocol::from_agent::PeersChecked answer) {
              take(event::PeersChecked{std::move(answer)});
+           },
+       .ring =
+           [this](protocol::from_agent::RingChecked answer) {
+             take(event::RingChecked{std::move(answer)});
            }}};
   RelayLinks relay_;
   NodeUsageMeter usage_;

@@ -51,6 +51,9 @@ struct NodeChecked {
 struct PeersChecked {
   protocol::from_agent::PeersChecked answer;
 };
+struct RingChecked {
+  protocol::from_agent::RingChecked answer;
+};
 struct PortsClaimed {
   Result<std::vector<protocol::from_agent::TakenPort>> taken;
 };
@@ -191,14 +194,15 @@ struct RelayDue {};
 using Event = std::variant<
     event::Begun, event::HeadSaid, event::HeadMalformed, event::HeadGone, event::Drained, event::OutputWaits,
     event::Signalled, event::ReaperGone, event::InventoryTaken, event::ClockRead, event::NodeChecked,
-    event::PeersChecked, event::PortsClaimed, event::NodePrepared, event::LogsOpened, event::PrologStarted,
-    event::PrologExited, event::PrologRead, event::InterfaceChosen, event::RankStarted, event::RanksStarted,
-    event::RanksTold, event::RanksProbed, event::StacksRead, event::StraysGone, event::RanksClosed,
-    event::WritesDone, event::RankLines, event::UnfinishedLine, event::RankExited, event::LogFailed,
-    event::Reported, event::InputTaken, event::InputClosed, event::MpiConnected, event::MpiFinalized,
-    event::MpiAborted, event::MpiAllgather, event::RelayOpened, event::ParentJoined, event::ParentSaid,
-    event::ParentLost, event::ChildSaid, event::RelayMalformed, event::GpusHeld, event::ProvenanceFound,
-    event::Noted, event::WritesStalled, event::WritesResumed, event::Beat, event::AboveSeen,
-    event::BarriersSeen, event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue, event::RelayDue>;
+    event::PeersChecked, event::RingChecked, event::PortsClaimed, event::NodePrepared, event::LogsOpened,
+    event::PrologStarted, event::PrologExited, event::PrologRead, event::InterfaceChosen, event::RankStarted,
+    event::RanksStarted, event::RanksTold, event::RanksProbed, event::StacksRead, event::StraysGone,
+    event::RanksClosed, event::WritesDone, event::RankLines, event::UnfinishedLine, event::RankExited,
+    event::LogFailed, event::Reported, event::InputTaken, event::InputClosed, event::MpiConnected,
+    event::MpiFinalized, event::MpiAborted, event::MpiAllgather, event::RelayOpened, event::ParentJoined,
+    event::ParentSaid, event::ParentLost, event::ChildSaid, event::RelayMalformed, event::GpusHeld,
+    event::ProvenanceFound, event::Noted, event::WritesStalled, event::WritesResumed, event::Beat,
+    event::AboveSeen, event::BarriersSeen, event::SupervisorTick, event::HeadAnswerDue, event::ShutdownDue,
+    event::RelayDue>;
 
 }  // namespace dlrun::agent

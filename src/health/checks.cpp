@@ -12,11 +12,12 @@ Check clock_check();
 Check names_check();
 Check gpus_check();
 Check network_check();
+Check allreduce_check();
 
 const std::vector<Check>& checks() {
-  static const std::vector<Check> all{software_check(), mpi_check(),    limits_check(), processors_check(),
-                                      space_check(),    files_check(),  clock_check(),  names_check(),
-                                      gpus_check(),     network_check()};
+  static const std::vector<Check> all{software_check(), mpi_check(),     limits_check(),   processors_check(),
+                                      space_check(),    files_check(),   clock_check(),    names_check(),
+                                      gpus_check(),     network_check(), allreduce_check()};
   return all;
 }
 

@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 
 #include "src/base/file.hpp"
-#include "src/base/unique_fd.hpp"
 
 namespace dlrun::health {
 namespace {
@@ -99,15 +98,20 @@ void send_for(Seconds time, int fd, Transfer& out) {
 
 }  // namespace
 
+Result<UniqueFd> connect_to_peer(const Peer& peer, const std::string& line) {
+  UniqueFd fd = TRY(connect_to(peer));
+  const std::string whole = line + "\n";
+  if (::send(fd.get(), whole.data(), whole.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(whole.size()))
+    return fail(ErrorKind::unavailable, "{}", system_reason(errno));
+  return fd;
+}
+
 Transfer transfer_to(const Peer& peer, const std::string& token, Seconds send) {
   Transfer out;
   const auto began = SteadyClock::now();
-  const auto fd = connect_to(peer);
+  const auto fd = connect_to_peer(peer, token);
   out.connect = SteadyClock::now() - began;
   if (!fd) return out.problem = fd.error().what, out;
-  const std::string line = token + "\n";
-  if (::send(fd->get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
-    return out.problem = system_reason(errno), out;
   if (send.count() > 0) send_for(send, fd->get(), out);
   return out;
 }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "src/base/clock.hpp"
+#include "src/base/result.hpp"
+#include "src/base/unique_fd.hpp"
 
 namespace dlrun::health {
 
@@ -22,6 +24,9 @@ struct Transfer {
   std::int64_t bytes = 0;
   Seconds took{0};
 };
+
+/// A connection to the peer's port, which was told `line`; it is not blocking.
+Result<UniqueFd> connect_to_peer(const Peer& peer, const std::string& line);
 
 /// `token` is the line that the other side waits for. `send` is how long to send; 0: only reach it.
 Transfer transfer_to(const Peer& peer, const std::string& token, Seconds send);

@@ -104,6 +104,12 @@ inline constexpr auto format_of<to_agent::CheckPeers> = Format("check_peers",
                                                                field("send", &to_agent::CheckPeers::send),
                                                                field("peers", &to_agent::CheckPeers::peers));
 template <>
+inline constexpr auto format_of<to_agent::CheckRing> =
+    Format("check_ring", field("token", &to_agent::CheckRing::token),
+           field("number", &to_agent::CheckRing::ring), field("place", &to_agent::CheckRing::place),
+           field("size", &to_agent::CheckRing::size, Range{2}), field("chunk", &to_agent::CheckRing::chunk),
+           field("time", &to_agent::CheckRing::time), field("next", &to_agent::CheckRing::next));
+template <>
 inline constexpr auto format_of<to_agent::ClaimPorts> =
     Format("claim", field("ports", &to_agent::ClaimPorts::ports, kPorts));
 template <>
@@ -183,6 +189,11 @@ inline constexpr auto format_of<from_agent::PeerChecked> = Format(
 template <>
 inline constexpr auto format_of<from_agent::PeersChecked> =
     Format("peers_checked", field("peers", &from_agent::PeersChecked::peers));
+template <>
+inline constexpr auto format_of<from_agent::RingChecked> = Format(
+    "ring_checked", field("number", &from_agent::RingChecked::ring),
+    field("problem", &from_agent::RingChecked::problem),
+    field("bytes", &from_agent::RingChecked::bytes, kBytes), field("took", &from_agent::RingChecked::took));
 template <>
 inline constexpr auto format_of<from_agent::TakenPort> =
     Format("", field("port", &from_agent::TakenPort::port, kPorts), field("by", &from_agent::TakenPort::by));

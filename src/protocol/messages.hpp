@@ -24,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 5;
+inline constexpr int kVersion = 6;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;
@@ -55,6 +55,14 @@ struct CheckPeers {  // whether they can be reached, and how fast
   std::string token;
   Seconds send{0};  // for how long to send; 0: only reach them
   std::vector<CheckedPeer> peers = {};
+};
+struct CheckRing {  // allreduces over a ring of nodes, and how fast they are
+  std::string token;
+  int ring = 0;             // which one: counts up
+  int place = 0, size = 2;  // this node's in it
+  int chunk = 0;            // bytes of a step
+  Seconds time{0};
+  CheckedPeer next = {};
 };
 struct ClaimPorts {
   std::vector<int> ports;
@@ -119,11 +127,11 @@ struct Bye {};  // the agent has said Done: it may exit
 
 using ToAgent =
     std::variant<to_agent::Environment, to_agent::AskInventory, to_agent::AskClock, to_agent::CheckNode,
-                 to_agent::CheckPeers, to_agent::ClaimPorts, to_agent::Slice, to_agent::Go,
-                 to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent, to_agent::ChildAllgather,
-                 to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup, to_agent::NewWorld,
-                 to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend, to_agent::Resume,
-                 to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
+                 to_agent::CheckPeers, to_agent::CheckRing, to_agent::ClaimPorts, to_agent::Slice,
+                 to_agent::Go, to_agent::Allgathered, to_agent::Relay, to_agent::RelayParent,
+                 to_agent::ChildAllgather, to_agent::Stop, to_agent::RequestCheckpoint, to_agent::Regroup,
+                 to_agent::NewWorld, to_agent::ProbeRanks, to_agent::ReadStacks, to_agent::Suspend,
+                 to_agent::Resume, to_agent::Input, to_agent::InputEnd, to_agent::Alive, to_agent::Bye>;
 
 /// From an agent to the head.
 namespace from_agent {
@@ -153,6 +161,12 @@ struct PeerChecked {
 };
 struct PeersChecked {
   std::vector<PeerChecked> peers;
+};
+struct RingChecked {
+  int ring = 0;
+  std::string problem = {};  // why there was none; empty: there was
+  std::int64_t bytes = 0;    // that came from the node before
+  Seconds took{0};
 };
 struct TakenPort {
   int port = 0;
@@ -285,14 +299,14 @@ struct Done {};
 
 using FromAgent = std::variant<
     from_agent::Ready, from_agent::Inventory, from_agent::Clock, from_agent::NodeChecked,
-    from_agent::PeersChecked, from_agent::PortsClaimed, from_agent::PrologEnded, from_agent::InterfaceChosen,
-    from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage, from_agent::Signalled,
-    from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld, from_agent::Exited,
-    from_agent::Failed, from_agent::Allgather, from_agent::RelayPort, from_agent::NoRelayParent,
-    from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered, from_agent::Alive, from_agent::Log,
-    from_agent::MpiWaits, from_agent::Probed, from_agent::StacksRead, from_agent::InputTaken,
-    from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed, from_agent::Suspended,
-    from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd, from_agent::AgentFailed,
-    from_agent::Clean, from_agent::Done>;
+    from_agent::PeersChecked, from_agent::RingChecked, from_agent::PortsClaimed, from_agent::PrologEnded,
+    from_agent::InterfaceChosen, from_agent::GpusHeld, from_agent::Provenance, from_agent::NodeUsage,
+    from_agent::Signalled, from_agent::Started, from_agent::Output, from_agent::Report, from_agent::LeftWorld,
+    from_agent::Exited, from_agent::Failed, from_agent::Allgather, from_agent::RelayPort,
+    from_agent::NoRelayParent, from_agent::SubtreeAllgather, from_agent::ChildrenAllgathered,
+    from_agent::Alive, from_agent::Log, from_agent::MpiWaits, from_agent::Probed, from_agent::StacksRead,
+    from_agent::InputTaken, from_agent::InputClosed, from_agent::WritesStalled, from_agent::WritesResumed,
+    from_agent::Suspended, from_agent::Continued, from_agent::HeadSilent, from_agent::ToldToEnd,
+    from_agent::AgentFailed, from_agent::Clean, from_agent::Done>;
 
 }  // namespace dlrun::protocol

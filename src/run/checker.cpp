@@ -1,6 +1,7 @@
 #include "src/run/checker.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "src/base/units.hpp"
 #include "src/health/compare.hpp"
@@ -17,6 +18,8 @@ constexpr Seconds kArrival{
 constexpr Seconds kReachLimit{8};
 constexpr double kSlow = 0.25;  // of the median
 constexpr int kConfirmations = 2;
+constexpr Seconds kRingTime{0.4}, kRingLimit{18};  // the latter with all that a ring waits for
+constexpr std::size_t kMinChunk = 4 << 10, kMaxChunk = 64 << 10, kRingMemory = 64 << 20;
 
 struct Rounds {
   int count;
@@ -152,6 +155,7 @@ void Checker::advance(Ticks now, Sends& out) {
     return reach(now, out);
   if (stage_ == Stage::measuring || done() || !waiting_.empty()) return;
   if (stage_ == Stage::confirming) return confirm(now, out);
+  if (stage_ == Stage::bisecting) return bisect(now, out);
   next_round(now, out);
 }
 
@@ -159,13 +163,16 @@ void Checker::begin_stage(Ticks now, Seconds limit) {
   stage_ends_ = now + std::chrono::duration_cast<Ticks::duration>(limit);
 }
 
+to_agent::CheckedPeer Checker::way_to(int node) const {
+  const Node& it = nodes_[static_cast<std::size_t>(node)];
+  std::vector<std::string> addresses = it.addresses;
+  addresses.insert(addresses.begin(), it.name);
+  return {NodeIndex(node), std::move(addresses), it.port};
+}
+
 void Checker::ask(NodeIndex node, const std::vector<int>& peers, Seconds time, Sends& out) {
   to_agent::CheckPeers question{.token = token_, .send = time, .peers = {}};
-  for (const int peer : peers) {
-    std::vector<std::string> addresses = at(peer).addresses;
-    addresses.insert(addresses.begin(), at(peer).name);
-    question.peers.push_back({NodeIndex(peer), std::move(addresses), at(peer).port});
-  }
+  for (const int peer : peers) question.peers.push_back(way_to(peer));
   waiting_.insert(node.get());
   out.push_back({{node}, std::move(question)});
 }
@@ -238,14 +245,70 @@ std::vector<int> Checker::slow_nodes() const {
 void Checker::confirm(Ticks now, Sends& out) {
   stage_ = Stage::confirming;
   const std::vector<int> slow = slow_nodes();
-  if (slow.empty() || confirmations_++ == kConfirmations) return void(stage_ = Stage::done);
+  if (slow.empty() || confirmations_++ == kConfirmations) return begin_bisection(now, out);
   std::vector<int> partners = present();
   std::erase_if(partners, [&](int node) { return std::find(slow.begin(), slow.end(), node) != slow.end(); });
   std::vector<std::pair<int, int>> pairs;
   for (std::size_t i = 0; i < std::min(slow.size(), partners.size()); ++i)
     pairs.emplace_back(slow[i], partners[i]);
-  if (pairs.empty()) return void(stage_ = Stage::done);
+  if (pairs.empty()) return begin_bisection(now, out);
   send_in_pairs(pairs, 2 * rounds_for(level_).time, now, out);
+}
+
+// Allreduces.
+
+void Checker::on(NodeIndex node, const from_agent::RingChecked& checked, Now, Sends&) {
+  if (checked.ring != ring_ || waiting_.erase(node.get()) == 0) return;
+  const bool ran = checked.problem.empty() && checked.took.count() > 0;
+  at(node).ring = ran ? static_cast<double>(checked.bytes) / checked.took.count() : 0;
+}
+
+// Of those that are not known to be slow already.
+void Checker::begin_bisection(Ticks now, Sends& out) {
+  stage_ = Stage::done;
+  if (level_ == health::Level::quick) return;
+  std::vector<int> nodes = present();
+  const std::vector<int> slow = slow_nodes();
+  std::erase_if(nodes, [&](int node) { return std::find(slow.begin(), slow.end(), node) != slow.end(); });
+  bisection_.emplace(std::move(nodes));
+  stage_ = Stage::bisecting;
+  bisect(now, out);
+}
+
+void Checker::bisect(Ticks now, Sends& out) {
+  if (ring_ > 0) {
+    std::vector<double> rates;
+    for (const std::vector<int>& group : bisection_->groups()) rates.push_back(rate_of(group));
+    bisection_->measured(rates);
+  }
+  if (bisection_->groups().empty()) return void(stage_ = Stage::done);
+  ++ring_;
+  for (Node& node : nodes_) node.ring.reset();
+  begin_stage(now, kRingLimit);
+  for (const std::vector<int>& group : bisection_->groups()) ask_group(group, out);
+}
+
+// Rings of one step have one number: no node is in two of them.
+void Checker::ask_group(const std::vector<int>& group, Sends& out) {
+  const std::size_t size = group.size();
+  const std::size_t chunk = std::clamp(kRingMemory / nodes_.size(), kMinChunk, kMaxChunk);
+  for (std::size_t place = 0; place < size; ++place) {
+    waiting_.insert(group[place]);
+    out.push_back({{NodeIndex(group[place])},
+                   to_agent::CheckRing{.token = token_,
+                                       .ring = ring_,
+                                       .place = static_cast<int>(place),
+                                       .size = static_cast<int>(size),
+                                       .chunk = static_cast<int>(chunk / sizeof(float) * sizeof(float)),
+                                       .time = kRingTime,
+                                       .next = way_to(group[(place + 1) % size])}});
+  }
+}
+
+double Checker::rate_of(const std::vector<int>& group) const {
+  double out = std::numeric_limits<double>::infinity();
+  for (const int node : group) out = std::min(out, nodes_[static_cast<std::size_t>(node)].ring.value_or(0));
+  return out;
 }
 
 // What came of it.
@@ -256,6 +319,21 @@ std::string Checker::phase() const {
   if (stage_ != Stage::measuring) return fmt::format("checking the network between {} nodes", nodes_.size());
   return fmt::format("checking {} node{}: {} answered", nodes_.size(), nodes_.size() == 1 ? "" : "s",
                      answered);
+}
+
+void Checker::tell_faults(std::vector<health::NodeAnswers>& answers) const {
+  if (!bisection_->whole()) return;
+  const Json all{{"rate", *bisection_->whole()}, {"usual", bisection_->usual()}};
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (!nodes_[i].is_out()) answers[i].values["allreduce"] = all;
+  for (const health::Bisection::Fault& fault : bisection_->faults())
+    for (const int node : fault.nodes) {
+      Json others = Json::array();
+      for (const int other : fault.nodes)
+        if (other != node) others.push_back(nodes_[static_cast<std::size_t>(other)].host);
+      Json& values = answers[static_cast<std::size_t>(node)].values["allreduce"];
+      values["slow_rate"] = fault.rate, values["slow_with"] = std::move(others);
+    }
 }
 
 health::Report Checker::report(Ticks now) const {
@@ -272,6 +350,7 @@ health::Report Checker::report(Ticks now) const {
     network["receive"] = node.receive ? Json(*node.receive) : Json(nullptr);
     answers.back().values["network"] = std::move(network);
   }
+  if (bisection_) tell_faults(answers);
   health::Report out = health::judge(level_, directory_, answers);
   out.took = now - began_;
   return out;

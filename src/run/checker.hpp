@@ -1,8 +1,9 @@
 // Checker: the course of checking nodes before ranks run on them, as a pure reactor: what agents say and the
 // time go in, messages for agents come out. Every node is asked for its time and its own checks as soon as it
 // has an agent; then the nodes try to reach each other, and send to each other in rounds of pairs. Nodes that
-// were slow are tried again alone, beside nothing else, before they are called so. It knows no stream and no
-// launcher, and an agent that does not answer holds nobody up for long.
+// were slow are tried again alone, beside nothing else, before they are called so. With level full the others
+// run allreduces in ever smaller groups then (bisection.hpp). It knows no stream and no launcher, and an
+// agent that does not answer holds nobody up for long.
 #pragma once
 
 #include <map>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "src/health/bisection.hpp"
 #include "src/health/report.hpp"
 #include "src/plan/plan.hpp"
 #include "src/protocol/messages.hpp"
@@ -44,7 +46,7 @@ class Checker {
   health::Report report(Ticks now) const;
 
  private:
-  enum class Stage { measuring, reaching, rounds, confirming, done };
+  enum class Stage { measuring, reaching, rounds, confirming, bisecting, done };
   struct Node {
     std::string host, name;     // its host name, and what others reach it by
     std::string no_agent = {};  // why
@@ -58,6 +60,7 @@ class Checker {
     std::vector<std::string> unreachable = {};
     std::string problem = {};  // of the first of them
     std::optional<double> send = {}, receive = {};
+    std::optional<double> ring = {};  // the one it is in now
 
     bool is_out() const { return !no_agent.empty(); }
     bool is_over() const { return answered || is_out(); }
@@ -67,6 +70,7 @@ class Checker {
   void on(NodeIndex node, const protocol::from_agent::Clock& clock, Now now, Sends& out);
   void on(NodeIndex node, const protocol::from_agent::NodeChecked& checked, Now now, Sends& out);
   void on(NodeIndex node, const protocol::from_agent::PeersChecked& checked, Now now, Sends& out);
+  void on(NodeIndex node, const protocol::from_agent::RingChecked& checked, Now now, Sends& out);
   template <class Other>
   void on(NodeIndex, const Other&, Now, Sends&) {}  // a sign of life
 
@@ -79,7 +83,13 @@ class Checker {
   void send_in_pairs(const std::vector<std::pair<int, int>>& pairs, Seconds time, Ticks now, Sends& out);
   void next_round(Ticks now, Sends& out);
   void confirm(Ticks now, Sends& out);
+  void begin_bisection(Ticks now, Sends& out);
+  void bisect(Ticks now, Sends& out);
+  void ask_group(const std::vector<int>& group, Sends& out);
+  double rate_of(const std::vector<int>& group) const;
+  void tell_faults(std::vector<health::NodeAnswers>& answers) const;
   void ask(NodeIndex node, const std::vector<int>& peers, Seconds time, Sends& out);
+  protocol::to_agent::CheckedPeer way_to(int node) const;
   std::vector<int> present() const;
   std::vector<int> slow_nodes() const;
   std::vector<int> peers_of(std::size_t place, const std::vector<int>& nodes) const;
@@ -94,7 +104,8 @@ class Checker {
   Stage stage_ = Stage::measuring;
   std::set<int> waiting_;  // nodes that try to reach others
   Ticks stage_ends_{};
-  int rounds_ = 0, confirmations_ = 0;
+  int rounds_ = 0, confirmations_ = 0, ring_ = 0;
+  std::optional<health::Bisection> bisection_;
   std::optional<Seconds> most_came_;  // after so long
 };
 

@@ -64,6 +64,16 @@ class Doctor(chain_support.Case):
             self.as_root("n3", "tc", "qdisc", "del", "dev", "eth0", "root")
             self.as_root("n5", *EMPTY)
 
+    def bad_cable(self, one, other):
+        """What `one` sends to `other` goes a way of its own, which is slow."""
+        subprocess.run(["ip", "link", "add", "cable", "netns", one, "type", "veth", "peer", "name", "cable", "netns", other], check=True)
+        self.addCleanup(self.as_root, one, "ip", "link", "del", "cable")
+        for host in (one, other):
+            self.as_root(host, "ip", "link", "set", "cable", "up")
+        address = self.cluster.run(one, ["getent", "ahostsv4", other]).stdout.split()[0]
+        self.as_root(one, "ip", "route", "add", f"{address}/32", "dev", "cable")
+        self.as_root(one, "tc", "qdisc", "add", "dev", "cable", "root", "tbf", "rate", "8mbit", "burst", "64kbit", "latency", "400ms")
+
     def test_good_nodes(self):
         code, nodes, err = self.doctor()
         self.assertEqual(code, 0, err)
@@ -73,6 +83,7 @@ class Doctor(chain_support.Case):
         self.assertEqual((network["tried"], network["reached_by"]), (5, 5))
         self.assertGreater(network["send"], 0)
         self.assertIn("6 good, 0 with warnings, 0 bad", err)
+        self.assertNotIn("allreduce", nodes["n1"]["values"])
         self.assertEqual([path.name for path in pathlib.Path(self.folder).iterdir()], [])
 
     def test_nodes_with_faults_are_named_and_used_neither_by_this_job_nor_by_the_next(self):
@@ -98,6 +109,20 @@ class Doctor(chain_support.Case):
         self.assertEqual(code, 0, err)
         self.assertTrue(nodes["n5"]["forgotten"].startswith("space: "), nodes["n5"])
         self.assertEqual(self.job(hosts="n5,n6,n1")[0], ["n5", "n6"])
+
+    def test_a_node_and_a_link_that_are_slow_only_in_an_allreduce_are_named(self):
+        """n2 wakes up late for each packet, which a long transfer does not mind. The cable from n5 to n6 alone is bad."""
+        subprocess.run(["gcc", "-shared", "-fPIC", "-D", "WAKE", "-o", f"{ROOM}/WAKE.so", HERE / "programs/broken.c"], check=True)
+        self.bad_cable("n5", "n6")
+        with changed(f"{HOME}/.bashrc", f"[ $(hostname) != n2 ] || export LD_PRELOAD={ROOM}/WAKE.so\n"):
+            code, nodes, err = self.doctor("--full")
+        found = {host: [(finding["check"], finding["text"]) for finding in node["findings"]] for host, node in nodes.items()}
+        self.assertEqual(code, 71, found)
+        self.assertEqual({host for host in found if found[host]}, {"n2", "n5", "n6"}, found)
+        self.assertRegex(found["n2"][0][1], r"^it slows an allreduce down to [^;]*; [^;]* is usual$")
+        self.assertRegex(found["n5"][0][1], r"^the link between it and n6 slows an allreduce down to [^;]*; [^;]* is usual$")
+        self.assertRegex(found["n6"][0][1], r"^the link between it and n5 slows ")
+        self.assertEqual([nodes[host]["state"] for host in ("n2", "n5", "n6")], ["bad", "warning", "warning"])
 
     def test_too_few_good_nodes_and_a_node_that_is_down(self):
         self.as_root("n2", *FULL)

@@ -48,6 +48,30 @@ squeue)
 esac
 """
 
+# As the programs of PBS and LSF would: job 30 waits until it is deleted.
+FAKE_PBS = """\
+#!/bin/bash
+here=$(dirname "$0")
+case "$(basename "$0") $*" in
+"qsub "*) touch "$here/jobs"; echo 30.pbsxsrv ;;
+"qdel "*) rm -f "$here/jobs" ;;
+"qstat -f") [[ ! -e $here/jobs ]] || cat {queue} ;;
+"qstat -f "*) [[ -e $here/jobs ]] || exit 153; printf 'Job Id: 30.pbsxsrv\\n    job_state = Q\\n    Hold_Types = n\\n' ;;
+esac
+"""
+FAKE_LSF = """\
+#!/bin/bash
+here=$(dirname "$0")
+case "$(basename "$0") $*" in
+"bsub "*) cat > "$here/jobs"; echo "Job <607844> is submitted to default queue <normal>." ;;
+"bkill "*) rm -f "$here/jobs" ;;
+"bjobs "*esstart_time*) echo "esstart_time: unknown field" >&2; exit 255 ;;
+"bjobs "*pend_reason*) [[ -e $here/jobs ]] || exit 255; printf '7|normal|-|-\\n607844|normal|-|Not enough hosts\\n' ;;
+"bjobs "*stat*) [[ -e $here/jobs ]] || {{ echo "Job <607844> is not found" >&2; exit 255; }}; echo PEND ;;
+esac
+"""
+RECORDED = pathlib.Path(__file__).resolve().parent.parent / "recorded"
+
 
 class Status(support.Case):
     def status(self, *run):
@@ -300,6 +324,27 @@ class Status(support.Case):
         status = self.status("17")
         self.assertEqual(status["state"], "lost")
         self.assertIn("job 17 of slurm is gone and began no run", status["reason"])
+
+    def test_the_queues_of_pbs_and_lsf_tell_the_place_of_a_job(self):
+        path = self.environment["PATH"]
+        for scheduler, fake, programs, job, place in (
+                ("pbs", FAKE_PBS.format(queue=RECORDED / "openpbs/qstat_f_queue.txt"), ("qsub", "qdel", "qstat", "pbsnodes"), "30.pbsxsrv",
+                 {"position": 2, "start": "2026-11-27T21:13:38Z",
+                  "reason": "Not Running: Insufficient amount of resource: ncpus (R: 4 A: 0 T: 4)", "held": None}),
+                ("lsf", FAKE_LSF.format(), ("bsub", "bkill", "bjobs"), "607844",
+                 {"position": 2, "start": None, "reason": "Not enough hosts", "held": None})):
+            folder = os.path.join(self.folder, scheduler)
+            os.mkdir(folder)
+            for name in programs:
+                os.chmod(self.write(f"{scheduler}/{name}", fake), 0o755)
+            self.environment["PATH"] = f"{folder}:{path}"
+            code, out, err = self.dlrun("submit", "--scheduler", scheduler, "--set", "resources.nodes=1", "--framework", "plain", "--", "true")
+            self.assertEqual((code, out), (0, job + "\n"), err)
+            status = self.status(job)
+            self.assertEqual((status["state"], status["queue"]), ("queued", place))
+            self.assertRegex(self.dlrun("status", job)[1], r"queue +position 2, ")
+            self.assertEqual(self.dlrun("stop", job)[0], 0)
+            self.assertEqual(self.status(job)["state"], "lost")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 /* A library that breaks one thing for the programs that load it first: -D RENAME: no file can be renamed; -D
- * CLOCK: the clock is an hour behind. */
+ * CLOCK: the clock is an hour behind; -D WAKE: what waits for the network wakes up late. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,5 +20,14 @@ int clock_gettime(clockid_t clock, struct timespec* time) {
   const int result = (int)syscall(SYS_clock_gettime, clock, time);
   if (clock == CLOCK_REALTIME) time->tv_sec -= 3600;
   return result;
+}
+#endif
+
+#ifdef WAKE
+int poll(struct pollfd* fds, nfds_t count, int timeout) {
+  const struct timespec late = {0, 5000000};
+  syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &late, 0);
+  struct timespec limit = {timeout / 1000, timeout % 1000 * 1000000L};
+  return (int)syscall(SYS_ppoll, fds, count, timeout < 0 ? 0 : &limit, 0, 0);
 }
 #endif

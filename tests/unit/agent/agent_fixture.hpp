@@ -109,6 +109,9 @@ class Bench {
   static std::string text(const action::CheckPeers& check) {
     return fmt::format("check {} peers", check.question.peers.size());
   }
+  static std::string text(const action::CheckRing& check) {
+    return fmt::format("check ring {} of {}", check.question.ring, check.question.size);
+  }
   static std::string text(const action::ClaimPorts& claim) {
     return fmt::format("claim {} ports", claim.ports.size());
   }

@@ -81,6 +81,10 @@ TEST_CASE("a node is checked before it has a slice, and not after") {
   CHECK(bench.says(to_agent::CheckPeers{"ab", Seconds(0), {{NodeIndex(1), {"n2"}, 4711}}}) ==
         "check 1 peers");
   CHECK(bench.on(event::PeersChecked{}) == "say peers_checked peers=[]");
+  CHECK(bench.says(to_agent::CheckRing{"ab", 7, 0, 3, 64, Seconds(1), {NodeIndex(1), {"n2"}, 4711}}) ==
+        "check ring 7 of 3");
+  CHECK(bench.on(event::RingChecked{{7, "", 64, Seconds(1)}}) ==
+        "say ring_checked number=7 problem= bytes=64 took=1.0");
   bench.slice(two_ranks());
   CHECK(bench.says(to_agent::CheckNode{}).find("message 'check_node' from the head is out of order") !=
         std::string::npos);

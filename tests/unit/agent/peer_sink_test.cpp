@@ -5,6 +5,8 @@
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include "src/health/peer_transfer.hpp"
 
@@ -14,10 +16,16 @@ using health::Transfer;
 
 namespace {
 
+std::vector<int> rings;  // that were called, in the last test
+
 // What `work` gives, which runs beside a loop with a sink.
 std::vector<Transfer> beside_sink(const std::function<std::vector<Transfer>(int port)>& work) {
   EventLoop loop;
-  const auto sink = agent::PeerSink::open(loop, "ab12");
+  rings.clear();
+  const auto sink = agent::PeerSink::open(loop, "ab12", [](int ring, UniqueFd fd) {
+    rings.push_back(ring);
+    (void)!::write(fd.get(), "+", 1);
+  });
   REQUIRE(sink);
   std::vector<Transfer> out;
   std::atomic<bool> over = false;
@@ -59,4 +67,21 @@ TEST_CASE("a caller without the token is dropped before it has sent much") {
     return health::transfer_to_all({{{"127.0.0.1"}, port}}, "another", Seconds(0.05));
   });
   CHECK(transfers[0].took < Seconds(0.05));
+}
+
+TEST_CASE("the node before this one in a ring is given away with its connection") {
+  std::string answers;
+  beside_sink([&](int port) {
+    for (const char* line : {"ab12 ring 7", "ab12 ring x", "ab1 ring 7", "ab12 ring 8"}) {
+      const auto fd = health::connect_to_peer({{"127.0.0.1"}, port}, line);
+      char answer = '.';
+      pollfd polled{fd->get(), POLLIN, 0};
+      ::poll(&polled, 1, 5000);
+      (void)!::read(fd->get(), &answer, 1);
+      answers += answer;
+    }
+    return std::vector<Transfer>();
+  });
+  CHECK(answers == "+..+");
+  CHECK(rings == std::vector<int>{7, 8});
 }

@@ -65,6 +65,7 @@ Json describe(const Node& node, std::size_t number) {
           json["bias"] = spec.bias;
         }
         if constexpr (requires { spec.weight; }) json["weight"] = spec.weight;
+        if constexpr (requires { spec.smoothing; }) json["smoothing"] = spec.smoothing;
         if constexpr (requires { spec.epsilon; }) json["epsilon"] = spec.epsilon;
         if constexpr (requires { spec.momentum; }) json["momentum"] = spec.momentum;
         if constexpr (requires { spec.key_heads; }) {

@@ -32,6 +32,44 @@ folder, tolerance = next_question()
 if (folder / "gpt2.json").exists():
     import hugging_face
     sys.exit(0 if hugging_face.agrees(folder, tolerance) else 1)
+
+
+def farthest_apart(ours, theirs):
+    return ((ours - theirs).abs().max() / theirs.abs().max().clamp(min=1e-3)).item()
+
+
+def check_updates(job):
+    """updates.json: an optimizer by PyTorch's name. Gradients are given; every value and all state must be PyTorch's."""
+    def there(name, tensor):
+        return torch.from_numpy(numpy.fromfile(folder / name, numpy.float32).reshape(tensor["shape"]).copy()).double()
+
+    values = {t["name"]: torch.nn.Parameter(there("start." + t["name"], t)) for t in job["tensors"]}
+    decays = [values[t["name"]] for t in job["tensors"] if t["decays"]]
+    exempt = [values[t["name"]] for t in job["tensors"] if not t["decays"]]
+    groups = [{"params": decays}, {"params": exempt, "weight_decay": 0}]
+    optimizer = getattr(torch.optim, job["optimizer"])([g for g in groups if g["params"]], **job["arguments"])
+    model = torch.nn.ParameterList(values.values())
+    kept = job["average"]
+    average = torch.optim.swa_utils.AveragedModel(model, avg_fn=lambda mean, value, _: kept * mean + (1 - kept) * value)
+    for update in range(job["updates"]):
+        for t in job["tensors"]:
+            values[t["name"]].grad = job["scale"] * there(f"gradient.{update}.{t['name']}", t)
+        optimizer.step()
+        average.update_parameters(model)
+    wrong = 0
+    for t, averaged in zip(job["tensors"], average.module):
+        value = values[t["name"]]
+        figures = {"": value.detach(), ".ema": averaged.detach(), **{ours: optimizer.state[value][theirs] for ours, theirs in job["state"].items()}}
+        for suffix, theirs in figures.items():
+            error = farthest_apart(there("end." + t["name"] + suffix, t), theirs)
+            if not error <= tolerance:
+                wrong += 1
+                print(f"{t['name']}{suffix}: relative difference {error:.3g} is above {tolerance:.3g}", file=sys.stderr)
+    sys.exit(1 if wrong else 0)
+
+
+if (folder / "updates.json").exists():
+    check_updates(json.loads((folder / "updates.json").read_text()))
 job = json.loads((folder / "graph.json").read_text())
 
 
@@ -170,11 +208,12 @@ def load_numbers(name):
 labels, tokens = load_numbers("labels"), load_numbers("tokens").reshape(job["batch"], -1)
 
 
-def loss(node, of):
+def loss(node, of, training):
     if node["kind"] == "vocabulary loss":
         return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum") / job["labels per row"]
     if node["kind"] == "loss":
-        return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum")
+        smoothing = node["smoothing"] if training else 0
+        return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum", label_smoothing=smoothing)
     counts, logit = (labels >= 0).to(kind), of.to(kind).flatten()
     targets = {"labels": labels.clamp(min=0).to(kind), "fake": torch.zeros_like(logit)}
     target = targets.get(node["target"], torch.ones_like(logit))
@@ -193,7 +232,7 @@ def everything():
     """All figures of one evaluation and one training step, by name."""
     load_state()
     def losses(training):
-        return [(node, loss(node, of)) for node, of in scores(training)]
+        return [(node, loss(node, of, training)) for node, of in scores(training)]
 
     found = {"evaluation " + name: torch.as_tensor(l).detach() for name, l in reported(losses(False)).items()}
     heads = losses(True)
@@ -210,7 +249,7 @@ def sgd(steps, rate):
     """The losses before each of some steps, always of the same batch, and the parameters after them."""
     found = {}
     for step in range(steps):
-        total = sum(loss(node, of) for node, of in scores(True))
+        total = sum(loss(node, of, True) for node, of in scores(True))
         found[f"sgd loss {step}"] = total.detach()
         gradients = torch.autograd.grad(total / job["batch"], [state[name] for name in parameters])
         for name, gradient in zip(parameters, gradients):

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "pytorch_check.hpp"
+#include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
 
 using namespace dlrun;
@@ -32,6 +33,26 @@ TEST_CASE("mnist-cnn is PyTorch's, loss and every gradient") {
   check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::initial);
   batch.labels[3] = -1;
   check_against_pytorch(graph, batch, Precision::f32, kTight, Start::initial);
+}
+
+TEST_CASE("label smoothing is PyTorch's in training, and evaluations know none, auxiliary heads included") {
+  constexpr InputShape input{3, 8, 8, 10};
+  GraphBuilder g("test", input);
+  const Value x = g.convolution("first", g.input(), {.filters = 8, .kernel = 3, .padding = 1});
+  g.auxiliary_loss(g.fully_connected("helper", x, input.classes), 0.3F);
+  g.softmax_cross_entropy(g.fully_connected("last", x, input.classes));
+  Graph graph = finished(std::move(g));
+  REQUIRE(smooth_labels(graph, 0.1).has_value());
+  Batch batch = random_batch(input, 6);
+  batch.labels[3] = -1;
+  check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled);
+  check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
+}
+
+TEST_CASE("labels of a loss that is no softmax are not smoothed") {
+  Graph graph = *dcgan({1, 28, 28, 10});
+  CHECK(smooth_labels(graph, 0.1).error().what ==
+        "train.label-smoothing needs a softmax loss, which model 'dcgan' does not have");
 }
 
 TEST_CASE("resnet18-cifar is PyTorch's, loss, running statistics and every gradient") {

@@ -35,6 +35,9 @@ inline const std::vector<Sample>& sample_messages() {
       to(to_agent::CheckPeers{"ab12", Seconds(0.25), {{NodeIndex(1), {"n2"}, 4711}}},
          R"({"type":"check_peers","token":"ab12","send":0.25,"peers":[{"node":1,"addresses":["n2"],)"
          R"("port":4711}]})"),
+      to(to_agent::CheckRing{"ab12", 3, 1, 4, 4096, Seconds(0.5), {NodeIndex(2), {"n3"}, 4711}},
+         R"({"type":"check_ring","token":"ab12","number":3,"place":1,"size":4,"chunk":4096,"time":0.5,)"
+         R"("next":{"node":2,"addresses":["n3"],"port":4711}})"),
       to(to_agent::ClaimPorts{{2220, 2230}}, R"({"type":"claim","ports":[2220,2230]})"),
       to(to_agent::Slice{"{}", true, Rank(3)}, R"({"type":"slice","heartbeat":true,"input":3})", "{}"),
       to(to_agent::Go{}, R"({"type":"go"})"),
@@ -70,6 +73,8 @@ inline const std::vector<Sample>& sample_messages() {
       from(from_agent::PeersChecked{{{NodeIndex(1), "no answer", Seconds(1.5), 7, Seconds(0.5)}}},
            R"({"type":"peers_checked","peers":[{"node":1,"problem":"no answer","connect":1.5,"bytes":7,)"
            R"("took":0.5}]})"),
+      from(from_agent::RingChecked{3, "no answer", 7, Seconds(0.5)},
+           R"({"type":"ring_checked","number":3,"problem":"no answer","bytes":7,"took":0.5})"),
       from(from_agent::PortsClaimed{{{2230, "sshd"}}},
            R"({"type":"claimed","taken":[{"port":2230,"by":"sshd"}]})"),
       from(from_agent::PrologEnded{Seconds(1.5), {"hunter2"}}, R"({"type":"prolog","seconds":1.5})",

@@ -1,5 +1,8 @@
 #include "src/run/checker.hpp"
 
+#include <map>
+#include <span>
+
 #include <doctest/doctest.h>
 
 #include "src/base/version.hpp"
@@ -11,7 +14,8 @@ using namespace dlrun::job;
 
 namespace {
 
-// Nodes that answer what a test lets them answer. Node `slow_` sends slowly to all, or while others send.
+// Nodes that answer what a test lets them answer. Node `slow` sends slowly to all, or while others send; node
+// `dragging` does in rings alone, and so does the link from `from` to the next node.
 class Cluster {
  public:
   explicit Cluster(int nodes, health::Level level = health::Level::quick)
@@ -38,9 +42,10 @@ class Cluster {
   health::Report report() const { return checker_.report(dlrun::test::at(time_)); }
   const Checker& checker() const { return checker_; }
 
-  int down = -1, slow = -1, silent = -1, deaf = -1;
+  int down = -1, slow = -1, silent = -1, deaf = -1, dragging = -1, from = -1;
   int slow_times = 1000;  // how often it is slow
   int transfers = 0;
+  std::map<int, int> ring_sizes;  // by its number: how many nodes are in rings at that time
 
  private:
   Checker::Now now() const { return {dlrun::test::at(time_), Seconds(1'700'000'000 + time_)}; }
@@ -53,6 +58,32 @@ class Cluster {
     for (const Checker::Send& send : sends)
       for (const NodeIndex node : send.nodes)
         std::visit([&](const auto& message) { answer(node.get(), message); }, send.message);
+    run_rings(sends);
+  }
+  // Each member tells what came from the node before it: where one is slow, all are.
+  void run_rings(const Checker::Sends& sends) {
+    std::vector<std::pair<int, to::CheckRing>> members;
+    for (const Checker::Send& send : sends)
+      if (const auto* ring = std::get_if<to::CheckRing>(&send.message))
+        members.emplace_back(send.nodes.at(0).get(), *ring);
+    for (std::size_t begin = 0; begin < members.size();) {
+      const std::size_t end = begin + static_cast<std::size_t>(members[begin].second.size);
+      REQUIRE(end <= members.size());
+      run_ring(std::span(members).subspan(begin, end - begin));
+      begin = end;
+    }
+  }
+  void run_ring(std::span<const std::pair<int, to::CheckRing>> members) {
+    bool is_slow = false;
+    for (const auto& [node, ring] : members) {
+      CHECK(ring.next.port == 4000 + ring.next.node.get());
+      CHECK(ring.next.node.get() == members[static_cast<std::size_t>(ring.place + 1) % members.size()].first);
+      is_slow = is_slow || node == dragging || (node == from && ring.next.node.get() == from + 1);
+      ++ring_sizes[ring.ring];
+    }
+    for (const auto& [node, ring] : members)
+      take(node,
+           from::RingChecked{.ring = ring.ring, .bytes = is_slow ? 1 << 20 : 100 << 20, .took = Seconds(1)});
   }
   void answer(int node, const to::AskClock&) {
     take(node, from::Clock{Seconds(1'700'000'000 + time_ + (node == 2 ? clock_of_2 : 0))});
@@ -116,6 +147,44 @@ TEST_CASE("a node that was slow while others sent, and is not alone, is good") {
   cluster.come_all();
   CHECK(cluster.checker().done());
   CHECK(cluster.bad().empty());
+}
+
+TEST_CASE("with level full all nodes run allreduces, first in pairs, then together") {
+  Cluster cluster(6, health::Level::full);
+  cluster.come_all();
+  CHECK(cluster.checker().done());
+  CHECK(cluster.ring_sizes == std::map<int, int>{{1, 6}, {2, 6}, {3, 6}, {4, 6}});
+  const Json values = cluster.report().nodes[0].values.at("allreduce");
+  CHECK(values.at("rate") == values.at("usual"));
+  CHECK(cluster.report().count(health::State::good) == 6);
+  Cluster quick(6);
+  quick.come_all();
+  CHECK(quick.ring_sizes.empty());
+}
+
+TEST_CASE("a node that is slow in rings alone is named; so is a link") {
+  Cluster cluster(8, health::Level::full);
+  cluster.dragging = 5;
+  cluster.come_all();
+  CHECK(cluster.checker().done());
+  CHECK(cluster.bad() == "n6 allreduce: it slows an allreduce down to 1.0 MiB/s; 100.0 MiB/s is usual\n");
+  Cluster other(8, health::Level::full);
+  other.from = 3;
+  other.come_all();
+  CHECK(other.bad().empty());
+  const health::Report report = other.report();
+  CHECK(report.count(health::State::warning) == 2);
+  CHECK(health::text_of(report.nodes[3], health::State::warning) ==
+        "allreduce: the link between it and n5 slows an allreduce down to 1.0 MiB/s; 100.0 MiB/s is usual");
+}
+
+TEST_CASE("a node that is known to be slow is in no ring") {
+  Cluster cluster(6, health::Level::full);
+  cluster.slow = 4;
+  cluster.come_all();
+  CHECK(cluster.bad().starts_with("n5 network: it sends"));
+  for (const auto& [ring, size] : cluster.ring_sizes) CHECK(size <= 5);
+  CHECK_FALSE(cluster.ring_sizes.empty());
 }
 
 TEST_CASE("a node without an agent, and one that never comes") {

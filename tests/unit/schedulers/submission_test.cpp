@@ -234,6 +234,18 @@ TEST_CASE("whether a job waits, runs or is gone; no answer is no answer") {
   CHECK(said(*pbs, 0, "Job Id: 1.s\n    job_state = F\n", "") == std::string("gone"));
   CHECK(said(*pbs, 153, "", "qstat: Unknown Job Id 1.s") == std::string("gone"));
   CHECK(said(*pbs, 255, "", "Connection refused") == std::string("silence"));
+  const auto lsf = make_lsf_submission(), flux = make_flux_submission();
+  for (const char* state : {"PEND\n", "PSUSP\n", "RUN\n", "USUSP\n"})
+    CHECK(said(*lsf, 0, state, "") == std::string("there"));
+  for (const char* state : {"DONE\n", "EXIT\n"}) CHECK(said(*lsf, 0, state, "") == std::string("gone"));
+  CHECK(said(*lsf, 255, "", "Job <7> is not found") == std::string("gone"));
+  CHECK(said(*lsf, 255, "", "LSF is down. Please wait ...") == std::string("silence"));
+  CHECK(lsf->is_alive({.status = {}, .out = "PSUSP\n", .err = {}}) == false);  // it has not begun
+  CHECK(lsf->why_held({.status = {}, .out = "PSUSP\n", .err = {}}) == "PSUSP");
+  for (const char* state : {"DEPEND\n", "SCHED\n", "RUN\n", "CLEANUP\n"})
+    CHECK(said(*flux, 0, state, "") == std::string("there"));
+  CHECK(said(*flux, 0, "INACTIVE\n", "") == std::string("gone"));
+  CHECK(said(*flux, 1, "", "flux-jobs: ERROR: [Errno 2]") == std::string("silence"));
 }
 
 TEST_CASE("a job on hold is told from one that waits for its turn") {
