@@ -238,6 +238,7 @@ class Memory(support.Case):
         code, _, err = self.plain("true", "--set", "launch.memory=0,777")
         self.assertNotEqual(code, 0)
         self.assertIn("launch.memory: 0,777: there is no NUMA node 777 with memory here", err)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "run")))  # before anything was started
         code, _, err = self.plain("true", "--set", "launch.memory=near")
         self.assertEqual(code, 64)
         self.assertIn("launch.memory: 'near' is not a policy for memory", err)
