@@ -1,5 +1,5 @@
 // What a model is fed with: the shape of one sample and what the bytes of a pixel mean. Data sets make it,
-// models and engines take it.
+// models and engines take it. Read by CUDA code too: C++17.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,21 @@
 
 namespace dlrun::runtime {
 
+// image: numbers of pixels, and one label a sample. tokens: whole numbers below the vocabulary, one a
+// position, each with the one that follows it as its label.
+enum class SampleKind { image, tokens };
+
 struct InputShape {
   std::int64_t channels = 1, height = 28, width = 28, classes = 10;
+  SampleKind kind = SampleKind::image;
+
+  std::int64_t labels_per_sample() const { return kind == SampleKind::tokens ? height : 1; }
 };
+
+/// Sequences of so many tokens; the classes are the words of the vocabulary.
+inline InputShape token_sequences(std::int64_t positions, std::int64_t vocabulary) {
+  return {1, positions, 1, vocabulary, SampleKind::tokens};
+}
 
 // How a byte of a pixel becomes a number: byte * scale + shift, with one scale and shift per channel.
 struct InputScaling {

@@ -1,12 +1,13 @@
 // dlrun-gpu-bench train MODEL f32|tf32|bf16 BATCH STEPS
 // dlrun-gpu-bench sum [f32|bf16|f16]
-// One rank per GPU, alone or started by an MPI's launcher or dlrun. train: images per second of whole steps,
-// update included, on the host's clock: "resident", the same images in every step, as benchmarks of
-// frameworks have it, and "fed", other images sent as bytes in every step. sum: the sum of gradients over the
-// ranks, 64 KiB to 1 GiB, in that dtype, by what DLRUN_ALLREDUCE says. Rank 0 prints a line of JSON per
-// measurement.
+// One rank per GPU, alone or started by an MPI's launcher or dlrun. train: images (of a language model:
+// tokens) per second of whole steps, update included, on the host's clock: "resident", the same batch in
+// every step, as benchmarks of frameworks have it, and "fed", another batch sent in every step, images as
+// bytes. sum: the sum of gradients over the ranks, 64 KiB to 1 GiB, in that dtype, by what DLRUN_ALLREDUCE
+// says. Rank 0 prints a line of JSON per measurement.
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <string>
 
 #include <fmt/core.h>
@@ -63,14 +64,15 @@ Result<World> start(const BenchSettings& settings) {
   World out{std::move(comm), std::move(library), 0, nullptr};
   out.device = out.comm->rank() % out.library.devices();
   const InputShape shape = bench_shape(settings.model);
+  const bool tokens = shape.kind == SampleKind::tokens;
+  EngineOptions options{.batch = settings.batch,
+                        .precision = settings.precision,
+                        .rank = out.comm->rank(),
+                        .ranks = out.comm->size(),
+                        .optimizer = tokens ? default_optimizer("adam") : momentum_sgd(0.9)};
   const auto channels = static_cast<std::size_t>(shape.channels);
-  const EngineOptions options{
-      .batch = settings.batch,
-      .precision = settings.precision,
-      .rank = out.comm->rank(),
-      .ranks = out.comm->size(),
-      .pixels = InputScaling{std::vector<float>(channels, 1.0F / 255), std::vector<float>(channels, 0)},
-      .optimizer = momentum_sgd(0.9)};
+  if (!tokens)
+    options.pixels = InputScaling{std::vector<float>(channels, 1.0F / 255), std::vector<float>(channels, 0)};
   out.engine = TRY(compile_cuda(out.library, TRY(build_model(settings.model, shape)), options, out.device));
   if (out.comm->size() == 1) return out;
   if (out.library.table().use(out.device) != 0) return fail(out.library.error("no usable GPU"));
@@ -87,6 +89,7 @@ Result<World> start(const BenchSettings& settings) {
 // Seconds of `steps` steps: the median of the rounds, of the slowest rank.
 Result<double> time_steps(World& world, std::int64_t steps) {
   std::vector<double> rounds;
+  const float rate = world.engine->language() == nullptr ? 0.01F : 1e-4F;
   for (int round = 0; round < kRounds; ++round) {
     for (std::int64_t step = round == 0 ? -kWarm : 0; step < steps; ++step) {
       if (step == 0) TRY(world.comm->barrier());
@@ -94,7 +97,7 @@ Result<double> time_steps(World& world, std::int64_t steps) {
       world.engine->train_batch(static_cast<std::uint64_t>(step + kWarm), {});
       TRY(world.engine->status());
       world.engine->apply(
-          {.learning_rate = 0.01F, .gradient_scale = 1.0F / static_cast<float>(world.comm->size())});
+          {.learning_rate = rate, .gradient_scale = 1.0F / static_cast<float>(world.comm->size())});
     }
     TRY(world.comm->barrier());
     rounds.back() = std::chrono::duration<double>(Clock::now().time_since_epoch()).count() - rounds.back();
@@ -106,24 +109,35 @@ Result<double> time_steps(World& world, std::int64_t steps) {
 Result<void> train(const BenchSettings& settings) {
   World world = TRY(start(settings));
   CudaEngine& engine = *world.engine;
-  const auto classes = static_cast<std::uint32_t>(bench_shape(settings.model).classes);
-  const std::vector<std::uint8_t> images = random_bytes(engine.pixels().size());
+  const InputShape shape = bench_shape(settings.model);
+  const auto classes = static_cast<std::uint32_t>(shape.classes);
+  const std::vector<std::uint8_t> bytes =
+      random_bytes(std::max(engine.pixels().size(), 4 * engine.tokens().size()));
+  const auto token = [&](std::size_t i) {
+    std::uint32_t drawn = 0;
+    std::memcpy(&drawn, bytes.data() + 4 * i, sizeof drawn);
+    return static_cast<std::int32_t>(drawn % classes);
+  };
   const auto fill = [&] {
-    std::copy(images.begin(), images.end(), engine.pixels().begin());
-    std::uint32_t number = 0;
-    for (std::int32_t& label : engine.labels()) label = static_cast<std::int32_t>(number++ % classes);
+    std::copy_n(bytes.begin(), engine.pixels().size(), engine.pixels().begin());
+    const auto tokens = engine.tokens(), labels = engine.labels();
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(i);
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      labels[i] = tokens.empty() ? static_cast<std::int32_t>(i % classes) : token((i + 1) % labels.size());
   };
   fill();
   const double resident = TRY(time_steps(world, settings.steps));
   engine.while_waiting(fill);
   const double fed = TRY(time_steps(world, settings.steps));
-  const auto all = static_cast<double>(settings.batch * settings.steps * world.comm->size());
+  const std::string unit = shape.kind == SampleKind::tokens ? "tokens" : "images";
+  const auto all =
+      static_cast<double>(settings.batch * shape.labels_per_sample() * settings.steps * world.comm->size());
   print(world, Json{{"model", settings.model},
                     {"batch", settings.batch},
                     {"ranks", world.comm->size()},
                     {"device", world.library.device_name(world.device)},
-                    {"images_per_second", all / resident},
-                    {"fed_images_per_second", all / fed},
+                    {unit + "_per_second", all / resident},
+                    {"fed_" + unit + "_per_second", all / fed},
                     {"memory_bytes", engine.memory_bytes()}});
   return world.comm->finish();
 }

@@ -9,6 +9,7 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr std::string_view schema = "dlrun.checkpoint/1";
+constexpr std::string_view kTokens = "tokens";
 
 Json shape_json(const InputShape& shape) {
   return Json{shape.channels, shape.height, shape.width, shape.classes};
@@ -44,6 +45,8 @@ Json body(const Manifest& manifest) {
            {"written", manifest.written},
            {"settings", manifest.settings},
            {"files", files}};
+  if (id.shape.kind == SampleKind::tokens) out["input_kind"] = kTokens;
+  if (manifest.tokenizer_checksum != 0) out["tokenizer"] = hex(manifest.tokenizer_checksum);
   if (!manifest.classes.empty()) out["classes"] = manifest.classes;
   if (!manifest.layers.empty()) out["layers"] = manifest.layers;
   if (manifest.shards) out["shards"] = *manifest.shards;
@@ -56,6 +59,11 @@ Result<Identity> parse_identity(const Json& json, const std::string& name) {
   Identity out;
   out.model = TRY(field<std::string>(json, "model", name));
   out.shape = {shape[0], shape[1], shape[2], shape[3]};
+  if (json.contains("input_kind")) {
+    if (TRY(field<std::string>(json, "input_kind", name)) != kTokens)
+      return bad_input(name, fmt::format("field 'input_kind' is not '{}'", kTokens));
+    out.shape.kind = SampleKind::tokens;
+  }
   out.seed = TRY(field<std::uint64_t>(json, "seed", name));
   out.samples = TRY(field<std::uint64_t>(json, "samples", name));
   out.data = TRY(parse_hex(json, "data", name));
@@ -86,6 +94,7 @@ std::string difference(const Identity& there, const Identity& here) {
   };
   compare("model", there.model, here.model);
   const auto shape = [](const InputShape& s) {
+    if (s.kind == SampleKind::tokens) return fmt::format("sequences of {} tokens", s.height);
     return fmt::format("{}x{}x{}", s.channels, s.height, s.width);
   };
   compare("input", shape(there.shape), shape(here.shape));
@@ -128,6 +137,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   out.written = TRY(field<std::string>(json, "written", name));
   out.files = TRY(parse_files(json, name));
   if (json.contains("shards")) out.shards = TRY(field<int>(json, "shards", name));
+  if (json.contains("tokenizer")) out.tokenizer_checksum = TRY(parse_hex(json, "tokenizer", name));
   if (json.contains("settings")) out.settings = TRY(field<Settings>(json, "settings", name));
   if (json.contains("classes")) out.classes = TRY(field<std::vector<std::string>>(json, "classes", name));
   if (json.contains("layers")) out.layers = TRY(field<std::string>(json, "layers", name));

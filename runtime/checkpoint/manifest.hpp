@@ -58,6 +58,9 @@ struct Manifest {
   Settings settings = {};
   std::vector<std::string> classes = {};  // their names, where they have some
   std::string layers = {};                // a model of the user's own: its list, as JSON
+  // Of a language model, the text of its tokenizer's file, which is a file beside the manifest.
+  std::string tokenizer = {};
+  std::uint64_t tokenizer_checksum = 0;  // 0: there is none
   std::vector<ManifestFile> files;
 };
 

@@ -15,6 +15,8 @@ namespace dlrun::runtime {
 inline constexpr std::array<std::string_view, 2> state_file_names = {"model.safetensors",
                                                                      "optimizer.safetensors"};
 
+inline constexpr const char* tokenizer_file_name = "tokenizer.json";  // beside them, of a language model
+
 class Snapshot {
  public:
   static Result<Snapshot> make(const Engine& engine);

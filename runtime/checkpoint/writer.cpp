@@ -32,6 +32,10 @@ Result<void> fill_folder(FileSystem& files, const std::filesystem::path& folder,
     TRY(write_file(files, folder / name, state[i]));
     manifest.files.push_back({.name = name, .bytes = state[i].size(), .checksum = checksum(state[i])});
   }
+  if (!manifest.tokenizer.empty()) {
+    TRY(write_file(files, folder / tokenizer_file_name, as_bytes(manifest.tokenizer)));
+    manifest.tokenizer_checksum = checksum(manifest.tokenizer);
+  }
   TRY(write_file(files, folder / manifest_name, as_bytes(to_text(manifest))));
   return files.sync_directory(folder);
 }

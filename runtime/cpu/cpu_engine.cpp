@@ -26,8 +26,10 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
 
   std::int64_t batch() const override { return plan_.batch(); }
   std::span<float> input() override {
-    return {plan_.rows()->floats(),
-            static_cast<std::size_t>(plan_.batch() * plan_.graph().nodes[0].shape.elements())};
+    return {plan_.rows()->floats(), reads_tokens() ? 0 : numbers_of_input()};
+  }
+  std::span<std::int32_t> tokens() override {
+    return {reinterpret_cast<std::int32_t*>(plan_.rows()->data), reads_tokens() ? numbers_of_input() : 0};
   }
   std::span<std::int32_t> labels() override { return loss_->labels(); }
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override;
@@ -39,6 +41,7 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
   void apply(const UpdateStep& step) override {
     timed("update", [&] { plan_.parameters().apply(step, stream_); });
   }
+  void swap_averages() override { plan_.parameters().swap_averages(); }
   BatchResult evaluate_batch() override;
   std::span<const float> scores() override { return loss_->scores(); }
   std::span<float> gradients() override { return plan_.parameters().gradients(); }
@@ -57,9 +60,17 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
   }
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
   GanEngine* gan() override { return generator_ ? this : nullptr; }
+  LanguageEngine* language() override { return loss_->language(); }
   std::vector<OperatorTime> profile_step(std::uint64_t step) override;
 
  private:
+  bool reads_tokens() const {
+    const auto* input = std::get_if<op::Input>(&plan_.graph().nodes[0].operation);
+    return input != nullptr && input->kind == SampleKind::tokens;
+  }
+  std::size_t numbers_of_input() const {
+    return static_cast<std::size_t>(plan_.batch() * plan_.graph().nodes[0].shape.elements());
+  }
   const StateLayout& layout() const { return plan_.parameters().layout(); }
   Run training_run(std::uint64_t step) const {
     return {stream_, Mode::train, step, shard_.value_or(plan_.options().rank),

@@ -14,10 +14,12 @@ std::size_t size_of(DataType type) {
 }
 
 Desc activation_desc(std::int64_t batch, const Shape& shape, DataType type, Layout layout) {
+  if (shape.axes == Axes::sequence) return {{batch * shape.positions(), shape.features()}, type, Tag::nc};
   return {{batch, shape.channels, shape.height, shape.width}, type, layout.tag};
 }
 
 Extents extents(std::int64_t batch, const Shape& shape, Layout layout) {
+  if (shape.axes == Axes::sequence) return {batch * shape.positions(), 1, 1, 1, shape.features()};
   const std::int64_t inner = layout.block == 0 ? shape.channels : layout.block;
   return {batch, (shape.channels + inner - 1) / inner, shape.height, shape.width, inner};
 }

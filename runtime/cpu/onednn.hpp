@@ -41,6 +41,7 @@ struct Extents {
 
 DataType data_type(Precision precision);
 std::size_t size_of(DataType type);
+// Of an image in that layout. A sequence is plain: a matrix of batch x positions rows of features.
 Desc activation_desc(std::int64_t batch, const Shape& shape, DataType type, Layout layout);
 Extents extents(std::int64_t batch, const Shape& shape, Layout layout);
 // The layout that a convolution over many channels chooses on this processor.

@@ -6,6 +6,7 @@
 #include "runtime/base/name_pattern.hpp"
 #include "runtime/cpu/kernels/kernels.hpp"
 #include "runtime/cpu/parallel.hpp"
+#include "runtime/optim/average.hpp"
 
 namespace dlrun::runtime {
 
@@ -94,9 +95,14 @@ void Parameters::declare_layout() {
 
 Result<void> Parameters::lay_out(const EngineOptions& options) {
   optimizer_ = options.optimizer;
-  for (Parameter& parameter : parameters_) parameter.frozen = matches_any(options.frozen, parameter.name);
+  for (Parameter& parameter : parameters_) {
+    parameter.frozen = matches_any(options.frozen, parameter.name);
+    parameter.decays = !options.no_decay.covers(parameter.name, parameter.shape);
+  }
   declare_layout();
-  layout_.finish(*optimizer_->traits, options.bucket_bytes);
+  average_ = options.average;
+  layout_.finish(*optimizer_->traits, options.bucket_bytes,
+                 average_ ? StateLayout::Averages::kept : StateLayout::Averages::none);
   TRY(make_arenas());
   return place_copies();
 }
@@ -105,8 +111,8 @@ Result<void> Parameters::make_arenas() {
   const std::size_t bytes = layout_.floats() * sizeof(float);
   values_ = TRY(HugeBuffer::make(bytes));
   gradients_ = TRY(HugeBuffer::make(bytes));
-  for (std::size_t slot = 0; slot < optimizer_->traits->state.size(); ++slot)
-    state_.push_back(TRY(HugeBuffer::make(bytes)));
+  const std::size_t slots = optimizer_->traits->state.size() + (average_ ? 1 : 0);
+  for (std::size_t slot = 0; slot < slots; ++slot) state_.push_back(TRY(HugeBuffer::make(bytes)));
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
     Parameter& parameter = parameters_[index];
     const Bucket& slice = layout_.slice(index);
@@ -195,18 +201,41 @@ Parameters::Copy* Parameters::interleaved_copy_of(const Parameter& parameter) {
 }
 
 void Parameters::apply(const UpdateStep& step, const dnnl::stream& stream) {
-  const Factors factors = optimizer_->factors(step);
+  UpdateStep exempt = step;
+  exempt.weight_decay = 0;
+  const Factors factors = optimizer_->factors(step), without_decay = optimizer_->factors(exempt);
+  if (average_) kept_average_ = kept_average(*average_, step.updates);
   for (Parameter& parameter : parameters_)
-    if (!parameter.frozen) update(parameter, factors);
+    if (!parameter.frozen)
+      update(parameter, parameter.decays ? factors : without_decay);
+    else
+      average(parameter, 0, floats_of(parameter));
   const bool interleaves = optimizer_->traits->update_and_interleave != nullptr;
   for (Copy& copy : copies_)
     if (copy.interleaved_row == 0 || !interleaves) refresh(copy, stream);
   stale_ = false;
 }
 
+// Of numbers that an update has just changed, and which are still near.
+void Parameters::average(Parameter& parameter, std::size_t begin, std::size_t end) const {
+  if (!average_) return;
+  average_weights(parameter.state[state_.size() - 1].floats() + begin, parameter.value.floats() + begin,
+                  end - begin, kept_average_);
+}
+
+void Parameters::swap_averages() {
+  if (!average_) return;
+  auto* const averages = reinterpret_cast<float*>(state_.back().data());
+  auto* const values = reinterpret_cast<float*>(values_.data());
+  parallel_for(layout_.floats(), kernels::kGrain, [&](std::size_t begin, std::size_t end) {
+    swap_weights(averages + begin, values + begin, end - begin);
+  });
+  stale_ = true;
+}
+
 UpdateRange Parameters::range_of(Parameter& parameter, std::size_t begin, std::size_t end) const {
   UpdateRange out{parameter.value.floats() + begin, parameter.gradient.floats() + begin, {}, end - begin};
-  for (std::size_t slot = 0; slot < state_.size(); ++slot)
+  for (std::size_t slot = 0; slot < optimizer_->traits->state.size(); ++slot)
     out.state[slot] = parameter.state[slot].floats() + begin;
   return out;
 }
@@ -240,12 +269,14 @@ void Parameters::update(Parameter& parameter, const Factors& common) {
   if (copy == nullptr || traits.update_and_interleave == nullptr)
     return parallel_for(floats_of(parameter), kernels::kGrain, [&](std::size_t begin, std::size_t end) {
       traits.update(range(begin, end), factors);
+      average(parameter, begin, end);
     });
   const std::size_t row = copy->interleaved_row, rows = 2 * row;
   auto* const interleaved = reinterpret_cast<kernels::Bf16*>(copy->value.data);
   parallel_for(floats_of(parameter), (kernels::kGrain / rows + 1) * rows,
                [&](std::size_t begin, std::size_t end) {
                  traits.update_and_interleave(range(begin, end), {interleaved + begin, row}, factors);
+                 average(parameter, begin, end);
                });
 }
 

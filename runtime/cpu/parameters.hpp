@@ -17,6 +17,10 @@
 
 namespace dlrun::runtime {
 
+// Who writes a gradient first: its owner, or an operator that shares the parameter and is awaited or there.
+// The owner then adds to what is written.
+enum class GradientStart { own, awaited, written };
+
 struct Parameter {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -28,8 +32,10 @@ struct Parameter {
   // `shape`.
   std::optional<Desc> columns = {};
   Buffer value = {}, gradient = {};
-  std::array<Buffer, kMaxStateSlots> state = {};  // of the optimizer
-  bool frozen = false;                            // stays as it is
+  std::array<Buffer, kMaxStateArenas> state = {};  // of the optimizer, then the average
+  bool frozen = false;                             // stays as it is
+  bool decays = true;                              // has the step's weight decay
+  GradientStart gradient_start = GradientStart::own;
 };
 
 struct Statistic {
@@ -59,6 +65,7 @@ class Parameters {
   // Once the operator `node` has left its gradients: adds those of operators that share its parameters.
   void accumulate_shared_gradients(std::size_t node, const dnnl::stream& stream);
   void apply(const UpdateStep& step, const dnnl::stream& stream);
+  void swap_averages();
 
   const StateLayout& layout() const { return layout_; }
   Result<void> read(std::size_t index, std::span<float> out, const dnnl::engine& engine) const;
@@ -93,6 +100,7 @@ class Parameters {
   UpdateRange range_of(Parameter& parameter, std::size_t begin, std::size_t end) const;
   Factors factors_of(Parameter& parameter, const Factors& common) const;
   void update(Parameter& parameter, const Factors& common);
+  void average(Parameter& parameter, std::size_t begin, std::size_t end) const;
   void refresh(Copy& copy, const dnnl::stream& stream);
 
   std::deque<Parameter> parameters_;
@@ -100,9 +108,11 @@ class Parameters {
   std::deque<Copy> copies_;
   std::vector<Part> parts_;
   std::optional<Optimizer> optimizer_;
+  std::optional<float> average_;  // its decay
+  float kept_average_ = 0;        // of this update
   StateLayout layout_;
   HugeBuffer values_, gradients_, extras_;
-  std::vector<HugeBuffer> state_;  // of the optimizer, slot by slot
+  std::vector<HugeBuffer> state_;  // of the optimizer, slot by slot, and the average
   mutable HugeBuffer workspace_;   // for conversions through a matrix
   bool stale_ = true;              // the copies are older than the values
 };

@@ -105,10 +105,16 @@ void Plan::set_layout(Tensor& tensor, const Desc& desc, Precision precision, con
 
 Buffer* Plan::labels() {
   if (labels_ == nullptr) {
-    labels_ = buffer(static_cast<std::size_t>(batch()) * sizeof(std::int32_t));
+    labels_ = buffer(static_cast<std::size_t>(batch() * labels_per_row()) * sizeof(std::int32_t));
     keep(labels_);
   }
   return labels_;
+}
+
+std::int64_t Plan::labels_per_row() const {
+  const Node& first = graph_.nodes.front();
+  const auto* input = std::get_if<op::Input>(&first.operation);
+  return input != nullptr && input->kind == SampleKind::tokens ? first.shape.positions() : 1;
 }
 
 Parameter* Plan::parameter(std::string_view part, const Desc& layout, const std::optional<Desc>& columns) {
@@ -136,6 +142,12 @@ Statistic* Plan::statistic(std::string_view part) {
 double Plan::operations() const {
   const auto products = traits_of(node().operation).products;
   return 2.0 * static_cast<double>(batch() * products(node().operation, input_shape(), node().shape));
+}
+
+Buffer* Plan::first_gradient_of(Parameter* parameter) {
+  if (parameter->gradient_start != GradientStart::awaited) return nullptr;
+  parameter->gradient_start = GradientStart::written;
+  return &parameter->gradient;
 }
 
 Buffer* Plan::gradient_of(Parameter* parameter, const Desc& layout) {

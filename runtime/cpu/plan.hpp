@@ -80,8 +80,10 @@ class Plan {
   Result<void> lay_out();
   std::size_t memory_bytes() const { return arena_.size() + parameters_.memory_bytes(); }
   Tensor& tensor(std::size_t node) { return *tensors_[node]; }
-  // The batch's labels, which all losses share; made when the first of them asks.
+  // The batch's labels, which all losses share; made when the first of them asks. One a row, or one for each
+  // of its tokens.
   Buffer* labels();
+  std::int64_t labels_per_row() const;
   // What the trainer fills.
   Buffer* rows() const { return rows_; }
   void set_rows(Buffer* rows) { rows_ = rows; }
@@ -103,6 +105,9 @@ class Plan {
   Statistic* statistic(std::string_view part);
   // Floating-point operations of this node's forward pass, where it is products of weights and values.
   double operations() const;
+  // The parameter's gradient itself, for an operator that shares it and comes first in backward: it writes
+  // what the owner then adds to. Null where another operator does so, or the owner does not add.
+  static Buffer* first_gradient_of(Parameter* parameter);
   // Where this node's part of the parameter's gradient goes, in this layout.
   Buffer* gradient_of(Parameter* parameter, const Desc& layout);
   void set_layout(Tensor& tensor, const Desc& desc, Precision precision, const Extents& extents);

@@ -9,12 +9,17 @@
 #include "runtime/engine/random_keys.hpp"
 #include "runtime/graph/fuse.hpp"
 #include "runtime/graph/roles.hpp"
+#include "runtime/optim/average.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
-class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceReducing {
+class GraphOnGpu final : public CudaEngine,
+                         private GanEngine,
+                         private LanguageEngine,
+                         private DeviceReducing,
+                         private DeviceAccumulating {
  public:
   GraphOnGpu(const CudaLibrary& library, Graph graph, const EngineOptions& options, CudaPlan plan)
       : library_(library),
@@ -30,24 +35,27 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
   Result<void> prepare(int device) {
     const InputScaling* const pixels = takes_bytes() ? &*options_.pixels : nullptr;
     const std::string optimizer(options_.optimizer.traits->name);
-    const DlrunCudaPlan plan{.nodes = plan_.nodes.data(),
-                             .count = plan_.nodes.size(),
-                             .buckets = plan_.buckets.data(),
-                             .bucket_count = plan_.buckets.size(),
-                             .parameters = plan_.tensors.data(),
-                             .parameter_count = plan_.tensors.size(),
-                             .batch = options_.batch,
-                             .precision = precision_of(options_.precision),
-                             .gradients = options_.ranks > 1 ? DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST
-                                                             : DLRUN_CUDA_GRADIENTS_ON_DEVICE,
-                             .optimizer = optimizer.c_str(),
-                             .state_slots = options_.optimizer.traits->state.size(),
-                             .floats = layout().floats(),
-                             .spare = kSpareSlots,
-                             .statistics = layout().statistic_floats(),
-                             .rng_keys = plan_.random_uses.size(),
-                             .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
-                             .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
+    const DlrunCudaPlan plan{
+        .nodes = plan_.nodes.data(),
+        .count = plan_.nodes.size(),
+        .buckets = plan_.buckets.data(),
+        .bucket_count = plan_.buckets.size(),
+        .parameters = plan_.tensors.data(),
+        .parameter_count = plan_.tensors.size(),
+        .batch = options_.batch,
+        .precision = precision_of(options_.precision),
+        .gradients =
+            options_.ranks > 1 ? DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST : DLRUN_CUDA_GRADIENTS_ON_DEVICE,
+        .optimizer = optimizer.c_str(),
+        .state_slots = options_.optimizer.traits->state.size() + (options_.average ? 1 : 0),
+        .averages = options_.average ? 1 : 0,
+        .floats = layout().floats(),
+        .spare = kSpareSlots,
+        .statistics = layout().statistic_floats(),
+        .rng_keys = plan_.random_uses.size(),
+        .accumulates = options_.accumulate > 1 ? 1 : 0,
+        .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
+        .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
     if (library_.table().create(&plan, device, &engine_) != 0)
       return fail(
           library_.error(fmt::format("model '{}' in batches of {} does not come up on GPU {} ({})",
@@ -67,25 +75,49 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
   }
   std::span<std::int32_t> labels() override {
     fresh_ = true;
-    return rows(library_.table().labels(engine_), static_cast<std::size_t>(options_.batch));
+    return rows(library_.table().labels(engine_),
+                static_cast<std::size_t>(options_.batch * labels_per_row()));
+  }
+  std::span<std::int32_t> tokens() override {
+    if (!takes_tokens()) return {};
+    fresh_ = true;
+    return rows(reinterpret_cast<std::int32_t*>(library_.table().input(engine_)), input_count());
   }
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override {
-    const BatchResult result = run(DLRUN_CUDA_TRAIN, keys_of(step), "a training step");
+    const DlrunCudaWork work = batch_ == Batch::last ? DLRUN_CUDA_TRAIN : DLRUN_CUDA_ACCUMULATE;
+    const BatchResult result = run(work, keys_of(step), "a training step");
     for (std::size_t bucket = 0; on_bucket && !sum_ && bucket < plan_.buckets.size(); ++bucket)
       on_bucket(bucket);
     return result;
   }
   void apply(const UpdateStep& step) override {
     const Factors factors = options_.optimizer.factors(step);
-    note(library_.table().apply(engine_, factors.data()), "an update");
+    const float kept = kept_average(options_.average.value_or(0), step.updates);
+    note(library_.table().apply(engine_, factors.data(), kept), "an update");
   }
+  void swap_averages() override { note(library_.table().swap_averages(engine_), "taking averaged weights"); }
   BatchResult evaluate_batch() override {
     return run(DLRUN_CUDA_EVALUATE, keys_of(kShownNoise), "an evaluation");
   }
   GanEngine* gan() override { return generator_ ? this : nullptr; }
+  LanguageEngine* language() override { return vocabulary() > 0 ? this : nullptr; }
+  std::int64_t vocabulary() const override {
+    const auto* const loss = std::get_if<op::VocabularyLoss>(&graph_.nodes.back().operation);
+    return loss == nullptr ? 0 : loss->vocabulary;
+  }
+  Result<void> next_scores(std::int64_t position, std::span<float> scores) override {
+    if (scores.size() != static_cast<std::size_t>(options_.batch * vocabulary()))
+      return fail(ErrorKind::internal, "{} numbers for the scores of a vocabulary of {}", scores.size(),
+                  vocabulary());
+    if (library_.table().next_scores(engine_, position, scores.data()) != 0)
+      return fail(library_.error("the scores of the next token cannot be had"));
+    return {};
+  }
   DeviceReducing* reducing() override { return sum_ ? this : nullptr; }
+  DeviceAccumulating* accumulating() override { return options_.accumulate > 1 ? this : nullptr; }
+  void set_batch(Batch batch) override { batch_ = batch; }
   Result<void> generate(std::span<float> images) override {
     const Shape& shape = graph_.nodes[generator_->last].shape;
     TRY(check_size_of_images(images.size(), options_.batch * shape.elements()));
@@ -159,9 +191,13 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
     if (precision == Precision::tf32) return DLRUN_CUDA_TF32;
     return precision == Precision::bf16 ? DLRUN_CUDA_BF16 : DLRUN_CUDA_F32;
   }
+  bool takes_tokens() const {
+    return std::get<op::Input>(graph_.nodes[0].operation).kind == SampleKind::tokens;
+  }
+  std::int64_t labels_per_row() const { return takes_tokens() ? graph_.nodes[0].shape.positions() : 1; }
   bool takes_bytes() const {
     const std::size_t channels = static_cast<std::size_t>(graph_.nodes[0].shape.channels);
-    return options_.pixels && channels <= DLRUN_CUDA_MAX_CHANNELS &&
+    return options_.pixels && !takes_tokens() && channels <= DLRUN_CUDA_MAX_CHANNELS &&
            options_.pixels->scale.size() == channels && options_.pixels->shift.size() == channels;
   }
   std::size_t input_count() const {
@@ -195,7 +231,7 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
     if (fresh_) note(table.stage(engine_), what);
     fresh_ = false;
     note(table.begin(engine_, work, keys.data()), what);
-    if (work == DLRUN_CUDA_TRAIN && work_ && !failure_) {
+    if (work != DLRUN_CUDA_EVALUATE && work_ && !failure_) {
       work_();
       if (fresh_) note(table.stage(engine_), what);
       fresh_ = false;
@@ -235,7 +271,7 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
     const TensorPlace& place = layout().place(tensor);
     if (place.arena == TensorPlace::Arena::values) return DLRUN_CUDA_VALUES;
     if (place.arena == TensorPlace::Arena::statistics) return DLRUN_CUDA_STATISTICS;
-    return place.slot == 0 ? DLRUN_CUDA_STATE_0 : DLRUN_CUDA_STATE_1;
+    return static_cast<DlrunCudaArena>(DLRUN_CUDA_STATE_0 + place.slot);
   }
   DeviceOrder order_of(std::size_t tensor) const {
     const TensorPlace& place = layout().place(tensor);
@@ -256,6 +292,7 @@ class GraphOnGpu final : public CudaEngine, private GanEngine, private DeviceRed
   void* engine_ = nullptr;
   std::function<void()> work_;
   bool fresh_ = true;  // rows were filled since they were sent
+  Batch batch_ = Batch::last;
   std::vector<std::byte> lost_rows_;
   std::optional<Error> failure_;
 };

@@ -1,6 +1,9 @@
 // See fusion.hpp.
 #include "runtime/cuda/fusion.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 namespace dlrun::runtime {
 
 namespace {
@@ -61,8 +64,71 @@ class Fusion {
     }
   }
 
+  // The sum of a residual network: what its branch ends in reads the gradient and leaves it as it is, and all
+  // others who read the trunk come before the branch's end. So the gradient of the sum is that of both, in
+  // its place, until the trunk's other readers add to it. A linear layer right before it adds the trunk
+  // itself.
+  void pass_gradients() {
+    for (std::size_t index = 0; index < plan_.nodes.size(); ++index) {
+      DlrunCudaNode& sum = plan_.nodes[index];
+      if (!is(sum, kSum) || rectifies(sum) || sum.inputs[0] == sum.inputs[1]) continue;
+      for (std::size_t i = 0; i < 2; ++i) {
+        const std::size_t branch = sum.inputs[i], trunk = sum.inputs[1 - i];
+        if (!passes(index, branch, trunk)) continue;
+        if (branch + 1 == index) join_sum(index, trunk);
+        sum.facts |= DLRUN_CUDA_PASSES_GRADIENT;
+        break;
+      }
+    }
+  }
+
+  // GELU right behind a linear layer that it alone reads joins it, and its derivative the linear layer that
+  // alone reads it. What it is of stays: the joined layer's place holds it.
+  void join_gelus() {
+    for (std::size_t index = 1; index < plan_.nodes.size(); ++index) {
+      DlrunCudaNode &linear = plan_.nodes[index - 1], &gelu = plan_.nodes[index];
+      if (!is(linear, kLinear) || linear.input_count != 1 || linear.bias == DLRUN_CUDA_NOWHERE) continue;
+      if (!is(gelu, "gelu") || !is_by_tanh(gelu) || gelu.inputs[0] != index - 1 || gelu.channels % 8 != 0)
+        continue;
+      if (read_by_[index - 1].size() != 1 || read_by_[index].size() != 1) continue;
+      DlrunCudaNode& behind = plan_.nodes[read_by_[index][0]];
+      if (!is(behind, kLinear)) continue;
+      const DlrunCudaNode held = linear, before = gelu;
+      gelu = linear;
+      gelu.needs_gradient = before.needs_gradient;
+      gelu.inner = behind.input_inner = index - 1;
+      give_way(index);
+      DlrunCudaNode& holder = plan_.nodes[index - 1];
+      holder.facts = 0;
+      holder.channels = held.channels, holder.height = held.height, holder.width = held.width;
+    }
+  }
+
  private:
-  static constexpr const char *kNorm = "batch_norm", *kSum = "add", *kPool = "max_pool";
+  bool is_by_tanh(const DlrunCudaNode& node) const {
+    op::Gelu spec;
+    std::memcpy(&spec, node.settings, sizeof spec);
+    return spec.form == op::Gelu::Form::tanh;
+  }
+
+  bool passes(std::size_t sum, std::size_t branch, std::size_t trunk) const {
+    if (!is(plan_.nodes[branch], kLinear) || read_by_[branch].size() != 1) return false;
+    if (plan_.nodes[branch].needs_gradient == 0 || plan_.nodes[trunk].needs_gradient == 0) return false;
+    return std::all_of(read_by_[trunk].begin(), read_by_[trunk].end(),
+                       [&](std::size_t reader) { return reader == sum || reader < branch; });
+  }
+
+  // The linear layer before the sum `index` becomes the sum.
+  void join_sum(std::size_t index, std::size_t trunk) {
+    DlrunCudaNode& sum = plan_.nodes[index];
+    const DlrunCudaNode before = sum;
+    sum = plan_.nodes[index - 1];
+    sum.inputs[1] = trunk, sum.input_count = 2;
+    sum.needs_gradient = before.needs_gradient;
+    give_way(index);
+  }
+
+  static constexpr const char *kNorm = "batch_norm", *kSum = "add", *kPool = "max_pool", *kLinear = "linear";
 
   static void elide(DlrunCudaNode& node) { node.kind = DLRUN_CUDA_ELIDED, node.facts = DLRUN_CUDA_IS_ELIDED; }
   static bool rectifies(const DlrunCudaNode& node) { return node.activation != DLRUN_CUDA_NO_ACTIVATION; }
@@ -77,6 +143,7 @@ class Fusion {
     plan_.nodes[index - 1] = {};
     elide(plan_.nodes[index - 1]);
     plan_.nodes[index - 1].weight = plan_.nodes[index - 1].bias = DLRUN_CUDA_NOWHERE;
+    plan_.nodes[index - 1].inner = plan_.nodes[index - 1].input_inner = DLRUN_CUDA_NOWHERE;
     tensors_.move(index - 1, index);
   }
 
@@ -87,11 +154,13 @@ class Fusion {
 
 }  // namespace
 
-void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph) {
+void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph, const EngineOptions& options) {
   Fusion fusion(plan, tensors, graph);
   fusion.fuse_norm_sums();
   fusion.fuse_sums();
   fusion.fuse_pools();
+  if (options.precision == Precision::bf16) fusion.join_gelus();
+  fusion.pass_gradients();
 }
 
 }  // namespace dlrun::runtime

@@ -6,6 +6,6 @@
 namespace dlrun::runtime {
 
 // `graph` is what the plan's nodes are of, one for one.
-void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph);
+void fuse_neighbours(CudaPlan& plan, CudaTensors& tensors, const Graph& graph, const EngineOptions& options);
 
 }  // namespace dlrun::runtime

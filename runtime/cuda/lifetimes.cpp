@@ -41,6 +41,12 @@ std::optional<std::size_t> first_loss(const DlrunCudaPlan& plan, std::size_t ind
   return std::nullopt;
 }
 
+// The first input that a node passes its gradient on to, with all behind it.
+std::size_t first_passed(const DlrunCudaNode& node) {
+  if (!has(node, DLRUN_CUDA_PASSES_GRADIENT)) return node.input_count;
+  return has(node, DLRUN_CUDA_MULTIPLIES) ? 1 : 0;
+}
+
 }  // namespace
 
 std::size_t last_reader(const DlrunCudaPlan& plan, std::size_t index) {
@@ -63,6 +69,9 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
           life.last = std::max(life.last, released(plan, reader));
     out.push_back(life);
   }
+  for (std::size_t index = 0; index < plan.count; ++index)
+    for (const std::size_t inner : {plan.nodes[index].inner, plan.nodes[index].input_inner})
+      if (inner != DLRUN_CUDA_NOWHERE) out[inner].last = std::max(out[inner].last, backward_of(index));
   // What is detached lies where it is detached from.
   for (std::size_t index = plan.count; index-- > 0;) {
     if (!has(plan.nodes[index], DLRUN_CUDA_IN_PLACE)) continue;
@@ -73,6 +82,15 @@ std::vector<Lifetime> value_lifetimes(const DlrunCudaPlan& plan, std::size_t num
   return out;
 }
 
+std::vector<std::size_t> gradient_holders(const DlrunCudaPlan& plan) {
+  std::vector<std::size_t> out(plan.count);
+  for (std::size_t index = 0; index < plan.count; ++index) out[index] = index;
+  for (std::size_t index = plan.count; index-- > 0;)
+    for (std::size_t i = first_passed(plan.nodes[index]); i < plan.nodes[index].input_count; ++i)
+      out[plan.nodes[index].inputs[i]] = out[index];
+  return out;
+}
+
 std::vector<Lifetime> gradient_lifetimes(const DlrunCudaPlan& plan, std::size_t number_size) {
   std::vector<Lifetime> out;
   for (std::size_t index = 0; index < plan.count; ++index) {
@@ -80,6 +98,14 @@ std::vector<Lifetime> gradient_lifetimes(const DlrunCudaPlan& plan, std::size_t 
     if (plan.nodes[index].needs_gradient != 0) life.bytes = bytes_of(plan, plan.nodes[index], number_size);
     if (const auto loss = first_loss(plan, index)) life.first = *loss;
     out.push_back(life);
+  }
+  const std::vector<std::size_t> holders = gradient_holders(plan);
+  for (std::size_t index = 0; index < plan.count; ++index) {
+    if (holders[index] == index || out[index].bytes == 0) continue;
+    Lifetime& of_holder = out[holders[index]];
+    of_holder.first = std::min(of_holder.first, out[index].first);
+    of_holder.last = std::max(of_holder.last, out[index].last);
+    out[index].bytes = 0;
   }
   return out;
 }

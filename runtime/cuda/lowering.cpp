@@ -47,7 +47,7 @@ class Lowering {
       TRY(add(graph_.nodes[index]));
       find_gradient(read_by[index]);
     }
-    fuse_neighbours(plan_, tensors_, graph_);
+    fuse_neighbours(plan_, tensors_, graph_, options_);
     tensors_.place(plan_, options_);
     return std::move(plan_);
   }
@@ -76,6 +76,7 @@ class Lowering {
     DlrunCudaNode& flat = plan_.nodes.back();
     flat.kind = kind_of(node.operation);
     flat.input_count = node.inputs.size();
+    flat.inner = flat.input_inner = DLRUN_CUDA_NOWHERE;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) flat.inputs[i] = node.inputs[i].get();
     set_shapes(flat, node, traits);
     std::visit([&flat](const auto& spec) { set_settings(flat, spec); }, node.operation);
@@ -83,7 +84,7 @@ class Lowering {
       const ActivationRule rule = traits.activation(node.operation);
       flat.activation = form_of(rule.activation), flat.slope = rule.slope;
     }
-    flat.facts = facts_of(traits, flat);
+    flat.facts = facts_of(traits, node.operation, flat);
     flat.first_row = options_.rank * options_.batch;
     if (traits.random != Randomness::none) draw(flat, node, traits);
     if (traits.loss != LossKind::none) flat.report = report(node, traits);
@@ -117,10 +118,25 @@ class Lowering {
     flat.settings_bytes = sizeof spec;
   }
 
-  static unsigned facts_of(const OperatorTraits& traits, const DlrunCudaNode& flat) {
+  // One that may: its backward reads its output where it does.
+  static bool may_activate(const Operation& operation) {
+    return std::visit(
+        [](const auto& spec) {
+          return requires {
+            spec.activation;
+          };
+        },
+        operation);
+  }
+
+  static unsigned facts_of(const OperatorTraits& traits, const Operation& operation,
+                           const DlrunCudaNode& flat) {
     unsigned facts = 0;
-    if (traits.backward_reads_input) facts |= DLRUN_CUDA_BACKWARD_READS_INPUT;
-    if (traits.backward_reads_output && flat.activation != DLRUN_CUDA_NO_ACTIVATION)
+    if (traits.backward_reads_input)
+      facts |=
+          traits.inputs == Inputs::two ? DLRUN_CUDA_BACKWARD_READS_INPUTS : DLRUN_CUDA_BACKWARD_READS_INPUT;
+    if (traits.backward_reads_output &&
+        (flat.activation != DLRUN_CUDA_NO_ACTIVATION || !may_activate(operation)))
       facts |= DLRUN_CUDA_BACKWARD_READS_OUTPUT;
     if (traits.products != nullptr) facts |= DLRUN_CUDA_MULTIPLIES;
     if (traits.loss != LossKind::none) facts |= DLRUN_CUDA_IS_LOSS;

@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/plugin/allreduce_table.h"
 
-#define DLRUN_CUDA_TABLE_VERSION 9u
+#define DLRUN_CUDA_TABLE_VERSION 10u
 #define DLRUN_CUDA_TABLE_SYMBOL "dlrun_cuda_table"
 
 // Kinds of nodes that no graph has: an operator of a graph has its name in graph/operations.hpp as its kind.
@@ -24,7 +24,10 @@ enum DlrunCudaFact {
   DLRUN_CUDA_MULTIPLIES = 8,  // by weights, whose gradient is computed on the side stream
   DLRUN_CUDA_IS_LOSS = 16,    // leaves the gradient of its input in the forward pass
   DLRUN_CUDA_IN_PLACE = 32,   // its value lies where its input's does
-  DLRUN_CUDA_IS_ELIDED = 64   // has no value
+  DLRUN_CUDA_IS_ELIDED = 64,  // has no value
+  // A sum: the gradients of its inputs (of what a product is added to: of that) lie where its own does, as
+  // nobody needs it any more once they change.
+  DLRUN_CUDA_PASSES_GRADIENT = 128
 };
 enum DlrunCudaActivation {
   DLRUN_CUDA_NO_ACTIVATION,
@@ -38,16 +41,24 @@ enum DlrunCudaLearning { DLRUN_CUDA_GRAD_WRITE, DLRUN_CUDA_GRAD_ACCUMULATE, DLRU
 // What becomes of a loss: nothing, it joins DlrunCudaResult's loss_sum and correct, or generator_loss_sum.
 enum DlrunCudaReport { DLRUN_CUDA_UNREPORTED, DLRUN_CUDA_REPORTED, DLRUN_CUDA_OF_GENERATOR };
 enum DlrunCudaPrecision { DLRUN_CUDA_F32, DLRUN_CUDA_TF32, DLRUN_CUDA_BF16 };
-// State: the optimizer's, slot by slot.
-enum DlrunCudaArena { DLRUN_CUDA_VALUES, DLRUN_CUDA_STATISTICS, DLRUN_CUDA_STATE_0, DLRUN_CUDA_STATE_1 };
+// State: the optimizer's, slot by slot, and behind it the average of the weights where there is one.
+enum DlrunCudaArena {
+  DLRUN_CUDA_VALUES,
+  DLRUN_CUDA_STATISTICS,
+  DLRUN_CUDA_STATE_0,
+  DLRUN_CUDA_STATE_1,
+  DLRUN_CUDA_STATE_2
+};
 // Staged: copied to the host after backward and back before the update.
 enum DlrunCudaGradients { DLRUN_CUDA_GRADIENTS_ON_DEVICE, DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST };
-enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_EVALUATE };
+// Accumulate: a training step whose gradients are kept, for the next DLRUN_CUDA_TRAIN to add them to its own.
+enum DlrunCudaWork { DLRUN_CUDA_TRAIN, DLRUN_CUDA_ACCUMULATE, DLRUN_CUDA_EVALUATE };
 
 #define DLRUN_CUDA_NOWHERE ((size_t)-1)
 #define DLRUN_CUDA_MAX_INPUTS 32
 #define DLRUN_CUDA_MAX_CHANNELS 8  // of pixels that come as bytes
 #define DLRUN_CUDA_MAX_SETTINGS 12
+#define DLRUN_CUDA_SLICE_ALIGNMENT 16  // floats: parameters begin at multiples of it
 
 struct DlrunCudaNode {
   const char* kind;
@@ -64,6 +75,9 @@ struct DlrunCudaNode {
   // The operator's settings as graph/operations.hpp has them: that struct, byte by byte.
   uint64_t settings[DLRUN_CUDA_MAX_SETTINGS];
   size_t settings_bytes;
+  // Of a linear layer that GELU joined: the node that holds what it is of; of one behind it: that of its
+  // input.
+  size_t inner, input_inner;
   size_t norms[2];  // of a sum of batch norms: the nodes that joined it and have their parameters
   enum DlrunCudaReport report;
   size_t rng_key;     // of what draws random numbers: which of the keys that begin() gets
@@ -83,6 +97,7 @@ struct DlrunCudaBucket {
 struct DlrunCudaTensor {
   size_t offset, length;
   int is_vector;  // 1: it has one dimension, as a bias has
+  int decays;     // 1: it has the step's weight decay
 };
 
 struct DlrunCudaPlan {
@@ -96,11 +111,13 @@ struct DlrunCudaPlan {
   enum DlrunCudaPrecision precision;
   enum DlrunCudaGradients gradients;
   const char* optimizer;  // its name in optim/list.hpp
-  size_t state_slots;     // arenas of its state
+  size_t state_slots;     // arenas of its state, and the average's
+  int averages;           // 1: the last of them is an average of the weights
   size_t floats;          // of the arenas of values, gradients and state
   size_t spare;           // of them at the end, which an update leaves alone
   size_t statistics;      // floats
   size_t rng_keys;        // of a step
+  int accumulates;        // 1: DLRUN_CUDA_ACCUMULATE may be asked for
   // One number per channel: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
   const float *pixel_scale, *pixel_shift;
 };
@@ -132,7 +149,8 @@ struct DlrunCudaTable {
   // the engine.
   int (*connect)(void* engine, const struct DlrunCudaSum* sum);
   // Pinned rows for the host to fill, batch x channels x height x width: floats or, where the plan has pixels
-  // as bytes, those (then the other is NULL). Waits until what was staged has left them.
+  // as bytes, those (then the other is NULL); tokens are int32 in place of floats, with as many labels. Waits
+  // until what was staged has left them.
   float* (*input)(void* engine);
   uint8_t* (*pixels)(void* engine);
   int32_t* (*labels)(void* engine);
@@ -143,11 +161,16 @@ struct DlrunCudaTable {
   // Starts a step on the rows staged last; end() waits for it. `keys`: plan.rng_keys of them.
   int (*begin)(void* engine, enum DlrunCudaWork work, const uint64_t* keys);
   int (*end)(void* engine, struct DlrunCudaResult* result);
-  // One update by the optimizer; `factors`: its kMaxFactors numbers, see optim/factors.hpp.
-  int (*apply)(void* engine, const float* factors);
+  // One update by the optimizer; `factors`: its kMaxFactors numbers, see optim/factors.hpp. `kept`: the part
+  // of the average that stays, where there is one.
+  int (*apply)(void* engine, const float* factors, float kept);
+  // The weights become their averages, and these the weights.
+  int (*swap_averages)(void* engine);
   // The value of node `last` after an evaluation of the nodes from `first` on, which read no others: batch x
   // channels x height x width.
   int (*generate)(void* engine, size_t first, size_t last, const uint64_t* keys, float* images);
+  // After an evaluation: the scores of what follows each row's `position`, batch x vocabulary.
+  int (*next_scores)(void* engine, int64_t position, float* scores);
   // Milliseconds of each node's forward (2 i) and backward (2 i + 1), each timed alone in a graph; then of
   // copying the batch, of an update, and of a whole step (update left out) on a batch that is on the GPU
   // already. What it computes is no training: state and results mean nothing after it.

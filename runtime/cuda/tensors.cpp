@@ -10,6 +10,8 @@ namespace dlrun::runtime {
 
 namespace {
 
+static_assert(DLRUN_CUDA_SLICE_ALIGNMENT == kSliceAlignment);
+
 // Calls body(place in plain layout, place on the device) for every number.
 template <class Body>
 void for_places(const DeviceOrder& order, const Body& body) {
@@ -74,13 +76,15 @@ void CudaTensors::move(std::size_t from, std::size_t to) {
 }
 
 void CudaTensors::place(CudaPlan& plan, const EngineOptions& options) {
-  layout_.finish(*options.optimizer.traits, options.bucket_bytes);
+  layout_.finish(*options.optimizer.traits, options.bucket_bytes,
+                 options.average ? StateLayout::Averages::kept : StateLayout::Averages::none);
   plan.layout = std::move(layout_);
   plan.orders = std::move(orders_);
   for (std::size_t index = 0; index < plan.layout.parameters().size(); ++index) {
     const Bucket& slice = plan.layout.slice(index);
-    const bool is_vector = plan.layout.parameters()[index].shape.size() == 1;
-    plan.tensors.push_back({slice.offset, slice.length, is_vector ? 1 : 0});
+    const ParameterSpec& of = plan.layout.parameters()[index];
+    plan.tensors.push_back({slice.offset, slice.length, of.shape.size() == 1 ? 1 : 0,
+                            options.no_decay.covers(of.name, of.shape) ? 0 : 1});
   }
   for (std::size_t bucket = 0; bucket < plan.layout.buckets().size(); ++bucket) {
     const Bucket& of = plan.layout.buckets()[bucket];
@@ -103,7 +107,8 @@ bool CudaTensors::accumulates(const CudaPlan& plan, const Use& use) const {
   if (use.whose == Weights::frozen) return false;
   return std::any_of(uses_.begin(), uses_.end(), [&](const Use& other) {
     return other.parameter == use.parameter && other.node > use.node && other.whose != Weights::frozen &&
-           plan.nodes[other.node].needs_gradient != 0;
+           (plan.nodes[other.node].needs_gradient != 0 ||
+            (plan.nodes[other.node].facts & DLRUN_CUDA_IS_LOSS) != 0);
   });
 }
 

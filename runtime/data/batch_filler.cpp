@@ -106,6 +106,7 @@ std::uint64_t BatchFiller::fill(std::uint64_t count,
                                 const std::function<std::uint64_t(std::uint64_t)>& sample,
                                 std::optional<AugmentationKey> key, const Rows& rows) const {
   if (data_.encoded) return fill_encoded(count, sample, key, rows);
+  if (data_.tokens) return fill_tokens(count, sample, rows);
   for (std::size_t i = 0; i < rows.labels.size(); ++i) {
     const std::uint64_t which = count > 0 ? sample(i < count ? i : i % count) : i % data_.count;
     if (i < count && !data_.check_sample(which)) damaged_ = static_cast<std::int64_t>(which);
@@ -172,6 +173,24 @@ std::uint64_t BatchFiller::fill_encoded(std::uint64_t count,
     }
   }
   return counted;
+}
+
+std::uint64_t BatchFiller::fill_tokens(std::uint64_t count,
+                                       const std::function<std::uint64_t(std::uint64_t)>& sample,
+                                       const Rows& rows) const {
+  const auto length = static_cast<std::size_t>(data_.shape.height);
+  for (std::size_t i = 0; i < rows.labels.size() / length; ++i) {
+    const std::uint64_t which = count > 0 ? sample(i < count ? i : i % count) : i % data_.count;
+    const auto tokens = rows.tokens.subspan(i * length, length);
+    const auto labels = rows.labels.subspan(i * length, length);
+    auto read = data_.tokens->read(which * length, tokens);
+    if (read) read = data_.tokens->read((which + 1) * length, labels.last(1));
+    std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
+    if (!read) note_damage(std::move(read).error());
+    if (!read || i >= count) std::fill(labels.begin(), labels.end(), -1);
+    if (!read) std::fill(tokens.begin(), tokens.end(), 0);
+  }
+  return count;
 }
 
 std::vector<std::string> BatchFiller::take_dropped() const {

@@ -32,11 +32,12 @@ class BatchFiller {
   BatchFiller(const Dataset& data, const Conversion& conversion, const Augmentation& augmentation,
               const DecodeOptions& decoding = {});
 
-  /// Either numbers or bytes; bytes mean what input_scaling_of() says.
+  /// Either numbers or bytes, which mean what input_scaling_of() says; or tokens, with a label each.
   struct Rows {
     std::span<float> numbers;
     std::span<std::uint8_t> bytes;
     std::span<std::int32_t> labels;
+    std::span<std::int32_t> tokens = {};
   };
   /// Rows 0 .. count-1 become the samples `sample(0)` .. `sample(count-1)`. The rows behind them repeat
   /// samples, so that batch statistics stay sane, under the label -1: they do not count. Returns how many
@@ -69,6 +70,8 @@ class BatchFiller {
   bool fill_decoded(const RowKey& key, const Rows& rows, std::size_t row) const;
   std::uint64_t fill_encoded(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                              const std::optional<AugmentationKey>& key, const Rows& rows) const;
+  std::uint64_t fill_tokens(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
+                            const Rows& rows) const;
   void note_damage(Error error) const;
   void fill_row(std::uint64_t sample, const std::optional<AugmentationKey>& key, const Rows& rows,
                 std::size_t row) const;

@@ -10,7 +10,8 @@ namespace dlrun::runtime {
 
 // Each in the file of its format.
 DataFormat::Read read_idx_section, read_cifar10_section, read_images_section, read_list_section,
-    read_webdataset_section, read_tfrecord_section, read_lmdb_section, read_synthetic_section;
+    read_webdataset_section, read_tfrecord_section, read_lmdb_section, read_tokens_section,
+    read_synthetic_section;
 
 namespace {
 
@@ -21,7 +22,8 @@ constexpr std::array kFormats = {
     DataFormat{"list", read_list_section},              // files with a path and a class number per line
     DataFormat{"webdataset", read_webdataset_section},  // tar files
     DataFormat{"tfrecord", read_tfrecord_section},
-    DataFormat{"lmdb", read_lmdb_section},  // of Caffe's Datum
+    DataFormat{"lmdb", read_lmdb_section},      // of Caffe's Datum
+    DataFormat{"tokens", read_tokens_section},  // files of numbers, for language models
     DataFormat{"synthetic", read_synthetic_section},
 };
 
@@ -74,6 +76,13 @@ Result<DataParts> load_data(const DataSource& source, std::uint64_t seed) {
   DataParts out = TRY(source.load(seed));
   if (source.place().empty()) return out;
   const std::int64_t classes = out.train.shape.classes;
+  if (source.kind() == SampleKind::tokens) {
+    out.notes.insert(out.notes.begin(), fmt::format("found {} training and {} validation sequences of {} "
+                                                    "tokens in {}, out of a vocabulary of {}",
+                                                    out.train.count, out.test.count, out.train.shape.height,
+                                                    source.place(), classes));
+    return out;
+  }
   out.notes.insert(out.notes.begin(), fmt::format("found {} classes, {} training and {} test images in {}",
                                                   classes, out.train.count, out.test.count, source.place()));
   if (const auto absent = classes_without_samples(out.train); !absent.empty())

@@ -15,6 +15,7 @@ namespace dlrun::runtime {
 class DataSource {
  public:
   virtual ~DataSource() = default;
+  virtual SampleKind kind() const { return SampleKind::image; }
   /// The number of channels of an image.
   virtual std::size_t channels() const = 0;
   /// The shape of the samples. Opens every file and checks headers and lengths.

@@ -17,6 +17,7 @@ Result<void> Dataset::check_sample(std::uint64_t sample) const {
 }
 
 std::uint64_t Dataset::fingerprint() const {
+  if (tokens) return mix(tokens->fingerprint(), pixels_per_sample());
   std::uint64_t hash = mix(count, pixels_per_sample());
   for (const std::uint16_t label : labels) hash = mix(hash, label);
   if (encoded) return mix(hash, encoded->fingerprint());

@@ -1,6 +1,7 @@
-// Dataset: all samples of one part (training, test), with one label each: the pixels in memory, mapped, or
-// still encoded in files. What reads it from files is a DataSource (data_format.hpp). Loading finds every
-// fault of a file, so that none interrupts a training; of encoded samples, those that show without decoding.
+// Dataset: all samples of one part (training, test): images with one label each, the pixels in memory,
+// mapped, or still encoded in files; or windows of a stream of tokens. What reads it from files is a
+// DataSource (data_format.hpp). Loading finds every fault of a file, so that none interrupts a training; of
+// encoded samples, those that show without decoding.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include "runtime/base/input_shape.hpp"
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/data/encoded/encoded_samples.hpp"
+#include "runtime/data/tokens/token_stream.hpp"
 
 namespace dlrun::runtime {
 
@@ -27,6 +29,8 @@ struct Dataset {
   std::uint64_t shard_samples = 0;
   // Of each sample's pixels in shards, as they were packed; empty where none were kept.
   std::vector<std::uint64_t> checksums;
+  // Or in place of all: the tokens that sample i is a window of, from i * shape.height on. It has no label.
+  std::shared_ptr<const TokenStream> tokens = nullptr;
   // Or in place of both: where the samples are, compressed. They have no pixels until they are decoded.
   std::shared_ptr<const EncodedSamples> encoded;
   Damaged damaged = Damaged::refused;  // of encoded ones
@@ -51,6 +55,7 @@ struct DataParts {
   Dataset train, test;
   std::vector<std::string> notes = {};    // what was found, for people
   std::vector<std::string> classes = {};  // their names; empty where they have numbers alone
+  std::string tokenizer = {};             // of tokens, the text of its file; empty where it is not known
 };
 
 }  // namespace dlrun::runtime

@@ -15,6 +15,7 @@
 #include "runtime/base/input_shape.hpp"
 #include "runtime/base/tensor_info.hpp"
 #include "runtime/base/trace.hpp"
+#include "runtime/engine/no_decay.hpp"
 #include "runtime/optim/optimizer.hpp"
 #include "src/base/result.hpp"
 
@@ -38,8 +39,8 @@ struct GradientSlice {
 };
 
 struct BatchResult {
-  double loss_sum = 0;       // summed over the rows that count
-  std::int64_t correct = 0;  // rows whose highest score is the label
+  double loss_sum = 0;  // summed over the rows that count; of tokens, a row's is the mean of its positions'
+  std::int64_t correct = 0;  // rows, or tokens, whose highest score is the label
   // Of a GAN: the loss is the discriminator's, `correct` its right answers on real and on made images (two a
   // row), and this the generator's loss.
   double generator_loss_sum = 0;
@@ -59,6 +60,16 @@ class GanEngine {
   }
 };
 
+/// An engine whose model ends in the scores of a vocabulary.
+class LanguageEngine {
+ public:
+  virtual ~LanguageEngine() = default;
+  virtual std::int64_t vocabulary() const = 0;
+  /// After evaluate_batch: the scores of the token that follows each row's position `position`,
+  /// [batch][vocabulary].
+  virtual Result<void> next_scores(std::int64_t position, std::span<float> scores) = 0;
+};
+
 /// An engine on a device that sums gradients over the ranks beside backward.
 class DeviceReducing {
  public:
@@ -70,16 +81,28 @@ class DeviceReducing {
   virtual Result<double> seconds_of_sums() = 0;
 };
 
+/// An engine on a device that adds the gradients of several batches up there before an update.
+class DeviceAccumulating {
+ public:
+  virtual ~DeviceAccumulating() = default;
+  /// earlier: the next train_batch keeps its gradients on the device, and they are summed over no ranks.
+  /// last: the kept ones are added to its own before anything else becomes of these.
+  enum class Batch { last, earlier };
+  virtual void set_batch(Batch batch) = 0;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
 
   virtual std::int64_t batch() const = 0;
   // Rows to fill before a call: float[batch][channels][height][width] and labels 0..classes-1, -1 for a row
-  // that must not count (a short last batch in evaluation).
+  // (of tokens: for each position of it) that must not count (a short last batch in evaluation).
   // They stay as they are until they are filled again; ask anew before each filling.
   virtual std::span<float> input() = 0;
   virtual std::span<std::int32_t> labels() = 0;
+  // In place of input() where the data is tokens: int32[batch][positions]. labels() are as many then.
+  virtual std::span<std::int32_t> tokens() { return {}; }
   // Where EngineOptions::pixels were given and the engine takes them: bytes to fill in place of input().
   virtual std::span<std::uint8_t> pixels() { return {}; }
   // An engine on a device calls `work` in each train_batch, while the device computes: rows filled then are
@@ -101,6 +124,9 @@ class Engine {
   virtual void set_trace(Trace& /*trace*/) {}
   // One update of all parameters by EngineOptions::optimizer.
   virtual void apply(const UpdateStep& step) = 0;
+  /// The weights become their averages, and these the weights, until the next call: for evaluations. Only
+  /// where EngineOptions::average is set.
+  virtual void swap_averages() {}
   // Forward in evaluation mode.
   virtual BatchResult evaluate_batch() = 0;
   /// After evaluate_batch, of a model that classifies: what the loss reads, [batch][scores of a row]. Empty
@@ -108,10 +134,15 @@ class Engine {
   virtual std::span<const float> scores() { return {}; }
   /// What it does besides where the model is a GAN; null where it is none.
   virtual GanEngine* gan() { return nullptr; }
+  /// What it does besides where the model is of a language; null where it is none.
+  virtual LanguageEngine* language() { return nullptr; }
   /// What it does besides where train_batch leaves gradients that are summed over all ranks already. Then it
   /// calls no on_bucket, and spare_slots() alone are left to be summed. Null where it leaves the sums to the
   /// caller.
   virtual DeviceReducing* reducing() { return nullptr; }
+  /// What it does besides where EngineOptions::accumulate is above 1 and gradients stay on a device; null
+  /// where it leaves all of that to the caller.
+  virtual DeviceAccumulating* accumulating() { return nullptr; }
   // An Error where a device failed in a call before; results and gradients since then mean nothing.
   virtual Result<void> status() const { return {}; }
 
@@ -144,6 +175,9 @@ struct EngineOptions {
   std::optional<InputScaling> pixels = {};  // rows may be taken as bytes
   Optimizer optimizer = momentum_sgd(0);
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
+  NoDecay no_decay = {};
+  int accumulate = 1;                 // batches per update
+  std::optional<float> average = {};  // the decay of an average of the weights (optim/average.hpp)
 };
 
 }  // namespace dlrun::runtime

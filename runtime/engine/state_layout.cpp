@@ -7,6 +7,7 @@
 
 #include "runtime/base/keyed_random.hpp"
 #include "runtime/engine/initial_values.hpp"
+#include "runtime/optim/average.hpp"
 
 namespace dlrun::runtime {
 
@@ -14,8 +15,7 @@ namespace {
 
 // To whole cache lines, so that a slice starts where the widest vector may.
 constexpr std::size_t padded(std::size_t floats) {
-  constexpr std::size_t line = 16;
-  return (floats + line - 1) / line * line;
+  return (floats + kSliceAlignment - 1) / kSliceAlignment * kSliceAlignment;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ std::vector<std::size_t> StateLayout::backward_order() const {
   return order;
 }
 
-void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes) {
+void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes, Averages averages) {
   const std::vector<std::size_t> order = backward_order();
   slices_.resize(parameters_.size());
   for (const std::size_t index : order) {
@@ -51,7 +51,9 @@ void StateLayout::finish(const OptimizerTraits& optimizer, std::size_t bucket_by
   }
   floats_ += kSpareSlots;
   cut_buckets(order, bucket_bytes);
-  list_tensors(optimizer);
+  std::vector<std::string_view> state = optimizer.state;
+  if (averages == Averages::kept) state.push_back(kAverageSuffix);
+  list_tensors(state);
 }
 
 // A bucket is closed once it holds enough. The last one has the spare slots too, and is the only one where
@@ -90,7 +92,7 @@ void StateLayout::list(TensorInfo info, TensorPlace place) {
   places_.push_back(place);
 }
 
-void StateLayout::list_tensors(const OptimizerTraits& optimizer) {
+void StateLayout::list_tensors(const std::vector<std::string_view>& state) {
   using Role = TensorInfo::Role;
   using Arena = TensorPlace::Arena;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -99,9 +101,9 @@ void StateLayout::list_tensors(const OptimizerTraits& optimizer) {
   for (std::size_t i = 0; i < statistics_.size(); ++i)
     list({statistics_[i].name, {statistics_[i].elements}, Role::statistic},
          {Arena::statistics, 0, i, statistic_offsets_[i]});
-  for (std::size_t slot = 0; slot < optimizer.state.size(); ++slot)
+  for (std::size_t slot = 0; slot < state.size(); ++slot)
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-      list({parameters_[i].name + std::string(optimizer.state[slot]), parameters_[i].shape, Role::momentum},
+      list({parameters_[i].name + std::string(state[slot]), parameters_[i].shape, Role::momentum},
            {Arena::state, slot, i, slices_[i].offset});
 }
 

@@ -19,6 +19,9 @@ namespace dlrun::runtime {
 // Floats behind the last gradient that travel with the last bucket: loss, correct, stop votes.
 inline constexpr std::size_t kSpareSlots = 16;
 
+// Parameters begin at multiples of so many floats in their arenas: a cache line.
+inline constexpr std::size_t kSliceAlignment = 16;
+
 struct ParameterSpec {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -52,7 +55,8 @@ class StateLayout {
   /// Another node's backward completes the parameter's gradient, as the nodes were fused.
   void move_to_node(std::size_t parameter, std::size_t node) { parameters_[parameter].node = node; }
   /// Places all that was declared and cuts the buckets.
-  void finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes);
+  enum class Averages { none, kept };
+  void finish(const OptimizerTraits& optimizer, std::size_t bucket_bytes, Averages averages = Averages::none);
 
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
   const std::vector<StatisticSpec>& statistics() const { return statistics_; }
@@ -83,7 +87,7 @@ class StateLayout {
  private:
   std::vector<std::size_t> backward_order() const;
   void cut_buckets(const std::vector<std::size_t>& order, std::size_t bucket_bytes);
-  void list_tensors(const OptimizerTraits& optimizer);
+  void list_tensors(const std::vector<std::string_view>& state);
   void list(TensorInfo info, TensorPlace place);
 
   std::vector<ParameterSpec> parameters_;

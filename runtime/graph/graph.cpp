@@ -1,6 +1,7 @@
 // GraphBuilder: appends nodes and works out their shapes; the first shape that cannot be is the Error.
 #include "runtime/graph/graph.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -57,14 +58,34 @@ GraphBuilder::GraphBuilder(std::string model, const InputShape& input) : input_(
   apply(op::Input{}, {});
 }
 
+namespace {
+
+std::string text(const InputShape& input) {
+  if (input.kind == SampleKind::tokens)
+    return fmt::format("sequences of {} tokens out of {}", input.height, input.classes);
+  return fmt::format("images of {}x{}x{} (channels x height x width) in {} classes", input.channels,
+                     input.height, input.width, input.classes);
+}
+
+}  // namespace
+
 void GraphBuilder::refuse(const std::string& what) {
   if (error_) return;
-  error_ = Error{
-      .kind = ErrorKind::input,
-      .what = fmt::format("model '{}' cannot take images of {}x{}x{} (channels x height x width) in "
-                          "{} classes: {}",
-                          graph_.model, input_.channels, input_.height, input_.width, input_.classes, what),
-      .hint = "choose a model for images of this size, or other data"};
+  error_ = Error{.kind = ErrorKind::input,
+                 .what = fmt::format("model '{}' cannot take {}: {}", graph_.model, text(input_), what),
+                 .hint = input_.kind == SampleKind::tokens
+                             ? "choose a model for such sequences, or other data"
+                             : "choose a model for images of this size, or other data"};
+}
+
+bool GraphBuilder::owns_parameters_of(const Node& owner, const Node& node) const {
+  const std::vector<ParameterRule> there = parameters_of(graph_, owner), wanted = parameters_of(graph_, node);
+  const auto has = [&](const ParameterRule& rule) {
+    return std::any_of(there.begin(), there.end(), [&](const ParameterRule& one) {
+      return one.part == rule.part && one.shape == rule.shape;
+    });
+  };
+  return std::all_of(wanted.begin(), wanted.end(), has);
 }
 
 Value GraphBuilder::apply(std::string name, const Operation& operation, std::vector<Value> inputs) {
@@ -81,14 +102,12 @@ Value GraphBuilder::apply(std::string name, const Operation& operation, std::vec
   return Value(graph_.nodes.size() - 1);
 }
 
-// There must be the same layer on the same shape before.
+// There must be a layer before that has all of its parameters: the same one, or an embedding for the loss
+// over its vocabulary.
 void GraphBuilder::check_shared(const Node& node) {
   if (node.name.empty()) return;
   for (const Node& owner : graph_.nodes)
-    if (owner.weights == Weights::own && owner.name == node.name &&
-        owner.operation.index() == node.operation.index() && owner.shape == node.shape &&
-        shape(owner.inputs[0]) == shape(node.inputs[0]))
-      return;
+    if (owner.weights == Weights::own && owner.name == node.name && owns_parameters_of(owner, node)) return;
   refuse(fmt::format("no layer {} is there to share weights with", node.name));
 }
 

@@ -101,6 +101,26 @@ class GraphBuilder {
   void sigmoid_cross_entropy(Value logit, op::SigmoidCrossEntropy::Target target) {
     apply(op::SigmoidCrossEntropy{target}, {logit});
   }
+  // The same for sequences.
+  Value embedding(std::string name, Value tokens, const op::Embedding& spec) {
+    return apply(std::move(name), spec, {tokens});
+  }
+  Value layer_norm(std::string name, Value in, const op::LayerNorm& spec = {}) {
+    return apply(std::move(name), spec, {in});
+  }
+  Value rms_norm(std::string name, Value in, const op::RmsNorm& spec = {}) {
+    return apply(std::move(name), spec, {in});
+  }
+  Value linear(std::string name, Value in, const op::Linear& spec) {
+    return apply(std::move(name), spec, {in});
+  }
+  Value swiglu(Value gate, Value up) { return apply(op::SwiGlu{}, {gate, up}); }
+  Value attention(Value in, const op::Attention& spec) { return apply(spec, {in}); }
+  // The end of a language model. `name`: of its weights, or of the embedding whose weights it shares.
+  void vocabulary_loss(std::string name, Value in, const op::VocabularyLoss& spec, Weights weights) {
+    use_weights(weights);
+    apply(std::move(name), spec, {in});
+  }
   // Of the nodes that follow.
   void use_weights(Weights weights) { weights_ = weights; }
 
@@ -109,6 +129,7 @@ class GraphBuilder {
 
  private:
   void check_shared(const Node& node);
+  bool owns_parameters_of(const Node& owner, const Node& node) const;
   void refuse(const std::string& what);
 
   InputShape input_;

@@ -6,16 +6,30 @@
 #include <cstdint>
 #include <variant>
 
+#include "runtime/base/input_shape.hpp"
+
 namespace dlrun::runtime {
 
-struct Shape {  // of one image of the batch
+// What the axes of a shape are: of an image, or of a sequence, whose features are the channels and whose
+// positions are the height. In memory the features of a position always lie side by side.
+enum class Axes { image, sequence };
+
+struct Shape {  // of one sample of the batch
   std::int64_t channels = 0, height = 1, width = 1;
+  Axes axes = Axes::image;
   std::int64_t elements() const { return channels * height * width; }
+  std::int64_t features() const { return channels; }
+  std::int64_t positions() const { return height; }
   friend bool operator==(const Shape& left, const Shape& right) {
-    return left.channels == right.channels && left.height == right.height && left.width == right.width;
+    return left.channels == right.channels && left.height == right.height && left.width == right.width &&
+           left.axes == right.axes;
   }
   friend bool operator!=(const Shape& left, const Shape& right) { return !(left == right); }
 };
+
+inline Shape sequence(std::int64_t positions, std::int64_t features) {
+  return {features, positions, 1, Axes::sequence};
+}
 
 // What follows an operator at once and is done in the same pass over memory.
 enum class Activation { none, relu, leaky_relu, tanh };
@@ -25,7 +39,9 @@ enum class Edge { dropped, kept };
 enum class Padding { counts, ignored };
 
 namespace op {
-struct Input {};
+struct Input {
+  SampleKind kind = SampleKind::image;  // as the data is
+};
 struct Convolution {
   std::int64_t filters = 1, kernel = 1, stride = 1, padding = 0;
   Bias bias = Bias::learned;
@@ -96,7 +112,8 @@ struct Noise {
 // The value as it is; nothing flows back through it.
 struct Detach {};
 struct SoftmaxCrossEntropy {
-  float weight = 1;  // of its gradient: less than 1 for auxiliary heads, whose loss is not reported
+  float weight = 1;     // of its gradient: less than 1 for auxiliary heads, whose loss is not reported
+  float smoothing = 0;  // in training: the part of the target that all classes share
 };
 // Of one logit. labels: 1 or 0 as the row's label says. The others are a GAN's: the discriminator's on real
 // and on fake images, and the generator's, whose target is that its images are taken for real.
@@ -108,6 +125,49 @@ struct SigmoidCrossEntropy {
 struct Gelu {
   enum class Form { erf, tanh };
   Form form = Form::erf;
+};
+
+// Operators on sequences: positions x features.
+// The features of each token of a vocabulary; where `positions` is set, plus those of each position.
+struct Embedding {
+  std::int64_t features = 1;
+  std::int64_t vocabulary = 0;  // 0: as many as the data has
+  std::int64_t positions = 0;   // rows of learned positions; 0: none are added
+  float init_std = 0.02F;
+};
+// (x - mean) / sqrt(variance + epsilon) over the features of a position, scaled and shifted by learned ones.
+struct LayerNorm {
+  float epsilon = 1e-5F;
+  Bias bias = Bias::learned;
+};
+// x / sqrt(mean of x squared + epsilon) over the features of a position, scaled by learned ones.
+struct RmsNorm {
+  float epsilon = 1e-5F;
+};
+// A fully connected layer of each position by itself.
+struct Linear {
+  std::int64_t outputs = 1;
+  Bias bias = Bias::learned;
+  float init_std = 0;  // standard deviation of the first weights; 0: PyTorch's default
+};
+// silu(first input) times the second, with silu(x) = x / (1 + exp(-x)).
+struct SwiGlu {};
+// Causal attention: a position reads itself and those before it. Its input holds, one behind the other, the
+// queries of all heads, the keys and the values of `key_heads` heads: (heads + 2 key_heads) x width features.
+// Where key_heads is less, each serves heads / key_heads queries that follow each other.
+struct Attention {
+  std::int64_t heads = 1;
+  std::int64_t key_heads = 0;  // 0: as many as there are heads
+  float rotary_base = 0;       // of rotary positions, as Llama has them (halves turned); 0: none
+  std::int64_t keys() const { return key_heads == 0 ? heads : key_heads; }
+  std::int64_t width(std::int64_t features) const { return features / (heads + 2 * keys()); }
+};
+// The end of a language model: scores of the whole vocabulary for each position, and their softmax
+// cross-entropy with the token that follows. A mean over the positions, summed over the rows. Its weights are
+// an embedding's where it shares them. The scores of all positions are never in memory as f32.
+struct VocabularyLoss {
+  std::int64_t vocabulary = 0;  // 0: as many as the data has
+  float init_std = 0.02F;
 };
 }  // namespace op
 
@@ -136,7 +196,14 @@ struct Gelu {
   ROW(Detach, detach)                                \
   ROW(SigmoidCrossEntropy, sigmoid_cross_entropy)    \
   ROW(Reshape, reshape)                              \
-  ROW(Gelu, gelu)
+  ROW(Gelu, gelu)                                    \
+  ROW(Embedding, embedding)                          \
+  ROW(LayerNorm, layer_norm)                         \
+  ROW(RmsNorm, rms_norm)                             \
+  ROW(Linear, linear)                                \
+  ROW(SwiGlu, swiglu)                                \
+  ROW(Attention, attention)                          \
+  ROW(VocabularyLoss, vocabulary_loss)
 
 namespace detail {
 template <class Before, class... Listed>

@@ -156,6 +156,11 @@ Result<LayerList> read_layer_list(const YamlNode& node, const std::string& path)
   Fields fields = TRY(Fields::of(node, path));
   LayerList out;
   out.name = TRY(fields.text_or("name", "own"));
+  if (const YamlNode* settings = fields.find("transformer")) {
+    out.transformer = TRY(read_transformer(*settings, fields.path("transformer")));
+    TRY(fields.finish());
+    return out;
+  }
   static const std::vector<std::string> losses{"softmax", "sigmoid"};
   out.loss = static_cast<LayerList::LossKind>(TRY(fields.choice_or("loss", 0, losses)));
   const YamlNode* layers = TRY(fields.require("layers"));
@@ -174,6 +179,7 @@ Result<LayerList> read_layer_list(const YamlNode& node, const std::string& path)
 }
 
 Result<Graph> build_layers(const LayerList& list, const InputShape& input) {
+  if (list.transformer) return build_transformer(list.name, *list.transformer, input);
   GraphBuilder g(list.name, input);
   std::vector<Value> values{g.input()};
   for (const LayerList::Layer& layer : list.layers) {

@@ -1,14 +1,17 @@
-// A model of the user's own: the list of layers in the job file, as data. Reading checks what can be known
-// without the images (layers, their settings, the names that others refer to); building gives the Graph for
-// one shape of image. It has no loops and no arithmetic: who needs those writes a builder in C++.
+// A model of the user's own: the list of layers in the job file, or the settings of a transformer, as data.
+// Reading checks what can be known without the images (layers, their settings, the names that others refer
+// to); building gives the Graph for one shape of image. It has no loops and no arithmetic: who needs those
+// writes a builder in C++.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "runtime/graph/graph.hpp"
+#include "runtime/models/transformer.hpp"
 #include "src/base/yaml.hpp"
 
 namespace dlrun::runtime {
@@ -23,12 +26,14 @@ struct LayerList {
   std::string name;
   LossKind loss = LossKind::softmax;
   std::vector<Layer> layers;
+  std::optional<Transformer> transformer = {};  // in place of layers
 };
 
-/// `node` is {name: ..., layers: [...]}; `path` is what errors call it ("train.model").
+/// `node` is {name: ..., layers: [...]} or {name: ..., transformer: {...}}; `path` is what errors call it
+/// ("train.model").
 Result<LayerList> read_layer_list(const yaml::Node& node, const std::string& path);
 
-/// The list on images of this shape, with the loss at its end.
+/// The model on samples of this shape, with the loss at its end.
 Result<Graph> build_layers(const LayerList& list, const InputShape& input);
 
 }  // namespace dlrun::runtime

@@ -22,7 +22,11 @@ std::span<const Model> models() {
                                          Model{"inception-v3", inception_v3},
                                          Model{"hep-cnn", hep_cnn},
                                          Model{"dcgan", dcgan, Purpose::generate},
-                                         Model{"cosmogan", cosmogan, Purpose::generate}};
+                                         Model{"cosmogan", cosmogan, Purpose::generate},
+                                         Model{"gpt2", gpt2, Purpose::continue_text},
+                                         Model{"gpt2-medium", gpt2_medium, Purpose::continue_text},
+                                         Model{"gpt2-large", gpt2_large, Purpose::continue_text},
+                                         Model{"gpt2-xl", gpt2_xl, Purpose::continue_text}};
   return kModels;
 }
 

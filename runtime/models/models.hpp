@@ -11,7 +11,8 @@
 
 namespace dlrun::runtime {
 
-enum class Purpose { classify, generate };
+// classify or generate images, or continue texts.
+enum class Purpose { classify, generate, continue_text };
 
 struct Model {
   std::string_view name;
@@ -24,7 +25,7 @@ std::vector<std::string> model_names();
 
 Purpose purpose_of(std::string_view model);  // classify, where there is no model of that name
 
-/// The named model on images of this shape; an Error for an unknown name, with the nearest one.
+/// The named model on samples of this shape; an Error for an unknown name, with the nearest one.
 Result<Graph> build_model(const std::string& name, const InputShape& input);
 
 Result<Graph> alexnet(const InputShape& input);
@@ -33,6 +34,10 @@ Result<Graph> cifar10_convnet(const InputShape& input);
 Result<Graph> cosmogan(const InputShape& input);
 Result<Graph> dcgan(const InputShape& input);
 Result<Graph> googlenet(const InputShape& input);
+Result<Graph> gpt2(const InputShape& input);
+Result<Graph> gpt2_medium(const InputShape& input);
+Result<Graph> gpt2_large(const InputShape& input);
+Result<Graph> gpt2_xl(const InputShape& input);
 Result<Graph> hep_cnn(const InputShape& input);
 Result<Graph> inception_v3(const InputShape& input);
 Result<Graph> mnist_cnn(const InputShape& input);

@@ -10,7 +10,8 @@
 namespace dlrun::runtime {
 
 inline constexpr std::size_t kMaxFactors = 10;
-inline constexpr std::size_t kMaxStateSlots = 2;  // tensors of state that a parameter has
+inline constexpr std::size_t kMaxStateSlots = 2;  // tensors of state that a parameter has of its optimizer
+inline constexpr std::size_t kMaxStateArenas = kMaxStateSlots + 1;  // with its average
 
 using Factors = std::array<float, kMaxFactors>;
 

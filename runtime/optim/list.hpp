@@ -6,5 +6,6 @@
 #define DLRUN_OPTIMIZERS(ROW) \
   ROW(sgd)                    \
   ROW(adam)                   \
+  ROW(adamw)                  \
   ROW(lars)                   \
   ROW(lamb)

@@ -33,8 +33,13 @@ Optimizer default_optimizer(std::string_view name) {
 
 std::string Optimizer::identity() const {
   std::string out(traits->name);
-  for (std::size_t i = 0; i < traits->hyperparameters.size(); ++i)
-    out += fmt::format(" {}={}", traits->hyperparameters[i].name, values[i]);
+  for (std::size_t i = 0; i < traits->hyperparameters.size(); ++i) {
+    const Hyperparameter& of = traits->hyperparameters[i];
+    if (of.kind == Hyperparameter::Kind::number)
+      out += fmt::format(" {}={}", of.name, values[i]);
+    else if (values[i] != 0)
+      out += fmt::format(" {}", of.name);
+  }
   return out;
 }
 

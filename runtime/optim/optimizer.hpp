@@ -23,10 +23,13 @@ struct UpdateStep {
   std::uint64_t updates = 0;  // made before this one
 };
 
-/// A number that a job file may set beside the learning rate and the weight decay.
+/// A number that a job file may set beside the learning rate and the weight decay. A flag is true or false
+/// there, and 1 or 0 here.
 struct Hyperparameter {
+  enum class Kind { number, flag };
   std::string_view name;  // the key in the job file
   double fallback, lowest, highest;
+  Kind kind = Kind::number;
 };
 
 inline constexpr std::size_t kMaxHyperparameters = 4;
@@ -84,6 +87,9 @@ struct OptimizerTraits {
   void (*update_and_interleave)(const UpdateRange& range, const InterleavedCopy& copy,
                                 const Factors& factors);
   const TensorPass* tensor_pass = nullptr;  // null: an update looks at each number alone
+  double weight_decay = 0;                  // where the job file gives none
+  // Why these do not go together, for people; empty if they do.
+  std::string_view (*conflict)(const Hyperparameters& of) = nullptr;
 };
 
 /// All of them, in the order of list.hpp.

@@ -4,9 +4,10 @@
 
 namespace dlrun::runtime {
 
-// v = momentum v + (scale g + decay w); w -= rate v.
+// With d = scale g + decay w: v = momentum v + d; w -= rate v, or by Nesterov w -= rate (d + momentum v),
+// both as PyTorch has them.
 struct SgdFactors {
-  float rate, momentum, decay, scale;
+  float rate, momentum, decay, scale, nesterov;  // 1: by Nesterov
 };
 
 }  // namespace dlrun::runtime

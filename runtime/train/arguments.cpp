@@ -2,6 +2,7 @@
 #include "runtime/train/arguments.hpp"
 
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -10,12 +11,18 @@ tl::unexpected<Error> wrong(std::string what, std::string hint = "dlrun-train --
   return fail(Error{.kind = ErrorKind::usage, .what = std::move(what), .hint = std::move(hint)});
 }
 
+Result<int> read_ranks(const std::string& word) {
+  const auto ranks = parse_integer(word, 1, 1 << 30);
+  if (!ranks) return wrong(fmt::format("--ranks: '{}' is not a number of ranks", word));
+  return static_cast<int>(*ranks);
+}
+
 }  // namespace
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
-  static const std::vector<std::string> flags = {"--config",  "--check",    "--check-settings",
-                                                 "--prepare", "--evaluate", "--predict",
-                                                 "--export",  "--version",  "--help"};
+  static const std::vector<std::string> flags = {"--config",   "--check",   "--check-settings", "--prepare",
+                                                  "--evaluate", "--predict", "--sample",         "--export",
+                                                  "--version",  "--help",    "--ranks"};
   Arguments out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -27,6 +34,9 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
       out.action = Arguments::Action::check;
     } else if (word == "--check-settings") {
       out.action = Arguments::Action::check_settings;
+    } else if (word == "--ranks") {
+      if (i + 1 == words.size()) return wrong("--ranks needs a number");
+      out.ranks = TRY(read_ranks(words[++i]));
     } else if (word == "--config" || word.starts_with("--config=")) {
       if (!out.config.empty()) return wrong("--config is given twice");
       if (word == "--config" && i + 1 == words.size()) return wrong("--config needs a file");
@@ -37,6 +47,8 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
     }
   }
   if (out.config.empty()) return wrong("--config FILE is missing");
+  if (out.ranks && out.action == Arguments::Action::train)
+    return wrong("--ranks goes with --check and --check-settings: a rank knows how many there are");
   return out;
 }
 
@@ -44,14 +56,16 @@ std::string_view help_text() {
   return R"(dlrun-train: one rank of a training with dlrun's own runtime. dlrun starts it: see dlrun(1).
 
   dlrun-train --config FILE            trains; FILE is JSON that dlrun wrote from a job file
-  dlrun-train --check --config FILE    checks the job, the data files' headers and the checkpoint folder
-  dlrun-train --check-settings --config FILE    checks the settings of the job alone
+  dlrun-train --check [--ranks N] --config FILE    checks the job, the data files' headers and the checkpoint folder
+  dlrun-train --check-settings [--ranks N] --config FILE    checks the settings of the job alone
   dlrun-train --prepare DIR --into NEW [--size 224] [--damaged drop]    packs folders of images for fast reading
               [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
   dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord|lmdb    repacks encoded images into large files
               [--from images|list|webdataset|tfrecord|lmdb] [--classes N] [--shard-size 128MiB]
+  dlrun-train --prepare TEXTS --into NEW --tokens bytes|VOCABULARY [--validation 0.05] [--shard-size 16MiB]    makes tokens of texts
   dlrun-train --evaluate DIR --checkpoint CKPT [--from FORMAT]    top-1, top-5, loss and confusion matrix, as JSON
   dlrun-train --predict IMAGE... --checkpoint CKPT                classes and scores of images, as JSON
+  dlrun-train --sample TEXT --checkpoint CKPT [--length 200] [--temperature 1] [--top-k 40] [--seed 1]    continues a text
   dlrun-train --export FILE.onnx|FILE.safetensors --checkpoint CKPT
   dlrun-train --version | --help
 

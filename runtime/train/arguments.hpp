@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct Arguments {
   enum class Action { train, check, check_settings, version, help };
   Action action = Action::train;
   std::filesystem::path config;
+  std::optional<int> ranks;  // that the job will have, where the job is only checked
 };
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words);

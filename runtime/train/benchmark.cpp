@@ -84,16 +84,17 @@ std::string BenchmarkFigures::reason() const {
 }
 
 Json BenchmarkFigures::to_json() const {
-  const double rate = steps.images_per_second(), count = static_cast<double>(ranks.size());
-  const double images = steps.images_per_step();
+  const double rate = steps.per_second(), count = static_cast<double>(ranks.size());
+  const double per_step = steps.per_step();
   const Gap parts = gap();
+  const std::string key = unit.key();
   return Json{
-      {"images_per_s", rate},
-      {"images_per_s_rank", rate / count},
-      {"images_per_s_median_step", images / steps.median().count()},
+      {key, rate},
+      {key + "_rank", rate / count},
+      {key + "_median_step", per_step / steps.median().count()},
       {"steps", steps.steps()},
       {"step_ms_median", ms(steps.median())},
-      {"windows", {{"images_per_s", steps.windows()}, {"uncertainty", steps.uncertainty()}}},
+      {"windows", {{key, steps.windows()}, {"uncertainty", steps.uncertainty()}}},
       {"step_ms",
        {{"mean", ms(steps.mean())},
         {"std", ms(steps.std_dev())},
@@ -104,9 +105,8 @@ Json BenchmarkFigures::to_json() const {
       {"memory_mib",
        {{"peak_of_rank", mib(largest(&RankFigures::peak_bytes))},
         {"model", mib(largest(&RankFigures::engine_bytes))}}},
-      {"scaling",
-       {{"efficiency", scaling_efficiency()}, {"images_per_s_alone", images / count / alone.count()}}},
-      {"input", {{"share", input_share()}, {"images_per_s_repeated_batch", images / repeated_input.count()}}},
+      {"scaling", {{"efficiency", scaling_efficiency()}, {key + "_alone", per_step / count / alone.count()}}},
+      {"input", {{"share", input_share()}, {key + "_repeated_batch", per_step / repeated_input.count()}}},
       {"bound",
        {{"compute_ms", ms(compute())},
         {"communication_ms", ms(communication)},
@@ -120,10 +120,10 @@ Json BenchmarkFigures::to_json() const {
 }
 
 std::vector<std::string> BenchmarkFigures::lines() const {
-  const double rate = steps.images_per_second(), count = static_cast<double>(ranks.size());
-  const double images = steps.images_per_step();
+  const double rate = steps.per_second(), count = static_cast<double>(ranks.size());
+  const double per_step = steps.per_step();
   std::vector<std::string> out;
-  out.push_back(fmt::format("{:.1f} images/s{}, {:.1f} per rank, over {} steps in {} windows", rate,
+  out.push_back(fmt::format("{:.1f} {}/s{}, {:.1f} per rank, over {} steps in {} windows", rate, unit.name,
                             plus_minus(steps.uncertainty()), rate / count, steps.steps(),
                             steps.windows().size()));
   out.push_back(fmt::format(
@@ -133,10 +133,11 @@ std::vector<std::string> BenchmarkFigures::lines() const {
                             mib(largest(&RankFigures::peak_bytes)),
                             mib(largest(&RankFigures::engine_bytes))));
   if (ranks.size() > 1)
-    out.push_back(fmt::format("scaling: {:.1f} % of {} times one rank alone ({:.1f} images/s)",
-                              100 * scaling_efficiency(), ranks.size(), images / count / alone.count()));
-  out.push_back(fmt::format("input: {:.1f} % of a step; {:.1f} images/s with the batch held in memory",
-                            100 * input_share(), images / repeated_input.count()));
+    out.push_back(fmt::format("scaling: {:.1f} % of {} times one rank alone ({:.1f} {}/s)",
+                              100 * scaling_efficiency(), ranks.size(), per_step / count / alone.count(),
+                              unit.name));
+  out.push_back(fmt::format("input: {:.1f} % of a step; {:.1f} {}/s with the batch held in memory",
+                            100 * input_share(), per_step / repeated_input.count(), unit.name));
   out.push_back(
       fmt::format("bound: {:.2f} ms = max(compute {:.2f}, communication {:.2f}); reached {:.1f} %; gap: {}",
                   ms(bound()), ms(compute()), ms(communication), 100 * (bound() / steps.median()), reason()));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/train/report/sample_unit.hpp"
 #include "runtime/train/report/throughput.hpp"
 #include "src/base/json_fwd.hpp"
 
@@ -20,6 +21,7 @@ struct RankFigures {
 
 struct BenchmarkFigures {
   Throughput steps;                     // whole steps, as in training
+  SampleUnit unit = {};                 // that it counts
   Seconds repeated_input{0};            // a whole step on a batch in memory
   Seconds communication{0};             // the allreduce of all gradients, alone
   Seconds alone{0};                     // a step of rank 0 without communication while the others wait

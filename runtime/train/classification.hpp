@@ -9,7 +9,7 @@
 
 namespace dlrun::runtime {
 
-class Classification final : public Task {
+class Classification : public Task {
  public:
   explicit Classification(const Parts& parts);
   double answers_per_row() const override { return 1; }
@@ -20,13 +20,20 @@ class Classification final : public Task {
   void step_done() override { validation_.reset(); }
   Result<RunResult> finish(const StepReport& last) override;
 
- private:
-  bool has_validation_split() const { return parts_.split.validation() > 0; }
-  Result<Totals> test();
+ protected:
+  /// What is told of an epoch: what was trained, and what the evaluation gave.
+  virtual EpochReport report_of(const Totals& trained, const Totals& evaluated) const;
+  /// The first `most` samples of what is evaluated after an epoch.
+  Result<Totals> evaluated(std::uint64_t most);
 
   Parts parts_;
-  BatchFiller validation_filler_, test_filler_;
   std::optional<Totals> validation_;  // of the weights as they are
+
+ private:
+  bool has_validation_split() const { return parts_.split.validation() > 0; }
+  Result<Totals> test(std::uint64_t most);
+
+  BatchFiller validation_filler_, test_filler_;
 };
 
 }  // namespace dlrun::runtime

@@ -1,5 +1,5 @@
-// The flags of what people start by hand: --prepare, --evaluate, --predict, --export. Each has one value;
-// those that name data are read as the section train.data of a job file is.
+// The flags of what people start by hand: --prepare, --evaluate, --predict, --sample, --export. Each has one
+// value; those that name data are read as the section train.data of a job file is.
 #pragma once
 
 #include <map>

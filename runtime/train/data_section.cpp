@@ -42,6 +42,7 @@ Result<void> read_decoding(Fields& data, const TrainSpec& spec, DecodeOptions& o
 Result<void> read_data_section(Fields& train, TrainSpec& out) {
   Fields data = TRY(Fields::of(*TRY(train.require("data")), train.path("data")));
   out.data = TRY(read_data_source(data));
+  if (out.data.source->kind() == SampleKind::tokens) return data.finish();
   const std::size_t channels = out.data.source->channels();
   out.conversion.mean = TRY(read_per_channel(data, "mean", -1e3, channels));
   out.conversion.std_dev = TRY(read_per_channel(data, "std", 1e-6, channels));

@@ -26,6 +26,7 @@ Result<void> share_statistics(Engine& engine, Communicator& comm) {
 Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::uint64_t begin,
                               std::uint64_t end, const std::function<std::uint64_t(std::uint64_t)>& sample) {
   const auto batch = static_cast<std::uint64_t>(engine.batch());
+  const double answers = static_cast<double>(engine.labels().size() / batch);  // of a row
   Totals out;
   std::uint64_t announced = begin;
   for (std::uint64_t at = begin; at < end; at += batch) {
@@ -37,7 +38,7 @@ Result<Totals> evaluate_range(Engine& engine, const BatchFiller& filler, std::ui
     TRY(filler.state());
     const BatchResult result = engine.evaluate_batch();
     TRY(engine.status());
-    out.add({result.loss_sum, static_cast<double>(result.correct), static_cast<double>(counted)});
+    out.add({result.loss_sum, static_cast<double>(result.correct) / answers, static_cast<double>(counted)});
   }
   return out;
 }
@@ -59,6 +60,7 @@ Result<Totals> add_up(const std::vector<Totals>& own, Communicator& comm, int sh
 Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample) {
   TRY(share_statistics(by.engine, by.comm));
+  const AveragedWeights averaged(by.engine);
   const auto shards = static_cast<std::uint64_t>(by.shards.shards);
   std::vector<Totals> own;
   for (int number = by.shards.own.begin; number < by.shards.own.end; ++number) {

@@ -11,13 +11,25 @@
 
 namespace dlrun::runtime {
 
+/// While it lives, the weights are their averages where the job keeps some.
+class AveragedWeights {
+ public:
+  explicit AveragedWeights(Engine& engine) : engine_(engine) { engine_.swap_averages(); }
+  AveragedWeights(const AveragedWeights&) = delete;
+  AveragedWeights& operator=(const AveragedWeights&) = delete;
+  ~AveragedWeights() { engine_.swap_averages(); }
+
+ private:
+  Engine& engine_;
+};
+
 struct Evaluators {
   Engine& engine;
   Communicator& comm;
   ShardsOfRank shards;
 };
 
-/// `count` samples; the i-th is number `sample(i)` of the filler's data.
+/// By the averaged weights. `count` samples; the i-th is number `sample(i)` of the filler's data.
 Result<Totals> evaluate(const Evaluators& by, const BatchFiller& filler, std::uint64_t count,
                         const std::function<std::uint64_t(std::uint64_t)>& sample);
 

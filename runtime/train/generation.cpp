@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "runtime/train/evaluation.hpp"
 #include "runtime/train/report/sample_grid.hpp"
 
 namespace dlrun::runtime {
@@ -23,6 +24,7 @@ Result<void> Generation::end_epoch(const StepReport& last) {
   report.text = fmt::format("loss_d {:.4f}  loss_g {:.4f}  discriminator right {:.2f} %", last_epoch_.loss(),
                             last_epoch_.generator_loss(), 100 * last_epoch_.accuracy());
   TRY(parts_.reporter.epoch(last, report));
+  const AveragedWeights averaged(parts_.engine);
   if (parts_.comm.rank() == 0 && !parts_.folder.empty())
     TRY(write_sample_grid(parts_.engine, parts_.data.train.shape, parts_.spec.conversion, parts_.folder,
                           last.epoch));

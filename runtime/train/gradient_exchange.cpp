@@ -6,7 +6,10 @@ namespace dlrun::runtime {
 Result<GradientExchange> GradientExchange::make(const TrainSpec& spec, Engine& engine, Communicator& comm,
                                                 std::optional<int> shards) {
   GradientExchange out(spec, engine, comm);
-  if (shards) out.sums_ = TRY(ShardSums::make(*shards, engine, comm));
+  if (shards)
+    out.sums_ = TRY(ShardSums::make({*shards, spec.accumulate}, engine, comm));
+  else if (spec.accumulate > 1)
+    out.accumulated_ = TRY(AccumulatedGradients::make(engine));
   if (spec.parameter_server) TRY(out.choose_servers(*spec.parameter_server));
   return out;
 }
@@ -30,19 +33,30 @@ Result<void> GradientExchange::choose_servers(const ParameterServerSpec& spec) {
 }
 
 ShardsOfRank GradientExchange::shards() const {
-  if (sums_) return {sums_->shards(), sums_->range()};
-  return {comm_->size(), {comm_->rank(), comm_->rank() + 1}};
+  if (!sums_) return {comm_->size(), {comm_->rank(), comm_->rank() + 1}};
+  const int shards = sums_->of().shards;
+  return {shards, shards_of(shards, comm_->rank(), comm_->size())};
+}
+
+ShardsOfRank GradientExchange::batches() const {
+  if (sums_) return {sums_->of().all(), sums_->range()};
+  const int first = comm_->rank() * accumulate_;
+  return {comm_->size() * accumulate_, {first, first + accumulate_}};
 }
 
 Result<void> GradientExchange::regroup() {
-  if (sums_) sums_ = TRY(ShardSums::make(sums_->shards(), *engine_, *comm_));
+  if (sums_) sums_ = TRY(ShardSums::make(sums_->of(), *engine_, *comm_));
   return {};
 }
 
-Result<void> GradientExchange::begin(int shard) {
-  if (!sums_) return {};
-  if (shard == sums_->range().begin) sums_->begin();
-  return engine_->set_shard(shard);
+Result<void> GradientExchange::begin(int batch) {
+  const ShardRange own = batches().own;
+  if (batch == own.begin && sums_) sums_->begin();
+  if (batch == own.begin && accumulated_) accumulated_->begin();
+  if (DeviceAccumulating* const device = engine_->accumulating())
+    device->set_batch(batch + 1 == own.end ? DeviceAccumulating::Batch::last
+                                           : DeviceAccumulating::Batch::earlier);
+  return sums_ ? engine_->set_shard(batch) : Result<void>{};
 }
 
 std::span<float> GradientExchange::gradients(std::size_t bucket) const {
@@ -59,6 +73,7 @@ Result<void> GradientExchange::start(std::size_t bucket) {
     return is_last(bucket)
                ? Result<void>{}
                : sums_->start(engine_->buckets()[bucket].offset, engine_->buckets()[bucket].length);
+  if (accumulated_) accumulated_->add_to(gradients(bucket));
   if (travels_whole()) return is_last(bucket) ? Result<void>{} : comm_->allreduce_start(gradients(bucket));
   if (loads_.empty()) return comm_->allreduce_start(gradients(bucket), dtype_);
   const std::size_t begin = engine_->buckets()[bucket].offset, end = begin + gradients(bucket).size();
@@ -75,6 +90,7 @@ Result<void> GradientExchange::finish() {
     TRY(sums_->start(begin, engine_->gradients().size() - begin));
     return comm_->wait_all();
   }
+  if (accumulated_) accumulated_->add_to(engine_->spare_slots());
   const std::span<float> last = engine_->gradients().subspan(engine_->buckets().back().offset);
   const bool whole = travels_whole() && engine_->reducing() == nullptr;
   TRY(comm_->allreduce_start(whole ? last : engine_->spare_slots()));

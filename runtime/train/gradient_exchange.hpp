@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/comm/communicator.hpp"
+#include "runtime/train/accumulated_gradients.hpp"
 #include "runtime/train/server_placement.hpp"
 #include "runtime/train/shard_sums.hpp"
 #include "runtime/train/train_spec.hpp"
@@ -24,13 +25,15 @@ class GradientExchange {
                                        std::optional<int> shards = {});
 
   ShardsOfRank shards() const;
+  /// The batches of an update: as many per shard as the job accumulates.
+  ShardsOfRank batches() const;
   /// The ranks are others: so are this rank's shards.
   Result<void> regroup();
-  /// The engine's next batch is this shard, the step's first one for this rank where it begins its range.
-  Result<void> begin(int shard);
-  /// All gradients and the spare slots of a shard are final which is not the rank's last.
-  void keep() { sums_->keep(); }
-  /// This bucket's gradients of the rank's last shard are final.
+  /// The engine's next batch is this one, the step's first one for this rank where it begins its range.
+  Result<void> begin(int batch);
+  /// All gradients and the spare slots of a batch are final which is not the rank's last.
+  void keep() { sums_ ? sums_->keep() : accumulated_->keep(); }
+  /// This bucket's gradients of the rank's last batch are final.
   Result<void> start(std::size_t bucket);
   /// The spare slots are filled; after it, all of the arena is summed.
   Result<void> finish();
@@ -40,7 +43,7 @@ class GradientExchange {
 
  private:
   GradientExchange(const TrainSpec& spec, Engine& engine, Communicator& comm)
-      : engine_(&engine), comm_(&comm), dtype_(spec.allreduce.dtype) {}
+      : engine_(&engine), comm_(&comm), dtype_(spec.allreduce.dtype), accumulate_(spec.accumulate) {}
   Result<void> choose_servers(const ParameterServerSpec& spec);
   bool travels_whole() const { return dtype_ == CommDtype::f32 && loads_.empty(); }
   bool is_last(std::size_t bucket) const { return bucket + 1 == engine_->buckets().size(); }
@@ -49,9 +52,11 @@ class GradientExchange {
   Engine* engine_;
   Communicator* comm_;
   CommDtype dtype_;
+  int accumulate_;                   // batches per rank or shard and update
   std::vector<PlacedSlice> slices_;  // by offset; server is a rank here
   std::vector<ServerLoad> loads_;
-  std::unique_ptr<ShardSums> sums_;  // where there are shards
+  std::unique_ptr<ShardSums> sums_;                    // where there are shards
+  std::unique_ptr<AccumulatedGradients> accumulated_;  // where there are none, and several batches per update
 };
 
 }  // namespace dlrun::runtime

@@ -1,35 +1,16 @@
 // See init_weights.hpp.
 #include "runtime/train/init_weights.hpp"
 
-#include <map>
-#include <set>
+#include <algorithm>
 
 #include <fmt/format.h>
 
-#include "runtime/base/mapped_file.hpp"
 #include "runtime/base/name_pattern.hpp"
-#include "runtime/checkpoint/safetensors.hpp"
 #include "runtime/data/short_list.hpp"
+#include "runtime/train/weight_file.hpp"
 
 namespace dlrun::runtime {
 namespace {
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
-using Stored = std::map<std::string, StoredTensor>;
-
-// Why a tensor cannot be taken from the file; empty if it can.
-std::string obstacle(const TensorInfo& tensor, const Stored& stored) {
-  const auto found = stored.find(tensor.name);
-  if (found == stored.end()) return tensor.name + " is not in the file";
-  if (found->second.type == StoredTensor::Type::other)
-    return tensor.name + " has a type that is not F32, F16 or BF16";
-  if (found->second.shape == tensor.shape) return {};
-  return fmt::format("{} is {} in the file, {} in the model", tensor.name, shape_text(found->second.shape),
-                     shape_text(tensor.shape));
-}
 
 Result<void> check_all_there(const std::vector<std::string>& missing, const std::string& file) {
   if (missing.empty()) return {};
@@ -47,20 +28,12 @@ Result<void> check_all_there(const std::vector<std::string>& missing, const std:
   return fail(std::move(error));
 }
 
-// PyTorch counts the batches that batch norm has seen; nothing here asks for that.
-bool is_counter(const std::string& name) {
-  return name.ends_with("num_batches_tracked");
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights& from) {
-  const MappedFile file = TRY(MappedFile::open(from.file));
-  Stored stored;
-  for (StoredTensor& tensor : TRY(parse_safetensors(file.bytes(), file.name(), StoredTypes::any)))
-    stored.emplace(tensor.name, std::move(tensor));
-  std::vector<std::string> missing, skipped, left;
-  std::set<std::string> taken;
+  WeightFile file = TRY(WeightFile::open(from.file));
+  std::vector<std::string> missing, skipped;
+  std::size_t taken = 0;
   for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
     const TensorInfo& tensor = engine.tensors()[i];
     if (tensor.role == TensorInfo::Role::momentum) continue;
@@ -68,25 +41,23 @@ Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights&
       skipped.push_back(tensor.name);
       continue;
     }
-    if (std::string why = obstacle(tensor, stored); !why.empty()) {
+    if (std::string why = file.obstacle(tensor); !why.empty()) {
       missing.push_back(std::move(why));
       continue;
     }
-    std::vector<float> values(tensor.elements());
-    TRY(read_stored(file.bytes(), stored.at(tensor.name), values));
-    TRY(engine.write_tensor(i, values));
-    taken.insert(tensor.name);
+    TRY(engine.write_tensor(i, TRY(file.read(tensor))));
+    ++taken;
   }
   TRY(check_all_there(missing, file.name()));
-  for (const auto& [name, tensor] : stored)
-    if (!taken.contains(name) && !is_counter(name)) left.push_back(name);
-  std::vector<std::string> lines{fmt::format("{} tensors start from {}", taken.size(), file.name())};
+  std::vector<std::string> lines{fmt::format("{} tensors start from {}", taken, file.name())};
   if (!skipped.empty()) lines.push_back("they start anew: " + short_list(skipped));
-  if (!left.empty()) lines.push_back("not used of the file: " + short_list(left));
+  if (const auto left = file.left(); !left.empty())
+    lines.push_back("not used of the file: " + short_list(left));
   return lines;
 }
 
-Result<void> check_frozen(const Engine& engine, const std::vector<std::string>& patterns) {
+Result<void> check_patterns(const Engine& engine, std::string_view key,
+                            const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
     const auto& all = engine.tensors();
     const bool known = std::any_of(all.begin(), all.end(), [&](const TensorInfo& tensor) {
@@ -94,7 +65,7 @@ Result<void> check_frozen(const Engine& engine, const std::vector<std::string>& 
     });
     if (!known)
       return fail(Error{.kind = ErrorKind::usage,
-                        .what = fmt::format("train.freeze: no parameter is named '{}'", pattern),
+                        .what = fmt::format("{}: no parameter is named '{}'", key, pattern),
                         .hint = "names are those in a checkpoint's model.safetensors, as layer1.*"});
   }
   return {};

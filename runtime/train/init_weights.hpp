@@ -1,6 +1,7 @@
 // Weights to start from: a safetensors file with PyTorch's names, as torchvision's models have them and as a
-// checkpoint here has. Every tensor of the model must be in the file in its shape, unless the job says that
-// it is to be skipped, as the head for other classes: nothing is left out unsaid.
+// checkpoint here has, or with those of Hugging Face's transformers (weight_names.hpp). Every tensor of the
+// model must be in the file in its shape, unless the job says that it is to be skipped, as the head for other
+// classes: nothing is left out unsaid.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +21,8 @@ struct InitWeights {
 /// shape. What the file has beyond the model is told.
 Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights& from);
 
-/// An Error for a pattern that is no parameter's.
-Result<void> check_frozen(const Engine& engine, const std::vector<std::string>& patterns);
+/// An Error for a pattern that is no parameter's; `key` is the job file's.
+Result<void> check_patterns(const Engine& engine, std::string_view key,
+                            const std::vector<std::string>& patterns);
 
 }  // namespace dlrun::runtime

@@ -57,8 +57,11 @@ int main(int argc, char** argv) {
   if (arguments->action == Arguments::Action::help) return fmt::print("{}", dlrun::runtime::help_text()), 0;
   if (arguments->action == Arguments::Action::version)
     return fmt::print("dlrun-train {} ({}, {})\n", dlrun::kVersion, dlrun::kCompiler, dlrun::kBuildType), 0;
-  const auto spec = dlrun::runtime::read_train_spec_file(arguments->config);
+  auto spec = dlrun::runtime::read_train_spec_file(arguments->config);
   if (!spec) return fail_with(spec.error());
+  if (arguments->ranks)
+    if (const auto divided = divide_global_batch(*spec, *arguments->ranks); !divided)
+      return fail_with(divided.error());
   if (arguments->action == Arguments::Action::check) return check(*spec);
   if (arguments->action == Arguments::Action::check_settings) return dlrun::to_int(dlrun::ExitCode::done);
   return dlrun::runtime::run_session(*spec, dlrun::Environment::of_this_process(), begin);

@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/checkpoint/safetensors.hpp"
 #include "runtime/data/images/transform.hpp"
 #include "runtime/train/command_flags.hpp"
 #include "runtime/train/onnx.hpp"
+#include "runtime/train/rows.hpp"
+#include "runtime/train/sample_text.hpp"
 #include "runtime/train/saved_model.hpp"
 #include "runtime/train/scoring.hpp"
+#include "runtime/train/weight_file.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
 #include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 
 namespace dlrun::runtime {
 namespace {
@@ -139,6 +142,53 @@ Result<std::string> evaluate_part(const SavedModel& model, const Dataset& data) 
   return to_pretty_text(out);
 }
 
+// What is evaluated must be of the words that the model knows.
+Result<void> check_vocabulary(const SavedModel& model, const DataParts& data) {
+  const std::int64_t there = model.manifest.identity.shape.classes, here = data.train.shape.classes;
+  if (there != here)
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("the data have a vocabulary of {} tokens, and the model one of {}",
+                                          here, there)});
+  const std::uint64_t tokenizer = model.manifest.tokenizer_checksum;
+  if (tokenizer == 0 || data.train.tokens->tokenizer() == tokenizer) return {};
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = "the data were written with another tokenizer than the model was trained with"});
+}
+
+Result<std::string> evaluate_language(const SavedModel& model, const Flags& flags) {
+  const InputShape& shape = model.manifest.identity.shape;
+  Flags asked = flags;
+  asked.try_emplace("--from", "tokens");
+  const auto source = TRY(source_of(asked, flags.at("--evaluate"), SourceUse::to_read,
+                                    {{"context", std::to_string(shape.height)}}));
+  if (source->kind() != SampleKind::tokens) return wrong_option("--from: the model reads tokens");
+  const DataParts parts = TRY(source->load(0));
+  TRY(check_vocabulary(model, parts));
+  const Dataset& data = parts.test.count > 0 ? parts.test : parts.train;
+  const std::uint64_t batch = std::min<std::uint64_t>(data.count, 8);
+  const std::unique_ptr<Engine> engine = TRY(model.make_engine(static_cast<std::int64_t>(batch)));
+  const BatchFiller filler(data, {}, {});
+  double loss = 0, correct = 0;
+  for (std::uint64_t at = 0; at < data.count; at += batch) {
+    filler.fill(
+        std::min(batch, data.count - at), [at](std::uint64_t i) { return at + i; }, std::nullopt,
+        rows_of(*engine));
+    TRY(filler.state());
+    const BatchResult result = engine->evaluate_batch();
+    loss += result.loss_sum;
+    correct += static_cast<double>(result.correct);
+  }
+  const auto sequences = static_cast<double>(data.count);
+  return to_pretty_text(
+      Json{{"schema", "dlrun.evaluation/1"},
+           {"checkpoint", model.folder.string()},
+           {"sequences", data.count},
+           {"tokens", data.count * static_cast<std::uint64_t>(shape.height)},
+           {"loss", rounded(loss / sequences)},
+           {"perplexity", rounded(std::exp(loss / sequences))},
+           {"accuracy", rounded(correct / (sequences * static_cast<double>(shape.height)))}});
+}
+
 // The number of classes and the size of images are the model's, where a format asks for them.
 Result<std::string> evaluate_folder(const SavedModel& model, const Flags& flags) {
   const InputShape& shape = model.manifest.identity.shape;
@@ -152,24 +202,9 @@ Result<std::string> evaluate_folder(const SavedModel& model, const Flags& flags)
   return evaluate_part(model, data.test.count > 0 ? data.test : data.train);
 }
 
-// PyTorch counts the batches that batch norm saw, and its load_state_dict asks for that.
 Result<std::string> weights_file(const SavedModel& model) {
   const std::unique_ptr<Engine> engine = TRY(model.make_engine(1));
-  std::vector<StoredTensor> tensors;
-  std::vector<std::size_t> which;
-  for (std::size_t i = 0; i < engine->tensors().size(); ++i) {
-    if (engine->tensors()[i].role == TensorInfo::Role::momentum) continue;
-    tensors.push_back({.name = engine->tensors()[i].name, .shape = engine->tensors()[i].shape});
-    which.push_back(i);
-  }
-  const SafetensorsLayout layout = plan_safetensors(std::move(tensors));
-  std::string out = layout.head;
-  for (const std::size_t i : which) {
-    std::vector<float> values(engine->tensors()[i].elements());
-    TRY(engine->read_tensor(i, values));
-    out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-  }
-  return out;
+  return weight_file_of(*engine, model.graph);
 }
 
 Result<std::string> export_model(const SavedModel& model, const std::string& file) {
@@ -180,6 +215,37 @@ Result<std::string> export_model(const SavedModel& model, const std::string& fil
   TRY(replace_file(file, content, Durability::synced));
   return fmt::format("wrote {}: {} of step {}, {} bytes", file, model.manifest.identity.model,
                      model.manifest.position.step, content.size());
+}
+
+Result<SampleOptions> read_sample_options(const Flags& flags) {
+  SampleOptions out;
+  const auto whole = [&](const char* name, std::int64_t otherwise,
+                         std::int64_t highest) -> Result<std::uint64_t> {
+    const auto found = flags.find(name);
+    if (found == flags.end()) return static_cast<std::uint64_t>(otherwise);
+    const auto value = parse_integer(found->second, 0, highest);
+    if (!value)
+      return wrong_option(fmt::format("{}: '{}' is out of range [0, {}]", name, found->second, highest));
+    return static_cast<std::uint64_t>(*value);
+  };
+  out.length = TRY(whole("--length", static_cast<std::int64_t>(out.length), 1'000'000));
+  out.top_k = TRY(whole("--top-k", 0, 1 << 24));
+  out.seed = TRY(whole("--seed", 1, INT64_MAX));
+  const auto temperature = flags.find("--temperature");
+  if (temperature == flags.end()) return out;
+  const auto value = parse_number(temperature->second);
+  if (!value || *value < 0 || *value > 100)
+    return wrong_option(fmt::format("--temperature: '{}' is out of range [0, 100]", temperature->second));
+  out.temperature = *value;
+  return out;
+}
+
+// Flags that go with one command alone.
+Result<void> check_flags(const Flags& flags) {
+  for (const char* name : {"--length", "--temperature", "--top-k", "--seed"})
+    if (flags.contains(name) && !flags.contains("--sample"))
+      return wrong_option(fmt::format("{} goes with --sample", name));
+  return {};
 }
 
 // --predict takes files until the next flag.
@@ -197,20 +263,29 @@ std::vector<std::string> take_images(std::vector<std::string>& words) {
 bool is_model_command(const std::vector<std::string>& words) {
   if (words.empty()) return false;
   const std::string name = words[0].substr(0, words[0].find('='));
-  return name == "--evaluate" || name == "--predict" || name == "--export";
+  return name == "--evaluate" || name == "--predict" || name == "--export" || name == "--sample";
 }
 
 Result<std::string> run_model_command(const std::vector<std::string>& all) {
   std::vector<std::string> words = all, images;
   if (words[0] == "--predict") images = take_images(words);
-  static const std::vector<std::string> known{"--evaluate",    "--export",    "--checkpoint", "--from",
-                                              "--list",        "--classes",   "--test-list",  "--damaged",
-                                              "--first-label", "--image-key", "--label-key",  "--channels"};
+  static const std::vector<std::string> known{
+      "--evaluate",  "--export",  "--checkpoint",  "--from",      "--list",      "--classes",
+      "--test-list", "--damaged", "--first-label", "--image-key", "--label-key", "--channels",
+      "--sample",    "--length",  "--temperature", "--top-k",     "--seed"};
   const Flags flags = TRY(read_flags(words, known));
+  TRY(check_flags(flags));
   if (!flags.contains("--checkpoint")) return wrong_option("--checkpoint DIR, of the model, is missing");
   const SavedModel model = TRY(SavedModel::open(flags.at("--checkpoint")));
   if (flags.contains("--export")) return export_model(model, flags.at("--export"));
-  if (flags.contains("--evaluate")) return evaluate_folder(model, flags);
+  if (flags.contains("--sample"))
+    return sample_text(model, flags.at("--sample"), TRY(read_sample_options(flags)));
+  if (flags.contains("--evaluate"))
+    return model.is_language() ? evaluate_language(model, flags) : evaluate_folder(model, flags);
+  if (model.is_language())
+    return wrong_option(
+        fmt::format("--predict is for images, and {} is a language model", model.manifest.identity.model),
+        "use --sample TEXT");
   if (images.empty()) return wrong_option("--predict needs images");
   return predict(model, images);
 }

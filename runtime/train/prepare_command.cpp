@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/train/command_flags.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 
@@ -77,6 +78,42 @@ Result<PackJob> read_pack(const Flags& flags) {
   return out;
 }
 
+Result<std::uint64_t> read_shard_size(const Flags& flags, std::uint64_t otherwise) {
+  const auto size = flags.find("--shard-size");
+  if (size == flags.end()) return otherwise;
+  const auto bytes = parse_size(size->second);
+  if (!bytes || *bytes == 0)
+    return wrong_option(fmt::format("--shard-size: '{}' is not a size", size->second), "write 128MiB");
+  return *bytes;
+}
+
+// bytes, a folder with vocab.json and merges.txt, or a tokenizer.json.
+Result<Tokenizer> read_tokenizer(const std::string& which) {
+  if (which == "bytes") return Tokenizer::of_bytes();
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(which, problem)) return Tokenizer::open(which);
+  return Tokenizer::parse(TRY(read_regular_file(which)), which);
+}
+
+Result<TextJob> read_text(const Flags& flags) {
+  for (const char* other : {"--size", "--list", "--test-list", "--classes", "--damaged", "--as", "--from",
+                            "--image-key", "--label-key", "--first-label", "--channels"})
+    if (flags.contains(other)) return wrong_option(fmt::format("{} is for images, not for --tokens", other));
+  TextJob out;
+  out.from = flags.at("--prepare");
+  out.into = flags.at("--into");
+  out.tokenizer = std::make_shared<const Tokenizer>(TRY(read_tokenizer(flags.at("--tokens"))));
+  out.shard_bytes = TRY(read_shard_size(flags, out.shard_bytes));
+  out.workers = std::max(1U, std::thread::hardware_concurrency());
+  if (const auto share = flags.find("--validation"); share != flags.end()) {
+    const auto number = parse_number(share->second);
+    if (!number || *number < 0 || *number > 0.9)
+      return wrong_option(fmt::format("--validation: '{}' is out of range [0, 0.9]", share->second));
+    out.validation = *number;
+  }
+  return out;
+}
+
 Result<RepackJob> read_repack(const Flags& flags) {
   RepackJob out;
   if (flags.contains("--size")) return wrong_option("--size goes with --as pixels: images keep their sizes");
@@ -88,12 +125,7 @@ Result<RepackJob> read_repack(const Flags& flags) {
   }
   if (out.writer == nullptr)
     return wrong_option(fmt::format("--as: unknown value '{}'", as), did_you_mean(as, names));
-  if (const auto size = flags.find("--shard-size"); size != flags.end()) {
-    const auto bytes = parse_size(size->second);
-    if (!bytes || *bytes == 0)
-      return wrong_option(fmt::format("--shard-size: '{}' is not a size", size->second), "write 128MiB");
-    out.shard_bytes = *bytes;
-  }
+  out.shard_bytes = TRY(read_shard_size(flags, out.shard_bytes));
   auto source = source_of(flags, flags.at("--prepare"), SourceUse::as_it_is);
   if (!source) return tl::unexpected(std::move(source).error());
   if (!(*source)->keeps_images())
@@ -107,8 +139,9 @@ Result<RepackJob> read_repack(const Flags& flags) {
 template <class Job>
 Job with_progress(Job job) {
   job.progress = [](std::uint64_t done, std::uint64_t all) {
-    fmt::print(stderr, "\rpacking {} of {} images ({} %)", done, all,
-               100 * done / std::max<std::uint64_t>(1, all));
+    constexpr bool is_text = std::is_same_v<Job, TextJob>;
+    fmt::print(stderr, is_text ? "\rtokenizing {} of {} bytes ({} %)" : "\rpacking {} of {} images ({} %)",
+               done, all, 100 * done / std::max<std::uint64_t>(1, all));
   };
   return job;
 }
@@ -121,6 +154,16 @@ Result<std::string> pack(const PackJob& job) {
   const Packed packed = TRY(pack_images(job));
   return fmt::format("packed {} training and {} test images of {} x {} into {}{}", packed.train, packed.test,
                      job.data.height, job.data.width, job.into.string(), and_dropped(packed.dropped));
+}
+
+Result<std::string> tokenize(const TextJob& job) {
+  const Tokenized done = TRY(tokenize_texts(job));
+  std::string out = fmt::format(
+      "wrote {} training and {} validation tokens of {} {} into {}: {} {}, a vocabulary of {}", done.train,
+      done.validation, done.texts, done.texts == 1 ? "text" : "texts", job.into.string(), done.files,
+      done.files == 1 ? "file" : "files", job.tokenizer->vocabulary());
+  if (done.kept > 0) out += fmt::format("; {} were there from a run that was ended", done.kept);
+  return out;
 }
 
 Result<std::string> write_shards(const RepackJob& job) {
@@ -137,11 +180,14 @@ Result<std::string> write_shards(const RepackJob& job) {
 }  // namespace
 
 Result<PrepareJob> parse_prepare(const std::vector<std::string>& words) {
-  static const std::vector<std::string> known{
-      "--prepare", "--into", "--size",      "--list",      "--test-list",   "--classes",  "--damaged",
-      "--as",      "--from", "--image-key", "--label-key", "--first-label", "--channels", "--shard-size"};
+  static const std::vector<std::string> known{"--prepare",   "--into",       "--size",      "--list",
+                                              "--test-list", "--classes",    "--damaged",   "--as",
+                                              "--from",      "--image-key",  "--label-key", "--first-label",
+                                              "--channels",  "--shard-size", "--tokens",    "--validation"};
   const Flags flags = TRY(read_flags(words, known));
-  if (!flags.contains("--into")) return wrong_option("--into DIR, the folder for packed images, is missing");
+  if (!flags.contains("--into")) return wrong_option("--into DIR, the new folder, is missing");
+  if (flags.contains("--tokens")) return TRY(read_text(flags));
+  if (flags.contains("--validation")) return wrong_option("--validation goes with --tokens");
   if (repacks(flags)) return TRY(read_repack(flags));
   return TRY(read_pack(flags));
 }
@@ -153,6 +199,8 @@ Result<std::string> run_prepare(const PrepareJob& job) {
         const auto told = terminal ? with_progress(each) : each;
         if constexpr (std::is_same_v<std::decay_t<decltype(each)>, PackJob>)
           return pack(told);
+        else if constexpr (std::is_same_v<std::decay_t<decltype(each)>, TextJob>)
+          return tokenize(told);
         else
           return write_shards(told);
       },

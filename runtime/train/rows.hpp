@@ -1,4 +1,4 @@
-// The rows of an engine to be filled: as bytes where it takes those, else as numbers.
+// The rows of an engine to be filled: tokens, or pixels as bytes where it takes those, else as numbers.
 #pragma once
 
 #include "runtime/data/batch_filler.hpp"
@@ -8,7 +8,7 @@ namespace dlrun::runtime {
 
 inline BatchFiller::Rows rows_of(Engine& engine) {
   const std::span<std::uint8_t> bytes = engine.pixels();
-  return {bytes.empty() ? engine.input() : std::span<float>(), bytes, engine.labels()};
+  return {bytes.empty() ? engine.input() : std::span<float>(), bytes, engine.labels(), engine.tokens()};
 }
 
 }  // namespace dlrun::runtime

@@ -7,9 +7,12 @@
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/checkpoint/catalog.hpp"
 #include "runtime/checkpoint/file_system.hpp"
+#include "runtime/checkpoint/safetensors.hpp"
+#include "runtime/checkpoint/snapshot.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/models/layer_list.hpp"
 #include "runtime/models/models.hpp"
+#include "runtime/optim/average.hpp"
 #include "runtime/train/init_weights.hpp"
 #include "src/base/regular_file.hpp"
 #include "src/base/strings.hpp"
@@ -67,6 +70,24 @@ Result<Graph> graph_of(const Manifest& manifest) {
                    "an older version wrote it: train one step more with this version");
 }
 
+// The weights by which the training was evaluated.
+Result<void> take_averages(Engine& engine, const fs::path& path) {
+  const MappedFile file = TRY(MappedFile::open(path));
+  const std::vector<StoredTensor> stored = TRY(parse_safetensors(file.bytes(), file.name()));
+  for (std::size_t i = 0; i < engine.tensors().size(); ++i) {
+    const TensorInfo& tensor = engine.tensors()[i];
+    if (tensor.role != TensorInfo::Role::parameter) continue;
+    const auto found = std::find_if(stored.begin(), stored.end(), [&](const StoredTensor& one) {
+      return one.name == tensor.name + kAverageSuffix && one.shape == tensor.shape;
+    });
+    if (found == stored.end()) return bad_input(file.name(), "has no average of " + tensor.name);
+    std::vector<float> values(tensor.elements());
+    TRY(read_stored(file.bytes(), *found, values));
+    TRY(engine.write_tensor(i, values));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<SavedModel> SavedModel::open(const fs::path& folder) {
@@ -89,7 +110,35 @@ Result<SavedModel> SavedModel::open(const fs::path& folder) {
 Result<std::unique_ptr<Engine>> SavedModel::make_engine(std::int64_t batch) const {
   std::unique_ptr<Engine> out = TRY(compile(graph, {.batch = batch}));
   TRY(init_weights(*out, {.file = weights()}));
+  if (const auto ema = manifest.settings.find("ema"); ema != manifest.settings.end() && ema->second != "none")
+    TRY(take_averages(*out, folder / state_file_names[1]));
   return out;
+}
+
+// A model whose parameters go with the length keeps its own.
+Result<std::unique_ptr<Engine>> SavedModel::make_language_engine(std::int64_t batch,
+                                                                 std::int64_t positions) const {
+  Manifest shorter = manifest;
+  if (positions >= shorter.identity.shape.height) return make_engine(batch);
+  shorter.identity.shape.height = positions;
+  const Result<Graph> of_shorter = graph_of(shorter);
+  if (!of_shorter || parameter_count(*of_shorter) != parameter_count(graph)) return make_engine(batch);
+  std::unique_ptr<Engine> out = TRY(compile(*of_shorter, {.batch = batch}));
+  TRY(init_weights(*out, {.file = weights()}));
+  return out;
+}
+
+Result<Tokenizer> SavedModel::tokenizer() const {
+  if (!is_language())
+    return fail(ErrorKind::usage, "{} is a model of images: it continues no texts", manifest.identity.model);
+  const fs::path path = folder / tokenizer_file_name;
+  if (manifest.tokenizer_checksum == 0)
+    return bad_input(folder.string(), "has no tokenizer: the data that the model was trained on had none",
+                     "write token files with dlrun-train --prepare --tokens");
+  const std::string text = TRY(read_regular_file(path));
+  if (checksum(std::string_view(text)) != manifest.tokenizer_checksum)
+    return bad_input(path.string(), "is not what the manifest says: it is damaged");
+  return Tokenizer::parse(text, path.string());
 }
 
 std::string SavedModel::class_name(std::size_t number) const {

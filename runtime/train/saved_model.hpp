@@ -1,5 +1,6 @@
-// SavedModel: a model out of a checkpoint, ready to classify on the CPU, without the job that trained it. The
-// manifest tells what it is, what pixels mean to it, and what its classes are called.
+// SavedModel: a model out of a checkpoint, ready to classify, or to continue texts, on the CPU, without the
+// job that trained it. The manifest tells what it is, what pixels mean to it, and what its classes are
+// called; the file beside it, how a text becomes tokens.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 
 #include "runtime/checkpoint/manifest.hpp"
 #include "runtime/data/batch_filler.hpp"
+#include "runtime/data/text/tokenizer.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/graph/graph.hpp"
 
@@ -23,6 +25,12 @@ struct SavedModel {
   static Result<SavedModel> open(const std::filesystem::path& folder);
   /// Compiled for batches of so many rows, with its weights.
   Result<std::unique_ptr<Engine>> make_engine(std::int64_t batch) const;
+  bool is_language() const { return manifest.identity.shape.kind == SampleKind::tokens; }
+  /// The same for sequences of so many positions at most, where the model takes shorter ones than it was
+  /// trained on: they cost less.
+  Result<std::unique_ptr<Engine>> make_language_engine(std::int64_t batch, std::int64_t positions) const;
+  /// An Error where the tokens that it was trained on had none.
+  Result<Tokenizer> tokenizer() const;
   std::filesystem::path weights() const { return folder / "model.safetensors"; }
   std::string class_name(std::size_t number) const;
 };

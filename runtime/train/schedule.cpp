@@ -9,11 +9,12 @@ namespace dlrun::runtime {
 
 LearningRate::LearningRate(const TrainSpec& spec, const RunShape& run) : schedule_(spec.schedule), run_(run) {
   const bool scaled = schedule_.scale != ScheduleSpec::Scale::none;
-  batch_all_ = static_cast<double>(spec.batch) * run.world;
-  const double factor = schedule_.scale == ScheduleSpec::Scale::linear ? run.world : std::sqrt(run.world);
+  batch_all_ = static_cast<double>(spec.batch) * run.batches();
+  const double factor =
+      schedule_.scale == ScheduleSpec::Scale::linear ? run.batches() : std::sqrt(run.batches());
   target_ = spec.optimizer.learning_rate * (scaled ? factor : 1);
-  // The scaling rules warm up from the rate of one rank; without one the start is zero.
-  start_ = scaled && run.world > 1 ? spec.optimizer.learning_rate : 0;
+  // The scaling rules warm up from the rate of one batch; without one the start is zero.
+  start_ = scaled && run.batches() > 1 ? spec.optimizer.learning_rate : 0;
 }
 
 // How much of the warm-up lies behind when this step is done: 1 without one.

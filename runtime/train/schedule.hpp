@@ -1,6 +1,7 @@
 // The learning rate as a pure function of where the run stands. Progress is counted in samples, so that it
 // means the same at another number of ranks; only a warm-up given in steps counts steps. With e the epochs
-// done (a fraction), E those of the run, W those of the warm-up, lr the job's rate and k the ranks:
+// done (a fraction), E those of the run, W those of the warm-up, lr the job's rate and k the batches of an
+// update (ranks x accumulate):
 //   peak      lr, or k lr with scale-lr: linear (P. Goyal et al., "Accurate, Large Minibatch SGD", 2017,
 //   linear scaling rule) warm-up   start + (peak - start) w, where w grows linearly to 1 over W and start is
 //   lr under the linear rule with k > 1 (Goyal,
@@ -18,9 +19,12 @@
 namespace dlrun::runtime {
 
 struct RunShape {
-  int world = 1;
+  int world = 1;              // ranks, or shards where the job sets them
   std::uint64_t samples = 0;  // of an epoch
   std::uint64_t epochs = 0;   // 0: no end in sight (a benchmark), so nothing decays
+  int accumulate = 1;         // batches of each rank or shard per update
+  /// Of an update.
+  int batches() const { return world * accumulate; }
 };
 
 class LearningRate {

@@ -40,7 +40,8 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                                .samples = training_samples(spec, prepared),
                                .data = prepared.data.train.fingerprint(),
                                .tensors = tensors_checksum(*prepared.engine),
-                               .optimizer = std::string(spec.optimizer.optimizer.traits->name)},
+                               .optimizer = std::string(spec.optimizer.optimizer.traits->name) +
+                                            (spec.ema ? " with ema" : "")},
                   .world = prepared.comm->size(),
                   .shards = spec.shards ? std::optional(spec.shards->count.value_or(prepared.comm->size()))
                                         : std::nullopt,
@@ -52,6 +53,7 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                   .settings = settings_of(spec),
                   .classes = prepared.data.classes,
                   .layers = spec.layers_json,
+                  .tokenizer = prepared.data.tokenizer,
                   .files = {}};
 }
 
@@ -200,7 +202,8 @@ class Session {
                                              lease_owner(spec_, environment_), *reporter_));
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
-    TRY(check_frozen(*prepared_.engine, spec_.freeze));
+    TRY(check_patterns(*prepared_.engine, "train.freeze", spec_.freeze));
+    TRY(check_patterns(*prepared_.engine, "train.optimizer.no-decay", spec_.optimizer.no_decay.names));
     if (spec_.init_from)
       for (const std::string& line : TRY(init_weights(*prepared_.engine, *spec_.init_from)))
         reporter_->note(line);
@@ -248,7 +251,7 @@ class Session {
     return {};
   }
 
-  const TrainSpec& spec_;
+  TrainSpec spec_;
   const Environment& environment_;
   Ticks begin_;
   StopRequest stop_request_;

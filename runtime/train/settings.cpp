@@ -19,6 +19,11 @@ std::string text_of(const Interval& interval) {
   return fmt::format("{} {}", interval.amount, interval.unit == Interval::Unit::steps ? "steps" : "epochs");
 }
 
+std::string text_of(const Hyperparameter& of, double value) {
+  if (of.kind == Hyperparameter::Kind::number) return fmt::format("{}", value);
+  return value != 0 ? "true" : "false";
+}
+
 std::string name_of(ScheduleSpec::Decay decay) {
   if (decay == ScheduleSpec::Decay::none) return "none";
   if (decay == ScheduleSpec::Decay::polynomial) return "polynomial";
@@ -33,7 +38,8 @@ void add(Settings& out, const OptimizerSpec& of) {
   out["optimizer.weight-decay"] = fmt::format("{}", of.weight_decay);
   for (std::size_t i = 0; i < traits.hyperparameters.size(); ++i)
     out[fmt::format("optimizer.{}", traits.hyperparameters[i].name)] =
-        fmt::format("{}", of.optimizer.values[i]);
+        text_of(traits.hyperparameters[i], of.optimizer.values[i]);
+  out["optimizer.no-decay"] = of.no_decay.text();
 }
 
 void add(Settings& out, const ScheduleSpec& schedule) {
@@ -84,11 +90,18 @@ const std::string* find_setting(const Settings& settings, const std::string& key
 
 Settings settings_of(const TrainSpec& spec) {
   Settings out;
-  out["batch"] = fmt::format("{}", spec.batch);
+  // What ranks have of a global batch is no setting: their number may be another.
+  if (spec.global_batch)
+    out["global-batch"] = fmt::format("{}", spec.global_batch->rows);
+  else
+    out["batch"] = fmt::format("{}", spec.batch);
+  out["accumulate"] = fmt::format("{}", spec.accumulate);
   out["epochs"] = fmt::format("{}", spec.epochs);
   add(out, spec.optimizer);
   add(out, spec.schedule);
   out["clip-norm"] = spec.clip_norm ? fmt::format("{}", *spec.clip_norm) : "none";
+  out["ema"] = spec.ema ? fmt::format("{}", *spec.ema) : "none";
+  out["label-smoothing"] = fmt::format("{}", spec.label_smoothing);
   out["precision"] = std::string(runtime::name_of(spec.precision));
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));
   out["data.mean"] = text_of(spec.conversion.mean);
@@ -99,6 +112,7 @@ Settings settings_of(const TrainSpec& spec) {
                                 ? fmt::format("{}", *spec.decoding.evaluation.centre_crop)
                                 : "none";
   out["stop-at.accuracy"] = spec.stop_at_accuracy ? fmt::format("{}", *spec.stop_at_accuracy) : "none";
+  out["stop-at.loss"] = spec.stop_at_loss ? fmt::format("{}", *spec.stop_at_loss) : "none";
   return out;
 }
 

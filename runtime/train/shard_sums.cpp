@@ -1,44 +1,28 @@
 // See shard_sums.hpp.
 #include "runtime/train/shard_sums.hpp"
 
-#include <cstring>
-
-#include "runtime/cpu/parallel.hpp"
+#include "runtime/train/number_sums.hpp"
 
 namespace dlrun::runtime {
-namespace {
 
-constexpr std::size_t kGrain = 1 << 14;  // numbers that are worth a thread
-
-void add(float* sum, const float* more, std::size_t count) {
-  parallel_for(count, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) sum[i] = more[i] + sum[i];
-  });
-}
-
-void copy(float* to, const float* from, std::size_t count) {
-  parallel_for(count, kGrain, [&](std::size_t begin, std::size_t end) {
-    std::memcpy(to + begin, from + begin, (end - begin) * sizeof(float));
-  });
-}
-
-}  // namespace
-
-ShardSums::ShardSums(int shards, Engine& engine, Communicator& comm)
-    : engine_(engine),
+ShardSums::ShardSums(const ShardBatches& of, Engine& engine, Communicator& comm)
+    : of_(of),
+      engine_(engine),
       comm_(comm),
-      range_(shards_of(shards, comm.rank(), comm.size())),
-      own_(ShardTree(shards).reduce(range_)),
-      plan_(tree_plan(shards, comm.size())) {}
+      range_(shards_of(of.all(), comm.rank(), comm.size())),
+      own_(ShardTree(of.all()).reduce(range_)),
+      plan_(tree_plan(of.all(), comm.size())) {}
 
-Result<std::unique_ptr<ShardSums>> ShardSums::make(int shards, Engine& engine, Communicator& comm) {
+Result<std::unique_ptr<ShardSums>> ShardSums::make(const ShardBatches& of, Engine& engine,
+                                                   Communicator& comm) {
+  const int shards = of.shards;
   if (shards < comm.size())
     return fail(Error{.kind = ErrorKind::input,
                       .what = fmt::format("the job has {} ranks, but the training has {} shard{}",
                                           comm.size(), shards, shards == 1 ? "" : "s"),
                       .hint = fmt::format("start at most {} rank{}: a shard is not divided", shards,
                                           shards == 1 ? "" : "s")});
-  std::unique_ptr<ShardSums> out(new ShardSums(shards, engine, comm));
+  std::unique_ptr<ShardSums> out(new ShardSums(of, engine, comm));
   TRY(out->make_buffers());
   return out;
 }
@@ -58,14 +42,15 @@ void ShardSums::begin() {
 std::size_t ShardSums::add_kept(std::size_t shard, std::size_t offset, std::size_t length) {
   float* const numbers = engine_.gradients().data() + offset;
   std::size_t depth = depth_;
-  for (int left = own_.additions[shard]; left > 0; --left) add(numbers, kept(--depth) + offset, length);
+  for (int left = own_.additions[shard]; left > 0; --left)
+    add_numbers(numbers, kept(--depth) + offset, length);
   return depth;
 }
 
 void ShardSums::keep() {
   const std::span<float> all = engine_.gradients();
   depth_ = add_kept(done_++, 0, all.size());
-  copy(kept(depth_++), all.data(), all.size());
+  copy_numbers(kept(depth_++), all.data(), all.size());
 }
 
 Result<void> ShardSums::start(std::size_t offset, std::size_t length) {

@@ -1,7 +1,8 @@
 // ShardSums: a rank's part of the exact sum over the shards of a global batch (shard_tree.hpp). The engine
 // computes the rank's shards one after the other and leaves each one's gradients in its arena; here they are
 // added as far as the tree allows, and what may not be added yet is kept aside. With the last shard the rest
-// goes to the other ranks, bucket by bucket. A rank with one shard keeps nothing.
+// goes to the other ranks, bucket by bucket. A rank with one shard keeps nothing. Where a shard has several
+// batches per update, each of them is a term of the tree as a shard is.
 #pragma once
 
 #include <memory>
@@ -13,14 +14,21 @@
 
 namespace dlrun::runtime {
 
+/// The batches of an update.
+struct ShardBatches {
+  int shards = 1, per_shard = 1;
+  int all() const { return shards * per_shard; }
+};
+
 class ShardSums {
  public:
   /// An Error where there are fewer shards than ranks.
-  static Result<std::unique_ptr<ShardSums>> make(int shards, Engine& engine, Communicator& comm);
+  static Result<std::unique_ptr<ShardSums>> make(const ShardBatches& of, Engine& engine, Communicator& comm);
   ShardSums(const ShardSums&) = delete;
   ShardSums& operator=(const ShardSums&) = delete;
 
-  int shards() const { return plan_.shards; }
+  const ShardBatches& of() const { return of_; }
+  /// The batches of this rank.
   const ShardRange& range() const { return range_; }
   /// A step begins: nothing of another is left.
   void begin();
@@ -30,11 +38,12 @@ class ShardSums {
   Result<void> start(std::size_t offset, std::size_t length);
 
  private:
-  ShardSums(int shards, Engine& engine, Communicator& comm);
+  ShardSums(const ShardBatches& of, Engine& engine, Communicator& comm);
   Result<void> make_buffers();
   float* kept(std::size_t number) const { return reinterpret_cast<float*>(kept_[number].data()); }
   std::size_t add_kept(std::size_t shard, std::size_t offset, std::size_t length);
 
+  ShardBatches of_;
   Engine& engine_;
   Communicator& comm_;
   ShardRange range_;

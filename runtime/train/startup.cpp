@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/writer.hpp"
 #include "runtime/comm/backend.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
+#include "runtime/graph/label_smoothing.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/units.hpp"
 
@@ -34,7 +35,15 @@ int ranks_of(const Environment& environment) {
 }
 
 Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
-  return spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape);
+  Graph out = TRY(spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape));
+  if (shape.kind == SampleKind::tokens &&
+      !std::holds_alternative<op::VocabularyLoss>(out.nodes.back().operation))
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format(
+                          "model '{}' gives no scores of a next token, and the data are tokens", spec.model),
+                      .hint = "choose a language model, or data of images"});
+  if (spec.label_smoothing > 0) TRY(smooth_labels(out, spec.label_smoothing));
+  return out;
 }
 
 struct MadeEngine {
@@ -82,7 +91,8 @@ struct Facts {
   std::uint64_t plan = 0, data = 0, job = 0;
 };
 
-// What must be equal on all ranks beyond the plan.
+}  // namespace
+
 std::uint64_t job_checksum(const TrainSpec& spec) {
   const std::string servers = spec.parameter_server
                                   ? fmt::format("{} {}", name_of(spec.parameter_server->placement),
@@ -95,13 +105,14 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
       fmt::format("{} {} {}", init, fmt::join(spec.freeze, " "), spec.clip_norm.value_or(0));
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
-  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", start, spec.batch, spec.epochs,
-                              spec.seed, spec.optimizer.learning_rate, spec.optimizer.weight_decay,
-                              name_of(spec.precision), name_of(spec.allreduce.dtype), servers,
-                              spec.optimizer.optimizer.identity(), spec.allreduce.choice.text(), shards));
+  const std::string recipe = fmt::format("{} {} {} {}", spec.optimizer.no_decay.text(), spec.accumulate,
+                                         spec.label_smoothing, spec.ema.value_or(0));
+  return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", recipe, start, spec.batch,
+                              spec.epochs, spec.seed, spec.optimizer.learning_rate,
+                              spec.optimizer.weight_decay, name_of(spec.precision),
+                              name_of(spec.allreduce.dtype), servers, spec.optimizer.optimizer.identity(),
+                              spec.allreduce.choice.text(), shards));
 }
-
-}  // namespace
 
 EngineOptions engine_options(const TrainSpec& spec, int rank) {
   return EngineOptions{.batch = spec.batch,
@@ -111,23 +122,42 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .bucket_bytes = spec.allreduce.bucket_bytes,
                        .pixels = {},
                        .optimizer = spec.optimizer.optimizer,
-                       .frozen = spec.freeze};
+                       .frozen = spec.freeze,
+                       .no_decay = spec.optimizer.no_decay,
+                       .accumulate = spec.accumulate,
+                       .average = spec.ema ? std::optional(static_cast<float>(*spec.ema)) : std::nullopt};
 }
 
-Result<void> prepare(const TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
+namespace {
+
+Result<void> connect(const TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
+  out.comm = TRY(make_communicator(environment, spec.allreduce.choice));
+  return {};
+}
+
+// The number of ranks decides the batch of each, and so comes before the engine.
+Result<void> divide_batch(TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
+  if (!spec.global_batch) return {};
+  TRY(connect(spec, environment, out));
+  return divide_global_batch(spec, out.comm->size());
+}
+
+}  // namespace
+
+Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out) {
   const int rank = TRY(rank_of(environment));
   const InputShape shape = TRY(spec.data.source->probe());
+  TRY(divide_batch(spec, environment, out));
   auto data = std::async(std::launch::async, [&spec] { return load_data(*spec.data.source, spec.seed); });
   auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
     return make_engine(spec, environment, shape, rank);
   });
-  auto comm = make_communicator(environment, spec.allreduce.choice);
-  if (comm) out.comm = std::move(*comm);
+  Result<void> connected = out.comm ? Result<void>{} : connect(spec, environment, out);
   auto made = engine.get();
   auto loaded = data.get();
   TRY(std::move(loaded).map([&](DataParts parts) { out.data = std::move(parts); }));
   TRY(std::move(made).map([&](MadeEngine built) { take(out, std::move(built)); }));
-  if (!comm) return tl::unexpected(std::move(comm).error());
+  TRY(std::move(connected));
   if (out.comm->rank() == rank) return {};
   // Started by something that does not say which rank this is: only now is it known.
   take(out, TRY(make_engine(spec, environment, shape, out.comm->rank())));
@@ -138,6 +168,9 @@ Result<std::string> check_job(const TrainSpec& spec) {
   const InputShape shape = TRY(spec.data.source->check());
   TRY(graph_of(spec, shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
+  if (shape.kind == SampleKind::tokens)
+    return fmt::format("job file OK: {} on sequences of {} tokens out of {}", spec.model, shape.height,
+                       shape.classes);
   return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);
 }

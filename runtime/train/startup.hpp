@@ -19,14 +19,18 @@ struct PreparedTraining {
   DataParts data;
 };
 
-/// On an Error after the ranks connected, `comm` is left set, for the caller to end the job through.
-Result<void> prepare(const TrainSpec& spec, const Environment& environment, PreparedTraining& out);
+/// On an Error after the ranks connected, `comm` is left set, for the caller to end the job through. The
+/// batch becomes this rank's part of a global one.
+Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTraining& out);
 
 /// What --check does: everything that can be known without the other ranks. What was found, for people.
 Result<std::string> check_job(const TrainSpec& spec);
 
 /// An Error, the same on every rank, where ranks disagree about the model, the data or the job.
 Result<void> check_agreement(const TrainSpec& spec, const PreparedTraining& prepared);
+
+/// A checksum of what all ranks must have in common beyond the plan and the data.
+std::uint64_t job_checksum(const TrainSpec& spec);
 
 /// The options of this rank's engine.
 EngineOptions engine_options(const TrainSpec& spec, int rank);

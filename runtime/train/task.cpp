@@ -3,11 +3,13 @@
 
 #include "runtime/train/classification.hpp"
 #include "runtime/train/generation.hpp"
+#include "runtime/train/language.hpp"
 
 namespace dlrun::runtime {
 
 std::unique_ptr<Task> make_task(const Task::Parts& parts) {
   if (parts.engine.gan() != nullptr) return std::make_unique<Generation>(parts);
+  if (parts.data.train.shape.kind == SampleKind::tokens) return std::make_unique<Language>(parts);
   return std::make_unique<Classification>(parts);
 }
 

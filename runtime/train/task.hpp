@@ -1,6 +1,6 @@
 // Task: what a model is trained for, and so what is measured after an epoch and reported at the end: to
-// classify images, or to generate them (a GAN). The loop (trainer.hpp) asks its task and knows no other
-// difference. All ranks make the same calls.
+// classify images, to generate them (a GAN), or to continue texts. The loop (trainer.hpp) asks its task and
+// knows no other difference. All ranks make the same calls.
 #pragma once
 
 #include <functional>
@@ -37,6 +37,8 @@ class Task {
 
   /// Measures what the epoch has brought, and reports it.
   virtual Result<void> end_epoch(const StepReport& last) = 0;
+  /// Measures on fewer samples, and reports it: where train.evaluate asks for that.
+  virtual Result<void> evaluate_within_epoch(const StepReport& /*last*/) { return {}; }
   /// Measures as end_epoch() does, without an epoch: for a run that starts from a checkpoint.
   virtual Result<void> validate() { return {}; }
   /// Whether that reached train.stop-at.

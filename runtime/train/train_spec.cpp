@@ -34,6 +34,25 @@ Result<const OptimizerTraits*> read_optimizer_name(Fields& fields) {
                         fmt::format("valid names: {}", names));
 }
 
+Result<double> read_hyperparameter(Fields& fields, const Hyperparameter& of) {
+  const std::string key(of.name);
+  if (of.kind == Hyperparameter::Kind::number)
+    return fields.number_or(key, of.fallback, of.lowest, of.highest);
+  return TRY(fields.bool_or(key, of.fallback != 0)) ? 1.0 : 0.0;
+}
+
+// no-decay: vectors | [pattern, ...], in which vectors may be one.
+Result<NoDecay> read_no_decay(Fields& fields) {
+  NoDecay out;
+  for (const std::string& name : TRY(fields.text_list("no-decay"))) {
+    if (name == "vectors")
+      out.vectors = NoDecay::Vectors::exempt;
+    else
+      out.names.push_back(name);
+  }
+  return out;
+}
+
 Result<OptimizerSpec> read_optimizer(Fields& train) {
   OptimizerSpec out;
   const Node* node = train.find("optimizer");
@@ -42,13 +61,13 @@ Result<OptimizerSpec> read_optimizer(Fields& train) {
   const OptimizerTraits& traits = *TRY(read_optimizer_name(fields));
   out.optimizer = {&traits, {}};
   out.learning_rate = TRY(fields.number_or("lr", traits.learning_rate, 0, 1e6));
-  for (std::size_t i = 0; i < traits.hyperparameters.size(); ++i) {
-    const Hyperparameter& of = traits.hyperparameters[i];
-    out.optimizer.values[i] = TRY(fields.number_or(std::string(of.name), of.fallback, of.lowest, of.highest));
-  }
-  out.weight_decay = TRY(fields.number_or("weight-decay", out.weight_decay, 0, 1e3));
+  for (std::size_t i = 0; i < traits.hyperparameters.size(); ++i)
+    out.optimizer.values[i] = TRY(read_hyperparameter(fields, traits.hyperparameters[i]));
+  out.weight_decay = TRY(fields.number_or("weight-decay", traits.weight_decay, 0, 1e3));
+  out.no_decay = TRY(read_no_decay(fields));
   TRY(fields.finish());
-  return out;
+  if (traits.conflict == nullptr || traits.conflict(out.optimizer.values).empty()) return out;
+  return yaml::error_at(*node, fmt::format("train.optimizer: {}", traits.conflict(out.optimizer.values)));
 }
 
 // {polynomial: 2, end: 1e-4}
@@ -111,6 +130,15 @@ Result<ScheduleSpec> read_schedule(Fields& train) {
   out.scale = static_cast<ScheduleSpec::Scale>(TRY(fields.choice_or("scale-lr", 0, scales)));
   TRY(fields.finish());
   return out;
+}
+
+Result<double> read_label_smoothing(Fields& train, const TrainSpec& spec) {
+  const double out = TRY(train.number_or("label-smoothing", 0, 0, 0.999));
+  if (out == 0 || purpose_of(spec.model) != Purpose::generate) return out;
+  return yaml::error_at(
+      *train.find("label-smoothing"),
+      fmt::format("train.label-smoothing needs classes, which {}, a GAN, does not have", spec.model),
+      "remove train.label-smoothing");
 }
 
 Result<Precision> read_precision(Fields& train) {
@@ -219,6 +247,33 @@ Result<void> read_shards(Fields& train, TrainSpec& out) {
   return check_shards(*node, out);
 }
 
+constexpr std::int64_t kMaxBatch = 1 << 20;
+
+Result<void> read_batch(Fields& train, TrainSpec& out) {
+  out.batch = TRY(train.integer_or("batch", out.batch, 1, kMaxBatch));
+  out.accumulate = static_cast<int>(TRY(train.integer_or("accumulate", 1, 1, 1 << 16)));
+  const Node* node = train.find("global-batch");
+  if (node == nullptr) return {};
+  out.global_batch = {TRY(yaml::as_integer(*node, "train.global-batch", 1, std::int64_t{1} << 40)),
+                      node->source};
+  if (!train.has("batch")) return {};
+  return yaml::error_at(*node, "train.batch and train.global-batch are both set", "keep one of the two");
+}
+
+// What is known before the ranks are.
+Result<void> check_global_batch(Fields& train, TrainSpec& out) {
+  if (!out.global_batch) return {};
+  if (out.shards && !out.shards->count)
+    return yaml::error_at(*train.find("global-batch"),
+                          "train.global-batch needs to know the shards, and train.shards is auto",
+                          "write their number: shards: 8");
+  if (out.shards) return divide_global_batch(out, *out.shards->count);
+  if (out.global_batch->rows % out.accumulate == 0) return {};
+  return yaml::error_at(*train.find("global-batch"),
+                        fmt::format("train.global-batch {} cannot be divided by train.accumulate {}",
+                                    out.global_batch->rows, out.accumulate));
+}
+
 Result<std::optional<BenchmarkSpec>> read_benchmark(Fields& train) {
   const Node* node = train.find("benchmark");
   if (node == nullptr) return std::optional<BenchmarkSpec>();
@@ -243,6 +298,38 @@ Result<std::optional<TraceSpec>> read_trace(Fields& train) {
   out.steps = static_cast<std::uint64_t>(TRY(fields.integer_or("steps", 20, 1, 1000)));
   TRY(fields.finish());
   return std::optional(out);
+}
+
+// evaluate: {every: 500steps, batches: 20}
+Result<std::optional<EvaluateSpec>> read_evaluate(Fields& train, const DataSpec& data) {
+  const Node* node = train.find("evaluate");
+  if (node == nullptr) return std::optional<EvaluateSpec>();
+  if (data.source->kind() != SampleKind::tokens)
+    return yaml::error_at(*node, "train.evaluate is supported for tokens only, and the data are images",
+                          "remove it: images are evaluated after each epoch");
+  Fields fields = TRY(Fields::of(*node, train.path("evaluate")));
+  const Node* every = TRY(fields.require("every"));
+  const Interval interval = TRY(read_interval(*every, fields.path("every")));
+  if (interval.unit != Interval::Unit::steps)
+    return yaml::error_at(*every, "train.evaluate.every must be in steps, so that a run can be repeated",
+                          "write 500steps");
+  EvaluateSpec out{.every = static_cast<std::uint64_t>(interval.amount), .batches = {}};
+  if (fields.has("batches"))
+    out.batches = static_cast<std::uint64_t>(TRY(fields.integer_or("batches", 1, 1, 1'000'000'000)));
+  TRY(fields.finish());
+  return std::optional(out);
+}
+
+// stop-at: {accuracy: 0.92}, {loss: 1.5}, or both
+Result<void> read_target(Fields& train, TrainSpec& out) {
+  const Node* stop = train.find("stop-at");
+  if (stop == nullptr) return {};
+  Fields target = TRY(Fields::of(*stop, "train.stop-at"));
+  if (target.has("loss")) out.stop_at_loss = TRY(target.number_or("loss", 0, 0, 1e9));
+  if (!out.stop_at_loss || target.has("accuracy"))
+    out.stop_at_accuracy =
+        TRY(yaml::as_number(*TRY(target.require("accuracy")), "train.stop-at.accuracy", 0, 1));
+  return target.finish();
 }
 
 Result<void> read_model(Fields& train, TrainSpec& out) {
@@ -291,13 +378,15 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_model(fields, out));
   TRY(read_init(fields, out));
   TRY(read_data_section(fields, out));
-  out.batch = TRY(fields.integer_or("batch", out.batch, 1, 1 << 20));
+  TRY(read_batch(fields, out));
   out.benchmark = TRY(read_benchmark(fields));
   out.trace = TRY(read_trace(fields));
   out.epochs = static_cast<std::uint64_t>(TRY(fields.integer_or("epochs", 1, 1, 1'000'000'000)));
   out.optimizer = TRY(read_optimizer(fields));
   out.schedule = TRY(read_schedule(fields));
   if (fields.has("clip-norm")) out.clip_norm = TRY(fields.number_or("clip-norm", 1, 1e-12, 1e12));
+  out.label_smoothing = TRY(read_label_smoothing(fields, out));
+  if (fields.has("ema")) out.ema = TRY(fields.number_or("ema", 0.9999, 0.01, 1 - 1e-7));
   out.precision = TRY(read_precision(fields));
   static const std::vector<std::string> devices = {"auto", "cpu", "cuda"};
   out.device = static_cast<TrainSpec::Device>(TRY(fields.choice_or("device", 0, devices)));
@@ -308,6 +397,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   TRY(read_allreduce(fields, out));
   TRY(read_parameter_server(fields, out));
   TRY(read_shards(fields, out));
+  TRY(check_global_batch(fields, out));
   out.seed = static_cast<std::uint64_t>(TRY(fields.integer_or("seed", 1, 0, INT64_MAX)));
   out.mllog = TRY(fields.bool_or("mllog", false));
   if (purpose_of(out.model) == Purpose::generate) TRY(adapt_to_gan(fields, out));
@@ -319,12 +409,8 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
     return yaml::error_at(*fields.find("freeze"),
                           "train.freeze is supported on CPUs only, and train.device is cuda",
                           "set train.device to cpu, or remove train.freeze");
-  if (const Node* stop = fields.find("stop-at")) {
-    Fields target = TRY(Fields::of(*stop, "train.stop-at"));
-    out.stop_at_accuracy =
-        TRY(yaml::as_number(*TRY(target.require("accuracy")), "train.stop-at.accuracy", 0, 1));
-    TRY(target.finish());
-  }
+  TRY(read_target(fields, out));
+  out.evaluate = TRY(read_evaluate(fields, out.data));
   return fields.finish();
 }
 
@@ -360,6 +446,35 @@ Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path) {
   const Json json = TRY(parse_json(TRY(read_file(path)), path.string()));
   const yaml::Node root = TRY(yaml::from_json_with_sources(json));
   return read_train_spec(root);
+}
+
+Result<void> divide_global_batch(TrainSpec& spec, int ranks) {
+  if (!spec.global_batch) return {};
+  const bool by_shards = spec.shards && spec.shards->count;
+  const std::int64_t parts = by_shards ? *spec.shards->count : ranks;
+  const std::int64_t rows = spec.global_batch->rows, batches = parts * std::int64_t{spec.accumulate};
+  spec.batch = rows / batches;
+  if (rows % batches == 0 && spec.batch <= kMaxBatch) return {};
+  const std::string by =
+      fmt::format("{} {}{}{}", parts, by_shards ? "shard" : "rank", parts == 1 ? "" : "s",
+                  spec.accumulate == 1 ? "" : fmt::format(" x accumulate {}", spec.accumulate));
+  if (rows % batches == 0)
+    return fail(Error{.kind = ErrorKind::input,
+                      .what = fmt::format("train.global-batch {} is {} for each of {}: above {}", rows,
+                                          spec.batch, by, kMaxBatch),
+                      .where = spec.global_batch->where,
+                      .hint = "set more ranks or train.accumulate"});
+  return fail(
+      Error{.kind = ErrorKind::input,
+            .what = fmt::format("train.global-batch {} cannot be divided by {}", rows, by),
+            .where = spec.global_batch->where,
+            .hint = fmt::format("a multiple of {} can: {}", batches, (rows / batches + 1) * batches)});
+}
+
+std::string TrainSpec::target_text() const {
+  if (!stop_at_loss) return fmt::format("stop-at.accuracy {}", stop_at_accuracy.value_or(0));
+  const std::string loss = fmt::format("stop-at.loss {}", *stop_at_loss);
+  return stop_at_accuracy ? fmt::format("stop-at.accuracy {} and {}", *stop_at_accuracy, loss) : loss;
 }
 
 std::string_view name_of(Precision precision) {

@@ -25,6 +25,7 @@ namespace dlrun::runtime {
 struct OptimizerSpec {
   Optimizer optimizer = default_optimizer("sgd");
   double learning_rate = optimizer.traits->learning_rate, weight_decay = 0;
+  NoDecay no_decay = {};
 };
 
 struct ScheduleSpec {
@@ -54,12 +55,24 @@ struct ShardsSpec {
   std::optional<int> count;  // unset: the ranks of the training's first start
 };
 
+/// Of all ranks and all batches of an update; the number of ranks decides what each has of it.
+struct GlobalBatch {
+  std::int64_t rows = 0;
+  std::string where;  // in the job file
+};
+
 struct BenchmarkSpec {
   std::uint64_t warmup = 10, steps = 100, repeat = 3;
 };
 
 struct TraceSpec {
   std::uint64_t skip = 10, steps = 20;  // skipped ones are those before it
+};
+
+// Evaluations within an epoch, on so many batches of all ranks; unset: on all that there is.
+struct EvaluateSpec {
+  std::uint64_t every = 0;  // steps
+  std::optional<std::uint64_t> batches;
 };
 
 struct CheckpointOptions {
@@ -79,7 +92,9 @@ struct TrainSpec {
   Conversion conversion;
   Augmentation augmentation;
   DecodeOptions decoding;
-  std::int64_t batch = 64;  // per rank, or per shard where there are shards
+  std::int64_t batch = 64;                  // per rank, or per shard where there are shards
+  std::optional<GlobalBatch> global_batch;  // decides `batch` once the ranks are known: divide_global_batch()
+  int accumulate = 1;                       // batches of each rank or shard per update
   std::optional<ShardsSpec> shards;
   std::uint64_t epochs = 1;
   OptimizerSpec optimizer;
@@ -92,17 +107,28 @@ struct TrainSpec {
   std::uint64_t seed = 1;
   std::optional<BenchmarkSpec> benchmark;
   std::optional<TraceSpec> trace;
-  std::optional<double> clip_norm;         // of the gradients of all parameters together
+  std::optional<double> clip_norm;  // of the gradients of all parameters together
+  double label_smoothing = 0;
+  std::optional<double> ema;  // the decay of an average of the weights, by which the model is evaluated
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
-  bool mllog = false;                      // lines of MLPerf's log
+  std::optional<double> stop_at_loss;
+  std::optional<EvaluateSpec> evaluate;  // of language models
+  bool mllog = false;                    // lines of MLPerf's log
   CheckpointOptions checkpoint;
   std::vector<std::string> warnings = {};  // of keys under an old name
+
+  bool has_target() const { return stop_at_accuracy || stop_at_loss; }
+  std::string target_text() const;  // "stop-at.accuracy 0.9"
 };
 
 /// `root` is the map {name, train, checkpoint}.
 Result<TrainSpec> read_train_spec(const yaml::Node& root);
 /// From a file that yaml::to_json_with_sources wrote.
 Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path);
+
+/// The batch of each of so many ranks, where the job gives all of them together. An Error where it is no
+/// whole number.
+Result<void> divide_global_batch(TrainSpec& spec, int ranks);
 
 std::string_view name_of(Precision precision);
 

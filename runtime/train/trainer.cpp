@@ -13,7 +13,8 @@ namespace {
 RunShape shape_of(const Trainer::Parts& parts, std::uint64_t samples) {
   return RunShape{.world = parts.gradients.shards().shards,
                   .samples = samples,
-                  .epochs = parts.spec.benchmark ? 0 : parts.spec.epochs};
+                  .epochs = parts.spec.benchmark ? 0 : parts.spec.epochs,
+                  .accumulate = parts.spec.accumulate};
 }
 
 }  // namespace
@@ -22,6 +23,7 @@ Trainer::Trainer(const Parts& parts, const Position& start)
     : parts_(parts),
       split_(parts.data.train.count, parts.spec.data.train_share, parts.spec.seed),
       shards_(parts.gradients.shards()),
+      batches_(parts.gradients.batches()),
       run_(shape_of(parts, split_.training())),
       order_(run_.samples, parts.spec.seed),
       epoch_order_(order_.epoch(start.epoch)),
@@ -47,12 +49,20 @@ Trainer::Trainer(const Parts& parts, const Position& start)
   parts_.reporter.set_length(length());
   if (start.seen > 0) parts_.reporter.start_within_epoch(start.step);
   parts_.reporter.set_losses(task_->losses());
+  parts_.reporter.set_unit(unit_of(parts.data.train.shape));
   // A device that sums inside of its step does not tell how long it waits there.
-  clock_.set_shards(shards_.own.count());
+  take_shards();
   if (parts_.engine.reducing() == nullptr) parts_.reporter.set_clock(clock_);
   if (parts_.checkpoints != nullptr) parts_.checkpoints->start_from(start, run_);
   parts_.engine.while_waiting([this] { fill_ahead(); });
   begin_trace();
+}
+
+// Ranks that have as many batches as the others are compared by their steps.
+void Trainer::take_shards() {
+  shards_ = parts_.gradients.shards();
+  batches_ = parts_.gradients.batches();
+  clock_.set_shards(shards_.shards == parts_.comm.size() ? 1 : batches_.own.count());
 }
 
 void Trainer::begin_trace() {
@@ -68,7 +78,7 @@ RunLength Trainer::length() const {
   if (parts_.spec.benchmark)
     return {parts_.spec.benchmark->warmup + parts_.spec.benchmark->repeat * parts_.spec.benchmark->steps, 0};
   const std::uint64_t rows =
-      static_cast<std::uint64_t>(parts_.spec.batch) * static_cast<std::uint64_t>(run_.world);
+      static_cast<std::uint64_t>(parts_.spec.batch) * static_cast<std::uint64_t>(run_.batches());
   const std::uint64_t per_epoch = (run_.samples + rows - 1) / rows;
   const std::uint64_t done =
       position_.epoch >= run_.epochs ? 0 : (run_.samples - position_.seen + rows - 1) / rows;
@@ -77,16 +87,20 @@ RunLength Trainer::length() const {
 }
 
 Result<StepTotals> Trainer::forward_backward(Input input) {
-  for (int number = shards_.own.begin; number < shards_.own.end; ++number) TRY(compute(number, input));
+  for (int number = batches_.own.begin; number < batches_.own.end; ++number) TRY(compute(number, input));
   clock_.begin(StepClock::Part::wait);
   TRY(parts_.gradients.finish());
   clock_.begin(StepClock::Part::compute);
   return load(parts_.engine.spare_slots());
 }
 
-// The gradients of one shard, and its totals. Those of the last one travel while they are computed.
+// The gradients of one batch, and its totals. Those of the last one travel while they are computed. What is
+// drawn in the batches of an update differs, as in steps of their own.
 Result<void> Trainer::compute(int number, Input input) {
-  const bool is_last = number + 1 == shards_.own.end;
+  computing_ = number;
+  const bool is_last = number + 1 == batches_.own.end;
+  const auto accumulate = static_cast<std::uint64_t>(run_.accumulate);
+  const std::uint64_t draw = position_.step * accumulate + static_cast<std::uint64_t>(number) % accumulate;
   const Shard rows = shard(number, position_.seen);
   clock_.begin(StepClock::Part::input);
   if (input == Input::fresh && !std::exchange(filled_ahead_, false)) fill(rows);
@@ -94,7 +108,7 @@ Result<void> Trainer::compute(int number, Input input) {
   clock_.begin(StepClock::Part::compute);
   TRY(parts_.gradients.begin(number));
   Result<void> sent;
-  const BatchResult result = parts_.engine.train_batch(position_.step, [&](std::size_t bucket) {
+  const BatchResult result = parts_.engine.train_batch(draw, [&](std::size_t bucket) {
     if (!is_last || !sent) return;
     clock_.begin(StepClock::Part::wait);
     sent = parts_.gradients.start(bucket);
@@ -122,7 +136,14 @@ void Trainer::store_totals(const BatchResult& result, std::uint64_t rows) {
 }
 
 Shard Trainer::shard(int number, std::uint64_t seen) const {
-  return step_shard(seen, run_.samples, static_cast<std::uint64_t>(parts_.spec.batch), number, run_.world);
+  return step_shard(seen, run_.samples, static_cast<std::uint64_t>(parts_.spec.batch), number,
+                    run_.batches());
+}
+
+// Of the step that begins where the run stands.
+std::uint64_t Trainer::next_rows() const {
+  return step_rows(position_.seen, run_.samples, static_cast<std::uint64_t>(parts_.spec.batch),
+                   run_.batches());
 }
 
 void Trainer::fill(const Shard& shard) {
@@ -137,16 +158,16 @@ void Trainer::fill(const Shard& shard) {
 // of the epoch, too.
 void Trainer::announce_ahead() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
-  if (!announced_) announced_ = {position_.epoch, position_.seen, shards_.own.begin, epoch_order_};
+  if (!announced_) announced_ = {position_.epoch, position_.seen, batches_.own.begin, epoch_order_};
   Announced& at = *announced_;
   while (train_filler_.free_rows() >= batch && (run_.epochs == 0 || at.epoch < run_.epochs)) {
     const Shard rows = shard(at.shard, at.seen);
     for (std::uint64_t i = rows.first; i < rows.first + rows.count; ++i)
       train_filler_.announce(split_.training_sample(at.order(i)),
                              AugmentationKey{parts_.spec.seed, at.epoch});
-    if (++at.shard < shards_.own.end) continue;
-    at.shard = shards_.own.begin;
-    at.seen += step_rows(at.seen, run_.samples, batch, run_.world);
+    if (++at.shard < batches_.own.end) continue;
+    at.shard = batches_.own.begin;
+    at.seen += step_rows(at.seen, run_.samples, batch, run_.batches());
     if (at.seen < run_.samples) continue;
     at.seen = 0;
     at.order = order_.epoch(++at.epoch);
@@ -159,18 +180,19 @@ void Trainer::report_dropped() {
     fmt::print(stderr, "dlrun-train: damaged image left out: {}\n", image);
 }
 
-// Not beyond the epoch: what comes then may be an evaluation, and has another order.
+// The rows of the batch behind the one under way. Not beyond the epoch: what comes then may be an evaluation,
+// and has another order.
 void Trainer::fill_ahead() {
-  const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
-  const std::uint64_t seen = position_.seen + step_rows(position_.seen, run_.samples, batch, run_.world);
+  const bool ends_step = computing_ + 1 == batches_.own.end;
+  const std::uint64_t seen = position_.seen + (ends_step ? next_rows() : 0);
   if (seen >= run_.samples) return;
-  fill(shard(shards_.own.begin, seen));
+  fill(shard(ends_step ? batches_.own.begin : computing_ + 1, seen));
   filled_ahead_ = true;
 }
 
 Result<StepTotals> Trainer::step() {
   const auto batch = static_cast<std::uint64_t>(parts_.spec.batch);
-  const std::uint64_t rows = step_rows(position_.seen, run_.samples, batch, run_.world);
+  const std::uint64_t rows = next_rows();
   StepTotals sums;
   if (parts_.trace != nullptr) TRY(parts_.trace->before_step());
   const Done how = TRY(complete([&](SharedState::Attempt attempt) -> Result<void> {
@@ -241,6 +263,18 @@ Result<void> Trainer::after_step(const StepTotals& step) {
   return parts_.trace->after_step(position_.step);
 }
 
+// At the end of an epoch there is one anyway.
+bool Trainer::evaluation_due() const {
+  return parts_.spec.evaluate && position_.seen != 0 && position_.step % parts_.spec.evaluate->every == 0;
+}
+
+Result<void> Trainer::evaluate_within_epoch() {
+  filled_ahead_ = false;
+  TRY(task_->evaluate_within_epoch(last_));
+  parts_.reporter.start_clock();
+  return {};
+}
+
 Result<void> Trainer::end_epoch() {
   filled_ahead_ = false;
   report_dropped();
@@ -252,11 +286,11 @@ Result<void> Trainer::end_epoch() {
 
 // A run that had reached its target when it ended is not to train on.
 Result<void> Trainer::check_target_at_start() {
-  if (!parts_.spec.stop_at_accuracy || position_.epoch == 0 || position_.seen != 0) return {};
+  if (!parts_.spec.has_target() || position_.epoch == 0 || position_.seen != 0) return {};
   TRY(task_->validate());
   if (!task_->reached_target() || position_.epoch >= run_.epochs) return {};
-  const std::string why = fmt::format("stop-at.accuracy {} was reached after {} epochs",
-                                      *parts_.spec.stop_at_accuracy, position_.epoch);
+  const std::string why =
+      fmt::format("{} was reached after {} epochs", parts_.spec.target_text(), position_.epoch);
   if (parts_.check_finished) TRY(parts_.check_finished(why));
   parts_.reporter.note("already finished: " + why);
   return {};
@@ -269,7 +303,8 @@ void Trainer::begin_mllog() {
       {.benchmark = spec.model,
        .optimizer = std::string(spec.optimizer.optimizer.traits->name),
        .learning_rate = spec.optimizer.learning_rate,
-       .global_batch = static_cast<std::uint64_t>(spec.batch) * static_cast<std::uint64_t>(run_.world),
+       .accumulate = run_.accumulate,
+       .global_batch = static_cast<std::uint64_t>(spec.batch) * static_cast<std::uint64_t>(run_.batches()),
        .seed = spec.seed,
        .train_samples = run_.samples,
        .eval_samples = split_.validation() > 0 ? split_.validation() : parts_.data.test.count,
@@ -287,6 +322,7 @@ Result<Ending> Trainer::run() {
     const StepTotals done = TRY(step());
     task_->step_done();
     TRY(after_step(done));
+    if (evaluation_due() && !done.requests.stop) TRY(evaluate_within_epoch());
     if (position_.seen == 0 && position_.epoch < run_.epochs) TRY(end_epoch());
     if (done.requests.stop && position_.epoch < run_.epochs) return stop();
   }
@@ -304,7 +340,7 @@ Result<Ending> Trainer::finish() {
     TRY(complete_checkpoint());
     if (!leads_ || std::exchange(told, true)) return {};
     parts_.reporter.result(position_, result);
-    const bool solved = !parts_.spec.stop_at_accuracy || task_->reached_target();
+    const bool solved = !parts_.spec.has_target() || task_->reached_target();
     parts_.reporter.ended(solved ? MlLog::Status::success : MlLog::Status::aborted, position_.epoch);
     return {};
   }));

@@ -52,6 +52,8 @@ class Trainer {
   Result<StepTotals> step();
   enum class Input { fresh, repeated };
   Shard shard(int number, std::uint64_t seen) const;
+  std::uint64_t next_rows() const;
+  void take_shards();
   void fill(const Shard& shard);
   Result<StepTotals> forward_backward(Input input);
   Result<void> compute(int number, Input input);
@@ -64,6 +66,8 @@ class Trainer {
   Result<void> tell_and_save(const StepTotals& step);
   double clip_factor(double scale) const;
   void advance(std::uint64_t rows);
+  bool evaluation_due() const;
+  Result<void> evaluate_within_epoch();
   Result<void> end_epoch();
   Result<void> complete_checkpoint();
   Result<Ending> finish();
@@ -90,7 +94,8 @@ class Trainer {
 
   Parts parts_;
   Split split_;
-  ShardsOfRank shards_;
+  ShardsOfRank shards_;   // as evaluations are divided
+  ShardsOfRank batches_;  // of an update
   RunShape run_;
   SampleOrder order_;
   Permutation epoch_order_;
@@ -99,6 +104,7 @@ class Trainer {
   LearningRate learning_rate_;
   Position position_;
   bool filled_ahead_ = false;
+  int computing_ = 0;  // the batch under way
   // Up to where samples are announced to those who decode them; unset: up to where the run stands.
   struct Announced {
     std::uint64_t epoch, seen;

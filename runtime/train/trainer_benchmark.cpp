@@ -26,7 +26,7 @@ Result<bool> Trainer::timed_steps(const BenchmarkSpec& benchmark, Throughput& st
     }
     const StepTotals done = TRY(step());
     TRY(after_step(done));
-    if (timed) steps.step_done(done.totals.rows);
+    if (timed) steps.step_done(done.totals.rows * unit_of(parts_.data.train.shape).per_sample);
     if (done.requests.stop) return true;
   }
   return false;
@@ -46,14 +46,15 @@ Result<void> Trainer::take(Probe probe) {
 // What an engine sums itself does not come this way.
 Result<void> Trainer::exchange_alone() {
   const std::size_t buckets = parts_.engine.reducing() != nullptr ? 0 : parts_.engine.buckets().size();
-  TRY(parts_.gradients.begin(shards_.own.begin));
-  for (int kept = 1; kept < shards_.own.count(); ++kept) parts_.gradients.keep();
+  TRY(parts_.gradients.begin(batches_.own.begin));
+  for (int kept = 1; kept < batches_.own.count(); ++kept) parts_.gradients.keep();
   for (std::size_t i = 0; i < buckets; ++i) TRY(parts_.gradients.start(i));
   return parts_.gradients.finish();
 }
 
 Result<void> Trainer::compute_alone(Input input) {
-  for (int number = shards_.own.begin; number < shards_.own.end; ++number) {
+  for (int number = batches_.own.begin; number < batches_.own.end; ++number) {
+    computing_ = number;
     if (input == Input::fresh && !std::exchange(filled_ahead_, false)) fill(shard(number, position_.seen));
     TRY(parts_.gradients.begin(number));
     parts_.engine.train_batch(position_.step, [](std::size_t) {});
@@ -78,7 +79,7 @@ Result<Seconds> Trainer::time_alone(std::uint64_t steps) {
   TRY(parts_.comm.barrier());
   Seconds time{0};
   parts_.engine.while_waiting([this] {
-    fill(shard(shards_.own.begin, position_.seen));
+    fill(shard(batches_.own.begin, position_.seen));
     filled_ahead_ = true;
   });
   if (parts_.comm.rank() == 0) time = TRY(median_of(Probe::alone, steps));
@@ -89,7 +90,7 @@ Result<Seconds> Trainer::time_alone(std::uint64_t steps) {
 
 Result<BenchmarkFigures> Trainer::measure_parts(Throughput steps) {
   const std::uint64_t count = std::clamp(parts_.spec.benchmark->steps, kMinProbes, kMaxProbes);
-  BenchmarkFigures out{.steps = std::move(steps)};
+  BenchmarkFigures out{.steps = std::move(steps), .unit = unit_of(parts_.data.train.shape)};
   parts_.engine.while_waiting({});
   out.repeated_input = TRY(median_of(Probe::repeated_input, count));
   DeviceReducing* const device = parts_.engine.reducing();

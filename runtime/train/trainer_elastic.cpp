@@ -26,8 +26,7 @@ Result<Trainer::Done> Trainer::recover() {
     filled_ahead_ = false;
     announced_.reset();
     TRY(parts_.gradients.regroup());
-    shards_ = parts_.gradients.shards();
-    clock_.set_shards(shards_.own.count());
+    take_shards();
     Result<void> shared;
     if (joined.behind) shared = state_->share(parts_.comm, joined.source, results_);
     if (!shared && shared.error().kind == ErrorKind::lost) continue;

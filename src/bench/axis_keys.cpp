@@ -150,13 +150,21 @@ Result<std::optional<Override>> global_batch_of(const plan::BenchPoint& point, c
       std::find_if(point.begin(), point.end(), [](const auto& value) { return value.key == "global-batch"; });
   if (found == point.end()) return std::optional<Override>();
   const std::int64_t whole = TRY(yaml::as_integer(found->value, "global-batch", 1, std::int64_t{1} << 40));
-  std::int64_t parts = ranks;
-  if (const yaml::Node* shards = spec.train.find("shards"))
-    if (const auto count = parse_integer(shards->scalar, 1, 1 << 16)) parts = *count;
-  if (whole % parts != 0)
+  if (spec.train.find("global-batch") != nullptr)  // and divides it by itself
+    return std::optional(Override{"train.global-batch", std::to_string(whole), found->source});
+  std::int64_t parts = ranks, accumulate = 1;
+  const auto read_count = [&](const char* key, std::int64_t& into) {
+    const yaml::Node* const node = spec.train.find(key);
+    if (node == nullptr) return;
+    if (const auto count = parse_integer(node->scalar, 1, 1 << 16)) into = *count;
+  };
+  read_count("shards", parts);
+  read_count("accumulate", accumulate);
+  if (whole % (parts * accumulate) != 0)
     return bad_input(found->source,
-                     fmt::format("global-batch {} cannot be divided by {} ranks or shards", whole, parts));
-  return std::optional(Override{"train.batch", std::to_string(whole / parts), found->source});
+                     fmt::format("global-batch {} cannot be divided by {} ranks or shards{}", whole, parts,
+                                 accumulate == 1 ? "" : fmt::format(" x accumulate {}", accumulate)));
+  return std::optional(Override{"train.batch", std::to_string(whole / (parts * accumulate)), found->source});
 }
 
 std::vector<Override> measuring_overrides(const plan::BenchSpec& bench, const plan::JobSpec& spec) {

@@ -52,6 +52,24 @@ std::string role_text(const Json& role) {
   return out;
 }
 
+std::string kinds_text(const Json& kinds) {
+  std::string out;
+  for (const Json& kind : kinds) out += (out.empty() ? "" : ", ") + kind.get<std::string>();
+  return out;
+}
+
+// "tensor, pipeline, data; in the order [...] or [...]"
+std::string parallel_text(const Json& parallel) {
+  std::string out = kinds_text(parallel.at("groups"));
+  out += out.empty() ? "data" : ", data";
+  bool first = true;
+  for (const Json& order : parallel.at("orders")) {
+    out += fmt::format("{}[{}]", first ? "; in the order " : " or ", kinds_text(order));
+    first = false;
+  }
+  return out;
+}
+
 std::string command_text(const Json& adapter) {
   std::string out;
   const Json& own = adapter.at("command");
@@ -77,6 +95,8 @@ std::string adapter_page(const Json& adapter) {
       fmt::format("{:<10} {}\n", "sees",
                   text("gpu_view") == "node" ? "the GPUs of all ranks on its node; its local rank selects one"
                                              : "its own GPUs alone");
+  if (const Json& parallel = adapter.at("parallel"); !parallel.is_null())
+    out += fmt::format("{:<10} {}\n", "groups", parallel_text(parallel));
   out += variables_text(adapter.at("env"), "sets") + variables_text(adapter.at("defaults"), "unless set");
   for (const auto& [name, before] : adapter.at("interfaces").items())
     out += fmt::format("{:<10} {}={}INTERFACE  (found on each node)\n", "unless set", name,

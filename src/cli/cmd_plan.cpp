@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "src/cli/parallel_lines.hpp"
 #include "src/cli/plan_table.hpp"
 #include "src/cli/request.hpp"
 #include "src/plan/asked_slots.hpp"
@@ -47,6 +48,7 @@ void print_plan(const job::Prepared& job, Console& console) {
   console.out(fmt::format("directory  {}", plan.working_directory));
   if (const std::string tuned = tuned_threads(job); !tuned.empty())
     console.out(fmt::format("threads    {}", tuned));
+  for (const std::string& line : parallel_lines(plan)) console.out(line);
   console.out("");
   print_plan_table(plan, console);
   for (const auto* warnings : {&job.spec.warnings, &job.allocation.warnings})

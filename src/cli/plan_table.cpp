@@ -6,6 +6,7 @@
 #include "schedulers/hostlist/hostlist.hpp"
 #include "src/base/quote.hpp"
 #include "src/base/strings.hpp"
+#include "src/cli/parallel_lines.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -43,6 +44,13 @@ void print_rows(const std::vector<Row>& rows, Console& console) {
   }
 }
 
+// A column before the last, the command.
+void add_groups(std::vector<Row>& rows, const plan::Plan& plan,
+                const std::vector<const plan::RankPlan*>& ranks) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i].insert(rows[i].end() - 1, i == 0 ? "groups" : group_ranks_text(plan, *ranks[i - 1]));
+}
+
 std::vector<Row> row_per_rank(const plan::Plan& plan) {
   std::vector<Row> rows{{"node", "host", "role", "task", "rank", "local", "GPUs", "CPUs", "port", "command"}};
   std::vector<const plan::RankPlan*> ranks;
@@ -54,6 +62,7 @@ std::vector<Row> row_per_rank(const plan::Plan& plan) {
                     std::to_string(rank->task_index), fmt::format("{}", rank->rank),
                     fmt::format("{}", rank->local_rank), gpus_text(*rank), cpus_text(*rank), port_text(*rank),
                     shell_join(rank->argv)});
+  if (plan.parallel) add_groups(rows, plan, ranks);
   return rows;
 }
 

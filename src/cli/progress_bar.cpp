@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/base/json.hpp"
+#include "src/cli/rate_text.hpp"
 #include "src/cli/terminal_text.hpp"
 
 namespace dlrun::cli {
@@ -76,7 +77,7 @@ std::vector<ProgressPart> parts_of(const Json& report, const ProgressTimes& time
     if (const auto loss = number(report, name)) add(fmt::format("{} {:.3f}", name, *loss), --rank);
   if (const auto accuracy = number(report, "accuracy"))
     add(fmt::format("accuracy {:.1f} %", *accuracy * 100), --rank);
-  if (const auto rate = number(report, "images_per_s")) add(fmt::format("{:.0f} images/s", *rate), --rank);
+  add(rate_text(report), --rank);
   add(left_or_elapsed(report, times), kKept);
   return parts;
 }

@@ -5,6 +5,7 @@
 #include "schedulers/scheduler.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/cli/rate_text.hpp"
 #include "src/cli/terminal_text.hpp"
 
 namespace dlrun::cli {
@@ -40,8 +41,7 @@ std::string progress_text(const RunView& view) {
     if (const auto loss = number(view.progress, name)) parts.push_back(fmt::format("{} {:.4g}", name, *loss));
   if (const auto accuracy = number(view.progress, "accuracy"))
     parts.push_back(fmt::format("accuracy {:.1f} %", 100 * *accuracy));
-  if (const auto rate = number(view.progress, "images_per_s"))
-    parts.push_back(fmt::format("{:.0f} images/s", *rate));
+  if (std::string rate = rate_text(view.progress); !rate.empty()) parts.push_back(std::move(rate));
   return join(parts, ", ");
 }
 

@@ -131,7 +131,8 @@ Result<Adapter> parse_adapter(const yaml::Node& written, const std::string& file
   Fields fields = TRY(Fields::of(root, ""));
   for (const std::string_view key :
        {"name", "summary", "process", "mpi", "env", "prefix", "suffix", "command", "files", "checks",
-        "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus", "interfaces", "gpu-view"})
+        "plan-checks", "roles", "extends", "defaults", "needs", "reserve-cpus", "interfaces", "gpu-view",
+        "parallel"})
     fields.known(key);
   TRY(fields.finish());
   out.source = file;
@@ -150,6 +151,7 @@ Result<Adapter> parse_adapter(const yaml::Node& written, const std::string& file
   out.command = TRY(read_words(fields.find("command"), "command", Scope::rank));
   out.interfaces = TRY(read_interfaces(fields));
   out.needs = TRY(read_needs(fields.find("needs")));
+  out.parallel = TRY(read_adapter_parallel(fields));
   if (const Node* roles = fields.find("roles")) out.roles = TRY(read_role_kinds(*roles, "roles"));
   if (!out.roles.empty() && out.process != ProcessModel::per_rank)
     return yaml::error_at(*fields.find("roles"), "roles go with process: per-rank");

@@ -13,6 +13,7 @@
 #include "src/plan/adapter_words.hpp"
 #include "src/plan/fact_text.hpp"
 #include "src/plan/gpu_view.hpp"
+#include "src/plan/parallel_spec.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/roles.hpp"
 
@@ -35,6 +36,7 @@ struct Adapter {
   AdapterNeeds needs;                                   // what must be there on every node
   EnvironmentChanges interfaces;                        // as Plan::interface_variables
   GpuView gpu_view = GpuView::own;
+  std::optional<AdapterParallel> parallel = {};       // unset: any process groups
   int reserve_cpus = 0;                               // of a rank's cores, for threads that communicate
   std::vector<std::vector<AdapterWord>> plan_checks;  // the checks of the job alone: dlrun plan runs them
   std::vector<std::string> warnings;                  // of values in it that have new names

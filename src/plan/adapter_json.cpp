@@ -47,6 +47,19 @@ std::string default_text(const RoleKind& kind) {
   return {};
 }
 
+Json kinds_json(const GroupOrder& kinds) {
+  Json out = Json::array();
+  for (const GroupKind kind : kinds) out.push_back(name_of(kind));
+  return out;
+}
+
+Json parallel_json(const std::optional<AdapterParallel>& parallel) {
+  if (!parallel) return nullptr;
+  Json orders = Json::array();
+  for (const GroupOrder& order : parallel->orders) orders.push_back(kinds_json(order));
+  return {{"groups", kinds_json(parallel->groups)}, {"orders", std::move(orders)}};
+}
+
 Json role_json(const RoleKind& kind) {
   Json out{
       {"name", kind.name}, {"tasks", default_text(kind)}, {"service", kind.service}, {"light", kind.light}};
@@ -83,7 +96,8 @@ Json to_json(const Adapter& adapter) {
             {"facts", adapter.needs.facts}}},
           {"interfaces", adapter.interfaces},
           {"gpu_view", to_text(adapter.gpu_view)},
-          {"reserve_cpus", adapter.reserve_cpus}};
+          {"reserve_cpus", adapter.reserve_cpus},
+          {"parallel", parallel_json(adapter.parallel)}};
 }
 
 }  // namespace dlrun::plan

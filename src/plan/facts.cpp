@@ -6,12 +6,13 @@
 #include "src/base/strings.hpp"
 #include "src/plan/gpu_view.hpp"
 #include "src/plan/host_facts.hpp"
+#include "src/plan/parallel_facts.hpp"
 #include "src/plan/role_facts.hpp"
 
 namespace dlrun::plan {
 namespace {
 
-constexpr std::array<FactInfo, 57> kFacts{{
+constexpr std::array<FactInfo, 73> kFacts{{
     {"job.name", Scope::job, "the job's name"},
     {"job.id", Scope::job, "a name of this run that no other run has"},
     {"job.attempt", Scope::job, "1, and one more for each retry"},
@@ -42,6 +43,19 @@ constexpr std::array<FactInfo, 57> kFacts{{
     {"checkpoint.dir", Scope::job, "the folder of checkpoints, absolute; no value if the job has none"},
     {"train.config", Scope::job,
      "the section train of the job file with the source of each value, as JSON; builtin only"},
+    {"parallel.tensor", Scope::job,
+     "ranks of a tensor-parallel group; no value if the job has no 'parallel', as below"},
+    {"parallel.context", Scope::job, "ranks of a context-parallel group"},
+    {"parallel.expert", Scope::job, "ranks of an expert-parallel group; no value if it is 1"},
+    {"parallel.data", Scope::job, "ranks of a data-parallel group: what the others leave"},
+    {"parallel.pipeline", Scope::job, "stages of the pipeline: ranks of a pipeline-parallel group"},
+    {"parallel.expert-data", Scope::job, "ranks that have the same experts"},
+    {"parallel.pipeline-first", Scope::job,
+     "the word true if the order has pipeline before data (tp-cp-ep-pp-dp of Megatron-LM); else no value"},
+    {"parallel.mesh-shape", Scope::job,
+     "sizes of pipeline, data, context and tensor, slowest first (a list), as init_device_mesh takes them"},
+    {"parallel.mesh-names", Scope::job, "the names of these, in the same order (a list)"},
+    {"parallel.groups", Scope::job, "the ranks of every group of each kind, as JSON"},
     {"role.NAME.addresses", Scope::job, "HOST:PORT of each task of role NAME, in order (a list)"},
     {"role.NAME.hosts", Scope::job, "the host of each task of role NAME, in order (a list)"},
     {"role.NAME.count", Scope::job, "the number of tasks of role NAME; 0 if the job has none"},
@@ -69,6 +83,13 @@ constexpr std::array<FactInfo, 57> kFacts{{
     {"rank.cross-index", Scope::rank,
      "its index among the ranks of its role that have the same index on their nodes, from 0"},
     {"rank.cross-size", Scope::rank, "the number of those ranks"},
+    {"rank.tensor-index", Scope::rank,
+     "its rank in its tensor-parallel group; no value if the job has no 'parallel', as below"},
+    {"rank.context-index", Scope::rank, "its rank in its context-parallel group"},
+    {"rank.expert-index", Scope::rank, "its rank in its expert-parallel group"},
+    {"rank.data-index", Scope::rank, "its rank in its data-parallel group"},
+    {"rank.pipeline-index", Scope::rank, "its stage of the pipeline"},
+    {"rank.expert-data-index", Scope::rank, "its rank among those that have the same experts"},
     {"node.host", Scope::rank, "the host name of its node"},
     {"node.address", Scope::rank, "the host name or address by which other nodes reach its node"},
     {"node.tasks", Scope::rank, "the number of processes of its node, whoever starts them"},
@@ -184,6 +205,7 @@ Facts facts_of_job(const Plan& plan, const JobSpec& spec, const Installation& in
   out["world.size"] = plan.world_size();
   out["node.count"] = plan.nodes.size();
   add_host_facts(out, plan, tasks);
+  add_parallel_facts(out, plan);
   const std::string rendezvous = plan.nodes.size() == 1 ? "127.0.0.1" : first.reached_by();
   const int port = plan.rendezvous_port.value_or(rendezvous_port(plan.job_id, plan.attempt));
   out["rendezvous.host"] = rendezvous;
@@ -224,6 +246,7 @@ void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, con
   facts["rank.role-local"] = share.role_local;
   facts["rank.cross-index"] = share.cross_index;
   facts["rank.cross-size"] = share.cross_size;
+  set_parallel_facts(facts, rank);
   facts["node.host"] = node.host.get();
   facts["node.tasks"] = share.node_tasks;
   facts["node.ranks"] = share.node_ranks;

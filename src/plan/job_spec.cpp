@@ -15,6 +15,7 @@
 #include "src/plan/config_layers.hpp"
 #include "src/plan/enum_choice.hpp"
 #include "src/plan/other_keys.hpp"
+#include "src/plan/parallel_spec.hpp"
 
 namespace dlrun::plan {
 namespace {
@@ -501,8 +502,9 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   fields.hint_at(other_keys());
   JobSpec spec;
   spec.base_directory = base;
-  for (const std::string_view key : {"name", "framework", "resources", "roles", "command", "environment",
-                                     "launch", "checkpoint", "chain", "elastic", "bench", "train"})
+  for (const std::string_view key :
+       {"name", "framework", "resources", "roles", "command", "environment", "launch", "checkpoint", "chain",
+        "parallel", "elastic", "bench", "train"})
     fields.known(key);
   TRY(fields.finish());
   spec.framework = TRY(fields.text_or("framework", ""));
@@ -513,6 +515,7 @@ Result<JobSpec> read_job_spec(const Node& root, const std::filesystem::path& bas
   spec.launch = TRY(read_launch(TRY(section(fields, "launch"))));
   spec.checkpoint = TRY(read_checkpoint(TRY(section(fields, "checkpoint")), base));
   spec.chain = TRY(read_chain(TRY(section(fields, "chain"))));
+  spec.parallel = TRY(read_parallel(fields));
   spec.elastic = TRY(read_elastic(fields));
   spec.bench = TRY(read_bench(fields));
   TRY(check_framework(fields, spec));

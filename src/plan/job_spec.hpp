@@ -20,6 +20,7 @@
 #include "src/plan/environment_rules.hpp"
 #include "src/plan/expand.hpp"
 #include "src/plan/memory_policy.hpp"
+#include "src/plan/parallel.hpp"
 #include "src/plan/relay_use.hpp"
 #include "src/plan/ssh_spec.hpp"
 #include "src/plan/valid_names.hpp"
@@ -136,6 +137,7 @@ struct JobSpec {
   LaunchSpec launch;
   CheckpointSpec checkpoint;
   ChainSpec chain;
+  std::optional<ParallelSpec> parallel;  // unset: the launcher knows no process groups
   std::optional<Elastic> elastic;        // unset: the first lost rank ends the run
   std::optional<BenchSpec> bench;        // what `dlrun bench` measures; a run ignores it
   yaml::Node train;                      // framework: builtin only; the runtime checks it

@@ -97,6 +97,18 @@ Json to_json(const SshSpec& ssh) {
           {"connect-timeout", ssh.connect_timeout.count()}};
 }
 
+Json to_json(const std::vector<GroupKind>& kinds) {
+  Json out = Json::array();
+  for (const GroupKind kind : kinds) out.push_back(name_of(kind));
+  return out;
+}
+
+Json to_json(const ParallelSpec& parallel) {
+  return {{"tensor", parallel.tensor},        {"pipeline", parallel.pipeline},
+          {"context", parallel.context},      {"expert", parallel.expert},
+          {"order", to_json(parallel.order)}, {"within-node", to_json(parallel.within_node)}};
+}
+
 }  // namespace
 
 Json to_json(const JobSpec& spec) {
@@ -144,6 +156,7 @@ Json to_json(const JobSpec& spec) {
   if (!spec.launch.memory.numa.empty()) out["launch"]["memory"] = spec.launch.memory.numa;
   if (spec.launch.memory.huge_pages != HugePages::as_the_system)
     out["launch"]["huge-pages"] = kHugePages.name(spec.launch.memory.huge_pages);
+  if (spec.parallel) out["parallel"] = to_json(*spec.parallel);
   if (spec.elastic)
     out["elastic"] = {{"min-nodes", spec.elastic->min_nodes}, {"min-ranks", spec.elastic->min_ranks}};
   return out;

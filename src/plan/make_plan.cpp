@@ -12,6 +12,8 @@
 #include "src/plan/host_facts.hpp"
 #include "src/plan/hypothetical_nodes.hpp"
 #include "src/plan/nested_launcher.hpp"
+#include "src/plan/parallel_checks.hpp"
+#include "src/plan/parallel_facts.hpp"
 #include "src/plan/placement.hpp"
 #include "src/plan/role_facts.hpp"
 #include "src/plan/secrets.hpp"
@@ -207,6 +209,7 @@ Result<void> fill_job(Plan& plan, const PlanInput& input, const Facts& facts) {
   TRY(fill_variables(plan.environment, input.adapter.variables, facts, Scope::job));
   for (const auto& [name, value] : input.spec.environment.set) plan.environment[name] = value;
   if (plan.elastic) plan.environment["DLRUN_COMM"] = "elastic";
+  if (plan.parallel) plan.environment.merge(parallel_variables(*plan.parallel));
   const bool no_mpi_found = input.adapter.mpi == "detect" && plan.mpi == MpiProtocol::none;
   if (plan.nodes.size() > 1 && !no_mpi_found) plan.interface_variables = input.adapter.interfaces;
   for (const auto& [name, text] : input.adapter.files) plan.files[name] = TRY(text.evaluate(facts));
@@ -251,6 +254,7 @@ std::vector<RankShare> shares_of(const Plan& plan, const Placed& placed, const P
 Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input, const Facts& facts,
                        const RankShare& share) {
   set_place(rank, share.node_ranks);
+  if (rank.group_ranks) rank.environment.merge(parallel_variables(*rank.group_ranks));
   rank.environment.merge(scheduler_variables(input.allocation, plan, rank));
   const RoleKind* kind = kind_of(input.adapter, rank);
   TRY(fill_variables(rank.environment, input.adapter.variables, facts, Scope::rank));
@@ -285,6 +289,13 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
   TRY(check_lengths(rank.environment, whose));
   TRY(check_lengths(rank.defaults, whose));
   return check_lengths(rank.argv, whose);
+}
+
+// The processes that a framework starts itself learn their places in groups from it.
+void set_group_ranks(Plan& plan) {
+  if (!plan.parallel || plan.process != ProcessModel::per_rank) return;
+  for (RankPlan& rank : plan.ranks)
+    if (!rank.service) rank.group_ranks = group_ranks(*plan.parallel, rank.task_index);
 }
 
 bool uses_rendezvous_port(const Adapter& adapter) {
@@ -362,6 +373,8 @@ Result<Plan> make_plan(const PlanInput& input) {
   plan.nodes = std::move(placed.nodes);
   plan.ranks = std::move(placed.ranks);
   plan.elastic = TRY(checked_elastic(input.spec, plan));
+  plan.parallel = TRY(checked_parallel(input.spec, input.adapter, plan, placed.tasks_per_node));
+  set_group_ranks(plan);
   TRY(check_wrap(input.spec, plan));
   TRY(check_nested_launcher(input.spec, input.adapter, plan));
   set_visible_gpus(plan.ranks, input.adapter.gpu_view);

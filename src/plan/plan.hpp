@@ -16,6 +16,7 @@
 #include "src/plan/elastic.hpp"
 #include "src/plan/environment_rules.hpp"
 #include "src/plan/memory_policy.hpp"
+#include "src/plan/parallel.hpp"
 
 namespace dlrun::plan {
 
@@ -48,10 +49,11 @@ struct RankPlan {
   std::optional<std::vector<std::string>> gpus;  // its own; unset: not our business; empty: hidden
   std::optional<std::vector<std::string>> visible_gpus = {};  // what it sees, in this order (gpu_view.hpp)
   std::optional<CpuShare> cpus;
-  std::optional<int> port;         // where its peers reach it, for roles that have ports
-  bool service = false;            // runs until the ranks that are none have ended, and is then ended
-  EnvironmentChanges environment;  // over the plan's common one
-  EnvironmentChanges defaults;     // only where the environment, after the prolog, has no such name
+  std::optional<int> port;  // where its peers reach it, for roles that have ports
+  bool service = false;     // runs until the ranks that are none have ended, and is then ended
+  std::optional<PerGroupKind> group_ranks = {};  // in each of its process groups; unset: it is in none
+  EnvironmentChanges environment;                // over the plan's common one
+  EnvironmentChanges defaults;  // only where the environment, after the prolog, has no such name
   Argv argv;
 };
 
@@ -101,8 +103,9 @@ struct Plan {
   // node's agent finds the interface; set only where the environment has no such name.
   EnvironmentChanges interface_variables;
   Limits limits;
-  MemoryPolicy memory = {};             // of each rank
-  std::optional<Elastic> elastic = {};  // unset: the job ends with its first lost rank
+  MemoryPolicy memory = {};               // of each rank
+  std::optional<Elastic> elastic = {};    // unset: the job ends with its first lost rank
+  std::optional<Parallel> parallel = {};  // unset: no process groups were asked for
   std::map<std::string, std::string>
       files;                 // name under the run directory -> content (a host file, the train section)
   std::vector<Argv> checks;  // commands that must succeed before any rank starts

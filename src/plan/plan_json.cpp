@@ -82,6 +82,38 @@ Result<std::vector<int>> node_runs(const Json& object, std::string_view key, std
   return out;
 }
 
+Json to_json(const PerGroupKind& numbers) {
+  Json out = Json::object();
+  for (const auto& [kind, name] : kGroupKinds.rows) out[std::string(name)] = numbers[kind];
+  return out;
+}
+
+Result<PerGroupKind> per_group_kind(const Json& json, std::string_view where, int low) {
+  PerGroupKind out;
+  for (const auto& [kind, name] : kGroupKinds.rows) out[kind] = TRY(json_integer(json, name, where, low));
+  return out;
+}
+
+Json to_json(const Parallel& parallel) {
+  Json order = Json::array();
+  for (const GroupKind kind : parallel.order) order.push_back(name_of(kind));
+  return {{"sizes", to_json(parallel.sizes)}, {"order", std::move(order)}};
+}
+
+// Only jobs that ask for process groups have it.
+Result<std::optional<Parallel>> parallel_from_json(const Json& plan, std::string_view where) {
+  if (!plan.contains("parallel")) return std::optional<Parallel>();
+  const Json json = TRY(field<Json>(plan, "parallel", where));
+  Parallel out;
+  out.sizes = TRY(per_group_kind(TRY(field<Json>(json, "sizes", where)), where, 1));
+  for (const std::string& name : TRY(field<std::vector<std::string>>(json, "order", where))) {
+    const auto kind = kGroupKinds.value(name);
+    if (!kind) return bad(where, fmt::format("field 'order': '{}' is not known", name));
+    out.order.push_back(*kind);
+  }
+  return std::optional(std::move(out));
+}
+
 }  // namespace
 
 // Without an initializer list, which allocates for every value: a large job has tens of thousands of ranks.
@@ -89,7 +121,7 @@ Json to_json(const RankPlan& rank) {
   Json cpus = nullptr;
   if (rank.cpus) cpus = {{"share", rank.cpus->share}, {"of", rank.cpus->of}};
   Json::object_t out;
-  out.reserve(13);
+  out.reserve(14);
   out.emplace_back("rank", rank.rank.get());
   out.emplace_back("role", rank.role);
   out.emplace_back("task_index", rank.task_index);
@@ -100,6 +132,7 @@ Json to_json(const RankPlan& rank) {
   out.emplace_back("cpus", std::move(cpus));
   out.emplace_back("port", rank.port ? Json(*rank.port) : Json(nullptr));
   out.emplace_back("service", rank.service);
+  if (rank.group_ranks) out.emplace_back("group_ranks", to_json(*rank.group_ranks));
   out.emplace_back("environment", rank.environment);
   out.emplace_back("defaults", rank.defaults);
   out.emplace_back("argv", rank.argv);
@@ -126,6 +159,8 @@ Result<RankPlan> rank_from_json(const Json& json, std::string_view where, int no
   out.environment.shrink_to_fit();
   out.defaults = TRY(field<EnvironmentChanges>(json, "defaults", where));
   out.argv = TRY(field<Argv>(json, "argv", where));
+  if (json.contains("group_ranks"))
+    out.group_ranks = TRY(per_group_kind(TRY(field<Json>(json, "group_ranks", where)), where, 0));
   out.service = TRY(field<bool>(json, "service", where));
   if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
     out.gpus = TRY(field<std::vector<std::string>>(json, "gpus", where));
@@ -225,6 +260,7 @@ Result<Plan> any_plan_from_json(const Json& json, std::string_view where) {
   out.limits.no_progress = TRY(seconds(limits, "no_progress", where));
   out.limits.finalize = TRY(seconds(limits, "finalize", where));
   out.elastic = TRY(elastic_from_json(json, where));
+  out.parallel = TRY(parallel_from_json(json, where));
   if (json.contains("memory"))
     out.memory = TRY(memory_policy_from_json(TRY(field<Json>(json, "memory", where)), where));
   out.files = TRY(field<std::map<std::string, std::string>>(json, "files", where));
@@ -293,6 +329,7 @@ Json json_without_ranks(const Plan& plan) {
   if (plan.memory.is_set()) out["memory"] = to_json(plan.memory);
   if (plan.elastic)
     out["elastic"] = {{"min_nodes", plan.elastic->min_nodes}, {"min_ranks", plan.elastic->min_ranks}};
+  if (plan.parallel) out["parallel"] = to_json(*plan.parallel);
   out["ranks"] = Json::array();
   return out;
 }

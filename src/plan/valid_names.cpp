@@ -19,10 +19,33 @@ std::string as_job_name(std::string_view text) {
 }
 
 bool is_reserved_variable(std::string_view name) {
-  static constexpr std::array<std::string_view, 13> names{
-      "DLRUN_RANK",    "DLRUN_SIZE",    "DLRUN_LOCAL_RANK",        "DLRUN_LOCAL_SIZE", "DLRUN_NODE",
-      "DLRUN_NODES",   "DLRUN_ROLE",    "DLRUN_TASK_INDEX",        "DLRUN_RUN_DIR",    "DLRUN_JOB_ID",
-      "DLRUN_ATTEMPT", "DLRUN_CONTROL", "DLRUN_CHECKPOINT_REQUEST"};
+  static constexpr std::array<std::string_view, 27> names{"DLRUN_RANK",
+                                                          "DLRUN_SIZE",
+                                                          "DLRUN_LOCAL_RANK",
+                                                          "DLRUN_LOCAL_SIZE",
+                                                          "DLRUN_NODE",
+                                                          "DLRUN_NODES",
+                                                          "DLRUN_ROLE",
+                                                          "DLRUN_TASK_INDEX",
+                                                          "DLRUN_RUN_DIR",
+                                                          "DLRUN_JOB_ID",
+                                                          "DLRUN_ATTEMPT",
+                                                          "DLRUN_CONTROL",
+                                                          "DLRUN_CHECKPOINT_REQUEST",
+                                                          "DLRUN_TENSOR_RANK",
+                                                          "DLRUN_TENSOR_SIZE",
+                                                          "DLRUN_CONTEXT_RANK",
+                                                          "DLRUN_CONTEXT_SIZE",
+                                                          "DLRUN_EXPERT_RANK",
+                                                          "DLRUN_EXPERT_SIZE",
+                                                          "DLRUN_DATA_RANK",
+                                                          "DLRUN_DATA_SIZE",
+                                                          "DLRUN_PIPELINE_RANK",
+                                                          "DLRUN_PIPELINE_SIZE",
+                                                          "DLRUN_EXPERT_DATA_RANK",
+                                                          "DLRUN_EXPERT_DATA_SIZE",
+                                                          "DLRUN_MESH_SHAPE",
+                                                          "DLRUN_MESH_NAMES"};
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 

@@ -27,7 +27,7 @@ class Delivered(Following, support.Case):
     def write_job(self, mpi, program=DUMP_MPI, more=""):
         self.write("delivery.yaml", delivery.ADAPTER.format(mpi=mpi))
         self.write("job.yaml", f"name: delivered\nframework: delivery\ncommand: ['{program}', word]\n"
-                   f"resources: {{nodes: 2, tasks-per-node: 2, walltime: 5min}}\nlaunch: {{grace: 2s}}\n{more}"
+                   f"resources: {{nodes: 2, tasks-per-node: 2, walltime: 5min}}\nlaunch: {{grace: 2s}}\nparallel: {{tensor: 2}}\n{more}"
                    f"environment:\n{delivery.JOB_ENVIRONMENT}  setup: [\"export D_PROLOG=prolog P_SETUP='set up'\", umask 027]\n")
 
     def environment(self, dumps, mpi):

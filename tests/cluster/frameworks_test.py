@@ -3,6 +3,7 @@
 what the framework would read and check it (TensorFlow's flags and TF_CONFIG, DMLC_*, Horovod over Gloo)."""
 import os
 import re
+import shutil
 import signal
 
 import support
@@ -136,7 +137,28 @@ class Frameworks(support.Case):
         self.assertEqual(code, 0, out + err)
         self.assertEqual(self.lines(out), [f"rank {i} of 8 met the others: 2 on n{i // 2 + 1}, 4 across" for i in range(8)])
 
+    def test_frameworks_with_model_parallelism_make_the_groups_of_the_plan(self):
+        """From the arguments that their adapters pass: 4 nodes of 2 ranks, tensor groups on one node each."""
+        for framework, sizes in (("megatron-lm", "{tensor: 2, context: 2, expert: 2, pipeline: 2}"),
+                                 ("megatron-lm", "{tensor: 2, pipeline: 2, order: [tensor, pipeline, data]}"),
+                                 ("megatron-deepspeed", "{tensor: 2, expert: 2, pipeline: 2}"), ("torchtitan", "{tensor: 2, context: 2, expert: 4}"),
+                                 ("nemo", "{tensor: 2, expert: 2, pipeline: 2}"), ("megatron-bridge", "{tensor: 2, pipeline: 2, order: [tensor, pipeline, data]}")):
+            with self.subTest(framework, sizes=sizes):
+                self.adapter("shape", f"extends: {framework}\nneeds: {{modules: [json]}}\n")
+                code, out, err = self.job("shape", *self.program("parallel_groups", framework), flags=("--tasks-per-node", "2", "--set", f"parallel={sizes}"))
+                self.assertEqual(code, 0, out + err)
+                self.assertEqual([line.split(":")[0] for line in self.lines(out)], [f"rank {i}" for i in range(8)])
+                shutil.rmtree(f"{self.folder}/run")
+
     # what is wrong is said before any rank starts
+
+    def test_a_tensor_group_over_two_nodes(self):
+        code, out, err = self.job("plain", "true", flags=("--tensor-parallel", "2"))
+        self.assertEqual(code, 64, out + err)
+        self.assertIn("a tensor group of 2 ranks is not on one node: ranks 0 on n1; 1 on n2", err)
+        code, out, err = self.job("plain", "sh", "-c", "echo $DLRUN_TENSOR_RANK of $DLRUN_TENSOR_SIZE", flags=(
+            "--tensor-parallel", "2", "--set", "parallel.within-node=[]"))
+        self.assertEqual((code, self.lines(out)), (0, ["0 of 2", "0 of 2", "1 of 2", "1 of 2"]), err)
 
     def test_a_framework_that_is_not_there(self):
         code, out, err = self.job("horovod", PYTHON, "-c", "print('started')")

@@ -47,7 +47,8 @@ KNOWN = {
          "framework": "by its variables", "process": "by the number of ranks: check_plan", "mpi": "bootstrap: check_environment; worlds: e2e-mpi",
          "working_directory": "check_place", "run_directory": "by DLRUN_RUN_DIR", "prolog": {}, "environment": "check_environment",
          "environment_rules": {}, "interface_variables": "check_interface", "limits": {}, "files": "check_files", "checks": "check_files",
-         "hypothetical_nodes": "check_plan", "rendezvous_port": "check_ports", "nodes": {}, "ranks": {}, "elastic": {}, "memory": {}},
+         "hypothetical_nodes": "check_plan", "rendezvous_port": "check_ports", "nodes": {}, "ranks": {}, "elastic": {}, "memory": {}, "parallel": {}},
+    "parallel": {"sizes": "check_groups", "order": "check_groups"},
     "memory": {"numa": "e2e-environment", "huge_pages": "e2e-environment"},
     "elastic": {"min_nodes": "unit: regrouping_test", "min_ranks": "unit: regrouping_test"},
     "prolog": {"module_paths": "check_prolog", "modules": "check_prolog", "activate": "check_prolog", "setup": "check_prolog", "needs": "e2e-environment"},
@@ -56,7 +57,7 @@ KNOWN = {
                "lost_after": "cluster-failure", "no_output": "e2e-hang", "no_progress": "e2e-hang", "finalize": "e2e-hang"},
     "nodes": {"index": "check_place", "host": "check_place", "address": "e2e-nodes"},
     "ranks": {"rank": "check_place", "role": "check_place", "task_index": "check_place", "node": "check_place", "local_rank": "check_place",
-              "gpus": "check_devices", "visible_gpus": "check_devices", "cpus": "check_affinity", "port": "check_ports", "service": "e2e-roles",
+              "gpus": "check_devices", "visible_gpus": "check_devices", "cpus": "check_affinity", "port": "check_ports", "service": "e2e-roles", "group_ranks": "check_groups",
               "environment": "check_environment", "defaults": "check_environment", "argv": "check_place"},
 }
 
@@ -66,6 +67,7 @@ def unknown_keys(plan):
     found = [key for key in plan if key not in KNOWN[""]]
     for part in ("prolog", "environment_rules", "limits"):
         found += [f"{part}.{key}" for key in plan[part] if key not in KNOWN[part]]
+    found += [f"parallel.{key}" for key in plan.get("parallel", {}) if key not in KNOWN["parallel"]]
     for part in ("nodes", "ranks"):
         found += [f"{part}[].{key}" for item in plan[part] for key in item if key not in KNOWN[part]]
     return sorted(set(found))
@@ -112,6 +114,7 @@ class Delivery:
         for rank, dump in self.ranks:
             before = len(self.errors)
             self.check_place(rank, dump)
+            self.check_groups(rank, dump)
             self.check_environment(rank, dump)
             self.check_prolog(rank, dump)
             self.check_ports(rank, dump)
@@ -154,6 +157,27 @@ class Delivery:
         self.same("index of the node", node["index"], rank["node"])
         self.same("host", dump["host"].split(".")[0], node["host"].split(".")[0])
         self.same("PLACE", env.get("PLACE"), f"{rank['rank']} {rank['local_rank']} {rank['node']} {rank['role']} {rank['task_index']}")
+
+    def check_groups(self, rank, dump):
+        """Sizes and places in groups as the plan has them, and that these are what its order makes of the rank."""
+        env, parallel = dump["environment"], self.plan.get("parallel")
+        if parallel is None:
+            self.same("places in groups that were not asked for", rank.get("group_ranks"), None)
+            return
+        names = {kind: "DLRUN_" + kind.replace("-", "_").upper() for kind in parallel["sizes"]}
+        mesh = [kind for kind in reversed(parallel["order"]) if kind != "expert"]
+        for name, value in {**{f"{name}_SIZE": parallel["sizes"][kind] for kind, name in names.items()}, "DLRUN_MESH_NAMES": ",".join(mesh),
+                            "DLRUN_MESH_SHAPE": ",".join(str(parallel["sizes"][kind]) for kind in mesh)}.items():
+            self.same(name, env.get(name), str(value))
+        self.same("places in groups", rank.get("group_ranks") is not None, self.plan["process"] == "per-rank")
+        if "group_ranks" not in rank:
+            return
+        rest = rank["task_index"]
+        for kind in reversed(mesh):
+            self.same(f"rank in its {kind} group", rank["group_ranks"][kind], rest % parallel["sizes"][kind])
+            rest //= parallel["sizes"][kind]
+        for kind, name in names.items():
+            self.same(f"{name}_RANK", env.get(f"{name}_RANK"), str(rank["group_ranks"][kind]))
 
     def expected(self, rank):
         """{name: value} of all that the rank must have, and the names that come from the plan."""

@@ -28,6 +28,7 @@ class Delivered(support.Case):
     def job(self, program=DUMP, environment="", **launch):
         lines = "".join(f", {key}: {value}" for key, value in launch.items())
         return self.write("job.yaml", f"framework: delivery\ncommand: ['{program}', \"it's\"]\nresources: {{tasks-per-node: 2}}\n"
+                          "parallel: {tensor: 2}\n"
                           f"environment:\n{delivery.JOB_ENVIRONMENT}{environment}launch: {{grace: 2s{lines}}}\n")
 
     def modules(self):

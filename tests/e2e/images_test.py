@@ -159,7 +159,7 @@ class Images(support.Case):
         self.assertRegex(out + err, r"damaged image left out: .*tar/train-000000.tar: offset 512: PNG: ")
 
     def test_mistakes_of_prepare(self):
-        for words, said in ((["photos"], "--into DIR, the folder for packed images, is missing"), (["photos", "--size", "2", "--intoo", "x"], "did you mean '--into'?"),
+        for words, said in ((["photos"], "--into DIR, the new folder, is missing"), (["photos", "--size", "2", "--intoo", "x"], "did you mean '--into'?"),
                             (["photos", "--into", "x", "--size", "0"], "--size: '0' is not a number of pixels"),
                             (["photos", "--into", "x", "--list", "l"], "--list and --classes go together"),
                             (["photos", "--into", "x", "--as", "tars"], "--as: unknown value 'tars'"),

@@ -60,7 +60,8 @@ def torchrun(env):
 
 READERS = {"plain": [idr_torch, submitit, lightning], "mpi": [idr_torch, submitit], "jax": [idr_torch, submitit], "horovod": [idr_torch],
            "pytorch": [accelerate, lightning, idr_torch, submitit, deepspeed, torchrun],
-           "lightning": [accelerate, lightning, idr_torch, torchrun], "deepspeed": [deepspeed, accelerate, idr_torch, torchrun]}
+           "lightning": [accelerate, lightning, idr_torch, torchrun], "deepspeed": [deepspeed, accelerate, idr_torch, torchrun],
+           "nemo": [lightning, torchrun], "megatron-lm": [torchrun], "megatron-deepspeed": [deepspeed, torchrun], "torchtitan": [torchrun]}
 
 
 class Libraries(support.Case):

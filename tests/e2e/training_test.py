@@ -254,6 +254,39 @@ class Training(support.Case):
         self.assertIn("images/s", out)
         self.assertEqual((sorted(os.listdir(os.path.join(self.folder, "ckpt"))), self.weights()), before)
 
+    def newest(self, folder):
+        return max(pathlib.Path(self.folder, folder).glob("step-*"), key=lambda path: int(path.name[5:]))
+
+    def test_a_recipe_reaches_the_ranks_and_its_parts_end_with_the_bits_of_the_whole(self):
+        """AdamW without decay of vectors, accumulated parts of a global batch, smoothed labels, an average of the weights."""
+        recipe = "  global-batch: 192\n  accumulate: 3\n  label-smoothing: 0.1\n  ema: 0.8\n"
+        job = self.write("recipe.yaml", JOB.format(ranks=2, epochs=2).replace("  batch: 32\n", recipe).replace(
+            "{name: sgd, lr: 0.05, momentum: 0.9}", "{name: adamw, lr: 0.002, no-decay: [vectors, conv1.weight]}"))
+        code, out, err = self.dlrun("--run-dir", "run", job)
+        self.assertEqual(code, 0, err)
+        result = self.record("run")["result"]
+        self.assertEqual(result["steps"], 10)
+        self.assertGreater(result["test_accuracy"], 0.5)
+        manifest = json.loads((self.newest("ckpt") / "manifest.json").read_text())
+        self.assertEqual((manifest["batch"], manifest["epoch"]), (32, 2))
+        about = {"accumulate": "3", "ema": "0.8", "global-batch": "192", "label-smoothing": "0.1",
+                 "optimizer.name": "adamw", "optimizer.no-decay": "vectors conv1.weight", "optimizer.weight-decay": "0.01"}
+        self.assertEqual({key: manifest["settings"].get(key) for key in about}, about)
+        evaluation = subprocess.run([os.path.join(os.environ["DLRUN_BIN"], "dlrun-train"), "--evaluate", "data", "--from", "idx", "--checkpoint", "ckpt"],
+                                    cwd=self.folder, check=True, capture_output=True, text=True)
+        self.assertAlmostEqual(json.loads(evaluation.stdout)["top1"], result["test_accuracy"], 4)
+        for epochs in ("1", "2"):
+            code, out, err = self.dlrun("--run-dir", f"part-{epochs}", "--set", "checkpoint.dir=parts", "--set", f"train.epochs={epochs}", job)
+            self.assertEqual(code, 0, err)
+        self.assertEqual(self.bits("parts"), self.bits("ckpt"))
+        code, out, err = self.dlrun("--run-dir", "one", "--tasks-per-node", "1", "--set", "checkpoint.dir=parts", "--set", "train.epochs=3", job)
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("batch: ", out)
+        self.assertEqual(self.record("one")["result"]["steps"], 15)
+        code, out, err = self.dlrun("--run-dir", "bad", "--set", "train.global-batch=93", job)
+        self.assertEqual(code, 65, err)
+        self.assertIn("train.global-batch 93 cannot be divided by 2 ranks x accumulate 3", out + err)
+
     def test_kill_9_at_any_moment_then_the_same_command_gives_the_same_bits(self):
         for turn, checkpoints in enumerate((0, 2, 5)):
             with self.subTest(checkpoints=checkpoints):

@@ -75,6 +75,26 @@ std::string job_of(const std::string& framework) {
   return head + "command: [python, train.py]\n";
 }
 
+// What a job with all groups that the framework knows adds to the last rank.
+std::string parallel_text(const plan::Adapter& adapter) {
+  if (!adapter.parallel || adapter.parallel->groups.empty()) return "";
+  std::vector<std::string> sizes;
+  for (const plan::GroupKind kind : adapter.parallel->groups)
+    sizes.push_back(fmt::format("{}: 2", plan::name_of(kind)));
+  std::string out;
+  for (const plan::GroupOrder& order : adapter.parallel->orders) {
+    std::vector<std::string> names;
+    for (const plan::GroupKind kind : order) names.emplace_back(plan::name_of(kind));
+    const std::string section =
+        fmt::format("parallel: {{{}, order: [{}]}}\n", join(sizes, ", "), join(names, ", "));
+    const auto plan = plan_job(read_job(job_of(adapter.name) + section).value(), two_nodes());
+    REQUIRE_MESSAGE(plan.has_value(), plan.error().text());
+    out += fmt::format("\n{}", section);
+    out += "  $ " + one_line(plan->ranks.back().argv) + "\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("frameworks: what the ranks of 2 nodes with 8 GPUs get") {
@@ -91,7 +111,7 @@ TEST_CASE("frameworks: what the ranks of 2 nodes with 8 GPUs get") {
     REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
     const auto plan = plan_job(*spec, two_nodes());
     REQUIRE_MESSAGE(plan.has_value(), plan.error().text());
-    compare(kHere / "frameworks" / (adapter.name + ".txt"), plan_text(*plan));
+    compare(kHere / "frameworks" / (adapter.name + ".txt"), plan_text(*plan) + parallel_text(adapter));
   }
   for (const fs::path& file : sorted(kHere / "frameworks"))
     CHECK_MESSAGE(names.contains(file.filename().string()), file.string() << " is of no framework");

@@ -179,7 +179,25 @@ std::string name_of(Precision precision) {
   return precision == Precision::bf16 ? "bf16" : "f32 ";
 }
 
+namespace {
+
+// Tokens cannot be disturbed; the last row does not count.
+void fill_tokens(Engine& engine, std::uint64_t batch_number, std::int64_t vocabulary) {
+  const std::span<std::int32_t> tokens = engine.tokens(), labels = engine.labels();
+  const std::size_t last_row = tokens.size() - tokens.size() / static_cast<std::size_t>(engine.batch());
+  const auto among = static_cast<std::uint64_t>(vocabulary);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    // Half of them are one token, as a blank is in a text.
+    tokens[i] =
+        mix(batch_number, i) % 2 == 0 ? 3 : static_cast<std::int32_t>(below(mix(batch_number, i, 1), among));
+    labels[i] = i >= last_row ? -1 : static_cast<std::int32_t>(below(mix(batch_number, i, 2), among));
+  }
+}
+
+}  // namespace
+
 void fill(Engine& engine, std::uint64_t batch_number, std::int64_t classes, double disturbance) {
+  if (!engine.tokens().empty()) return fill_tokens(engine, batch_number, classes);
   const std::span<float> rows = engine.input();
   for (std::size_t i = 0; i < rows.size(); ++i)
     rows[i] = static_cast<float>(mix(batch_number, i) >> 40) * 0x1p-24F * 2 - 1;
@@ -211,7 +229,8 @@ Result<void> compare(const CudaLibrary& library, const Case& of, Precision preci
   const auto gpu_engine = TRY(
       compile_cuda(library, TRY(build(of.input)), {.batch = of.batch, .precision = precision, .seed = 3}, 0));
   const bool by_hand = precision == Precision::f32;  // else the other precision disturbs enough
-  if (by_hand && disturbed_engine->gan() != nullptr) TRY(disturb_weights(*disturbed_engine, of.disturbance));
+  const bool by_weights = disturbed_engine->gan() != nullptr || disturbed_engine->language() != nullptr;
+  if (by_hand && by_weights) TRY(disturb_weights(*disturbed_engine, of.disturbance));
   Subject cpu{*cpu_engine, TRY(state_of(*cpu_engine))}, gpu{*gpu_engine, TRY(state_of(*gpu_engine))},
       disturbed{*disturbed_engine, TRY(state_of(*disturbed_engine))};
   compare_first_values(cpu, gpu);

@@ -75,7 +75,8 @@ int main(int count, char** values) {
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::tf32}) {
     if (chosen("bytes")) report("bytes", compare_bytes(*library, precision));
     if (chosen("optimizers")) report("optimizers", compare_optimizers(*library, precision));
-    for (const std::vector<Case>* cases : {&operator_cases(), &norm_sum_cases(), &gan_cases()})
+    for (const std::vector<Case>* cases :
+         {&operator_cases(), &norm_sum_cases(), &sequence_cases(), &gan_cases()})
       for (const Case& of : *cases)
         if (chosen(of.name)) report(of.name, compare(*library, of, precision));
   }

@@ -20,7 +20,7 @@ Optimizer adam() {
 
 UpdateStep update(int number) {
   return {.learning_rate = 0.01F,
-          .weight_decay = 1e-3F,
+          .weight_decay = 0.1F,
           .gradient_scale = 0.5F,
           .updates = static_cast<std::uint64_t>(number)};
 }
@@ -34,8 +34,13 @@ Result<Graph> net() {
   return std::move(g).finish();
 }
 
-EngineOptions options(Precision precision, const Optimizer& optimizer) {
-  return {.batch = 16, .precision = precision, .seed = 3, .optimizer = optimizer};
+EngineOptions options(Precision precision, const Optimizer& optimizer, const NoDecay& no_decay) {
+  return {.batch = 16,
+          .precision = precision,
+          .seed = 3,
+          .optimizer = optimizer,
+          .no_decay = no_decay,
+          .average = 0.7F};
 }
 
 void train(Engine& engine, double disturbance) {
@@ -94,15 +99,15 @@ Result<void> check_one_update(Engine& engine, const std::string& name) {
 // A number whose gradient is nearly 0 goes one way or the other by the sign of noise: so the noise of the
 // CPU's own arithmetic is the measure. The engine on the GPU as it is then.
 Result<std::unique_ptr<CudaEngine>> compare_updates(const CudaLibrary& library, Precision precision,
-                                                    const Optimizer& optimizer) {
+                                                    const Optimizer& optimizer, const NoDecay& no_decay) {
   const bool by_hand = precision == Precision::f32;
   const auto on_cpu = [&](Precision how) -> Result<std::unique_ptr<CpuEngine>> {
-    return compile(TRY(net()), options(how, optimizer));
+    return compile(TRY(net()), options(how, optimizer, no_decay));
   };
   const auto cpu = TRY(on_cpu(precision == Precision::bf16 ? Precision::bf16 : Precision::f32));
   const auto disturbed = TRY(on_cpu(precision == Precision::tf32 ? Precision::bf16 : Precision::f32));
-  auto gpu = TRY(compile_cuda(library, TRY(net()), options(precision, optimizer), 0));
-  const std::string name(optimizer.traits->name);
+  auto gpu = TRY(compile_cuda(library, TRY(net()), options(precision, optimizer, no_decay), 0));
+  const std::string name = fmt::format("{}, no decay of {}", optimizer.identity(), no_decay.text());
   const std::vector<float> first = TRY(read(*cpu, "c.weight"));
   train(*cpu, 0), train(*gpu, 0), train(*disturbed, by_hand ? 1e-6 : 0);
   for (const TensorInfo& info : cpu->tensors()) {
@@ -113,18 +118,58 @@ Result<std::unique_ptr<CudaEngine>> compare_updates(const CudaLibrary& library, 
     expect(off <= limit, fmt::format("{}: {} is {:.2e} apart, allowed {:.2e}", name, info.name, off, limit));
   }
   expect(distance(first, TRY(read(*gpu, "c.weight")), 1e-9) > 1e-3, name + ": the weights have moved");
+  const std::vector<float> averages = TRY(read(*gpu, "c.weight.ema"));
+  gpu->swap_averages();
+  expect(TRY(read(*gpu, "c.weight")) == averages, name + ": the averages take the place of the weights");
+  gpu->swap_averages();
   fmt::print("{} {}: {} updates as the CPU's\n", name_of(precision), name, kUpdates);
   return gpu;
+}
+
+// Three updates of two batches each: plainly, then captured. The CPU's arena is added up by hand.
+Result<void> compare_accumulation(const CudaLibrary& library, Precision precision) {
+  EngineOptions how = options(precision, momentum_sgd(0.9), {});
+  const auto cpu = TRY(compile(TRY(net()), how));
+  how.accumulate = 2;
+  const auto gpu = TRY(compile_cuda(library, TRY(net()), how, 0));
+  DeviceAccumulating* const device = gpu->accumulating();
+  if (device == nullptr) return fail(ErrorKind::internal, "the engine on the GPU does not accumulate");
+  for (std::uint64_t step = 0; step < 6; step += 2) {
+    std::vector<float> first;
+    for (const std::uint64_t batch : {step, step + 1}) {
+      device->set_batch(batch == step ? DeviceAccumulating::Batch::earlier : DeviceAccumulating::Batch::last);
+      for (Engine* engine : {static_cast<Engine*>(cpu.get()), static_cast<Engine*>(gpu.get())}) {
+        fill(*engine, batch, kShape.classes, 0);
+        engine->train_batch(batch, {});
+      }
+      const std::span<float> arena = cpu->gradients();
+      for (std::size_t i = 0; i < first.size(); ++i) arena[i] += first[i];
+      first.assign(arena.begin(), arena.end());
+    }
+    cpu->apply(update(0)), gpu->apply(update(0));
+  }
+  const double allowed = precision == Precision::f32 ? 1e-4 : 2e-2;
+  for (const TensorInfo& info : cpu->tensors()) {
+    const double off = distance(TRY(read(*cpu, info.name)), TRY(read(*gpu, info.name)), 1e-9);
+    expect(off <= allowed,
+           fmt::format("accumulated: {} is {:.2e} apart, allowed {:.2e}", info.name, off, allowed));
+  }
+  return gpu->status();
 }
 
 }  // namespace
 
 Result<void> compare_optimizers(const CudaLibrary& library, Precision precision) {
+  if (precision != Precision::tf32) TRY(compare_accumulation(library, precision));
+  const NoDecay some{.vectors = NoDecay::Vectors::exempt, .names = {"c.weight"}};
+  TRY(compare_updates(library, precision, {find_optimizer("sgd"), {0.9, 1}}, {}));
+  for (const char* name : {"sgd", "adamw", "lars", "lamb"})
+    TRY(compare_updates(library, precision, default_optimizer(name), some));
   for (const OptimizerTraits* traits : optimizers()) {
     Optimizer optimizer = default_optimizer(traits->name);
     if (traits->name == "adam") optimizer = adam();
     if (traits->name == "lars") optimizer = {traits, {0.9, 0.5}};
-    const auto gpu = TRY(compare_updates(library, precision, optimizer));
+    const auto gpu = TRY(compare_updates(library, precision, optimizer, {}));
     if (traits->name == "adam")
       for (const char* name : {"c.weight", "bn.weight", "last.bias"}) TRY(check_one_update(*gpu, name));
     TRY(gpu->status());

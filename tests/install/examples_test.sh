@@ -12,11 +12,15 @@ dlrun=$build/bin/dlrun
 fail() { echo "examples: $1" >&2 && exit 1; }
 
 # A job for several nodes is planned for a cluster that is not there, which has to be asked for.
-for job in *.yaml bench/*.yaml; do
+for job in *.yaml bench/*.yaml recipes/*.yaml; do
   nodes=$(sed -n 's/^resources:.*nodes: \([0-9]*\).*/--nodes \1/p' "$job")
   # shellcheck disable=SC2086 # two words or none
   "$dlrun" plan --json $nodes "$job" | grep -q '"schema"' || fail "$job cannot be planned"
 done
+
+# A recipe's global batch is divided by the ranks of the plan.
+said=$("$dlrun" plan --json --nodes 8 --set resources.gpus-per-node=3 recipes/resnet50-lars.yaml 2>&1) && fail "8,192 samples on 24 ranks"
+grep -q 'train.global-batch 8192 cannot be divided by 24 ranks' <<<"$said" || fail "8,192 samples on 24 ranks: $said"
 
 for flavour in openmpi mpich; do
   "mpicc.$flavour" -o mpi-hello mpi-hello.c

@@ -19,7 +19,12 @@ EXAMPLES = {
     }),
     "An adapter": ("Dask", r"\bdask\b|Dask", {}),
     "A fact": ("rank.cross-index", r"rank\.cross-index", {}),
-    "An operator": ("GELU", r"\b[gG]elu\b|\bgelu_|_gelu\b", {}),
+    "An operator": ("GELU", r"\b[gG]elu\b|\bgelu_|_gelu\b", {
+        "runtime/models/": "models are made of operators",
+        "runtime/cpu/kernels/": "its loops",
+        "runtime/cuda/fusion.cpp": "it joins the product before it",
+        "runtime/cuda/plugin/": "products do it in their own pass",
+    }),
     "An optimizer": ("LARS", r"\b[lL]ars\b|\bLars|\blars_|_lars\b", {}),
     "A data format": ("idx", r"\bidx\b(?!\.)|\bIdx|idx_", {}),
     "An allreduce algorithm": ("ring", r"ring_allreduce|\"ring\"", {

@@ -96,7 +96,9 @@ BatchResult sigmoid_cross_entropy(View gradient, const LogitRows& of, std::optio
 
 // Softmax cross-entropy of scores[rows][classes]; gradient (may be null) of the sum divided by `rows`, times
 // `weight`. A row with label -1 counts nothing and has gradient 0. A label outside 0..classes-1 counts as -1.
+// `smoothing`: the part of the target that all classes share.
 BatchResult softmax_cross_entropy(View gradient, const float* scores, const std::int32_t* labels,
-                                  std::int64_t rows, std::int64_t classes, float weight = 1);
+                                  std::int64_t rows, std::int64_t classes, float weight = 1,
+                                  float smoothing = 0);
 
 }  // namespace dlrun::runtime::kernels

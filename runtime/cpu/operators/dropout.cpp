@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/base/keyed_random.hpp"
+#include "runtime/cpu/parallel.hpp"
 #include "runtime/cpu/plan.hpp"
 #include "runtime/engine/random_keys.hpp"
 #include "runtime/graph/operators/traits.hpp"
@@ -27,14 +28,14 @@ class Dropout final : public Operator {
 
   void forward(const Run& run) override {
     if (run.mode == Mode::train)
-      kernels::dropout(out_.view(), in_.const_view(), 0, out_.elements, rule(run));
+      drop(out_.view(), in_.const_view(), run);
     else
       std::memcpy(out_.value->data, in_.value->data, out_.desc.get_size());
   }
 
   void backward_data(const Run& run) override {
     if (!in_.needs_gradient()) return;
-    kernels::dropout(out_.gradient(), out_.const_gradient(), 0, out_.elements, rule(run));
+    drop(out_.gradient(), out_.const_gradient(), run);
   }
 
  private:
@@ -43,6 +44,12 @@ class Dropout final : public Operator {
     for (std::size_t node = 0; node < plan.index(); ++node)
       if (traits_of(plan.graph().nodes[node].operation).random == Randomness::mask) ++count;
     return count;
+  }
+  void drop(kernels::View to, kernels::ConstView from, const Run& run) {
+    const DropoutRule drawn = rule(run);
+    parallel_for(out_.elements, kernels::kGrain, [&](std::size_t begin, std::size_t end) {
+      kernels::dropout(to.from(begin), from.from(begin), begin, end - begin, drawn);
+    });
   }
   DropoutRule rule(const Run& run) {
     options_.rank = run.shard;

@@ -1,5 +1,6 @@
 // Input: what the trainer fills (f32, channels x height x width) turned into the layout and type that the
-// first operator likes. Where that is what the trainer fills, nothing is done.
+// first operator likes. Where that is what the trainer fills, nothing is done; tokens, which are whole
+// numbers of 32 bits, stay as they are.
 #include "runtime/cpu/plan.hpp"
 
 namespace dlrun::runtime {
@@ -8,13 +9,15 @@ namespace {
 
 class Input final : public Operator {
  public:
-  explicit Input(Plan& plan) {
+  Input(Plan& plan, const op::Input& spec) {
     const Shape& shape = plan.node().shape;
     Tensor& out = plan.output();
     const Desc given = activation_desc(plan.batch(), shape, DataType::f32, {Tag::nchw, 1});
     Desc wanted = out.desc;
     const auto& readers = plan.readers_of_output();
-    if (readers.size() == 1) {
+    if (spec.kind == SampleKind::tokens) {
+      wanted = given;
+    } else if (readers.size() == 1) {
       const Node& reader = plan.graph().nodes[readers[0]];
       wanted =
           std::visit([&](const auto& spec) { return preferred_source(plan, reader, spec); }, reader.operation)
@@ -43,8 +46,8 @@ class Input final : public Operator {
 
 }  // namespace
 
-OperatorPtr make_operator(Plan& plan, const op::Input&) {
-  return std::make_unique<Input>(plan);
+OperatorPtr make_operator(Plan& plan, const op::Input& spec) {
+  return std::make_unique<Input>(plan, spec);
 }
 
 }  // namespace dlrun::runtime

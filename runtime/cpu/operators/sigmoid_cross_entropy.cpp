@@ -8,9 +8,9 @@ namespace {
 
 using Target = op::SigmoidCrossEntropy::Target;
 
-class SigmoidLoss final : public Loss {
+class SigmoidLoss final : public ScoreLoss {
  public:
-  SigmoidLoss(Plan& plan, const op::SigmoidCrossEntropy& spec) : Loss(plan), target_(spec.target) {}
+  SigmoidLoss(Plan& plan, const op::SigmoidCrossEntropy& spec) : ScoreLoss(plan), target_(spec.target) {}
 
  private:
   std::optional<int> target() const {

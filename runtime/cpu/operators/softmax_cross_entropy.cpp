@@ -7,17 +7,23 @@ namespace dlrun::runtime {
 
 namespace {
 
-class SoftmaxLoss final : public Loss {
+class SoftmaxLoss final : public ScoreLoss {
  public:
-  SoftmaxLoss(Plan& plan, const op::SoftmaxCrossEntropy& spec) : Loss(plan), weight_(spec.weight) {}
+  SoftmaxLoss(Plan& plan, const op::SoftmaxCrossEntropy& spec) : ScoreLoss(plan), spec_(spec) {}
+  void forward(const Run& run) override {
+    smoothing_ = run.mode == Mode::train ? spec_.smoothing : 0;
+    ScoreLoss::forward(run);
+  }
 
  private:
   BatchResult score(kernels::View gradient) override {
     return kernels::softmax_cross_entropy(gradient, scores_.value->floats(), labels().data(), batch_,
-                                          static_cast<std::int64_t>(scores_.elements) / batch_, weight_);
+                                          static_cast<std::int64_t>(scores_.elements) / batch_, spec_.weight,
+                                          smoothing_);
   }
 
-  float weight_;
+  op::SoftmaxCrossEntropy spec_;
+  float smoothing_ = 0;
 };
 
 }  // namespace

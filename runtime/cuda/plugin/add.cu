@@ -1,16 +1,20 @@
 // Sum of two values, with a ReLU after it where the plan says so.
+#include "runtime/cuda/plugin/pack.hpp"
 #include "runtime/cuda/plugin/pointwise.hpp"
 
 namespace dlrun::cuda {
 namespace {
 
-template <class T>
-void sum(Device& device, void* out, const void* left, const void* right, std::int64_t count, bool relu) {
-  T* to = static_cast<T*>(out);
-  const T *a = static_cast<const T*>(left), *b = static_cast<const T*>(right);
-  for_each(device.stream, count, [=] __device__(std::int64_t i) {
-    const float total = number(a[i]) + number(b[i]);
-    put(to[i], relu && total < 0 ? 0.0F : total);
+template <class P>
+void sum(Device& device, P* to, const P* left, const P* right, std::int64_t packs, bool relu) {
+  for_each(device.stream, packs, [=] __device__(std::int64_t i) {
+    P all = left[i];
+    const P more = right[i];
+    for (int v = 0; v < P::kSize; ++v) {
+      const float total = number(all.of[v]) + number(more.of[v]);
+      put(all.of[v], relu && total < 0 ? 0.0F : total);
+    }
+    to[i] = all;
   });
 }
 
@@ -20,12 +24,19 @@ class Add final : public Operator {
   void forward(Device& device, Mode) override {
     const Tensor &left = device.tensors[node_.inputs[0]], &right = device.tensors[node_.inputs[1]];
     const Tensor& out = device.tensors[out_];
-    if (device.half())
-      sum<Bf16>(device, out.value, left.value, right.value, out.elements, rectifies(node_));
-    else
-      sum<float>(device, out.value, left.value, right.value, out.elements, rectifies(node_));
+    by_type(device, [&](auto zero) {
+      by_pack<decltype(zero)>(out.elements, [&](auto pack) {
+        using P = decltype(pack);
+        sum(device, static_cast<P*>(out.value), static_cast<const P*>(left.value),
+            static_cast<const P*>(right.value), out.elements / P::kSize, rectifies(node_));
+      });
+    });
   }
   void backward(Device& device) override {
+    if ((node_.facts & DLRUN_CUDA_PASSES_GRADIENT) != 0) {  // it is there
+      for (std::size_t i = 0; i < node_.input_count; ++i) claim(device.tensors[node_.inputs[i]]);
+      return;
+    }
     const Tensor& out = device.tensors[out_];
     const void* mask = rectifies(node_) ? out.value : nullptr;
     for (std::size_t i = 0; i < node_.input_count; ++i)

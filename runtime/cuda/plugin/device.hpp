@@ -79,7 +79,8 @@ struct Tensor {
   void* gradient = nullptr;
   std::int64_t elements = 0;
   bool written = false;
-  std::size_t last_reader = 0;  // the node whose backward leaves its gradient first
+  bool gradient_is_inner = false;  // of a GELU that joined a product: what is left is the gradient before it
+  std::size_t last_reader = 0;     // the node whose backward leaves its gradient first
   bool wanted = false;  // somebody reads the value itself; the image may be read as the host left it instead
 };
 
@@ -127,16 +128,19 @@ struct Device {
   DlrunCudaPrecision precision = DLRUN_CUDA_F32;
   std::vector<Tensor> tensors;
   float *values = nullptr, *gradients = nullptr, *statistics = nullptr;
-  float* state[runtime::kMaxStateSlots] = {};  // of the optimizer
+  float* state[runtime::kMaxStateArenas] = {};  // of the optimizer, then the average
   // The parameters' slices of the arenas, and room for kTensorSplits pairs of sums of each.
   const DlrunCudaTensor* parameters = nullptr;
   std::size_t tensor_count = 0;
   void* tensor_sums = nullptr;
-  Bf16* copies = nullptr;  // of the values, where the plan is bf16
+  const std::uint8_t* exempt = nullptr;  // of each slice of DLRUN_CUDA_SLICE_ALIGNMENT: 1: no weight decay
+  Bf16* copies = nullptr;                // of the values, where the plan is bf16
   Rows input;
   std::int32_t* labels = nullptr;
   std::uint64_t* keys = nullptr;
-  float* partial = nullptr;                      // kBiasSplits sums of each channel of the widest bias
+  float* partial = nullptr;             // kBiasSplits sums of each channel of the widest bias
+  void* attention_workspace = nullptr;  // workspace of all layers of attention
+  std::size_t attention_bytes = 0;
   double* result = nullptr;                      // kResults sums over the rows of the reported losses
   std::map<std::string, Algorithms> algorithms;  // by shape
   Memory memory;
@@ -154,6 +158,9 @@ class Operator {
   virtual ~Operator() = default;
   virtual void forward(Device& device, Mode mode) = 0;
   virtual void backward(Device& device) = 0;
+  // Of the end of a language model, after an evaluation: the scores of what follows a position, batch x
+  // vocabulary numbers. False where it is none.
+  virtual bool next_scores(Device& /*device*/, std::int64_t /*position*/, float* /*to*/) { return false; }
 };
 using OperatorPtr = std::unique_ptr<Operator>;
 

@@ -16,6 +16,7 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
   device_.batch = plan.batch;
   device_.precision = plan.precision;
   make_arenas();
+  make_exempt();
   make_tensors(plan);
   make_rows();
   check(cudaDeviceSynchronize(), "clearing memory");
@@ -30,8 +31,7 @@ Engine::Engine(const DlrunCudaPlan& plan, int device)
 Engine::~Engine() {
   cudaSetDevice(number_);
   cudaDeviceSynchronize();
-  for (const Program& program : {train_, evaluate_})
-    if (program.graph != nullptr) cudaGraphExecDestroy(program.graph);
+  forget_programs();
   operators_.clear();
   for (const cudaEvent_t event : {device_.forked, device_.joined, staged_, taken_, final_, summed_})
     if (event != nullptr) cudaEventDestroy(event);
@@ -74,7 +74,8 @@ void Engine::make_arenas() {
   device_.values = static_cast<float*>(memory.device(bytes, "parameters"));
   device_.gradients = static_cast<float*>(memory.device(bytes, "gradients"));
   for (std::size_t slot = 0; slot < plan_.state_slots; ++slot)
-    device_.state[slot] = static_cast<float*>(memory.device(bytes, "the optimizer's state"));
+    device_.state[slot] = static_cast<float*>(memory.device(bytes, "state of the optimizer"));
+  if (plan_.accumulates != 0) kept_ = static_cast<float*>(memory.device(bytes, "accumulated gradients"));
   device_.statistics = static_cast<float*>(memory.device(plan_.statistics * sizeof(float), "statistics"));
   const std::size_t tensors = plan_.parameter_count;
   auto* const slices =
@@ -89,6 +90,24 @@ void Engine::make_arenas() {
   host_gradients_ = static_cast<float*>(memory.pinned(bytes));
   host_keys_ = static_cast<std::uint64_t*>(memory.pinned(plan_.rng_keys * sizeof(std::uint64_t)));
   host_result_ = static_cast<double*>(memory.pinned(kResults * sizeof(double)));
+}
+
+// No list where all parameters have weight decay: an update need not look then.
+void Engine::make_exempt() {
+  std::vector<std::uint8_t> exempt(plan_.floats / DLRUN_CUDA_SLICE_ALIGNMENT);
+  bool any = false;
+  for (std::size_t index = 0; index < plan_.parameter_count; ++index) {
+    const DlrunCudaTensor& tensor = plan_.parameters[index];
+    if (tensor.decays != 0) continue;
+    any = true;
+    const std::size_t begin = tensor.offset / DLRUN_CUDA_SLICE_ALIGNMENT;
+    for (std::size_t i = 0; i < tensor.length / DLRUN_CUDA_SLICE_ALIGNMENT; ++i) exempt[begin + i] = 1;
+  }
+  if (!any) return;
+  void* const there = device_.memory.device(exempt.size(), "parameters without weight decay");
+  check(cudaMemcpy(there, exempt.data(), exempt.size(), cudaMemcpyHostToDevice),
+        "parameters without weight decay");
+  device_.exempt = static_cast<const std::uint8_t*>(there);
 }
 
 // On the device twice: one batch is computed while the next arrives.
@@ -108,8 +127,9 @@ void Engine::make_rows() {
   host_labels_ = static_cast<std::int32_t*>(memory.pinned(label_bytes()));
 }
 
-// Whether an operator reads the image as a tensor of the plan, not as the host left it.
+// Whether an operator reads the image as a tensor of the plan, not as the host left it. Tokens are read so.
 bool Engine::image_is_wanted(const DlrunCudaPlan& plan) const {
+  if (settings_of<op::Input>(plan.nodes[0]).kind == runtime::SampleKind::tokens) return false;
   for (std::size_t index = 1; index < plan.count; ++index)
     for (std::size_t i = 0; i < plan.nodes[index].input_count; ++i)
       if (plan.nodes[index].inputs[i] == 0 && !is_stem(device_, plan, plan.nodes[index])) return true;
@@ -119,6 +139,7 @@ bool Engine::image_is_wanted(const DlrunCudaPlan& plan) const {
 void Engine::make_tensors(const DlrunCudaPlan& plan) {
   std::vector<Lifetime> lifetimes = value_lifetimes(plan, device_.size());
   const std::vector<Lifetime> gradients = gradient_lifetimes(plan, device_.size());
+  const std::vector<std::size_t> holders = gradient_holders(plan);
   if (!image_is_wanted(plan)) lifetimes[0].bytes = 0;
   lifetimes.insert(lifetimes.end(), gradients.begin(), gradients.end());
   const runtime::Packing packing = runtime::pack(lifetimes, kPackingAlignment);
@@ -132,7 +153,8 @@ void Engine::make_tensors(const DlrunCudaPlan& plan) {
     tensor.elements = plan.batch * node.channels * node.height * node.width;
     tensor.value = (node.facts & DLRUN_CUDA_IN_PLACE) != 0 ? device_.tensors[node.inputs[0]].value
                                                            : start + packing.offsets[index];
-    if (gradients[index].bytes != 0) tensor.gradient = start + packing.offsets[plan.count + index];
+    if (node.needs_gradient != 0 && gradients[holders[index]].bytes != 0)
+      tensor.gradient = start + packing.offsets[plan.count + holders[index]];
     device_.tensors.push_back(tensor);
   }
 }
@@ -152,8 +174,14 @@ void Engine::connect(const DlrunCudaSum& sum) {
   use();
   sum_ = sum;
   plan_.gradients = DLRUN_CUDA_GRADIENTS_ON_DEVICE;
-  if (train_.graph != nullptr) cudaGraphExecDestroy(train_.graph);
-  train_ = {};
+  forget_programs();
+}
+
+void Engine::forget_programs() {
+  for (Program& program : programs_) {
+    if (program.graph != nullptr) cudaGraphExecDestroy(program.graph);
+    program = {};
+  }
 }
 
 }  // namespace dlrun::cuda

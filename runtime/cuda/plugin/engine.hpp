@@ -26,22 +26,25 @@ class Engine {
   std::size_t memory_bytes() const { return device_.memory.bytes(); }
 
   void stage();
-  void begin(Mode mode, const std::uint64_t* keys);
+  void begin(DlrunCudaWork work, const std::uint64_t* keys);
   DlrunCudaResult end();
-  void apply(const float* factors);
+  void apply(const float* factors, float kept);
+  void swap_averages();
   void generate(std::size_t first, std::size_t last, const std::uint64_t* keys, float* images);
+  void next_scores(std::int64_t position, float* scores);
   void profile(float* milliseconds);
   void time_sum(std::size_t count, float& issued, float& captured);
   void move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host, cudaMemcpyKind kind);
 
  private:
-  struct Program {  // of a mode
+  struct Program {  // of a kind of work
     cudaGraphExec_t graph = nullptr;
     bool warm = false;
   };
 
   void make_streams();
   void make_arenas();
+  void make_exempt();
   void make_rows();
   void make_tensors(const DlrunCudaPlan& plan);
   void make_operators(const DlrunCudaPlan& plan);
@@ -49,17 +52,18 @@ class Engine {
 
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
   std::size_t row_bytes() const;
-  std::size_t label_bytes() const { return static_cast<std::size_t>(plan_.batch) * sizeof(std::int32_t); }
+  std::size_t label_bytes() const;
   void await_staged();
   void take_rows();
   void keep_keys(const std::uint64_t* keys);
   void send_keys();
   void refresh_copies();
-  void compute(Mode mode);
+  void compute(DlrunCudaWork work);
+  void forget_programs();
   void go_back(std::size_t node);
   void send_buckets(std::size_t node);
   void join_sums();
-  void issue(Mode mode);
+  void issue(DlrunCudaWork work);
   void wait();
   void use() const { check(cudaSetDevice(number_), "choosing the GPU"); }
   // Of the gradients, without the slots behind them.
@@ -79,7 +83,8 @@ class Engine {
   cudaStream_t copies_ = nullptr, sums_ = nullptr;
   cudaEvent_t staged_ = nullptr, taken_ = nullptr, final_ = nullptr, summed_ = nullptr;
   DlrunCudaSum sum_{};
-  Program train_, evaluate_;
+  Program programs_[3];    // by DlrunCudaWork
+  float* kept_ = nullptr;  // gradients of batches before the last, where the plan accumulates
   UpdateFunction update_;  // of the plan's optimizer
   bool stale_ = true;      // the bf16 copies are older than the values
   bool summing_ = false;   // sums_ has work of this step

@@ -4,29 +4,33 @@
 namespace dlrun::cuda {
 namespace {
 
-// total[loss_at] grows by the sum of the losses, total[1] by the number of right answers where those count.
-__global__ void total_of(double* total, const double* rows, std::int64_t batch, int loss_at, bool answers) {
+// total[loss_at] grows by `share` of the sum of the losses, total[1] by the number of right answers where
+// those count.
+__global__ void total_of(double* total, const double* rows, std::int64_t count, double share, int loss_at,
+                         bool answers) {
   __shared__ double room[256];
   for (int which = 0; which < (answers ? 2 : 1); ++which) {
     double sum = 0;
-    for (std::int64_t row = threadIdx.x; row < batch; row += blockDim.x) sum += rows[2 * row + which];
+    for (std::int64_t row = threadIdx.x; row < count; row += blockDim.x) sum += rows[2 * row + which];
     room[threadIdx.x] = sum;
     __syncthreads();
     for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
       if (threadIdx.x < half) room[threadIdx.x] += room[threadIdx.x + half];
       __syncthreads();
     }
-    if (threadIdx.x == 0) total[which == 0 ? loss_at : 1] += room[0];
+    if (threadIdx.x == 0) total[which == 0 ? loss_at : 1] += which == 0 ? room[0] * share : room[0];
     __syncthreads();
   }
 }
 
 }  // namespace
 
-LossRows::LossRows(Device& device, const DlrunCudaNode& node)
+LossRows::LossRows(Device& device, const DlrunCudaNode& node, std::int64_t rows, std::int64_t per_row)
     : where_(node.report),
+      count_(rows),
+      per_row_(per_row),
       rows_(static_cast<double*>(
-          device.memory.device(static_cast<std::size_t>(device.batch) * 2 * sizeof(double), "a loss"))) {}
+          device.memory.device(static_cast<std::size_t>(rows) * 2 * sizeof(double), "a loss"))) {}
 
 LossRows::GradientRows LossRows::grad(Tensor& scores, Mode mode) {
   if (mode != Mode::train || scores.gradient == nullptr) return {nullptr, false};
@@ -36,8 +40,8 @@ LossRows::GradientRows LossRows::grad(Tensor& scores, Mode mode) {
 void LossRows::report(Device& device) const {
   if (where_ == DLRUN_CUDA_UNREPORTED) return;
   const bool of_generator = where_ == DLRUN_CUDA_OF_GENERATOR;
-  total_of<<<1, 256, 0, device.stream>>>(device.result, rows_, device.batch, of_generator ? 2 : 0,
-                                         !of_generator);
+  total_of<<<1, 256, 0, device.stream>>>(device.result, rows_, count_, 1.0 / static_cast<double>(per_row_),
+                                         of_generator ? 2 : 0, !of_generator);
   check(cudaGetLastError(), "a loss");
 }
 

@@ -8,7 +8,8 @@ namespace dlrun::cuda {
 
 class LossRows {
  public:
-  LossRows(Device& device, const DlrunCudaNode& node);
+  // `per_row`: so many of the rows are one of the batch, whose loss is their mean.
+  LossRows(Device& device, const DlrunCudaNode& node, std::int64_t rows, std::int64_t per_row = 1);
   double* data() const { return rows_; }
   // The gradient of the scores that is to be written, where it is wanted.
   struct GradientRows {
@@ -21,6 +22,7 @@ class LossRows {
 
  private:
   DlrunCudaReport where_;
+  std::int64_t count_, per_row_;
   double* rows_;
 };
 

@@ -61,16 +61,22 @@ int stage(void* engine) {
   return guarded([&] { of(engine).stage(); });
 }
 int begin(void* engine, DlrunCudaWork work, const std::uint64_t* keys) {
-  return guarded([&] { of(engine).begin(work == DLRUN_CUDA_TRAIN ? Mode::train : Mode::evaluate, keys); });
+  return guarded([&] { of(engine).begin(work, keys); });
 }
 int end(void* engine, DlrunCudaResult* result) {
   return guarded([&] { *result = of(engine).end(); });
 }
-int apply(void* engine, const float* factors) {
-  return guarded([&] { of(engine).apply(factors); });
+int apply(void* engine, const float* factors, float kept) {
+  return guarded([&] { of(engine).apply(factors, kept); });
+}
+int swap_averages(void* engine) {
+  return guarded([&] { of(engine).swap_averages(); });
 }
 int generate(void* engine, std::size_t first, std::size_t last, const std::uint64_t* keys, float* images) {
   return guarded([&] { of(engine).generate(first, last, keys, images); });
+}
+int next_scores(void* engine, std::int64_t position, float* scores) {
+  return guarded([&] { of(engine).next_scores(position, scores); });
 }
 int profile(void* engine, float* milliseconds) {
   return guarded([&] { of(engine).profile(milliseconds); });
@@ -111,7 +117,9 @@ extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cu
                                      c::begin,
                                      c::end,
                                      c::apply,
+                                     c::swap_averages,
                                      c::generate,
+                                     c::next_scores,
                                      c::profile,
                                      c::time_sum,
                                      c::read,

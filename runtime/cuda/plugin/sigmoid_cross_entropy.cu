@@ -38,7 +38,9 @@ void score(Device& device, T* grad, bool adds, const T* logits, double* rows, Ta
 class SigmoidLoss final : public Operator {
  public:
   SigmoidLoss(Device& device, const DlrunCudaNode& node)
-      : node_(node), target_{settings_of<op::SigmoidCrossEntropy>(node).target}, rows_(device, node) {}
+      : node_(node),
+        target_{settings_of<op::SigmoidCrossEntropy>(node).target},
+        rows_(device, node, device.batch) {}
   void forward(Device& device, Mode mode) override {
     Tensor& in = device.tensors[node_.inputs[0]];
     const LossRows::GradientRows grad = LossRows::grad(in, mode);

@@ -6,10 +6,47 @@
 #include "runtime/cuda/plugin/engine.hpp"
 
 namespace dlrun::cuda {
+namespace {
+
+// What batches before the last one left is added to the gradients, and is gone.
+void add_kept(float* gradients, float* kept, std::size_t length, cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(length), [=] __device__(std::int64_t i) {
+    gradients[i] = kept[i] + gradients[i];
+    kept[i] = 0;
+  });
+}
+
+void keep_gradients(const float* gradients, float* kept, std::size_t length, cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(length),
+           [=] __device__(std::int64_t i) { kept[i] += gradients[i]; });
+}
+
+// As optim/average.hpp has it.
+void average_weights(float* average, const float* values, std::size_t length, float kept,
+                     cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(length),
+           [=] __device__(std::int64_t i) { average[i] = kept * average[i] + (1 - kept) * values[i]; });
+}
+
+void swap_weights(float* average, float* values, std::size_t length, cudaStream_t stream) {
+  for_each(stream, static_cast<std::int64_t>(length), [=] __device__(std::int64_t i) {
+    const float value = values[i];
+    values[i] = average[i];
+    average[i] = value;
+  });
+}
+
+}  // namespace
 
 std::size_t Engine::row_bytes() const {
   const std::size_t one = plan_.pixel_scale == nullptr ? sizeof(float) : 1;
   return static_cast<std::size_t>(device_.tensors[0].elements) * one;
+}
+
+std::size_t Engine::label_bytes() const {
+  const bool per_position = settings_of<op::Input>(nodes_[0]).kind == runtime::SampleKind::tokens;
+  const std::int64_t labels = plan_.batch * (per_position ? nodes_[0].height : 1);
+  return static_cast<std::size_t>(labels) * sizeof(std::int32_t);
 }
 
 void Engine::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
@@ -66,6 +103,7 @@ void Engine::send_buckets(std::size_t node) {
     }
     const std::size_t end = bucket.offset + bucket.length;
     const std::size_t length = (end < gradient_count() ? end : gradient_count()) - bucket.offset;
+    if (kept_ != nullptr) add_kept(device_.gradients + bucket.offset, kept_ + bucket.offset, length, sums_);
     if (length > 0 && sum_.sum(sum_.context, device_.gradients + bucket.offset, length, sums_) != 0)
       throw Failure("summing gradients over the ranks failed");
     summing_ = true;
@@ -84,16 +122,21 @@ void Engine::go_back(std::size_t node) {
   if (device_.tensors[node].gradient != nullptr) operators_[node]->backward(device_);
 }
 
-void Engine::compute(Mode mode) {
+void Engine::compute(DlrunCudaWork work) {
+  const Mode mode = work == DLRUN_CUDA_EVALUATE ? Mode::evaluate : Mode::train;
   for (Tensor& tensor : device_.tensors) tensor.written = false;
   check(cudaMemsetAsync(device_.result, 0, kResults * sizeof(double), device_.stream), "clearing results");
   for (const OperatorPtr& made : operators_) made->forward(device_, mode);
   for (std::size_t node = operators_.size(); mode == Mode::train && node-- > 0;) {
     go_back(node);
-    send_buckets(node);
+    if (work == DLRUN_CUDA_TRAIN) send_buckets(node);
   }
   join_side(device_);
   join_sums();
+  if (work == DLRUN_CUDA_ACCUMULATE)
+    keep_gradients(device_.gradients, kept_, gradient_count(), device_.stream);
+  if (work == DLRUN_CUDA_TRAIN && kept_ != nullptr && sum_.sum == nullptr)
+    add_kept(device_.gradients, kept_, gradient_count(), device_.stream);
 }
 
 void Engine::keep_keys(const std::uint64_t* keys) {
@@ -108,27 +151,27 @@ void Engine::refresh_copies() {
   stale_ = false;
 }
 
-void Engine::issue(Mode mode) {
+void Engine::issue(DlrunCudaWork work) {
   send_keys();
-  compute(mode);
+  compute(work);
   copy(host_result_, device_.result, kResults * sizeof(double), cudaMemcpyDeviceToHost);
-  if (mode == Mode::train && plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
+  if (work == DLRUN_CUDA_TRAIN && plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
     copy(host_gradients_, device_.gradients, gradient_count() * sizeof(float), cudaMemcpyDeviceToHost);
 }
 
 // The first time plainly, so that libraries load what they need; from the second on as a graph.
-void Engine::begin(Mode mode, const std::uint64_t* keys) {
+void Engine::begin(DlrunCudaWork work, const std::uint64_t* keys) {
   use();
   keep_keys(keys);
   take_rows();
   refresh_copies();
-  Program& program = mode == Mode::train ? train_ : evaluate_;
+  Program& program = programs_[work];
   if (program.warm && program.graph == nullptr)
-    program.graph = captured(device_.stream, [&] { issue(mode); });
+    program.graph = captured(device_.stream, [&] { issue(work); });
   if (program.warm)
     check(cudaGraphLaunch(program.graph, device_.stream), "a step");
   else
-    issue(mode);
+    issue(work);
   program.warm = true;
 }
 
@@ -151,11 +194,27 @@ DlrunCudaResult Engine::end() {
   return {host_result_[0], static_cast<std::int64_t>(host_result_[1]), host_result_[2]};
 }
 
-void Engine::apply(const float* factors) {
+void Engine::next_scores(std::int64_t position, float* scores) {
+  use();
+  if (!operators_.back()->next_scores(device_, position, scores))
+    throw Failure("the model has no scores of a vocabulary");
+}
+
+void Engine::apply(const float* factors, float kept) {
   use();
   if (plan_.gradients == DLRUN_CUDA_GRADIENTS_STAGED_THROUGH_HOST)
     copy(device_.gradients, host_gradients_, gradient_count() * sizeof(float), cudaMemcpyHostToDevice);
   update_(device_, static_cast<std::int64_t>(gradient_count()), factors);
+  if (plan_.averages != 0)
+    average_weights(device_.state[plan_.state_slots - 1], device_.values, gradient_count(), kept,
+                    device_.stream);
+}
+
+void Engine::swap_averages() {
+  use();
+  if (plan_.averages == 0) return;
+  swap_weights(device_.state[plan_.state_slots - 1], device_.values, gradient_count(), device_.stream);
+  stale_ = true;
 }
 
 void Engine::profile(float* milliseconds) {
@@ -178,7 +237,7 @@ void Engine::profile(float* milliseconds) {
     const runtime::Factors none{};
     update_(device_, static_cast<std::int64_t>(gradient_count()), none.data());
   });
-  *milliseconds++ = milliseconds_of(device_.stream, [&] { compute(Mode::train); });
+  *milliseconds++ = milliseconds_of(device_.stream, [&] { compute(DLRUN_CUDA_TRAIN); });
   sum_ = sum;
 }
 
@@ -209,7 +268,8 @@ void Engine::time_sum(std::size_t count, float& issued, float& captured_time) {
 void Engine::move(DlrunCudaArena arena, std::size_t offset, std::size_t count, void* host,
                   cudaMemcpyKind kind) {
   use();
-  float* const starts[] = {device_.values, device_.statistics, device_.state[0], device_.state[1]};
+  float* const starts[] = {device_.values, device_.statistics, device_.state[0], device_.state[1],
+                           device_.state[2]};
   float* const at = starts[arena] + offset;
   if (kind == cudaMemcpyHostToDevice) {
     copy(at, host, count * sizeof(float), kind);

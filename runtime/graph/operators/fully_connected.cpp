@@ -24,9 +24,7 @@ Shape shape(op::FullyConnected& spec, const ShapeContext& in) {
 const OperatorTraits& fully_connected_traits() {
   static const OperatorTraits row{
       .name = "fully connected",
-      .layer = {.name = "fully-connected",
-                .other_names = {"linear", "dense", "fc", "inner-product"},
-                .read = read},
+      .layer = {.name = "fully-connected", .other_names = {"dense", "fc", "inner-product"}, .read = read},
       .shape = shape_by([](op::FullyConnected& spec, ShapeContext& in) { return shape(spec, in); }),
       .parameters = by([](const op::FullyConnected& spec, const Shape& from) {
         return with_bias(filters({spec.outputs, from.elements()}, from.channels, spec.init_std), spec.outputs,

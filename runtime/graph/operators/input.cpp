@@ -1,13 +1,16 @@
-// Input: the images, as whoever trains fills them.
+// Input: the images or tokens, as whoever trains fills them.
 #include "runtime/graph/operators/traits.hpp"
 
 namespace dlrun::runtime {
 
 const OperatorTraits& input_traits() {
-  static const OperatorTraits row{
-      .name = "input", .inputs = Inputs::none, .shape = [](Operation&, ShapeContext& in) -> Shape {
-        return {in.data.channels, in.data.height, in.data.width};
-      }};
+  static const OperatorTraits row{.name = "input",
+                                  .inputs = Inputs::none,
+                                  .shape = shape_by([](op::Input& spec, ShapeContext& in) -> Shape {
+                                    spec.kind = in.data.kind;
+                                    if (spec.kind == SampleKind::tokens) return sequence(in.data.height, 1);
+                                    return {in.data.channels, in.data.height, in.data.width};
+                                  })};
   return row;
 }
 

@@ -25,7 +25,20 @@ Shape shape_of_input(Operation&, ShapeContext& in) {
   return in.inputs[0];
 }
 
+void expect_sequence(ShapeContext& in) {
+  for (const Shape& from : in.inputs)
+    if (from.axes != Axes::sequence)
+      in.refuse(fmt::format("{} reads a sequence, not an image of {}", in.name.empty() ? "a layer" : in.name,
+                            text(from)));
+}
+
+Shape shape_of_sequence(Operation&, ShapeContext& in) {
+  expect_sequence(in);
+  return in.inputs[0];
+}
+
 std::string text(const Shape& shape) {
+  if (shape.axes == Axes::sequence) return fmt::format("{} x {}", shape.positions(), shape.features());
   return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
 }
 

@@ -40,8 +40,11 @@ struct Window {
 };
 /// The number of places of the window over `extent` pixels; `what` is what refusals call it.
 std::int64_t windowed(ShapeContext& in, std::string_view what, std::int64_t extent, const Window& window);
-/// "channels x height x width".
+/// "channels x height x width", or "positions x features" of a sequence.
 std::string text(const Shape& shape);
+
+/// Refuses an input that is no sequence, for rows of operators on those.
+void expect_sequence(ShapeContext& in);
 
 /// A tensor that an operator learns.
 struct ParameterRule {
@@ -145,6 +148,8 @@ std::span<const OperatorTraits* const> operators();
 
 /// For rows: the output has the shape of the input.
 Shape shape_of_input(Operation& operation, ShapeContext& in);
+/// For rows: the output has the shape of the input, which is a sequence.
+Shape shape_of_sequence(Operation& operation, ShapeContext& in);
 /// For rows: an operator without settings.
 template <class Spec>
 Result<Operation> read_plain(yaml::Fields&, const yaml::Node&) {

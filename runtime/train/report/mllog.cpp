@@ -36,7 +36,7 @@ MlLog::Lines MlLog::begin(const MlLogFacts& facts, double began) {
             line(kPoint, "eval_samples", facts.eval_samples),
             line(kPoint, "opt_name", facts.optimizer),
             line(kPoint, "opt_base_learning_rate", facts.learning_rate),
-            line(kPoint, "gradient_accumulation_steps", 1)};
+            line(kPoint, "gradient_accumulation_steps", facts.accumulate)};
   if (facts.target) out.push_back(line(kPoint, "target_accuracy", *facts.target));
   return out;
 }

@@ -16,6 +16,7 @@ struct MlLogFacts {
   std::string benchmark;  // the model
   std::string optimizer;
   double learning_rate = 0;
+  int accumulate = 1;  // batches per update
   std::uint64_t global_batch = 0, seed = 0, train_samples = 0, eval_samples = 0;
   std::optional<double> target;  // accuracy
 };

@@ -42,6 +42,11 @@ Result<void> Reporter::lead(const std::filesystem::path& folder, std::uint64_t s
   return {};
 }
 
+void Reporter::set_unit(const SampleUnit& unit) {
+  unit_ = unit;
+  rate_tag_ = "train/" + unit.key();
+}
+
 void Reporter::phase(std::string_view what) {
   control_.send(Json{{"phase", what}}, ControlChannel::Importance::kept);
 }
@@ -80,13 +85,13 @@ void Reporter::note(std::string_view line) {
   std::fflush(stdout);  // it is news: it must not wait in a buffer while an epoch passes
 }
 
-Json Reporter::line(const StepReport& report, const Window& window) const {
+Json Reporter::line(const StepReport& report, const StepWindow& window) const {
   Json out{{"step", report.step},
            {"steps", length_.steps},
            {"epoch", report.epoch},
            {"epochs", length_.epochs},
            {"accuracy", rounded(window.totals.accuracy(), 1e6)},
-           {"images_per_s", rounded(window.images_per_second(), 10)},
+           {unit_.key(), rounded(rate(window), 10)},
            {"learning_rate", rounded(report.learning_rate, 1e9)},
            {"time", rounded(wall_seconds(), 1e3)}};
   for (const LossColumn& loss : losses_) out[loss.key] = rounded_figure((window.totals.*loss.value)());
@@ -136,7 +141,7 @@ Result<void> Reporter::write(Json line, std::span<const Scalar> scalars) {
 
 Result<void> Reporter::write_window(const StepReport& report) {
   std::vector<Scalar> scalars = {{"train/accuracy", static_cast<float>(recent_.totals.accuracy())},
-                                 {"train/images_per_s", static_cast<float>(recent_.images_per_second())},
+                                 {rate_tag_, static_cast<float>(rate(recent_))},
                                  {"train/learning_rate", report.learning_rate}};
   for (const LossColumn& loss : losses_)
     scalars.push_back({loss.tag, static_cast<float>((recent_.totals.*loss.value)())});
@@ -153,18 +158,29 @@ std::string Reporter::part_of_epoch(std::uint64_t last_step) const {
   return epoch_from_ > 0 ? fmt::format(" (steps {}-{})", epoch_from_, last_step) : std::string();
 }
 
-Result<void> Reporter::epoch(const StepReport& last, const EpochReport& report) {
-  if (recent_.totals.rows > 0) TRY(write_window(last));
+Result<void> Reporter::write_figures(const StepReport& last, const EpochReport& report) {
   Json record = {{"step", last.step}, {"epoch", last.epoch}};
   record.update(report.figures);
-  add_part_of_epoch(record, last.step);
+  if (report.figures.contains("epoch_loss")) add_part_of_epoch(record, last.step);
   std::vector<Scalar> scalars;
   for (const auto& [tag, value] : report.scalars) scalars.push_back({tag, static_cast<float>(value)});
-  TRY(write(std::move(record), scalars));
-  note(fmt::format("epoch {}/{}{}  {}  {:.0f} images/s  {:.1f} s", last.epoch, length_.epochs,
-                   part_of_epoch(last.step), report.text, epoch_.images_per_second(), epoch_.time.count()));
+  return write(std::move(record), scalars);
+}
+
+Result<void> Reporter::epoch(const StepReport& last, const EpochReport& report) {
+  if (recent_.totals.rows > 0) TRY(write_window(last));
+  TRY(write_figures(last, report));
+  note(fmt::format("epoch {}/{}{}  {}  {:.0f} {}/s  {:.1f} s", last.epoch, length_.epochs,
+                   part_of_epoch(last.step), report.text, rate(epoch_), unit_.name, epoch_.time.count()));
   if (mllog_) note_mllog(mllog_->evaluated(last.epoch, report.accuracy));
   end_epoch();
+  return {};
+}
+
+Result<void> Reporter::evaluation(const StepReport& last, const EpochReport& report) {
+  if (recent_.totals.rows > 0) TRY(write_window(last));
+  TRY(write_figures(last, report));
+  note(fmt::format("step {}  {}", last.step, report.text));
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/train/report/event_file.hpp"
 #include "runtime/train/report/metrics_log.hpp"
 #include "runtime/train/report/mllog.hpp"
+#include "runtime/train/report/sample_unit.hpp"
 #include "runtime/train/step_clock.hpp"
 #include "runtime/train/totals.hpp"
 #include "runtime/train/train_spec.hpp"
@@ -54,14 +55,14 @@ struct RunResult {
 double rounded_figure(double value);
 
 // Sums over some steps and the time they took.
-struct Window {
+struct StepWindow {
   Totals totals;
   Seconds time{0};
   void add(const Totals& more, Seconds took) {
     totals.add(more);
     time += took;
   }
-  double images_per_second() const { return time.count() > 0 ? totals.rows / time.count() : 0; }
+  double samples_per_second() const { return time.count() > 0 ? totals.rows / time.count() : 0; }
 };
 
 class Reporter {
@@ -81,6 +82,8 @@ class Reporter {
   void set_length(RunLength length) { length_ = length; }
   /// The losses of the task: one, unless it says otherwise.
   void set_losses(std::span<const LossColumn> losses) { losses_ = losses; }
+  /// What rates count; images, unless it is set.
+  void set_unit(const SampleUnit& unit);
   /// What tells the agent where the time of this rank's steps goes; it must outlive the reporter's use.
   void set_clock(StepClock& clock) { clock_ = &clock; }
   void phase(std::string_view what);
@@ -97,6 +100,8 @@ class Reporter {
   /// What was trained since the epoch, or the run, began.
   const Totals& epoch_totals() const { return epoch_.totals; }
   Result<void> epoch(const StepReport& last, const EpochReport& report);
+  /// What was measured within an epoch, which goes on.
+  Result<void> evaluation(const StepReport& last, const EpochReport& report);
   /// An elastic run has completed this step after it lost ranks.
   void went_on(std::uint64_t step);
   /// `held`: how much of the time training stood still.
@@ -114,11 +119,13 @@ class Reporter {
   void note_mllog(const MlLog::Lines& lines);
   void send_result(Json figures);
   void send_progress(Json line);
-  Json line(const StepReport& report, const Window& window) const;
+  Json line(const StepReport& report, const StepWindow& window) const;
+  double rate(const StepWindow& window) const { return window.samples_per_second() * unit_.per_sample; }
   void add_part_of_epoch(Json& line, std::uint64_t last_step) const;
   std::string part_of_epoch(std::uint64_t last_step) const;  // " (steps 404-938)"; empty: all of it
   void end_epoch() { epoch_ = {}, epoch_from_ = 0; }
   Result<void> write_window(const StepReport& report);
+  Result<void> write_figures(const StepReport& last, const EpochReport& report);
   Result<void> write(Json line, std::span<const Scalar> scalars);
   // What others than the first rank would have written last.
   struct Line {
@@ -135,13 +142,15 @@ class Reporter {
   double samples_ = 0;          // that this process's run has trained, of all ranks
   StepClock* clock_ = nullptr;  // none: not told
   std::span<const LossColumn> losses_;
+  SampleUnit unit_;
+  std::string rate_tag_ = "train/" + unit_.key();
   RunLength length_;
   std::deque<Line> unwritten_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;
   std::optional<MlLog> mllog_;
   Ticks last_step_{}, last_sent_{};
-  Window recent_, epoch_;         // since the last line of metrics; since the epoch (or the run) began
+  StepWindow recent_, epoch_;     // since the last line of metrics; since the epoch (or the run) began
   std::uint64_t epoch_from_ = 0;  // the first step that epoch_ has, where it has not all of the epoch
 };
 

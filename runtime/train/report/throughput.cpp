@@ -11,28 +11,28 @@ void Throughput::start_window() {
   last_ = std::chrono::steady_clock::now();
 }
 
-void Throughput::step_done(double images) {
+void Throughput::step_done(double count) {
   const Ticks now = std::chrono::steady_clock::now();
   const double took = Seconds(now - last_).count();
   seconds_.push_back(took);
-  windows_.back().images += images;
+  windows_.back().count += count;
   windows_.back().seconds += took;
   last_ = now;
 }
 
-double Throughput::images_per_second() const {
+double Throughput::per_second() const {
   Window all;
   for (const Window& window : windows_) {
-    all.images += window.images;
+    all.count += window.count;
     all.seconds += window.seconds;
   }
-  return all.seconds > 0 ? all.images / all.seconds : 0;
+  return all.seconds > 0 ? all.count / all.seconds : 0;
 }
 
 std::vector<double> Throughput::windows() const {
   std::vector<double> out;
   for (const Window& window : windows_)
-    if (window.seconds > 0) out.push_back(window.images / window.seconds);
+    if (window.seconds > 0) out.push_back(window.count / window.seconds);
   return out;
 }
 
@@ -46,10 +46,10 @@ double Throughput::uncertainty() const {
   return std::sqrt(squares / (count - 1) / count) / mean;
 }
 
-double Throughput::images_per_step() const {
-  double images = 0;
-  for (const Window& window : windows_) images += window.images;
-  return seconds_.empty() ? 0 : images / static_cast<double>(seconds_.size());
+double Throughput::per_step() const {
+  double count = 0;
+  for (const Window& window : windows_) count += window.count;
+  return seconds_.empty() ? 0 : count / static_cast<double>(seconds_.size());
 }
 
 Seconds Throughput::quantile(double share) const {

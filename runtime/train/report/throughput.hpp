@@ -1,4 +1,5 @@
-// Throughput: the figures of timed steps: images per second, and how much steps and windows of steps differ.
+// Throughput: the figures of timed steps: samples (or tokens) per second, and how much steps and windows of
+// steps differ.
 #pragma once
 
 #include <vector>
@@ -11,14 +12,14 @@ class Throughput {
  public:
   /// The clock of a window of steps starts; what lies between two windows counts for none.
   void start_window();
-  void step_done(double images);
+  void step_done(double count);
 
   std::size_t steps() const { return seconds_.size(); }
-  double images_per_second() const;
-  std::vector<double> windows() const;  // images per second of each
+  double per_second() const;
+  std::vector<double> windows() const;  // per second, of each
   /// The standard error of the mean of the windows, as a share of it; 0 of fewer than two.
   double uncertainty() const;
-  double images_per_step() const;
+  double per_step() const;
   /// The step time that a share of all steps does not exceed.
   Seconds quantile(double share) const;
   Seconds median() const { return quantile(0.5); }
@@ -28,7 +29,7 @@ class Throughput {
 
  private:
   struct Window {
-    double images = 0, seconds = 0;
+    double count = 0, seconds = 0;
   };
   Ticks last_{};
   std::vector<double> seconds_;  // of each step

@@ -106,6 +106,12 @@ TEST_CASE("a global batch is divided over the ranks, or over the shards") {
   CHECK(batch("global-batch=64", ", shards: 8", 4).value()->value == "8");
   CHECK(error_of(batch("global-batch=64", "", 3)) ==
         "--axis global-batch: global-batch 64 cannot be divided by 3 ranks or shards");
+  CHECK(batch("global-batch=64", ", accumulate: 4", 2).value()->value == "8");
+  CHECK(batch("global-batch=64", ", shards: 8, accumulate: 2", 4).value()->value == "4");
+  CHECK(error_of(batch("global-batch=64", ", accumulate: 3", 4)) ==
+        "--axis global-batch: global-batch 64 cannot be divided by 4 ranks or shards x accumulate 3");
+  const dlrun::plan::Override own = *batch("global-batch=64", ", global-batch: 32", 3).value();
+  CHECK((own.path == "train.global-batch" && own.value == "64"));
   CHECK_FALSE(batch("nodes=1", "", 3).value().has_value());
 }
 

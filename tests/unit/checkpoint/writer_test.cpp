@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <sys/mount.h>
 
+#include "runtime/base/checksum.hpp"
 #include "tests/unit/checkpoint/support.hpp"
 
 using namespace dlrun;
@@ -295,4 +296,24 @@ TEST_CASE("a folder that cannot be written is an error at the start") {
   const auto refused = check_writable(*disk, folder.path / "file");
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::io);
+}
+
+TEST_CASE("the manifest of a language model says so, and its tokenizer is a file beside it") {
+  Bench bench;
+  Manifest manifest = manifest_at(5, bench.engine);
+  manifest.identity.shape = token_sequences(64, 257);
+  manifest.tokenizer = "{}";
+  REQUIRE(bench.snapshot.take(bench.engine));
+  REQUIRE(
+      write_checkpoint(bench.files, bench.path, manifest, {bench.snapshot.file(0), bench.snapshot.file(1)}));
+  const std::filesystem::path folder = bench.path / checkpoint_name(5);
+  CHECK(read_file(folder / tokenizer_file_name).value() == "{}");
+  const auto read = parse_manifest(read_file(folder / "manifest.json").value(), "manifest.json");
+  REQUIRE_MESSAGE(read.has_value(), read.error().text());
+  CHECK(read->identity.shape.kind == SampleKind::tokens);
+  CHECK(read->identity.shape.height == 64);
+  CHECK(read->tokenizer_checksum == checksum(std::string_view("{}")));
+  Identity images = manifest.identity;
+  images.shape.kind = SampleKind::image;
+  CHECK(difference(manifest.identity, images) == "input sequences of 64 tokens there, 1x64x1 here");
 }

@@ -31,6 +31,7 @@ class NoPrograms final : public CommandRunner {
 // A value that the flag takes, and that differs from the job's.
 std::string value_for(const cli::Flag& flag) {
   if (flag.value == "N" || flag.value == "K") return "3";
+  if (flag.value == "SIZE") return "1";
   if (flag.value == "TIME" || flag.value == "DURATION") return "47min";
   if (flag.value == "FRAMEWORK") return "mpi";
   if (flag.value == "LAUNCHER") return "ssh";

@@ -16,6 +16,13 @@ TEST_CASE("a full report makes a full line: the epoch's percent beside the epoch
         "epoch 3/3 36 % · run 79 % · testing · loss 0.312 · accuracy 88.4 % · 3900 images/s · 0:12 left");
 }
 
+TEST_CASE("the rate has the unit that the program reports") {
+  CHECK(cli::progress_line({{"step", 5}, {"tokens_per_s", 541100.4}}, {Seconds(1)}, "", 100) ==
+        "step 5 · 541100 tokens/s · 0:01");
+  CHECK(cli::progress_line({{"step", 5}, {"samples_per_s", 17}}, {Seconds(1)}, "", 100) ==
+        "step 5 · 17 samples/s · 0:01");
+}
+
 TEST_CASE("parts are dropped from the right; the run's percent and the time left go last") {
   const Json report{{"step", 1105}, {"steps", 1407},        {"epoch", 3},
                     {"epochs", 3},  {"images_per_s", 3900}, {"loss", 0.3124}};

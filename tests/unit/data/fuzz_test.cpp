@@ -1,4 +1,4 @@
-// Damaged files of both formats, from a fixed seed: loading either works or is an Error of input, and ends. A
+// Damaged files of all formats, from a fixed seed: loading either works or is an Error of input, and ends. A
 // crash, a hang or an allocation out of bounds fails the test (and is what the sanitizer builds look for).
 #include <random>
 
@@ -7,7 +7,9 @@
 #include "runtime/data/cifar10.hpp"
 #include "runtime/data/idx.hpp"
 #include "runtime/data/images/image.hpp"
+#include "runtime/data/text/tokenizer.hpp"
 #include "tests/unit/data/container_support.hpp"
+#include "tests/unit/data/tokens_support.hpp"
 
 using namespace dlrun;
 using namespace dlrun::runtime;
@@ -97,6 +99,36 @@ TEST_CASE("damaged images are decoded or refused, never more") {
   }
   CHECK(refused > 300);
   CHECK(accepted > 300);
+}
+
+TEST_CASE("damaged token files are read or refused, never more") {
+  std::mt19937 random(5);
+  const Folder folder;
+  const std::string sound = counting_tokens(0, 40, 300);
+  folder.write("train-1.tokens", sound);
+  refused = accepted = 0;
+  for (int round = 0; round < 1000; ++round) {
+    folder.write("train-0.tokens", damaged(sound, random));
+    const auto source = token_source(folder, "context: 7, train: 0.5");
+    REQUIRE(source);
+    judge((*source)->check());
+    judge((*source)->load(1));
+  }
+  CHECK(refused > 500);
+  CHECK(accepted > 50);
+}
+
+TEST_CASE("a damaged tokenizer is read or refused, never more") {
+  std::mt19937 random(6);
+  const std::string sound = Tokenizer::of_bytes().to_text();
+  refused = accepted = 0;
+  for (int round = 0; round < 300; ++round) {
+    const auto tokenizer = Tokenizer::parse(damaged(sound, random), "tokenizer.json");
+    judge(tokenizer);
+    if (tokenizer) CHECK_FALSE(tokenizer->encode("some text").empty());
+  }
+  CHECK(refused > 50);
+  CHECK(accepted > 30);
 }
 
 TEST_CASE("damaged containers are read or refused, never more") {

@@ -54,6 +54,22 @@ void check_against_cpu(const char* model, const InputShape& shape) {
 
 }  // namespace
 
+TEST_CASE("a GPU knows which parameters have no weight decay, and that each fills whole slices") {
+  const CudaPlan all = flat_of("mnist-cnn", {1, 28, 28, 10});
+  EngineOptions options;
+  options.no_decay = {.vectors = NoDecay::Vectors::exempt, .names = {"conv1.weight"}};
+  const CudaPlan some = flat_of("mnist-cnn", {1, 28, 28, 10}, options);
+  REQUIRE(some.tensors.size() == some.layout.parameters().size());
+  for (std::size_t i = 0; i < some.tensors.size(); ++i) {
+    const ParameterSpec& of = some.layout.parameters()[i];
+    CAPTURE(of.name);
+    CHECK(all.tensors[i].decays == 1);
+    CHECK(some.tensors[i].decays == (of.shape.size() == 1 || of.name == "conv1.weight" ? 0 : 1));
+    CHECK(some.tensors[i].offset % DLRUN_CUDA_SLICE_ALIGNMENT == 0);
+    CHECK(some.tensors[i].length % DLRUN_CUDA_SLICE_ALIGNMENT == 0);
+  }
+}
+
 TEST_CASE("every model has a form on a GPU") {
   for (const Model& model : models()) {
     const std::string name(model.name);
@@ -61,6 +77,7 @@ TEST_CASE("every model has a form on a GPU") {
     InputShape shape{3, 299, 299, 10};
     if (name == "mnist-cnn") shape = {};
     if (model.purpose == Purpose::generate) shape = {3, 64, 64, 10};
+    if (model.purpose == Purpose::continue_text) shape = token_sequences(16, 50257);
     CHECK(lower(fuse(model.build(shape).value()), {}));
   }
 }

@@ -18,8 +18,21 @@ std::vector<float> random_numbers(std::size_t count, std::uint64_t seed) {
   return numbers;
 }
 
+Batch random_tokens(const InputShape& shape, std::int64_t rows, std::uint64_t seed) {
+  Batch batch{.images = {}, .labels = {}, .tokens = {}, .labels_per_row = shape.labels_per_sample()};
+  const auto draw = [&](std::uint64_t number) {
+    return static_cast<std::int32_t>(mix(seed * 77 + number) % static_cast<std::uint64_t>(shape.classes));
+  };
+  for (std::int64_t at = 0; at < rows * shape.labels_per_sample(); ++at) {
+    batch.tokens.push_back(draw(2 * static_cast<std::uint64_t>(at)));
+    batch.labels.push_back(draw(2 * static_cast<std::uint64_t>(at) + 1));
+  }
+  return batch;
+}
+
 Batch random_batch(const InputShape& shape, std::int64_t rows, std::uint64_t seed) {
   Batch batch;
+  if (shape.kind == SampleKind::tokens) return random_tokens(shape, rows, seed);
   batch.images =
       random_numbers(static_cast<std::size_t>(rows * shape.channels * shape.height * shape.width), seed);
   for (std::int64_t row = 0; row < rows; ++row)
@@ -30,6 +43,9 @@ Batch random_batch(const InputShape& shape, std::int64_t rows, std::uint64_t see
 
 void put(Engine& engine, const Batch& batch) {
   REQUIRE(engine.input().size() == batch.images.size());
+  REQUIRE(engine.tokens().size() == batch.tokens.size());
+  REQUIRE(engine.labels().size() == batch.labels.size());
+  std::copy(batch.tokens.begin(), batch.tokens.end(), engine.tokens().begin());
   std::copy(batch.images.begin(), batch.images.end(), engine.input().begin());
   std::copy(batch.labels.begin(), batch.labels.end(), engine.labels().begin());
 }

@@ -12,6 +12,8 @@ namespace dlrun::runtime::test {
 
 // Uniform in [-1, 1), the same for the same seed.
 std::vector<float> random_numbers(std::size_t count, std::uint64_t seed);
+Batch random_tokens(const InputShape& shape, std::int64_t rows, std::uint64_t seed = 5);
+// Tokens where the shape is of tokens.
 Batch random_batch(const InputShape& shape, std::int64_t rows, std::uint64_t seed = 5);
 void put(Engine& engine, const Batch& batch);
 

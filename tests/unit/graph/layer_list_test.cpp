@@ -101,7 +101,7 @@ TEST_CASE("mistakes are named with their place") {
         "  hint: did you mean 'convolution'?");
   for (const auto& [theirs, ours] : std::map<std::string, std::string>{{"conv", "convolution"},
                                                                        {"Conv2d", "convolution"},
-                                                                       {"linear", "fully-connected"},
+                                                                       {"dense", "fully-connected"},
                                                                        {"fc", "fully-connected"},
                                                                        {"relu6", "relu"},
                                                                        {"MaxPool2d", "max-pool"},

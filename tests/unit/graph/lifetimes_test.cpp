@@ -11,7 +11,7 @@
 
 using namespace dlrun;
 using namespace dlrun::runtime;
-using cuda::gradient_lifetimes, cuda::kPackingAlignment, cuda::value_lifetimes;
+using cuda::gradient_holders, cuda::gradient_lifetimes, cuda::kPackingAlignment, cuda::value_lifetimes;
 
 namespace {
 
@@ -88,6 +88,49 @@ TEST_CASE("a gradient that a loss leaves in the forward pass lives from there, a
   const CudaPlan flat = lower(fuse(std::move(g).finish().value()), {}).value();
   REQUIRE(is(flat.nodes[2], "softmax_cross_entropy"));
   CHECK(gradient_lifetimes(plan_of(flat, 8), 4)[1].first == 2);
+}
+
+namespace {
+
+// A trunk with two branches; `first` makes the end of the first of them, from what the branch has and the
+// trunk.
+template <class First>
+CudaPlan two_branches(const First& first) {
+  GraphBuilder g("mine", token_sequences(8, 50));
+  const Value trunk = g.embedding("tokens", g.input(), {.features = 16});
+  const Value sum = g.add(trunk, first(g, g.layer_norm("norm1", trunk), trunk));
+  const Value end = g.add(g.linear("last", g.layer_norm("norm2", sum), {.outputs = 16}), sum);
+  g.vocabulary_loss("scores", end, {}, Weights::own);
+  return lower(fuse(std::move(g).finish().value()), {}).value();
+}
+
+}  // namespace
+
+TEST_CASE("one gradient goes down a residual trunk, in one place") {
+  const CudaPlan flat = two_branches(
+      [](GraphBuilder& g, Value branch, Value) { return g.linear("first", branch, {.outputs = 16}); });
+  // input, trunk, norm1, first (which joins the) sum, norm2, last (which joins the) end, loss
+  const DlrunCudaPlan plan = plan_of(flat, 8);
+  CHECK(gradient_holders(plan) == std::vector<std::size_t>{0, 7, 2, 3, 7, 5, 6, 7, 8});
+  const std::vector<Lifetime> lives = gradient_lifetimes(plan, 4);
+  CHECK(lives[1].bytes == 0);
+  CHECK(lives[7].bytes == 8 * 8 * 16 * 4);
+  // From the loss, which leaves it, to the trunk's own backward.
+  CHECK(lives[7].first == 8);
+  CHECK(lives[7].last >= 2 * flat.nodes.size() - 1 - 1);
+  CHECK(clashes(flat) == 0);
+}
+
+TEST_CASE("a gradient that a branch changes, or that the trunk gets too early, is no sum's own") {
+  const CudaPlan changes =
+      two_branches([](GraphBuilder& g, Value branch, Value) { return g.apply(op::Gelu{}, {branch}); });
+  CHECK(gradient_holders(plan_of(changes, 8))[1] == 1);
+  const CudaPlan early = two_branches([](GraphBuilder& g, Value branch, Value trunk) {
+    const Value end = g.linear("first", branch, {.outputs = 16});
+    g.vocabulary_loss("early", trunk, {}, Weights::own);
+    return end;
+  });
+  CHECK(gradient_holders(plan_of(early, 8))[1] == 1);
 }
 
 TEST_CASE("ResNet-50's activations and their gradients at batch 256 in bf16 take less than 11 GiB") {

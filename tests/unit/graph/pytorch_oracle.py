@@ -29,6 +29,47 @@ def next_question():
 
 
 folder, tolerance = next_question()
+if (folder / "gpt2.json").exists():
+    import hugging_face
+    sys.exit(0 if hugging_face.agrees(folder, tolerance) else 1)
+
+
+def farthest_apart(ours, theirs):
+    return ((ours - theirs).abs().max() / theirs.abs().max().clamp(min=1e-3)).item()
+
+
+def check_updates(job):
+    """updates.json: an optimizer by PyTorch's name. Gradients are given; every value and all state must be PyTorch's."""
+    def there(name, tensor):
+        return torch.from_numpy(numpy.fromfile(folder / name, numpy.float32).reshape(tensor["shape"]).copy()).double()
+
+    values = {t["name"]: torch.nn.Parameter(there("start." + t["name"], t)) for t in job["tensors"]}
+    decays = [values[t["name"]] for t in job["tensors"] if t["decays"]]
+    exempt = [values[t["name"]] for t in job["tensors"] if not t["decays"]]
+    groups = [{"params": decays}, {"params": exempt, "weight_decay": 0}]
+    optimizer = getattr(torch.optim, job["optimizer"])([g for g in groups if g["params"]], **job["arguments"])
+    model = torch.nn.ParameterList(values.values())
+    kept = job["average"]
+    average = torch.optim.swa_utils.AveragedModel(model, avg_fn=lambda mean, value, _: kept * mean + (1 - kept) * value)
+    for update in range(job["updates"]):
+        for t in job["tensors"]:
+            values[t["name"]].grad = job["scale"] * there(f"gradient.{update}.{t['name']}", t)
+        optimizer.step()
+        average.update_parameters(model)
+    wrong = 0
+    for t, averaged in zip(job["tensors"], average.module):
+        value = values[t["name"]]
+        figures = {"": value.detach(), ".ema": averaged.detach(), **{ours: optimizer.state[value][theirs] for ours, theirs in job["state"].items()}}
+        for suffix, theirs in figures.items():
+            error = farthest_apart(there("end." + t["name"] + suffix, t), theirs)
+            if not error <= tolerance:
+                wrong += 1
+                print(f"{t['name']}{suffix}: relative difference {error:.3g} is above {tolerance:.3g}", file=sys.stderr)
+    sys.exit(1 if wrong else 0)
+
+
+if (folder / "updates.json").exists():
+    check_updates(json.loads((folder / "updates.json").read_text()))
 job = json.loads((folder / "graph.json").read_text())
 
 
@@ -51,6 +92,30 @@ def load_state():
 
 
 
+def rotated(x, base):
+    """As transformers' apply_rotary_pos_emb: x is [batch, heads, positions, width]."""
+    width = x.shape[-1]
+    frequencies = 1 / base ** (torch.arange(0, width, 2, dtype=torch.float64) / width)
+    angles = torch.outer(torch.arange(x.shape[2], dtype=torch.float64), frequencies)
+    angles = torch.cat((angles, angles), dim=-1)
+    turned = torch.cat((-x[..., width // 2:], x[..., :width // 2]), dim=-1)
+    return x * angles.cos().to(x.dtype) + turned * angles.sin().to(x.dtype)
+
+
+def attention(x, heads, key_heads, rotary_base):
+    rows, positions, features = x.shape
+    width = features // (heads + 2 * key_heads)
+    query, key, value = (part.reshape(rows, positions, -1, width).transpose(1, 2)
+                         for part in x.split((heads * width, key_heads * width, key_heads * width), -1))
+    if rotary_base > 0:
+        query, key = rotated(query, rotary_base), rotated(key, rotary_base)
+    key, value = (part.repeat_interleave(heads // key_heads, 1) for part in (key, value))
+    scores = query @ key.transpose(2, 3) / width ** 0.5
+    later = torch.ones(positions, positions, dtype=torch.bool).triu(1)
+    shares = scores.masked_fill(later, float("-inf")).softmax(-1)
+    return (shares @ value).transpose(1, 2).reshape(rows, positions, heads * width)
+
+
 def run(node, inputs, training):
     what, name, x = node["kind"], node["name"], inputs[0] if inputs else None
 
@@ -58,6 +123,8 @@ def run(node, inputs, training):
         value = state.get(f"{name}.{part}")
         return value.detach() if node["frozen"] and value is not None else value
 
+    if what == "input" and tokens.numel() > 0:
+        return tokens
     if what == "input":
         return load("images", [job["batch"]] + node["shape"])
     if what == "convolution":
@@ -98,6 +165,21 @@ def run(node, inputs, training):
         return F.relu(x)
     if what == "dropout":
         return x * load(f"mask.{node['number']}", x.shape) if training else x
+    if what == "embedding":
+        positions = of("positions")
+        return F.embedding(x, of("weight")) + (0 if positions is None else positions[:x.shape[1]])
+    if what == "layer norm":
+        return F.layer_norm(x.to(kind), x.shape[-1:], of("weight"), of("bias"), node["epsilon"])
+    if what == "RMS norm":
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + node["epsilon"]) * of("weight")
+    if what == "linear":
+        return F.linear(x, of("weight"), of("bias"))
+    if what == "SwiGLU":
+        return F.silu(x) * inputs[1]
+    if what == "attention":
+        return attention(x, node["heads"], node["key_heads"], node["rotary_base"])
+    if what == "vocabulary loss":
+        return F.linear(x, of("weight"))
     if what == "add":
         return inputs[0] + inputs[1]
     if what == "flatten":
@@ -110,19 +192,28 @@ def scores(training):
     values, heads = [], []
     for node in job["nodes"]:
         inputs = [values[i] for i in node["inputs"]]
-        is_loss = node["kind"] in ("loss", "sigmoid cross entropy")
+        is_loss = node["kind"] in ("loss", "sigmoid cross entropy", "vocabulary loss")
+        if node["kind"] == "vocabulary loss":
+            inputs = [run(node, inputs, training).flatten(0, 1)]
         values.append(None if is_loss else run(node, inputs, training))
         if is_loss:
             heads.append((node, inputs[0]))
     return heads
 
 
-labels = torch.from_numpy(numpy.fromfile(folder / "labels", numpy.int32).astype("int64"))
+def load_numbers(name):
+    return torch.from_numpy(numpy.fromfile(folder / name, numpy.int32).astype("int64"))
 
 
-def loss(node, of):
+labels, tokens = load_numbers("labels"), load_numbers("tokens").reshape(job["batch"], -1)
+
+
+def loss(node, of, training):
+    if node["kind"] == "vocabulary loss":
+        return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum") / job["labels per row"]
     if node["kind"] == "loss":
-        return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum")
+        smoothing = node["smoothing"] if training else 0
+        return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum", label_smoothing=smoothing)
     counts, logit = (labels >= 0).to(kind), of.to(kind).flatten()
     targets = {"labels": labels.clamp(min=0).to(kind), "fake": torch.zeros_like(logit)}
     target = targets.get(node["target"], torch.ones_like(logit))
@@ -141,7 +232,7 @@ def everything():
     """All figures of one evaluation and one training step, by name."""
     load_state()
     def losses(training):
-        return [(node, loss(node, of)) for node, of in scores(training)]
+        return [(node, loss(node, of, training)) for node, of in scores(training)]
 
     found = {"evaluation " + name: torch.as_tensor(l).detach() for name, l in reported(losses(False)).items()}
     heads = losses(True)
@@ -150,6 +241,21 @@ def everything():
     gradients = torch.autograd.grad(total / job["batch"], [state[name] for name in parameters])
     found.update(("gradient." + name, gradient) for name, gradient in zip(parameters, gradients))
     found.update(("after." + name, state[name]) for name in state if name not in parameters)
+    found.update(sgd(job["sgd"]["steps"], job["sgd"]["rate"]))
+    return found
+
+
+def sgd(steps, rate):
+    """The losses before each of some steps, always of the same batch, and the parameters after them."""
+    found = {}
+    for step in range(steps):
+        total = sum(loss(node, of, True) for node, of in scores(True))
+        found[f"sgd loss {step}"] = total.detach()
+        gradients = torch.autograd.grad(total / job["batch"], [state[name] for name in parameters])
+        for name, gradient in zip(parameters, gradients):
+            state[name] = (state[name] - rate * gradient).detach().requires_grad_()
+    if steps > 0:
+        found.update(("sgd." + name, state[name].detach()) for name in parameters)
     return found
 
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "reference_sequences.hpp"
+
 namespace dlrun::runtime::test {
 
 namespace {
@@ -21,6 +23,41 @@ struct Machine {
   const Numbers& tensor(const Node& node, const char* part) const { return state.at(node.name + part); }
   const Shape& shape_of(const Node& node, std::size_t which) const {
     return graph.nodes[node.inputs[which].get()].shape;
+  }
+
+  const Numbers* tensor_or_none(const Node& node, const char* part) const {
+    const auto found = state.find(node.name + part);
+    return found == state.end() ? nullptr : &found->second;
+  }
+  const Numbers& in(const Node& node, std::size_t which = 0) const {
+    return values[node.inputs[which].get()];
+  }
+
+  Numbers run(const Node& node, const op::Embedding&) {
+    return reference_embedding(batch.tokens, tensor(node, ".weight"), tensor_or_none(node, ".positions"),
+                               node.shape);
+  }
+  Numbers run(const Node& node, const op::LayerNorm& spec) {
+    return reference_norm(in(node), tensor(node, ".weight"), tensor_or_none(node, ".bias"), spec.epsilon,
+                          true);
+  }
+  Numbers run(const Node& node, const op::RmsNorm& spec) {
+    return reference_norm(in(node), tensor(node, ".weight"), nullptr, spec.epsilon, false);
+  }
+  Numbers run(const Node& node, const op::Linear&) {
+    return reference_linear(in(node), tensor(node, ".weight"), tensor_or_none(node, ".bias"),
+                            shape_of(node, 0).features());
+  }
+  Numbers run(const Node& node, const op::SwiGlu&) { return reference_swiglu(in(node, 0), in(node, 1)); }
+  Numbers run(const Node& node, const op::Attention& spec) {
+    return reference_attention(in(node), spec, shape_of(node, 0), rows);
+  }
+  Numbers run(const Node& node, const op::VocabularyLoss& spec) {
+    outcome.scores = reference_scores(in(node), tensor(node, ".weight"), shape_of(node, 0).features());
+    const CrossEntropy sum = cross_entropy(outcome.scores, spec.vocabulary);
+    outcome.correct = sum.correct;
+    outcome.weighted_loss = outcome.loss_sum = sum.loss / static_cast<double>(batch.labels_per_row);
+    return {};
   }
 
   Numbers run(const Node&, const op::Input&) { return {batch.images.begin(), batch.images.end()}; }
@@ -95,6 +132,11 @@ struct Machine {
                ? (1 + std::erf(x / std::sqrt(2.0))) / 2
                : (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))) / 2;
     return out;
+  }
+  // Operators of sequences are compared with PyTorch alone.
+  template <class Spec>
+  Numbers run(const Node&, const Spec&) {
+    throw std::logic_error("no reference for this operator");
   }
   // A GAN has no gradient of one sum: it is compared with PyTorch alone (pytorch_test.cpp).
   Numbers run(const Node&, const op::Noise&) { throw std::logic_error("no reference for a GAN"); }
@@ -253,24 +295,35 @@ struct Machine {
     return out;
   }
 
-  Numbers run(const Node& node, const op::SoftmaxCrossEntropy& spec) {
-    const std::int64_t classes = shape_of(node, 0).channels;
-    const Numbers& scores = outcome.scores = values[node.inputs[0].get()];
-    for (std::int64_t n = 0; n < rows; ++n) {
+  struct CrossEntropy {
+    double loss = 0;
+    std::int64_t correct = 0;
+  };
+  CrossEntropy cross_entropy(const Numbers& scores, std::int64_t classes) const {
+    CrossEntropy out;
+    for (std::size_t n = 0; n < batch.labels.size(); ++n) {
       const std::int32_t label = batch.labels[n];
       if (label < 0) continue;
+      const double* row = &scores[n * classes];
       double sum = 0;
       std::int64_t highest = 0;
       for (std::int64_t i = 0; i < classes; ++i) {
-        sum += std::exp(scores[n * classes + i]);
-        if (scores[n * classes + i] > scores[n * classes + highest]) highest = i;
+        sum += std::exp(row[i]);
+        if (row[i] > row[highest]) highest = i;
       }
-      const double loss = std::log(sum) - scores[n * classes + label];
-      outcome.weighted_loss += spec.weight * loss;
-      if (&node != &graph.nodes.back()) continue;  // an auxiliary head is not reported
-      outcome.loss_sum += loss;
-      outcome.correct += highest == label ? 1 : 0;
+      out.loss += std::log(sum) - row[label];
+      out.correct += highest == label ? 1 : 0;
     }
+    return out;
+  }
+
+  Numbers run(const Node& node, const op::SoftmaxCrossEntropy& spec) {
+    outcome.scores = in(node);
+    const CrossEntropy sum = cross_entropy(outcome.scores, shape_of(node, 0).channels);
+    outcome.weighted_loss += spec.weight * sum.loss;
+    if (&node != &graph.nodes.back()) return {};  // an auxiliary head is not reported
+    outcome.loss_sum += sum.loss;
+    outcome.correct += sum.correct;
     return {};
   }
 };
@@ -278,7 +331,7 @@ struct Machine {
 }  // namespace
 
 Outcome run_reference(const Graph& graph, const State& state, const Batch& batch, Norm norm) {
-  Machine machine{graph, state, batch, norm, static_cast<std::int64_t>(batch.labels.size()), {}, {}};
+  Machine machine{graph, state, batch, norm, batch.rows(), {}, {}};
   for (const Node& node : graph.nodes)
     machine.values.push_back(
         std::visit([&](const auto& spec) { return machine.run(node, spec); }, node.operation));
@@ -305,7 +358,7 @@ Numbers reference_gradient(const Graph& graph, State state, const Batch& batch,
     values[i] = kept - kStep;
     const double below = run_reference(graph, state, batch).weighted_loss;
     values[i] = kept;
-    gradient.push_back((above - below) / (2 * kStep) / static_cast<double>(batch.labels.size()));
+    gradient.push_back((above - below) / (2 * kStep) / static_cast<double>(batch.rows()));
   }
   return gradient;
 }

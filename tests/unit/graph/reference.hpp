@@ -16,7 +16,11 @@ using State = std::map<std::string, Numbers>;  // parameters by name, plain layo
 
 struct Batch {
   std::vector<float> images;
-  std::vector<std::int32_t> labels;
+  std::vector<std::int32_t> labels;       // one per row, or per token
+  std::vector<std::int32_t> tokens = {};  // in place of images
+  std::int64_t labels_per_row = 1;
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(labels.size()) / labels_per_row; }
 };
 
 struct Outcome {

@@ -63,6 +63,16 @@ TEST_CASE("the spare slots are a bucket of their own where a model has no parame
   CHECK(layout.buckets()[0].length == kSpareSlots);
 }
 
+TEST_CASE("an average of the weights is one more slot of state, behind the optimizer's") {
+  StateLayout layout;
+  layout.declare(ParameterSpec{.name = "a.weight", .shape = {2}, .floats = 2});
+  layout.finish(*find_optimizer("adam"), 1 << 20, StateLayout::Averages::kept);
+  REQUIRE(layout.tensors().size() == 4);
+  CHECK(layout.tensors()[3].name == "a.weight.ema");
+  CHECK(layout.tensors()[3].role == TensorInfo::Role::momentum);
+  CHECK(layout.place(3).slot == 2);
+}
+
 TEST_CASE("the optimizer names its state, slot by slot") {
   CHECK(names_of(small("sgd", 1 << 20)) == std::vector<std::string>{"a.weight", "a.bias", "b.weight",
                                                                     "a.running_mean", "a.weight.momentum",

@@ -59,6 +59,8 @@ plan::Plan some_plan(Random& random) {
                 Seconds(pick(random, 0, 1000) / 8.0)};
   if (pick(random, 0, 1) == 1)
     out.elastic = plan::Elastic{.min_nodes = pick(random, 1, 9), .min_ranks = pick(random, 1, 9)};
+  if (pick(random, 0, 1) == 1)
+    out.parallel = plan::parallel_of({.tensor = pick(random, 1, 3), .pipeline = pick(random, 1, 3)}, 36);
   for (auto& [name, content] : some_changes(random)) out.files.emplace(std::move(name), std::move(content));
   for (int i = pick(random, 0, 2); i > 0; --i) out.checks.push_back(some_list(random));
   for (int i = 0, n = pick(random, 1, 5); i < n; ++i)
@@ -73,6 +75,7 @@ plan::Plan some_plan(Random& random) {
     if (pick(random, 0, 1) == 1) rank.gpus = some_list(random);
     if (pick(random, 0, 1) == 1)
       rank.cpus = plan::CpuShare{.share = pick(random, 0, 3), .of = pick(random, 4, 9)};
+    if (out.parallel) rank.group_ranks = plan::group_ranks(*out.parallel, i);
     rank.environment = some_changes(random);
     rank.defaults = some_changes(random);
     rank.argv = some_list(random);

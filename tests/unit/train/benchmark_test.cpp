@@ -47,14 +47,14 @@ TEST_CASE("a rate is images over time, the spread that of steps, the uncertainty
   const Throughput steps = steps_of(std::chrono::milliseconds(1));
   CHECK(steps.steps() == 6);
   CHECK(steps.windows().size() == 2);
-  CHECK(steps.images_per_step() == 64);
+  CHECK(steps.per_step() == 64);
   CHECK(steps.quantile(0) >= std::chrono::milliseconds(1));
   CHECK(steps.quantile(0.1) <= steps.median());
   CHECK(steps.median() <= steps.quantile(1));
-  CHECK(steps.images_per_second() <= 64 / 1e-3);
+  CHECK(steps.per_second() <= 64 / 1e-3);
   CHECK(steps.uncertainty() >= 0);
-  CHECK(Throughput().images_per_second() == 0);
-  CHECK(64 / steps.mean().count() == doctest::Approx(steps.images_per_second()));
+  CHECK(Throughput().per_second() == 0);
+  CHECK(64 / steps.mean().count() == doctest::Approx(steps.per_second()));
   CHECK(steps.std_dev() <= steps.quantile(1));
   CHECK(Throughput().mean().count() == 0);
   CHECK(Throughput().std_dev().count() == 0);

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "runtime/engine/engine.hpp"
 
 namespace dlrun::test {
 
-class FakeEngine : public runtime::Engine {
+class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
  public:
   FakeEngine(const runtime::InputShape& shape, std::int64_t batch)
       : pixels_(static_cast<std::size_t>(shape.channels * shape.height * shape.width)),
@@ -39,8 +40,10 @@ class FakeEngine : public runtime::Engine {
   runtime::BatchResult train_batch(std::uint64_t step,
                                    const std::function<void(std::size_t)>& on_bucket) override {
     steps_seen.push_back(step);
+    if (averaged) std::abort();  // trained on averages
     std::fill(gradients_.begin(), gradients_.end() - spare, 0.0F);
     const runtime::BatchResult result = pass(true);
+    accumulate();
     if (computes_on_a_device && work_) work_();
     for (std::size_t i = 0; i < buckets_.size(); ++i) on_bucket(i);
     return result;
@@ -60,7 +63,11 @@ class FakeEngine : public runtime::Engine {
     if (poison_after > 0 && steps_seen.size() >= poison_after) weights_[0] = NAN;
   }
 
-  runtime::BatchResult evaluate_batch() override { return pass(false); }
+  void swap_averages() override { averaged = !averaged; }
+  runtime::BatchResult evaluate_batch() override {
+    evaluated_by_weights = evaluated_by_weights || !averaged;
+    return pass(false);
+  }
   std::span<float> gradients() override { return gradients_; }
   std::span<const runtime::Bucket> buckets() const override { return buckets_; }
   std::span<float> spare_slots() override { return std::span(gradients_).last(spare); }
@@ -84,14 +91,27 @@ class FakeEngine : public runtime::Engine {
     return {};
   }
 
+  runtime::DeviceAccumulating* accumulating() override { return accumulates_itself ? this : nullptr; }
+  void set_batch(Batch batch) override { which_ = batch; }
+
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 
+  bool accumulates_itself = false;
+  bool averaged = false, evaluated_by_weights = false;
   bool computes_on_a_device = false;  // has taken its rows when it waits
   std::vector<std::uint64_t> steps_seen;
   std::size_t poison_after = 0;  // steps after which a weight becomes NaN
 
  private:
   static constexpr std::size_t spare = 16;
+
+  void accumulate() {
+    kept_.resize(gradients_.size() - spare);
+    for (std::size_t i = 0; accumulates_itself && i < kept_.size(); ++i) {
+      gradients_[i] = kept_[i] + gradients_[i];
+      kept_[i] = which_ == Batch::last ? 0 : gradients_[i];
+    }
+  }
 
   std::span<float> tensor(std::size_t index) {
     const std::size_t matrix = classes_ * pixels_;
@@ -147,6 +167,8 @@ class FakeEngine : public runtime::Engine {
   static constexpr float momentum = 0.9F;
   std::vector<float> weights_, momentum_, gradients_;
   float running_mean_ = 0;
+  std::vector<float> kept_;  // of batches before the last of an update
+  Batch which_ = Batch::last;
   int shard_ = 0;
   std::function<void()> work_;
   std::vector<runtime::TensorInfo> tensors_;

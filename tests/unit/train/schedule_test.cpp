@@ -48,6 +48,15 @@ TEST_CASE("linear scaling multiplies by the ranks and warms up from the rate of 
   CHECK(rate(schedule, 1, {50, 2, 0}) == Approx(0.1));
 }
 
+TEST_CASE("linear scaling counts the batches that are accumulated, and a warm-up their samples") {
+  const ScheduleSpec schedule{
+      .warmup = {dlrun::Interval::Unit::epochs, 1}, .at_epochs = {}, .scale = ScheduleSpec::Scale::linear};
+  const LearningRate accumulated(spec_with(schedule),
+                                 {.world = 2, .samples = 100, .epochs = 4, .accumulate = 2});
+  for (const Position& at : {Position{0, 0, 0}, Position{1, 0, 40}, Position{50, 2, 0}})
+    CHECK(accumulated.at(at) == rate(schedule, 4, at));
+}
+
 TEST_CASE("cosine falls from the rate to zero over the whole run") {
   const ScheduleSpec schedule{.warmup = {}, .decay = ScheduleSpec::Decay::cosine, .at_epochs = {}};
   CHECK(rate(schedule, 1, {0, 0, 0}) == Approx(0.1));

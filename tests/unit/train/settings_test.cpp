@@ -40,6 +40,17 @@ TEST_CASE("each setting that differs from the checkpoint's is one line, and a de
               "stop-at.accuracy: none in the checkpoint, 0.9 now"});
 }
 
+TEST_CASE("a part of a global batch is no setting, the whole is") {
+  CHECK(changes("  global-batch: 64\n", "  global-batch: 128\n  accumulate: 2\n") ==
+        Lines{"accumulate: 1 in the checkpoint, 2 now", "global-batch: 64 in the checkpoint, 128 now"});
+}
+
+TEST_CASE("another kind of momentum and other parameters without weight decay are differences") {
+  CHECK(changes("  optimizer: {no-decay: vectors}\n", "  optimizer: {nesterov: true}\n") ==
+        Lines{"optimizer.nesterov: false in the checkpoint, true now",
+              "optimizer.no-decay: vectors in the checkpoint, none now"});
+}
+
 TEST_CASE("more epochs stretch a schedule that decays to the end, and that is said") {
   CHECK(changes("  epochs: 2\n", "  epochs: 3\n") == Lines{"epochs: 2 in the checkpoint, 3 now"});
   CHECK(changes("  epochs: 2\n  schedule: {decay: cosine}\n", "  epochs: 3\n  schedule: {decay: cosine}\n") ==

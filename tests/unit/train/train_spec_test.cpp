@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/train/startup.hpp"
+
 using namespace dlrun;
 using namespace dlrun::runtime;
 
@@ -125,6 +127,100 @@ TEST_CASE("LARS has a momentum and a trust coefficient, LAMB what Adam has") {
         "lamb beta1=0.9 beta2=0.999 epsilon=1e-06");
 }
 
+TEST_CASE("AdamW decays by default as PyTorch's does, and Nesterov is a flag of SGD that needs a momentum") {
+  const auto adamw = read(model + data + "  optimizer: {name: adamw, beta2: 0.99}\n");
+  REQUIRE_MESSAGE(adamw.has_value(), adamw.error().text());
+  CHECK(adamw->optimizer.optimizer.identity() == "adamw beta1=0.9 beta2=0.99 epsilon=1e-08");
+  CHECK(adamw->optimizer.weight_decay == 0.01);
+  CHECK(read(model + data + "  optimizer: {name: adamw, weight-decay: 0}\n")->optimizer.weight_decay == 0);
+  CHECK(read(model + data)->optimizer.weight_decay == 0);
+  const auto sgd = read(model + data + "  optimizer: {nesterov: true}\n");
+  REQUIRE_MESSAGE(sgd.has_value(), sgd.error().text());
+  CHECK(sgd->optimizer.optimizer.identity() == "sgd momentum=0.9 nesterov");
+  CHECK(refusal(model + data + "  optimizer: {nesterov: true, momentum: 0}\n") ==
+        "job.yaml:5:14: train.optimizer: nesterov needs a momentum above 0");
+  CHECK(refusal(model + data + "  optimizer: {nesterov: 1}\n").find("job.yaml:5:25: ") == 0);
+  CHECK(refusal(model + data + "  optimizer: {name: adam, nesterov: true}\n").find("nesterov") !=
+        std::string::npos);
+}
+
+TEST_CASE("parameters without weight decay: those of one dimension, and those of some names") {
+  const auto of = [](const std::string& value) {
+    const auto spec = read(model + data + "  optimizer: {no-decay: " + value + "}\n");
+    REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+    return spec->optimizer.no_decay;
+  };
+  CHECK(read(model + data)->optimizer.no_decay.text() == "none");
+  CHECK(of("vectors").covers("fc.bias", {10}));
+  CHECK_FALSE(of("vectors").covers("fc.weight", {10, 20}));
+  const NoDecay both = of("[vectors, embed.*]");
+  CHECK(both.text() == "vectors embed.*");
+  CHECK(both.covers("embed.weight", {10, 20}));
+  CHECK_FALSE(of("[embed.*]").covers("fc.bias", {10}));
+  CHECK(refusal(model + data + "  optimizer: {no-decay: {a: b}}\n").find("job.yaml:5:25: ") == 0);
+}
+
+TEST_CASE("a global batch is divided by ranks or shards, and by the batches of an update") {
+  const auto batch = [](const std::string& more, int ranks) {
+    auto spec = read(model + data + more);
+    REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+    const Result<void> done = divide_global_batch(*spec, ranks);
+    REQUIRE_MESSAGE(done.has_value(), done.error().text());
+    return spec->batch;
+  };
+  CHECK(batch("  global-batch: 8192\n", 32) == 256);
+  CHECK(batch("  global-batch: 8192\n  accumulate: 4\n", 32) == 64);
+  CHECK(batch("  global-batch: 64\n  shards: 4\n  accumulate: 2\n", 3) == 8);
+  CHECK(batch("  batch: 32\n  accumulate: 2\n", 3) == 32);
+  auto spec = read(model + data + "  global-batch: 8192\n  accumulate: 2\n");
+  const Result<void> done = divide_global_batch(*spec, 3);
+  REQUIRE_FALSE(done.has_value());
+  CHECK(done.error().text() ==
+        "job.yaml:5:17: train.global-batch 8192 cannot be divided by 3 ranks x accumulate 2\n  hint: a "
+        "multiple "
+        "of 6 can: 8196");
+  spec = read(model + data + "  global-batch: 4194304\n");
+  CHECK(divide_global_batch(*spec, 2).error().text().find("above 1048576") != std::string::npos);
+  CHECK(divide_global_batch(*spec, 4).has_value());
+}
+
+TEST_CASE("what a global batch cannot be is refused where it stands") {
+  CHECK(refusal(model + data + "  batch: 8\n  global-batch: 64\n") ==
+        "job.yaml:6:17: train.batch and train.global-batch are both set\n  hint: keep one of the two");
+  CHECK(refusal(model + data + "  global-batch: 64\n  shards: auto\n").find("job.yaml:5:17: ") == 0);
+  CHECK(refusal(model + data + "  global-batch: 64\n  shards: 5\n").find("divided by 5 shards\n") !=
+        std::string::npos);
+  CHECK(refusal(model + data + "  global-batch: 63\n  accumulate: 2\n") ==
+        "job.yaml:5:17: train.global-batch 63 cannot be divided by train.accumulate 2");
+  CHECK(refusal(model + data + "  accumulate: 0\n").find("job.yaml:5:15: train.accumulate") == 0);
+}
+
+TEST_CASE("label smoothing is a part of the target, of a model with classes") {
+  CHECK(read(model + data)->label_smoothing == 0);
+  CHECK(read(model + data + "  label-smoothing: 0.1\n")->label_smoothing == 0.1);
+  CHECK(refusal(model + data + "  label-smoothing: 1\n").find("job.yaml:5:20: train.label-smoothing") == 0);
+  CHECK(refusal("  model: dcgan\n" + data + "  label-smoothing: 0.1\n").find("job.yaml:5:20: ") == 0);
+}
+
+TEST_CASE("an average of the weights has a decay below 1") {
+  CHECK_FALSE(read(model + data)->ema.has_value());
+  CHECK(read(model + data + "  ema: 0.999\n")->ema == 0.999);
+  CHECK(refusal(model + data + "  ema: 1\n").find("job.yaml:5:8: train.ema") == 0);
+}
+
+TEST_CASE("ranks whose jobs differ in a setting of the training are told apart") {
+  const auto of = [](const std::string& more) {
+    const auto spec = read(model + data + more);
+    REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+    return job_checksum(*spec);
+  };
+  CHECK(of("") == of("  batch: 64\n"));
+  for (const char* other : {"  batch: 32\n", "  optimizer: {nesterov: true}\n",
+                            "  optimizer: {no-decay: vectors}\n", "  optimizer: {no-decay: ['*.bias']}\n",
+                            "  accumulate: 2\n", "  label-smoothing: 0.1\n", "  ema: 0.99\n"})
+    CHECK_MESSAGE(of(other) != of(""), other);
+}
+
 TEST_CASE(
     "a GAN's pixels are scaled to -1..1 unless the job sets mean or std, and it has no accuracy to stop at") {
   const auto spec = read("  model: dcgan\n" + data);
@@ -138,9 +234,34 @@ TEST_CASE(
             .find("train.stop-at needs an accuracy, which dcgan, a GAN, does not have") != std::string::npos);
 }
 
+TEST_CASE("tokens: what images have is unknown, and evaluation within epochs is theirs alone") {
+  const std::string tokens = "  data: {format: tokens, dir: /data, context: 64}\n";
+  const auto spec =
+      read(model + tokens + "  evaluate: {every: 500steps, batches: 20}\n  stop-at: {loss: 1.5}\n");
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  CHECK(spec->evaluate->every == 500);
+  CHECK(spec->evaluate->batches == 20);
+  CHECK(spec->stop_at_loss == 1.5);
+  CHECK_FALSE(spec->stop_at_accuracy.has_value());
+  CHECK(spec->target_text() == "stop-at.loss 1.5");
+  CHECK_FALSE(read(model + tokens + "  evaluate: {every: 1step}\n")->evaluate->batches.has_value());
+  CHECK(read(model + tokens + "  stop-at: {loss: 2, accuracy: 0.5}\n")->target_text() ==
+        "stop-at.accuracy 0.5 and stop-at.loss 2");
+  CHECK(refusal(model + tokens + "  evaluate: {every: 1epoch}\n")
+            .find("train.evaluate.every must be in steps") != std::string::npos);
+  CHECK(refusal(model + data + "  evaluate: {every: 5steps}\n").find("is supported for tokens only") !=
+        std::string::npos);
+  CHECK(refusal(model + tokens + "  stop-at: {}\n").find("'train.stop-at.accuracy' is missing") !=
+        std::string::npos);
+  CHECK(refusal(model + "  data: {format: tokens, dir: /data, mean: 0.5}\n").find("unknown key 'mean'") !=
+        std::string::npos);
+  CHECK(refusal(model + "  data: {format: synthetic, context: 1000000, samples: 1000000}\n")
+            .find("asks for more than 2147483648 synthetic tokens") != std::string::npos);
+}
+
 TEST_CASE("what a training cannot be is refused by name, with what there is") {
   CHECK(refusal(model + data + "  optimizer: {name: rprop}\n")
-            .find("unknown optimizer 'rprop'\n  hint: valid names: sgd, adam, lars, lamb") !=
+            .find("unknown optimizer 'rprop'\n  hint: valid names: sgd, adam, adamw, lars, lamb") !=
         std::string::npos);
   CHECK(refusal(model + "  data: {format: images}\n").find("'train.data.dir' is missing") !=
         std::string::npos);

@@ -30,6 +30,7 @@ struct Job {
   int who_wants_to_stop = 0;
   std::size_t poison_after = 0;
   bool computes_on_a_device = false;
+  bool accumulates_itself = false;
   std::optional<int> shards;
   std::string control;  // the agent's socket
 
@@ -39,6 +40,7 @@ struct Job {
     std::vector<float> weights, momentum;
     std::vector<float> statistics = {0.0F};
     double epoch_loss = 0;
+    std::vector<std::uint64_t> steps_seen = {};
   };
 
   Job() {
@@ -51,7 +53,7 @@ struct Job {
 
   std::vector<Outcome> run() {
     std::vector<Outcome> out(static_cast<std::size_t>(world),
-                             Outcome{Ending::stopped, {}, {}, {}, {0.0F}, 0});
+                             Outcome{Ending::stopped, {}, {}, {}, {0.0F}, 0, {}});
     on_ranks(world, [&](Communicator& comm) { rank(comm, out[static_cast<std::size_t>(comm.rank())]); });
     return out;
   }
@@ -60,6 +62,7 @@ struct Job {
     FakeEngine engine(small_shape, spec.batch);
     engine.poison_after = poison_after;
     engine.computes_on_a_device = computes_on_a_device;
+    engine.accumulates_itself = accumulates_itself;
     Reporter reporter(ControlChannel::open(control, comm.rank()), comm.rank() == 0 ? 99 : comm.rank(),
                       {});  // 99: quiet
     const auto files = real_file_system();
@@ -99,6 +102,9 @@ struct Job {
     REQUIRE(engine.read_tensor(2, out.statistics).has_value());
     REQUIRE(engine.read_tensor(3, out.momentum).has_value());
     out.epoch_loss = reporter.epoch_totals().loss_sum;
+    out.steps_seen = engine.steps_seen;
+    CHECK_FALSE(engine.averaged);
+    CHECK_FALSE(engine.evaluated_by_weights);
   }
 };
 
@@ -160,6 +166,115 @@ TEST_CASE("the gradient is the mean over the rows that count: the split over ran
   }
   CHECK(same_bits(b[0].weights, b[1].weights));
   CHECK(same_bits(c[0].weights, c[2].weights));
+}
+
+TEST_CASE("batches that are accumulated are one batch: positions, rate and gradients, clipped as a whole") {
+  for (const std::optional<double> clip : {std::optional<double>(), std::optional(0.2)}) {
+    Job whole;
+    whole.spec.batch = 12;
+    whole.spec.clip_norm = clip;
+    whole.spec.schedule.warmup = {Interval::Unit::epochs, 1.5};
+    const auto expected = whole.run();
+    for (const auto& [world, batch, accumulate] : {std::array{1, 4, 3}, {2, 2, 3}, {2, 3, 2}, {3, 1, 4}}) {
+      CAPTURE(accumulate);
+      Job parts;
+      parts.spec = whole.spec;
+      parts.world = world;
+      parts.spec.batch = batch;
+      parts.spec.accumulate = accumulate;
+      const auto out = parts.run();
+      CHECK(out[0].position == expected[0].position);
+      CHECK(out[0].epoch_loss == doctest::Approx(expected[0].epoch_loss).epsilon(1e-4));
+      for (std::size_t i = 0; i < 160; ++i)
+        CHECK(out[0].weights[i] == doctest::Approx(expected[0].weights[i]).epsilon(1e-4));
+      CHECK(same_bits(out[0].weights, out.back().weights));
+    }
+  }
+}
+
+TEST_CASE("accumulated batches draw other random numbers, and an interrupted run ends with the same bits") {
+  const Folder folder;
+  Job whole, parts;
+  whole.world = parts.world = 2;
+  whole.spec.accumulate = 3;
+  whole.spec.augmentation = {.crop_padding = 1, .flip = true};
+  const auto expected = whole.run();
+  CHECK(expected[0].position == Position{3 * 5, 3, 0});  // 203 samples are 4 steps of 48 and one of 11
+  CHECK(std::vector(expected[1].steps_seen.begin(), expected[1].steps_seen.begin() + 5) ==
+        std::vector<std::uint64_t>{0, 1, 2, 3, 4});
+  parts.spec = whole.spec;
+  parts.spec.checkpoint.folder = folder.path / "ckpt";
+  for (const std::uint64_t step : {2u, 5u, 8u}) {
+    parts.stop_at = step;
+    for (const auto& rank : parts.run()) CHECK(rank.position.step == step);
+  }
+  parts.stop_at.reset();
+  const auto out = parts.run();
+  CHECK(same_bits(out[1].weights, expected[0].weights));
+  CHECK(same_bits(out[1].momentum, expected[0].momentum));
+}
+
+TEST_CASE("rows are filled ahead batch by batch, and gradients may be kept on the device: the same bits") {
+  for (const int world : {1, 2}) {
+    Job plain, device;
+    plain.world = device.world = world;
+    plain.spec.accumulate = device.spec.accumulate = 3;
+    plain.spec.augmentation = device.spec.augmentation = {.crop_padding = 1, .flip = true};
+    plain.spec.data.train_share = device.spec.data.train_share = 0.9;
+    device.computes_on_a_device = device.accumulates_itself = true;
+    const auto a = plain.run(), b = device.run();
+    CHECK(same_bits(a[0].weights, b[0].weights));
+    CHECK(a[0].epoch_loss == b[0].epoch_loss);
+  }
+}
+
+TEST_CASE("accumulated batches of samples that are decoded ahead: the same bits, however far ahead") {
+  const Folder folder;
+  Job near, far;
+  for (Job* job : {&near, &far}) {
+    job->data = encoded_parts(folder);
+    job->spec.accumulate = 2;
+    job->spec.augmentation = {.flip = true, .resized_crop = RandomResizedCrop{}};
+  }
+  near.spec.decoding = {.memory = 0, .workers = 1};
+  far.spec.decoding = {.memory = 100 * 16, .workers = 2};
+  far.computes_on_a_device = true;
+  CHECK(same_bits(near.run()[0].weights, far.run()[0].weights));
+}
+
+TEST_CASE("accumulated batches of shards give the same bits at any number of ranks") {
+  Job job;
+  job.shards = 4;
+  job.spec.batch = 4;
+  job.spec.accumulate = 2;
+  job.spec.schedule.scale = ScheduleSpec::Scale::linear;
+  job.world = 4;
+  const auto expected = job.run();
+  CHECK(expected[0].position == Position{3 * 7, 3, 0});
+  for (const int world : {1, 2, 3}) {
+    CAPTURE(world);
+    job.world = world;
+    for (const auto& rank : job.run()) {
+      CHECK(same_bits(rank.weights, expected[0].weights));
+      CHECK(same_bits(rank.statistics, expected[0].statistics));
+      CHECK(rank.epoch_loss == expected[0].epoch_loss);
+    }
+  }
+  job.world = 5;  // as many as there are shards at most, however many batches each has
+  FakeEngine engine(small_shape, 4);
+  on_ranks(5, [&](Communicator& comm) {
+    CHECK_FALSE(GradientExchange::make(job.spec, engine, comm, job.shards).has_value());
+  });
+}
+
+TEST_CASE("a benchmark accumulates, too") {
+  Job job;
+  job.world = 2;
+  job.spec.accumulate = 2;
+  job.spec.benchmark = BenchmarkSpec{.warmup = 2, .steps = 5, .repeat = 3};
+  const auto out = job.run();
+  CHECK(*out[0].ending == Ending::finished);
+  CHECK(out[0].position.step == 17);
 }
 
 TEST_CASE("the same seed gives the same bits, another seed others") {

@@ -9,8 +9,9 @@ void update_by_adam(Device& device, std::int64_t count, const float* factors) {
   float *values = device.values, *exp_avg = device.state[0], *exp_avg_sq = device.state[1];
   const float* gradients = device.gradients;
   Bf16* copies = device.copies;
+  const Decay decay{by.decay, device.exempt};
   for_each(device.stream, count, [=] __device__(std::int64_t i) {
-    const float gradient = gradients[i] * by.scale + values[i] * by.decay;
+    const float gradient = gradients[i] * by.scale + values[i] * decay.at(i);
     const float mean = by.beta1 * exp_avg[i] + (1 - by.beta1) * gradient;
     const float square = by.beta2 * exp_avg_sq[i] + (1 - by.beta2) * gradient * gradient;
     const float value = values[i] - by.rate * mean / (sqrtf(square) * by.correction2 + by.epsilon);

@@ -11,17 +11,19 @@ void update_by_lars(Device& device, std::int64_t, const float* factors) {
   Bf16* copies = device.copies;
   update_by_tensors(
       device,
-      [=] __device__(std::size_t i, bool) {
+      [=] __device__(std::size_t i, const DlrunCudaTensor&) {
         const double value = values[i], gradient = gradients[i] * by.scale;
         return TensorSums{value * value, gradient * gradient};
       },
-      [=] __device__(const TensorSums& sums, bool is_vector) {
-        if (is_vector) return 1.0F;
-        return runtime::lars_ratio(by, static_cast<float>(sqrt(sums.first)),
+      [=] __device__(const TensorSums& sums, const DlrunCudaTensor& tensor) {
+        if (tensor.is_vector != 0) return 1.0F;
+        runtime::LarsFactors mine = by;
+        if (!has_decay(tensor)) mine.decay = 0;
+        return runtime::lars_ratio(mine, static_cast<float>(sqrt(sums.first)),
                                    static_cast<float>(sqrt(sums.second)));
       },
-      [=] __device__(std::size_t i, float ratio, bool is_vector) {
-        const float decayed = gradients[i] * by.scale + (is_vector ? 0.0F : by.decay) * values[i];
+      [=] __device__(std::size_t i, float ratio, const DlrunCudaTensor& tensor) {
+        const float decayed = gradients[i] * by.scale + (has_decay(tensor) ? by.decay : 0.0F) * values[i];
         momentum[i] = by.momentum * momentum[i] + by.rate * ratio * decayed;
         values[i] -= momentum[i];
         if (copies != nullptr) put(copies[i], values[i]);

@@ -10,6 +10,17 @@ namespace dlrun::cuda {
 // Updates the first `count` numbers of the arenas; `factors`: runtime::kMaxFactors of them.
 using UpdateFunction = void (*)(Device& device, std::int64_t count, const float* factors);
 
+#ifdef __CUDACC__
+// The step's weight decay, but for parameters that have none.
+struct Decay {
+  float of_step;
+  const std::uint8_t* exempt;
+  __device__ float at(std::int64_t i) const {
+    return exempt != nullptr && exempt[i / DLRUN_CUDA_SLICE_ALIGNMENT] != 0 ? 0 : of_step;
+  }
+};
+#endif
+
 // By its name in optim/list.hpp; throws where there is none.
 UpdateFunction find_update(const char* optimizer);
 // Writes the bf16 copies of the first `count` values, where the plan has copies.

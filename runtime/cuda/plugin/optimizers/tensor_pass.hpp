@@ -13,7 +13,12 @@ struct TensorSums {
   double first = 0, second = 0;
 };
 
-// partial[tensor][split] = the sums of measure(i, is_vector) over the split's numbers of the tensor.
+// A tensor of one dimension has none, nor one that is exempt.
+inline __device__ bool has_decay(const DlrunCudaTensor& tensor) {
+  return tensor.is_vector == 0 && tensor.decays != 0;
+}
+
+// partial[tensor][split] = the sums of measure(i, tensor) over the split's numbers of the tensor.
 template <class Measure>
 __global__ void measure_tensors(const DlrunCudaTensor* tensors, TensorSums* partial, Measure measure) {
   __shared__ TensorSums shared[kTensorThreads];
@@ -21,7 +26,7 @@ __global__ void measure_tensors(const DlrunCudaTensor* tensors, TensorSums* part
   TensorSums sum;
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < tensor.length;
        i += kTensorSplits * blockDim.x) {
-    const TensorSums one = measure(tensor.offset + i, tensor.is_vector != 0);
+    const TensorSums one = measure(tensor.offset + i, tensor);
     sum.first += one.first, sum.second += one.second;
   }
   shared[threadIdx.x] = sum;
@@ -34,7 +39,7 @@ __global__ void measure_tensors(const DlrunCudaTensor* tensors, TensorSums* part
   if (threadIdx.x == 0) partial[blockIdx.y * kTensorSplits + blockIdx.x] = shared[0];
 }
 
-// update(i, ratio) for every number, with ratio = ratio_of(sums of its tensor, is_vector).
+// update(i, ratio, tensor) for every number, with ratio = ratio_of(sums of its tensor, tensor).
 template <class Ratio, class Update>
 __global__ void update_tensors(const DlrunCudaTensor* tensors, const TensorSums* partial, Ratio ratio_of,
                                Update update) {
@@ -46,12 +51,12 @@ __global__ void update_tensors(const DlrunCudaTensor* tensors, const TensorSums*
       const TensorSums& part = partial[blockIdx.y * kTensorSplits + split];
       sum.first += part.first, sum.second += part.second;
     }
-    ratio = ratio_of(sum, tensor.is_vector != 0);
+    ratio = ratio_of(sum, tensor);
   }
   __syncthreads();
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < tensor.length;
        i += kTensorSplits * blockDim.x)
-    update(tensor.offset + i, ratio, tensor.is_vector != 0);
+    update(tensor.offset + i, ratio, tensor);
 }
 
 /// Both passes over every tensor.

@@ -128,7 +128,7 @@ dlrun_file /home/ann/runs/fashion-1a2b/train.json '{
 }
 '
 if [[ ${1-} == rank ]]; then "rank_$((0 + OMPI_COMM_WORLD_RANK))"; fi
-/opt/dlrun/bin/dlrun-train --check --config /home/ann/runs/fashion-1a2b/train.json || dlrun_failed "$?" 'the check: /opt/dlrun/bin/dlrun-train --check --config /home/ann/runs/fashion-1a2b/train.json'
+/opt/dlrun/bin/dlrun-train --check --ranks 2 --config /home/ann/runs/fashion-1a2b/train.json || dlrun_failed "$?" 'the check: /opt/dlrun/bin/dlrun-train --check --ranks 2 --config /home/ann/runs/fashion-1a2b/train.json'
 
 # The ranks form one MPI world. dlrun's agents connect them; by hand it takes that MPI's own launcher.
 for dlrun_launcher in mpirun.openmpi mpirun; do

@@ -1,0 +1,11 @@
+// RMS norm: see norm.hpp.
+#include "runtime/cpu/operators/norm.hpp"
+
+namespace dlrun::runtime {
+
+OperatorPtr make_operator(Plan& plan, const op::RmsNorm& spec) {
+  return std::make_unique<Norm>(
+      plan, kernels::NormRule{plan.node().shape.features(), spec.epsilon, kernels::Centre::zero}, Bias::none);
+}
+
+}  // namespace dlrun::runtime

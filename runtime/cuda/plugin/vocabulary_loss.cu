@@ -1,0 +1,229 @@
+// The end of a language model: scores of the vocabulary by a product, their cross-entropy in place, and both
+// gradients, for a part of the rows at a time, so that the scores of all are never there. All of it is done
+// in the forward pass, as losses do. Sums of losses are in a fixed order.
+#include <algorithm>
+#include <type_traits>
+
+#include "runtime/cuda/plugin/loss_rows.hpp"
+#include "runtime/cuda/plugin/pack.hpp"
+#include "runtime/cuda/plugin/sequence_product.hpp"
+
+namespace dlrun::cuda {
+namespace {
+
+constexpr std::int64_t kMaxBytes = std::int64_t{2} << 30;  // of the scores that are there at once
+constexpr std::int64_t kStep = 64;                         // numbers, of which a row of scores is a multiple
+constexpr int kThreads = 512, kKept = 13;                  // 13: a vocabulary of 53,248 in bf16
+
+// A pair that takes part in finding the highest score and the sum of powers in one pass.
+struct Figure {
+  float high, sum;
+  int best;
+};
+__device__ Figure join(const Figure& left, const Figure& right) {
+  const bool first = left.high > right.high || (left.high == right.high && left.best < right.best);
+  const Figure &upper = first ? left : right, &lower = first ? right : left;
+  if (lower.high == -INFINITY) return upper;
+  return {upper.high, upper.sum + lower.sum * __expf(lower.high - upper.high), upper.best};
+}
+__device__ Figure over_block(Figure mine) {
+  __shared__ Figure room[kThreads / 32];
+  for (int offset = 16; offset > 0; offset /= 2) {
+    const Figure other{__shfl_xor_sync(0xffffffffU, mine.high, offset),
+                       __shfl_xor_sync(0xffffffffU, mine.sum, offset),
+                       __shfl_xor_sync(0xffffffffU, mine.best, offset)};
+    mine = join(mine, other);
+  }
+  if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = mine;
+  __syncthreads();
+  mine = room[0];
+  for (int warp = 1; warp < kThreads / 32; ++warp) mine = join(mine, room[warp]);
+  return mine;
+}
+
+// body(which of the thread's packs, its first number in the row, where it lies) for those of this thread.
+template <int N, class P, class T, class Body>
+__device__ void each_pack(T* row, int numbers, const Body& body) {
+  const auto at = [](int k) { return (k * kThreads + static_cast<int>(threadIdx.x)) * P::kSize; };
+  if constexpr (N > 0) {
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+      if (at(k) < numbers) body(k, at(k), reinterpret_cast<P*>(row + at(k)));
+  } else {
+    for (int k = 0; at(k) < numbers; ++k) body(k, at(k), reinterpret_cast<P*>(row + at(k)));
+  }
+}
+
+// One block a row: the loss of its label, and the scores become their gradient, `weight` times it. N packs of
+// a thread stay in registers; with N of 0 they are read again.
+template <int N, class T, class P>
+__global__ void __launch_bounds__(kThreads)
+    score_row(T* scores, double* rows, const std::int32_t* labels, int vocabulary, std::int64_t step,
+              float weight, bool wants_gradient) {
+  T* const mine = scores + blockIdx.x * step;
+  const std::int32_t label = labels[blockIdx.x];
+  const bool counts = label >= 0 && label < vocabulary;
+  P kept[N > 0 ? N : 1];
+  Figure figure{-INFINITY, 0, vocabulary};
+  const auto see = [&](int first, const P& all) {
+    Figure part{-INFINITY, 0, vocabulary};
+    for (int v = 0; v < P::kSize; ++v)
+      if (first + v < vocabulary && number(all.of[v]) > part.high)
+        part.high = number(all.of[v]), part.best = first + v;
+    for (int v = 0; v < P::kSize; ++v)
+      if (first + v < vocabulary) part.sum += __expf(number(all.of[v]) - part.high);
+    figure = join(figure, part);
+  };
+  each_pack<N, P>(mine, vocabulary, [&](int k, int first, P* at) {
+    const P all = *at;
+    if (N > 0) kept[k] = all;
+    see(first, all);
+  });
+  figure = over_block(figure);
+  if (threadIdx.x == 0) {
+    rows[2 * blockIdx.x] =
+        counts ? log(static_cast<double>(figure.sum)) + figure.high - number(mine[label]) : 0.0;
+    rows[2 * blockIdx.x + 1] = counts && figure.best == label ? 1.0 : 0.0;
+  }
+  __syncthreads();
+  if (!wants_gradient) return;
+  const float scale = counts ? weight / figure.sum : 0.0F;
+  each_pack<N, P>(mine, vocabulary, [&](int k, int first, P* at) {
+    P all = N > 0 ? kept[k] : *at;
+    for (int v = 0; v < P::kSize; ++v) {
+      const float share = scale * __expf(number(all.of[v]) - figure.high);
+      put(all.of[v], first + v >= vocabulary ? 0.0F : share - (counts && first + v == label ? weight : 0.0F));
+    }
+    *at = all;
+  });
+}
+
+class VocabularyLoss final : public Operator {
+ public:
+  VocabularyLoss(Device& device, const DlrunCudaNode& node)
+      : node_(node),
+        vocabulary_(settings_of<op::VocabularyLoss>(node).vocabulary),
+        step_((vocabulary_ + kStep - 1) / kStep * kStep),
+        rows_(device.batch * node.in_height),
+        part_(part_of(device)),
+        losses_(device, node, rows_, node.in_height),
+        product_(device, {part_, node.in_channels, step_, vocabulary_}, "the scores of a vocabulary"),
+        scores_(device.memory.device(static_cast<std::size_t>(part_ * step_) * device.size(),
+                                     "scores of a vocabulary")) {
+    check(cudaMemset(scores_, 0, static_cast<std::size_t>(part_ * step_) * device.size()), "clearing scores");
+    if (vocabulary_ == step_) return;
+    padded_ = device.memory.device(weight_bytes(device, step_), "weights of a vocabulary");
+    check(cudaMemset(padded_, 0, weight_bytes(device, step_)), "clearing weights");
+  }
+
+  void forward(Device& device, Mode mode) override {
+    Tensor& in = device.tensors[node_.inputs[0]];
+    const LossRows::GradientRows grad = LossRows::grad(in, mode);
+    pad(device);
+    for (std::int64_t first = 0; first < rows_; first += part_) {
+      const void* const x = from(device, in.value, first);
+      product_.forward(device, {.x = x, .w = weights(device), .y = scores_});
+      score(device, first, mode);
+      if (mode != Mode::train) continue;
+      if (node_.learning != DLRUN_CUDA_FROZEN)
+        product_.weights(device, x, scores_, device.gradients + node_.weight, nullptr,
+                         first > 0 || node_.learning == DLRUN_CUDA_GRAD_ACCUMULATE);
+      if (grad.array == nullptr) continue;
+      product_.data(device, weights(device), scores_, const_cast<void*>(from(device, grad.array, first)),
+                    grad.adds);
+    }
+    losses_.report(device);
+  }
+  void backward(Device&) override {}
+
+  // The rows of one position, one behind the other, through the products of a part.
+  bool next_scores(Device& device, std::int64_t position, float* to) override {
+    const std::int64_t length = node_.in_height, features = node_.in_channels;
+    const void* const value = device.tensors[node_.inputs[0]].value;
+    const std::size_t row = static_cast<std::size_t>(features) * device.size();
+    for (std::int64_t sequence = 0; sequence < device.batch; ++sequence) {
+      // A part that begins with the row, or ends with the last one.
+      const std::int64_t wanted = sequence * length + position, first = std::min(wanted, rows_ - part_);
+      const char* const x = static_cast<const char*>(value) + static_cast<std::size_t>(first) * row;
+      product_.forward(device, {.x = x, .w = weights(device), .y = scores_});
+      read_row(device, wanted - first, to + sequence * vocabulary_);
+    }
+    return true;
+  }
+
+ private:
+  std::size_t weight_bytes(const Device& device, std::int64_t rows) const {
+    return static_cast<std::size_t>(rows * node_.in_channels) * device.size();
+  }
+  // Products over a vocabulary that is no multiple of kStep take half as long again: then there is a copy
+  // with rows of zeros behind it.
+  const void* weights(const Device& device) const {
+    return padded_ != nullptr ? padded_ : device.weights(node_.weight);
+  }
+  void pad(Device& device) const {
+    if (padded_ == nullptr) return;
+    check(cudaMemcpyAsync(padded_, device.weights(node_.weight), weight_bytes(device, vocabulary_),
+                          cudaMemcpyDeviceToDevice, device.stream),
+          "a copy on the device");
+  }
+
+  // The largest part that divides the rows and whose scores fit.
+  std::int64_t part_of(const Device& device) const {
+    const std::int64_t fits =
+        std::max<std::int64_t>(1, kMaxBytes / (step_ * static_cast<std::int64_t>(device.size())));
+    std::int64_t parts = (rows_ + fits - 1) / fits;
+    while (rows_ % parts != 0) ++parts;
+    return rows_ / parts;
+  }
+
+  const void* from(const Device& device, const void* rows, std::int64_t first) const {
+    return static_cast<const char*>(rows) +
+           static_cast<std::size_t>(first * node_.in_channels) * device.size();
+  }
+
+  void score(Device& device, std::int64_t first, Mode mode) const {
+    const float weight = 1.0F / static_cast<float>(rows_);
+    by_type(device, [&](auto zero) {
+      using T = decltype(zero);
+      using P = Pack<T, 16 / sizeof(T)>;
+      const auto launch = [&](auto kept) {
+        score_row<decltype(kept)::value, T, P><<<static_cast<unsigned>(part_), kThreads, 0, device.stream>>>(
+            static_cast<T*>(scores_), losses_.data() + 2 * first, device.labels + first,
+            static_cast<int>(vocabulary_), step_, weight, mode == Mode::train);
+      };
+      if (vocabulary_ <= kKept * kThreads * P::kSize)
+        launch(std::integral_constant<int, kKept>{});
+      else
+        launch(std::integral_constant<int, 0>{});
+    });
+    check(cudaGetLastError(), "the loss");
+  }
+
+  void read_row(Device& device, std::int64_t row, float* to) const {
+    std::vector<unsigned char> there(static_cast<std::size_t>(vocabulary_) * device.size());
+    check(cudaMemcpyAsync(
+              there.data(),
+              static_cast<const char*>(scores_) + static_cast<std::size_t>(row * step_) * device.size(),
+              there.size(), cudaMemcpyDeviceToHost, device.stream),
+          "reading scores");
+    check(cudaStreamSynchronize(device.stream), "reading scores");
+    for (std::int64_t i = 0; i < vocabulary_; ++i)
+      to[i] = device.half() ? __bfloat162float(reinterpret_cast<const Bf16*>(there.data())[i])
+                            : reinterpret_cast<const float*>(there.data())[i];
+  }
+
+  DlrunCudaNode node_;
+  std::int64_t vocabulary_, step_, rows_, part_;
+  LossRows losses_;
+  SequenceProduct product_;
+  void* scores_;
+  void* padded_ = nullptr;
+};
+
+}  // namespace
+
+OperatorPtr make_vocabulary_loss(Device& device, const DlrunCudaPlan& plan, std::size_t index) {
+  return std::make_unique<VocabularyLoss>(device, plan.nodes[index]);
+}
+
+}  // namespace dlrun::cuda

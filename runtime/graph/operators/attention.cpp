@@ -1,0 +1,45 @@
+// Causal attention of many heads (Vaswani et al. 2017), with fewer heads of keys (Ainslie et al. 2023) and
+// rotary positions (Su et al. 2021) where the settings say so.
+#include <fmt/format.h>
+
+#include "runtime/graph/operators/layer_settings.hpp"
+#include "runtime/graph/operators/traits.hpp"
+
+namespace dlrun::runtime {
+
+namespace {
+
+Result<Operation> read(yaml::Fields& fields, const yaml::Node& value) {
+  op::Attention out;
+  out.heads = TRY(yaml::as_integer(value, fields.path("attention"), 1, kMaxOutputs));
+  out.key_heads = TRY(fields.integer_or("key-heads", 0, 0, kMaxOutputs));
+  out.rotary_base = static_cast<float>(TRY(fields.number_or("rotary-base", 0, 0, 1e9)));
+  return Operation(out);
+}
+
+Shape shape(const op::Attention& spec, ShapeContext& in) {
+  expect_sequence(in);
+  const std::int64_t features = in.inputs[0].features(), parts = spec.heads + 2 * spec.keys();
+  if (spec.heads % spec.keys() != 0)
+    in.refuse(fmt::format("{} heads cannot share {} heads of keys evenly", spec.heads, spec.keys()));
+  if (features % parts != 0)
+    in.refuse(fmt::format("{} features cannot be {} heads of queries, {} of keys and {} of values", features,
+                          spec.heads, spec.keys(), spec.keys()));
+  else if (spec.rotary_base > 0 && spec.width(features) % 2 != 0)
+    in.refuse(fmt::format("rotary positions turn pairs, and a head has {} features", spec.width(features)));
+  return sequence(in.inputs[0].positions(), spec.heads * spec.width(features));
+}
+
+}  // namespace
+
+const OperatorTraits& attention_traits() {
+  static const OperatorTraits row{
+      .name = "attention",
+      .layer = {.name = "attention", .other_names = {"self-attention", "mha"}, .read = read},
+      .shape = shape_by([](const op::Attention& spec, ShapeContext& in) { return shape(spec, in); }),
+      .backward_reads_input = true,
+      .backward_reads_output = true};
+  return row;
+}
+
+}  // namespace dlrun::runtime

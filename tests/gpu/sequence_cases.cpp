@@ -1,0 +1,97 @@
+// What transformers are made of, on tokens: each operator between an embedding and the loss over its
+// vocabulary.
+#include "compare.hpp"
+
+namespace dlrun::runtime::gpu {
+
+namespace {
+
+const InputShape small = token_sequences(19, 41);  // 41: a vocabulary that fills no vector
+
+// `body` turns features of each token into as many.
+template <class Body>
+Result<Graph> language_of(const InputShape& input, std::int64_t features, const Body& body) {
+  GraphBuilder g("case", input);
+  const Value tokens =
+      g.embedding("tokens", g.input(), {.features = features, .positions = 80, .init_std = 0.5F});
+  const Value out = body(g, tokens);
+  g.use_weights(Weights::own);
+  g.vocabulary_loss("scores", out, {.init_std = 0.3F}, Weights::own);
+  return std::move(g).finish();
+}
+
+Value block(GraphBuilder& g, Value x, const op::Attention& attention, std::int64_t packed,
+            std::int64_t features) {
+  const Value seen = g.attention(g.linear("qkv", g.layer_norm("norm1", x), {.outputs = packed}), attention);
+  x = g.add(x, g.linear("out", seen, {.outputs = features}));
+  const Value inner = g.linear("up", g.layer_norm("norm2", x), {.outputs = 4 * features});
+  return g.add(x, g.linear("down", g.apply(op::Gelu{op::Gelu::Form::tanh}, {inner}), {.outputs = features}));
+}
+
+}  // namespace
+
+const std::vector<Case>& sequence_cases() {
+  static const std::vector<Case> all = {
+      {"embedding", small,
+       [](const InputShape& in) { return language_of(in, 24, [](GraphBuilder&, Value x) { return x; }); }},
+      {"embedding that the loss shares", small,
+       [](const InputShape& in) {
+         GraphBuilder g("case", in);
+         const Value x = g.embedding("tokens", g.input(), {.features = 16, .init_std = 0.5F});
+         g.vocabulary_loss("tokens", g.linear("inner", x, {.outputs = 16}), {}, Weights::shared);
+         return std::move(g).finish();
+       }},
+      {"layer norm of odd features", small,
+       [](const InputShape& in) {
+         return language_of(in, 21,
+                            [](GraphBuilder& g, Value x) { return g.add(x, g.layer_norm("norm", x)); });
+       }},
+      {"rms norm of many features", token_sequences(3, 11),
+       [](const InputShape& in) {
+         return language_of(in, 2304, [](GraphBuilder& g, Value x) { return g.rms_norm("norm", x); });
+       }},
+      {"linear without bias, shared", small,
+       [](const InputShape& in) {
+         return language_of(in, 24, [](GraphBuilder& g, Value x) {
+           const Value once = g.linear("inner", x, {.outputs = 24, .bias = Bias::none});
+           g.use_weights(Weights::shared);
+           return g.linear("inner", once, {.outputs = 24, .bias = Bias::none});
+         });
+       }},
+      {"swiglu beside another reader", small,
+       [](const InputShape& in) {
+         return language_of(in, 24, [](GraphBuilder& g, Value x) {
+           const Value gate = g.linear("gate", x, {.outputs = 24}), up = g.linear("up", x, {.outputs = 24});
+           return g.add(g.swiglu(gate, up), gate);
+         });
+       }},
+      {"dropout of a sequence", small,
+       [](const InputShape& in) {
+         return language_of(in, 24, [](GraphBuilder& g, Value x) {
+           return g.add(x, g.dropout(g.linear("inner", x, {.outputs = 24}), 0.25F));
+         });
+       }},
+      {"attention", small,
+       [](const InputShape& in) {
+         return language_of(in, 32, [](GraphBuilder& g, Value x) {
+           return g.attention(g.linear("qkv", x, {.outputs = 96}), {.heads = 4});
+         });
+       }},
+      {"attention with shared keys and rotary positions", token_sequences(70, 41),
+       [](const InputShape& in) {
+         return language_of(in, 48, [](GraphBuilder& g, Value x) {
+           return g.attention(g.linear("qkv", x, {.outputs = 80}),
+                              {.heads = 6, .key_heads = 2, .rotary_base = 500});
+         });
+       },
+       1, 1e-6, 1, 3},
+      {"transformer block", token_sequences(16, 41),
+       [](const InputShape& in) {
+         return language_of(in, 32,
+                            [](GraphBuilder& g, Value x) { return block(g, x, {.heads = 4}, 96, 32); });
+       }},
+  };
+  return all;
+}
+
+}  // namespace dlrun::runtime::gpu
