@@ -21,8 +21,8 @@ Result<int> read_ranks(const std::string& word) {
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
   static const std::vector<std::string> flags = {"--config",   "--check",   "--check-settings", "--prepare",
-                                                  "--evaluate", "--predict", "--sample",         "--export",
-                                                  "--version",  "--help",    "--ranks"};
+                                                 "--evaluate", "--predict", "--sample",         "--export",
+                                                 "--version",  "--help",    "--ranks"};
   Arguments out;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];

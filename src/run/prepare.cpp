@@ -169,6 +169,7 @@ Result<Prepared> prepare(const Request& request, Instant now) {
   const fs::path directory = request.sources.job_file ? job.spec.base_directory : request.here;
   input.detected_mpi = TRY(detect(request, job, directory));
   input.tuned_threads = tuned_threads_of(job.allocation, request.environment);
+  input.tuned_by_model = TunedThreads(request.environment).all();
   job.plan = TRY(plan::make_plan(input));
   TRY(check_memory(job));
   return job;
