@@ -116,8 +116,11 @@ TEST_CASE("inventory: nodes that the plan leaves out are not asked about") {
 }
 
 TEST_CASE("inventory: an answer survives its JSON form, and a malformed one is an error") {
-  const plan::NodeInventory told{
-      .cpus = 8, .gpus = Names{"0", "MIG-1"}, .gpu_source = "NVML: 2 GPUs", .gpu_vendor = GpuVendor::amd, .cpu_model = "Xeon"};
+  const plan::NodeInventory told{.cpus = 8,
+                                 .gpus = Names{"0", "MIG-1"},
+                                 .gpu_source = "NVML: 2 GPUs",
+                                 .gpu_vendor = GpuVendor::amd,
+                                 .cpu_model = "Xeon"};
   const auto back = plan::inventory_from_json(to_json(told), "n1").value();
   CHECK(back.cpus == told.cpus);
   CHECK(back.gpus == told.gpus);
