@@ -50,8 +50,8 @@ TEST_CASE("unlike nodes have the threads that were measured on their own process
   measured.tuned_by_model = {{"KNL", {{8, 6}}}, {"Xeon", {{8, 5}, {4, 3}}}};
   const auto threads = [&] {
     std::string out;
-    for (const plan::RankPlan& rank : make_plan(measured).value().ranks)
-      out += rank.defaults.at("OMP_NUM_THREADS") + " ";
+    const plan::Plan plan = make_plan(measured).value();
+    for (const plan::RankPlan& rank : plan.ranks) out += rank.defaults.at("OMP_NUM_THREADS") + " ";
     return out;
   };
   CHECK(threads() == "7 7 ");
