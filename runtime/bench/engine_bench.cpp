@@ -1,7 +1,8 @@
-// dlrun-engine-bench [MODEL [f32|tf32|bf16 [BATCH [STEPS [cpu|cuda]]]]]: images per second of one engine
-// alone on random images, and where the time of a step goes. On a CPU pin it to a core (taskset -c 0) and set
-// OMP_NUM_THREADS=1 to compare. On a GPU the images are the same in every step: "resident" counts a step
-// without copying them there, as benchmarks of frameworks do on synthetic images.
+// dlrun-engine-bench [MODEL [f32|tf32|bf16 [BATCH [STEPS [cpu|cuda]]]]]: images or tokens per second of one
+// engine alone on random ones, and where the time of a step goes. MODEL is a name, or a file {model: ...,
+// positions: 256, vocabulary: 256} with a transformer of a user's own. On a CPU pin it to a core (taskset -c
+// 0) and set OMP_NUM_THREADS=1 to compare. On a GPU the images are the same in every step: "resident" counts
+// a step without copying them there, as benchmarks of frameworks do on synthetic images.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -13,7 +14,10 @@
 #include "runtime/bench/bench_shape.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
 #include "runtime/cuda/cuda_engine.hpp"
+#include "runtime/models/layer_list.hpp"
 #include "runtime/models/models.hpp"
+#include "src/base/fields.hpp"
+#include "src/base/regular_file.hpp"
 #include "src/base/units.hpp"
 
 using namespace dlrun;
@@ -38,6 +42,10 @@ double median(std::vector<double> values) {
 
 void fill(Engine& engine, std::int64_t classes) {
   std::uint32_t state = 1;
+  for (std::int32_t& token : engine.tokens()) {
+    state = state * 1664525 + 1013904223;
+    token = static_cast<std::int32_t>((state >> 8) % static_cast<std::uint32_t>(classes));
+  }
   for (float& pixel : engine.input()) {
     state = state * 1664525 + 1013904223;
     pixel = static_cast<float>(state >> 8) * 0x1p-24F;
@@ -75,9 +83,26 @@ struct BenchSettings {
   std::int64_t batch = 64, steps = 40;
 };
 
+struct BenchModel {
+  Graph graph;
+  InputShape shape;
+};
+
+Result<BenchModel> model_of(const std::string& name) {
+  if (!name.ends_with(".yaml"))
+    return BenchModel{TRY(build_model(name, bench_shape(name))), bench_shape(name)};
+  const yaml::Node root = TRY(yaml::parse(TRY(read_regular_file(name)), name));
+  yaml::Fields fields = TRY(yaml::Fields::of(root, "file"));
+  const InputShape shape = token_sequences(TRY(fields.integer_or("positions", 256, 1, 1 << 20)),
+                                           TRY(fields.integer_or("vocabulary", 256, 1, 1 << 20)));
+  const LayerList list = TRY(read_layer_list(*TRY(fields.require("model")), "model"));
+  TRY(fields.finish());
+  return BenchModel{TRY(build_layers(list, shape)), shape};
+}
+
 // Fills, runs and prints.
-void run(Engine& engine, const BenchSettings& settings, double created) {
-  fill(engine, bench_shape(settings.model).classes);
+void run(Engine& engine, const BenchSettings& settings, const InputShape& shape, double created) {
+  fill(engine, shape.classes);
   std::vector<double> times, busy;
   BatchResult result;
   for (std::int64_t step = 0; step < settings.steps; ++step) {
@@ -89,9 +114,11 @@ void run(Engine& engine, const BenchSettings& settings, double created) {
     busy.push_back(processor_seconds() - busy_before);
   }
   const auto batch = static_cast<double>(settings.batch);
-  fmt::print("{} {} batch {}: {:.0f} images/s, {:.0f} a second of processor time (best step {:.0f})\n",
-             settings.model, name_of(settings.precision), settings.batch, batch / median(times),
-             batch / median(busy), batch / *std::min_element(busy.begin(), busy.end()));
+  const double each = batch * static_cast<double>(shape.labels_per_sample());
+  fmt::print("{} {} batch {}: {:.0f} {}/s, {:.0f} a second of processor time (best step {:.0f})\n",
+             settings.model, name_of(settings.precision), settings.batch, each / median(times),
+             shape.kind == SampleKind::tokens ? "tokens" : "images", each / median(busy),
+             each / *std::min_element(busy.begin(), busy.end()));
   fmt::print("step {:.2f} ms, the first {:.1f}; created in {:.1f} ms; {} of arenas; loss {:.4f}\n",
              median(times) * 1e3, times[0] * 1e3, created * 1e3, format_size(engine.memory_bytes()),
              result.loss_sum / batch);
@@ -122,21 +149,21 @@ void print_gpu_table(std::vector<OperatorTime> rows, std::int64_t batch) {
 }
 
 Result<void> bench(const BenchSettings& settings, std::string_view device) {
-  Graph graph = TRY(build_model(settings.model, bench_shape(settings.model)));
+  BenchModel model = TRY(model_of(settings.model));
   const EngineOptions options{
       .batch = settings.batch, .precision = settings.precision, .optimizer = momentum_sgd(0.9)};
   const Time start = std::chrono::steady_clock::now();
   if (device == "cuda") {
     const CudaLibrary library = TRY(CudaLibrary::open());
-    const auto engine = TRY(compile_cuda(library, std::move(graph), options, 0));
-    run(*engine, settings, seconds_since(start));
+    const auto engine = TRY(compile_cuda(library, std::move(model.graph), options, 0));
+    run(*engine, settings, model.shape, seconds_since(start));
     TRY(engine->status());
     print_gpu_table(TRY(engine->profile()), settings.batch);
     fmt::print("memory: {} bytes of the GPU\n", engine->memory_bytes());
     return {};
   }
-  const auto engine = TRY(compile(std::move(graph), options));
-  run(*engine, settings, seconds_since(start));
+  const auto engine = TRY(compile(std::move(model.graph), options));
+  run(*engine, settings, model.shape, seconds_since(start));
   print_table(*engine, std::min<std::int64_t>(settings.steps, 11));
   return {};
 }

@@ -32,6 +32,12 @@ class CompiledEngine final : public CpuEngine, private GanEngine {
     return {reinterpret_cast<std::int32_t*>(plan_.rows()->data), reads_tokens() ? numbers_of_input() : 0};
   }
   std::span<std::int32_t> labels() override { return loss_->labels(); }
+  MixedLabels mixed_labels() override {
+    Buffer* const both = plan_.mixed_labels();
+    if (both == nullptr) return {};
+    const auto rows = static_cast<std::size_t>(plan_.batch());
+    return {{reinterpret_cast<std::int32_t*>(both->data), rows}, {both->floats() + rows, rows}};
+  }
   BatchResult train_batch(std::uint64_t step, const std::function<void(std::size_t)>& on_bucket) override;
   Result<void> set_shard(int shard) override {
     shard_ = shard;

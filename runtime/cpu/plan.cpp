@@ -111,6 +111,14 @@ Buffer* Plan::labels() {
   return labels_;
 }
 
+Buffer* Plan::mixed_labels() {
+  if (mixed_labels_ == nullptr && options().labels == Labels::mixed) {
+    mixed_labels_ = buffer(static_cast<std::size_t>(batch()) * 2 * sizeof(float));
+    keep(mixed_labels_);
+  }
+  return mixed_labels_;
+}
+
 std::int64_t Plan::labels_per_row() const {
   const Node& first = graph_.nodes.front();
   const auto* input = std::get_if<op::Input>(&first.operation);

@@ -84,6 +84,8 @@ class Plan {
   // of its tokens.
   Buffer* labels();
   std::int64_t labels_per_row() const;
+  // A second label of each row, then as many weights of the first; null where labels are not mixed.
+  Buffer* mixed_labels();
   // What the trainer fills.
   Buffer* rows() const { return rows_; }
   void set_rows(Buffer* rows) { rows_ = rows; }
@@ -137,6 +139,7 @@ class Plan {
   std::vector<std::unique_ptr<Tensor>> tensors_;
   Buffer* rows_ = nullptr;
   Buffer* labels_ = nullptr;
+  Buffer* mixed_labels_ = nullptr;
   ActivationArena arena_;
   Parameters parameters_;
 };

@@ -53,6 +53,7 @@ class GraphOnGpu final : public CudaEngine,
         .spare = kSpareSlots,
         .statistics = layout().statistic_floats(),
         .rng_keys = plan_.random_uses.size(),
+        .mixes = options_.labels == Labels::mixed ? 1 : 0,
         .accumulates = options_.accumulate > 1 ? 1 : 0,
         .pixel_scale = pixels == nullptr ? nullptr : pixels->scale.data(),
         .pixel_shift = pixels == nullptr ? nullptr : pixels->shift.data()};
@@ -82,6 +83,12 @@ class GraphOnGpu final : public CudaEngine,
     if (!takes_tokens()) return {};
     fresh_ = true;
     return rows(reinterpret_cast<std::int32_t*>(library_.table().input(engine_)), input_count());
+  }
+  MixedLabels mixed_labels() override {
+    if (options_.labels != Labels::mixed) return {};
+    const auto count = static_cast<std::size_t>(options_.batch);
+    const std::span<std::int32_t> both = rows(library_.table().mixed_labels(engine_), 2 * count);
+    return {both.first(count), {reinterpret_cast<float*>(both.data() + count), count}};
   }
   void while_waiting(const std::function<void()>& work) override { work_ = work; }
 

@@ -117,6 +117,7 @@ struct DlrunCudaPlan {
   size_t spare;           // of them at the end, which an update leaves alone
   size_t statistics;      // floats
   size_t rng_keys;        // of a step
+  int mixes;              // 1: rows have a second label in training
   int accumulates;        // 1: DLRUN_CUDA_ACCUMULATE may be asked for
   // One number per channel: rows come as bytes, and count as byte * scale + shift. NULL: as floats.
   const float *pixel_scale, *pixel_shift;
@@ -154,6 +155,8 @@ struct DlrunCudaTable {
   float* (*input)(void* engine);
   uint8_t* (*pixels)(void* engine);
   int32_t* (*labels)(void* engine);
+  // Where the plan mixes: a second label of each row, then as many floats, the weight of the first one.
+  int32_t* (*mixed_labels)(void* engine);
   float* (*gradients)(void* engine);  // pinned, where they are staged
   size_t (*memory_bytes)(void* engine);
   // Sends the rows to the device, beside a step that runs there; the next begin() takes them.

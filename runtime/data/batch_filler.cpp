@@ -112,8 +112,32 @@ std::uint64_t BatchFiller::fill(std::uint64_t count,
     if (i < count && !data_.check_sample(which)) damaged_ = static_cast<std::int64_t>(which);
     fill_row(which, key, rows, i);
     rows.labels[i] = i < count ? static_cast<std::int32_t>(data_.labels[which]) : -1;
+    if (i < count) mix_row(which, key, rows, i);
   }
   return count;
+}
+
+// Into other_; false where the image is damaged.
+bool BatchFiller::fill_other(std::uint64_t sample, const std::optional<AugmentationKey>& key) const {
+  other_.resize(data_.pixels_per_sample());
+  const Rows to{other_, {}, {}};
+  if (data_.encoded) return fill_decoded({sample, key}, to, 0);
+  if (!data_.check_sample(sample)) damaged_ = static_cast<std::int64_t>(sample);
+  fill_row(sample, key, to, 0);
+  return true;
+}
+
+// An image whose other one is damaged stays as it is.
+void BatchFiller::mix_row(std::uint64_t sample, const std::optional<AugmentationKey>& key, const Rows& rows,
+                          std::size_t row) const {
+  if (!mixup_ || !key) return;
+  const Mixture mixture = mixture_of(*mixup_, {*key, sample});
+  const bool sound = fill_other(mixture.other, key);
+  const float own = sound ? mixture.weight : 1;
+  float* const out = rows.numbers.data() + row * other_.size();
+  for (std::size_t i = 0; i < other_.size(); ++i) out[i] = own * out[i] + (1 - own) * other_[i];
+  rows.own_weights[row] = own;
+  rows.other_labels[row] = static_cast<std::int32_t>(data_.labels[sound ? mixture.other : sample]);
 }
 
 Result<void> BatchFiller::decode(const RowKey& key, std::vector<std::uint8_t>& scratch,
@@ -165,6 +189,7 @@ std::uint64_t BatchFiller::fill_encoded(std::uint64_t count,
       const bool sound = fill_decoded({which, key}, rows, i);
       if (!sound || i >= count) continue;
       rows.labels[i] = static_cast<std::int32_t>(data_.labels[which]);
+      mix_row(which, key, rows, i);
       ++counted;
     } else if (rows.bytes.empty()) {
       std::copy_n(rows.numbers.data() + i % distinct * pixels, pixels, rows.numbers.data() + i * pixels);

@@ -11,6 +11,7 @@
 #include "runtime/data/augmentation.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/decode_ahead.hpp"
+#include "runtime/data/mixup.hpp"
 
 namespace dlrun::runtime {
 
@@ -38,7 +39,12 @@ class BatchFiller {
     std::span<std::uint8_t> bytes;
     std::span<std::int32_t> labels;
     std::span<std::int32_t> tokens = {};
+    // Where images are mixed: each row's other label, and the weight of its own.
+    std::span<std::int32_t> other_labels = {};
+    std::span<float> own_weights = {};
   };
+  /// From now on rows that are drawn are mixed with others, as numbers.
+  void mix_with(Mixup mixup) { mixup_ = std::move(mixup); }
   /// Rows 0 .. count-1 become the samples `sample(0)` .. `sample(count-1)`. The rows behind them repeat
   /// samples, so that batch statistics stay sane, under the label -1: they do not count. Returns how many
   /// count: damaged images that are dropped do not either.
@@ -53,10 +59,11 @@ class BatchFiller {
   Result<void> state() const;
 
   /// How many more samples may be announced; 0 where nothing is decoded.
-  std::size_t free_rows() const { return ahead_ ? ahead_->free_rows() : 0; }
+  std::size_t free_rows() const { return ahead_ ? ahead_->free_rows() / (mixup_ ? 2 : 1) : 0; }
   /// fill() will ask for it, behind those announced before: it is decoded meanwhile.
   void announce(std::uint64_t sample, std::optional<AugmentationKey> key) const {
     ahead_->announce({sample, key});
+    if (mixup_ && key) ahead_->announce({mixture_of(*mixup_, {*key, sample}).other, key});
   }
   /// The damaged images that were dropped since the last call, for people.
   std::vector<std::string> take_dropped() const;
@@ -73,6 +80,9 @@ class BatchFiller {
   std::uint64_t fill_tokens(std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& sample,
                             const Rows& rows) const;
   void note_damage(Error error) const;
+  void mix_row(std::uint64_t sample, const std::optional<AugmentationKey>& key, const Rows& rows,
+               std::size_t row) const;
+  bool fill_other(std::uint64_t sample, const std::optional<AugmentationKey>& key) const;
   void fill_row(std::uint64_t sample, const std::optional<AugmentationKey>& key, const Rows& rows,
                 std::size_t row) const;
   const Dataset& data_;
@@ -88,6 +98,8 @@ class BatchFiller {
   mutable std::mutex mutex_;  // of what the thread that fills leaves
   mutable Damage damage_;
   mutable std::vector<std::uint8_t> row_;
+  std::optional<Mixup> mixup_;
+  mutable std::vector<float> other_;    // the image that a row is mixed with
   std::unique_ptr<DecodeAhead> ahead_;  // of encoded samples; last: its threads use all above
 };
 

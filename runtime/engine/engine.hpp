@@ -46,6 +46,12 @@ struct BatchResult {
   double generator_loss_sum = 0;
 };
 
+/// In training: a second label of each row, and the weight of the first in the target of a softmax loss.
+struct MixedLabels {
+  std::span<std::int32_t> labels;
+  std::span<float> own_weights;
+};
+
 /// An engine whose model is a GAN.
 class GanEngine {
  public:
@@ -103,6 +109,8 @@ class Engine {
   virtual std::span<std::int32_t> labels() = 0;
   // In place of input() where the data is tokens: int32[batch][positions]. labels() are as many then.
   virtual std::span<std::int32_t> tokens() { return {}; }
+  /// Empty where EngineOptions::labels are not mixed.
+  virtual MixedLabels mixed_labels() { return {}; }
   // Where EngineOptions::pixels were given and the engine takes them: bytes to fill in place of input().
   virtual std::span<std::uint8_t> pixels() { return {}; }
   // An engine on a device calls `work` in each train_batch, while the device computes: rows filled then are
@@ -167,6 +175,8 @@ class Engine {
   virtual std::size_t memory_bytes() const = 0;
 };
 
+enum class Labels { one, mixed };
+
 struct EngineOptions {
   std::int64_t batch = 64;
   Precision precision = Precision::f32;
@@ -179,6 +189,7 @@ struct EngineOptions {
   std::vector<std::string> frozen = {};  // patterns of names of parameters that are not updated; CPUs only
   NoDecay no_decay = {};
   int accumulate = 1;                 // batches per update
+  Labels labels = Labels::one;        // of a row in training
   std::optional<float> average = {};  // the decay of an average of the weights (optim/average.hpp)
 };
 

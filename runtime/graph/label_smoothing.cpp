@@ -3,20 +3,21 @@
 
 namespace dlrun::runtime {
 
-Result<void> smooth_labels(Graph& graph, double smoothing) {
-  std::size_t losses = 0;
-  for (Node& node : graph.nodes) {
-    auto* const loss = std::get_if<op::SoftmaxCrossEntropy>(&node.operation);
-    if (loss == nullptr) continue;
-    loss->smoothing = static_cast<float>(smoothing);
-    ++losses;
-  }
-  if (losses > 0) return {};
+Result<void> check_softmax_loss(const Graph& graph, std::string_view key) {
+  for (const Node& node : graph.nodes)
+    if (std::holds_alternative<op::SoftmaxCrossEntropy>(node.operation)) return {};
   return fail(
       Error{.kind = ErrorKind::input,
-            .what = fmt::format("train.label-smoothing needs a softmax loss, which model '{}' does not have",
-                                graph.model),
-            .hint = "remove train.label-smoothing"});
+            .what = fmt::format("{} needs a softmax loss, which model '{}' does not have", key, graph.model),
+            .hint = fmt::format("remove {}", key)});
+}
+
+Result<void> smooth_labels(Graph& graph, double smoothing) {
+  TRY(check_softmax_loss(graph, "train.label-smoothing"));
+  for (Node& node : graph.nodes)
+    if (auto* const loss = std::get_if<op::SoftmaxCrossEntropy>(&node.operation))
+      loss->smoothing = static_cast<float>(smoothing);
+  return {};
 }
 
 }  // namespace dlrun::runtime

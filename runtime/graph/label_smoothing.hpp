@@ -11,4 +11,7 @@ namespace dlrun::runtime {
 /// Of all softmax losses of the graph, those of auxiliary heads included. An Error where it has none.
 Result<void> smooth_labels(Graph& graph, double smoothing);
 
+/// An Error where the graph has no softmax loss, for settings of its targets; `key` is the job file's.
+Result<void> check_softmax_loss(const Graph& graph, std::string_view key);
+
 }  // namespace dlrun::runtime

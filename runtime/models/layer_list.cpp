@@ -161,7 +161,7 @@ Result<LayerList> read_layer_list(const YamlNode& node, const std::string& path)
     TRY(fields.finish());
     return out;
   }
-  static const std::vector<std::string> losses{"softmax", "sigmoid"};
+  static const std::vector<std::string> losses{"softmax", "sigmoid", "vocabulary"};
   out.loss = static_cast<LayerList::LossKind>(TRY(fields.choice_or("loss", 0, losses)));
   const YamlNode* layers = TRY(fields.require("layers"));
   TRY(fields.finish());
@@ -191,6 +191,8 @@ Result<Graph> build_layers(const LayerList& list, const InputShape& input) {
   }
   if (list.loss == LayerList::LossKind::sigmoid)
     g.sigmoid_cross_entropy(values.back(), op::SigmoidCrossEntropy::Target::labels);
+  else if (list.loss == LayerList::LossKind::vocabulary)
+    g.vocabulary_loss("head", values.back(), {}, Weights::own);
   else
     g.softmax_cross_entropy(values.back());
   return std::move(g).finish();

@@ -22,7 +22,8 @@ struct LayerList {
     std::string name;                 // of its tensors and for others' `from`; empty: numbered
     std::vector<std::size_t> inputs;  // layers, counted from 1; 0 is the image
   };
-  enum class LossKind { softmax, sigmoid };  // sigmoid: of one logit, for two classes
+  // sigmoid: of one logit, for two classes; vocabulary: of sequences, with weights of its own ("head").
+  enum class LossKind { softmax, sigmoid, vocabulary };
   std::string name;
   LossKind loss = LossKind::softmax;
   std::vector<Layer> layers;

@@ -23,16 +23,15 @@ class Classification : public Task {
  protected:
   /// What is told of an epoch: what was trained, and what the evaluation gave.
   virtual EpochReport report_of(const Totals& trained, const Totals& evaluated) const;
+  bool has_validation_split() const { return parts_.split.validation() > 0; }
   /// The first `most` samples of what is evaluated after an epoch.
   Result<Totals> evaluated(std::uint64_t most);
+  Result<Totals> test(std::uint64_t most);
 
   Parts parts_;
   std::optional<Totals> validation_;  // of the weights as they are
 
  private:
-  bool has_validation_split() const { return parts_.split.validation() > 0; }
-  Result<Totals> test(std::uint64_t most);
-
   BatchFiller validation_filler_, test_filler_;
 };
 

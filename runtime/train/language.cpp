@@ -57,7 +57,12 @@ Result<RunResult> Language::finish(const StepReport& last) {
   parts_.reporter.phase("validating");
   if (!validation_ && last.totals.rows > 0) TRY(end_epoch(last));
   if (!validation_) TRY(validate());
-  return RunResult{.figures = figures_of("validation", *validation_), .text = text_of(*validation_)};
+  RunResult out{.figures = figures_of("validation", *validation_), .text = text_of(*validation_)};
+  if (!has_validation_split() || parts_.data.test.count == 0) return out;
+  const Totals files = TRY(test(UINT64_MAX));
+  out.figures.update(figures_of("test", files));
+  out.text += fmt::format("  test loss {:.4f}", files.loss());
+  return out;
 }
 
 }  // namespace dlrun::runtime

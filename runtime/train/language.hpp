@@ -1,6 +1,7 @@
 // Language: loss, perplexity and accuracy of the next token on sequences that are not trained on: the
 // validation split where the job has one, else the validation files; after each epoch, and within epochs
-// where train.evaluate asks for that, on as many batches as it says.
+// where train.evaluate asks for that, on as many batches as it says. Of a job that has both, the files are
+// the test set, which is measured at the end.
 #pragma once
 
 #include "runtime/train/classification.hpp"

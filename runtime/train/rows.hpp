@@ -8,7 +8,13 @@ namespace dlrun::runtime {
 
 inline BatchFiller::Rows rows_of(Engine& engine) {
   const std::span<std::uint8_t> bytes = engine.pixels();
-  return {bytes.empty() ? engine.input() : std::span<float>(), bytes, engine.labels(), engine.tokens()};
+  const MixedLabels mixed = engine.mixed_labels();
+  return {bytes.empty() ? engine.input() : std::span<float>(),
+          bytes,
+          engine.labels(),
+          engine.tokens(),
+          mixed.labels,
+          mixed.own_weights};
 }
 
 }  // namespace dlrun::runtime

@@ -108,7 +108,11 @@ Result<SavedModel> SavedModel::open(const fs::path& folder) {
 }
 
 Result<std::unique_ptr<Engine>> SavedModel::make_engine(std::int64_t batch) const {
-  std::unique_ptr<Engine> out = TRY(compile(graph, {.batch = batch}));
+  return engine_of(graph, batch);
+}
+
+Result<std::unique_ptr<Engine>> SavedModel::engine_of(const Graph& of, std::int64_t batch) const {
+  std::unique_ptr<Engine> out = TRY(compile(of, {.batch = batch}));
   TRY(init_weights(*out, {.file = weights()}));
   if (const auto ema = manifest.settings.find("ema"); ema != manifest.settings.end() && ema->second != "none")
     TRY(take_averages(*out, folder / state_file_names[1]));
@@ -123,9 +127,7 @@ Result<std::unique_ptr<Engine>> SavedModel::make_language_engine(std::int64_t ba
   shorter.identity.shape.height = positions;
   const Result<Graph> of_shorter = graph_of(shorter);
   if (!of_shorter || parameter_count(*of_shorter) != parameter_count(graph)) return make_engine(batch);
-  std::unique_ptr<Engine> out = TRY(compile(*of_shorter, {.batch = batch}));
-  TRY(init_weights(*out, {.file = weights()}));
-  return out;
+  return engine_of(*of_shorter, batch);
 }
 
 Result<Tokenizer> SavedModel::tokenizer() const {

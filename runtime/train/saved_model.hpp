@@ -33,6 +33,9 @@ struct SavedModel {
   Result<Tokenizer> tokenizer() const;
   std::filesystem::path weights() const { return folder / "model.safetensors"; }
   std::string class_name(std::size_t number) const;
+
+ private:
+  Result<std::unique_ptr<Engine>> engine_of(const Graph& of, std::int64_t batch) const;
 };
 
 }  // namespace dlrun::runtime

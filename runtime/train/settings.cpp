@@ -101,6 +101,7 @@ Settings settings_of(const TrainSpec& spec) {
   add(out, spec.schedule);
   out["clip-norm"] = spec.clip_norm ? fmt::format("{}", *spec.clip_norm) : "none";
   out["ema"] = spec.ema ? fmt::format("{}", *spec.ema) : "none";
+  out["mixup"] = spec.mixup ? fmt::format("{}", *spec.mixup) : "none";
   out["label-smoothing"] = fmt::format("{}", spec.label_smoothing);
   out["precision"] = std::string(runtime::name_of(spec.precision));
   out["allreduce.dtype"] = std::string(runtime::name_of(spec.allreduce.dtype));

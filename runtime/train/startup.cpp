@@ -42,6 +42,7 @@ Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
                       .what = fmt::format(
                           "model '{}' gives no scores of a next token, and the data are tokens", spec.model),
                       .hint = "choose a language model, or data of images"});
+  if (spec.mixup) TRY(check_softmax_loss(out, "train.mixup"));
   if (spec.label_smoothing > 0) TRY(smooth_labels(out, spec.label_smoothing));
   return out;
 }
@@ -69,7 +70,9 @@ Result<MadeEngine> make_engine(const TrainSpec& spec, const Environment& environ
                       .what = "train.freeze is supported on CPUs only",
                       .hint = "set train.device to cpu, or remove train.freeze"});
   options.ranks = ranks_of(environment);
-  options.pixels = input_scaling_of(spec.conversion, static_cast<std::size_t>(shape.channels));
+  // Mixed images are no bytes.
+  if (!spec.mixup)
+    options.pixels = input_scaling_of(spec.conversion, static_cast<std::size_t>(shape.channels));
   auto engine =
       TRY(compile_cuda(*out.device.library, TRY(graph_of(spec, shape)), options, out.device.number));
   out.on_gpu = engine.get();
@@ -101,8 +104,8 @@ std::uint64_t job_checksum(const TrainSpec& spec) {
       fmt::format("{} {} {}", init, fmt::join(spec.freeze, " "), spec.clip_norm.value_or(0));
   const std::string shards =
       spec.shards ? fmt::format("{}", spec.shards->count.value_or(0)) : std::string("none");
-  const std::string recipe = fmt::format("{} {} {} {}", spec.optimizer.no_decay.text(), spec.accumulate,
-                                         spec.label_smoothing, spec.ema.value_or(0));
+  const std::string recipe = fmt::format("{} {} {} {} {}", spec.optimizer.no_decay.text(), spec.accumulate,
+                                         spec.label_smoothing, spec.ema.value_or(0), spec.mixup.value_or(0));
   return checksum(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", recipe, start, spec.batch,
                               spec.epochs, spec.seed, spec.optimizer.learning_rate,
                               spec.optimizer.weight_decay, name_of(spec.precision),
@@ -121,6 +124,7 @@ EngineOptions engine_options(const TrainSpec& spec, int rank) {
                        .frozen = spec.freeze,
                        .no_decay = spec.optimizer.no_decay,
                        .accumulate = spec.accumulate,
+                       .labels = spec.mixup ? Labels::mixed : Labels::one,
                        .average = spec.ema ? std::optional(static_cast<float>(*spec.ema)) : std::nullopt};
 }
 

@@ -386,6 +386,7 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.schedule = TRY(read_schedule(fields));
   if (fields.has("clip-norm")) out.clip_norm = TRY(fields.number_or("clip-norm", 1, 1e-12, 1e12));
   out.label_smoothing = TRY(read_label_smoothing(fields, out));
+  if (fields.has("mixup")) out.mixup = TRY(fields.number_or("mixup", 0.2, 0.05, 2));
   if (fields.has("ema")) out.ema = TRY(fields.number_or("ema", 0.9999, 0.01, 1 - 1e-7));
   out.precision = TRY(read_precision(fields));
   static const std::vector<std::string> devices = {"auto", "cpu", "cuda"};

@@ -109,7 +109,8 @@ struct TrainSpec {
   std::optional<TraceSpec> trace;
   std::optional<double> clip_norm;  // of the gradients of all parameters together
   double label_smoothing = 0;
-  std::optional<double> ema;  // the decay of an average of the weights, by which the model is evaluated
+  std::optional<double> mixup;  // alpha
+  std::optional<double> ema;    // the decay of an average of the weights, by which the model is evaluated
   std::optional<double> stop_at_accuracy;  // 0..1, of the test set
   std::optional<double> stop_at_loss;
   std::optional<EvaluateSpec> evaluate;  // of language models

@@ -43,6 +43,9 @@ Trainer::Trainer(const Parts& parts, const Position& start)
       learning_rate_(parts.spec, run_),
       position_(start),
       leads_(parts.comm.rank() == 0) {
+  if (parts_.spec.mixup)
+    train_filler_.mix_with({*parts_.spec.mixup, run_.samples,
+                            [this](std::uint64_t number) { return split_.training_sample(number); }});
   if (parts_.comm.elastic() != nullptr) state_.emplace(parts_.engine);
   last_.step = start.step;
   last_.epoch = start.epoch;

@@ -1,4 +1,5 @@
-// What this node has for the ranks, where no scheduler tells: the processors in our affinity mask, and the
+// What this node has for the ranks, where no scheduler tells: the processors in our affinity mask and their
+// model, and the
 // GPUs that the driver shows less those that the environment hides from us. It only looks.
 #pragma once
 

@@ -59,16 +59,6 @@ Override override_of(std::string path, const plan::BenchValue& value) {
           is_text ? Override::Reading::text : Override::Reading::yaml};
 }
 
-Result<std::string> path_of(const plan::BenchValue& value, const plan::JobSpec& spec) {
-  const AxisName* const name = find_name(value.key);
-  if (name == nullptr) return value.key;
-  const std::string_view path = is_builtin(spec) ? name->builtin : name->others;
-  if (!path.empty()) return std::string(path);
-  return bad_input(value.source,
-                   fmt::format("the axis '{}' needs framework: builtin, not {}", value.key, spec.framework),
-                   "the program can read a variable: --axis environment.set.BATCH=32,64");
-}
-
 // Made-up data that take as long to compute as the real ones: only the user can tell their shape.
 Result<std::string> synthetic_section(const plan::BenchValue& value, const plan::JobSpec& spec) {
   if (!spec.bench || !spec.bench->synthetic)
@@ -111,6 +101,16 @@ Result<void> check_axis(const std::string& key, const std::string& source) {
   return bad_input(source, fmt::format("unknown axis '{}'", key), std::move(hint));
 }
 
+Result<std::string> job_key_of(const plan::BenchValue& value, const plan::JobSpec& spec) {
+  const AxisName* const name = find_name(value.key);
+  if (name == nullptr) return value.key;
+  const std::string_view path = is_builtin(spec) ? name->builtin : name->others;
+  if (!path.empty()) return std::string(path);
+  return bad_input(value.source,
+                   fmt::format("the axis '{}' needs framework: builtin, not {}", value.key, spec.framework),
+                   "the program can read a variable: --axis environment.set.BATCH=32,64");
+}
+
 Result<void> check_value(const plan::BenchValue& value) {
   TRY(check_axis(value.key, value.source));
   if (value.key == "threads") TRY(yaml::as_integer(value.value, "the axis 'threads'", 1, kMaxThreads));
@@ -120,7 +120,7 @@ Result<void> check_value(const plan::BenchValue& value) {
 Result<void> check_distinct(const plan::BenchPoint& point, const plan::JobSpec& spec) {
   std::map<std::string, std::string> axis_of_path;
   for (const plan::BenchValue& value : point) {
-    const std::string path = TRY(path_of(value, spec));
+    const std::string path = TRY(job_key_of(value, spec));
     const auto [other, is_new] = axis_of_path.try_emplace(path, value.key);
     if (!is_new)
       return bad_input(value.source,
@@ -134,7 +134,7 @@ Result<std::vector<Override>> overrides_of(const plan::BenchPoint& point, const 
   std::vector<Override> out;
   for (const plan::BenchValue& value : point) {
     TRY(check_axis(value.key, value.source));
-    const std::string path = TRY(path_of(value, spec));
+    const std::string path = TRY(job_key_of(value, spec));
     if (value.key == "data") {
       for (Override& one : TRY(data_override(value, spec))) out.push_back(std::move(one));
     } else if (value.key != "global-batch") {

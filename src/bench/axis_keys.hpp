@@ -17,6 +17,9 @@ Result<void> check_value(const plan::BenchValue& value);
 /// An Error where two keys of a point set the same key of the job: one of them would count for nothing.
 Result<void> check_distinct(const plan::BenchPoint& point, const plan::JobSpec& spec);
 
+/// The key of the job that an axis sets; an Error where this framework has none.
+Result<std::string> job_key_of(const plan::BenchValue& value, const plan::JobSpec& spec);
+
 /// What the values of a point set in the job. `global-batch` sets nothing here: see set_global_batch().
 Result<std::vector<plan::Override>> overrides_of(const plan::BenchPoint& point, const plan::JobSpec& spec);
 

@@ -15,13 +15,15 @@
 
 namespace dlrun::bench {
 
-enum class PointStatus { pending, running, done, failed, out_of_memory, timeout };
-inline constexpr auto kPointStatuses = enum_names<PointStatus>({{PointStatus::pending, "pending"},
-                                                                {PointStatus::running, "running"},
-                                                                {PointStatus::done, "done"},
-                                                                {PointStatus::failed, "failed"},
-                                                                {PointStatus::out_of_memory, "out-of-memory"},
-                                                                {PointStatus::timeout, "timeout"}});
+enum class PointStatus { pending, running, done, failed, out_of_memory, timeout, stopped_early };
+inline constexpr auto kPointStatuses =
+    enum_names<PointStatus>({{PointStatus::pending, "pending"},
+                             {PointStatus::running, "running"},
+                             {PointStatus::done, "done"},
+                             {PointStatus::failed, "failed"},
+                             {PointStatus::out_of_memory, "out-of-memory"},
+                             {PointStatus::timeout, "timeout"},
+                             {PointStatus::stopped_early, "stopped-early"}});
 
 /// Whether the point has been tried to its end.
 constexpr bool is_over(PointStatus status) {

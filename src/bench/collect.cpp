@@ -9,6 +9,7 @@
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/base/utc.hpp"
+#include "src/bench/early_stop.hpp"
 #include "src/bench/rate_lines.hpp"
 #include "src/bench/results/max_rate.hpp"
 #include "src/report/rank_logs.hpp"
@@ -228,6 +229,7 @@ void take_figures(Point& point, Bench& bench, const plan::BenchSpec& spec, const
 PointStatus status_of(const Json& record, EndedBy by) {
   const Json& attempt = last_attempt(record);
   if (by == EndedBy::limit) return PointStatus::timeout;
+  if (by == EndedBy::goal && record.value("exit_code", Json(1)) != 0) return PointStatus::stopped_early;
   if (by == EndedBy::time || record.value("exit_code", Json(1)) == 0) return PointStatus::done;
   if (by == EndedBy::stop) return PointStatus::pending;
   if (ran_out_of_memory(record)) return PointStatus::out_of_memory;
@@ -260,6 +262,7 @@ void collect(Point& point, Bench& bench, const plan::BenchSpec& spec, const fs::
   point.figures = {};
   if (!record || !record->is_object()) {
     point.status = by == EndedBy::stop    ? PointStatus::pending
+                   : by == EndedBy::goal  ? PointStatus::stopped_early
                    : by == EndedBy::limit ? PointStatus::timeout
                                           : PointStatus::failed;
     point.why = error_in_output(point_folder(folder, point.id) / "output.txt");
@@ -272,6 +275,7 @@ void collect(Point& point, Bench& bench, const plan::BenchSpec& spec, const fs::
   point.why = why_of(*record, point.status, spec);
   point.figures.seconds = seconds_of(*record);
   take_machine(*record, point.figures, bench);
+  if (point.status == PointStatus::stopped_early) point.figures.metrics = last_epoch_metrics(run);
   if (point.status == PointStatus::done) take_figures(point, bench, spec, *record, run);
 }
 

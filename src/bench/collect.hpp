@@ -15,6 +15,7 @@ enum class EndedBy {
   itself,
   limit,      // bench.limit
   time,       // bench.time: what it measured so far counts
+  goal,       // bench.stop-early: it is not in the better half
   stop,       // the benchmark was stopped: the point is tried again
   scheduler,  // seen later: the walltime of its own job
 };

@@ -1,5 +1,6 @@
 #include "src/bench/rate_lines.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <regex.h>
@@ -28,9 +29,21 @@ namespace {
 // The matcher keeps states per character of a line.
 constexpr std::size_t kMaxLine = 2048;
 
-std::string without_commas(std::string text) {
-  std::erase(text, ',');
-  return text;
+// Commas between groups of three digits are left out; another one could as well be a decimal point, and makes
+// it no number.
+std::string without_commas(const std::string& text) {
+  if (text.find(',') == std::string::npos) return text;
+  const std::vector<std::string> groups = split(text.substr(0, text.find('.')), ',');
+  const auto digits = [](std::string_view part) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), is_digit);
+  };
+  const bool is_first_good = digits(groups.front()) && groups.front().size() <= 3;
+  const bool are_good =
+      is_first_good && std::all_of(groups.begin() + 1, groups.end(),
+                                   [&](const std::string& each) { return digits(each) && each.size() == 3; });
+  std::string out = text;
+  if (are_good) std::erase(out, ',');
+  return out;
 }
 
 std::string reason_of(int code, const regex_t& expression) {
@@ -86,7 +99,10 @@ Result<std::vector<double>> RatePattern::rates_in(std::string_view text) const {
     if (!rate)
       return bad_input(compiled_->where,
                        fmt::format("bench.rate matched {}, which is not a number", short_text(Json(found))),
-                       "put the number into the first group: 'images/s: ([0-9.]+)'");
+                       found.find(',') == std::string::npos
+                           ? "put the number into the first group: 'images/s: ([0-9.]+)'"
+                           : "a comma may stand between groups of three digits, as in 1,234.5, and a decimal "
+                             "point is a point");
     out.push_back(*rate);
   }
   return out;

@@ -11,6 +11,7 @@
 #include "src/base/lease.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/bench/collect.hpp"
+#include "src/bench/early_stop.hpp"
 #include "src/bench/node_share.hpp"
 #include "src/bench/point_job.hpp"
 #include "src/process/child.hpp"
@@ -39,7 +40,12 @@ class BenchDriver {
       : open_(open),
         status_(status),
         nodes_(open.request.allocation->nodes.size()),
-        needs_(open.bench.points.size(), 1) {}
+        needs_(open.bench.points.size(), 1) {
+    if (!open.spec().stop_early) return;
+    early_stop_.emplace(*open.spec().stop_early, static_cast<int>(*open.spec().epochs));
+    for (std::size_t i = 0; i < open.bench.points.size(); ++i)
+      if (is_over(open.bench.points[i].status)) early_stop_->know(i, values_of(i));
+  }
 
   Result<BenchEnd> run() {
     TRY(take_signals());
@@ -91,9 +97,25 @@ class BenchDriver {
 
   void tick() {
     loop_.after(Seconds(1), [this] {
+      stop_the_worse();
       status_.waiting(standing());
       tick();
     });
+  }
+
+  EpochValues values_of(std::size_t index) const {
+    const Point& point = open_.bench.points[index];
+    if (point.run.empty()) return {};
+    return epoch_values(open_.folder / point.run, open_.spec().stop_early->metric);
+  }
+
+  void stop_the_worse() {
+    if (!early_stop_) return;
+    for (const auto& [index, running] : running_)
+      if (auto why = early_stop_->why_stopped(index, values_of(index))) {
+        why_stopped_[index] = std::move(*why);
+        ask_to_end(index, EndedBy::goal);
+      }
   }
 
   bool may_start_one() const {
@@ -201,6 +223,8 @@ class BenchDriver {
     nodes_.give_back(running.nodes);
     Point& point = open_.bench.points[index];
     collect(point, open_.bench, open_.spec(), open_.folder, running.by);
+    if (point.status == PointStatus::stopped_early) point.why = why_stopped_[index];
+    if (early_stop_ && is_over(point.status)) early_stop_->know(index, values_of(index));
     took_ += std::chrono::steady_clock::now() - running.began;
     ++ended_;
     // Stopped, and not by us: the allocation ends.
@@ -216,6 +240,8 @@ class BenchDriver {
   EventLoop loop_;
   StopSignals signals_;
   std::map<std::size_t, Running> running_;  // by index of the point
+  std::optional<EarlyStop> early_stop_;
+  std::map<std::size_t, std::string> why_stopped_;
   BenchEnd end_;
   std::optional<Error> problem_;
   Seconds took_{0};

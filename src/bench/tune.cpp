@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "src/base/regular_file.hpp"
+#include "src/base/strings.hpp"
 #include "src/base/units.hpp"
 #include "src/bench/axis_keys.hpp"
 #include "src/run/tuned_threads.hpp"
@@ -48,19 +49,20 @@ int batch_of(const plan::JobSpec& spec) {
   return static_cast<int>(size.value_or(64));
 }
 
-Result<plan::BenchAxis> axis_of(const job::Request& request, Tuned what) {
-  const std::string key(kTuned.name(what));
+Result<plan::BenchAxis> axis_of(const job::Request& request, const std::string& key) {
   for (const plan::BenchAxis& axis : request.spec->bench->axes)
     if (axis.key == key) return axis;
   plan::BenchAxis out{.key = key, .values = {}, .source = "--tune " + key};
-  for (const std::string& value : candidates(what, cores_of_rank(request), batch_of(*request.spec)))
-    out.values.push_back(yaml::scalar(value, out.source));
+  if (const auto what = kTuned.value(key))
+    for (const std::string& value : candidates(*what, cores_of_rank(request), batch_of(*request.spec)))
+      out.values.push_back(yaml::scalar(value, out.source));
   if (!out.values.empty()) return out;
   return fail(Error{
       .kind = ErrorKind::usage,
       .what = fmt::format("--tune {} needs the candidates", key),
       .where = {},
-      .hint = fmt::format("add --axis {}=A,B,...; train.allreduce.{} in dlrun-train(1) has them", key, key),
+      .hint = fmt::format("add --axis {}=A,B,...{}", key,
+                          key == "algorithm" ? "; train.allreduce.algorithm in dlrun-train(1) has them" : ""),
       .also = {}});
 }
 
@@ -122,18 +124,30 @@ std::vector<std::size_t> better_half(const Bench& bench, std::vector<std::size_t
   return points;
 }
 
-Result<OpenBench> plan_tuning(job::Request request, Tuned what, const std::filesystem::path& folder,
-                              Instant now) {
+Result<void> check_tuned(const std::string& axis) {
+  if (axis == "data" || axis == "global-batch")
+    return fail(Error{.kind = ErrorKind::usage,
+                      .what = fmt::format("the axis '{}' has no value of a job file to choose", axis),
+                      .where = {},
+                      .hint = axis == "data" ? "measure it: --axis data=real,synthetic" : "tune batch",
+                      .also = {}});
+  auto known = check_axis(axis, {});
+  if (!known) known.error().kind = ErrorKind::usage;
+  return known;
+}
+
+Result<OpenBench> plan_tuning(job::Request request, const std::string& axis,
+                              const std::filesystem::path& folder, Instant now) {
   request.allocation = TRY(job::allocation_of(request));
   plan::BenchSpec& spec = *request.spec->bench;
-  spec.axes = {TRY(axis_of(request, what))};
+  spec.axes = {TRY(axis_of(request, axis))};
   spec.points.clear();
   spec.epochs.reset();
   spec.repeats = 1;
   spec.concurrent = 1;  // what runs beside a candidate would change its rate
   request.spec->tree.set("bench", plan::to_node(spec));
   OpenBench open = TRY(plan_bench(std::move(request), folder, now));
-  open.bench.tune = kTuned.name(what);
+  open.bench.tune = axis;
   return open;
 }
 
@@ -166,20 +180,10 @@ std::vector<std::size_t> last_rounds(const Bench& bench) {
   return out;
 }
 
-std::string job_lines(Tuned what, const Json& value) {
+// A variable is a text.
+std::string job_lines(const std::string& key, const Json& value) {
   const std::string text = value.is_string() ? value.get<std::string>() : to_text(value);
-  switch (what) {
-    case Tuned::threads:
-      return nested({"environment", "set", "OMP_NUM_THREADS"}, '"' + text + '"');
-    case Tuned::batch:
-      return nested({"train", "batch"}, text);
-    case Tuned::memory:
-      return nested({"launch", "memory"}, text);
-    case Tuned::bucket:
-    case Tuned::algorithm:
-      return nested({"train", "allreduce", std::string(kTuned.name(what))}, text);
-  }
-  return {};
+  return nested(split(key, '.'), key.starts_with("environment.set.") ? '"' + text + '"' : text);
 }
 
 Result<std::string> remember_threads(const OpenBench& open, std::size_t best) {

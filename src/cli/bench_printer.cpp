@@ -4,8 +4,12 @@
 
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
+#include "src/bench/results/table.hpp"
+#include "src/cli/bench_lines.hpp"
 
 namespace dlrun::cli {
+
+namespace results = bench::results;
 
 using bench::Bench;
 using bench::Mode;
@@ -24,6 +28,16 @@ std::string figures_text(const Bench& bench, const Point& point) {
   for (const auto& [name, value] : point.figures.metrics)
     if (parts.size() < kShownMetrics) parts.push_back(fmt::format("{} {:.4g}", name, value));
   return join(parts, ", ");
+}
+
+// Without its notes: why points failed is in their lines.
+std::vector<std::string> table_so_far(const Bench& bench, int width) {
+  const auto parsed = results::parse_bench(to_json(bench), "bench.json");
+  if (!parsed) return {};
+  const results::Bench shown = results::with_seeds_as_repeats(*parsed);
+  results::Table table = results::table_of(shown, results::cells_of(shown));
+  table.notes.clear();
+  return table_lines(table, width, [](std::string_view text, Tint) { return std::string(text); });
 }
 
 }  // namespace
@@ -66,11 +80,14 @@ void BenchPrinter::started(const Standing& standing, const Point& point) {
 }
 
 void BenchPrinter::ended(const Bench& bench, const Point& point) {
+  if (console_.interactive()) table_ = table_so_far(bench, console_.width() - 1);
   console_.say("dlrun: " + line_of(bench, point));
 }
 
 void BenchPrinter::waiting(const Standing& standing) {
-  console_.status_line(progress_of(standing));
+  std::vector<std::string> lines = table_;
+  lines.push_back(progress_of(standing));
+  console_.status_lines(lines);
 }
 
 void BenchPrinter::note(const std::string& text) {

@@ -1,5 +1,5 @@
-// BenchPrinter: what a benchmark shows while it runs: a line for each point that ended, and on a terminal how
-// far it is. Text alone; tables are made of the results.
+// BenchPrinter: what a benchmark shows while it runs: a line for each point that ended, and on a terminal the
+// table so far, with how far the benchmark is below it.
 #pragma once
 
 #include "src/bench/run_bench.hpp"
@@ -25,6 +25,7 @@ class BenchPrinter final : public bench::BenchStatus {
 
  private:
   Console& console_;
+  std::vector<std::string> table_;  // of what was measured so far
 };
 
 }  // namespace dlrun::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/enum_names.hpp"
+#include "src/base/file.hpp"
 #include "src/base/install.hpp"
 #include "src/base/strings.hpp"
 #include "src/base/units.hpp"
@@ -149,8 +150,8 @@ Result<std::string> page_of(const results::Bench& bench, const std::vector<resul
 }
 
 // A table in the formats that all tables have; the others are the caller's.
-std::string in_format(const results::Table& table, Format format, const std::string& output,
-                      const Context& context) {
+Result<std::string> in_format(const results::Table& table, Format format, const std::string& output,
+                              const Context& context) {
   switch (format) {
     case Format::markdown:
       return results::markdown_text(table);
@@ -158,6 +159,8 @@ std::string in_format(const results::Table& table, Format format, const std::str
       return results::latex_text(table);
     case Format::csv:
       return results::csv_text(table);
+    case Format::html:
+      return results::html_text(table, TRY(read_file(TRY(this_installation()).data / "report/page.css")));
     default:
       return text_of(table, output, context);
   }
@@ -177,9 +180,9 @@ Result<Shown> results_of(const BenchReportOptions& options, const results::Bench
   const std::string output = output_of(options, format);
   if (!options.columns.empty())
     return Shown{
-        in_format(TRY(results::table_across(bench, cells, options.columns)), format, output, context)};
+        TRY(in_format(TRY(results::table_across(bench, cells, options.columns)), format, output, context))};
   if (format == Format::csv) return Shown{results::csv_text(bench, cells)};
-  return Shown{in_format(results::table_of(bench, cells), format, output, context)};
+  return Shown{TRY(in_format(results::table_of(bench, cells), format, output, context))};
 }
 
 Result<Shown> comparison_of(const BenchReportOptions& options, const results::Bench& bench, Format format,
@@ -187,12 +190,9 @@ Result<Shown> comparison_of(const BenchReportOptions& options, const results::Be
   const results::Bench before = results::with_seeds_as_repeats(TRY(results::read_bench(options.compare)));
   const auto comparison = TRY(results::compare(before, bench, TRY(share_of(options.margin))));
   const int code = results::has_regression(comparison) ? kRegression : 0;
-  if (format == Format::html)
-    return fail(ErrorKind::usage,
-                "--compare has no page; expected --format text, csv, json, markdown or latex");
   if (format == Format::json) return Shown{to_pretty_text(results::to_json(bench, comparison)), code};
   const results::Table table = results::table_of(bench, comparison);
-  return Shown{in_format(table, format, output_of(options, format), context), code};
+  return Shown{TRY(in_format(table, format, output_of(options, format), context)), code};
 }
 
 Result<bench::predict::Request> request_of(const BenchReportOptions& options) {
@@ -207,11 +207,9 @@ Result<bench::predict::Request> request_of(const BenchReportOptions& options) {
 Result<Shown> prediction_of(const BenchReportOptions& options, const results::Bench& bench, Format format,
                             const Context& context) {
   const auto forecast = TRY(bench::predict::predict(bench, TRY(request_of(options))));
-  if (format == Format::html)
-    return fail(ErrorKind::usage,
-                "--predict has no page; expected --format text, csv, json, markdown or latex");
   if (format == Format::json) return Shown{to_pretty_text(bench::predict::to_json(forecast))};
-  return Shown{in_format(bench::predict::table_of(forecast), format, output_of(options, format), context)};
+  return Shown{
+      TRY(in_format(bench::predict::table_of(forecast), format, output_of(options, format), context))};
 }
 
 Result<Shown> shown_of(const BenchReportOptions& options, const results::Bench& bench, Format format,

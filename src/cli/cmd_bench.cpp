@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/base/exit_code.hpp"
-#include "src/base/strings.hpp"
+#include "src/bench/axis_keys.hpp"
 #include "src/bench/run_bench.hpp"
 #include "src/bench/sweep.hpp"
 #include "src/bench/tune.hpp"
@@ -17,8 +17,9 @@ namespace dlrun::cli {
 namespace {
 
 std::string check_tuned(const std::string& text) {
-  if (bench::kTuned.value(text)) return {};
-  return fmt::format("unknown value '{}'; expected {}", text, join(bench::kTuned.names(), ", "));
+  const auto known = bench::check_tuned(text);
+  if (known) return {};
+  return fmt::format("{}; {}", known.error().what, known.error().hint);
 }
 
 constexpr FlagRow<BenchCommand> kBenchFlags[] = {
@@ -37,7 +38,7 @@ constexpr FlagRow<BenchCommand> kBenchFlags[] = {
      &BenchCommand::collect},
     {{.name = "--tune",
       .value = "WHAT",
-      .help = "find the best value: threads, bucket, algorithm, batch, memory",
+      .help = "find the best value: threads, bucket, batch, memory, or any key with its --axis",
       .choices = "threads bucket algorithm batch memory",
       .excludes = "--resume",
       .check = check_tuned},
@@ -51,6 +52,11 @@ constexpr FlagRow<JobOptions> kSectionFlags[] = {
     {{.name = "--steps", .value = "N", .help = "steps that are timed (default: 100)"}, Key{"bench.steps"}},
     {{.name = "--epochs", .value = "N", .help = "train so long at each point, and keep the final metrics"},
      Key{"bench.epochs"}},
+    {{.name = "--stop-early",
+      .value = "METRIC",
+      .help = "with --epochs: stop trainings that are not in the better half, by test_accuracy, "
+              "min:test_loss, ..."},
+     Key{"bench.stop-early"}},
     {{.name = "--rate",
       .value = "REGEX",
       .help = "lines of a rank that tell the rate, as 'images/s: ([0-9.]+)'"},
@@ -131,30 +137,32 @@ Result<int> show_collected(const BenchCommand& options, const Context& context) 
 }
 
 // The curve, the best value, and the lines that set it.
-void show_tuned(const bench::OpenBench& open, bench::Tuned what, std::size_t best, Console& console) {
+Result<void> show_tuned(const bench::OpenBench& open, std::size_t best, Console& console) {
   for (const std::size_t index : last_rounds(open.bench))
     console.say(fmt::format("dlrun: {}{}", line_of(open.bench, open.bench.points[index]),
                             index == best ? "  <- best" : ""));
-  console.out(job_lines(what, open.bench.points[best].values.front().second));
-  if (what != bench::Tuned::threads) return;
+  const plan::BenchValue& value = open.points[best].front();
+  console.out(bench::job_lines(TRY(bench::job_key_of(value, *open.request.spec)),
+                               open.bench.points[best].values.front().second));
+  if (value.key != "threads") return {};
   const auto remembered = remember_threads(open, best);
   console.say(remembered ? "dlrun: " + *remembered
                          : "dlrun: warning: not remembered, since " + remembered.error().what);
+  return {};
 }
 
 Result<int> run_tuning(const BenchCommand& options, const Context& context) {
-  const bench::Tuned what = *bench::kTuned.value(options.tune);
   job::Request request = TRY(bench_request(options.job, options.axes, context.environment));
   const Instant now = SystemClock().now();
   const auto folder =
       request.run_directory.value_or(bench::new_bench_folder(request.here, *request.spec, now));
-  bench::OpenBench open = TRY(plan_tuning(std::move(request), what, folder, now));
+  bench::OpenBench open = TRY(bench::plan_tuning(std::move(request), options.tune, folder, now));
   TRY(create(open));
   if (context.common.json) context.console.send_out_to_err();
   BenchPrinter printer(context.console);
   const bench::Tuning tuned = TRY(bench::run_tuning(open, printer));
   context.console.clear_status_line();
-  if (tuned.best) show_tuned(open, what, *tuned.best, context.console);
+  if (tuned.best) TRY(show_tuned(open, *tuned.best, context.console));
   if (context.common.json) TRY(context.console.data(to_pretty_text(to_json(open.bench))));
   return exit_code_of(open.bench, tuned.end);
 }

@@ -4,11 +4,13 @@
 #include <cerrno>
 #include <csignal>
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "src/base/file.hpp"
+#include "src/base/strings.hpp"
 #include "src/cli/file_output.hpp"
 #include "src/cli/terminal_text.hpp"
 
@@ -100,10 +102,10 @@ std::string Console::lost() {
 }
 
 void Console::write(int fd, std::string_view text) {
-  const std::string status = status_;
+  const std::vector<std::string> status = status_;
   clear_status_line();
   put(fd, std::string(text) + "\n");
-  if (!status.empty()) status_line(status);
+  if (!status.empty()) status_lines(status);
 }
 
 void Console::out(std::string_view text) {
@@ -124,12 +126,22 @@ Result<void> Console::data(std::string_view text) {
   return write_all(STDOUT_FILENO, text, "the standard output");
 }
 
-// The cursor rests at the line's beginning: a terminal that is made narrower may break the line in two, and
-// both halves are then behind the cursor.
 void Console::status_line(std::string_view text) {
-  if (!interactive_) return;
-  put(STDERR_FILENO, "\r\033[J" + fitted(plain_text(text), width() - 1) + "\r");
-  status_ = text;
+  const std::string line(text);
+  status_lines(std::span(&line, 1));
+}
+
+// The cursor rests at the beginning of the first line: a terminal that is made narrower may break a line in
+// two, and both halves are then behind the cursor.
+void Console::status_lines(std::span<const std::string> lines) {
+  if (!interactive_ || lines.empty()) return;
+  const bool fits = lines.size() < static_cast<std::size_t>(height());
+  std::vector<std::string> drawn;
+  for (const std::string& line : fits ? lines : lines.last(1))
+    drawn.push_back(fitted(plain_text(line), width() - 1));
+  const std::string text = "\r\033[J" + join(drawn, "\r\n");
+  put(STDERR_FILENO, text + (fits && lines.size() > 1 ? fmt::format("\033[{}A\r", lines.size() - 1) : "\r"));
+  status_.assign(lines.begin(), lines.end());
 }
 
 void Console::clear_status_line() {
@@ -150,6 +162,12 @@ int Console::width() const {
   winsize size{};
   constexpr int usual = 80;
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual;
+}
+
+int Console::height() const {
+  winsize size{};
+  constexpr int usual = 24;
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : usual;
 }
 
 std::string Console::tinted(std::string_view text, Tint tint, bool color) {

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/base/environment.hpp"
 #include "src/base/result.hpp"
@@ -37,6 +39,8 @@ class Console {
   // Redraws the line at the bottom of the terminal, cut to its width, with control characters as text; has no
   // effect if stderr is not a terminal.
   void status_line(std::string_view text);
+  // The same with several lines; where the terminal has not so many, only the last one is shown.
+  void status_lines(std::span<const std::string> lines);
   void clear_status_line();
   // From now on, text that its reader does not accept at once is dropped. Callable from any thread.
   void stop_waiting_for_readers() { stop_seen_ = true; }
@@ -52,6 +56,7 @@ class Console {
   static bool shows_err_on_terminal();
   bool interactive() const { return interactive_; }
   int width() const;
+  int height() const;
 
   std::string tinted_out(std::string_view text, Tint tint) const { return tinted(text, tint, color_out_); }
   std::string tinted_err(std::string_view text, Tint tint) const { return tinted(text, tint, color_err_); }
@@ -65,7 +70,7 @@ class Console {
   Verbosity verbosity_;
   bool color_out_ = false, color_err_ = false, interactive_ = false, out_is_err_ = false;
   bool out_is_gone_ = false, closed_out_is_fine_ = false;
-  std::string status_;  // as drawn
+  std::vector<std::string> status_;  // as drawn
   std::string lost_out_, lost_err_;
   std::shared_ptr<FileOutput> out_file_;  // none: no regular file
   std::shared_ptr<FileOutput> err_file_;  // the same where both are one file

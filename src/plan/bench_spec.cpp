@@ -88,11 +88,24 @@ Result<void> check_exclusive(Fields& fields) {
   return {};
 }
 
+Result<void> read_goal(Fields& fields, BenchSpec& out) {
+  const Node* const node = fields.find("stop-early");
+  if (node == nullptr) return {};
+  auto goal = bench_goal_of(TRY(fields.text_or("stop-early", "")));
+  if (!goal) return yaml::error_at(*node, "bench.stop-early: " + goal.error().what, goal.error().hint);
+  if (!out.epochs)
+    return yaml::error_at(*node, "bench.stop-early is for trainings, and bench.epochs is not set",
+                          "add --epochs N: how long a training is that is not stopped");
+  out.stop_early = std::move(*goal);
+  return {};
+}
+
 Result<void> read_measuring(Fields& fields, BenchSpec& out) {
   out.repeats = static_cast<int>(TRY(fields.integer_or("repeats", 1, 1, kMaxBenchPoints)));
   out.warmup = TRY(count_of(fields, "warmup", 0));
   out.steps = TRY(count_of(fields, "steps", 1));
   out.epochs = TRY(count_of(fields, "epochs", 1));
+  TRY(read_goal(fields, out));
   out.limit = TRY(fields.duration_or("limit", out.limit));
   if (fields.has("time")) out.time = TRY(fields.duration_or("time", Seconds(0)));
   out.rate = TRY(fields.text_or("rate", ""));
@@ -130,6 +143,7 @@ void set_measuring(const BenchSpec& spec, Node& out) {
   set("repeats", std::to_string(spec.repeats));
   if (spec.warmup) set("warmup", std::to_string(*spec.warmup));
   if (spec.epochs) set("epochs", std::to_string(*spec.epochs));
+  if (spec.stop_early) set("stop-early", text_of(*spec.stop_early));
   if (spec.steps) set("steps", std::to_string(*spec.steps));
   set("limit", fmt::format("{}s", spec.limit.count()));
   if (spec.time) set("time", fmt::format("{}s", spec.time->count()));
@@ -173,6 +187,24 @@ Result<std::optional<BenchSpec>> read_bench(Fields& root) {
   TRY(fields.finish());
   TRY(check_exclusive(fields));
   return std::optional(std::move(out));
+}
+
+Result<BenchGoal> bench_goal_of(const std::string& text) {
+  using Better = BenchGoal::Better;
+  const auto named = [&](std::string_view name) { return text.find(name) != std::string::npos; };
+  for (const auto& [prefix, better] : {std::pair("max:", Better::higher), std::pair("min:", Better::lower)})
+    if (text.starts_with(prefix) && text.size() > 4) return BenchGoal{text.substr(4), better};
+  if (text.find(':') == std::string::npos && named("accuracy") != named("loss"))
+    return BenchGoal{text, named("loss") ? Better::lower : Better::higher};
+  return fail(Error{.kind = ErrorKind::input,
+                    .what = fmt::format("'{}' does not say whether more or less of it is better", text),
+                    .where = {},
+                    .hint = "write max:NAME or min:NAME, as max:test_accuracy",
+                    .also = {}});
+}
+
+std::string text_of(const BenchGoal& goal) {
+  return (goal.better == BenchGoal::Better::higher ? "max:" : "min:") + goal.metric;
 }
 
 Result<BenchAxis> bench_axis_of(const std::string& text) {

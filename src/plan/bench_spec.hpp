@@ -30,6 +30,13 @@ struct BenchValue {
 };
 using BenchPoint = std::vector<BenchValue>;
 
+// Which metric of trainings is compared while they run.
+struct BenchGoal {
+  enum class Better { higher, lower };
+  std::string metric;
+  Better better = Better::higher;
+};
+
 struct BenchSpec {
   std::vector<BenchAxis> axes;     // a grid
   std::vector<BenchPoint> points;  // or a list
@@ -37,6 +44,7 @@ struct BenchSpec {
   std::optional<std::uint64_t> warmup;  // steps, or lines with `rate`; unset: 10 steps, 0 lines
   std::optional<std::uint64_t> steps;   // that are timed; unset: 100
   std::optional<std::uint64_t> epochs;  // a training instead, of which the final metrics count
+  std::optional<BenchGoal> stop_early;  // trainings that are worse than the better half of others
   Seconds limit{1800};                  // of a point
   std::optional<Seconds> time;          // a program of the user's is stopped then, and was measured
   std::string rate, unit;               // expression whose group is the rate, in the lines of a rank
@@ -48,6 +56,10 @@ struct BenchSpec {
 
 /// Reads the section `bench` of the job file; unset where there is none.
 Result<std::optional<BenchSpec>> read_bench(yaml::Fields& root);
+
+/// "max:accuracy", "min:loss", or the name alone where it says which is better. The Error has no place.
+Result<BenchGoal> bench_goal_of(const std::string& text);
+std::string text_of(const BenchGoal& goal);
 
 /// An axis of the command line, "nodes=1,2,4": values are separated by commas, as in a list of YAML.
 Result<BenchAxis> bench_axis_of(const std::string& text);

@@ -48,6 +48,7 @@ struct RankShare {
   int cross_index = 0;       // among the ranks of its role with the same role_local
   int cross_size = 1;
   std::optional<GpuVendor> gpu_vendor = {};  // of its node's GPUs, where it is known
+  std::optional<int> tuned_threads = {};     // measured with its cores on such a node
 };
 // Sets the facts of one rank over those of its job; called for rank after rank on the same Facts.
 void set_facts_of_rank(Facts& facts, const Plan& plan, const RankPlan& rank, const RankShare& share);

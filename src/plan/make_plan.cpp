@@ -236,6 +236,20 @@ std::vector<std::optional<GpuVendor>> gpu_vendors(const Plan& plan, const Alloca
   return out;
 }
 
+// What was measured on the processors of a node; of one that told no model, on those of this machine.
+const ThreadsByCores& tuned_on(const std::string& host, const PlanInput& input) {
+  static const ThreadsByCores none;
+  const auto model = input.cpu_models.find(host);
+  if (model == input.cpu_models.end()) return input.tuned_threads;
+  const auto found = input.tuned_by_model.find(model->second);
+  return found == input.tuned_by_model.end() ? none : found->second;
+}
+
+std::optional<int> tuned_threads(const std::optional<int>& cores, const ThreadsByCores& tuned) {
+  const auto found = cores ? tuned.find(*cores) : tuned.end();
+  return found == tuned.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::vector<RankShare> shares_of(const Plan& plan, const Placed& placed, const PlanInput& input) {
   const std::vector<std::optional<GpuVendor>> vendors = gpu_vendors(plan, input.allocation);
   std::vector<RankShare> out(plan.ranks.size());
@@ -246,6 +260,7 @@ std::vector<RankShare> shares_of(const Plan& plan, const Placed& placed, const P
     out[i].cores = placed.cores[i];
     out[i].reserve_cpus = input.adapter.reserve_cpus;
     out[i].gpu_vendor = vendors[node];
+    out[i].tuned_threads = tuned_threads(placed.cores[i], tuned_on(plan.nodes[node].host.get(), input));
   }
   set_role_places(out, plan);
   return out;
@@ -268,8 +283,7 @@ Result<void> fill_rank(RankPlan& rank, const Plan& plan, const PlanInput& input,
   for (const auto& [name, value] : input.spec.environment.set) rank.environment.erase(name);
   std::optional<int> threads = share.cores;
   if (threads) threads = std::max(1, *threads - share.reserve_cpus);
-  if (share.cores && input.tuned_threads.contains(*share.cores))
-    threads = input.tuned_threads.at(*share.cores);
+  if (share.tuned_threads) threads = share.tuned_threads;
   if (input.spec.environment.defaults.contains("OMP_NUM_THREADS")) threads.reset();
   set_devices(rank, threads, share.gpu_vendor);
   // glibc's malloc then asks the kernel for huge pages; programs with an allocator of their own do as they

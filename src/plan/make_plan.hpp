@@ -18,6 +18,9 @@
 
 namespace dlrun::plan {
 
+// The threads that were measured as best, by the cores of a rank.
+using ThreadsByCores = std::map<int, int>;
+
 struct PlanInput {
   JobSpec spec;
   Allocation allocation;
@@ -29,8 +32,10 @@ struct PlanInput {
   Installation installation;
   std::optional<MpiProtocol> detected_mpi;  // needed where requested_mpi() is "auto": what the program speaks
   TakenPorts taken_ports = {};              // by others, as agents found
-  std::map<int, int> tuned_threads = {};    // by the cores of a rank: the threads that were measured as best
-  Environment environment;                  // dlrun's own: it can hold what the user chose already
+  std::map<std::string, ThreadsByCores> tuned_by_model = {};  // by the model of the processors
+  std::map<std::string, std::string> cpu_models = {};         // by host, as nodes told them
+  ThreadsByCores tuned_threads = {};                          // on nodes that told no model
+  Environment environment;  // dlrun's own: it can hold what the user chose already
 };
 
 Result<Plan> make_plan(const PlanInput& input);

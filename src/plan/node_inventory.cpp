@@ -49,6 +49,7 @@ Json to_json(const NodeInventory& inventory) {
   Json out{{"cpus", inventory.cpus ? Json(*inventory.cpus) : Json(nullptr)},
            {"gpus", inventory.gpus ? Json(*inventory.gpus) : Json(nullptr)},
            {"gpu_source", inventory.gpu_source}};
+  if (!inventory.cpu_model.empty()) out["cpu_model"] = inventory.cpu_model;
   if (inventory.gpu_vendor) out["gpu_vendor"] = kGpuVendors.name(*inventory.gpu_vendor);
   return out;
 }
@@ -63,6 +64,7 @@ Result<NodeInventory> inventory_from_json(const Json& json, std::string_view whe
   if (const Json gpus = TRY(field<Json>(json, "gpus", where)); !gpus.is_null())
     out.gpus = TRY(field<std::vector<std::string>>(json, "gpus", where));
   out.gpu_source = TRY(field<std::string>(json, "gpu_source", where));
+  if (json.contains("cpu_model")) out.cpu_model = TRY(field<std::string>(json, "cpu_model", where));
   if (json.contains("gpu_vendor")) {
     const auto vendor = TRY(field<std::string>(json, "gpu_vendor", where));
     out.gpu_vendor = kGpuVendors.value(vendor);

@@ -21,6 +21,7 @@ struct NodeInventory {
   std::optional<std::vector<std::string>> gpus = {};  // unset: nothing there tells of any
   std::string gpu_source = {};                        // who told: "NVML: 4 GPUs"
   std::optional<GpuVendor> gpu_vendor = {};           // unset: nothing tells
+  std::string cpu_model = {};                         // empty: nothing tells
 };
 using Inventories = std::map<std::string, NodeInventory>;  // by host
 
@@ -29,7 +30,8 @@ Result<NodeInventory> inventory_from_json(const Json& json, std::string_view whe
 
 struct NodeQuestions {
   bool cpus = false, gpus = false;
-  bool any() const { return cpus || gpus; }
+  bool cpu_models = false;  // threads are remembered by them
+  bool any() const { return cpus || gpus || cpu_models; }
 };
 // What must be asked of the nodes of this plan. GPUs only where the job asks for some.
 NodeQuestions questions_about(const Allocation& allocation, const Plan& plan, const JobSpec& spec);

@@ -24,7 +24,7 @@ namespace dlrun::protocol {
 
 /// Counts up whenever a message changes; both sides say it first, and work together only where it is the
 /// same.
-inline constexpr int kVersion = 6;
+inline constexpr int kVersion = 7;
 
 using Urgency = Supervisor::Urgency;
 using dlrun::SignalSender;

@@ -6,35 +6,39 @@
 
 #include <fmt/format.h>
 
+#include "src/base/escape.hpp"
+
 namespace dlrun::job {
 namespace {
 
 using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-std::string escaped(std::string_view value) {
-  std::string out;
-  for (const char c : value) {
-    if (c == '\n')
-      out += "\\n";
-    else if (c == '"' || c == '\\')
-      (out += '\\') += c;
-    else
-      out += c;
-  }
-  return out;
+std::string label_text(std::string_view value) {
+  return escaped(value, [](char each) -> std::string_view {
+    switch (each) {
+      case '\n':
+        return "\\n";
+      case '"':
+        return "\\\"";
+      case '\\':
+        return "\\\\";
+      default:
+        return {};
+    }
+  });
 }
 
 // One metric: its head comes before its first line, and none comes where nothing is known.
 class Metrics {
  public:
-  explicit Metrics(std::string_view run) : run_(escaped(run)) {}
+  explicit Metrics(std::string_view run) : run_(label_text(run)) {}
 
   void begin(std::string_view name, std::string_view help) { name_ = name, help_ = help; }
   void line(Labels labels, double value) {
     if (!help_.empty()) text_ += fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name_, help_);
     help_ = {};
     text_ += fmt::format("{}{{run=\"{}\"", name_, run_);
-    for (const auto& [label, text] : labels) text_ += fmt::format(",{}=\"{}\"", label, escaped(text));
+    for (const auto& [label, text] : labels) text_ += fmt::format(",{}=\"{}\"", label, label_text(text));
     text_ += fmt::format("}} {}\n", number(value));
   }
   void one(std::string_view name, std::string_view help, double value, Labels labels = {}) {

@@ -4,7 +4,10 @@
 
 #include <unistd.h>
 
+#include "schedulers/node_identity.hpp"
+#include "src/agent/memory_nodes.hpp"
 #include "src/base/named_file.hpp"
+#include "src/base/strings.hpp"
 #include "src/plan/hypothetical_nodes.hpp"
 #include "src/plan/make_plan.hpp"
 #include "src/plan/nested_launcher.hpp"
@@ -74,6 +77,22 @@ Result<std::optional<plan::MpiProtocol>> detect(const Request& request, const Pr
   if (!program) return plan::MpiProtocol::pmix;
   return TRY(mpi_flavour(*program, environment)) == MpiFlavour::mpich ? plan::MpiProtocol::pmi1
                                                                       : plan::MpiProtocol::pmix;
+}
+
+// A node that is this machine tells now whether it has the NUMA nodes; others do when their ranks start.
+Result<void> check_memory(const Prepared& job) {
+  const plan::MemoryPolicy& policy = job.plan.memory;
+  if (policy.numa.empty() || !is_digit(policy.numa.front())) return {};
+  const MachineNames machine = this_machine();
+  const bool is_here =
+      job.allocation.scheduler == "local" ||
+      std::any_of(job.plan.nodes.begin(), job.plan.nodes.end(),
+                  [&](const plan::NodePlan& node) { return is_machine(node.host.get(), machine); });
+  if (!is_here || job.plan.hypothetical_nodes) return {};
+  auto binding = agent::memory_binding(policy, {});
+  if (binding) return {};
+  binding.error().where = plan::place_of(job.spec, "launch.memory");
+  return fail(std::move(binding).error());
 }
 
 }  // namespace
@@ -150,7 +169,9 @@ Result<Prepared> prepare(const Request& request, Instant now) {
   const fs::path directory = request.sources.job_file ? job.spec.base_directory : request.here;
   input.detected_mpi = TRY(detect(request, job, directory));
   input.tuned_threads = tuned_threads_of(job.allocation, request.environment);
+  input.tuned_by_model = TunedThreads(request.environment).all();
   job.plan = TRY(plan::make_plan(input));
+  TRY(check_memory(job));
   return job;
 }
 

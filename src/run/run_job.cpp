@@ -60,11 +60,20 @@ std::string scheduler_job_of(const Allocation& allocation) {
   return fmt::format("{}, job {}", scheduler_title(allocation.scheduler), *allocation.job_id);
 }
 
+// Threads may be remembered for other processors than those of this machine.
+plan::NodeQuestions questions_of(const Prepared& job) {
+  plan::NodeQuestions out = plan::questions_about(job.allocation, job.plan, job.spec);
+  out.cpu_models = job.plan.nodes.size() > 1 && !job.input.tuned_by_model.empty();
+  return out;
+}
+
 // The same job with what its nodes tell of themselves, before any of its ranks runs.
 Result<Replanned> plan_with(Prepared& job, const plan::Inventories& told, const Context& context) {
   plan::fill_in(job.allocation, told, job.spec);
   job.input.allocation = plan::without_stand_ins(std::move(job.input.allocation));
   plan::fill_in(job.input.allocation, told, job.spec);
+  for (const auto& [host, inventory] : told)
+    if (!inventory.cpu_model.empty()) job.input.cpu_models[host] = inventory.cpu_model;
   plan::Plan planned = TRY(plan::make_plan(job.input));
   if (planned.nodes.size() != job.plan.nodes.size() || planned.ranks.size() != job.plan.ranks.size())
     return fail(ErrorKind::internal,
@@ -75,6 +84,17 @@ Result<Replanned> plan_with(Prepared& job, const plan::Inventories& told, const 
                      TRY(write_allocation(job));
                      return write_plan(job, data);
                    }};
+}
+
+// A program that is not there may be that of launch.wrap, which no command line of the user's shows.
+void name_wrap(const plan::JobSpec& spec, Outcome& outcome) {
+  if (!spec.launch.wrap || !outcome.first_failure || !outcome.first_failure->hint.empty()) return;
+  const std::string& program = spec.launch.wrap->command.front();
+  const std::string& reason = outcome.first_failure->reason;
+  for (const std::string& missing : {"program '" + program + "' is not found", program + " does not exist"})
+    if (reason.find(missing) != std::string::npos)
+      outcome.first_failure->hint = fmt::format(
+          "launch.wrap.command has {}: install it on the nodes, or remove launch.wrap from the job", program);
 }
 
 Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> launcher,
@@ -107,10 +127,11 @@ Result<Outcome> run_planned(Prepared& job, std::unique_ptr<launch::Launcher> lau
        .plan_without = [&](const plan::TakenPorts& taken) { return plan_without(job, taken, context); },
        .plan_with = [&](const plan::Inventories& told) { return plan_with(job, told, context); },
        .collectives = collectives_of(job.spec.launch.relay, plan),
-       .questions = plan::questions_about(job.allocation, job.plan, job.spec),
+       .questions = questions_of(job),
        .walltime = context.walltime,
        .scheduler_job = scheduler_job_of(job.allocation),
        .input_rank = context.request.input_rank}));
+  name_wrap(job.spec, outcome);
   hide(secrets, outcome);
   events.add({{"event", "ended"}, {"exit_code", outcome.exit_code}, {"reason", reason_of(outcome)}});
   wait_until_written(writer, context.status);

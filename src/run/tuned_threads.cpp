@@ -23,6 +23,17 @@ bool is_here(const Allocation& allocation) {
   return found && found->has_value();
 }
 
+std::map<int, int> threads_in(const Json& json, const std::string& file) {
+  std::map<int, int> out;
+  const auto threads = field<std::map<std::string, int>>(json, "threads", file);
+  if (!threads) return out;
+  for (const auto& [cores, count] : *threads)
+    if (const auto number = parse_integer(cores, 1, kMaxThreads);
+        number && count >= 1 && count <= kMaxThreads)
+      out[static_cast<int>(*number)] = count;
+  return out;
+}
+
 }  // namespace
 
 TunedThreads::TunedThreads(const Environment& environment) : folder_(state_folder(environment) / "threads") {}
@@ -37,16 +48,22 @@ bool TunedThreads::any() const {
 }
 
 std::map<int, int> TunedThreads::of(const std::string& cpu_model) const {
-  std::map<int, int> out;
-  const std::string file = file_of(cpu_model).string();
-  const auto text = read_regular_file(file, 64 << 10);
-  const auto json = text ? parse_json(*text, file) : fail(text.error());
-  const auto threads = json ? field<std::map<std::string, int>>(*json, "threads", file) : fail(json.error());
-  if (!threads) return out;
-  for (const auto& [cores, count] : *threads)
-    if (const auto number = parse_integer(cores, 1, kMaxThreads);
-        number && count >= 1 && count <= kMaxThreads)
-      out[static_cast<int>(*number)] = count;
+  const auto all_models = all();
+  const auto found = all_models.find(cpu_model);
+  return found == all_models.end() ? std::map<int, int>{} : found->second;
+}
+
+std::map<std::string, std::map<int, int>> TunedThreads::all() const {
+  std::map<std::string, std::map<int, int>> out;
+  std::error_code problem;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, problem)) {
+    const std::string file = entry.path().string();
+    const auto text = read_regular_file(file, 64 << 10);
+    const auto json = text ? parse_json(*text, file) : fail(text.error());
+    if (!json || !json->is_object()) continue;
+    const auto model = field<std::string>(*json, "cpu", file);
+    if (auto threads = threads_in(*json, file); model && !threads.empty()) out[*model] = std::move(threads);
+  }
   return out;
 }
 

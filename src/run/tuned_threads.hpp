@@ -20,6 +20,8 @@ class TunedThreads {
   /// By the number of cores of a rank.
   std::map<int, int> of(const std::string& cpu_model) const;
   Result<void> remember(const std::string& cpu_model, int cores, int threads) const;
+  /// All that is remembered, by the model of the processors.
+  std::map<std::string, std::map<int, int>> all() const;
   /// Whether anything is remembered at all.
   bool any() const;
 
@@ -28,8 +30,7 @@ class TunedThreads {
   std::filesystem::path folder_;
 };
 
-/// What is remembered of this machine's processors, where it is one of these nodes: those are taken to be
-/// alike.
+/// What is remembered of this machine's processors, where it is one of these nodes.
 std::map<int, int> tuned_threads_of(const Allocation& allocation, const Environment& environment);
 
 }  // namespace dlrun::job

@@ -40,6 +40,9 @@ class BenchReport(support.Case):
         self.assertEqual(code, 1, err)
         self.assertIn("worse", out)
         self.assertEqual(self.dlrun("bench-report", "old", "--compare", "new")[0], 0)
+        self.assertEqual(self.dlrun("bench-report", "new", "--compare", "old", "-o", "c.html")[0], 1)
+        page = pathlib.Path(self.folder, "c.html").read_text()
+        self.assertRegex(page, "(?s)<!doctype html>.*<style>.*--back.*<th scope=.col.*>worse</td>")
         self.assertEqual(json.loads(self.dlrun("bench-report", "new", "--compare", "old", "--json")[1])["regression"], True)
 
     def test_a_prediction_says_what_it_assumes(self):
@@ -48,6 +51,8 @@ class BenchReport(support.Case):
         self.assertEqual(code, 0, err)
         self.assertEqual(len([line for line in out.splitlines() if line.split()[1:2] == ["ring"]]), 2, out)
         self.assertIn("assumed: weak scaling", out)
+        code, out, err = self.dlrun("bench-report", "b", "--predict", "8", "--format", "html", "-o", "-")
+        self.assertEqual((code, out.count("<tr>")), (0, 2), err)
         code, out, err = self.dlrun("bench-report", "b", "--predict", "8", "--network", "hdr")
         self.assertEqual(code, 65, err)
         self.assertIn("--bytes", err)

@@ -133,6 +133,22 @@ class Bench(support.Case):
             self.assertTrue(os.path.isdir(os.path.join(self.folder, "b/points", point["id"], "checkpoints")))
         self.assertEqual(self.results()["mode"], "metrics")
 
+    def test_a_training_that_falls_behind_is_stopped_early(self):
+        # As the builtin trainer tells its epochs.
+        self.write("p.py", "import json, os, sys, time\nsys.path.insert(0, sys.argv[1])\nimport dlrun_client\nrate = float(os.environ['LR'])\n"
+                   "with open(os.environ['DLRUN_RUN_DIR'] + '/metrics.jsonl', 'w', buffering=1) as metrics, dlrun_client.connect() as dlrun:\n"
+                   "    for epoch in range(1, 9):\n        time.sleep(0.3)\n"
+                   "        print(json.dumps({'step': epoch, 'epoch': epoch, 'test_loss': 1 / rate / epoch}), file=metrics)\n        dlrun.checkpoint_requested() and dlrun.stop_if_requested()\n"
+                   "    dlrun.result(test_loss=1 / rate / epoch)\n")
+        err = self.bench("--run-dir", "b", "--epochs", "8", "--stop-early", "test_loss", "--concurrent", "1", "--axis", "environment.set.LR=0.1,0.01",
+                         "--", sys.executable, "p.py", support.CLIENT)
+        good, bad = self.results()["points"]
+        self.assertEqual((good["status"], bad["status"]), ("done", "stopped-early"), err)
+        self.assertRegex(bad["why"], r"^test_loss \S+ after [124] of 8 epochs is not in the better half of 2$")
+        self.assertLess(bad["metrics"]["epoch"], 8)
+        self.assertIn("stopped-early", err)
+        self.assertRegex(self.dlrun("bench-report", "b")[1], r"stopped early")
+
     def test_a_tuning_finds_the_best_threads_and_later_ranks_have_them(self):
         self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
         self.environment.pop("OMP_NUM_THREADS", None)
@@ -152,6 +168,16 @@ class Bench(support.Case):
             "plan", "--framework", "plain", "--", "true")[1]
         self.assertEqual(shown, cores > 1)
         self.assertIn("is a tuning", self.bench("--resume", "b", code=64))
+
+    def test_any_key_is_tuned_where_its_candidates_are_given(self):
+        self.write("p.py", "import os\nprint('rate:', os.environ['DLRUN_SIZE'])\n")
+        program = ["--rate", "rate: ([0-9.]+)", "--", sys.executable, "p.py"]
+        code, out, err = self.dlrun("bench", "--tune", "tasks-per-node", "--axis", "tasks-per-node=1,2", *program)
+        self.assertEqual((code, out), (0, "resources:\n  tasks-per-node: 2\n"), err)
+        for what, said in (("tasks-per-node", "needs the candidates"), ("tasks-per-nod", "did you mean 'tasks-per-node'?"), ("data", "--axis data=real,synthetic")):
+            code, out, err = self.dlrun("bench", "--tune", what, *program)
+            self.assertEqual((code, out), (64, ""), err)
+            self.assertIn(said, err)
 
     def test_a_folder_that_has_no_benchmark_is_said_to_have_none(self):
         for flag in ("--resume", "--collect"):

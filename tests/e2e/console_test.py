@@ -147,6 +147,25 @@ class Console(support.Case):
         print(f"64 ranks x 10,000 lines: the largest process had {peak / 1024:.0f} MiB")
         self.assertLess(peak, 128 * 1024)
 
+    def test_the_table_of_a_benchmark_grows_on_a_terminal(self):
+        """Below the lines of the points, above how far it is; the second point waits for a file."""
+        script = 'while [ $WHAT = 2 -a ! -e go ]; do sleep 0.1; done; echo "rate: $WHAT"'
+        screen = Screen(self, 70, "bench", "--run-dir", "b", "--concurrent", "1", "--axis", "environment.set.WHAT=1,2", "--rate", "rate: (.*)", "--unit", "images/s",
+                        "--", "bash", "-c", script)
+        try:
+            wait_until(lambda: any(line.startswith("point 2 of 2") for line in screen.lines()), "the second point runs")
+            lines = screen.lines()
+            self.assertRegex(lines[1], r"^dlrun: 0001 .*WHAT=1: 1 images/s")
+            self.assertRegex("\n".join(lines[2:6]), r"^bash.*\n *WHAT +images/s.*\n *1 +1 .*\n *2 +(running|-)")
+            self.assertRegex(lines[-1], r"^point 2 of 2 .*left")
+            self.write("go", "")
+            wait_until(lambda: os.path.exists(os.path.join(self.folder, "ended")), "the benchmark is over")
+            lines = screen.lines()
+            self.assertEqual(sum("WHAT" in line.split() for line in lines), 1, lines)  # what was drawn is gone
+        finally:
+            screen.close()
+        self.none_left()
+
     def test_the_bar_fits_the_terminal_and_outlives_its_resizing(self):
         self.write("reports.py", REPORTS)
         screen = Screen(self, 100, "--framework", "plain", "--run-dir", "run", "--", "python3", "reports.py")

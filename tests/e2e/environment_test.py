@@ -234,10 +234,16 @@ class Memory(support.Case):
                 self.assertIn("tunables glibc.malloc.hugetlb=1" if huge_pages == "on" else "tunables \n", out)
                 shutil.rmtree(os.path.join(self.folder, "run"))
 
+    def test_a_wrap_that_is_not_there_is_named(self):
+        code, _, err = self.plain("true", "--set", "launch.wrap.command=[no-such-profiler, -x]")
+        self.assertNotEqual(code, 0)
+        self.assertIn("hint: launch.wrap.command has no-such-profiler: install it", err)
+
     def test_a_numa_node_that_is_not_there_is_named(self):
         code, _, err = self.plain("true", "--set", "launch.memory=0,777")
         self.assertNotEqual(code, 0)
         self.assertIn("launch.memory: 0,777: there is no NUMA node 777 with memory here", err)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "run")))  # before anything was started
         code, _, err = self.plain("true", "--set", "launch.memory=near")
         self.assertEqual(code, 64)
         self.assertIn("launch.memory: 'near' is not a policy for memory", err)

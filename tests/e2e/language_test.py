@@ -76,6 +76,20 @@ class Language(support.Case):
         self.assertAlmostEqual(json.loads(out)["loss"], result["validation_loss"], 4)
         self.assertAlmostEqual(json.loads(out)["accuracy"], result["validation_accuracy"], 3)
 
+        # Out and in under Hugging Face's names: a training that learns nothing more has the same loss.
+        code, _, err = self.tool("--export", "weights.safetensors", "--checkpoint", "ckpt")
+        self.assertEqual(code, 0, err)
+        data = pathlib.Path(self.folder, "weights.safetensors").read_bytes()
+        header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+        self.assertEqual(header["wpe.weight"]["shape"], [24, 32])
+        self.assertEqual(header["h.0.attn.c_attn.weight"]["shape"], [32, 96])
+        code, out, err = self.dlrun("--run-dir", "again", "--set", "train.init-from=weights.safetensors", "--set", "checkpoint.dir=other",
+                                    "--set", "train.optimizer.lr=1e-9", self.job)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"16 tensors start from \S*weights.safetensors")
+        again = json.loads(self.read("again/record.json"))["result"]
+        self.assertAlmostEqual(again["validation_loss"], result["validation_loss"], 4)
+
         sample = ("--sample", "the earth", "--checkpoint", "ckpt", "--length", "60", "--temperature", "0.5")
         code, text, err = self.tool(*sample)
         self.assertEqual(code, 0, err)

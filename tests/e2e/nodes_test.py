@@ -24,6 +24,20 @@ class Nodes(support.Case):
         self.assertEqual(sorted(out.splitlines()), [f"[worker {rank} a{rank // 2 + 1}] node {rank // 2} of 3" for rank in range(6)])
         self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "run/nodes"))), ["0001-a1.sh", "0002-a2.sh", "0003-a3.sh"])
 
+    def test_nodes_tell_their_processors_for_the_threads_that_were_measured_on_such(self):
+        """No node is this machine by its name, so that only what the agents tell can be known."""
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            model = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
+        cores = len(os.sched_getaffinity(0))
+        self.environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
+        self.environment.pop("OMP_NUM_THREADS", None)
+        os.makedirs(os.path.join(self.folder, "state/dlrun/threads"))
+        for name, threads in ((model, 77), ("another", 88)):
+            self.write(f"state/dlrun/threads/{len(name)}.json", json.dumps({"schema": "dlrun.threads/1", "cpu": name, "threads": {str(cores): threads}}))
+        code, out, err = self.dlrun("--allocation", "three.json", "--via", "local", "--tasks-per-node", "1", "--framework", "plain",
+                                    "--", "sh", "-c", "echo threads $OMP_NUM_THREADS")
+        self.assertEqual((code, out.count("threads 77\n")), (0, 3), out + err)
+
     def test_an_mpi_world_over_all_nodes_of_each_flavour(self):
         for flavour in ("openmpi", "mpich"):
             with self.subTest(flavour):

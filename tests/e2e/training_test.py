@@ -258,8 +258,8 @@ class Training(support.Case):
         return max(pathlib.Path(self.folder, folder).glob("step-*"), key=lambda path: int(path.name[5:]))
 
     def test_a_recipe_reaches_the_ranks_and_its_parts_end_with_the_bits_of_the_whole(self):
-        """AdamW without decay of vectors, accumulated parts of a global batch, smoothed labels, an average of the weights."""
-        recipe = "  global-batch: 192\n  accumulate: 3\n  label-smoothing: 0.1\n  ema: 0.8\n"
+        """AdamW without decay of vectors, accumulated parts of a global batch, smoothed labels, mixed images, an average of the weights."""
+        recipe = "  global-batch: 192\n  accumulate: 3\n  label-smoothing: 0.1\n  mixup: 0.2\n  ema: 0.8\n"
         job = self.write("recipe.yaml", JOB.format(ranks=2, epochs=2).replace("  batch: 32\n", recipe).replace(
             "{name: sgd, lr: 0.05, momentum: 0.9}", "{name: adamw, lr: 0.002, no-decay: [vectors, conv1.weight]}"))
         code, out, err = self.dlrun("--run-dir", "run", job)
@@ -269,7 +269,7 @@ class Training(support.Case):
         self.assertGreater(result["test_accuracy"], 0.5)
         manifest = json.loads((self.newest("ckpt") / "manifest.json").read_text())
         self.assertEqual((manifest["batch"], manifest["epoch"]), (32, 2))
-        about = {"accumulate": "3", "ema": "0.8", "global-batch": "192", "label-smoothing": "0.1",
+        about = {"accumulate": "3", "ema": "0.8", "global-batch": "192", "label-smoothing": "0.1", "mixup": "0.2",
                  "optimizer.name": "adamw", "optimizer.no-decay": "vectors conv1.weight", "optimizer.weight-decay": "0.01"}
         self.assertEqual({key: manifest["settings"].get(key) for key in about}, about)
         evaluation = subprocess.run([os.path.join(os.environ["DLRUN_BIN"], "dlrun-train"), "--evaluate", "data", "--from", "idx", "--checkpoint", "ckpt"],

@@ -5,6 +5,7 @@
 
 #include "compare.hpp"
 #include "runtime/cpu/cpu_engine.hpp"
+#include "runtime/graph/label_smoothing.hpp"
 #include "runtime/optim/adam.hpp"
 
 namespace dlrun::runtime::gpu {
@@ -157,6 +158,39 @@ Result<void> compare_accumulation(const CudaLibrary& library, Precision precisio
   return gpu->status();
 }
 
+// Smoothed and mixed labels: the loss, and three updates by it.
+Result<void> compare_targets(const CudaLibrary& library, Precision precision) {
+  EngineOptions how = options(precision, momentum_sgd(0.9), {});
+  how.labels = Labels::mixed;
+  Graph graph = TRY(net());
+  TRY(smooth_labels(graph, 0.1));
+  const auto cpu = TRY(compile(graph, how));
+  const auto gpu = TRY(compile_cuda(library, std::move(graph), how, 0));
+  const double allowed = precision == Precision::f32 ? 1e-4 : 2e-2;
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    double losses[2] = {};
+    for (const int which : {0, 1}) {
+      Engine& engine = which == 0 ? static_cast<Engine&>(*cpu) : *gpu;
+      fill(engine, step, kShape.classes, 0);
+      const MixedLabels mixed = engine.mixed_labels();
+      for (std::size_t row = 0; row < mixed.labels.size(); ++row) {
+        mixed.labels[row] = static_cast<std::int32_t>(row % static_cast<std::size_t>(kShape.classes));
+        mixed.own_weights[row] = static_cast<float>(row % 5) / 4;
+      }
+      losses[which] = engine.train_batch(step, {}).loss_sum;
+      engine.apply(update(static_cast<int>(step)));
+    }
+    expect(std::abs(losses[0] - losses[1]) <= allowed * losses[0],
+           fmt::format("targets: the losses are {} and {}", losses[0], losses[1]));
+  }
+  for (const TensorInfo& info : cpu->tensors()) {
+    const double off = distance(TRY(read(*cpu, info.name)), TRY(read(*gpu, info.name)), 1e-9);
+    expect(off <= allowed,
+           fmt::format("targets: {} is {:.2e} apart, allowed {:.2e}", info.name, off, allowed));
+  }
+  return gpu->status();
+}
+
 }  // namespace
 
 namespace {
@@ -202,6 +236,7 @@ Result<void> compare_clipping(const CudaLibrary& library, Precision precision) {
 Result<void> compare_optimizers(const CudaLibrary& library, Precision precision) {
   if (precision != Precision::tf32) TRY(compare_accumulation(library, precision));
   TRY(compare_clipping(library, precision));
+  if (precision != Precision::tf32) TRY(compare_targets(library, precision));
   const NoDecay some{.vectors = NoDecay::Vectors::exempt, .names = {"c.weight"}};
   TRY(compare_updates(library, precision, {find_optimizer("sgd"), {0.9, 1}}, {}));
   for (const char* name : {"sgd", "adamw", "lars", "lamb"})

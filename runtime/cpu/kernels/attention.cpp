@@ -27,21 +27,19 @@ DLRUN_INLINE void products(float* to, const float* queries, const float* turned,
                 Sum::anew);
 }
 
-DLRUN_INLINE void clear_behind(Floats16& x, std::int64_t lanes) {
-  for (std::int64_t lane = std::max<std::int64_t>(lanes, 0); lane < kVector; ++lane) x[lane] = 0;
-}
-
 // The row's scores become e^(score - shift), 0 where the query may not read; their sum.
 DLRUN_INLINE float shares(float* row, const Block& at, std::int64_t seen, float shift) {
   Floats16 sums{};
   for (std::int64_t i = 0; i < at.padded_keys(); i += kVector) {
-    Floats16 x;
-    load(x, row + i);
-    x -= shift;
-    exponential(x);
-    if (seen - i < kVector) clear_behind(x, seen - i);
+    Floats16 x{};
+    if (i < seen) {
+      load(x, row + i);
+      x -= shift;
+      exponential(x);
+      if (seen - i < kVector) keep_first(x, seen - i);
+      sums += x;
+    }
     store(row + i, x);
-    sums += x;
   }
   return sum_of(sums);
 }

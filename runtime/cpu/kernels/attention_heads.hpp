@@ -70,11 +70,15 @@ DLRUN_INLINE void rotate(float* head, const Sizes& of, const Rotary& by, float d
   for (std::int64_t t = 0; t < of.positions; ++t) {
     float* const low = head + t * of.padded_width;
     float* const high = low + half;
-    for (std::int64_t i = 0; i < half; ++i) {
-      const float cosine = by.cosines[t * half + i], sine = direction * by.sines[t * half + i];
-      const float x = low[i], y = high[i];
-      low[i] = x * cosine - y * sine;
-      high[i] = y * cosine + x * sine;
+    for (std::int64_t i = 0; i < half; i += kVector) {
+      Floats16 cosine, sine, x, y;
+      load_first(cosine, by.cosines + t * half + i, half - i);
+      load_first(sine, by.sines + t * half + i, half - i);
+      load_first(x, low + i, half - i);
+      load_first(y, high + i, half - i);
+      sine *= direction;
+      store_first(low + i, x * cosine - y * sine, half - i);
+      store_first(high + i, y * cosine + x * sine, half - i);
     }
   }
 }
@@ -82,9 +86,10 @@ DLRUN_INLINE void rotate(float* head, const Sizes& of, const Rotary& by, float d
 // Blocks of keys, each [padded width][keys].
 DLRUN_INLINE void turn(float* to, const float* from, const Sizes& of) {
   for (std::int64_t block = 0; block < of.padded_positions; block += kKeys)
-    for (std::int64_t key = 0; key < kKeys; ++key)
-      for (std::int64_t i = 0; i < of.padded_width; ++i)
-        to[block * of.padded_width + i * kKeys + key] = from[(block + key) * of.padded_width + i];
+    for (std::int64_t key = 0; key < kKeys; key += kVector)
+      for (std::int64_t i = 0; i < of.padded_width; i += kVector)
+        turn_block(to + block * of.padded_width + i * kKeys + key, kKeys,
+                   from + (block + key) * of.padded_width + i, of.padded_width);
 }
 
 inline float score_factor(const AttentionShape& shape) {

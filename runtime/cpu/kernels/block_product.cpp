@@ -11,28 +11,26 @@ template <int Rows, int Vectors>
 DLRUN_INLINE void tile(const BlockOut& out, const BlockView& left, const BlockView& right, std::int64_t terms,
                        Sum sum) {
   Floats16 sums[Rows][Vectors];
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < Vectors; ++j) {
-      sums[i][j] = Floats16{};
-      if (sum == Sum::onto) load(sums[i][j], out.data + i * out.row + j * kVector);
-    }
+  DLRUN_UNROLL
+  for (int i = 0; i < Rows; ++i) DLRUN_UNROLL
+  for (int j = 0; j < Vectors; ++j) {
+    sums[i][j] = Floats16{};
+    if (sum == Sum::onto) load(sums[i][j], out.data + i * out.row + j * kVector);
+  }
   for (std::int64_t term = 0; term < terms; ++term) {
     Floats16 across[Vectors];
-#pragma GCC unroll 4
+    DLRUN_UNROLL
     for (int j = 0; j < Vectors; ++j) load(across[j], right.data + term * right.row + j * kVector);
-#pragma GCC unroll 8
+    DLRUN_UNROLL
     for (int i = 0; i < Rows; ++i) {
       const float down = left.data[i * left.row + term * left.column];
-#pragma GCC unroll 4
+      DLRUN_UNROLL
       for (int j = 0; j < Vectors; ++j) sums[i][j] += across[j] * down;
     }
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < Vectors; ++j) store(out.data + i * out.row + j * kVector, sums[i][j]);
+  DLRUN_UNROLL
+  for (int i = 0; i < Rows; ++i) DLRUN_UNROLL
+  for (int j = 0; j < Vectors; ++j) store(out.data + i * out.row + j * kVector, sums[i][j]);
 }
 
 template <int Vectors>

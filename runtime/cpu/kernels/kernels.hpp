@@ -94,11 +94,18 @@ struct LogitRows {
 };
 BatchResult sigmoid_cross_entropy(View gradient, const LogitRows& of, std::optional<int> target);
 
+// The targets of rows. `smoothing`: the part that all classes share. Where there are other labels, the rest
+// is the label's by its own weight, and the other one's.
+struct SoftmaxTargets {
+  const std::int32_t* labels;
+  float smoothing = 0;
+  const std::int32_t* other_labels = nullptr;
+  const float* own_weights = nullptr;
+};
+
 // Softmax cross-entropy of scores[rows][classes]; gradient (may be null) of the sum divided by `rows`, times
 // `weight`. A row with label -1 counts nothing and has gradient 0. A label outside 0..classes-1 counts as -1.
-// `smoothing`: the part of the target that all classes share.
-BatchResult softmax_cross_entropy(View gradient, const float* scores, const std::int32_t* labels,
-                                  std::int64_t rows, std::int64_t classes, float weight = 1,
-                                  float smoothing = 0);
+BatchResult softmax_cross_entropy(View gradient, const float* scores, const SoftmaxTargets& targets,
+                                  std::int64_t rows, std::int64_t classes, float weight = 1);
 
 }  // namespace dlrun::runtime::kernels

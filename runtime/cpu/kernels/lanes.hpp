@@ -3,8 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "runtime/base/simd.hpp"
+
+// Before a loop of few rounds whose vectors are to stay in registers.
+#if defined(__clang__)
+#define DLRUN_UNROLL _Pragma("unroll")
+#else
+#define DLRUN_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 namespace dlrun::runtime::kernels {
 
@@ -23,20 +31,76 @@ DLRUN_INLINE void store_first(T* to, const Floats16& from, std::int64_t count) {
   for (std::int64_t lane = 0; lane < count; ++lane) set(to[lane], from[lane]);
 }
 
+/// Lanes from `count` on become 0.
+DLRUN_INLINE void keep_first(Floats16& value, std::int64_t count) {
+  const Ints16 lanes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const Ints16 bound = Ints16{} + static_cast<std::int32_t>(count);
+  const Floats16 zero{};
+  value = lanes < bound ? value : zero;
+}
+
+using LaneNumbers = std::make_integer_sequence<int, static_cast<int>(kLanes)>;
+
+// The lanes, each in the place of the one that is `Away` before it.
+template <int Away, int... Number>
+DLRUN_INLINE void rotate_lanes(Floats16& to, const Floats16& from, std::integer_sequence<int, Number...>) {
+  to = __builtin_shufflevector(from, from, (Number + Away) % 16 ...);
+}
+template <int Away>
+DLRUN_INLINE void add_away(Floats16& lanes) {
+  Floats16 other;
+  rotate_lanes<Away>(other, lanes, LaneNumbers{});
+  lanes += other;
+}
+template <int Away>
+DLRUN_INLINE void higher_away(Floats16& lanes) {
+  Floats16 other;
+  rotate_lanes<Away>(other, lanes, LaneNumbers{});
+  lanes = lanes > other ? lanes : other;
+}
+
 DLRUN_INLINE float sum_of(const Floats16& lanes) {
-  float parts[kLanes];
-  store(parts, lanes);
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2)
-    for (std::size_t lane = 0; lane < half; ++lane) parts[lane] += parts[lane + half];
-  return parts[0];
+  Floats16 sums = lanes;
+  add_away<8>(sums);
+  add_away<4>(sums);
+  add_away<2>(sums);
+  add_away<1>(sums);
+  return sums[0];
 }
 DLRUN_INLINE float highest_of(const Floats16& lanes) {
-  float parts[kLanes];
-  store(parts, lanes);
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2)
-    for (std::size_t lane = 0; lane < half; ++lane)
-      parts[lane] = parts[lane] > parts[lane + half] ? parts[lane] : parts[lane + half];
-  return parts[0];
+  Floats16 highest = lanes;
+  higher_away<8>(highest);
+  higher_away<4>(highest);
+  higher_away<2>(highest);
+  higher_away<1>(highest);
+  return highest[0];
+}
+
+// Of two rows, whose lanes are numbered through: what the upper and the lower one get.
+template <int Half, int... Number>
+DLRUN_INLINE void swap_between(Floats16& upper, Floats16& lower, std::integer_sequence<int, Number...>) {
+  const Floats16 kept = upper;
+  upper = __builtin_shufflevector(kept, lower, ((Number & Half) != 0 ? 16 + Number - Half : Number)...);
+  lower = __builtin_shufflevector(kept, lower, ((Number & Half) != 0 ? 16 + Number : Number + Half)...);
+}
+// One step of turning a matrix of 16 x 16 round: blocks of `Half` x `Half` beside the diagonal change places.
+template <int Half>
+DLRUN_INLINE void swap_blocks(Floats16 (&rows)[kLanes]) {
+  DLRUN_UNROLL
+  for (int i = 0; i < static_cast<int>(kLanes); ++i)
+    if ((i & Half) == 0) swap_between<Half>(rows[i], rows[i + Half], LaneNumbers{});
+}
+/// A matrix of 16 x 16 turned round; rows are so many floats apart.
+DLRUN_INLINE void turn_block(float* to, std::int64_t to_row, const float* from, std::int64_t from_row) {
+  Floats16 rows[kLanes];
+  DLRUN_UNROLL
+  for (std::size_t i = 0; i < kLanes; ++i) load(rows[i], from + static_cast<std::int64_t>(i) * from_row);
+  swap_blocks<8>(rows);
+  swap_blocks<4>(rows);
+  swap_blocks<2>(rows);
+  swap_blocks<1>(rows);
+  DLRUN_UNROLL
+  for (std::size_t i = 0; i < kLanes; ++i) store(to + static_cast<std::int64_t>(i) * to_row, rows[i]);
 }
 
 /// x = e^x: 2^n times a polynomial of what is left. Below -87 it is as at -87, 1e-38.

@@ -17,11 +17,6 @@ DLRUN_INLINE void by_vectors(std::int64_t features, const Body& body) {
   if (at < features) body(at, features - at);
 }
 
-// Lanes beyond the last feature count nothing.
-DLRUN_INLINE void keep_first(Floats16& value, std::int64_t count) {
-  for (std::int64_t lane = count; lane < kVector; ++lane) value[lane] = 0;
-}
-
 template <class T>
 DLRUN_INLINE void normalize_row(T* out, const T* in, const NormForward& of, std::int64_t row,
                                 const NormRule& rule) {

@@ -35,7 +35,7 @@ DLRUN_INLINE float exponentials(float* scores, std::int64_t count, float highest
     load_first(x, scores + at, count - at);
     x -= highest;
     exponential(x);
-    for (std::int64_t lane = count - at; lane < kVector; ++lane) x[lane] = 0;
+    if (count - at < kVector) keep_first(x, count - at);
     store_first(scores + at, x, count - at);
     sums += x;
   }

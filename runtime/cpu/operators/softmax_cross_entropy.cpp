@@ -9,21 +9,32 @@ namespace {
 
 class SoftmaxLoss final : public ScoreLoss {
  public:
-  SoftmaxLoss(Plan& plan, const op::SoftmaxCrossEntropy& spec) : ScoreLoss(plan), spec_(spec) {}
+  SoftmaxLoss(Plan& plan, const op::SoftmaxCrossEntropy& spec)
+      : ScoreLoss(plan), spec_(spec), mixed_(plan.mixed_labels()) {}
   void forward(const Run& run) override {
-    smoothing_ = run.mode == Mode::train ? spec_.smoothing : 0;
+    mode_ = run.mode;
     ScoreLoss::forward(run);
   }
 
  private:
+  // Smoothing and other labels are training's.
+  kernels::SoftmaxTargets targets() const {
+    kernels::SoftmaxTargets out{labels().data()};
+    if (mode_ != Mode::train) return out;
+    out.smoothing = spec_.smoothing;
+    if (mixed_ == nullptr) return out;
+    out.other_labels = reinterpret_cast<const std::int32_t*>(mixed_->data);
+    out.own_weights = mixed_->floats() + batch_;
+    return out;
+  }
   BatchResult score(kernels::View gradient) override {
-    return kernels::softmax_cross_entropy(gradient, scores_.value->floats(), labels().data(), batch_,
-                                          static_cast<std::int64_t>(scores_.elements) / batch_, spec_.weight,
-                                          smoothing_);
+    return kernels::softmax_cross_entropy(gradient, scores_.value->floats(), targets(), batch_,
+                                          static_cast<std::int64_t>(scores_.elements) / batch_, spec_.weight);
   }
 
   op::SoftmaxCrossEntropy spec_;
-  float smoothing_ = 0;
+  Buffer* mixed_;
+  Mode mode_ = Mode::train;
 };
 
 }  // namespace

@@ -36,12 +36,13 @@ class VocabularyLoss final : public Loss, private LanguageEngine {
         type_(data_type(in_.precision)),
         operations_(plan.operations()) {
     const Desc table({vocabulary_, features_}, DataType::f32, Tag::ab);
-    weights_ = plan.parameter(".weight", table);
-    read_weights_ = plan.parameters().as(weights_, with_type(table, type_));
+    Parameter* const weights = plan.parameter(".weight", table);
+    plain_weights_ = plan.parameters().as(weights, table);
+    read_weights_ = plan.parameters().as(weights, with_type(table, type_));
     make_memory(plan);
     if (plan.node().weights != Weights::frozen) {
-      weight_gradient_ = Plan::first_gradient_of(weights_);
-      if (weight_gradient_ == nullptr) weight_gradient_ = plan.gradient_of(weights_, table);
+      weight_gradient_ = Plan::first_gradient_of(weights);
+      if (weight_gradient_ == nullptr) weight_gradient_ = plan.gradient_of(weights, table);
     }
     if (in_.needs_gradient()) in_gradient_ = in_.gradients[plan.claim_gradient()];
     whole_ = make_products(plan, chunk_);
@@ -139,7 +140,7 @@ class VocabularyLoss final : public Loss, private LanguageEngine {
   std::int64_t samples_, positions_, features_, vocabulary_, rows_, chunk_;
   DataType type_;
   double operations_;
-  Parameter* weights_ = nullptr;
+  Buffer* plain_weights_ = nullptr;  // in f32
   Buffer* read_weights_ = nullptr;
   Buffer* weight_gradient_ = nullptr;
   Buffer* in_gradient_ = nullptr;
@@ -160,9 +161,12 @@ Result<void> VocabularyLoss::next_scores(std::int64_t position, std::span<float>
     for (std::int64_t i = 0; i < features_; ++i)
       rows[static_cast<std::size_t>(sample * features_ + i)] = static_cast<float>(kernels::element(from, i));
   }
-  dnnl::error::wrap_c_api(dnnl_sgemm('N', 'T', samples_, vocabulary_, features_, 1.0F, rows.data(), features_,
-                                     weights_->value.floats(), features_, 0.0F, scores.data(), vocabulary_),
-                          "a product of matrices failed");
+  const dnnl_status_t done =
+      dnnl_sgemm('N', 'T', samples_, vocabulary_, features_, 1.0F, rows.data(), features_,
+                 plain_weights_->floats(), features_, 0.0F, scores.data(), vocabulary_);
+  if (done != dnnl_success)
+    return fail(ErrorKind::unavailable, "oneDNN cannot multiply {} rows by {} words: status {}", samples_,
+                vocabulary_, static_cast<int>(done));
   return {};
 }
 

@@ -137,6 +137,7 @@ struct Device {
   Bf16* copies = nullptr;                // of the values, where the plan is bf16
   Rows input;
   std::int32_t* labels = nullptr;
+  std::int32_t* mixed = nullptr;  // where labels are mixed: another of each row, then the weights as floats
   std::uint64_t* keys = nullptr;
   float* partial = nullptr;             // kBiasSplits sums of each channel of the widest bias
   void* attention_workspace = nullptr;  // workspace of all layers of attention

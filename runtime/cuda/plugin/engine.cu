@@ -127,6 +127,10 @@ void Engine::make_rows() {
   device_.labels = static_cast<std::int32_t*>(memory.device(label_bytes(), "labels"));
   staged_labels_ = static_cast<std::int32_t*>(memory.device(label_bytes(), "the next labels"));
   host_labels_ = static_cast<std::int32_t*>(memory.pinned(label_bytes()));
+  if (plan_.mixes == 0) return;
+  device_.mixed = static_cast<std::int32_t*>(memory.device(mixed_bytes(), "other labels"));
+  staged_mixed_ = static_cast<std::int32_t*>(memory.device(mixed_bytes(), "the next other labels"));
+  host_mixed_ = static_cast<std::int32_t*>(memory.pinned(mixed_bytes()));
 }
 
 // Whether an operator reads the image as a tensor of the plan, not as the host left it. Tokens are read so.

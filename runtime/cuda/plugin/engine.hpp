@@ -22,6 +22,7 @@ class Engine {
   float* input();
   std::uint8_t* pixels();
   std::int32_t* labels();
+  std::int32_t* mixed_labels();
   float* gradients() const { return host_gradients_; }
   std::size_t memory_bytes() const { return device_.memory.bytes(); }
 
@@ -53,6 +54,7 @@ class Engine {
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
   std::size_t row_bytes() const;
   std::size_t label_bytes() const;
+  std::size_t mixed_bytes() const { return static_cast<std::size_t>(plan_.batch) * 2 * sizeof(float); }
   void await_staged();
   void take_rows();
   void keep_keys(const std::uint64_t* keys);
@@ -77,6 +79,7 @@ class Engine {
   std::vector<OperatorPtr> operators_;
   void *host_rows_ = nullptr, *staged_rows_ = nullptr;
   std::int32_t *host_labels_ = nullptr, *staged_labels_ = nullptr;
+  std::int32_t *host_mixed_ = nullptr, *staged_mixed_ = nullptr;  // where the plan mixes
   float* host_gradients_ = nullptr;
   std::uint64_t* host_keys_ = nullptr;
   double* host_result_ = nullptr;

@@ -51,6 +51,9 @@ std::uint8_t* pixels(void* engine) {
 std::int32_t* labels(void* engine) {
   return rows(engine, &Engine::labels);
 }
+std::int32_t* mixed_labels(void* engine) {
+  return rows(engine, &Engine::mixed_labels);
+}
 float* gradients(void* engine) {
   return of(engine).gradients();
 }
@@ -111,6 +114,7 @@ extern "C" __attribute__((visibility("default"))) const DlrunCudaTable* dlrun_cu
                                      c::input,
                                      c::pixels,
                                      c::labels,
+                                     c::mixed_labels,
                                      c::gradients,
                                      c::memory_bytes,
                                      c::stage,

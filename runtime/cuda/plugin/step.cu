@@ -72,6 +72,11 @@ std::int32_t* Engine::labels() {
   return host_labels_;
 }
 
+std::int32_t* Engine::mixed_labels() {
+  await_staged();
+  return host_mixed_;
+}
+
 void Engine::stage() {
   use();
   check(cudaStreamWaitEvent(copies_, taken_, 0), "sending a batch");
@@ -79,6 +84,9 @@ void Engine::stage() {
         "sending a batch");
   check(cudaMemcpyAsync(staged_labels_, host_labels_, label_bytes(), cudaMemcpyHostToDevice, copies_),
         "sending labels");
+  if (host_mixed_ != nullptr)
+    check(cudaMemcpyAsync(staged_mixed_, host_mixed_, mixed_bytes(), cudaMemcpyHostToDevice, copies_),
+          "sending other labels");
   check(cudaEventRecord(staged_, copies_), "sending a batch");
 }
 
@@ -89,6 +97,7 @@ void Engine::take_rows() {
       device_.input.bytes != nullptr ? static_cast<const void*>(device_.input.bytes) : device_.input.numbers;
   copy(const_cast<void*>(rows), staged_rows_, row_bytes(), cudaMemcpyDeviceToDevice);
   copy(device_.labels, staged_labels_, label_bytes(), cudaMemcpyDeviceToDevice);
+  if (device_.mixed != nullptr) copy(device_.mixed, staged_mixed_, mixed_bytes(), cudaMemcpyDeviceToDevice);
   check(cudaEventRecord(taken_, device_.stream), "taking a batch");
 }
 

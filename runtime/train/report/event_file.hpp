@@ -15,7 +15,7 @@
 namespace dlrun::runtime {
 
 struct Scalar {
-  std::string_view tag;
+  std::string tag;
   float value = 0;
 };
 

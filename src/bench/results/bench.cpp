@@ -20,6 +20,7 @@ constexpr auto kStatusNames = enum_names<Status>({{Status::done, "done"},
                                                   {Status::failed, "failed"},
                                                   {Status::out_of_memory, "out-of-memory"},
                                                   {Status::timeout, "timeout"},
+                                                  {Status::stopped_early, "stopped-early"},
                                                   {Status::pending, "pending"},
                                                   {Status::running, "running"}});
 constexpr auto kModeNames = enum_names<Mode>({{Mode::rate, "rate"}, {Mode::metrics, "metrics"}});

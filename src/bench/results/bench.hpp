@@ -15,7 +15,7 @@
 
 namespace dlrun::bench::results {
 
-enum class Status { done, failed, out_of_memory, timeout, pending, running };
+enum class Status { done, failed, out_of_memory, timeout, stopped_early, pending, running };
 std::string_view name_of(Status status);
 
 enum class Mode { rate, metrics };

@@ -43,12 +43,14 @@ int rank_of(Status status) {
       return 2;
     case Status::failed:
       return 3;
-    case Status::running:
+    case Status::stopped_early:
       return 4;
-    case Status::pending:
+    case Status::running:
       return 5;
+    case Status::pending:
+      return 6;
   }
-  return 5;
+  return 6;
 }
 
 bool is_failure(Status status) {
@@ -168,7 +170,7 @@ Json statistics_json(const std::optional<Statistics>& value) {
 Bench with_seeds_as_repeats(Bench bench) {
   const auto axis = std::find_if(bench.axes.begin(), bench.axes.end(),
                                  [](const Axis& each) { return last_name(each.key) == "seed"; });
-  if (axis == bench.axes.end() || bench.axes.size() == 1) return bench;
+  if (axis == bench.axes.end()) return bench;
   const auto place = axis - bench.axes.begin();
   for (Point& point : bench.points) point.values.erase(point.values.begin() + place);
   bench.axes.erase(axis);

@@ -38,7 +38,7 @@ struct Cell {
   std::optional<double> io_overhead;          // of real data against synthetic: share of the synthetic rate
 };
 
-/// The bench without an axis `seed`, whose values are repeats then; as it is where that is the only axis.
+/// The bench without an axis `seed`, whose values are repeats then: where that is the only one, of one cell.
 Bench with_seeds_as_repeats(Bench bench);
 
 /// In the order of the axes' values.

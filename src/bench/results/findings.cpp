@@ -115,7 +115,8 @@ std::string failure(const Bench& bench, const Cell& cell) {
   const std::string share =
       cell.failed < cell.repeats ? fmt::format(" ({} of {} repeats)", cell.failed, cell.repeats) : "";
   const std::string status = cell.failed < cell.repeats ? "failed" : std::string(name_of(cell.status));
-  return fmt::format("{}: {}{}{}", label_of(bench, cell.values), status, share,
+  const std::string label = label_of(bench, cell.values);
+  return fmt::format("{}{}{}{}", label.empty() ? "" : label + ": ", status, share,
                      cell.why.empty() ? "" : ": " + cell.why);
 }
 

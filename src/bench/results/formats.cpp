@@ -2,26 +2,26 @@
 
 #include <set>
 
+#include "src/base/escape.hpp"
 #include "src/base/strings.hpp"
+#include "src/base/units.hpp"
 #include "src/base/version.hpp"
 #include "src/bench/results/findings.hpp"
 
 namespace dlrun::bench::results {
 namespace {
 
-using Escape = std::string_view (*)(char);
+// Control characters become spaces: neither Markdown nor LaTeX can show them.
+std::string_view blank_of(char each) {
+  const bool is_control = static_cast<unsigned char>(each) < 0x20 || each == 0x7f;
+  return is_control ? " " : std::string_view();
+}
 
-// Control characters become spaces: none of the formats can show them.
-std::string escaped(std::string_view text, Escape of) {
-  std::string out;
-  for (const char each : text) {
-    const std::string_view other = of(each);
-    if (!other.empty())
-      out += other;
-    else
-      out += static_cast<unsigned char>(each) < 0x20 || each == 0x7f ? ' ' : each;
-  }
-  return out;
+// A spreadsheet computes what begins like that; an apostrophe makes it a text. Numbers stay numbers.
+std::string as_text(std::string text) {
+  const bool is_formula =
+      !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
+  return is_formula && !parse_number(text) ? "'" + text : text;
 }
 
 std::string csv_field(const std::string& text) {
@@ -32,7 +32,7 @@ std::string csv_field(const std::string& text) {
 }
 
 std::string csv_row(std::vector<std::string> fields) {
-  for (std::string& each : fields) each = csv_field(each);
+  for (std::string& each : fields) each = csv_field(as_text(std::move(each)));
   return join(fields, ",") + "\r\n";
 }
 
@@ -59,6 +59,32 @@ std::optional<Statistics> metric_of(const Cell& cell, const std::string& name) {
 void add_statistics(const std::optional<Statistics>& value, std::vector<std::string>& row) {
   row.push_back(value ? csv_number(value->mean) : "");
   row.push_back(value && value->n > 1 ? csv_number(value->std) : "");
+}
+
+std::string html_escaped(std::string_view text) {
+  return escaped(text, [](char each) -> std::string_view {
+    switch (each) {
+      case '<':
+        return "&lt;";
+      case '>':
+        return "&gt;";
+      case '&':
+        return "&amp;";
+      case '"':
+        return "&quot;";
+      default:
+        return blank_of(each);
+    }
+  });
+}
+
+// As page.css has them.
+std::string html_class(const Column& column, Mark mark) {
+  const std::string kind = column.kind == Column::Kind::number ? "number" : "text";
+  return fmt::format(" class=\"{}{}\"", kind,
+                     mark == Mark::none   ? ""
+                     : mark == Mark::best ? " best"
+                                          : " failed");
 }
 
 std::string latex_cell(const TableCell& cell) {
@@ -170,7 +196,7 @@ std::string markdown_escaped(std::string_view text) {
       case '&':
         return "&amp;";
       default:
-        return {};
+        return blank_of(each);
     }
   });
 }
@@ -193,6 +219,33 @@ std::string markdown_text(const Table& table) {
   if (!table.notes.empty()) out += "\n";
   for (const std::string& note : table.notes) out += "- " + markdown_escaped(note) + "\n";
   return out;
+}
+
+std::string html_text(const Table& table, std::string_view style) {
+  const std::string title = html_escaped(table.title);
+  std::string head, rows, notes;
+  for (const Column& column : table.columns)
+    head +=
+        fmt::format("<th scope=\"col\"{}>{}</th>", html_class(column, Mark::none), html_escaped(column.name));
+  for (const auto& row : table.rows) {
+    rows += "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      rows +=
+          fmt::format("<td{}>{}</td>", html_class(table.columns[i], row[i].mark), html_escaped(row[i].text));
+    rows += "</tr>\n";
+  }
+  for (const std::string& note : table.notes) notes += "<li>" + html_escaped(note) + "</li>\n";
+  if (!notes.empty()) notes = "<ul>\n" + notes + "</ul>\n";
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "img-src data:\">\n<title>{0}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{1}</style>\n"
+      "</head>\n<body>\n<main>\n<h1>{0}</h1>\n<div class=\"table\" tabindex=\"0\"><table>\n"
+      "<thead><tr>{2}</tr></thead>\n<tbody>\n{3}</tbody>\n</table></div>\n{4}"
+      "<footer>dlrun {5}</footer>\n</main>\n</body>\n</html>\n",
+      title, style, head, rows, notes, kVersion);
 }
 
 std::string latex_escaped(std::string_view text) {
@@ -227,7 +280,7 @@ std::string latex_escaped(std::string_view text) {
       case '*':
         return "{*}";
       default:
-        return {};
+        return blank_of(each);
     }
   });
   constexpr std::string_view sign = "±", command = "$\\pm$";

@@ -1,6 +1,6 @@
-// A table as text in a format that another program reads: CSV, JSON, Markdown, LaTeX. Each escapes what has a
-// meaning in it, so that no value of a job file or of an error text becomes markup. The terminal's form is
-// src/cli's.
+// A table as text in a format that another program reads: CSV, JSON, Markdown, LaTeX, HTML. Each escapes what
+// has a meaning in it, so that no value of a job file or of an error text becomes markup. The terminal's form
+// is src/cli's.
 #pragma once
 
 #include <string>
@@ -18,6 +18,8 @@ std::string csv_text(const Table& table);
 Json cells_json(const Bench& bench, const std::vector<Cell>& cells);
 /// GitHub's tables.
 std::string markdown_text(const Table& table);
+/// A page of its own, which needs no network; `style` is CSS.
+std::string html_text(const Table& table, std::string_view style);
 /// A table environment with booktabs; it needs \usepackage{booktabs}.
 std::string latex_text(const Table& table);
 

@@ -28,6 +28,8 @@ std::string status_text(const Cell& cell) {
   switch (cell.status) {
     case Status::out_of_memory:
       return "out of memory";
+    case Status::stopped_early:
+      return "stopped early";
     case Status::pending:
     case Status::done:
       return std::string(kNothing);

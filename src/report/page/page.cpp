@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "src/base/escape.hpp"
 #include "src/base/file.hpp"
 #include "src/base/json.hpp"
 
@@ -22,18 +23,6 @@ Result<std::string> fill(std::string_view shell, const TextOf& text_of) {
     shell.remove_prefix(to + 1);
   }
   return out.append(shell);
-}
-
-std::string escaped(std::string_view text, std::string_view (*of)(char)) {
-  std::string out;
-  for (const char each : text) {
-    const std::string_view other = of(each);
-    if (other.empty())
-      out += each;
-    else
-      out += other;
-  }
-  return out;
 }
 
 }  // namespace

@@ -136,6 +136,10 @@ TEST_CASE("without a record the error that dlrun printed is the reason") {
 TEST_CASE("rates are the first group, a line each") {
   const auto pattern = bench::RatePattern::of("rate: ([0-9.,]+)", "job.yaml:3:4").value();
   CHECK(pattern.rates_in("rate: 1,200.5 img\nelse\nrate: 7").value() == std::vector<double>{1200.5, 7});
+  CHECK(pattern.rates_in("rate: 1,234,567").value() == std::vector<double>{1234567});
+  for (const char* comma : {"rate: 1,5", "rate: 1234,567", "rate: ,123", "rate: 1,23.5", "rate: 12,3456"})
+    CHECK(error_of(pattern.rates_in(comma)).find("a comma may stand between groups of three digits") !=
+          std::string::npos);
   CHECK(pattern.rates_in("").value().empty());
   const auto whole = bench::RatePattern::of("x", "job.yaml:3:4").value();
   CHECK(error_of(whole.rates_in("a x"))
@@ -159,7 +163,7 @@ TEST_CASE("rate expressions may be those of Python or grep -E") {
     return bench::RatePattern::of(expression, "f").value().rates_in(line).value().at(0);
   };
   CHECK(rate(R"((\d+\.?\d*) img/s)", "12.5 img/s") == 12.5);
-  CHECK(rate(R"((?:speed|rate)[:=]\s*([\d.,e+\-]+))", "x speed= 1,2e+1") == 120);
+  CHECK(rate(R"((?:speed|rate)[:=]\s*([\d.,e+\-]+))", "x speed= 1.2e+1") == 12);
   CHECK(rate(R"(\[rate\] ([[:digit:]]{1,4}))", "[rate] 77 777") == 77);
   CHECK(rate(R"([\^\]]\/([^\s\]]+))", "a]/5]") == 5);
   CHECK(rate(R"([\^](\w+)\b)", "^3 x") == 3);

@@ -77,8 +77,17 @@ TEST_CASE("threads are remembered for processors that a run told") {
 }
 
 TEST_CASE("the lines are those of a job file") {
-  CHECK(bench::job_lines(Tuned::threads, 64) == "environment:\n  set:\n    OMP_NUM_THREADS: \"64\"");
-  CHECK(bench::job_lines(Tuned::bucket, "8MiB") == "train:\n  allreduce:\n    bucket: 8MiB");
-  CHECK(bench::job_lines(Tuned::memory, "local") == "launch:\n  memory: local");
-  CHECK(bench::job_lines(Tuned::batch, 32) == "train:\n  batch: 32");
+  CHECK(bench::job_lines("environment.set.OMP_NUM_THREADS", 64) ==
+        "environment:\n  set:\n    OMP_NUM_THREADS: \"64\"");
+  CHECK(bench::job_lines("train.allreduce.bucket", "8MiB") == "train:\n  allreduce:\n    bucket: 8MiB");
+  CHECK(bench::job_lines("launch.memory", "local") == "launch:\n  memory: local");
+  CHECK(bench::job_lines("train.batch", 32) == "train:\n  batch: 32");
+}
+
+TEST_CASE("any axis is tuned but those that set no value of a job file") {
+  for (const char* axis :
+       {"threads", "batch", "tasks-per-node", "servers", "launch.huge-pages", "train.optimizer.name"})
+    CHECK(bench::check_tuned(axis));
+  CHECK(error_of(bench::check_tuned("thread")).find("did you mean 'threads'?") != std::string::npos);
+  for (const char* axis : {"data", "global-batch", "bench.steps"}) CHECK_FALSE(bench::check_tuned(axis));
 }

@@ -49,6 +49,17 @@ TEST_CASE("CSV quotes what has commas, quotes or lines, and has numbers with all
   CHECK(text.find("[*],0,timeout,1,1,,,images/s") != std::string::npos);
 }
 
+TEST_CASE("CSV has no cell that a spreadsheet would compute, and its numbers stay numbers") {
+  const Bench bench = bench_of(bench_json(
+      {{{"key", "=name"}, {"values", {"=1+1", "+a", "-b", "@c", "-0.5", "a=b"}}}},
+      {done({{"=name", "=1+1"}}, 1), done({{"=name", "+a"}}, 1), failed({{"=name", "-b"}}, "failed", "@why"),
+       done({{"=name", "@c"}}, 1), done({{"=name", "-0.5"}}, 1), done({{"=name", "a=b"}}, 1)}));
+  const std::string text = csv_text(bench, cells_of(bench));
+  CHECK(text.starts_with("'=name,ranks,"));
+  for (const char* line : {"\n'=1+1,", "\n'+a,", "\n'-b,", "\n'@c,", "\n-0.5,", "\na=b,", ",'@why\r"})
+    CHECK(text.find(line) != std::string::npos);
+}
+
 TEST_CASE("JSON has every cell with its statistics") {
   const Bench bench =
       bench_of(bench_json({{{"key", "nodes"}, {"values", {1, 2}}}},
@@ -69,6 +80,18 @@ TEST_CASE("Markdown keeps its columns") {
   const std::string line = text.substr(row, text.find('\n', row) - row);
   CHECK(count(line, "|") - count(line, "\\|") == 4);  // three columns
   CHECK(line.find("\\|c\\| 50 % &lt;x&gt; \\\\ \\_ &amp;") != std::string::npos);
+}
+
+TEST_CASE("a page of a table has only the markup of the table") {
+  const Bench bench = bench_of(kHostile);
+  const std::string text = html_text(table_of(bench, cells_of(bench)), "td { color: red }");
+  CHECK(text.starts_with("<!doctype html>"));
+  CHECK(text.find("&lt;x&gt; \\ _ &amp; # $") != std::string::npos);
+  CHECK(text.find("<x>") == std::string::npos);
+  CHECK(count(text, "<tr>") == 3);
+  CHECK(count(text, "<td") == 3 * 2);
+  CHECK(text.find("<td class=\"number failed\">timeout</td>") != std::string::npos);
+  CHECK(text.find("td { color: red }") != std::string::npos);
 }
 
 TEST_CASE("LaTeX has only the commands of the table") {

@@ -176,8 +176,11 @@ TEST_CASE("trainings with several seeds are repeats of each other") {
   const Table table = table_of(bench, cells_of(bench));
   CHECK(texts(table.rows[1]) == std::vector<std::string>{"2", "0.9200 ± 0.0100", "1", "32 ± 1"});
   const Bench alone = with_seeds_as_repeats(
-      bench_of(bench_json({{{"key", "seed"}, {"values", {1}}}}, {done({{"seed", 1}}, 1)})));
-  CHECK(alone.axes.size() == 1);
+      bench_of(bench_json({{{"key", "train.seed"}, {"values", {1, 2}}}},
+                          {done({{"train.seed", 1}}, 100), done({{"train.seed", 2}}, 110)})));
+  const Table row = table_of(alone, cells_of(alone));
+  CHECK(row.rows.size() == 1);
+  CHECK(texts(row.rows[0]).front() == "105 ± 7");
 }
 
 TEST_CASE("numbers have four digits, and as many as their standard deviation needs") {

@@ -60,6 +60,67 @@ TEST_CASE("augmentation is a function of seed, epoch and sample") {
   CHECK(once.input != fill(data->train, {}, 4, {1, 0}).input);
 }
 
+TEST_CASE("a mixed row is two samples and says so") {
+  const auto data = make_synthetic(shape, 32, 1);
+  const Mixup mixup{.alpha = 0.5, .samples = 20, .sample_at = [](std::uint64_t i) { return i + 5; }};
+  const std::size_t row = data->train.pixels_per_sample();
+  std::vector<float> input(4 * row), weights(4);
+  std::vector<std::int32_t> labels(4), others(4);
+  BatchFiller filler(data->train, {}, {.crop_padding = 2, .flip = true});
+  filler.mix_with(mixup);
+  const BatchFiller::Rows rows{input, {}, labels, {}, others, weights};
+  const AugmentationKey key{7, 2};
+  filler.fill(
+      3, [](std::uint64_t i) { return 10 + i; }, key, rows);
+  CHECK(labels[3] == -1);
+  const BatchFiller plain(data->train, {}, {.crop_padding = 2, .flip = true});
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const Mixture mixture = mixture_of(mixup, {key, 10 + i});
+    CHECK(weights[i] == mixture.weight);
+    CHECK(mixture.other >= 5);
+    CHECK(mixture.other < 25);
+    CHECK(labels[i] == data->train.labels[10 + i]);
+    CHECK(others[i] == data->train.labels[mixture.other]);
+    std::vector<float> own(row), other(row);
+    std::vector<std::int32_t> one(1);
+    plain.fill(
+        1, [i](std::uint64_t) { return 10 + i; }, key, own, one);
+    plain.fill(
+        1, [&](std::uint64_t) { return mixture.other; }, key, other, one);
+    for (std::size_t at = 0; at < row; ++at)
+      CHECK(input[i * row + at] == doctest::Approx(weights[i] * own[at] + (1 - weights[i]) * other[at]));
+  }
+  std::vector<float> evaluated(4 * row), unmixed(4 * row);
+  filler.fill(4, [](std::uint64_t i) { return i; }, std::nullopt,
+              {evaluated, {}, labels, {}, others, weights});
+  plain.fill(
+      4, [](std::uint64_t i) { return i; }, std::nullopt, unmixed, labels);
+  CHECK(evaluated == unmixed);
+}
+
+TEST_CASE("weights of mixtures have Beta's mean and variance, and others are spread evenly") {
+  for (const double alpha : {0.05, 0.2, 1.0, 2.0}) {
+    const Mixup mixup{.alpha = alpha, .samples = 10, .sample_at = [](std::uint64_t i) { return i; }};
+    constexpr std::uint64_t count = 20000;
+    double sum = 0, squares = 0;
+    std::vector<int> others(10);
+    for (std::uint64_t sample = 0; sample < count; ++sample) {
+      const Mixture mixture = mixture_of(mixup, {{1, 2}, sample});
+      const auto weight = static_cast<double>(mixture.weight);
+      sum += weight, squares += (weight - 0.5) * (weight - 0.5);
+      ++others[mixture.other];
+    }
+    CAPTURE(alpha);
+    CHECK(sum / count == doctest::Approx(0.5).epsilon(0.03));
+    CHECK(squares / count == doctest::Approx(1 / (4 * (2 * alpha + 1))).epsilon(0.03));
+    for (const int times : others) CHECK(times == doctest::Approx(count / 10).epsilon(0.1));
+  }
+  const Mixup mixup{.alpha = 0.2, .samples = 10, .sample_at = [](std::uint64_t i) { return i; }};
+  CHECK(mixture_of(mixup, {{1, 2}, 3}).weight == mixture_of(mixup, {{1, 2}, 3}).weight);
+  CHECK(mixture_of(mixup, {{1, 2}, 3}).weight != mixture_of(mixup, {{1, 3}, 3}).weight);
+  CHECK(mixture_of(mixup, {{1, 2}, 3}).weight != mixture_of(mixup, {{2, 2}, 3}).weight);
+}
+
 TEST_CASE("a flip mirrors columns and keeps rows") {
   const auto data = make_synthetic(shape, 32, 1);
   const Filled plain = fill(data->train, {}, 1, {});

@@ -48,6 +48,9 @@ void put(Engine& engine, const Batch& batch) {
   std::copy(batch.tokens.begin(), batch.tokens.end(), engine.tokens().begin());
   std::copy(batch.images.begin(), batch.images.end(), engine.input().begin());
   std::copy(batch.labels.begin(), batch.labels.end(), engine.labels().begin());
+  const MixedLabels mixed = engine.mixed_labels();
+  std::copy(batch.other_labels.begin(), batch.other_labels.end(), mixed.labels.begin());
+  std::copy(batch.own_weights.begin(), batch.own_weights.end(), mixed.own_weights.begin());
 }
 
 std::vector<Precision> precisions_here() {
@@ -56,8 +59,9 @@ std::vector<Precision> precisions_here() {
   return {Precision::f32};
 }
 
-std::unique_ptr<CpuEngine> engine_for(const Graph& graph, std::int64_t batch, Precision precision) {
-  auto engine = compile(graph, {.batch = batch, .precision = precision});
+std::unique_ptr<CpuEngine> engine_for(const Graph& graph, std::int64_t batch, Precision precision,
+                                      Labels labels) {
+  auto engine = compile(graph, {.batch = batch, .precision = precision, .labels = labels});
   INFO((engine ? std::string() : engine.error().text()));
   REQUIRE(engine.has_value());
   return *std::move(engine);

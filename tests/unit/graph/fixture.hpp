@@ -21,7 +21,7 @@ void put(Engine& engine, const Batch& batch);
 std::vector<Precision> precisions_here();
 
 std::unique_ptr<CpuEngine> engine_for(const Graph& graph, std::int64_t batch,
-                                      Precision precision = Precision::f32);
+                                      Precision precision = Precision::f32, Labels labels = Labels::one);
 Graph finished(GraphBuilder builder);
 
 std::size_t tensor_index(const Engine& engine, const std::string& name);

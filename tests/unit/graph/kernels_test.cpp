@@ -85,7 +85,7 @@ TEST_CASE("the loss does not overflow, and its gradient sums to zero in each row
   const std::vector<std::int32_t> labels = {1, 2};
   std::vector<float> grad(16);
   const BatchResult result =
-      softmax_cross_entropy({grad.data(), Precision::f32}, scores.data(), labels.data(), 2, 3);
+      softmax_cross_entropy({grad.data(), Precision::f32}, scores.data(), {labels.data()}, 2, 3);
   CHECK(result.loss_sum == doctest::Approx(2e4 + std::log(1 + std::exp(-1.0) + std::exp(-2.0))));
   CHECK(result.correct == 1);
   CHECK(grad[0] == doctest::Approx(0.5));

@@ -92,6 +92,32 @@ TEST_CASE("layers go up again, and a loss of one logit tells two classes apart")
         std::string::npos);
 }
 
+TEST_CASE("a list of layers on sequences ends in the loss over their vocabulary") {
+  const auto list = read_layer_list(
+      yaml::parse(
+          "loss: vocabulary\nlayers:\n  - {embedding: 24, positions: 16, name: words}\n"
+          "  - layer-norm\n  - {linear: 48, bias: false}\n  - {attention: 4, key-heads: 2, rotary-base: "
+          "100, name: mixed}\n  - {linear: 24, name: out}\n  - {add: [words, out]}\n  - rms-norm\n"
+          "  - {linear: 32, name: gate}\n  - {linear: 32, from: out, name: up}\n  - {swiglu: [gate, up]}\n",
+          "job.yaml")
+          .value(),
+      "train.model");
+  const Graph graph = build_layers(list.value(), token_sequences(16, 50)).value();
+  CHECK(std::get<op::Attention>(graph.nodes[4].operation).keys() == 2);
+  CHECK(graph.nodes[4].shape == sequence(16, 24));
+  CHECK(graph.nodes.back().name == "head");
+  CHECK(parameter_count(graph) ==
+        50 * 24 + 16 * 24 + 2 * 24 + 24 * 48 + 25 * 24 + 24 + 2 * 25 * 32 + 50 * 32);
+  CHECK(build_layers(list.value(), {3, 8, 8, 10}).error().what.find("words reads tokens") !=
+        std::string::npos);
+  const auto linear = read_list("  - {linear: 8}\n" + kEnd);
+  CHECK(build_layers(linear.value(), {})
+            .error()
+            .what.find(
+                "layer1 is linear, which reads sequences; of an image of 1x28x28, write fully-connected") !=
+        std::string::npos);
+}
+
 TEST_CASE("mistakes are named with their place") {
   CHECK(refusal("  - {transposed-convolution: 8, stride: 2, output-padding: 2}\n" + kEnd)
             .find("2 is out of range") != std::string::npos);

@@ -134,14 +134,13 @@ void check_against_pytorch(const Graph& graph, const Batch& batch, Precision pre
   const dlrun::test::Folder folder;
   if (!can_compute(precision)) return;
   const std::int64_t rows = batch.rows();
-  const auto engine = engine_for(graph, rows, precision);
+  const bool mixed = !batch.other_labels.empty();
+  const auto engine = engine_for(graph, rows, precision, mixed ? Labels::mixed : Labels::one);
   if (start == Start::scrambled) scramble(*engine);
   put(*engine, batch);
-  Json job = {{"batch", rows},
-              {"labels per row", batch.labels_per_row},
-              {"precision", precision == Precision::bf16 ? "bf16" : "f32"},
-              {"nodes", Json::array()},
-              {"tensors", Json::array()}};
+  Json job = {{"batch", rows},          {"labels per row", batch.labels_per_row},
+              {"mixed", mixed},         {"precision", precision == Precision::bf16 ? "bf16" : "f32"},
+              {"nodes", Json::array()}, {"tensors", Json::array()}};
   for (std::size_t number = 0; number < graph.nodes.size(); ++number)
     job["nodes"].push_back(describe(graph.nodes[number], number));
   for (const TensorInfo& info : engine->tensors()) {
@@ -151,6 +150,8 @@ void check_against_pytorch(const Graph& graph, const Batch& batch, Precision pre
   }
   write_values(folder, "images", batch.images);
   write_values(folder, "labels", batch.labels);
+  write_values(folder, "other_labels", batch.other_labels);
+  write_values(folder, "own_weights", batch.own_weights);
   write_values(folder, "tokens", batch.tokens);
   const BatchResult evaluated = engine->evaluate_batch(), trained = engine->train_batch(17, nullptr);
   job["evaluation loss"] = evaluated.loss_sum;

@@ -213,6 +213,13 @@ def loss(node, of, training):
         return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum") / job["labels per row"]
     if node["kind"] == "loss":
         smoothing = node["smoothing"] if training else 0
+        if training and job["mixed"]:
+            own = torch.from_numpy(numpy.fromfile(folder / "own_weights", numpy.float32)).to(kind)[:, None]
+            others = torch.from_numpy(numpy.fromfile(folder / "other_labels", numpy.int32).astype("int64"))
+            classes = of.shape[1]
+            targets = own * F.one_hot(labels.clamp(min=0), classes) + (1 - own) * F.one_hot(others, classes)
+            rows = F.cross_entropy(of.to(kind), targets.to(kind), reduction="none", label_smoothing=smoothing)
+            return (rows * (labels >= 0)).sum()
         return F.cross_entropy(of.to(kind), labels, ignore_index=-1, reduction="sum", label_smoothing=smoothing)
     counts, logit = (labels >= 0).to(kind), of.to(kind).flatten()
     targets = {"labels": labels.clamp(min=0).to(kind), "fake": torch.zeros_like(logit)}

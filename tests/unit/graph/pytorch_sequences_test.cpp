@@ -39,6 +39,14 @@ TEST_CASE("embedding, linear and the loss over its vocabulary are PyTorch's, in 
   check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
 }
 
+TEST_CASE("linear layers of many rows are PyTorch's") {
+  for (const Bias bias : {Bias::learned, Bias::none})
+    check_operator(60, 64, [&](GraphBuilder& g, Value x) {
+      x = g.apply(op::Gelu{op::Gelu::Form::tanh}, {g.linear("up", x, {.outputs = 192, .bias = bias})});
+      return g.linear("down", x, {.outputs = 64, .bias = bias});
+    });
+}
+
 TEST_CASE("layer norm, RMS norm and SwiGLU are PyTorch's") {
   for (const std::int64_t features : {16, 21}) {
     check_operator(7, features, [&](GraphBuilder& g, Value x) {

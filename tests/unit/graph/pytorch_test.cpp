@@ -49,10 +49,29 @@ TEST_CASE("label smoothing is PyTorch's in training, and evaluations know none, 
   check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
 }
 
+TEST_CASE("mixed labels are PyTorch's probabilities of classes, smoothed or not, and evaluations know none") {
+  constexpr InputShape input{3, 8, 8, 10};
+  for (const double smoothing : {0.0, 0.1}) {
+    GraphBuilder g("test", input);
+    const Value x = g.convolution("first", g.input(), {.filters = 8, .kernel = 3, .padding = 1});
+    g.auxiliary_loss(g.fully_connected("helper", x, input.classes), 0.3F);
+    g.softmax_cross_entropy(g.fully_connected("last", x, input.classes));
+    Graph graph = finished(std::move(g));
+    REQUIRE(smooth_labels(graph, smoothing).has_value());
+    Batch batch = random_batch(input, 6);
+    batch.labels[3] = -1;
+    batch.other_labels = {4, 4, 9, 1, 0, 2};
+    batch.own_weights = {0.9F, 0.25F, 0.0F, 0.5F, 1.0F, 0.6F};
+    check_against_pytorch(graph, batch, Precision::f32, kTight, Start::scrambled);
+    check_against_pytorch(graph, batch, Precision::bf16, kRounded, Start::scrambled);
+  }
+}
+
 TEST_CASE("labels of a loss that is no softmax are not smoothed") {
   Graph graph = *dcgan({1, 28, 28, 10});
   CHECK(smooth_labels(graph, 0.1).error().what ==
         "train.label-smoothing needs a softmax loss, which model 'dcgan' does not have");
+  CHECK(check_softmax_loss(graph, "train.mixup").error().hint == "remove train.mixup");
 }
 
 TEST_CASE("resnet18-cifar is PyTorch's, loss, running statistics and every gradient") {

@@ -19,6 +19,9 @@ struct Batch {
   std::vector<std::int32_t> labels;       // one per row, or per token
   std::vector<std::int32_t> tokens = {};  // in place of images
   std::int64_t labels_per_row = 1;
+  // Where labels are mixed: another of each row, and the weight of the first.
+  std::vector<std::int32_t> other_labels = {};
+  std::vector<float> own_weights = {};
 
   std::int64_t rows() const { return static_cast<std::int64_t>(labels.size()) / labels_per_row; }
 };

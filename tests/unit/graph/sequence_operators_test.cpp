@@ -129,3 +129,17 @@ TEST_CASE("a language engine: the scores that follow a position") {
   }
   CHECK_FALSE(engine->language()->next_scores(5, scores).has_value());
 }
+
+TEST_CASE("a loss that shares an embedding's weights needs no second array of their gradient") {
+  constexpr std::int64_t kWords = 8200, kFeatures = 256;
+  const InputShape input = token_sequences(4, kWords);
+  const auto bytes = [&](const std::string& name, Weights weights) {
+    GraphBuilder g("test", input);
+    const Value x = g.embedding("wte", g.input(), {.features = kFeatures});
+    g.vocabulary_loss(name, g.linear("middle", x, {.outputs = kFeatures}), {}, weights);
+    return static_cast<double>(engine_for(finished(std::move(g)), 1)->memory_bytes());
+  };
+  // Weights of its own are three such arrays: values, gradient, momentum.
+  const double table = kWords * kFeatures * sizeof(float);
+  CHECK(bytes("head", Weights::own) - bytes("wte", Weights::shared) > 2.8 * table);
+}

@@ -102,6 +102,22 @@ TEST_CASE("an axis has each value once") {
   CHECK(plan::count_points(spec).value() == 2);
 }
 
+TEST_CASE("the metric of early stopping says which is better, and is for trainings") {
+  using Better = plan::BenchGoal::Better;
+  CHECK(plan::bench_goal_of("test_accuracy").value().better == Better::higher);
+  CHECK(plan::bench_goal_of("epoch_loss").value().better == Better::lower);
+  CHECK(plan::bench_goal_of("min:perplexity").value().metric == "perplexity");
+  CHECK(plan::bench_goal_of("min:perplexity").value().better == Better::lower);
+  for (const char* text : {"", "perplexity", "max:", "up:score", "loss_accuracy"})
+    CHECK(error_of(plan::bench_goal_of(text)).find("more or less of it is better") != std::string::npos);
+  const auto spec = bench("bench: {axes: {batch: [1, 2]}, epochs: 8, stop-early: test_accuracy}\n").value();
+  CHECK(spec.stop_early->metric == "test_accuracy");
+  const Json written = yaml::to_json(plan::to_node(spec));
+  CHECK(bench("bench: " + to_text(written) + "\n").value().stop_early->metric == "test_accuracy");
+  CHECK(error_of(bench("bench: {axes: {batch: [1, 2]}, stop-early: test_accuracy}\n"))
+            .find("bench.epochs is not set") != std::string::npos);
+}
+
 TEST_CASE("a section that is written down is read as the same") {
   const std::string text =
       "bench: {axes: {nodes: [1, 2], data: [real, synthetic]}, repeats: 3, warmup: 5, steps: 20, limit: 5min,"

@@ -41,6 +41,26 @@ TEST_CASE("every rank learns its place") {
   CHECK(plan.working_directory == "/home/ann/jobs");
 }
 
+TEST_CASE("unlike nodes have the threads that were measured on their own processors") {
+  plan::PlanInput measured = input("command: [./prog]\nresources: {tasks-per-node: 1}\n", machine(8));
+  AllocatedNode other = measured.allocation.nodes[0];
+  other.host = HostName("other");
+  measured.allocation.nodes.push_back(other);
+  measured.tuned_threads = {{8, 7}};
+  measured.tuned_by_model = {{"KNL", {{8, 6}}}, {"Xeon", {{8, 5}, {4, 3}}}};
+  const auto threads = [&] {
+    std::string out;
+    const plan::Plan plan = make_plan(measured).value();
+    for (const plan::RankPlan& rank : plan.ranks) out += rank.defaults.at("OMP_NUM_THREADS") + " ";
+    return out;
+  };
+  CHECK(threads() == "7 7 ");
+  measured.cpu_models = {{measured.allocation.nodes[0].host.get(), "KNL"}, {"other", "Xeon"}};
+  CHECK(threads() == "6 5 ");
+  measured.cpu_models["other"] = "EPYC";  // nobody measured there
+  CHECK(threads() == "6 8 ");
+}
+
 TEST_CASE("a measured number of threads is taken for the cores that it was measured with, below all else") {
   plan::PlanInput measured = input(kTwoTasks, machine(8));
   measured.tuned_threads = {{4, 3}, {8, 6}};

@@ -116,13 +116,17 @@ TEST_CASE("inventory: nodes that the plan leaves out are not asked about") {
 }
 
 TEST_CASE("inventory: an answer survives its JSON form, and a malformed one is an error") {
-  const plan::NodeInventory told{
-      .cpus = 8, .gpus = Names{"0", "MIG-1"}, .gpu_source = "NVML: 2 GPUs", .gpu_vendor = GpuVendor::amd};
+  const plan::NodeInventory told{.cpus = 8,
+                                 .gpus = Names{"0", "MIG-1"},
+                                 .gpu_source = "NVML: 2 GPUs",
+                                 .gpu_vendor = GpuVendor::amd,
+                                 .cpu_model = "Xeon"};
   const auto back = plan::inventory_from_json(to_json(told), "n1").value();
   CHECK(back.cpus == told.cpus);
   CHECK(back.gpus == told.gpus);
   CHECK(back.gpu_source == told.gpu_source);
   CHECK(back.gpu_vendor == told.gpu_vendor);
+  CHECK(back.cpu_model == "Xeon");
   CHECK_FALSE(plan::inventory_from_json(to_json(plan::NodeInventory{}), "n1")->gpus.has_value());
   for (const char* text :
        {R"({})", R"({"cpus":0,"gpus":null,"gpu_source":""})", R"({"cpus":1,"gpus":[1],"gpu_source":""})",

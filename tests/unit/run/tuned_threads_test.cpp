@@ -20,14 +20,16 @@ TEST_CASE("threads are remembered for a model and a number of cores") {
   CHECK(memory.any());
   CHECK(memory.of("A/B 7") == std::map<int, int>{{34, 32}, {68, 66}});
   CHECK(memory.of("other").empty());
+  REQUIRE(memory.remember("other", 8, 7));
+  CHECK(memory.all().size() == 2);
 }
 
 TEST_CASE("a file that cannot be read counts as forgotten") {
   const Folder folder;
   const Environment environment = Environment::from_entries({"XDG_STATE_HOME=" + folder.path.string()});
   const job::TunedThreads memory(environment);
-  for (const char* text :
-       {"", "{", "[]", R"({"threads": 3})", R"({"threads": {"x": 1, "0": 1, "4": -1, "8": 99999999}})"}) {
+  for (const char* text : {"", "{", "[]", R"({"threads": 3})",
+                           R"({"cpu": "M", "threads": {"x": 1, "0": 1, "4": -1, "8": 99999999}})"}) {
     folder.write("dlrun/threads/M.json", text);
     CHECK(memory.of("M").empty());
   }

@@ -36,6 +36,7 @@ class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
   std::int64_t batch() const override { return batch_; }
   std::span<float> input() override { return input_; }
   std::span<std::int32_t> labels() override { return labels_; }
+  runtime::MixedLabels mixed_labels() override { return {other_labels_, own_weights_}; }
 
   runtime::BatchResult train_batch(std::uint64_t step,
                                    const std::function<void(std::size_t)>& on_bucket) override {
@@ -163,7 +164,8 @@ class FakeEngine : public runtime::Engine, private runtime::DeviceAccumulating {
   std::size_t pixels_, classes_;
   std::int64_t batch_;
   std::vector<float> input_;
-  std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> labels_, other_labels_ = std::vector<std::int32_t>(labels_.size());
+  std::vector<float> own_weights_ = std::vector<float>(labels_.size());
   static constexpr float momentum = 0.9F;
   std::vector<float> weights_, momentum_, gradients_;
   float running_mean_ = 0;

@@ -13,6 +13,7 @@
 #include "src/base/json.hpp"
 #include "src/base/strings.hpp"
 #include "tests/unit/checkpoint/support.hpp"
+#include "tests/unit/train/fake_agent.hpp"
 #include "tests/unit/train/fake_language_engine.hpp"
 #include "tests/unit/train/thread_ranks.hpp"
 
@@ -28,6 +29,7 @@ struct LanguageJob {
   int world = 1;
   std::optional<std::uint64_t> stop_at;
   std::filesystem::path folder;  // of metrics
+  std::string control = {};      // the agent's socket
 
   LanguageJob() {
     spec.model = "fake";
@@ -53,7 +55,7 @@ struct LanguageJob {
 
   void rank(Communicator& comm, Outcome& out) {
     test::FakeLanguageEngine engine(kSequences, spec.batch);
-    Reporter reporter(ControlChannel::open("", comm.rank()), comm.rank(), {});
+    Reporter reporter(ControlChannel::open(control, comm.rank()), comm.rank(), {});
     if (comm.rank() == 0 && !folder.empty()) REQUIRE(reporter.open_files(folder, 0));
     const auto files = real_file_system();
     std::unique_ptr<Checkpointing> checkpoints;
@@ -192,6 +194,18 @@ TEST_CASE("a validation split and a target loss") {
   const auto lines = lines_with(folder.path, "validation_loss");
   CHECK(lines.back()["validation_loss"].get<double>() <= 2.4);
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) CHECK(lines[i]["validation_loss"].get<double>() > 2.4);
+}
+
+TEST_CASE("beside a validation split, validation files are the test set of the end") {
+  test::FakeAgent agent;
+  LanguageJob job;
+  job.control = agent.name;
+  job.spec.data.train_share = 0.75;
+  job.run();
+  agent.accept();
+  const std::string told = agent.hear();
+  CHECK(test::contains(told, "\"test_loss\""));
+  CHECK(test::contains(told, "\"validation_loss\""));
 }
 
 TEST_CASE("a benchmark of a language model counts tokens") {

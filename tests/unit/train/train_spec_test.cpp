@@ -208,6 +208,12 @@ TEST_CASE("an average of the weights has a decay below 1") {
   CHECK(refusal(model + data + "  ema: 1\n").find("job.yaml:5:8: train.ema") == 0);
 }
 
+TEST_CASE("mixup has the alpha of its distribution") {
+  CHECK_FALSE(read(model + data)->mixup.has_value());
+  CHECK(read(model + data + "  mixup: 0.2\n")->mixup == 0.2);
+  CHECK(refusal(model + data + "  mixup: 0\n").find("job.yaml:5:10: train.mixup") == 0);
+}
+
 TEST_CASE("ranks whose jobs differ in a setting of the training are told apart") {
   const auto of = [](const std::string& more) {
     const auto spec = read(model + data + more);
@@ -215,9 +221,10 @@ TEST_CASE("ranks whose jobs differ in a setting of the training are told apart")
     return job_checksum(*spec);
   };
   CHECK(of("") == of("  batch: 64\n"));
-  for (const char* other : {"  batch: 32\n", "  optimizer: {nesterov: true}\n",
-                            "  optimizer: {no-decay: vectors}\n", "  optimizer: {no-decay: ['*.bias']}\n",
-                            "  accumulate: 2\n", "  label-smoothing: 0.1\n", "  ema: 0.99\n"})
+  for (const char* other :
+       {"  batch: 32\n", "  optimizer: {nesterov: true}\n", "  optimizer: {no-decay: vectors}\n",
+        "  optimizer: {no-decay: ['*.bias']}\n", "  accumulate: 2\n", "  label-smoothing: 0.1\n",
+        "  ema: 0.99\n", "  mixup: 0.2\n"})
     CHECK_MESSAGE(of(other) != of(""), other);
 }
 

@@ -176,7 +176,6 @@ TEST_CASE("batches that are accumulated are one batch: positions, rate and gradi
     whole.spec.schedule.warmup = {Interval::Unit::epochs, 1.5};
     const auto expected = whole.run();
     for (const auto& [world, batch, accumulate] : {std::array{1, 4, 3}, {2, 2, 3}, {2, 3, 2}, {3, 1, 4}}) {
-      CAPTURE(accumulate);
       Job parts;
       parts.spec = whole.spec;
       parts.world = world;
@@ -240,6 +239,29 @@ TEST_CASE("accumulated batches of samples that are decoded ahead: the same bits,
   far.spec.decoding = {.memory = 100 * 16, .workers = 2};
   far.computes_on_a_device = true;
   CHECK(same_bits(near.run()[0].weights, far.run()[0].weights));
+}
+
+TEST_CASE("mixed images: the same bits at any number of ranks, in parts, and decoded ahead or not") {
+  const Folder folder;
+  Job whole, parts;
+  for (Job* job : {&whole, &parts}) {
+    job->data = encoded_parts(folder);
+    job->shards = 4;
+    job->spec.mixup = 0.4;
+    job->spec.data.train_share = 0.9;
+    job->spec.augmentation = {.flip = true, .resized_crop = RandomResizedCrop{}};
+    job->spec.decoding = {.memory = 100 * 16, .workers = 2};
+  }
+  const auto expected = whole.run();
+  parts.world = 3;
+  parts.spec.decoding = {.memory = 0, .workers = 1};
+  parts.spec.checkpoint.folder = folder.path / "ckpt";
+  parts.stop_at = 4;
+  CHECK(parts.run()[0].position.step == 4);
+  parts.stop_at.reset();
+  CHECK(same_bits(parts.run()[2].weights, expected[0].weights));
+  whole.spec.mixup.reset();
+  CHECK_FALSE(same_bits(whole.run()[0].weights, expected[0].weights));
 }
 
 TEST_CASE("accumulated batches of shards give the same bits at any number of ranks") {
