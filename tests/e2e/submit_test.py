@@ -116,6 +116,8 @@ FLAGS = {
     "--mpi": (["pmi1"], [frozen("launch.mpi", "pmi1")]),
     "--via": (["ssh"], [frozen("launch.via", "ssh")]),
     "--stage": ([], [frozen("launch.stage", True)]),
+    "--tensor-parallel": (["2"], [frozen("parallel.tensor", 2)]),
+    "--pipeline-parallel": (["3"], [frozen("parallel.pipeline", 3)]),
     "--retries": (["6"], [frozen("launch.retries", 6)]),
     "--no-output-limit": (["20s"], [frozen("launch.no-output-limit", "20s")]),
     "--no-progress-limit": (["21s"], [frozen("launch.no-progress-limit", "21s")]),
