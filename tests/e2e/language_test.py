@@ -69,7 +69,9 @@ class Language(support.Case):
         self.assertTrue(any("tokens_per_s" in line for line in lines))
         result = self.record()["result"]
         self.assertAlmostEqual(result["validation_loss"], losses[-1], 5)
-        self.assertRegex(self.dlrun("status", "run")[1], r"progress .* \d+ tokens/s\n")
+        status = self.dlrun("status", "run")[1]
+        self.assertRegex(status, r"progress .* \d+ tokens/s\n")
+        self.assertIn(f"progress   step {result['steps']} of {result['steps']} (100 %)", status)  # the last one, not the last told
 
         code, out, err = self.tool("--evaluate", "tokens", "--checkpoint", "ckpt")
         self.assertEqual(code, 0, err)
