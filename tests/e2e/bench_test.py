@@ -198,6 +198,8 @@ class Bench(support.Case):
                 (["--axis", "train.optimizer.lrr=1"], "unknown key 'lrr' in 'train.optimizer'", 65),
                 (["--axis", "nodes=1,2"], "4 of 8 points do not fit into the allocation", 66),
                 (["--axis", "batch=4", "--compare", "nowhere"], "nowhere", 65),
+                (["--tune", "batch", "--axis", "batch=4,8", "--axis", "threads=1,2"],
+                 "--tune batch tries the values of one axis, and --axis threads is another", 64),
                 (["--tune", "batch", "-o", "x.html"], "--tune prints the lines that set the best value", 64),
                 (["--axis", "batch=4", "--axis", "train.batch=8"], "'batch' and 'train.batch' both set train.batch", 64),
                 (["--axis", "batch=4,4"], "the axis 'batch' has the value 4 twice", 64),
