@@ -62,7 +62,7 @@ namespace {
 
 std::string text(const InputShape& input) {
   if (input.kind == SampleKind::tokens)
-    return fmt::format("sequences of {} tokens out of {}", input.height, input.classes);
+    return fmt::format("sequences of {} tokens of a vocabulary of {}", input.height, input.classes);
   return fmt::format("images of {}x{}x{} (channels x height x width) in {} classes", input.channels,
                      input.height, input.width, input.classes);
 }

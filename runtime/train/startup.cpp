@@ -38,10 +38,10 @@ Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
   Graph out = TRY(spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape));
   if (shape.kind == SampleKind::tokens &&
       !std::holds_alternative<op::VocabularyLoss>(out.nodes.back().operation))
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format(
-                          "model '{}' gives no scores of a next token, and the data are tokens", spec.model),
-                      .hint = "choose a language model, or data of images"});
+    return fail(
+        Error{.kind = ErrorKind::input,
+              .what = fmt::format("model '{}' is not a language model, and the data are tokens", spec.model),
+              .hint = "choose a language model, or data of images"});
   if (spec.mixup) TRY(check_softmax_loss(out, "train.mixup"));
   if (spec.label_smoothing > 0) TRY(smooth_labels(out, spec.label_smoothing));
   return out;
@@ -169,8 +169,8 @@ Result<std::string> check_job(const TrainSpec& spec) {
   TRY(graph_of(spec, shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
-    return fmt::format("job file OK: {} on sequences of {} tokens out of {}", spec.model, shape.height,
-                       shape.classes);
+    return fmt::format("job file OK: {} on sequences of {} tokens of a vocabulary of {}", spec.model,
+                       shape.height, shape.classes);
   return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);
 }

@@ -174,7 +174,7 @@ class Bench(support.Case):
         program = ["--rate", "rate: ([0-9.]+)", "--", sys.executable, "p.py"]
         code, out, err = self.dlrun("bench", "--tune", "tasks-per-node", "--axis", "tasks-per-node=1,2", *program)
         self.assertEqual((code, out), (0, "resources:\n  tasks-per-node: 2\n"), err)
-        for what, said in (("tasks-per-node", "needs the candidates"), ("tasks-per-nod", "did you mean 'tasks-per-node'?"), ("data", "--axis data=real,synthetic")):
+        for what, said in (("tasks-per-node", "needs candidates"), ("tasks-per-nod", "did you mean 'tasks-per-node'?"), ("data", "--axis data=real,synthetic")):
             code, out, err = self.dlrun("bench", "--tune", what, *program)
             self.assertEqual((code, out), (64, ""), err)
             self.assertIn(said, err)

@@ -129,7 +129,7 @@ class Language(support.Case):
         self.assertRegex(refused(), r"the file ends at offset 1001, after 468 tokens")
         path.write_bytes(sound)
         self.assertRegex(refused("train.data.context=25"), r"has 24 positions, and a sequence of the data has 25")
-        self.assertRegex(refused("train.model.transformer.vocabulary=100"), r"knows 100 tokens, and the data has 257")
+        self.assertRegex(refused("train.model.transformer.vocabulary=100"), r"has a vocabulary of 100 tokens, and the data of 257")
         self.assertRegex(refused("train.model=mnist-cnn"), r"tokens")
         self.assertRegex(refused("train.data=null", "train.data.format=idx", "train.data.dir=tokens"), r"train.evaluate is supported for tokens only")
 

@@ -23,8 +23,8 @@ Shape shape(op::Embedding& spec, ShapeContext& in) {
     in.refuse(fmt::format("{} reads tokens", in.name));
   if (spec.vocabulary == 0) spec.vocabulary = in.data.classes;
   if (spec.vocabulary < in.data.classes)
-    in.refuse(
-        fmt::format("{} knows {} tokens, and the data has {}", in.name, spec.vocabulary, in.data.classes));
+    in.refuse(fmt::format("{} has a vocabulary of {} tokens, and the data of {}", in.name, spec.vocabulary,
+                          in.data.classes));
   if (spec.positions != 0 && spec.positions < length)
     in.refuse(fmt::format("{} has {} positions, and a sequence has {}", in.name, spec.positions, length));
   return sequence(length, spec.features);
