@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "runtime/base/counted.hpp"
 #include "runtime/models/models.hpp"
 #include "src/base/fields.hpp"
 
@@ -158,8 +159,8 @@ Result<Transformer> read_transformer(const yaml::Node& node, const std::string& 
 Result<Graph> build_transformer(const std::string& name, const Transformer& spec, const InputShape& input) {
   if (spec.context != 0 && input.kind == SampleKind::tokens && input.height > spec.context)
     return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("model '{}' has {} positions, and a sequence of the data has {}",
-                                          name, spec.context, input.height),
+                      .what = fmt::format("model '{}' has {}, and a sequence of the data has {}", name,
+                                          counted(spec.context, "position"), input.height),
                       .hint = "use shorter sequences, or a model of more positions"});
   return Builder(name, spec, input).build();
 }

@@ -163,6 +163,7 @@ Result<std::string> tokenize(const TextJob& job) {
       done.validation, done.texts, done.texts == 1 ? "text" : "texts", job.into.string(), done.files,
       done.files == 1 ? "file" : "files", job.tokenizer->vocabulary());
   if (done.kept > 0) out += fmt::format("; {} of them were there from an earlier run", done.kept);
+  for (const std::string& note : done.notes) out += "\n  " + note;
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/checksum.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/checkpoint/file_system.hpp"
 #include "runtime/checkpoint/writer.hpp"
 #include "runtime/comm/backend.hpp"
@@ -148,7 +149,8 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
   const int rank = TRY(rank_of(environment));
   const InputShape shape = TRY(spec.data.source->probe());
   TRY(divide_batch(spec, environment, out));
-  auto data = std::async(std::launch::async, [&spec] { return load_data(*spec.data.source, spec.seed); });
+  auto data = std::async(std::launch::async,
+                         [&spec] { return load_data(*spec.data.source, spec.seed, spec.data.train_share); });
   auto engine = std::async(std::launch::async, [&spec, &environment, shape, rank] {
     return make_engine(spec, environment, shape, rank);
   });
@@ -169,8 +171,8 @@ Result<std::string> check_job(const TrainSpec& spec) {
   TRY(graph_of(spec, shape));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
-    return fmt::format("job file OK: {} on sequences of {} tokens of a vocabulary of {}", spec.model,
-                       shape.height, shape.classes);
+    return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,
+                       counted(shape.height, "token"), shape.classes);
   return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);
 }
