@@ -56,19 +56,4 @@ Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights&
   return lines;
 }
 
-Result<void> check_patterns(const Engine& engine, std::string_view key,
-                            const std::vector<std::string>& patterns) {
-  for (const std::string& pattern : patterns) {
-    const auto& all = engine.tensors();
-    const bool known = std::any_of(all.begin(), all.end(), [&](const TensorInfo& tensor) {
-      return tensor.role == TensorInfo::Role::parameter && matches(pattern, tensor.name);
-    });
-    if (!known)
-      return fail(Error{.kind = ErrorKind::usage,
-                        .what = fmt::format("{}: no parameter is named '{}'", key, pattern),
-                        .hint = "names are those in a checkpoint's model.safetensors, as layer1.*"});
-  }
-  return {};
-}
-
 }  // namespace dlrun::runtime

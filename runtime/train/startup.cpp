@@ -43,6 +43,7 @@ Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
         Error{.kind = ErrorKind::input,
               .what = fmt::format("model '{}' is not a language model, and the data are tokens", spec.model),
               .hint = "choose a language model, or data of images"});
+  TRY(check_patterns(out, spec.patterns));
   if (spec.mixup) TRY(check_softmax_loss(out, "train.mixup"));
   if (spec.label_smoothing > 0) TRY(smooth_labels(out, spec.label_smoothing));
   return out;
@@ -168,7 +169,8 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
 
 Result<std::string> check_job(const TrainSpec& spec) {
   const InputShape shape = TRY(spec.data.source->check());
-  TRY(graph_of(spec, shape));
+  const Graph graph = TRY(graph_of(spec, shape));
+  TRY(check_state_size(graph, 2 + spec.optimizer.optimizer.traits->state.size() + (spec.ema ? 1 : 0)));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
     return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,

@@ -100,6 +100,17 @@ class Language(support.Case):
         self.assertTrue(text.startswith("the earth"), text)
         known = sum(word in WORDS for word in re.findall(r"[a-z]+", text[9:]))
         self.assertGreater(known, 5, text)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([os.path.join(os.environ["DLRUN_BIN"], "dlrun-train"), *sample], cwd=self.folder, stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertIn("cannot write the standard output: No space left on device", done.stderr)
+        code, _, err = self.tool("--sample", "", "--checkpoint", "ckpt")
+        self.assertEqual(code, 64, err)
+        self.assertIn("--sample: the text is empty", err)
+        code, _, err = self.tool("--export", "m.onnx", "--checkpoint", "ckpt")
+        self.assertEqual(code, 65, err)
+        self.assertIn("has no form in ONNX\n  hint: write .safetensors", err)
         self.assertIn("--predict is for images", self.tool("--predict", "a.png", "--checkpoint", "ckpt")[2])
 
     def test_a_resume_in_the_middle_of_an_epoch_ends_with_the_same_bits(self):

@@ -83,10 +83,10 @@ class TokenSource final : public DataSource {
     TokenStream out = TRY(TokenStream::open(files));
     if (out.count() > static_cast<std::uint64_t>(context_)) return out;
     return bad_input(out.name(),
-                      fmt::format("{} {} in all, and a window of train.data.context {} needs {}",
-                                  files.size() == 1 ? "has" : "and the files after it have",
-                                  counted(out.count(), "token"), context_, context_ + 1),
-                      too_few);
+                     fmt::format("{} {} in all, and a window of train.data.context {} needs {}",
+                                 files.size() == 1 ? "has" : "and the files after it have",
+                                 counted(out.count(), "token"), context_, context_ + 1),
+                     too_few);
   }
 
   Result<Streams> open() const {
