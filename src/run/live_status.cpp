@@ -69,7 +69,7 @@ HeadStatus LiveStatus::at(Instant now, Ticks ticks) {
   return status_;
 }
 
-// Ranks tell their steps at most once a second, each at its own time: until it tells again, a rank is taken
+// Ranks tell their steps at most once per second, each at its own time: until it tells again, a rank is taken
 // to go on at the run's pace.
 std::int64_t LiveStatus::step_now(std::size_t rank, Ticks now) const {
   const Seconds since = std::min<Seconds>(now - heard_[rank], kBetweenReports);

@@ -25,8 +25,8 @@ std::vector<std::vector<TextRange*>> ranges_by_text(std::size_t texts, std::vect
 }
 
 std::string line_of(const TextFile& text, const MovedCut& cut) {
-  return fmt::format("{}: to be cut at byte {}, cut at {}{}: no word ends between them", text.path.string(),
-                     cut.asked, cut.came, cut.came == text.bytes ? ", its end" : "");
+  return fmt::format("{}: cannot be cut at byte {}, is cut at {}{}: no word ends between them",
+                     text.path.string(), cut.asked, cut.came, cut.came == text.bytes ? ", its end" : "");
 }
 
 }  // namespace

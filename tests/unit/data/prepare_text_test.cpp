@@ -162,7 +162,8 @@ TEST_CASE("a text that cannot be cut near the asked place is named, and ends onc
   const auto notes = cut_texts({file}, shards);
   REQUIRE(notes);
   REQUIRE(notes->size() == 1);
-  CHECK(contains(notes->front(), "a.txt: to be cut at byte 2000, cut at 9000: no word ends between them"));
+  CHECK(contains(notes->front(),
+                 "a.txt: cannot be cut at byte 2000, is cut at 9000: no word ends between them"));
   std::uint64_t last = 0;
   for (const TextShard& shard : shards)
     for (const TextRange& range : shard.ranges) {
