@@ -86,6 +86,16 @@ Result<std::vector<ManifestFile>> parse_files(const Json& json, const std::strin
   return out;
 }
 
+// Without the average of the weights that it keeps.
+std::string_view kind_of(std::string_view optimizer) {
+  return optimizer.substr(0, optimizer.find(kWithAverage));
+}
+
+bool has_average(const Settings& settings) {
+  const auto ema = settings.find("ema");
+  return ema != settings.end() && ema->second != "none";
+}
+
 }  // namespace
 
 std::string difference(const Identity& there, const Identity& here) {
@@ -103,10 +113,10 @@ std::string difference(const Identity& there, const Identity& here) {
   compare("seed", there.seed, here.seed);
   compare("training samples", there.samples, here.samples);
   if (out.empty()) compare("training data (fingerprint)", hex(there.data), hex(here.data));
-  const bool other_tensors = out.empty() && there.tensors != here.tensors;
-  if (other_tensors && !there.optimizer.empty() && !here.optimizer.empty())
-    compare("optimizer", there.optimizer, here.optimizer);
-  if (other_tensors && out.empty())
+  if (out.empty() && !there.optimizer.empty() && !here.optimizer.empty())
+    compare(kind_of(there.optimizer) == kind_of(here.optimizer) ? "train.ema:" : "train.optimizer.name:",
+            there.optimizer, here.optimizer);
+  if (out.empty())
     compare("tensors of the model and its optimizer (checksum)", hex(there.tensors), hex(here.tensors));
   return join(out, "; ");
 }
@@ -143,7 +153,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& name) 
   if (json.contains("classes")) out.classes = TRY(field<std::vector<std::string>>(json, "classes", name));
   if (json.contains("layers")) out.layers = TRY(field<std::string>(json, "layers", name));
   if (const auto optimizer = out.settings.find("optimizer.name"); optimizer != out.settings.end())
-    out.identity.optimizer = optimizer->second;
+    out.identity.optimizer = optimizer->second + (has_average(out.settings) ? kWithAverage : "");
   if (out.position.seen >= out.identity.samples)
     return bad_input(
         name, fmt::format("{} samples seen of an epoch of {}", out.position.seen, out.identity.samples));

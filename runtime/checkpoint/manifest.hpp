@@ -30,10 +30,12 @@ struct Identity {
   std::uint64_t samples = 0;  // of an epoch
   std::uint64_t data = 0;     // fingerprint of the training data
   std::uint64_t tensors = 0;  // checksum of names and shapes
-  // Its name; empty in checkpoints of older versions. Another one may have the same tensors, so it explains a
-  // difference and makes none.
+  // Its name, and whether it keeps an average of the weights; empty in checkpoints of older versions. Another
+  // one may have the same tensors, whose numbers mean something else.
   std::string optimizer = {};
 };
+/// What follows the name of an optimizer that keeps an average of the weights.
+inline constexpr const char* kWithAverage = " with ema";
 /// The difference, for people ("model: resnet18-cifar there, mnist-cnn here"); empty if there is none.
 std::string difference(const Identity& there, const Identity& here);
 

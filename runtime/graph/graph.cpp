@@ -63,7 +63,8 @@ namespace {
 
 std::string text(const InputShape& input) {
   if (input.kind == SampleKind::tokens)
-    return fmt::format("sequences of {} out of {}", counted(input.height, "token"), input.classes);
+    return fmt::format("sequences of {} of a vocabulary of {}", counted(input.height, "token"),
+                       input.classes);
   return fmt::format("images of {}x{}x{} (channels x height x width) in {} classes", input.channels,
                      input.height, input.width, input.classes);
 }

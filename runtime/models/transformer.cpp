@@ -104,15 +104,16 @@ class Builder {
 Result<void> check_heads(const yaml::Node& node, const Spec& spec, const std::string& path) {
   const auto uneven = [&](std::int64_t whole, std::string_view of, std::int64_t parts,
                           std::string_view into) {
-    return yaml::error_at(
-        node, fmt::format("{}: {} {} cannot be shared evenly by {} {}", path, whole, of, parts, into));
+    return yaml::error_at(node,
+                          fmt::format("{}: {} {} cannot be divided by {} {}", path, whole, of, parts, into));
   };
   if (spec.features % spec.heads != 0) return uneven(spec.features, "features", spec.heads, "heads");
   if (spec.key_heads != 0 && spec.heads % spec.key_heads != 0)
     return uneven(spec.heads, "heads", spec.key_heads, "key-heads");
   if (spec.positions == Spec::Positions::rotary && spec.features / spec.heads % 2 != 0)
-    return yaml::error_at(node, fmt::format("{}: rotary positions turn pairs, and a head has {} features",
-                                            path, spec.features / spec.heads));
+    return yaml::error_at(
+        node, fmt::format("{}: rotary positions need an even number, and a head has {} features", path,
+                          spec.features / spec.heads));
   return {};
 }
 

@@ -11,6 +11,8 @@ const OptimizerTraits& lars_traits();
 
 namespace {
 
+constexpr double kBelowOne = 1 - 1e-6;
+
 Factors factors(const UpdateStep& step, const Hyperparameters& of) {
   return to_factors(LarsFactors{.rate = step.learning_rate,
                                 .momentum = static_cast<float>(of[0]),
@@ -57,7 +59,7 @@ const OptimizerTraits& lars_traits() {
   static const OptimizerTraits row{
       .name = "lars",
       .learning_rate = 1,
-      .hyperparameters = {{"momentum", 0.9, 0, 1}, {"trust-coefficient", 0.001, 1e-9, 1}},
+      .hyperparameters = {{"momentum", 0.9, 0, kBelowOne}, {"trust-coefficient", 0.001, 1e-9, 1}},
       .state = {".momentum"},
       .factors = factors,
       .update = update,

@@ -13,6 +13,8 @@ namespace {
 using kernels::Floats16;
 using kernels::kLanes;
 
+constexpr double kBelowOne = 1 - 1e-6;
+
 enum class Form { plain, nesterov };
 
 Factors factors(const UpdateStep& step, const Hyperparameters& of) {
@@ -76,7 +78,7 @@ const OptimizerTraits& sgd_traits() {
   static const OptimizerTraits row{
       .name = "sgd",
       .learning_rate = 0.05,
-      .hyperparameters = {{"momentum", 0.9, 0, 1}, {"nesterov", 0, 0, 1, Hyperparameter::Kind::flag}},
+      .hyperparameters = {{"momentum", 0.9, 0, kBelowOne}, {"nesterov", 0, 0, 1, Hyperparameter::Kind::flag}},
       .state = {".momentum"},
       .factors = factors,
       .update = update,

@@ -62,15 +62,16 @@ std::string_view help_text() {
               [--list FILE --classes N [--test-list FILE]]              ... or the images of lists
   dlrun-train --prepare DIR --into NEW --as shards|webdataset|tfrecord|lmdb    repacks encoded images into large files
               [--from images|list|webdataset|tfrecord|lmdb] [--classes N] [--shard-size 128MiB]
-  dlrun-train --prepare TEXTS --into NEW --tokens bytes|VOCABULARY [--validation 0.05] [--shard-size 16MiB]    makes tokens of texts
+  dlrun-train --prepare TEXTS --into NEW --tokens bytes|VOCABULARY [--validation 0.05] [--shard-size 16MiB]    writes texts as token files
   dlrun-train --evaluate DIR --checkpoint CKPT [--from FORMAT]    top-1, top-5, loss and confusion matrix, as JSON
   dlrun-train --predict IMAGE... --checkpoint CKPT                classes and scores of images, as JSON
-  dlrun-train --sample TEXT --checkpoint CKPT [--length 200] [--temperature 1] [--top-k 40] [--seed 1]    continues a text
+  dlrun-train --sample TEXT --checkpoint CKPT [--length 200] [--temperature 1] [--top-k 0] [--seed 1]    continues a text
+              ... each token is drawn from the K best with --top-k K, from all with 0
   dlrun-train --export FILE.onnx|FILE.safetensors --checkpoint CKPT
   dlrun-train --version | --help
 
 Exit codes: 0 done, 64 usage, 65 job file or data malformed, 69 ranks could not connect, 70 a bug,
-71 lost a rank, 74 a checkpoint or metrics cannot be written, 75 stopped on request with a checkpoint.
+71 lost a rank, 74 a checkpoint, metrics or the standard output cannot be written, 75 stopped on request with a checkpoint.
 )";
 }
 

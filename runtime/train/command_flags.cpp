@@ -22,7 +22,7 @@ Result<Flags> read_flags(const std::vector<std::string>& words, const std::vecto
       return wrong_option(fmt::format("unknown argument '{}'", words[i]), did_you_mean(name, known));
     if (equals == std::string::npos && i + 1 == words.size()) return wrong_option(name + " needs a value");
     const std::string value = equals == std::string::npos ? words[++i] : words[i].substr(equals + 1);
-    if (value.empty()) return wrong_option(name + " needs a value");
+    if (value.empty()) return wrong_option(name + ": the text is empty");
     if (!out.emplace(name, value).second) return wrong_option(name + " is given twice");
   }
   return out;

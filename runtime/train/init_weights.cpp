@@ -52,23 +52,8 @@ Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights&
   std::vector<std::string> lines{fmt::format("{} tensors start from {}", taken, file.name())};
   if (!skipped.empty()) lines.push_back("they start anew: " + short_list(skipped));
   if (const auto left = file.left(); !left.empty())
-    lines.push_back("not used of the file: " + short_list(left));
+    lines.push_back("tensors of the file that are not used: " + short_list(left));
   return lines;
-}
-
-Result<void> check_patterns(const Engine& engine, std::string_view key,
-                            const std::vector<std::string>& patterns) {
-  for (const std::string& pattern : patterns) {
-    const auto& all = engine.tensors();
-    const bool known = std::any_of(all.begin(), all.end(), [&](const TensorInfo& tensor) {
-      return tensor.role == TensorInfo::Role::parameter && matches(pattern, tensor.name);
-    });
-    if (!known)
-      return fail(Error{.kind = ErrorKind::usage,
-                        .what = fmt::format("{}: no parameter is named '{}'", key, pattern),
-                        .hint = "names are those in a checkpoint's model.safetensors, as layer1.*"});
-  }
-  return {};
 }
 
 }  // namespace dlrun::runtime

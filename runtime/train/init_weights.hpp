@@ -21,8 +21,4 @@ struct InitWeights {
 /// shape. What the file has beyond the model is told.
 Result<std::vector<std::string>> init_weights(Engine& engine, const InitWeights& from);
 
-/// An Error for a pattern that is no parameter's; `key` is the job file's.
-Result<void> check_patterns(const Engine& engine, std::string_view key,
-                            const std::vector<std::string>& patterns);
-
 }  // namespace dlrun::runtime

@@ -1,8 +1,9 @@
 // dlrun-train: one rank of a training. Reads its arguments and job, then hands over to the session.
 #include <chrono>
-#include <cstdio>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include "runtime/train/arguments.hpp"
 #include "runtime/train/model_commands.hpp"
@@ -10,6 +11,7 @@
 #include "runtime/train/session.hpp"
 #include "runtime/train/startup.hpp"
 #include "src/base/exit_code.hpp"
+#include "src/base/file.hpp"
 #include "src/base/version.hpp"
 
 namespace {
@@ -21,11 +23,16 @@ int fail_with(const dlrun::Error& error) {
   return dlrun::to_int(dlrun::exit_code(error.kind));
 }
 
+// What was asked for is done once it is written.
+int print(const std::string& text) {
+  const auto written = dlrun::write_all(STDOUT_FILENO, text, "the standard output");
+  return written ? dlrun::to_int(dlrun::ExitCode::done) : fail_with(written.error());
+}
+
 int check(const dlrun::runtime::TrainSpec& spec) {
   const auto found = dlrun::runtime::check_job(spec);
   if (!found) return fail_with(found.error());
-  fmt::print("{}\n", *found);
-  return dlrun::to_int(dlrun::ExitCode::done);
+  return print(*found + "\n");
 }
 
 int prepare(const std::vector<std::string>& words) {
@@ -33,15 +40,13 @@ int prepare(const std::vector<std::string>& words) {
   if (!job) return fail_with(job.error());
   const auto done = dlrun::runtime::run_prepare(*job);
   if (!done) return fail_with(done.error());
-  fmt::print("{}\n", *done);
-  return dlrun::to_int(dlrun::ExitCode::done);
+  return print(*done + "\n");
 }
 
 int run_model(const std::vector<std::string>& words) {
   const auto done = dlrun::runtime::run_model_command(words);
   if (!done) return fail_with(done.error());
-  fmt::print("{}\n", *done);
-  return dlrun::to_int(dlrun::ExitCode::done);
+  return print(*done + "\n");
 }
 
 }  // namespace
@@ -54,9 +59,10 @@ int main(int argc, char** argv) {
   if (dlrun::runtime::is_model_command(words)) return run_model(words);
   const auto arguments = dlrun::runtime::parse_arguments(words);
   if (!arguments) return fail_with(arguments.error());
-  if (arguments->action == Arguments::Action::help) return fmt::print("{}", dlrun::runtime::help_text()), 0;
+  if (arguments->action == Arguments::Action::help) return print(std::string(dlrun::runtime::help_text()));
   if (arguments->action == Arguments::Action::version)
-    return fmt::print("dlrun-train {} ({}, {})\n", dlrun::kVersion, dlrun::kCompiler, dlrun::kBuildType), 0;
+    return print(
+        fmt::format("dlrun-train {} ({}, {})\n", dlrun::kVersion, dlrun::kCompiler, dlrun::kBuildType));
   auto spec = dlrun::runtime::read_train_spec_file(arguments->config);
   if (!spec) return fail_with(spec.error());
   if (arguments->ranks)

@@ -279,6 +279,11 @@ Result<std::string> run_model_command(const std::vector<std::string>& all) {
   if (flags.contains("--export")) return export_model(model, flags.at("--export"));
   if (flags.contains("--sample"))
     return sample_text(model, flags.at("--sample"), TRY(read_sample_options(flags)));
+  if (model.is_gan())
+    return wrong_option(
+        fmt::format("{} needs classes, which {}, a GAN, does not have", all[0].substr(0, all[0].find('=')),
+                    model.manifest.identity.model),
+        "--export FILE.safetensors writes its weights, a training images (samples-epoch-0001.png)");
   if (flags.contains("--evaluate"))
     return model.is_language() ? evaluate_language(model, flags) : evaluate_folder(model, flags);
   if (model.is_language())

@@ -16,6 +16,8 @@ constexpr std::uint64_t kIrVersion = 8, kFloat = 1;
 // The kinds of an attribute.
 constexpr std::uint64_t kFloatKind = 1, kIntKind = 2, kStringKind = 3, kIntsKind = 7;
 
+constexpr const char* kOtherFile = "write .safetensors: --export FILE.safetensors";
+
 ProtoWriter attribute_of(const OnnxAttribute& attribute) {
   ProtoWriter out;
   out.bytes(1, attribute.name);
@@ -87,8 +89,10 @@ class OnnxGraph {
     const Node& node = graph_.nodes[index];
     const OperatorTraits& traits = traits_of(node.operation);
     if (traits.onnx == nullptr)
-      return fail(ErrorKind::unavailable, "{}: the operator '{}' has no form in ONNX", graph_.model,
-                  traits.name);
+      return fail(
+          Error{.kind = ErrorKind::input,
+                .what = fmt::format("{}: the operator '{}' has no form in ONNX", graph_.model, traits.name),
+                .hint = kOtherFile});
     const OnnxForm form = traits.onnx(node.operation);
     opset_ = std::max(opset_, form.opset);
     ProtoWriter out;
@@ -148,6 +152,11 @@ class OnnxGraph {
 }  // namespace
 
 Result<std::string> onnx_of(const SavedModel& model) {
+  if (model.is_gan())
+    return fail(Error{
+        .kind = ErrorKind::input,
+        .what = fmt::format("{} is a GAN, and ONNX files are of models with classes", model.graph.model),
+        .hint = kOtherFile});
   const std::unique_ptr<Engine> engine = TRY(model.make_engine(1));
   return OnnxGraph(model, *engine).file();
 }

@@ -37,7 +37,7 @@ Result<void> verify(const fs::path& folder, const Manifest& manifest) {
   for (const ManifestFile& file : manifest.files) {
     const MappedFile mapped = TRY(MappedFile::open(folder / file.name));
     if (mapped.bytes().size() != file.bytes || checksum(mapped.bytes()) != file.checksum)
-      return bad_input(mapped.name(), "is not what the manifest says: it is damaged");
+      return bad_input(mapped.name(), "has another size or checksum than in the manifest: it is damaged");
   }
   return {};
 }
@@ -58,8 +58,6 @@ Result<std::vector<double>> numbers_of(const Manifest& manifest, const std::stri
 
 Result<Graph> graph_of(const Manifest& manifest) {
   const Identity& id = manifest.identity;
-  if (purpose_of(id.model) == Purpose::generate)
-    return fail(ErrorKind::usage, "{} is a GAN: it has no classes", id.model);
   if (!manifest.layers.empty()) {
     const yaml::Node node = TRY(yaml::parse(manifest.layers, "the manifest"));
     return build_layers(TRY(read_layer_list(node, "model")), id.shape);
@@ -131,16 +129,24 @@ Result<std::unique_ptr<Engine>> SavedModel::make_language_engine(std::int64_t ba
 }
 
 Result<Tokenizer> SavedModel::tokenizer() const {
+  if (is_gan())
+    return fail(ErrorKind::usage, "{} is a GAN: it makes images and continues no texts",
+                manifest.identity.model);
   if (!is_language())
-    return fail(ErrorKind::usage, "{} is a model of images: it continues no texts", manifest.identity.model);
+    return fail(ErrorKind::usage, "{} is not a language model: it cannot continue a text",
+                manifest.identity.model);
   const fs::path path = folder / tokenizer_file_name;
   if (manifest.tokenizer_checksum == 0)
     return bad_input(folder.string(), "has no tokenizer: the data that the model was trained on had none",
                      "write token files with dlrun-train --prepare --tokens");
   const std::string text = TRY(read_regular_file(path));
   if (checksum(std::string_view(text)) != manifest.tokenizer_checksum)
-    return bad_input(path.string(), "is not what the manifest says: it is damaged");
+    return bad_input(path.string(), "has another checksum than in the manifest: it is damaged");
   return Tokenizer::parse(text, path.string());
+}
+
+bool SavedModel::is_gan() const {
+  return purpose_of(manifest.identity.model) == Purpose::generate;
 }
 
 std::string SavedModel::class_name(std::size_t number) const {

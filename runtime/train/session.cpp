@@ -41,7 +41,7 @@ Manifest manifest_facts(const TrainSpec& spec, const PreparedTraining& prepared)
                                .data = prepared.data.train.fingerprint(),
                                .tensors = tensors_checksum(*prepared.engine),
                                .optimizer = std::string(spec.optimizer.optimizer.traits->name) +
-                                            (spec.ema ? " with ema" : "")},
+                                            (spec.ema ? kWithAverage : "")},
                   .world = prepared.comm->size(),
                   .shards = spec.shards ? std::optional(spec.shards->count.value_or(prepared.comm->size()))
                                         : std::nullopt,
@@ -202,8 +202,6 @@ class Session {
                                              lease_owner(spec_, environment_), *reporter_));
       chosen = TRY(checkpoints_->choose(*reporter_));
     }
-    TRY(check_patterns(*prepared_.engine, "train.freeze", spec_.freeze));
-    TRY(check_patterns(*prepared_.engine, "train.optimizer.no-decay", spec_.optimizer.no_decay.names));
     if (spec_.init_from)
       for (const std::string& line : TRY(init_weights(*prepared_.engine, *spec_.init_from)))
         reporter_->note(line);

@@ -39,10 +39,11 @@ Result<Graph> graph_of(const TrainSpec& spec, const InputShape& shape) {
   Graph out = TRY(spec.layers ? build_layers(*spec.layers, shape) : build_model(spec.model, shape));
   if (shape.kind == SampleKind::tokens &&
       !std::holds_alternative<op::VocabularyLoss>(out.nodes.back().operation))
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format(
-                          "model '{}' gives no scores of a next token, and the data are tokens", spec.model),
-                      .hint = "choose a language model, or data of images"});
+    return fail(
+        Error{.kind = ErrorKind::input,
+              .what = fmt::format("model '{}' is not a language model, and the data are tokens", spec.model),
+              .hint = "choose a language model, or data of images"});
+  TRY(check_patterns(out, spec.patterns));
   if (spec.mixup) TRY(check_softmax_loss(out, "train.mixup"));
   if (spec.label_smoothing > 0) TRY(smooth_labels(out, spec.label_smoothing));
   return out;
@@ -168,10 +169,11 @@ Result<void> prepare(TrainSpec& spec, const Environment& environment, PreparedTr
 
 Result<std::string> check_job(const TrainSpec& spec) {
   const InputShape shape = TRY(spec.data.source->check());
-  TRY(graph_of(spec, shape));
+  const Graph graph = TRY(graph_of(spec, shape));
+  TRY(check_state_size(graph, 2 + spec.optimizer.optimizer.traits->state.size() + (spec.ema ? 1 : 0)));
   if (!spec.checkpoint.folder.empty()) TRY(check_writable(*real_file_system(), spec.checkpoint.folder));
   if (shape.kind == SampleKind::tokens)
-    return fmt::format("job file OK: {} on sequences of {} out of {}", spec.model,
+    return fmt::format("job file OK: {} on sequences of {} of a vocabulary of {}", spec.model,
                        counted(shape.height, "token"), shape.classes);
   return fmt::format("job file OK: {} on images of {} x {} x {}, {} classes", spec.model, shape.channels,
                      shape.height, shape.width, shape.classes);

@@ -53,6 +53,24 @@ Result<NoDecay> read_no_decay(Fields& fields) {
   return out;
 }
 
+// Of freeze and no-decay, in which `vectors` is none.
+Result<std::vector<ParameterPattern>> read_patterns(Fields& train) {
+  std::vector<ParameterPattern> out;
+  const auto add = [&out](const Node* node, const std::string& key, std::string_view keyword = "") {
+    if (node == nullptr) return;
+    const std::span<const Node> items =
+        node->kind == yaml::Kind::list ? std::span(node->items) : std::span(node, 1);
+    for (const Node& item : items)
+      if (keyword.empty() || item.scalar != keyword) out.push_back({key, item.scalar, item.source});
+  };
+  add(train.find("freeze"), "train.freeze");
+  const Node* node = train.find("optimizer");
+  if (node == nullptr) return out;
+  Fields optimizer = TRY(Fields::of(*node, "train.optimizer"));
+  add(optimizer.find("no-decay"), "train.optimizer.no-decay", "vectors");
+  return out;
+}
+
 Result<OptimizerSpec> read_optimizer(Fields& train) {
   OptimizerSpec out;
   const Node* node = train.find("optimizer");
@@ -113,7 +131,19 @@ Result<void> read_decay(Fields& schedule, ScheduleSpec& out) {
   return fields.finish();
 }
 
-Result<ScheduleSpec> read_schedule(Fields& train) {
+// The rate would follow the ranks, and the batch of an update does not.
+Result<void> check_scale(Fields& schedule, const ScheduleSpec& read, const TrainSpec& spec) {
+  if (read.scale == ScheduleSpec::Scale::none || !spec.global_batch) return {};
+  return yaml::error_at(
+      *schedule.find("scale-lr"),
+      "train.schedule.scale-lr scales the rate of one batch by the batches of an update, and "
+      "train.global-batch sets the whole",
+      fmt::format("remove scale-lr, and write in train.optimizer.lr the rate for a global "
+                  "batch of {}",
+                  spec.global_batch->rows));
+}
+
+Result<ScheduleSpec> read_schedule(Fields& train, const TrainSpec& spec) {
   ScheduleSpec out;
   const Node* node = train.find("schedule");
   if (node == nullptr) return out;
@@ -128,17 +158,20 @@ Result<ScheduleSpec> read_schedule(Fields& train) {
   TRY(read_decay(fields, out));
   static const std::vector<std::string> scales = {"none", "linear", "square-root"};
   out.scale = static_cast<ScheduleSpec::Scale>(TRY(fields.choice_or("scale-lr", 0, scales)));
+  TRY(check_scale(fields, out, spec));
   TRY(fields.finish());
   return out;
 }
 
 Result<double> read_label_smoothing(Fields& train, const TrainSpec& spec) {
   const double out = TRY(train.number_or("label-smoothing", 0, 0, 0.999));
-  if (out == 0 || purpose_of(spec.model) != Purpose::generate) return out;
-  return yaml::error_at(
-      *train.find("label-smoothing"),
-      fmt::format("train.label-smoothing needs classes, which {}, a GAN, does not have", spec.model),
-      "remove train.label-smoothing");
+  const bool is_gan = purpose_of(spec.model) == Purpose::generate;
+  const bool is_language = spec.data.source->kind() == SampleKind::tokens;
+  if (out == 0 || (!is_gan && !is_language)) return out;
+  return yaml::error_at(*train.find("label-smoothing"),
+                        fmt::format("train.label-smoothing is for classification, and {} is a {}", spec.model,
+                                    is_gan ? "GAN" : "language model"),
+                        "remove train.label-smoothing");
 }
 
 Result<Precision> read_precision(Fields& train) {
@@ -265,7 +298,7 @@ Result<void> check_global_batch(Fields& train, TrainSpec& out) {
   if (!out.global_batch) return {};
   if (out.shards && !out.shards->count)
     return yaml::error_at(*train.find("global-batch"),
-                          "train.global-batch needs to know the shards, and train.shards is auto",
+                          "train.global-batch needs a number of shards, and train.shards is auto",
                           "write their number: shards: 8");
   if (out.shards) return divide_global_batch(out, *out.shards->count);
   if (out.global_batch->rows % out.accumulate == 0) return {};
@@ -325,11 +358,13 @@ Result<void> read_target(Fields& train, TrainSpec& out) {
   const Node* stop = train.find("stop-at");
   if (stop == nullptr) return {};
   Fields target = TRY(Fields::of(*stop, "train.stop-at"));
-  if (target.has("loss")) out.stop_at_loss = TRY(target.number_or("loss", 0, 0, 1e9));
-  if (!out.stop_at_loss || target.has("accuracy"))
-    out.stop_at_accuracy =
-        TRY(yaml::as_number(*TRY(target.require("accuracy")), "train.stop-at.accuracy", 0, 1));
-  return target.finish();
+  const Node *loss = target.find("loss"), *accuracy = target.find("accuracy");
+  TRY(target.finish());
+  if (loss != nullptr) out.stop_at_loss = TRY(yaml::as_number(*loss, "train.stop-at.loss", 0, 1e9));
+  if (accuracy != nullptr)
+    out.stop_at_accuracy = TRY(yaml::as_number(*accuracy, "train.stop-at.accuracy", 0, 1));
+  if (out.has_target()) return {};
+  return yaml::error_at(*stop, "train.stop-at needs accuracy or loss", "write stop-at: {accuracy: 0.92}");
 }
 
 Result<void> read_model(Fields& train, TrainSpec& out) {
@@ -383,7 +418,8 @@ Result<void> read_train(const Node& node, TrainSpec& out) {
   out.trace = TRY(read_trace(fields));
   out.epochs = static_cast<std::uint64_t>(TRY(fields.integer_or("epochs", 1, 1, 1'000'000'000)));
   out.optimizer = TRY(read_optimizer(fields));
-  out.schedule = TRY(read_schedule(fields));
+  out.patterns = TRY(read_patterns(fields));
+  out.schedule = TRY(read_schedule(fields, out));
   if (fields.has("clip-norm")) out.clip_norm = TRY(fields.number_or("clip-norm", 1, 1e-12, 1e12));
   out.label_smoothing = TRY(read_label_smoothing(fields, out));
   if (fields.has("mixup")) out.mixup = TRY(fields.number_or("mixup", 0.2, 0.05, 2));
@@ -441,8 +477,14 @@ Result<TrainSpec> read_train_spec(const yaml::Node& root) {
 
 Result<TrainSpec> read_train_spec_file(const std::filesystem::path& path) {
   const Json json = TRY(parse_json(TRY(read_file(path)), path.string()));
-  const yaml::Node root = TRY(yaml::from_json_with_sources(json));
-  return read_train_spec(root);
+  const auto root = yaml::from_json_with_sources(json);
+  if (root) return read_train_spec(*root);
+  return fail(
+      Error{.kind = ErrorKind::input,
+            .what = "is not what dlrun writes of a job file: it does not have \"value\" and \"sources\"",
+            .where = path.string(),
+            .hint = "dlrun run JOB.yaml writes train.json into the run directory and starts the ranks; "
+                    "dlrun plan JOB.yaml checks"});
 }
 
 Result<void> divide_global_batch(TrainSpec& spec, int ranks) {
@@ -456,11 +498,12 @@ Result<void> divide_global_batch(TrainSpec& spec, int ranks) {
       fmt::format("{} {}{}{}", parts, by_shards ? "shard" : "rank", parts == 1 ? "" : "s",
                   spec.accumulate == 1 ? "" : fmt::format(" x accumulate {}", spec.accumulate));
   if (rows % batches == 0)
-    return fail(Error{.kind = ErrorKind::input,
-                      .what = fmt::format("train.global-batch {} is {} for each of {}: above {}", rows,
-                                          spec.batch, by, kMaxBatch),
-                      .where = spec.global_batch->where,
-                      .hint = "set more ranks or train.accumulate"});
+    return fail(Error{
+        .kind = ErrorKind::input,
+        .what = fmt::format("train.global-batch {} gives batches of {} samples on {}: the maximum is {}",
+                            rows, spec.batch, by, kMaxBatch),
+        .where = spec.global_batch->where,
+        .hint = "use more ranks or a larger train.accumulate"});
   return fail(
       Error{.kind = ErrorKind::input,
             .what = fmt::format("train.global-batch {} cannot be divided by {}", rows, by),

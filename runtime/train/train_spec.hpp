@@ -14,6 +14,7 @@
 #include "runtime/data/data_format.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/models/layer_list.hpp"
+#include "runtime/train/graph_checks.hpp"
 #include "runtime/train/init_weights.hpp"
 #include "runtime/train/server_placement.hpp"
 #include "src/base/clock.hpp"
@@ -87,7 +88,8 @@ struct TrainSpec {
   std::optional<LayerList> layers;  // a model of the user's own
   std::string layers_json = {};     // the same, as the job file has it
   std::optional<InitWeights> init_from;
-  std::vector<std::string> freeze;  // patterns of names of parameters that stay as they are
+  std::vector<std::string> freeze;              // patterns of names of parameters that stay as they are
+  std::vector<ParameterPattern> patterns = {};  // those of freeze and no-decay, with their places
   DataSpec data;
   Conversion conversion;
   Augmentation augmentation;

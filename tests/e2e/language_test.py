@@ -69,7 +69,9 @@ class Language(support.Case):
         self.assertTrue(any("tokens_per_s" in line for line in lines))
         result = self.record()["result"]
         self.assertAlmostEqual(result["validation_loss"], losses[-1], 5)
-        self.assertRegex(self.dlrun("status", "run")[1], r"progress .* \d+ tokens/s\n")
+        status = self.dlrun("status", "run")[1]
+        self.assertRegex(status, r"progress .* \d+ tokens/s\n")
+        self.assertIn(f"progress   step {result['steps']} of {result['steps']} (100 %)", status)  # the last one, not the last told
 
         code, out, err = self.tool("--evaluate", "tokens", "--checkpoint", "ckpt")
         self.assertEqual(code, 0, err)
@@ -101,6 +103,17 @@ class Language(support.Case):
         self.assertTrue(text.startswith("the earth"), text)
         known = sum(word in WORDS for word in re.findall(r"[a-z]+", text[9:]))
         self.assertGreater(known, 5, text)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([os.path.join(os.environ["DLRUN_BIN"], "dlrun-train"), *sample], cwd=self.folder, stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertIn("cannot write the standard output: No space left on device", done.stderr)
+        code, _, err = self.tool("--sample", "", "--checkpoint", "ckpt")
+        self.assertEqual(code, 64, err)
+        self.assertIn("--sample: the text is empty", err)
+        code, _, err = self.tool("--export", "m.onnx", "--checkpoint", "ckpt")
+        self.assertEqual(code, 65, err)
+        self.assertIn("has no form in ONNX\n  hint: write .safetensors", err)
         self.assertIn("--predict is for images", self.tool("--predict", "a.png", "--checkpoint", "ckpt")[2])
 
     def test_a_resume_in_the_middle_of_an_epoch_ends_with_the_same_bits(self):
@@ -130,7 +143,7 @@ class Language(support.Case):
         self.assertRegex(refused(), r"the file ends at offset 1001, after 468 tokens")
         path.write_bytes(sound)
         self.assertRegex(refused("train.data.context=25"), r"has 24 positions, and a sequence of the data has 25")
-        self.assertRegex(refused("train.model.transformer.vocabulary=100"), r"knows 100 tokens, and the data has 257")
+        self.assertRegex(refused("train.model.transformer.vocabulary=100"), r"has a vocabulary of 100 tokens, and the data of 257")
         self.assertRegex(refused("train.model=mnist-cnn"), r"tokens")
         self.assertRegex(refused("train.data=null", "train.data.format=idx", "train.data.dir=tokens"), r"train.evaluate is supported for tokens only")
 

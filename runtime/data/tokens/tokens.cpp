@@ -51,7 +51,8 @@ class TokenSource final : public DataSource {
     out.notes = unused_note(TRY(find_part_files(folder_, is_token_file)));
     out.tokenizer = TRY(tokenizer_of(streams.train));
     if (!TRY(verify(streams)))
-      out.notes.push_back("more than 1 GiB of tokens: checksums are not verified, tokens when they are read");
+      out.notes.push_back(
+          "more than 1 GiB of tokens: checksums are not verified, and tokens when they are read");
     out.train = token_samples(std::move(streams.train), context_);
     if (streams.validation) out.test = token_samples(std::move(*streams.validation), context_);
     out.test.shape = out.train.shape;
@@ -83,7 +84,7 @@ class TokenSource final : public DataSource {
     if (out.count() > static_cast<std::uint64_t>(context_)) return out;
     return bad_input(out.name(),
                      fmt::format("{} {} in all, and a window of train.data.context {} needs {}",
-                                 files.size() == 1 ? "has" : "and the files behind it have",
+                                 files.size() == 1 ? "has" : "and the files after it have",
                                  counted(out.count(), "token"), context_, context_ + 1),
                      too_few);
   }

@@ -24,8 +24,8 @@ Shape shape(op::Embedding& spec, ShapeContext& in) {
     in.refuse(fmt::format("{} reads tokens", in.name));
   if (spec.vocabulary == 0) spec.vocabulary = in.data.classes;
   if (spec.vocabulary < in.data.classes)
-    in.refuse(fmt::format("{} knows {}, and the data has {}", in.name, counted(spec.vocabulary, "token"),
-                          in.data.classes));
+    in.refuse(fmt::format("{} has a vocabulary of {}, and the data of {}", in.name,
+                          counted(spec.vocabulary, "token"), in.data.classes));
   if (spec.positions != 0 && spec.positions < length)
     in.refuse(fmt::format("{} has {}, and a sequence has {}", in.name, counted(spec.positions, "position"),
                           length));

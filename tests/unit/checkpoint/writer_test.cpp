@@ -160,12 +160,18 @@ TEST_CASE("where no checkpoint can be used, the run does not start anew behind t
     here.tensors = there.tensors + 1;
     CHECK(contains(difference(there, here), "tensors of the model and its optimizer (checksum)"));
     there.optimizer = "lamb", here.optimizer = "lars";
-    CHECK(difference(there, here) == "optimizer lamb there, lars here");
-    here.tensors = there.tensors;  // the same tensors fit another optimizer
+    CHECK(difference(there, here) == "train.optimizer.name: lamb there, lars here");
+    here.tensors = there.tensors, there.optimizer = "adamw", here.optimizer = "adam";  // the same tensors
+    CHECK(difference(there, here) == "train.optimizer.name: adamw there, adam here");
+    there.optimizer = "adam with ema";
+    CHECK(difference(there, here) == "train.ema: adam with ema there, adam here");
+    here.optimizer.clear();  // of an older version
     CHECK(difference(there, here).empty());
     Manifest manifest = manifest_at(3, bench.engine);
     manifest.settings["optimizer.name"] = "lamb";
     CHECK(parse_manifest(to_text(manifest), "manifest.json").value().identity.optimizer == "lamb");
+    manifest.settings["ema"] = "0.99";
+    CHECK(parse_manifest(to_text(manifest), "manifest.json").value().identity.optimizer == "lamb with ema");
   }
   SUBCASE("but an empty or missing folder is a start") {
     CHECK(check_choice(bench.choose(), bench.path).has_value());

@@ -181,7 +181,7 @@ TEST_CASE("vocabularies that are damaged, or of characters, are named with file 
   folder.write("vocab.json", "{\"a\": 0, \"b\": 0}");
   CHECK(contains(refusal().what, "two tokens have the number 0"));
   folder.write("vocab.json", "{\"▁a\": 0}");
-  CHECK(contains(refusal().what, "has characters that are no bytes"));
+  CHECK(contains(refusal().what, "has characters that stand for no byte"));
   folder.write("vocab.json", "{\"a\": 0}");
   CHECK(contains(refusal().what, "has no token for the byte 0"));
   folder.write("vocab.json", "{\"a\": -1}");

@@ -33,12 +33,14 @@ struct Program : Folder {
                 {"epochs", 2},
                 {"seed", 3}};
   Json checkpoint = {{"dir", "ckpt"}, {"every", "2steps"}, {"keep", 2}};
+  Json sources = {{"/train/batch", "job.yaml:9:10"}};
   std::vector<std::string> variables;
+  std::string output_device;  // takes the standard output; empty: a file that has the errors, too
   pid_t process = -1;
 
   void start(std::vector<std::string> arguments = {"--config", "job.json"}) {
     write("job.json", to_text(Json{{"value", {{"name", "t"}, {"train", train}, {"checkpoint", checkpoint}}},
-                                   {"sources", {{"/train/batch", "job.yaml:9:10"}}}}));
+                                   {"sources", sources}}));
     fs::create_directories(path / "run");
     std::vector<std::string> environment = {"DLRUN_RUN_DIR=" + (path / "run").string(), "DLRUN_COMM=none",
                                             "OMP_NUM_THREADS=1"};
@@ -51,7 +53,8 @@ struct Program : Folder {
 
   [[noreturn]] void become(std::vector<std::string>& arguments, std::vector<std::string>& environment) const {
     const int out = ::open((path / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (::chdir(path.c_str()) != 0 || ::dup2(out, 1) < 0 || ::dup2(out, 2) < 0) ::_exit(99);
+    const int to = output_device.empty() ? out : ::open(output_device.c_str(), O_WRONLY);
+    if (::chdir(path.c_str()) != 0 || ::dup2(to, 1) < 0 || ::dup2(out, 2) < 0) ::_exit(99);
     arguments.insert(arguments.begin(), "dlrun-train");
     std::vector<char*> argv, envp;
     for (std::string& word : arguments) argv.push_back(word.data());
@@ -293,6 +296,36 @@ TEST_CASE("a GAN trains to two losses and a grid of its images, with the same bi
   CHECK(killed.final_state() == whole.final_state());
   CHECK(*read_file(killed.path / "run" / "samples-epoch-0002.png") ==
         *read_file(whole.path / "run" / "samples-epoch-0002.png"));
+  const auto tool = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--checkpoint", "ckpt"});
+    whole.start(words);
+    return whole.wait();
+  };
+  CHECK_MESSAGE(tool({"--export", "gan.safetensors"}) == 0, whole.output());
+  CHECK(contains(*read_file(whole.path / "gan.safetensors"), "\"generator.0.weight\""));
+  CHECK(tool({"--export", "gan.onnx"}) == 65);
+  CHECK(contains(whole.output(), "hint: write .safetensors"));
+  CHECK(tool({"--sample", "x"}) == 64);
+  CHECK(contains(whole.output(), "dcgan is a GAN: it makes images and continues no texts"));
+  CHECK(tool({"--evaluate", "x"}) == 64);
+  CHECK(contains(whole.output(), "--evaluate needs classes, which dcgan, a GAN, does not have"));
+}
+
+TEST_CASE("a resume with another kind of optimizer, or without its average, is refused by the key") {
+  Program program;
+  program.train["optimizer"] = {{"name", "adamw"}, {"lr", 0.001}};
+  program.train["ema"] = 0.99;
+  program.train["data"]["samples"] = 8;
+  REQUIRE_MESSAGE(program.run() == 0, program.output());
+  program.train["epochs"] = 3;
+  program.train.erase("ema");
+  CHECK(program.run() == 65);
+  CHECK_MESSAGE(contains(program.output(), "train.ema: adamw with ema there, adamw here"), program.output());
+  program.train["ema"] = 0.99;
+  program.train["optimizer"]["name"] = "adam";
+  CHECK(program.run() == 65);
+  CHECK_MESSAGE(contains(program.output(), "train.optimizer.name: adamw with ema there, adam with ema here"),
+                program.output());
 }
 
 TEST_CASE("--check finds what is wrong before any rank starts, with the exit code of its kind") {
@@ -324,6 +357,36 @@ TEST_CASE("--check finds what is wrong before any rank starts, with the exit cod
     program.write("data/t10k-labels-idx1-ubyte", idx_labels(20));
     program.train["data"] = {{"format", "idx"}, {"dir", "data"}};
     CHECK(check("data/train-labels-idx1-ubyte: label 77 at offset 11 is out of range") == 65);
+  }
+  SUBCASE("a pattern that matches no parameter, at its place") {
+    program.train["optimizer"] = {{"no-decay", {"vectors", "frist.*"}}};
+    program.sources["/train/optimizer/no-decay/1"] = "job.yaml:7:9";
+    CHECK(check("error: job.yaml:7:9: train.optimizer.no-decay: no parameter is named 'frist.*'\n  hint: "
+                "mnist-cnn has ") == 65);
+  }
+  SUBCASE("a model beyond any machine") {
+    program.train["model"] = {{"name", "huge"},
+                              {"transformer", {{"layers", 12}, {"heads", 16}, {"features", 1048576}}}};
+    program.train["data"] = {{"format", "synthetic"}, {"samples", 8}, {"context", 16}, {"vocabulary", 256}};
+    CHECK(check("the optimizer's state, each rank needs ") == 65);
+    CHECK(contains(program.output(), " TiB, and this machine has "));
+  }
+  SUBCASE("a config that dlrun did not write") {
+    program.write("plain.json", "{\"train\": {}}");
+    program.start({"--check", "--config", "plain.json"});
+    CHECK(program.wait() == 65);
+    CHECK(contains(program.output(), "error: plain.json: is not what dlrun writes of a job file"));
+    CHECK(contains(program.output(), "train.json"));
+  }
+  SUBCASE("a standard output that is full") {
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {"--check", "--config", "job.json"}, {"--help"}, {"--version"}}) {
+      program.output_device = "/dev/full";
+      program.start(words);
+      CHECK_MESSAGE(program.wait() == 74, words[0]);
+      CHECK_MESSAGE(contains(program.output(), "error: cannot write the standard output: "),
+                    program.output());
+    }
   }
   SUBCASE("a shape that the model cannot take") {
     program.train["data"]["shape"] = {1, 2, 2};

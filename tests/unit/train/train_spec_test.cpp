@@ -180,7 +180,7 @@ TEST_CASE("a global batch is divided by ranks or shards, and by the batches of a
         "multiple "
         "of 6 can: 8196");
   spec = read(model + data + "  global-batch: 4194304\n");
-  CHECK(divide_global_batch(*spec, 2).error().text().find("above 1048576") != std::string::npos);
+  CHECK(divide_global_batch(*spec, 2).error().text().find("the maximum is 1048576") != std::string::npos);
   CHECK(divide_global_batch(*spec, 4).has_value());
 }
 
@@ -195,11 +195,39 @@ TEST_CASE("what a global batch cannot be is refused where it stands") {
   CHECK(refusal(model + data + "  accumulate: 0\n").find("job.yaml:5:15: train.accumulate") == 0);
 }
 
+TEST_CASE("a global batch has one rate, whatever the ranks are") {
+  CHECK(
+      refusal(model + data + "  global-batch: 256\n  schedule: {scale-lr: linear}\n") ==
+      "job.yaml:6:24: train.schedule.scale-lr scales the rate of one batch by the batches of an update, and "
+      "train.global-batch sets the whole\n  hint: remove scale-lr, and write in train.optimizer.lr the rate "
+      "for a global batch of 256");
+  CHECK(read(model + data + "  global-batch: 256\n  schedule: {scale-lr: none}\n").has_value());
+  CHECK(read(model + data + "  batch: 256\n  schedule: {scale-lr: linear}\n").has_value());
+}
+
+TEST_CASE("the patterns of parameters keep their places") {
+  const auto spec = read(model + data + "  freeze: conv1.*\n  optimizer: {no-decay: [vectors, fc.*]}\n");
+  REQUIRE_MESSAGE(spec.has_value(), spec.error().text());
+  REQUIRE(spec->patterns.size() == 2);
+  CHECK((spec->patterns[0].key == "train.freeze" && spec->patterns[0].where == "job.yaml:5:11"));
+  CHECK((spec->patterns[1].pattern == "fc.*" && spec->patterns[1].where == "job.yaml:6:35"));
+}
+
+TEST_CASE("no momentum is 1: it would never forget a gradient") {
+  for (const char* name : {"sgd", "lars"})
+    CHECK(refusal(model + data + "  optimizer: {name: " + name + ", momentum: 1}\n")
+              .find("train.optimizer.momentum: 1 is out of range") != std::string::npos);
+}
+
 TEST_CASE("label smoothing is a part of the target, of a model with classes") {
   CHECK(read(model + data)->label_smoothing == 0);
   CHECK(read(model + data + "  label-smoothing: 0.1\n")->label_smoothing == 0.1);
   CHECK(refusal(model + data + "  label-smoothing: 1\n").find("job.yaml:5:20: train.label-smoothing") == 0);
   CHECK(refusal("  model: dcgan\n" + data + "  label-smoothing: 0.1\n").find("job.yaml:5:20: ") == 0);
+  CHECK(
+      refusal("  model: gpt2\n  data: {format: tokens, dir: /data}\n  label-smoothing: 0.1\n")
+          .find("job.yaml:5:20: train.label-smoothing is for classification, and gpt2 is a language model") ==
+      0);
 }
 
 TEST_CASE("an average of the weights has a decay below 1") {
@@ -258,7 +286,9 @@ TEST_CASE("tokens: what images have is unknown, and evaluation within epochs is 
             .find("train.evaluate.every must be in steps") != std::string::npos);
   CHECK(refusal(model + data + "  evaluate: {every: 5steps}\n").find("is supported for tokens only") !=
         std::string::npos);
-  CHECK(refusal(model + tokens + "  stop-at: {}\n").find("'train.stop-at.accuracy' is missing") !=
+  CHECK(refusal(model + tokens + "  stop-at: {}\n")
+            .find("job.yaml:5:12: train.stop-at needs accuracy or loss") == 0);
+  CHECK(refusal(model + tokens + "  stop-at: {perplexity: 100}\n").find("unknown key 'perplexity'") !=
         std::string::npos);
   CHECK(refusal(model + "  data: {format: tokens, dir: /data, mean: 0.5}\n").find("unknown key 'mean'") !=
         std::string::npos);

@@ -1,0 +1,25 @@
+// What a job file says about the parameters of its model is checked on the graph, before a rank starts: that
+// patterns match the name of one, and that the state of a training is not beyond any machine.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/graph.hpp"
+
+namespace dlrun::runtime {
+
+/// A pattern of parameters' names: the key that has it, and its place in the job file.
+struct ParameterPattern {
+  std::string key, pattern, where;
+};
+
+/// An Error for a pattern that matches no parameter, with its place and the names that there are.
+Result<void> check_patterns(const Graph& graph, const std::vector<ParameterPattern>& patterns);
+
+/// An Error where a rank needs more than 16 TiB for its parameters, with so many numbers for each: its value,
+/// its gradient, the optimizer's state.
+Result<void> check_state_size(const Graph& graph, std::size_t numbers_each);
+
+}  // namespace dlrun::runtime
